@@ -1,0 +1,70 @@
+//! Commands and completions.
+
+use crate::Delays;
+use units::{Duration, Lba};
+
+/// The predictable-latency flag that a command and its completion carry (IODA §4.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum PlFlag {
+    /// `00`: predictability off, the command waits as long as it must.
+    Off = 0b00,
+    /// `01`: fail this command at once rather than let it queue behind a collection.
+    Predictable = 0b01,
+    /// `11`: only in completions, the command was failed because it met a collection.
+    Failed = 0b11,
+}
+
+/// What a command does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opcode {
+    /// Read logical blocks.
+    Read,
+    /// Write logical blocks.
+    Write,
+}
+
+/// The host's name for a command in flight; a drive returns it unchanged.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CommandId(pub u32);
+
+/// A command to one drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// The host's name for it.
+    pub id: CommandId,
+    /// What to do.
+    pub opcode: Opcode,
+    /// First logical block.
+    pub lba: Lba,
+    /// Number of logical blocks, at least 1.
+    pub blocks: u32,
+    /// Whether to fail fast instead of waiting for a collection.
+    pub pl: PlFlag,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Done.
+    Success,
+    /// Failed at once because it would have waited for a collection ([`PlFlag::Failed`]).
+    FailedFast,
+}
+
+/// A drive's answer to a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// The command this answers.
+    pub id: CommandId,
+    /// How it ended.
+    pub status: Status,
+    /// Busy remaining time: how long the command would have waited (IODA §4.2.2). Zero unless the
+    /// status is [`Status::FailedFast`].
+    pub busy_remaining: Duration,
+    /// Whether the command met a collection when it arrived, failed fast or not. A real drive does
+    /// not say so for commands that wait; the model does, so that policies can be compared.
+    pub met_collection: bool,
+    /// Where the time went; the parts sum to the command's latency.
+    pub delays: Delays,
+}

@@ -1,0 +1,25 @@
+//! The conversation between a host and its drives.
+//!
+//! Knows: the commands and completions both halves speak, the five fields that IODA adds to the
+//! predictable latency mode, and the one time-window formula (IODA §4.3, Figure 3 and Table 2).
+//! Does not know: how a drive keeps the contract (`ssd`), how an array uses it (`array`), sockets
+//! and byte layouts of queues (`live`).
+//!
+//! The five fields (IODA §4.4, "Interface and Control Flow") and where they are here:
+//!
+//! | field | here |
+//! |---|---|
+//! | arrayType (number of parities k) | [`ArrayDescription::parities`] |
+//! | arrayWidth | [`ArrayDescription::width`] |
+//! | busyTimeWindow | [`WindowSchedule::busy_time_window`] |
+//! | PL flag, 2 bits | [`PlFlag`] |
+//! | cycle start time | [`WindowSchedule::cycle_start`] |
+#![no_std]
+
+mod command;
+mod delays;
+pub mod window;
+
+pub use command::{Command, CommandId, Completion, Opcode, PlFlag, Status};
+pub use delays::{Cause, Delays};
+pub use window::{ArrayDescription, WindowSchedule};

@@ -1,0 +1,20 @@
+//! What every room shares: nanosecond time, sizes, ratios, identifiers, one seeded random
+//! generator and the tournament that says which of many sources is due next.
+//!
+//! Knows: arithmetic on time and space. Does not know: drives, arrays, traces, clocks. There is
+//! no way to *read* a clock here; an [`Instant`] is always handed in.
+#![no_std]
+
+extern crate alloc;
+
+mod deadlines;
+mod ratio;
+mod rng;
+mod space;
+mod time;
+
+pub use deadlines::Deadlines;
+pub use ratio::Ratio;
+pub use rng::Rng;
+pub use space::{Bytes, DriveId, GIB, KIB, Lba, MIB};
+pub use time::{Duration, Instant};
