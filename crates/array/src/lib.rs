@@ -1,2 +1,49 @@
-//! Under construction.
+//! The host's half: one array of drives as a pure state machine.
+//!
+//! Knows: layouts (RAID-0, 4, 5, 6), stripe reads and writes, rebuilding what a drive is too busy
+//! to read, the policies that choose between waiting and rebuilding, and when each drive has its
+//! busy window. Does not know: what a page or a block erase is, clocks, threads, sockets, or the
+//! data.
+//!
+//! # Contract
+//!
+//! * [`Array::handle_request`], [`Array::handle_completion`] and [`Array::handle_deadline`] take
+//!   the time and an input; none of them blocks, and time never goes back.
+//! * [`Array::poll_action`] gives the next thing to do; call it until it returns `None`, and do
+//!   things in that order. [`Action`] is a closed list.
+//! * [`Array::next_deadline`] is when the array wants [`Array::handle_deadline`] if nothing else
+//!   happens.
+//! * Same inputs, same outputs: bit for bit, on every machine.
+//! * The array decides *what* to combine or copy; the driver does it. With data actions on, every
+//!   parity and every rebuilt page is an explicit [`DataAction`]; with them off (fast simulation)
+//!   nothing about data is said at all, and everything else is the same.
+//!
+//! # What a write may assume
+//!
+//! Writes that share pages of a stripe run one after the other. A write reads what its parity
+//! needs, computes, waits until no rebuild still reads the old stripe, and then writes data and
+//! parity. Until it is done its new data is in memory, and a rebuild on the same rows uses that
+//! instead of waiting for the drives. A read that overlaps a write in flight may return the old or
+//! the new data, as with any drive.
 #![no_std]
+
+extern crate alloc;
+
+mod action;
+mod counters;
+mod engine;
+mod gather;
+pub mod gf;
+mod layout;
+mod lock;
+mod op;
+mod parity;
+pub mod policy;
+mod windows;
+mod write;
+
+pub use action::{Action, DataAction, OpId, Outcome, Slot, Term};
+pub use counters::Counters;
+pub use engine::{Array, Config, ReadOrWrite, Request, RequestId};
+pub use layout::{Layout, LayoutError, Level, Role, Segment};
+pub use windows::Windows;

@@ -1,1 +1,23 @@
-//! Under construction.
+//! Turns the results of a comparison into a terminal table, JSON, fio's JSON and one HTML page.
+//!
+//! Knows: the document that describes a comparison ([`Comparison`]) and how to show it. Does not
+//! know: how the numbers came about. It depends on no other room of the project, reads no clock
+//! and writes no file; every function takes a document and returns a string.
+
+mod document;
+mod format;
+mod summary;
+
+pub mod fio;
+pub mod html;
+
+pub mod json;
+#[doc(hidden)]
+pub mod sample;
+pub mod table;
+
+pub use document::{
+    Band, CauseSplit, Claim, Comparison, DriveSummary, Latency, Manifest, Percentile, Run,
+    Timeline, TimelinePoint,
+};
+pub use summary::{Finding, Weight, findings};

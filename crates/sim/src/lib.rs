@@ -1,1 +1,29 @@
-//! Under construction.
+//! The virtual clock: the same drives and the same array that serve live data, driven as fast as
+//! the processor allows.
+//!
+//! Knows: one run (a plan, a workload, a result), many runs in parallel, latency and the cause of
+//! every delay, verified runs that carry a tag in every page. Does not know: sockets, files,
+//! arguments, how results are shown.
+//!
+//! A run is single-threaded and its result depends on the plan, the workload and the seed alone;
+//! [`RunResult::hash`] is the same on every machine and with any number of threads.
+
+mod bench;
+mod causes;
+mod compare;
+mod driver;
+mod latency;
+mod plan;
+mod result;
+mod timeline;
+mod verify;
+
+pub use bench::{BenchResult, bench_array, bench_drive};
+pub use causes::{CauseBuckets, CauseSplit};
+pub use compare::{Progress, run_all};
+pub use driver::{SimError, run};
+pub use latency::{LatencySummary, PERCENTILES};
+pub use plan::{Plan, PlanError, Preparation, prepare_drives};
+pub use result::{DriveResult, RunResult};
+pub use timeline::{Band, Timeline, TimelineConfig, TimelinePoint};
+pub use verify::Mismatch;

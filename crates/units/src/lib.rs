@@ -1,5 +1,5 @@
 //! What every room shares: nanosecond time, sizes, ratios, identifiers, one seeded random
-//! generator and the tournament that says which of many sources is due next.
+//! generator, the tournament that says which of many sources is due next, and numbered slots.
 //!
 //! Knows: arithmetic on time and space. Does not know: drives, arrays, traces, clocks. There is
 //! no way to *read* a clock here; an [`Instant`] is always handed in.
@@ -10,11 +10,13 @@ extern crate alloc;
 mod deadlines;
 mod ratio;
 mod rng;
+mod slab;
 mod space;
 mod time;
 
 pub use deadlines::Deadlines;
 pub use ratio::Ratio;
 pub use rng::Rng;
+pub use slab::Slab;
 pub use space::{Bytes, DriveId, GIB, KIB, Lba, MIB};
 pub use time::{Duration, Instant};

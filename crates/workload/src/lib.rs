@@ -1,1 +1,41 @@
-//! Under construction.
+//! What the host asks of the array: traces from files, generators, presets from the papers.
+//!
+//! Knows: trace formats, statistics, transforms, random arrivals, sizes and addresses. Does not
+//! know: drives, arrays, policies, clocks. Everything here is an iterator of [`Request`]; whoever
+//! drives it decides when the simulated time of a request has come.
+//!
+//! - [`TraceReader`] streams a trace file of any [`Format`], detected or given.
+//! - [`Statistics`] describes a stream of requests in one pass.
+//! - [`Transform`] re-rates, resizes, folds, fits, cuts and repeats, and counts what it did.
+//! - [`Synthetic`] generates in fio's vocabulary; [`presets`] after Table 3 of the IODA paper.
+//! - [`Source`] is any of the three, and [`TraceWriter`] writes a stream back to a file.
+
+mod error;
+mod generate;
+mod request;
+mod source;
+mod statistics;
+mod trace;
+mod transform;
+mod write;
+
+#[doc(hidden)]
+pub mod fuzz;
+
+pub use error::{LineProblem, OptionError, TraceError, WorkloadError};
+pub use generate::{
+    Arrival, BlockSizes, Generator, MEAN_BURST, PRESET_ZIPF_THETA, Preset, RandomDistribution,
+    RateProcess, Rw, Synthetic, WITHIN_BURST_RATIO, Zipf, parse_duration, parse_size, preset,
+    presets,
+};
+pub use request::{Op, Request};
+pub use source::{FileIdentity, Source, TraceSource, Workload};
+pub use statistics::{DeviceExtent, PAGE_BYTES, Statistics};
+pub use trace::{
+    BlkparseEvent, ColumnMap, Compression, Counts, Detected, Format, ReadOptions, SkipReason,
+    TimeUnit, TraceReader,
+};
+pub use transform::{
+    Cut, DropReason, Fit, Fold, Replayed, Resize, Transform, Transformed, parse_factor,
+};
+pub use write::{TraceWriter, WriteFormat};

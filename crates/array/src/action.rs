@@ -1,0 +1,131 @@
+//! What the array asks its driver to do.
+
+use crate::engine::{ReadOrWrite, RequestId};
+use alloc::vec::Vec;
+use nvme::{Command, CommandId, Delays};
+use units::{DriveId, Instant};
+
+/// A stripe operation: the part of a request that lies in the same rows of one stripe. The number
+/// is used again after [`DataAction::Close`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct OpId(pub u32);
+
+/// The next thing to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Send this command to this drive.
+    Submit {
+        /// The drive.
+        drive: DriveId,
+        /// The command.
+        command: Command,
+        /// The stripe operation it belongs to: its buffers are read into or written from.
+        op: OpId,
+    },
+    /// Move or combine data. Never given unless data actions are on.
+    Data(DataAction),
+    /// A request is done.
+    Complete(Outcome),
+}
+
+/// Where a page of a stripe operation is held in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// What was read from (or rebuilt for) the drive, or what will be written to it.
+    pub new: bool,
+    /// The member of the stripe.
+    pub member: u8,
+}
+
+/// One term of a combination: `coefficient × slot` in GF(2^8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Term {
+    /// The factor; 1 is plain XOR.
+    pub coefficient: u8,
+    /// What is multiplied.
+    pub slot: Slot,
+}
+
+/// What to do with data, row by row. A stripe operation has a buffer of `rows` pages for each
+/// member, twice: old (read) and new (to be written).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DataAction {
+    /// A stripe operation begins.
+    Open {
+        /// The operation.
+        op: OpId,
+        /// The request it belongs to.
+        request: RequestId,
+        /// Rows of pages in each of its buffers.
+        rows: u32,
+    },
+    /// What the read command has brought becomes the old rows of the member. Data of reads that are
+    /// never kept is dropped.
+    Keep {
+        /// The operation.
+        op: OpId,
+        /// The command that read it, which has just completed.
+        command: CommandId,
+        /// The member.
+        member: u8,
+    },
+    /// `target = Σ terms`.
+    Combine {
+        /// The operation.
+        op: OpId,
+        /// What is computed.
+        target: Slot,
+        /// The terms of the sum.
+        terms: Vec<Term>,
+    },
+    /// New data of a member: the host's data over what was read, where the host wrote part of a
+    /// page.
+    Merge {
+        /// The operation.
+        op: OpId,
+        /// The member.
+        member: u8,
+        /// Page of the array that row 0 is.
+        first_page: u64,
+    },
+    /// The rows that another operation is about to write, as if they had been read.
+    Share {
+        /// The writing operation.
+        from: OpId,
+        /// The reading operation.
+        to: OpId,
+        /// The member.
+        member: u8,
+    },
+    /// What was read or rebuilt goes to the host.
+    Deliver {
+        /// The operation.
+        op: OpId,
+        /// The member.
+        member: u8,
+        /// Page of the array that row 0 is.
+        first_page: u64,
+    },
+    /// A stripe operation is over and its buffers are free.
+    Close {
+        /// The operation.
+        op: OpId,
+    },
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// The request.
+    pub request: RequestId,
+    /// Read or write.
+    pub kind: ReadOrWrite,
+    /// When it came.
+    pub arrived: Instant,
+    /// When it was done.
+    pub completed: Instant,
+    /// Where the time of a read went; the parts sum to `completed − arrived`. Zero for writes.
+    pub delays: Delays,
+    /// Parts of stripes that the request had rebuilt.
+    pub rebuilds: u32,
+}

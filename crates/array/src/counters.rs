@@ -1,0 +1,74 @@
+//! What an array has done.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Totals since the start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counters {
+    /// Reads of (part of) a stripe that the host asked for.
+    pub stripe_reads: u64,
+    /// How many of their sub-I/Os met a collection, including those of a rebuild: index 0 to the
+    /// array's width.
+    pub busy_sub_ios: Vec<u64>,
+    /// Pages that the host read.
+    pub host_read_pages: u64,
+    /// Pages that the host wrote.
+    pub host_written_pages: u64,
+    /// Pages read from drives.
+    pub drive_read_pages: u64,
+    /// Pages read from drives only to rebuild others.
+    pub rebuild_read_pages: u64,
+    /// Pages written to drives.
+    pub drive_written_pages: u64,
+    /// Sub-I/Os that drives failed fast.
+    pub fail_fasts: u64,
+    /// Stripe operations that used rebuilt pages.
+    pub rebuilds: u64,
+    /// Failed sub-I/Os sent again to wait.
+    pub resubmitted: u64,
+    /// Sub-I/Os not sent because their drive was in its busy window.
+    pub avoided: u64,
+    /// Rebuilds that took pages from a write in flight.
+    pub shared_with_write: u64,
+    /// Stripe operations that waited for a stripe lock.
+    pub lock_waits: u64,
+    /// Stripe writes that covered the whole stripe.
+    pub full_stripe_writes: u64,
+    /// Stripe writes that read old data and parity.
+    pub read_modify_writes: u64,
+    /// Stripe writes that read the data they did not touch.
+    pub reconstruct_writes: u64,
+}
+
+impl Counters {
+    pub(crate) fn new(width: usize) -> Self {
+        Self {
+            stripe_reads: 0,
+            busy_sub_ios: vec![0; width + 1],
+            host_read_pages: 0,
+            host_written_pages: 0,
+            drive_read_pages: 0,
+            rebuild_read_pages: 0,
+            drive_written_pages: 0,
+            fail_fasts: 0,
+            rebuilds: 0,
+            resubmitted: 0,
+            avoided: 0,
+            shared_with_write: 0,
+            lock_waits: 0,
+            full_stripe_writes: 0,
+            read_modify_writes: 0,
+            reconstruct_writes: 0,
+        }
+    }
+
+    /// Pages written to drives per page that the host wrote; 1.0 before the first write.
+    #[must_use]
+    pub fn write_amplification(&self) -> f64 {
+        if self.host_written_pages == 0 {
+            return 1.0;
+        }
+        self.drive_written_pages as f64 / self.host_written_pages as f64
+    }
+}

@@ -1,0 +1,336 @@
+//! Getting the pages that an operation wants: by reading, by rebuilding, or by waiting.
+
+use crate::action::{DataAction, OpId, Slot};
+use crate::engine::{Array, ReadOrWrite};
+use crate::op::{Phase, SubIo};
+use crate::parity::{self, members};
+use crate::policy::{Attempt, Failure};
+use nvme::{Cause, CommandId, Delays, Opcode, PlFlag};
+use units::{DriveId, Duration, Instant};
+
+/// How a rebuild may go on.
+enum Rebuild {
+    /// Read the other members.
+    Read,
+    /// Read them, and take what this write holds in memory.
+    Share(u32),
+    /// Wait until this is possible.
+    Wait,
+}
+
+impl Array {
+    /// Begins to get the `wanted` members of an operation.
+    pub(crate) fn gather(&mut self, now: Instant, op: u32, wanted: u64) {
+        let target = self.ops.get_mut(op);
+        target.phase = Phase::Gather;
+        target.wanted = wanted;
+        if wanted == 0 {
+            self.end_gather(now, op);
+            return;
+        }
+        let mut avoided = 0u64;
+        for member in members(wanted) {
+            match self.policy.first_attempt(now, DriveId(member), &self.windows) {
+                // Of more drives than there are parities, some must be read whatever they do.
+                Attempt::Avoid if avoided.count_ones() < self.layout.parities() => {
+                    avoided |= 1 << member;
+                }
+                Attempt::Avoid => self.submit(op, member, Opcode::Read, PlFlag::Off, false, 0),
+                Attempt::Send(pl) => self.submit(op, member, Opcode::Read, pl, false, 0),
+            }
+        }
+        if avoided != 0 {
+            self.counters.avoided += u64::from(avoided.count_ones());
+            self.ops.get_mut(op).missing = avoided;
+            self.rebuild(now, op, Delays::ZERO);
+        }
+    }
+
+    pub(crate) fn read_succeeded(
+        &mut self,
+        now: Instant,
+        sub_io: &SubIo,
+        command: CommandId,
+        passed: Delays,
+    ) {
+        let SubIo { op, member, .. } = *sub_io;
+        let target = self.ops.get_mut(op);
+        let bit = 1 << member;
+        if target.stale & bit != 0 {
+            target.stale &= !bit;
+            let pl = self.policy.rebuild_flag();
+            let round = self.new_round(op, passed);
+            self.submit(op, member, Opcode::Read, pl, true, round);
+            return;
+        }
+        // What a write in flight has lent is newer than anything that arrives now.
+        if target.have & bit == 0 {
+            target.have |= bit;
+            if self.data_actions {
+                self.data(DataAction::Keep { op: OpId(op), command, member });
+            }
+        }
+        self.go_on_if_known(now, op, passed);
+    }
+
+    /// Remembers what had passed when a new round of reads is sent.
+    fn new_round(&mut self, op: u32, passed: Delays) -> u8 {
+        let target = self.ops.get_mut(op);
+        target.prefixes.push(passed);
+        target.prefixes.len() as u8
+    }
+
+    pub(crate) fn read_failed(
+        &mut self,
+        now: Instant,
+        sub_io: &SubIo,
+        passed: Delays,
+        busy_remaining: Duration,
+    ) {
+        self.counters.fail_fasts += 1;
+        let SubIo { op, member, .. } = *sub_io;
+        let parities = self.layout.parities();
+        let target = self.ops.get_mut(op);
+        let bit = 1 << member;
+        target.stale &= !bit;
+        if target.phase == Phase::Compute || target.have & bit != 0 {
+            // It is not needed any more.
+            return;
+        }
+        target.missing |= bit;
+        target.failures.push(Failure { drive: DriveId(member), busy_remaining });
+        if target.missing.count_ones() > parities {
+            let wait_for = self.policy.wait_for(&target.failures);
+            let failure = target.failures.remove(wait_for);
+            target.missing &= !(1 << failure.drive.0);
+            let round = self.new_round(op, passed);
+            self.counters.resubmitted += 1;
+            // Without the flag, so that it cannot fail again (IODA §4.2.2).
+            self.submit(op, failure.drive.0, Opcode::Read, PlFlag::Off, false, round);
+        }
+        self.rebuild(now, op, passed);
+    }
+
+    /// Reads whatever the missing members are to be rebuilt from and is not known or on its way.
+    fn rebuild(&mut self, now: Instant, op: u32, passed: Delays) {
+        let target = self.ops.get(op);
+        if target.phase != Phase::Gather {
+            return;
+        }
+        if target.missing != 0 && target.wanted & !target.have != 0 {
+            match self.may_rebuild(op) {
+                Rebuild::Read => self.settle(op),
+                Rebuild::Share(write) => {
+                    self.settle(op);
+                    self.take_from_write(write, op);
+                }
+                Rebuild::Wait => {
+                    self.counters.lock_waits += 1;
+                    let round = self.new_round(op, passed);
+                    let target = self.ops.get_mut(op);
+                    target.phase = Phase::WaitWrite;
+                    target.waiting_since = now;
+                    target.rebuild_round = round;
+                    self.enter_lock(op);
+                    return;
+                }
+            }
+            self.enter_lock(op);
+            self.read_survivors(op, &passed);
+        }
+        self.go_on_if_known(now, op, passed);
+    }
+
+    /// From here on the stripe stands still for this operation. If it moved since the operation
+    /// began, what was read before may not fit what is read now: parity needs all members of one
+    /// moment.
+    fn settle(&mut self, op: u32) {
+        let target = self.ops.get_mut(op);
+        let commits = self.locks.commits(target.stripe);
+        if target.kind == ReadOrWrite::Read && target.commits_seen != commits {
+            target.commits_seen = commits;
+            target.have = 0;
+            target.stale = target.outstanding;
+        }
+    }
+
+    fn enter_lock(&mut self, op: u32) {
+        let target = self.ops.get_mut(op);
+        if !target.locked {
+            target.locked = true;
+            let stripe = target.stripe;
+            self.locks.enter(stripe, op);
+        }
+    }
+
+    /// Sends the reads that a rebuild needs.
+    fn read_survivors(&mut self, op: u32, passed: &Delays) {
+        let pl = self.policy.rebuild_flag();
+        let target = self.ops.get_mut(op);
+        let known = target.have | target.outstanding;
+        let parity = self.layout.parity_mask(target.stripe);
+        let data = self.layout.all_members() & !parity;
+        let mut needed = data & !target.missing;
+        // One parity for each missing data chunk, those first that are there or coming anyway.
+        let mut parities_needed = (target.missing & data).count_ones();
+        for choice in [parity & known, parity & !known] {
+            for member in members(choice & !target.missing) {
+                if parities_needed > 0 {
+                    needed |= 1 << member;
+                    parities_needed -= 1;
+                }
+            }
+        }
+        let to_read = needed & !known;
+        if to_read == 0 {
+            return;
+        }
+        let round = self.new_round(op, *passed);
+        for member in members(to_read) {
+            self.submit(op, member, Opcode::Read, pl, true, round);
+        }
+    }
+
+    /// Whether a rebuild may read the stripe now. Writes have the stripe to themselves already.
+    fn may_rebuild(&self, op: u32) -> Rebuild {
+        let target = self.ops.get(op);
+        if target.kind == ReadOrWrite::Write {
+            return Rebuild::Read;
+        }
+        let mut answer = Rebuild::Read;
+        for &other in self.locks.on(target.stripe) {
+            let write = self.ops.get(other);
+            if !write.has_new_data() || !write.overlaps(target) {
+                continue;
+            }
+            if !write.covers(target) {
+                return Rebuild::Wait;
+            }
+            answer = Rebuild::Share(other);
+        }
+        answer
+    }
+
+    /// Takes what a write holds in memory as if it had been read.
+    fn take_from_write(&mut self, write: u32, op: u32) {
+        let stripe = self.ops.get(op).stripe;
+        let in_memory = self.ops.get(write).touched | self.layout.parity_mask(stripe);
+        let target = self.ops.get_mut(op);
+        // All of it, known or not: the rows of parity and data must be of one moment.
+        target.have |= in_memory;
+        target.missing &= !in_memory;
+        target.stale &= !in_memory;
+        target.failures.retain(|failure| in_memory >> failure.drive.0 & 1 == 0);
+        self.counters.shared_with_write += 1;
+        if self.data_actions {
+            for member in members(in_memory) {
+                let (from, to) = (OpId(write), OpId(op));
+                self.data(DataAction::Share { from, to, member });
+            }
+        }
+    }
+
+    /// Goes on if everything wanted is known or can be computed.
+    fn go_on_if_known(&mut self, now: Instant, op: u32, passed: Delays) {
+        let target = self.ops.get(op);
+        if target.phase != Phase::Gather {
+            return;
+        }
+        let unknown = target.wanted & !target.have;
+        if unknown == 0 {
+            self.ops.get_mut(op).delays = passed;
+            self.end_gather(now, op);
+            return;
+        }
+        if unknown & !target.missing != 0 {
+            return;
+        }
+        let parity = self.layout.parity_mask(target.stripe);
+        let data = self.layout.all_members() & !parity;
+        let known_parities = (target.have & parity).count_ones();
+        let solvable = data & !target.have & !target.missing == 0
+            && known_parities >= (target.missing & data).count_ones();
+        if !solvable {
+            return;
+        }
+        let target = self.ops.get_mut(op);
+        target.rebuilt = true;
+        target.phase = Phase::Compute;
+        target.delays = passed;
+        target.delays.add(Cause::Rebuild, self.rebuild_compute);
+        if self.data_actions {
+            self.say_rebuild(op);
+        }
+        self.computing.push_back((now + self.rebuild_compute, op));
+    }
+
+    fn say_rebuild(&mut self, op: u32) {
+        let target = self.ops.get(op);
+        let recipes = parity::rebuild(&self.layout, target.stripe, target.missing, target.have);
+        for (member, terms) in recipes {
+            let target = Slot { new: false, member };
+            self.data(DataAction::Combine { op: OpId(op), target, terms });
+        }
+    }
+
+    /// Everything wanted is known.
+    pub(crate) fn end_gather(&mut self, now: Instant, op: u32) {
+        match self.ops.get(op).kind {
+            ReadOrWrite::Write => self.begin_commit(op),
+            ReadOrWrite::Read => {
+                if self.data_actions {
+                    self.say_deliver(op);
+                }
+                let was_locked = self.ops.get(op).locked;
+                let stripe = self.ops.get(op).stripe;
+                if was_locked {
+                    self.leave_lock(op);
+                }
+                self.finish(now, op);
+                if was_locked {
+                    self.wake(now, stripe);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn leave_lock(&mut self, op: u32) {
+        let target = self.ops.get_mut(op);
+        target.locked = false;
+        let stripe = target.stripe;
+        self.locks.leave(stripe, op);
+    }
+
+    fn say_deliver(&mut self, op: u32) {
+        let target = self.ops.get(op);
+        let touched = target.touched;
+        for member in members(touched) {
+            let first_page = self.first_page(op, member);
+            self.data(DataAction::Deliver { op: OpId(op), member, first_page });
+        }
+    }
+
+    /// Page of the array that row 0 of a data member of an operation is.
+    pub(crate) fn first_page(&self, op: u32, member: u8) -> u64 {
+        let target = self.ops.get(op);
+        match self.layout.role(target.stripe, DriveId(member)) {
+            crate::layout::Role::Data(chunk) => {
+                self.layout.page(target.stripe, chunk, target.first_row)
+            }
+            _ => unreachable!("the host's pages are data"),
+        }
+    }
+
+    /// A read that waited for a write tries its rebuild again.
+    pub(crate) fn retry_rebuild(&mut self, now: Instant, op: u32) {
+        if matches!(self.may_rebuild(op), Rebuild::Wait) {
+            return;
+        }
+        let target = self.ops.get_mut(op);
+        target.phase = Phase::Gather;
+        let waited = now.since(target.waiting_since);
+        let mut passed = target.prefixes[usize::from(target.rebuild_round) - 1];
+        passed.add(Cause::StripeLock, waited);
+        self.rebuild(now, op, passed);
+    }
+}

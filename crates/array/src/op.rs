@@ -1,0 +1,118 @@
+//! A stripe operation: one segment of one request on its way.
+
+use crate::engine::ReadOrWrite;
+use crate::policy::Failure;
+use alloc::vec::Vec;
+use nvme::Delays;
+use units::Instant;
+
+/// Where a stripe operation stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// A write that waits for an earlier write of the same rows.
+    WaitTurn,
+    /// Reading what is wanted.
+    Gather,
+    /// A read whose rebuild waits for a write of overlapping rows that it cannot share.
+    WaitWrite,
+    /// Computing rebuilt pages.
+    Compute,
+    /// A write whose new data is complete and that waits for rebuilds of the same rows.
+    WaitReaders,
+    /// Writing data and parity.
+    Commit,
+    /// Answered; only superfluous reads are still out.
+    Drain,
+}
+
+/// How a write gets its parity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Plan {
+    /// From new data alone, or from new data and the data that is not touched.
+    Reconstruct,
+    /// From the old parity and the change.
+    ReadModifyWrite,
+}
+
+/// One segment of one request. Members of the stripe are bits.
+#[derive(Clone, Debug)]
+pub(crate) struct StripeOp {
+    pub(crate) request: u32,
+    pub(crate) kind: ReadOrWrite,
+    pub(crate) phase: Phase,
+    pub(crate) plan: Plan,
+    pub(crate) stripe: u64,
+    pub(crate) first_row: u32,
+    pub(crate) rows: u32,
+    /// Members that hold the host's pages.
+    pub(crate) touched: u64,
+    /// Members of which the host writes part of a page.
+    pub(crate) partial: u64,
+    /// Members that must be known to go on.
+    pub(crate) wanted: u64,
+    /// Members that are known.
+    pub(crate) have: u64,
+    /// Members that are to be rebuilt instead of read.
+    pub(crate) missing: u64,
+    /// Members with a command out.
+    pub(crate) outstanding: u64,
+    /// Members whose command was sent before the rebuild had the stripe to itself, and whose answer
+    /// may not fit the rest.
+    pub(crate) stale: u64,
+    /// Commits on this stripe (and its neighbours in the lock table) when the operation began.
+    pub(crate) commits_seen: u64,
+    /// Members whose sub-I/O met a collection.
+    pub(crate) busy: u64,
+    /// Registered in the lock table.
+    pub(crate) locked: bool,
+    /// Pages of it were rebuilt.
+    pub(crate) rebuilt: bool,
+    /// Failed sub-I/Os among the missing members.
+    pub(crate) failures: Vec<Failure>,
+    /// What had passed when a round of reads was sent; the first round has passed nothing.
+    pub(crate) prefixes: Vec<Delays>,
+    /// The round that the reads of a rebuild belong to.
+    pub(crate) rebuild_round: u8,
+    /// When it began to wait for a lock.
+    pub(crate) waiting_since: Instant,
+    /// Where the time went, once known.
+    pub(crate) delays: Delays,
+}
+
+impl StripeOp {
+    /// Whether two operations have rows of a stripe in common.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.stripe == other.stripe
+            && self.first_row < other.first_row + other.rows
+            && other.first_row < self.first_row + self.rows
+    }
+
+    /// Whether all rows of `other` are rows of this.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.stripe == other.stripe
+            && self.first_row <= other.first_row
+            && other.first_row + other.rows <= self.first_row + self.rows
+    }
+
+    /// Whether this is a write whose new data is complete and in memory.
+    pub(crate) fn has_new_data(&self) -> bool {
+        self.kind == ReadOrWrite::Write && matches!(self.phase, Phase::WaitReaders | Phase::Commit)
+    }
+
+    /// Whether this is a rebuild that reads the stripe as it is.
+    pub(crate) fn reads_stripe(&self) -> bool {
+        self.kind == ReadOrWrite::Read && matches!(self.phase, Phase::Gather | Phase::Compute)
+    }
+}
+
+/// A command that is out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SubIo {
+    pub(crate) op: u32,
+    pub(crate) member: u8,
+    pub(crate) write: bool,
+    /// Sent only to rebuild others.
+    pub(crate) for_rebuild: bool,
+    /// Which prefix of the operation it continues.
+    pub(crate) round: u8,
+}

@@ -1,0 +1,183 @@
+//! What to combine: parity, parity updates and rebuilds as sums over GF(2^8).
+
+use crate::action::{Slot, Term};
+use crate::gf;
+use crate::layout::{Layout, Role};
+use alloc::vec::Vec;
+use units::DriveId;
+
+/// The members whose bits are set, lowest first.
+pub(crate) fn members(mut mask: u64) -> impl Iterator<Item = u8> {
+    core::iter::from_fn(move || {
+        if mask == 0 {
+            return None;
+        }
+        let member = mask.trailing_zeros();
+        mask &= mask - 1;
+        Some(member as u8)
+    })
+}
+
+const fn old(member: u8) -> Slot {
+    Slot { new: false, member }
+}
+
+const fn new(member: u8) -> Slot {
+    Slot { new: true, member }
+}
+
+/// Weight of data chunk `chunk` in a parity.
+fn weight(parity: Role, chunk: u32) -> u8 {
+    match parity {
+        Role::P => 1,
+        Role::Q => gf::power(chunk),
+        Role::Data(_) => unreachable!("data is not a parity"),
+    }
+}
+
+/// New parity `member` from the new data of `written` members and the old data of the others.
+pub(crate) fn full(layout: &Layout, stripe: u64, member: u8, written: u64) -> Vec<Term> {
+    let parity = layout.role(stripe, DriveId(member));
+    members(layout.all_members() & !layout.parity_mask(stripe))
+        .map(|data| Term {
+            coefficient: data_weight(layout, stripe, parity, data),
+            slot: if written >> data & 1 == 1 { new(data) } else { old(data) },
+        })
+        .collect()
+}
+
+/// New parity `member` from its old value and the change of the `written` members.
+pub(crate) fn delta(layout: &Layout, stripe: u64, member: u8, written: u64) -> Vec<Term> {
+    let parity = layout.role(stripe, DriveId(member));
+    let mut terms = alloc::vec![Term { coefficient: 1, slot: old(member) }];
+    for data in members(written) {
+        let coefficient = data_weight(layout, stripe, parity, data);
+        terms.push(Term { coefficient, slot: old(data) });
+        terms.push(Term { coefficient, slot: new(data) });
+    }
+    terms
+}
+
+fn data_weight(layout: &Layout, stripe: u64, parity: Role, member: u8) -> u8 {
+    match layout.role(stripe, DriveId(member)) {
+        Role::Data(chunk) => weight(parity, chunk),
+        Role::P | Role::Q => unreachable!("parity is not data"),
+    }
+}
+
+/// How to compute each member of `missing` from `present`, which must hold at least as many members
+/// as there are data chunks.
+///
+/// The stripe satisfies one equation per parity, `parity + Σ weight × data = 0`. Members that are
+/// neither missing nor present must be parities: their equations are left out. What remains is a
+/// system of at most two equations in at most two unknowns, solved by elimination; P and Q of
+/// RAID-6 make every such system solvable (Anvin, "The mathematics of RAID-6").
+pub(crate) fn rebuild(
+    layout: &Layout,
+    stripe: u64,
+    missing: u64,
+    present: u64,
+) -> Vec<(u8, Vec<Term>)> {
+    let unknowns: Vec<u8> = members(missing).collect();
+    let absent = layout.all_members() & !missing & !present;
+    assert_eq!(absent & !layout.parity_mask(stripe), 0, "absent data must be a missing member");
+    // Each row: coefficient of every member of the stripe.
+    let mut equations: Vec<Vec<u8>> = members(layout.parity_mask(stripe) & !absent)
+        .map(|parity| {
+            let role = layout.role(stripe, DriveId(parity));
+            (0..layout.width() as u8)
+                .map(|member| match layout.role(stripe, DriveId(member)) {
+                    Role::Data(chunk) => weight(role, chunk),
+                    _ => u8::from(member == parity),
+                })
+                .collect()
+        })
+        .collect();
+    for (step, &unknown) in unknowns.iter().enumerate() {
+        let pivot = (step..equations.len())
+            .find(|&row| equations[row][unknown as usize] != 0)
+            .expect("RAID parities are independent");
+        equations.swap(step, pivot);
+        let factor = gf::inverse(equations[step][unknown as usize]);
+        equations[step].iter_mut().for_each(|c| *c = gf::multiply(*c, factor));
+        let pivot_row = equations[step].clone();
+        for (row, equation) in equations.iter_mut().enumerate() {
+            let factor = equation[unknown as usize];
+            if row != step && factor != 0 {
+                gf::multiply_add(equation, &pivot_row, factor);
+            }
+        }
+    }
+    let solution = |step: usize, unknown: u8| {
+        let terms = members(present)
+            .map(|member| Term { coefficient: equations[step][member as usize], slot: old(member) })
+            .filter(|term| term.coefficient != 0)
+            .collect();
+        (unknown, terms)
+    };
+    unknowns.iter().enumerate().map(|(step, &unknown)| solution(step, unknown)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Level;
+    use units::Rng;
+
+    /// A stripe of single bytes with correct parity.
+    fn stripe_bytes(layout: &Layout, stripe: u64, rng: &mut Rng) -> Vec<u8> {
+        let mut bytes: Vec<u8> = (0..layout.width()).map(|_| rng.next_u64() as u8).collect();
+        for parity in members(layout.parity_mask(stripe)) {
+            let terms = full(layout, stripe, parity, 0);
+            bytes[parity as usize] = evaluate(&terms, &bytes);
+        }
+        bytes
+    }
+
+    fn evaluate(terms: &[Term], bytes: &[u8]) -> u8 {
+        terms.iter().fold(0, |sum, term| {
+            sum ^ gf::multiply(term.coefficient, bytes[term.slot.member as usize])
+        })
+    }
+
+    #[test]
+    fn any_k_members_can_be_rebuilt() {
+        let mut rng = Rng::new(5);
+        for (level, width) in
+            [(Level::Raid4, 3), (Level::Raid5, 4), (Level::Raid6, 4), (Level::Raid6, 7)]
+        {
+            let layout = Layout::new(level, width, 1, 100).unwrap();
+            for stripe in 0..u64::from(width) {
+                let bytes = stripe_bytes(&layout, stripe, &mut rng);
+                for missing in 1..=layout.all_members() {
+                    if missing.count_ones() > layout.parities() {
+                        continue;
+                    }
+                    let present = layout.all_members() & !missing;
+                    for (member, terms) in rebuild(&layout, stripe, missing, present) {
+                        assert_eq!(evaluate(&terms, &bytes), bytes[member as usize]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_parity_may_be_left_out_when_one_member_is_missing() {
+        let mut rng = Rng::new(6);
+        let layout = Layout::new(Level::Raid6, 6, 1, 100).unwrap();
+        for stripe in 0..6 {
+            let bytes = stripe_bytes(&layout, stripe, &mut rng);
+            for absent in members(layout.parity_mask(stripe)) {
+                for missing in 0..6u8 {
+                    if missing == absent {
+                        continue;
+                    }
+                    let present = layout.all_members() & !(1 << missing) & !(1 << absent);
+                    let solved = rebuild(&layout, stripe, 1 << missing, present);
+                    assert_eq!(evaluate(&solved[0].1, &bytes), bytes[missing as usize]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Base: wait for whatever is slow.
+//!
+//! Every read goes to the drive that holds the page, without a flag, and waits for collections
+//! (IODA §6.1, "Base"). Costs nothing extra; pays with its tail.
+
+use super::{Attempt, Policy};
+use crate::windows::Windows;
+use nvme::PlFlag;
+use units::{DriveId, Instant};
+
+pub(super) struct Base;
+
+impl Policy for Base {
+    fn first_attempt(&self, _: Instant, _: DriveId, _: &Windows) -> Attempt {
+        Attempt::Send(PlFlag::Off)
+    }
+}

@@ -1,0 +1,172 @@
+// Reads the data, builds legends and choices, draws everything, and draws again when the window,
+// the colour scheme or a choice changes.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+assignStyles(data.runs);
+const hidden = new Set();
+const choice = { busy: "busy", percentile: null, scale: "share", timelines: [] };
+
+const shownRuns = () => data.runs.filter((run) => !hidden.has(run));
+
+/** An element with attributes and children. */
+function element(name, attributes, ...children) {
+  const made = document.createElement(name);
+  Object.entries(attributes || {}).forEach(([key, value]) => made.setAttribute(key, value));
+  made.append(...children);
+  return made;
+}
+
+/** A small picture for a legend: shapes are [name, attributes]. */
+function swatch(...shapes) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  svg.setAttribute("viewBox", "0 0 24 12");
+  svg.setAttribute("aria-hidden", "true");
+  for (const [name, attributes] of shapes) {
+    const shape = document.createElementNS(space, name);
+    Object.entries(attributes).forEach(([key, value]) => shape.setAttribute(key, value));
+    svg.append(shape);
+  }
+  return svg;
+}
+
+const box = (fill, height) => ["rect", { x: 4, y: 6 - height / 2, width: 16, height, fill }];
+const dot = (fill) => ["circle", { cx: 12, cy: 6, r: 4, fill }];
+
+function drawLegends() {
+  for (const legend of document.querySelectorAll("[data-legend=policies]")) {
+    legend.replaceChildren(...data.runs.map((run) => {
+      const { dash, width } = run.style;
+      const shape = legend.dataset.shape === "bar" ? box(color(run.style.color), 11) : ["line", {
+        x1: 0, x2: 24, y1: 6, y2: 6, stroke: color(run.style.color),
+        "stroke-width": width * 1.4, "stroke-dasharray": dash.map((d) => d * 0.8).join(" "),
+      }];
+      const button = element("button", { type: "button", "aria-pressed": String(!hidden.has(run)) }, swatch(shape), run.name);
+      button.addEventListener("click", () => {
+        hidden.has(run) ? hidden.delete(run) : hidden.add(run);
+        if (hidden.size === data.runs.length) hidden.clear();
+        drawAll();
+      });
+      return button;
+    }));
+  }
+  const entry = (shape, text) => element("span", {}, swatch(shape), text);
+  for (const legend of document.querySelectorAll("[data-legend=causes]")) {
+    legend.replaceChildren(...data.causes.map((cause) => entry(box(causeColor(cause), 11), cause)));
+  }
+  const dominant = new Set(data.runs.flatMap((run) => (run.timeline ? run.timeline.cause : [])));
+  for (const legend of document.querySelectorAll("[data-legend=timeline]")) {
+    legend.replaceChildren(
+      ...data.causes.filter((_, i) => dominant.has(i)).map((cause) => entry(dot(causeColor(cause)), "mostly " + cause)),
+      entry(["line", { x1: 0, x2: 24, y1: 6, y2: 6, stroke: color("ink"), "stroke-width": 2 }], "p99 of the interval"),
+      entry(box(color("band"), 12), "busy window"),
+      entry(box(color("vermillion"), 7), "collection"),
+    );
+  }
+}
+
+/** Radio buttons for `choice[key]`. */
+function radios(hostId, title, key, options) {
+  const labels = options.map(([value, text]) => {
+    const input = element("input", { type: "radio", name: hostId });
+    input.checked = choice[key] === value;
+    input.addEventListener("change", () => { choice[key] = value; drawAll(); });
+    return element("label", {}, input, text);
+  });
+  document.getElementById(hostId).replaceChildren(
+    element("fieldset", {}, element("legend", {}, title), ...labels));
+}
+
+function buildChoices() {
+  if (data.runs.some((run) => run.failed.slice(1).some((share) => share > 0))) {
+    radios("choose-busy", "Members that", "busy", [
+      ["busy", "were, or would have been, busy"],
+      ["failed", "refused the read (fail-fast)"],
+    ]);
+  }
+  const percentiles = [...new Set(data.runs.flatMap((run) => run.causes.map((split) => split.p)))].sort((a, b) => a - b);
+  if (!percentiles.length) return;
+  choice.percentile = percentiles.includes(99.9) ? 99.9 : percentiles.at(-1);
+  radios("choose-percentile", "Percentile", "percentile", percentiles.map((p) => [p, "p" + p]));
+  radios("choose-scale", "Bars show", "scale", [["share", "shares"], ["latency", "latency"]]);
+}
+
+/** Up to two timelines under each other, each with a choice of the policy. */
+function buildTimelines() {
+  const host = document.getElementById("timelines");
+  const recorded = data.runs.filter((run) => run.timeline);
+  if (!recorded.length) {
+    host.append(element("p", { class: "missing" }, "No timeline was recorded."));
+    return;
+  }
+  const named = (policy) => recorded.find((run) => run.policy.toLowerCase() === policy);
+  const first = named("base") || recorded[0];
+  const second = named("ioda") || recorded.find((run) => run !== first);
+  choice.timelines = [...new Set([first, second].filter(Boolean))];
+  choice.timelines.forEach((chosen, i) => {
+    const select = element("select", { "aria-label": "Policy of timeline " + (i + 1) },
+      ...recorded.map((run) => new Option(run.name, data.runs.indexOf(run), run === chosen, run === chosen)));
+    select.addEventListener("change", () => { choice.timelines[i] = data.runs[select.value]; drawAll(); });
+    const id = "timeline-" + i;
+    host.append(element("div", { class: "timeline" },
+      element("div", { class: "controls" }, element("label", {}, "Policy", select)),
+      element("div", { class: "plot", id: id + "-reads" }),
+      element("div", { class: "plot", id: id + "-lanes" })));
+  });
+  const thinned = recorded.filter((run) => run.timeline.t.length < run.timeline.recorded);
+  if (thinned.length) {
+    const { timeline } = thinned[0];
+    document.getElementById("timeline-thinning").textContent =
+      `To keep the page small, at most ${timeline.t.length} of up to ${Math.max(...thinned.map((run) => run.timeline.recorded))} recorded reads are drawn: the slowest, and an even sample of the rest.`;
+  }
+}
+
+function latencyLimits() {
+  const all = data.runs.filter((run) => run.timeline).flatMap((run) => [...run.timeline.us, ...run.timeline.p99.y]);
+  const positive = all.filter((us) => us > 0);
+  const [low, high] = positive.reduce(([a, b], us) => [Math.min(a, us), Math.max(b, us)], [Infinity, 0]);
+  return high > 0 ? [low * 0.85, high * 1.25] : [10, 1000];
+}
+
+function drawAll() {
+  const runs = shownRuns();
+  drawLegends();
+  drawCdf(runs);
+  drawRatios(runs, data.ideal === null ? null : data.runs[data.ideal]);
+  drawBusy(runs, choice.busy);
+  drawCauses(runs, data.causes, choice.percentile, choice.scale);
+  drawCosts(runs);
+  const limits = latencyLimits();
+  choice.timelines.forEach((run, i) => drawTimeline("timeline-" + i, run, data.causes, limits));
+}
+
+/** Puts the numbers behind each plot right under it. */
+function placeNumbers() {
+  for (const [numbers, figure] of [["numbers-busy", "fig-busy"], ["numbers-causes", "fig-causes"], ["numbers-drives", "fig-cost"]]) {
+    const table = document.getElementById(numbers);
+    if (table) document.getElementById(figure).append(table);
+  }
+}
+
+placeNumbers();
+buildChoices();
+buildTimelines();
+drawAll();
+
+let width = window.innerWidth;
+let pending = 0;
+window.addEventListener("resize", () => {
+  if (window.innerWidth === width) return;
+  width = window.innerWidth;
+  clearTimeout(pending);
+  pending = setTimeout(drawAll, 100);
+});
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+// Paper is white whatever the screen prefers.
+window.addEventListener("beforeprint", () => { root.dataset.theme = "light"; drawAll(); });
+window.addEventListener("afterprint", () => { delete root.dataset.theme; drawAll(); });
+
+// uPlot draws in a microtask, so by the next task every plot is on its canvas.
+setTimeout(() => {
+  if (!root.dataset.error) root.dataset.ready = "true";
+}, 0);

@@ -1,0 +1,289 @@
+//! The document: everything a report shows, as plain data.
+//!
+//! Every number must be finite, because JSON has no way to write infinity. Units stand at the end
+//! of the names; a name without a unit is a count or a ratio.
+
+use serde::{Deserialize, Serialize};
+
+/// A percentile with fewer samples beyond it than this is marked wherever it is shown.
+pub(crate) const FEWEST_SAMPLES_BEYOND: u64 = 100;
+
+/// Several runs of the same workload on the same array, one per policy.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What was compared, in one line.
+    pub title: String,
+    /// What is needed to run it again.
+    pub manifest: Manifest,
+    /// One run per policy, in the order in which they are shown.
+    pub runs: Vec<Run>,
+    /// Claims of an article and whether they hold here; empty outside `ioda reproduce`.
+    pub claims: Vec<Claim>,
+}
+
+impl Comparison {
+    /// The run of the policy `Ideal`, to which the others are compared.
+    #[must_use]
+    pub fn ideal(&self) -> Option<&Run> {
+        self.runs.iter().find(|run| run.policy.eq_ignore_ascii_case("ideal"))
+    }
+}
+
+/// What is needed to run the comparison again and to get the same numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the program.
+    pub ioda_version: String,
+    /// The command as it was typed.
+    pub command_line: String,
+    /// The seed; a string, because JavaScript loses integer bits above 2^53.
+    pub seed: String,
+    /// The workload in words.
+    pub workload: String,
+    /// Hash of the trace, if the workload came from a file.
+    pub workload_hash: Option<String>,
+    /// "N of M requests replayed".
+    pub replayed: String,
+    /// The drive model in words.
+    pub drive: String,
+    /// The array in words: level, width, chunk size.
+    pub array: String,
+    /// The whole configuration.
+    pub configuration_toml: String,
+    /// Anything else that a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// One policy under the workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Name of the policy; decides the colour.
+    pub policy: String,
+    /// How the run is called in tables and plots; the policy's name if empty.
+    pub label: String,
+    /// Hash over every result; equal hashes mean equal runs.
+    pub result_hash: String,
+    /// Length of the run in simulated time.
+    pub simulated_seconds: f64,
+    /// Time it took to simulate.
+    pub wall_seconds: f64,
+    /// Page operations simulated, collection included.
+    pub page_operations: u64,
+    /// Latency of the host's reads.
+    pub read: Latency,
+    /// Latency of the host's writes.
+    pub write: Latency,
+    /// Host reads completed per simulated second.
+    pub iops_read: f64,
+    /// Host writes completed per simulated second.
+    pub iops_write: f64,
+    /// Host data read per simulated second.
+    pub mib_per_second_read: f64,
+    /// Host data written per simulated second.
+    pub mib_per_second_write: f64,
+    /// Where the time of reads at some percentiles went.
+    pub causes: Vec<CauseSplit>,
+    /// Stripe reads by the number of members that were, or would have been, busy: index 0 to N.
+    pub busy_sub_ios_per_stripe_read: Vec<u64>,
+    /// Stripe reads by the number of members that failed a read fast: index 0 to N.
+    pub failed_sub_ios_per_stripe_read: Vec<u64>,
+    /// Reads of a stripe.
+    pub stripe_reads: u64,
+    /// Drive reads made only because of the policy, for instance to rebuild.
+    pub extra_reads: u64,
+    /// All reads sent to drives, the extra ones included.
+    pub device_reads: u64,
+    /// All writes sent to drives, parity included.
+    pub device_writes: u64,
+    /// Pages computed from the other members of the stripe.
+    pub rebuilds: u64,
+    /// Reads which a drive refused at once because a collection stood in the way.
+    pub fail_fasts: u64,
+    /// Reads sent again after a fail-fast, this time to wait.
+    pub resubmitted: u64,
+    /// Collections that a drive had to run in its predictable window.
+    pub contract_violations: u64,
+    /// Collections on all drives.
+    pub collections: u64,
+    /// Host writes that waited until a drive had free space again.
+    pub host_write_stalls: u64,
+    /// Pages programmed by the drives per page that the array wrote to them.
+    pub write_amplification_device: f64,
+    /// Pages programmed by the drives per page that the host wrote to the array.
+    pub write_amplification_array: f64,
+    /// Blocks erased on all drives.
+    pub erases: u64,
+    /// A stretch of the run in detail.
+    pub timeline: Option<Timeline>,
+    /// The drives one by one.
+    pub drives: Vec<DriveSummary>,
+}
+
+impl Run {
+    /// The name to show.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        if self.label.is_empty() { &self.policy } else { &self.label }
+    }
+
+    /// Extra reads per hundred reads which the array would have needed anyway.
+    #[must_use]
+    pub fn extra_reads_percent(&self) -> f64 {
+        percent(self.extra_reads, self.device_reads.saturating_sub(self.extra_reads))
+    }
+
+    /// The split of reads at `percentile`, if it was recorded.
+    #[must_use]
+    pub fn cause_split(&self, percentile: f64) -> Option<&CauseSplit> {
+        self.causes.iter().find(|split| same_percentile(split.percentile, percentile))
+    }
+}
+
+/// The distribution of a latency.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Number of requests.
+    pub count: u64,
+    /// Mean in microseconds.
+    pub mean_us: f64,
+    /// Smallest in microseconds.
+    pub min_us: f64,
+    /// Largest in microseconds.
+    pub max_us: f64,
+    /// Percentiles in ascending order.
+    pub percentiles: Vec<Percentile>,
+    /// The distribution function as (fraction of requests, latency in microseconds), ascending.
+    pub cdf: Vec<(f64, f64)>,
+}
+
+impl Latency {
+    /// The entry of `percentile` (for instance 99.9), if there is one.
+    #[must_use]
+    pub fn at(&self, percentile: f64) -> Option<&Percentile> {
+        self.percentiles.iter().find(|p| same_percentile(p.percentile, percentile))
+    }
+}
+
+/// One percentile of a latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// Which one, in percent: 99.9 for p99.9.
+    pub percentile: f64,
+    /// The latency in microseconds.
+    pub value_us: f64,
+    /// Number of requests that took longer.
+    pub samples_beyond: u64,
+}
+
+impl Percentile {
+    /// Whether too few samples lie beyond it to rely on it.
+    #[must_use]
+    pub fn has_few_samples(&self) -> bool {
+        self.samples_beyond < FEWEST_SAMPLES_BEYOND
+    }
+}
+
+/// The latency at one percentile, split by cause.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CauseSplit {
+    /// Which percentile, in percent.
+    pub percentile: f64,
+    /// The latency in microseconds; the parts sum to it.
+    pub latency_us: f64,
+    /// Each cause and its part in microseconds.
+    pub parts_us: Vec<(String, f64)>,
+}
+
+/// A stretch of a run in detail.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Start in milliseconds of simulated time.
+    pub start_ms: f64,
+    /// End in milliseconds of simulated time.
+    pub end_ms: f64,
+    /// Single reads.
+    pub points: Vec<TimelinePoint>,
+    /// Busy windows of the drives.
+    pub windows: Vec<Band>,
+    /// Collections of the drives.
+    pub collections: Vec<Band>,
+    /// The p99 of each interval: its start in milliseconds and the latency in microseconds.
+    pub p99_per_bin: Vec<(f64, f64)>,
+}
+
+/// One read on the timeline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimelinePoint {
+    /// Intended arrival in milliseconds of simulated time.
+    pub t_ms: f64,
+    /// Latency in microseconds.
+    pub latency_us: f64,
+    /// The cause with the largest part.
+    pub dominant_cause: String,
+}
+
+/// Something that lasted on one drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Band {
+    /// Index of the drive in the array.
+    pub drive: u32,
+    /// Start in milliseconds of simulated time.
+    pub start_ms: f64,
+    /// End in milliseconds of simulated time.
+    pub end_ms: f64,
+}
+
+/// One drive at the end of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DriveSummary {
+    /// Index of the drive in the array.
+    pub drive: u32,
+    /// Pages programmed per page written to the drive.
+    pub write_amplification: f64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Collections.
+    pub collections: u64,
+    /// Collections that ran in the predictable window.
+    pub contract_violations: u64,
+    /// Share of the drive's blocks that are free, from 0 to 1.
+    pub free_share: f64,
+}
+
+/// A claim of an article and what we found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Short and stable name.
+    pub id: String,
+    /// The figure or section of the article.
+    pub figure: String,
+    /// The claim in a sentence.
+    pub statement: String,
+    /// The article's number.
+    pub article: String,
+    /// Our number.
+    pub ours: String,
+    /// Whether the shape holds.
+    pub holds: bool,
+    /// Why not, or what to keep in mind.
+    pub note: String,
+}
+
+/// How many busy members are worth a row in a table: at least four if the array is that wide,
+/// and all that occur in any run. Wide arrays would otherwise fill tables with zeros.
+pub(crate) fn busy_members_shown(runs: &[Run]) -> usize {
+    let counts = || runs.iter().map(|run| &run.busy_sub_ios_per_stripe_read);
+    let members = counts().map(Vec::len).max().unwrap_or(0).saturating_sub(1);
+    let largest = counts().filter_map(|counts| counts.iter().rposition(|&n| n > 0)).max();
+    largest.unwrap_or(0).max(4).min(members)
+}
+
+/// `part` per hundred of `whole`; nothing of nothing is 0.
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+/// Percentiles are typed by people (99.9), so they are equal when they print the same.
+fn same_percentile(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-6
+}

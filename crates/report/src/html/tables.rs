@@ -1,0 +1,295 @@
+//! The tables of the page, which carry every number that the plots show.
+
+use super::escape::text;
+use crate::document::{busy_members_shown, percent};
+use crate::{Claim, Comparison, Run, format};
+
+/// Read latency by percentile with the ratio to Ideal, one row per policy.
+pub(super) fn latency(comparison: &Comparison) -> String {
+    let ideal = comparison.ideal();
+    let mut percentiles: Vec<f64> = comparison
+        .runs
+        .iter()
+        .flat_map(|run| &run.read.percentiles)
+        .map(|entry| entry.percentile)
+        .collect();
+    percentiles.sort_by(f64::total_cmp);
+    percentiles.dedup();
+    if percentiles.is_empty() {
+        return String::new();
+    }
+    let mut header: Vec<String> = vec!["policy".to_owned(), "mean".to_owned()];
+    header.extend(percentiles.iter().map(|&p| format::percentile(p)));
+    header.push("max".to_owned());
+    let rows = comparison
+        .runs
+        .iter()
+        .map(|run| {
+            let with_ratio = |us: f64, ideal_us: Option<f64>| {
+                let ratio = ideal_us.filter(|&ideal_us| ideal_us > 0.0).map(|ideal_us| {
+                    format!("<span class=\"ratio\">{}</span>", format::ratio(us / ideal_us))
+                });
+                format!("{}{}", format::latency(us), ratio.unwrap_or_default())
+            };
+            let mut cells = vec![with_ratio(run.read.mean_us, ideal.map(|i| i.read.mean_us))];
+            cells.extend(percentiles.iter().map(|&p| {
+                let ideal_us = ideal.and_then(|i| i.read.at(p)).map(|entry| entry.value_us);
+                run.read.at(p).map_or_else(
+                    || "–".to_owned(),
+                    |entry| mark(&with_ratio(entry.value_us, ideal_us), entry),
+                )
+            }));
+            cells.push(with_ratio(run.read.max_us, ideal.map(|i| i.read.max_us)));
+            (run.name().to_owned(), cells)
+        })
+        .collect::<Vec<_>>();
+    let beneath = if ideal.is_some() { " Beneath each: the ratio to Ideal." } else { "" };
+    section(
+        "latency",
+        "Read latency",
+        &format!(
+            "The latency below which the given percentage of reads stayed, counted from the \
+             intended arrival.{beneath} A mark (~) and grey italics: fewer than 100 samples lie \
+             beyond, so do not rely on it."
+        ),
+        &(table(&header, &rows) + &writes(comparison)),
+    )
+}
+
+fn writes(comparison: &Comparison) -> String {
+    if comparison.runs.iter().all(|run| run.write.count == 0) {
+        return String::new();
+    }
+    let percentiles = [50.0, 95.0, 99.0, 99.9, 99.99];
+    let mut header = vec!["policy".to_owned(), "mean".to_owned()];
+    header.extend(percentiles.map(format::percentile));
+    header.push("max".to_owned());
+    let rows = comparison
+        .runs
+        .iter()
+        .map(|run| {
+            let mut cells = vec![format::latency(run.write.mean_us)];
+            cells.extend(percentiles.map(|p| {
+                run.write.at(p).map_or_else(
+                    || "–".to_owned(),
+                    |entry| mark(&format::latency(entry.value_us), entry),
+                )
+            }));
+            cells.push(format::latency(run.write.max_us));
+            (run.name().to_owned(), cells)
+        })
+        .collect::<Vec<_>>();
+    format!("<h3>Write latency</h3>\n{}", table(&header, &rows))
+}
+
+/// Marks a percentile that has few samples beyond it.
+fn mark(cell: &str, entry: &crate::Percentile) -> String {
+    if !entry.has_few_samples() {
+        return cell.to_owned();
+    }
+    let beyond = format::count(entry.samples_beyond);
+    format!("<span class=\"few\" title=\"only {beyond} samples lie beyond\">{cell}</span>")
+}
+
+/// Stripe reads by the number of busy members and of members that failed fast.
+pub(super) fn busy(comparison: &Comparison) -> String {
+    let runs = &comparison.runs;
+    let shown = busy_members_shown(runs);
+    if shown == 0 {
+        return String::new();
+    }
+    let header: Vec<String> = std::iter::once("policy".to_owned())
+        .chain(["stripe reads".to_owned()])
+        .chain((1..=shown).map(|n| format!("{n} busy")))
+        .chain((1..=shown).map(|n| format!("{n} refused")))
+        .collect();
+    let rows: Vec<(String, Vec<String>)> = runs
+        .iter()
+        .map(|run| {
+            let mut cells = vec![format::count(run.stripe_reads)];
+            for counts in [&run.busy_sub_ios_per_stripe_read, &run.failed_sub_ios_per_stripe_read] {
+                let all = counts.iter().sum();
+                cells.extend((1..=shown).map(|n| {
+                    let count = counts.get(n).copied().unwrap_or(0);
+                    let exact = format::count(count);
+                    format!(
+                        "<span title=\"{exact}\">{}</span>",
+                        format::percent(percent(count, all))
+                    )
+                }));
+            }
+            (run.name().to_owned(), cells)
+        })
+        .collect();
+    numbers("busy", "Busy members per stripe read", &table(&header, &rows))
+}
+
+/// The split by cause of every policy at every recorded percentile, in percent.
+pub(super) fn causes(comparison: &Comparison) -> String {
+    let splits = comparison.runs.iter().flat_map(|run| &run.causes);
+    let Some(first) = splits.clone().next() else { return String::new() };
+    let names: Vec<&String> = first.parts_us.iter().map(|(name, _)| name).collect();
+    let header: Vec<String> = ["policy", "", "latency"]
+        .into_iter()
+        .map(str::to_owned)
+        .chain(names.iter().map(|name| (*name).clone()))
+        .collect();
+    let rows: Vec<(String, Vec<String>)> = comparison
+        .runs
+        .iter()
+        .flat_map(|run| run.causes.iter().map(move |split| (run, split)))
+        .map(|(run, split)| {
+            let mut cells =
+                vec![format::percentile(split.percentile), format::latency(split.latency_us)];
+            cells.extend(names.iter().map(|&name| {
+                let us: f64 =
+                    split.parts_us.iter().filter(|part| part.0 == *name).map(|part| part.1).sum();
+                let share =
+                    if split.latency_us > 0.0 { 100.0 * us / split.latency_us } else { 0.0 };
+                format!("<span title=\"{}\">{}</span>", format::latency(us), format::percent(share))
+            }));
+            (run.name().to_owned(), cells)
+        })
+        .collect();
+    numbers("causes", "Causes of delay", &table(&header, &rows))
+}
+
+/// Writes one number of a run.
+type Cell = fn(&Run) -> String;
+
+/// Throughput, extra work and wear.
+pub(super) fn costs(comparison: &Comparison) -> String {
+    if comparison.runs.is_empty() {
+        return String::new();
+    }
+    let columns: [(&str, Cell); 15] = [
+        ("reads/s", |run| format::count(run.iops_read.round() as u64)),
+        ("writes/s", |run| format::count(run.iops_write.round() as u64)),
+        ("MiB/s read", |run| format::three_digits(run.mib_per_second_read)),
+        ("MiB/s written", |run| format::three_digits(run.mib_per_second_write)),
+        ("extra reads", |run| format::percent(run.extra_reads_percent())),
+        ("rebuilds", |run| format::count(run.rebuilds)),
+        ("fail-fasts", |run| format::count(run.fail_fasts)),
+        ("sent again", |run| format::count(run.resubmitted)),
+        ("WAF drives", |run| format::three_digits(run.write_amplification_device)),
+        ("WAF array", |run| format::three_digits(run.write_amplification_array)),
+        ("collections", |run| format::count(run.collections)),
+        ("erases", |run| format::count(run.erases)),
+        ("drive reads", |run| format::count(run.device_reads)),
+        ("drive writes", |run| format::count(run.device_writes)),
+        ("write stalls", |run| format::count(run.host_write_stalls)),
+    ];
+    let mut header = vec!["policy".to_owned()];
+    header.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
+    header.push("contract violations".to_owned());
+    let rows: Vec<(String, Vec<String>)> = comparison
+        .runs
+        .iter()
+        .map(|run| {
+            let mut cells: Vec<String> = columns.iter().map(|(_, cell)| cell(run)).collect();
+            cells.push(alarm(run.contract_violations));
+            (run.name().to_owned(), cells)
+        })
+        .collect();
+    section(
+        "costs",
+        "Throughput and cost in numbers",
+        "Extra reads are reads of drives made only because of the policy, per hundred that were \
+         needed anyway. WAF is write amplification: pages programmed per page that the array \
+         wrote to the drives, and per page that the host wrote to the array. A contract violation \
+         is a collection that a drive had to run in its predictable window.",
+        &table(&header, &rows),
+    )
+}
+
+/// A count that should be zero.
+fn alarm(count: u64) -> String {
+    let shown = format::count(count);
+    if count == 0 { shown } else { format!("<strong class=\"alarm\">{shown}</strong>") }
+}
+
+/// The claims of an article with both numbers and the verdict.
+pub(super) fn claims(claims: &[Claim]) -> String {
+    if claims.is_empty() {
+        return String::new();
+    }
+    let rows: String = claims
+        .iter()
+        .map(|claim| {
+            let (class, verdict) =
+                if claim.holds { ("holds", "✓ holds") } else { ("fails", "✗ does not hold") };
+            let cells = [&claim.figure, &claim.statement, &claim.article, &claim.ours, &claim.note];
+            let cells: String = cells.map(|cell| format!("<td>{}</td>", text(cell))).concat();
+            format!(
+                "<tr id=\"claim-{}\"><td class=\"{class}\">{verdict}</td>{cells}</tr>\n",
+                text(&claim.id)
+            )
+        })
+        .collect();
+    section(
+        "claims",
+        "Claims of the article",
+        "A claim holds if its shape does: the order of policies, a ratio to Ideal, a zero. \
+         Absolute latencies depend on the machine and the drive model and are not compared.",
+        &format!(
+            "<div class=\"scroll\"><table class=\"words\">\n<thead><tr><th>verdict</th>\
+             <th>figure</th><th>claim</th><th>article</th><th>ours</th><th>note</th></tr></thead>\n\
+             <tbody>{rows}</tbody></table></div>\n"
+        ),
+    )
+}
+
+/// The drives one by one.
+pub(super) fn drives(comparison: &Comparison) -> String {
+    let header = ["policy", "drive", "WAF", "erases", "collections", "free", "contract violations"]
+        .map(str::to_owned);
+    let rows: Vec<(String, Vec<String>)> = comparison
+        .runs
+        .iter()
+        .flat_map(|run| run.drives.iter().map(move |drive| (run, drive)))
+        .map(|(run, drive)| {
+            let cells = vec![
+                drive.drive.to_string(),
+                format::three_digits(drive.write_amplification),
+                format::count(drive.erases),
+                format::count(drive.collections),
+                format::percent(100.0 * drive.free_share),
+                alarm(drive.contract_violations),
+            ];
+            (run.name().to_owned(), cells)
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    numbers("drives", "The drives one by one", &table(&header, &rows))
+}
+
+/// A table that is folded away: the numbers behind a plot.
+fn numbers(id: &str, title: &str, content: &str) -> String {
+    format!(
+        "<details class=\"numbers\" id=\"numbers-{id}\"><summary>Numbers: {title}</summary>\n\
+         {content}</details>"
+    )
+}
+
+fn section(id: &str, title: &str, explanation: &str, content: &str) -> String {
+    format!("<section id=\"{id}\">\n<h2>{title}</h2>\n<p>{explanation}</p>\n{content}</section>")
+}
+
+/// A table whose first column is text from the document and whose other cells are markup.
+fn table(header: &[String], rows: &[(String, Vec<String>)]) -> String {
+    let header: String =
+        header.iter().map(|name| format!("<th scope=\"col\">{}</th>", text(name))).collect();
+    let rows: String = rows
+        .iter()
+        .map(|(name, cells)| {
+            let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+            format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", text(name))
+        })
+        .collect();
+    format!(
+        "<div class=\"scroll\"><table>\n<thead><tr>{header}</tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div>\n"
+    )
+}

@@ -1,0 +1,38 @@
+//! The document as JSON, to keep and to read back.
+
+use crate::Comparison;
+
+/// The document as indented JSON.
+///
+/// # Panics
+/// Never: the document has only string keys and plain values.
+#[must_use]
+#[expect(clippy::expect_used, reason = "a document of strings and numbers always serialises")]
+pub fn to_string(comparison: &Comparison) -> String {
+    serde_json::to_string_pretty(comparison).expect("a plain document serialises")
+}
+
+/// Reads a document back.
+///
+/// # Errors
+/// If `text` is not JSON or lacks a field; the error names the line and the field.
+pub fn from_str(text: &str) -> Result<Comparison, serde_json::Error> {
+    serde_json::from_str(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_survives_a_round_trip() {
+        let document = crate::sample::comparison();
+        assert!(from_str(&to_string(&document)).unwrap() == document);
+    }
+
+    #[test]
+    fn a_missing_field_is_named() {
+        let error = from_str(r#"{"title":"x"}"#).unwrap_err().to_string();
+        assert!(error.contains("manifest"), "{error}");
+    }
+}

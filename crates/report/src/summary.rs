@@ -1,0 +1,154 @@
+//! What the numbers say, in sentences: shown above the tables in the terminal and on the page.
+
+use crate::document::percent;
+use crate::{Comparison, Run, format};
+
+/// The percentile which the sentences speak about.
+const PERCENTILE: f64 = 99.9;
+
+/// How much attention a sentence deserves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Weight {
+    /// A result.
+    Result,
+    /// Something that went wrong or limits the result.
+    Warning,
+}
+
+/// One sentence about the comparison.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// How much attention it deserves.
+    pub weight: Weight,
+    /// The sentence.
+    pub text: String,
+}
+
+/// The sentences that the numbers justify, warnings last.
+#[must_use]
+pub fn findings(comparison: &Comparison) -> Vec<Finding> {
+    let results = [tails(comparison), slowest(comparison), busy(comparison), claims(comparison)];
+    let mut found: Vec<Finding> = results
+        .into_iter()
+        .flatten()
+        .map(|text| Finding { weight: Weight::Result, text })
+        .collect();
+    let violated = comparison.runs.iter().filter_map(violations);
+    let stalled = comparison.runs.iter().filter_map(stalls);
+    found.extend(violated.chain(stalled).map(|text| Finding { weight: Weight::Warning, text }));
+    found
+}
+
+/// Which policies are closest to and farthest from Ideal.
+fn tails(comparison: &Comparison) -> Option<String> {
+    let ideal = comparison.ideal()?;
+    let ideal_us = ideal.read.at(PERCENTILE)?.value_us;
+    if ideal_us <= 0.0 {
+        return None;
+    }
+    let mut others: Vec<(&Run, f64)> = comparison
+        .runs
+        .iter()
+        .filter(|run| run.policy != ideal.policy)
+        .filter_map(|run| Some((run, run.read.at(PERCENTILE)?.value_us)))
+        .collect();
+    others.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let phrase = |&(run, us): &(&Run, f64)| {
+        let ratio = format::ratio(us / ideal_us);
+        format!("{} ({ratio} Ideal) under {}", format::latency(us), run.name())
+    };
+    let name = format::percentile(PERCENTILE);
+    let ideal_text = format::latency(ideal_us);
+    match others.as_slice() {
+        [] => None,
+        [only] => Some(format!("{name} of reads: {ideal_text} under Ideal, {}.", phrase(only))),
+        [best, .., worst] => Some(format!(
+            "{name} of reads: {ideal_text} under Ideal, {} (the closest), {} (the farthest).",
+            phrase(best),
+            phrase(worst)
+        )),
+    }
+}
+
+/// Why reads of the slowest run are slow.
+fn slowest(comparison: &Comparison) -> Option<String> {
+    let split_of = |run: &Run| run.cause_split(PERCENTILE).map_or(0.0, |split| split.latency_us);
+    let run = comparison.runs.iter().max_by(|a, b| split_of(a).total_cmp(&split_of(b)))?;
+    let split = run.cause_split(PERCENTILE).filter(|split| split.latency_us > 0.0)?;
+    let (cause, part) = split.parts_us.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(format!(
+        "Under {}, {} of the time of a {} read goes to: {cause}.",
+        run.name(),
+        format::percent(100.0 * part / split.latency_us),
+        format::percentile(PERCENTILE),
+    ))
+}
+
+/// How many stripe reads met two or more busy members, which one parity cannot get around.
+fn busy(comparison: &Comparison) -> Option<String> {
+    let parts: Vec<String> = comparison
+        .runs
+        .iter()
+        .filter(|run| run.busy_sub_ios_per_stripe_read.len() > 2)
+        .map(|run| {
+            let reads: u64 = run.busy_sub_ios_per_stripe_read.iter().sum();
+            let several: u64 = run.busy_sub_ios_per_stripe_read[2..].iter().sum();
+            let share = match several {
+                0 => "none".to_owned(),
+                _ => format::percent(percent(several, reads)),
+            };
+            format!("{} {share}", run.name())
+        })
+        .collect();
+    (!parts.is_empty())
+        .then(|| format!("Stripe reads with two or more busy members: {}.", parts.join(", ")))
+}
+
+fn claims(comparison: &Comparison) -> Option<String> {
+    let all = comparison.claims.len();
+    let holding = comparison.claims.iter().filter(|claim| claim.holds).count();
+    (all > 0).then(|| format!("{holding} of {all} claims of the article hold here."))
+}
+
+fn violations(run: &Run) -> Option<String> {
+    (run.contract_violations > 0).then(|| {
+        let times = times(run.contract_violations);
+        format!(
+            "CONTRACT VIOLATED under {}: {times} a drive had to collect in its predictable \
+             window. Its promise of predictable reads does not hold at this load.",
+            run.name(),
+        )
+    })
+}
+
+fn stalls(run: &Run) -> Option<String> {
+    (run.host_write_stalls > 0).then(|| {
+        let times = times(run.host_write_stalls);
+        format!("Under {}, {times} a host write waited for free space.", run.name())
+    })
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{} times", format::count(count)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violated_contract_is_said_in_words() {
+        let mut comparison = crate::sample::comparison();
+        let says = |comparison: &Comparison| {
+            findings(comparison).iter().any(|f| f.text.contains("CONTRACT VIOLATED under IODA"))
+        };
+        assert!(says(&comparison));
+        comparison.runs.iter_mut().for_each(|run| run.contract_violations = 0);
+        assert!(!says(&comparison));
+    }
+
+    #[test]
+    fn an_empty_comparison_says_nothing() {
+        assert_eq!(findings(&Comparison::default()), []);
+    }
+}

@@ -1,0 +1,57 @@
+//! What a policy met and what it cost.
+
+use super::by_policy;
+use crate::document::{busy_members_shown, percent};
+use crate::{Run, format};
+
+/// Stripe reads by the number of busy members.
+pub(super) fn busy(runs: &[Run]) -> String {
+    let rows: Vec<_> = (1..=busy_members_shown(runs))
+        .map(|busy| {
+            let cells = runs.iter().map(|run| share(&run.busy_sub_ios_per_stripe_read, busy));
+            (format!("{busy} busy"), cells.collect())
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    by_policy("Stripe reads by the number of busy members", runs, rows)
+}
+
+fn share(counts: &[u64], busy: usize) -> String {
+    counts.get(busy).map_or("-".to_owned(), |&n| format::percent(percent(n, counts.iter().sum())))
+}
+
+/// Writes one number of a run.
+type Cell = fn(&Run) -> String;
+
+/// Extra work, wear and throughput.
+pub(super) fn render(runs: &[Run]) -> String {
+    if runs.is_empty() {
+        return String::new();
+    }
+    let rows: [(&str, Cell); 12] = [
+        ("reads/s", |run| format::count(run.iops_read.round() as u64)),
+        ("writes/s", |run| format::count(run.iops_write.round() as u64)),
+        ("MiB/s read", |run| format::three_digits(run.mib_per_second_read)),
+        ("MiB/s written", |run| format::three_digits(run.mib_per_second_write)),
+        ("extra reads", |run| format::percent(run.extra_reads_percent())),
+        ("rebuilds", |run| format::count(run.rebuilds)),
+        ("fail-fasts", |run| format::count(run.fail_fasts)),
+        ("sent again to wait", |run| format::count(run.resubmitted)),
+        ("WAF, drives", |run| format::three_digits(run.write_amplification_device)),
+        ("WAF, array", |run| format::three_digits(run.write_amplification_array)),
+        ("write stalls", |run| format::count(run.host_write_stalls)),
+        ("contract violations", |run| contract(run.contract_violations)),
+    ];
+    let rows = rows
+        .into_iter()
+        .map(|(name, cell)| (name.to_owned(), runs.iter().map(cell).collect()))
+        .collect();
+    by_policy("Throughput and cost", runs, rows)
+}
+
+/// A number that must not be overlooked.
+fn contract(violations: u64) -> String {
+    if violations == 0 { "0".to_owned() } else { format!("! {}", format::count(violations)) }
+}

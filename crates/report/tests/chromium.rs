@@ -1,0 +1,171 @@
+//! Opens the page in a headless Chromium and asks it whether every plot was drawn.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of a test")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use report::{Comparison, html, sample};
+
+/// Names under which Chromium is installed.
+const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// A page takes about two seconds; a browser that hangs must not hang the tests.
+const LONGEST: Duration = Duration::from_secs(90);
+/// Plots of a page in which everything was recorded.
+const ALL_PLOTS: usize = 11;
+
+#[test]
+fn every_plot_is_drawn() {
+    let Some(browser) = browser() else { return };
+    let comparison = sample::comparison();
+    let page = opened(&browser, &comparison);
+    assert_drawn(&page, ALL_PLOTS);
+    for run in &comparison.runs {
+        assert!(page.contains(&format!("</svg>{}</button>", run.policy)), "no {}", run.policy);
+    }
+}
+
+#[test]
+fn one_run_with_little_recorded_is_drawn() {
+    let Some(browser) = browser() else { return };
+    let mut comparison = sample::comparison();
+    comparison.runs.truncate(1);
+    let run = &mut comparison.runs[0];
+    run.timeline = None;
+    run.causes.clear();
+    run.policy = "toString".to_owned();
+    // Two panels of the distribution, busy members and two of cost remain.
+    assert_drawn(&opened(&browser, &comparison), 5);
+}
+
+#[test]
+fn an_empty_comparison_is_no_error() {
+    let Some(browser) = browser() else { return };
+    assert_drawn(&opened(&browser, &Comparison::default()), 0);
+}
+
+#[test]
+fn strings_stay_strings() {
+    let Some(browser) = browser() else { return };
+    let evil = "</script><script>document.documentElement.dataset.error='ran'</script><!--";
+    let mut comparison = sample::comparison();
+    comparison.title = evil.to_owned();
+    comparison.manifest.configuration_toml = evil.to_owned();
+    comparison.runs[0].label = evil.to_owned();
+    for run in &mut comparison.runs {
+        for split in &mut run.causes {
+            split.parts_us[0].0 = evil.to_owned();
+        }
+    }
+    comparison.claims[0].note = evil.to_owned();
+    assert_drawn(&opened(&browser, &comparison), ALL_PLOTS);
+}
+
+#[test]
+fn the_page_answers_the_pointer() {
+    let Some(browser) = browser() else { return };
+    // Sweeps over every plot, uses every choice, enlarges a stretch of time and hides a policy.
+    let hand = "<script>setTimeout(() => {\
+        const send = (target, type, x, y) => target.dispatchEvent(\
+            new MouseEvent(type, { clientX: x, clientY: y, bubbles: true, button: 0, movementX: 9 }));\
+        const told = new Set();\
+        const sweep = () => document.querySelectorAll('.plot').forEach((plot) => {\
+            const over = plot.querySelector('.u-over');\
+            const area = over.getBoundingClientRect();\
+            send(over, 'mouseenter', area.left, area.top);\
+            for (let i = 1; i < 40; i++) for (let j = 1; j < 40; j++) {\
+                send(over, 'mousemove', area.left + area.width * i / 40, area.top + area.height * j / 40);\
+                const tip = over.querySelector('.tip');\
+                if (!tip.hidden && tip.textContent) { told.add(plot.id); break; }\
+            }\
+            send(over, 'mouseleave', 0, 0);\
+        });\
+        sweep();\
+        const over = document.querySelector('#timeline-1-reads .u-over');\
+        const area = over.getBoundingClientRect();\
+        send(over, 'mousedown', area.left + 100, area.top + 50);\
+        send(over, 'mousemove', area.left + 300, area.top + 50);\
+        send(document, 'mouseup', area.left + 300, area.top + 50);\
+        document.querySelectorAll('input').forEach((input) => input.click());\
+        const select = document.querySelector('select');\
+        select.value = 3;\
+        select.dispatchEvent(new Event('change'));\
+        document.querySelector('.legend button').click();\
+        document.documentElement.dataset.told = told.size;\
+        document.documentElement.dataset.hidden =\
+            document.querySelectorAll('[aria-pressed=false]').length;\
+    }, 200);</script></body>";
+    let page = html::render(&sample::comparison()).replace("</body>", hand);
+    let page = opened_page(&browser, &page);
+    assert_drawn(&page, ALL_PLOTS);
+    assert!(page.contains(&format!("data-told=\"{ALL_PLOTS}\"")), "{}", &page[..300]);
+    // The policy is hidden in each of the four legends.
+    assert!(page.contains("data-hidden=\"4\""), "{}", &page[..300]);
+}
+
+fn assert_drawn(page: &str, plots: usize) {
+    let end = page.find("<head>").unwrap();
+    let root = &page[..end];
+    assert!(!root.contains("data-error"), "{root}");
+    assert!(root.contains("data-ready=\"true\""), "{root}");
+    let expected = format!("data-plots=\"{plots}\"");
+    assert!(root.contains(&expected) || (plots == 0 && !root.contains("data-plots")), "{root}");
+    assert!(!page.contains("data-marks=\"0\""), "a plot is empty");
+}
+
+/// The page of a comparison after its scripts ran.
+fn opened(browser: &Path, comparison: &Comparison) -> String {
+    opened_page(browser, &html::render(comparison))
+}
+
+fn opened_page(browser: &Path, content: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let dump = folder.path().join("dump.html");
+    std::fs::write(&page, content).unwrap();
+    let child = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--disable-dev-shm-usage", "--window-size=1280,2000"])
+        .args(["--virtual-time-budget=10000", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("file://{}", page.display()))
+        .stdin(Stdio::null())
+        .stdout(std::fs::File::create(&dump).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait(child);
+    std::fs::read_to_string(dump).unwrap()
+}
+
+fn wait(mut child: Child) {
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > LONGEST {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("Chromium did not finish in {} s", LONGEST.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The browser, or none if there is none and none is required.
+fn browser() -> Option<PathBuf> {
+    let named = std::env::var_os("IODA_CHROMIUM").map(PathBuf::from);
+    let found = named.or_else(|| {
+        let path = std::env::var_os("PATH")?;
+        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        let mut candidates =
+            NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+        candidates.find(|candidate| candidate.is_file())
+    });
+    if found.is_none() {
+        let required = std::env::var_os("IODA_REQUIRE_CHROMIUM").is_some_and(|value| value == "1");
+        assert!(!required, "IODA_REQUIRE_CHROMIUM=1, but there is no Chromium");
+        println!("SKIPPED: no Chromium found; install one or set IODA_CHROMIUM to its path");
+    }
+    found
+}

@@ -1,0 +1,127 @@
+//! How fast the simulator is, for `cargo bench` and `ioda bench`.
+
+use crate::driver::run;
+use crate::plan::{Plan, PlanError, Preparation, prepare_drives};
+use crate::result::RunResult;
+use nvme::{Command, CommandId, Opcode, PlFlag};
+use ssd::Ssd;
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration as WallTime, Instant as WallClock};
+use units::{Duration, Instant, Lba, Rng};
+use workload::{Arrival, Op, Request};
+
+/// Commands that the benchmark of a drive keeps in flight.
+const DRIVE_DEPTH: u32 = 256;
+
+/// What a benchmark measured.
+#[derive(Clone, Copy, Debug)]
+pub struct BenchResult {
+    /// Page reads and programs of host and collection.
+    pub page_operations: u64,
+    /// Pages read and written by the host.
+    pub host_pages: u64,
+    /// Write amplification during the measurement.
+    pub write_amplification: f64,
+    /// Time on a real clock.
+    pub wall: WallTime,
+    /// Time that was simulated.
+    pub simulated: Duration,
+}
+
+impl BenchResult {
+    /// Page operations per second of real time, on one core.
+    #[must_use]
+    pub fn page_operations_per_second(&self) -> f64 {
+        self.page_operations as f64 / self.wall.as_secs_f64()
+    }
+
+    /// Nanoseconds of real time per page operation.
+    #[must_use]
+    pub fn nanos_per_page_operation(&self) -> f64 {
+        self.wall.as_secs_f64() * 1e9 / self.page_operations as f64
+    }
+}
+
+/// One drive in steady state under single-page commands, 70 % reads and 30 % writes at random
+/// addresses, with collection running: `host_pages` of them.
+///
+/// # Errors
+///
+/// If the drive is impossible.
+pub fn bench_drive(
+    config: &ssd::Config,
+    host_pages: u64,
+    seed: u64,
+) -> Result<BenchResult, PlanError> {
+    let name = config.name.clone();
+    let mut drive =
+        Ssd::new(config.clone()).map_err(|error| PlanError::Drive { name, error })?;
+    drive.age(seed);
+    let blocks = drive.logical_blocks();
+    let mut rng = Rng::stream(seed, "bench");
+    let mut command = |id| {
+        let opcode = if rng.below(10) < 7 { Opcode::Read } else { Opcode::Write };
+        let lba = Lba(rng.below(blocks));
+        Command { id, opcode, lba, blocks: 1, pl: PlFlag::Off }
+    };
+    let mut now = Instant::ZERO;
+    for id in 0..DRIVE_DEPTH {
+        drive.handle_command(now, &command(CommandId(id)));
+    }
+    let mut left = host_pages;
+    let started = WallClock::now();
+    while left > 0 {
+        now = drive.next_deadline();
+        drive.handle_deadline(now);
+        while let Some(completed) = drive.poll_completion() {
+            left = left.saturating_sub(1);
+            drive.handle_command(now, &command(completed.completion.id));
+        }
+    }
+    let counters = drive.counters();
+    Ok(BenchResult {
+        page_operations: counters.page_operations(),
+        host_pages: counters.host_reads_pages + counters.host_programs_pages,
+        write_amplification: counters.write_amplification(),
+        wall: started.elapsed(),
+        simulated: now.since(Instant::ZERO),
+    })
+}
+
+/// An array under single-page requests, 70 % reads and 30 % writes at random addresses, with 64
+/// requests per drive in flight.
+///
+/// # Errors
+///
+/// If the plan is impossible.
+pub fn bench_array(plan: &Plan, requests: u64) -> Result<(BenchResult, RunResult), PlanError> {
+    let plan = Plan { preparation: Preparation::Aged, ..plan.clone() };
+    let drives = prepare_drives(&plan)?;
+    let page_bytes = u64::from(plan.drive.geometry.page_bytes);
+    let pages = plan.capacity_bytes()? / page_bytes;
+    let mut rng = Rng::stream(plan.seed, "bench");
+    let workload = (0..requests).map(|_| {
+        let op = if rng.below(10) < 7 { Op::Read } else { Op::Write };
+        let offset_bytes = rng.below(pages) * page_bytes;
+        let request =
+            Request { at: Instant::ZERO, op, offset_bytes, size_bytes: page_bytes, device: 0 };
+        Ok::<_, Infallible>(request)
+    });
+    let arrival = Arrival::Closed { iodepth: 64 * plan.width };
+    let started = WallClock::now();
+    let result = match run(&plan, drives, arrival, workload, &AtomicU64::new(0)) {
+        Ok(result) => result,
+        Err(crate::SimError::Plan(error)) => return Err(error),
+        Err(error) => unreachable!("a generated workload fits its array: {error}"),
+    };
+    let totals = result.drive_totals();
+    let bench = BenchResult {
+        page_operations: totals.page_operations(),
+        host_pages: totals.host_reads_pages + totals.host_programs_pages,
+        write_amplification: totals.write_amplification(),
+        wall: started.elapsed(),
+        simulated: result.simulated,
+    };
+    Ok((bench, result))
+}

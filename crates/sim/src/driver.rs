@@ -1,0 +1,452 @@
+//! One run: the event loop that joins a workload, an array and its drives.
+
+use crate::causes::CauseBuckets;
+use crate::latency::LatencySummary;
+use crate::plan::{Plan, PlanError};
+use crate::result::{DriveResult, RunResult};
+use crate::timeline::Recorder;
+use crate::verify::{Mismatch, Verifier};
+use array::{Action, Array, Outcome, ReadOrWrite, RequestId};
+use ssd::{CollectionSpan, Ssd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use thiserror::Error;
+use units::{Deadlines, Duration, Instant};
+use workload::{Arrival, Op, Request};
+
+/// Simulated time without any progress after which a run is given up.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Completed requests between two reports of progress.
+const PROGRESS_STEP: u64 = 4096;
+
+/// Why a run ended early.
+#[derive(Debug, Error)]
+pub enum SimError<E> {
+    /// The plan is impossible.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The workload ended with an error.
+    #[error(transparent)]
+    Workload(E),
+    /// A request does not fit the array.
+    #[error(
+        "request {number} touches bytes {offset_bytes}..{end_bytes}, but the array has {capacity_bytes} bytes; wrap or scale the workload, or use larger drives"
+    )]
+    OutOfRange {
+        /// Number of the request, from 1.
+        number: u64,
+        /// Its first byte.
+        offset_bytes: u64,
+        /// The byte after its last.
+        end_bytes: u64,
+        /// The array's size.
+        capacity_bytes: u64,
+    },
+    /// A request is empty.
+    #[error("request {number} has a size of zero; drop it or give it a size")]
+    Empty {
+        /// Number of the request, from 1.
+        number: u64,
+    },
+    /// A request comes before the one ahead of it.
+    #[error(
+        "request {number} comes at {at:?}, before the request ahead of it at {before:?}; sort the workload by time"
+    )]
+    BackInTime {
+        /// Number of the request, from 1.
+        number: u64,
+        /// Its time.
+        at: Instant,
+        /// The time of the request ahead of it.
+        before: Instant,
+    },
+    /// Nothing moves any more: a bug of the model.
+    #[error(
+        "{in_flight} requests made no progress for {PATIENCE} of simulated time; this is a bug: please report the command line and the seed {seed}"
+    )]
+    Stalled {
+        /// Requests in flight.
+        in_flight: usize,
+        /// The seed.
+        seed: u64,
+    },
+    /// A verified run read something that was never written there.
+    #[error("verification failed: {mismatch}; repeat with seed {seed} and policy {policy}")]
+    Mismatch {
+        /// What was wrong.
+        mismatch: Mismatch,
+        /// The seed.
+        seed: u64,
+        /// The policy.
+        policy: &'static str,
+    },
+}
+
+/// Runs `plan` on prepared drives with the given requests.
+///
+/// `progress` is counted up as requests complete.
+///
+/// # Errors
+///
+/// If the plan is impossible, the workload does not fit, or a verified run finds a wrong page.
+pub fn run<E>(
+    plan: &Plan,
+    drives: Vec<Ssd>,
+    arrival: Arrival,
+    requests: impl Iterator<Item = Result<Request, E>>,
+    progress: &AtomicU64,
+) -> Result<RunResult, SimError<E>> {
+    let started = std::time::Instant::now();
+    let mut run = Run::new(plan, drives, arrival, requests, progress)?;
+    run.drive()?;
+    run.finish(started)
+}
+
+struct Run<'a, I> {
+    plan: &'a Plan,
+    array: Array,
+    drives: Vec<Ssd>,
+    /// One source per drive, then the array, then the next arrival.
+    sources: Deadlines,
+    /// Drives that were touched and may have completions or another deadline.
+    touched: Vec<usize>,
+    is_touched: Vec<bool>,
+    requests: I,
+    next: Option<Request>,
+    /// Requests that a closed loop may still send at once; unlimited in an open loop.
+    room: u64,
+    closed: bool,
+    taken: u64,
+    last_arrival: Instant,
+    last_completion: Instant,
+    read: LatencySummary,
+    write: LatencySummary,
+    read_bytes: u64,
+    written_bytes: u64,
+    causes: CauseBuckets,
+    busy_members: Vec<u64>,
+    recorder: Recorder,
+    spans: Vec<CollectionSpan>,
+    verifier: Option<Verifier>,
+    hash: u64,
+    completed: u64,
+    progress: &'a AtomicU64,
+}
+
+impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
+    fn new(
+        plan: &'a Plan,
+        mut drives: Vec<Ssd>,
+        arrival: Arrival,
+        requests: I,
+        progress: &'a AtomicU64,
+    ) -> Result<Self, SimError<E>> {
+        let layout = plan.layout()?;
+        let windows = plan.windows();
+        let rules = plan.policy.rules();
+        for (position, drive) in drives.iter_mut().enumerate() {
+            drive.set_instant_collection(rules.collects_instantly());
+            let schedule = windows.of(units::DriveId(position as u8)).copied();
+            drive.set_windows(Instant::ZERO, schedule);
+            if plan.timeline.is_some() {
+                drive.record_collections();
+            }
+            if plan.verify {
+                drive.record_media();
+            }
+        }
+        let array = Array::new(array::Config {
+            layout,
+            page_bytes: plan.drive.geometry.page_bytes,
+            policy: plan.policy,
+            windows,
+            rebuild_compute: plan.rebuild_compute,
+            data_actions: plan.verify,
+        });
+        let (closed, room) = match arrival {
+            Arrival::Open => (false, u64::MAX),
+            Arrival::Closed { iodepth } => (true, u64::from(iodepth)),
+        };
+        let width = drives.len();
+        Ok(Self {
+            verifier: plan.verify.then(|| Verifier::new(&array, &drives)),
+            plan,
+            array,
+            sources: Deadlines::new(width + 2),
+            touched: (0..width).collect(),
+            is_touched: vec![true; width],
+            drives,
+            requests,
+            next: None,
+            room,
+            closed,
+            taken: 0,
+            last_arrival: Instant::ZERO,
+            last_completion: Instant::ZERO,
+            read: LatencySummary::new(),
+            write: LatencySummary::new(),
+            read_bytes: 0,
+            written_bytes: 0,
+            causes: CauseBuckets::new(),
+            busy_members: vec![0; width + 1],
+            recorder: Recorder::new(plan.timeline),
+            spans: Vec::new(),
+            hash: 0x1d0a,
+            completed: 0,
+            progress,
+        })
+    }
+
+    fn drive(&mut self) -> Result<(), SimError<E>> {
+        let arrivals = self.drives.len() + 1;
+        let compute = self.drives.len();
+        self.fetch(Instant::ZERO)?;
+        self.settle(Instant::ZERO)?;
+        while let Some(source) = self.sources.first() {
+            let now = self.sources.earliest();
+            if source == arrivals {
+                self.arrive(now)?;
+            } else if source == compute {
+                self.array.handle_deadline(now);
+            } else {
+                self.drives[source].handle_deadline(now);
+                self.touch(source);
+            }
+            self.settle(now)?;
+            let in_flight = self.array.requests_in_flight();
+            if in_flight == 0 && self.next.is_none() {
+                return Ok(());
+            }
+            if in_flight > 0
+                && now.since(self.last_completion) > PATIENCE
+                && now.since(self.last_arrival) > PATIENCE
+            {
+                return Err(SimError::Stalled { in_flight, seed: self.plan.seed });
+            }
+        }
+        match self.array.requests_in_flight() {
+            0 => Ok(()),
+            in_flight => Err(SimError::Stalled { in_flight, seed: self.plan.seed }),
+        }
+    }
+
+    /// Takes the next request from the workload, if there is room for one, and schedules it.
+    fn fetch(&mut self, now: Instant) -> Result<(), SimError<E>> {
+        if self.next.is_none() && self.room > 0 {
+            if let Some(request) = self.requests.next() {
+                self.taken += 1;
+                let mut request = request.map_err(SimError::Workload)?;
+                if self.closed {
+                    request.at = now;
+                }
+                self.check(&request)?;
+                self.next = Some(request);
+            }
+        }
+        let due = self.next.map_or(Instant::NEVER, |request| request.at);
+        self.sources.set(self.drives.len() + 1, due);
+        Ok(())
+    }
+
+    fn check(&self, request: &Request) -> Result<(), SimError<E>> {
+        let number = self.taken;
+        let capacity_bytes = self.array.capacity_bytes();
+        let end_bytes = request.end_bytes();
+        if request.size_bytes == 0 {
+            return Err(SimError::Empty { number });
+        }
+        if end_bytes > capacity_bytes {
+            let offset_bytes = request.offset_bytes;
+            return Err(SimError::OutOfRange { number, offset_bytes, end_bytes, capacity_bytes });
+        }
+        if request.at < self.last_arrival {
+            let before = self.last_arrival;
+            return Err(SimError::BackInTime { number, at: request.at, before });
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, now: Instant) -> Result<(), SimError<E>> {
+        while let Some(request) = self.next.take_if(|request| request.at <= now) {
+            self.last_arrival = now;
+            let kind = match request.op {
+                Op::Read => ReadOrWrite::Read,
+                Op::Write => ReadOrWrite::Write,
+            };
+            let request = array::Request {
+                id: RequestId(self.taken),
+                kind,
+                offset_bytes: request.offset_bytes,
+                size_bytes: request.size_bytes,
+            };
+            match kind {
+                ReadOrWrite::Read => {
+                    self.read_bytes += request.size_bytes;
+                    self.look_at_stripes(now, &request);
+                }
+                ReadOrWrite::Write => self.written_bytes += request.size_bytes,
+            }
+            if let Some(verifier) = &mut self.verifier {
+                verifier.request_arrives(&request);
+            }
+            self.array.handle_request(now, &request);
+            if self.closed {
+                self.room -= 1;
+            }
+            self.fetch(now)?;
+        }
+        Ok(())
+    }
+
+    /// Counts how many members of each stripe that is read would meet a collection now: what a
+    /// rebuild would find, whether or not the policy tries one.
+    fn look_at_stripes(&mut self, now: Instant, request: &array::Request) {
+        let layout = *self.array.layout();
+        let page_bytes = u64::from(self.plan.drive.geometry.page_bytes);
+        let first = request.offset_bytes / page_bytes;
+        let pages = (request.offset_bytes + request.size_bytes).div_ceil(page_bytes) - first;
+        let quiet = self.drives.iter().all(Ssd::quiet);
+        for segment in layout.segments(first, pages) {
+            let mut busy = 0;
+            if !quiet {
+                let lba = layout.lba(segment.stripe, segment.first_row);
+                busy = self
+                    .drives
+                    .iter()
+                    .filter(|drive| drive.would_meet_collection(now, lba))
+                    .count();
+            }
+            self.busy_members[busy] += 1;
+        }
+    }
+
+    #[inline]
+    fn touch(&mut self, drive: usize) {
+        if !self.is_touched[drive] {
+            self.is_touched[drive] = true;
+            self.touched.push(drive);
+        }
+    }
+
+    /// Carries actions to drives and completions to the array until nothing is left to do at `now`.
+    fn settle(&mut self, now: Instant) -> Result<(), SimError<E>> {
+        self.act(now)?;
+        while let Some(drive) = self.touched.pop() {
+            self.is_touched[drive] = false;
+            if let Some(verifier) = &mut self.verifier {
+                verifier.carry(drive, &mut self.drives[drive]);
+            }
+            while let Some(completed) = self.drives[drive].poll_completion() {
+                debug_assert_eq!(completed.at, now);
+                self.array.handle_completion(now, &completed.completion);
+                self.act(now)?;
+            }
+            self.sources.set(drive, self.drives[drive].next_deadline());
+        }
+        self.sources.set(self.drives.len(), self.array.next_deadline());
+        Ok(())
+    }
+
+    fn act(&mut self, now: Instant) -> Result<(), SimError<E>> {
+        while let Some(action) = self.array.poll_action() {
+            match action {
+                Action::Submit { drive, command, op } => {
+                    let drive = drive.index();
+                    if let Some(verifier) = &mut self.verifier {
+                        verifier.submit(drive, &command, op);
+                    }
+                    self.drives[drive].handle_command(now, &command);
+                    self.touch(drive);
+                }
+                Action::Data(action) => {
+                    if let Some(verifier) = &mut self.verifier {
+                        verifier.data(&action);
+                    }
+                }
+                Action::Complete(outcome) => self.complete(now, &outcome)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, now: Instant, outcome: &Outcome) -> Result<(), SimError<E>> {
+        let latency = outcome.completed.since(outcome.arrived);
+        self.last_completion = now;
+        self.completed += 1;
+        for word in [outcome.request.0, now.as_nanos()] {
+            self.hash = (self.hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
+        }
+        match outcome.kind {
+            ReadOrWrite::Read => {
+                debug_assert_eq!(outcome.delays.total(), latency, "delays must sum to the latency");
+                self.read.record(latency);
+                self.causes.record(&outcome.delays, latency);
+                self.recorder.record_read(now, latency, &outcome.delays);
+            }
+            ReadOrWrite::Write => self.write.record(latency),
+        }
+        if let Some(verifier) = &mut self.verifier {
+            verifier.complete(outcome.request).map_err(|mismatch| SimError::Mismatch {
+                mismatch,
+                seed: self.plan.seed,
+                policy: self.plan.policy.name(),
+            })?;
+        }
+        if self.completed.is_multiple_of(PROGRESS_STEP) {
+            self.progress.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
+            self.collect_spans();
+        }
+        if self.closed {
+            self.room += 1;
+            self.fetch(now)?;
+        }
+        Ok(())
+    }
+
+    fn collect_spans(&mut self) {
+        for (position, drive) in self.drives.iter_mut().enumerate() {
+            drive.take_collections(&mut self.spans);
+            self.recorder.record_collections(position, &self.spans);
+            self.spans.clear();
+        }
+    }
+
+    fn finish(mut self, started: std::time::Instant) -> Result<RunResult, SimError<E>> {
+        self.collect_spans();
+        self.progress.fetch_add(self.completed % PROGRESS_STEP, Ordering::Relaxed);
+        let mut verified_pages = 0;
+        if let Some(verifier) = &self.verifier {
+            verifier.scrub(&self.array, &self.drives).map_err(|mismatch| SimError::Mismatch {
+                mismatch,
+                seed: self.plan.seed,
+                policy: self.plan.policy.name(),
+            })?;
+            verified_pages = verifier.checked_pages();
+        }
+        let drives = self
+            .drives
+            .iter()
+            .map(|drive| DriveResult {
+                counters: *drive.counters(),
+                free_share: drive.free_share(),
+            })
+            .collect();
+        Ok(RunResult {
+            policy: self.plan.policy,
+            hash: self.hash,
+            requests: self.taken,
+            simulated: self.last_completion.since(Instant::ZERO),
+            wall: started.elapsed(),
+            read: self.read,
+            write: self.write,
+            read_bytes: self.read_bytes,
+            written_bytes: self.written_bytes,
+            causes: self.causes,
+            busy_members: self.busy_members,
+            array: self.array.counters().clone(),
+            drives,
+            window: self.plan.window(),
+            timeline: self.recorder.finish(),
+            verified_pages,
+        })
+    }
+}

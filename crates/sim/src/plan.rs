@@ -1,0 +1,182 @@
+//! What to run.
+
+use array::{Layout, LayoutError, Level, Windows, policy::PolicyKind};
+use nvme::ArrayDescription;
+use ssd::Ssd;
+use thiserror::Error;
+use units::{Duration, Instant, Rng};
+
+/// How drives are brought to the state in which they are measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preparation {
+    /// Filled in order and overwritten at random until write amplification is stable.
+    Steady,
+    /// Laid out directly in the state that [`Preparation::Steady`] leads to; fast for large drives.
+    Aged,
+    /// Nothing written.
+    Fresh,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The drives; all alike.
+    pub drive: ssd::Config,
+    /// RAID level.
+    pub level: Level,
+    /// Number of drives.
+    pub width: u32,
+    /// Bytes in a chunk; a multiple of the drives' page.
+    pub chunk_bytes: u64,
+    /// The policy.
+    pub policy: PolicyKind,
+    /// Busy time window; none to use what the drives advertise (TW_burst).
+    pub busy_time_window: Option<Duration>,
+    /// Time to compute a rebuilt page.
+    pub rebuild_compute: Duration,
+    /// How drives are prepared.
+    pub preparation: Preparation,
+    /// Seed of everything that is drawn by chance.
+    pub seed: u64,
+    /// Carry a tag in every page and check every read.
+    pub verify: bool,
+    /// Record a slice of the run read by read.
+    pub timeline: Option<crate::TimelineConfig>,
+}
+
+/// Why a plan cannot be run.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// The drive is impossible.
+    #[error("drive `{name}` cannot work: {error}")]
+    Drive {
+        /// The drive's name.
+        name: String,
+        /// Why.
+        error: ssd::ConfigError,
+    },
+    /// The layout is impossible.
+    #[error("{0}")]
+    Layout(#[from] LayoutError),
+    /// The chunk is not made of pages.
+    #[error(
+        "a chunk of {chunk_bytes} bytes is not a multiple of the drive's page of {page_bytes} bytes; choose such a multiple"
+    )]
+    Chunk {
+        /// The chunk.
+        chunk_bytes: u64,
+        /// The page.
+        page_bytes: u32,
+    },
+    /// The window is too short to be one.
+    #[error("a busy time window of zero leaves no time to collect; choose at least 1 µs")]
+    EmptyWindow,
+    /// Policies with windows need parity.
+    #[error(
+        "policy {policy} rebuilds reads from parity, but {level} has none; choose raid4, raid5 or raid6, or the policies base and ideal"
+    )]
+    NoParity {
+        /// The policy.
+        policy: &'static str,
+        /// The level.
+        level: &'static str,
+    },
+}
+
+impl Plan {
+    /// The layout of the array.
+    ///
+    /// # Errors
+    ///
+    /// If the drive or the layout is impossible.
+    pub fn layout(&self) -> Result<Layout, PlanError> {
+        self.drive
+            .validate()
+            .map_err(|error| PlanError::Drive { name: self.drive.name.clone(), error })?;
+        let page_bytes = self.drive.geometry.page_bytes;
+        if self.chunk_bytes == 0 || !self.chunk_bytes.is_multiple_of(u64::from(page_bytes)) {
+            return Err(PlanError::Chunk { chunk_bytes: self.chunk_bytes, page_bytes });
+        }
+        let chunk_pages = self.chunk_bytes / u64::from(page_bytes);
+        let chunk_pages = u32::try_from(chunk_pages).unwrap_or(u32::MAX);
+        let layout =
+            Layout::new(self.level, self.width, chunk_pages, self.drive.logical_pages())?;
+        if layout.parities() == 0 && self.policy.rules().uses_windows() {
+            let (policy, level) = (self.policy.name(), self.level.name());
+            return Err(PlanError::NoParity { policy, level });
+        }
+        if self.busy_time_window.is_some_and(Duration::is_zero) {
+            return Err(PlanError::EmptyWindow);
+        }
+        Ok(layout)
+    }
+
+    /// Bytes of the array that the host can use.
+    ///
+    /// # Errors
+    ///
+    /// If the drive or the layout is impossible.
+    pub fn capacity_bytes(&self) -> Result<u64, PlanError> {
+        let page_bytes = u64::from(self.drive.geometry.page_bytes);
+        Ok(self.layout()?.capacity_pages() * page_bytes)
+    }
+
+    /// The busy time window that is programmed into the drives, if the policy uses windows.
+    #[must_use]
+    pub fn window(&self) -> Option<Duration> {
+        if !self.policy.rules().uses_windows() {
+            return None;
+        }
+        let array = ArrayDescription { width: self.width, parities: self.level.parities() };
+        // Where collection keeps up with the burst any window will do; one second is a round one.
+        let advertised =
+            || self.drive.burst_window(array).unwrap_or(const { Duration::from_secs(1) });
+        Some(self.busy_time_window.unwrap_or_else(advertised))
+    }
+
+    pub(crate) fn windows(&self) -> Windows {
+        match self.window() {
+            Some(window) => Windows::in_turn(self.width, window, Instant::ZERO),
+            None => Windows::none(),
+        }
+    }
+}
+
+/// Brings the drives of `plan` into the state in which they are measured. The result depends on the
+/// drive, the width, the preparation and the seed, not on the policy, so runs can share it.
+///
+/// # Errors
+///
+/// If the drive is impossible.
+pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
+    let name = plan.drive.name.clone();
+    let factory_new =
+        Ssd::new(plan.drive.clone()).map_err(|error| PlanError::Drive { name, error })?;
+    let prepare = |position: u32| {
+        let mut drive = factory_new.clone();
+        let seed = Rng::stream(plan.seed, &format!("drive {position}")).next_u64();
+        match plan.preparation {
+            Preparation::Steady => {
+                drive.precondition(seed);
+            }
+            Preparation::Aged => drive.age(seed),
+            Preparation::Fresh => {}
+        }
+        drive
+    };
+    // Two at a time: preparing is memory-bound, and more would need memory that runs need later.
+    let positions: Vec<u32> = (0..plan.width).collect();
+    let mut drives = Vec::with_capacity(positions.len());
+    for pair in positions.chunks(2) {
+        let prepare = &prepare;
+        drives.extend(std::thread::scope(|scope| {
+            let handles: Vec<_> =
+                pair.iter().map(|&position| scope.spawn(move || prepare(position))).collect();
+            handles
+                .into_iter()
+                .map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect::<Vec<_>>()
+        }));
+    }
+    Ok(drives)
+}

@@ -1,0 +1,132 @@
+//! A slice of a run, read by read, with windows and collections.
+
+use nvme::{Cause, Delays};
+use ssd::CollectionSpan;
+use units::{Duration, Instant};
+
+/// Which slice to record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimelineConfig {
+    /// Where it starts.
+    pub start: Instant,
+    /// How long it is.
+    pub length: Duration,
+}
+
+/// One read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimelinePoint {
+    /// When it was done.
+    pub completed: Instant,
+    /// How long it took.
+    pub latency: Duration,
+    /// What took most of it.
+    pub dominant_cause: Cause,
+}
+
+/// A stretch of time on one drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Band {
+    /// Position of the drive.
+    pub drive: usize,
+    /// Start.
+    pub start: Instant,
+    /// End.
+    pub end: Instant,
+}
+
+/// What happened when.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    /// The slice.
+    pub slice: Option<TimelineConfig>,
+    /// Reads of the slice: of each small interval the slowest and the first.
+    pub points: Vec<TimelinePoint>,
+    /// Collections that touch the slice, joined where they overlap on a drive.
+    pub collections: Vec<Band>,
+    /// The whole run in intervals: end of the interval, 99th percentile of its reads.
+    pub p99: Vec<(Instant, Duration)>,
+}
+
+/// Intervals of the slice from which points are kept.
+const SLICE_INTERVALS: u64 = 800;
+/// Length of the intervals of [`Timeline::p99`].
+const P99_INTERVAL: Duration = Duration::from_millis(250);
+
+pub(crate) struct Recorder {
+    timeline: Timeline,
+    interval: u64,
+    slowest: Option<TimelinePoint>,
+    /// Latencies of the current p99 interval.
+    latencies: Vec<Duration>,
+    interval_end: Instant,
+}
+
+impl Recorder {
+    pub(crate) fn new(slice: Option<TimelineConfig>) -> Self {
+        Self {
+            timeline: Timeline { slice, ..Timeline::default() },
+            interval: u64::MAX,
+            slowest: None,
+            latencies: Vec::new(),
+            interval_end: Instant::ZERO + P99_INTERVAL,
+        }
+    }
+
+    pub(crate) fn record_read(&mut self, completed: Instant, latency: Duration, delays: &Delays) {
+        let Some(slice) = self.timeline.slice else { return };
+        self.roll_p99(completed);
+        self.latencies.push(latency);
+        if completed < slice.start || completed >= slice.start + slice.length {
+            return;
+        }
+        let interval_nanos = (slice.length.as_nanos() / SLICE_INTERVALS).max(1);
+        let interval = completed.since(slice.start).as_nanos() / interval_nanos;
+        let dominant_cause = Cause::ALL
+            .into_iter()
+            .max_by_key(|&cause| delays.get(cause))
+            .unwrap_or(Cause::NandRead);
+        let point = TimelinePoint { completed, latency, dominant_cause };
+        if interval != self.interval {
+            self.interval = interval;
+            self.timeline.points.extend(self.slowest.take());
+            self.timeline.points.push(point);
+        } else if self.slowest.is_none_or(|slowest| slowest.latency < latency) {
+            self.slowest = Some(point);
+        }
+    }
+
+    fn roll_p99(&mut self, now: Instant) {
+        while now >= self.interval_end {
+            if !self.latencies.is_empty() {
+                let rank = (self.latencies.len() - 1) * 99 / 100;
+                let (_, p99, _) = self.latencies.select_nth_unstable(rank);
+                self.timeline.p99.push((self.interval_end, *p99));
+                self.latencies.clear();
+            }
+            self.interval_end += P99_INTERVAL;
+        }
+    }
+
+    pub(crate) fn record_collections(&mut self, drive: usize, spans: &[CollectionSpan]) {
+        let Some(slice) = self.timeline.slice else { return };
+        let end = slice.start + slice.length;
+        for span in spans.iter().filter(|span| span.ended > slice.start && span.began < end) {
+            let band = Band { drive, start: span.began, end: span.ended };
+            // Parts of a line end at slightly different times; together they are one band.
+            let last = self.timeline.collections.iter_mut().rev().find(|last| last.drive == drive);
+            match last {
+                Some(last) if last.end >= band.start => {
+                    last.end = last.end.max(band.end);
+                    last.start = last.start.min(band.start);
+                }
+                _ => self.timeline.collections.push(band),
+            }
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Timeline {
+        self.timeline.points.extend(self.slowest.take());
+        self.timeline
+    }
+}

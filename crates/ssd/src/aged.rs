@@ -1,0 +1,141 @@
+//! The steady state of a drive, built directly.
+//!
+//! Under uniform random overwrites every page is invalidated at the same rate, so a block that was
+//! filled `x` ago still has the share `e^-x` of its pages valid, and greedy collection takes a
+//! block once its share has sunk to `v`. In steady state the ages of blocks are spread evenly over
+//! `0 … −ln v`, and `v` follows from the share of logical pages in the blocks that are not free:
+//!
+//! ```text
+//! u = (1 − v) / (−ln v)
+//! ```
+//!
+//! This is the fixed point that the analysis of greedy and first-in-first-out collection gives for
+//! large blocks (Desnoyers, "Analytic modeling of SSD write performance", SYSTOR'12). Laying a
+//! drive out this way takes one pass over its pages instead of several drive writes.
+
+use crate::device::Ssd;
+use alloc::vec::Vec;
+use units::Rng;
+
+/// The share of valid pages in a victim, `v`, when the share `utilization` of the pages in use is
+/// valid.
+pub(crate) fn victim_valid_share(utilization: f64) -> f64 {
+    let (mut low, mut high) = (1e-12, 1.0 - 1e-12);
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        if (1.0 - middle) / -libm::log(middle) < utilization {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low + high) / 2.0
+}
+
+/// A bijection on `0..size` without a table: a Feistel network over the next power of four, walked
+/// until it lands inside.
+struct Permutation {
+    size: u64,
+    half_bits: u32,
+    keys: [u64; 4],
+}
+
+impl Permutation {
+    fn new(size: u64, rng: &mut Rng) -> Self {
+        let bits = 64 - size.max(2).saturating_sub(1).leading_zeros();
+        Self { size, half_bits: bits.div_ceil(2), keys: core::array::from_fn(|_| rng.next_u64()) }
+    }
+
+    fn apply(&self, mut value: u64) -> u64 {
+        let mask = (1u64 << self.half_bits) - 1;
+        loop {
+            let (mut left, mut right) = (value >> self.half_bits, value & mask);
+            for key in self.keys {
+                let mixed = (right ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+                (left, right) = (right, left ^ (mixed & mask));
+            }
+            value = (left << self.half_bits) | right;
+            if value < self.size {
+                return value;
+            }
+        }
+    }
+}
+
+impl Ssd {
+    /// Puts a factory-new drive into the state that [`Ssd::precondition`] would bring it to, in one
+    /// pass over its pages: the way for large drives.
+    ///
+    /// # Panics
+    ///
+    /// If commands are in flight.
+    pub fn age(&mut self, seed: u64) {
+        assert_eq!(self.commands_in_flight(), 0, "aging a drive in use");
+        let mut rng = Rng::stream(seed, "age");
+        let shape = self.ftl.shape;
+        let logical_pages = u64::from(shape.logical_pages);
+        let permutation = Permutation::new(logical_pages, &mut rng);
+        // Collection keeps the drive just above the soft watermark; one block is open.
+        let full_blocks = shape.blocks_per_die - shape.soft - 2;
+        // The open block of every die is filled to a point of its own: dies that fill their
+        // blocks in step would all collect at the same moments, which no used drive does.
+        let opened: Vec<u32> =
+            (0..shape.dies).map(|_| rng.below(u64::from(shape.pages_per_block)) as u32).collect();
+        let pages_in_use =
+            u64::from(full_blocks) * u64::from(shape.pages_per_block) * u64::from(shape.dies)
+                + opened.iter().copied().map(u64::from).sum::<u64>();
+        let utilization = logical_pages as f64 / pages_in_use as f64;
+        let oldest = -libm::log(victim_valid_share(utilization));
+
+        let mut next_logical = 0;
+        let mut slots_left = pages_in_use;
+        // Oldest blocks first, as they would have been opened.
+        for rank in 0..=full_blocks {
+            let age = oldest * (1.0 - (f64::from(rank) + 0.5) / f64::from(full_blocks)).max(0.0);
+            let valid_share = libm::exp(-age);
+            for die in 0..shape.dies {
+                let pages = match rank {
+                    last if last == full_blocks => opened[die as usize],
+                    _ => shape.pages_per_block,
+                };
+                for _ in 0..pages {
+                    // All logical pages must find a place, and none twice: near the end what is
+                    // left decides instead of chance.
+                    let left = logical_pages - next_logical;
+                    let valid = left == slots_left || (left > 0 && rng.unit_f64() < valid_share);
+                    slots_left -= 1;
+                    let logical = valid.then(|| permutation.apply(next_logical) as u32);
+                    next_logical += u64::from(valid);
+                    self.ftl.place(die, logical);
+                }
+            }
+        }
+        self.reset_counters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn the_artifact_collects_victims_with_two_thirds_valid() {
+        // IODA's artifact: 192 logical lines in the 231 lines above the soft watermark.
+        let v = victim_valid_share(192.0 / 231.0);
+        assert!((v - 0.683).abs() < 0.001, "{v}");
+    }
+
+    #[test]
+    fn a_permutation_hits_every_value_once() {
+        for size in [1u64, 2, 3, 10, 64, 1000] {
+            let permutation = Permutation::new(size, &mut Rng::new(size));
+            let mut seen = vec![false; size as usize];
+            for value in 0..size {
+                let image = permutation.apply(value) as usize;
+                assert!(!seen[image]);
+                seen[image] = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Garbage collection in time: which dies it holds, when it may start, what it did.
+
+use units::Instant;
+
+/// A collection that runs or waits for its dies.
+#[derive(Clone, Debug)]
+pub(crate) struct Collection {
+    /// First die that is kept from the host.
+    pub(crate) first_die: u32,
+    /// Number of dies that are kept from the host.
+    pub(crate) dies: u32,
+    /// The die whose block is collected; none if every die collects its block of the line.
+    pub(crate) victim_die: Option<u32>,
+    /// Block within the die, or line.
+    pub(crate) block: u32,
+    /// Dies that have not come to it in their queues yet.
+    pub(crate) holds_pending: u32,
+    /// Dies that still work.
+    pub(crate) jobs_active: u32,
+    /// When it must be over.
+    pub(crate) until: Instant,
+    /// It was started although the window contract forbids it.
+    pub(crate) violation: bool,
+    /// When it began to work.
+    pub(crate) began: Instant,
+}
+
+/// A collection that is over, for timelines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CollectionSpan {
+    /// First die that was kept from the host.
+    pub first_die: u32,
+    /// Number of dies.
+    pub dies: u32,
+    /// When it began to work.
+    pub began: Instant,
+    /// When it was over.
+    pub ended: Instant,
+    /// Whether it broke the window contract.
+    pub violation: bool,
+}

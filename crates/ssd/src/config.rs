@@ -1,0 +1,327 @@
+//! What a drive is made of, and which drives cannot exist.
+
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+use units::{Duration, Ratio};
+
+/// The arrangement of the flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    /// Channels, each a shared bus.
+    pub channels: u32,
+    /// Chips on each channel; a chip is a die here, the unit that works on one operation at a time.
+    pub chips_per_channel: u32,
+    /// Planes in a chip. Planes multiply the blocks of their die.
+    pub planes_per_chip: u32,
+    /// Blocks in a plane.
+    pub blocks_per_plane: u32,
+    /// Pages in a block.
+    pub pages_per_block: u32,
+    /// Bytes in a page; also the logical block of the drive.
+    pub page_bytes: u32,
+}
+
+impl Geometry {
+    /// Dies in the drive.
+    #[must_use]
+    pub fn dies(&self) -> u32 {
+        self.channels * self.chips_per_channel
+    }
+
+    /// Blocks in a die.
+    #[must_use]
+    pub fn blocks_per_die(&self) -> u32 {
+        self.planes_per_chip * self.blocks_per_plane
+    }
+
+    /// Pages in the drive.
+    #[must_use]
+    pub fn pages(&self) -> u64 {
+        u64::from(self.dies()) * u64::from(self.blocks_per_die()) * u64::from(self.pages_per_block)
+    }
+
+    /// `S_t`: bytes of flash in the drive.
+    #[must_use]
+    pub fn raw_bytes(&self) -> u64 {
+        self.pages() * u64::from(self.page_bytes)
+    }
+}
+
+/// How long things take (IODA Table 2, first segment).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// `t_r`: sensing a page.
+    pub read: Duration,
+    /// `t_w`: programming a page.
+    pub program: Duration,
+    /// `t_e`: erasing a block.
+    pub erase: Duration,
+    /// `t_cpt`: moving one page over its channel.
+    pub transfer: Duration,
+    /// `B_pcie`: bytes per second and direction between host and drive; none for no limit.
+    pub pcie_bytes_per_second: Option<u64>,
+    /// From the arrival of a command to its fast failure (IODA §4.2.1: 1 µs over PCIe).
+    pub fail_fast: Duration,
+}
+
+/// What is collected at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CollectionUnit {
+    /// One block of one die.
+    Block,
+    /// A line: the blocks of the same number on every die (a superblock).
+    Line,
+}
+
+/// What a collection keeps the host from using (TTFLASH Figure 3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blocking {
+    /// The whole drive.
+    Controller,
+    /// Every die on the channel.
+    Channel,
+    /// The die that is collected.
+    Die,
+}
+
+/// Garbage collection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CollectionConfig {
+    /// What is collected at a time.
+    pub unit: CollectionUnit,
+    /// What it keeps the host from using.
+    pub blocking: Blocking,
+    /// Soft watermark: collect when no more than this share of the blocks is free.
+    pub soft: Ratio,
+    /// Hard watermark: host writes stall when no more than this share of the blocks is free.
+    pub hard: Ratio,
+    /// Above the hard watermark, leave a victim alone that has less than this share invalid.
+    pub min_invalid: Ratio,
+    /// Collections take no time at all: the ideal drive that every policy is measured against.
+    pub instant: bool,
+}
+
+/// The terms from which a drive computes its busy window (IODA §4.3.3 and Table 2).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ContractConfig {
+    /// `R_v`: expected share of valid pages in a victim.
+    pub valid_ratio: f64,
+    /// `B_burst`: the highest write load in bytes per second.
+    pub burst_bytes_per_second: f64,
+    /// `N_dwpd`: drive writes per 8-hour day under normal load.
+    pub drive_writes_per_day: f64,
+    /// The share of the over-provisioned space that may fill in one cycle; see
+    /// [`nvme::window::WindowParameters::usable_share`].
+    pub usable_share: f64,
+}
+
+/// A drive.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Name of the model.
+    pub name: String,
+    /// The arrangement of the flash.
+    pub geometry: Geometry,
+    /// How long things take.
+    pub timing: Timing,
+    /// `R_p`: share of the flash that the host does not see.
+    pub over_provisioning: Ratio,
+    /// Garbage collection.
+    pub collection: CollectionConfig,
+    /// The terms of the window contract.
+    pub contract: ContractConfig,
+}
+
+/// Why a drive cannot exist, in one sentence that says what to change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfigError(String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// Most dies a drive may have.
+pub(crate) const DIES_MAX: u32 = 4096;
+/// Most pages a block may have.
+pub(crate) const PAGES_PER_BLOCK_MAX: u32 = 1 << 16;
+
+impl Config {
+    /// Logical blocks that the host sees.
+    #[must_use]
+    pub fn logical_pages(&self) -> u64 {
+        let pages = self.geometry.pages();
+        pages - self.over_provisioning.of(pages)
+    }
+
+    /// Bytes that the host sees.
+    #[must_use]
+    pub fn logical_bytes(&self) -> u64 {
+        self.logical_pages() * u64::from(self.geometry.page_bytes)
+    }
+
+    /// Blocks of a die (or lines of the drive) at the soft watermark.
+    #[must_use]
+    pub fn soft_blocks(&self) -> u32 {
+        self.collection.soft.of(u64::from(self.geometry.blocks_per_die())) as u32
+    }
+
+    /// Blocks of a die (or lines of the drive) at the hard watermark.
+    #[must_use]
+    pub fn hard_blocks(&self) -> u32 {
+        self.collection.hard.of(u64::from(self.geometry.blocks_per_die())) as u32
+    }
+
+    /// Refuses a drive that could not work.
+    ///
+    /// # Errors
+    ///
+    /// The first reason found, naming the setting, its value and the limit.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.validate_geometry()?;
+        self.validate_watermarks()?;
+        self.validate_room()
+    }
+
+    fn validate_geometry(&self) -> Result<(), ConfigError> {
+        let g = &self.geometry;
+        let counts = [
+            ("channels", g.channels, DIES_MAX),
+            ("chips_per_channel", g.chips_per_channel, DIES_MAX),
+            ("planes_per_chip", g.planes_per_chip, 64),
+            ("blocks_per_plane", g.blocks_per_plane, 1 << 20),
+            ("pages_per_block", g.pages_per_block, PAGES_PER_BLOCK_MAX),
+        ];
+        for (name, value, most) in counts {
+            if value == 0 || value > most {
+                return refuse(format!("{name} is {value}; it must be between 1 and {most}"));
+            }
+        }
+        let dies = u64::from(g.channels) * u64::from(g.chips_per_channel);
+        if dies > u64::from(DIES_MAX) {
+            return refuse(format!(
+                "{} channels with {} chips each make {dies} dies; at most {DIES_MAX} are supported",
+                g.channels, g.chips_per_channel
+            ));
+        }
+        if !g.page_bytes.is_power_of_two() || !(512..=1 << 20).contains(&g.page_bytes) {
+            return refuse(format!(
+                "page_bytes is {}; it must be a power of two between 512 and 1048576",
+                g.page_bytes
+            ));
+        }
+        let blocks = u64::from(g.planes_per_chip) * u64::from(g.blocks_per_plane);
+        let pages = u128::from(dies) * u128::from(blocks) * u128::from(g.pages_per_block);
+        if pages >= u128::from(u32::MAX) {
+            return refuse(format!(
+                "the geometry has {pages} flash pages; at most {} are supported, so use larger pages or fewer blocks",
+                u32::MAX - 1
+            ));
+        }
+        if self.timing.read.is_zero() || self.timing.program.is_zero() {
+            return refuse(String::from(
+                "read and program times must be longer than zero; set t_r and t_w",
+            ));
+        }
+        if self.timing.pcie_bytes_per_second == Some(0) {
+            return refuse(String::from(
+                "the PCIe bandwidth is zero; leave it out for no limit, or set at least 1 byte per second",
+            ));
+        }
+        Ok(())
+    }
+
+    fn validate_watermarks(&self) -> Result<(), ConfigError> {
+        let (soft, hard) = (self.soft_blocks(), self.hard_blocks());
+        let (what, least) = match self.collection.unit {
+            CollectionUnit::Block => ("blocks of each die", 1),
+            CollectionUnit::Line => ("lines", 2),
+        };
+        if hard < least {
+            return refuse(format!(
+                "the hard watermark ({}) leaves {hard} of {} {what}; collection needs at least {least}, so raise `hard`",
+                self.collection.hard,
+                self.geometry.blocks_per_die()
+            ));
+        }
+        if soft <= hard {
+            return refuse(format!(
+                "the soft watermark ({soft} {what}) must be above the hard watermark ({hard}); raise `soft` or lower `hard`"
+            ));
+        }
+        if self.collection.min_invalid > Ratio::ONE {
+            return refuse(format!(
+                "min_invalid is {}; it must be at most 100%",
+                self.collection.min_invalid
+            ));
+        }
+        Ok(())
+    }
+
+    /// At the hard watermark every block that is neither free nor open must be able to hold all
+    /// logical pages and still have one invalid page somewhere: then collection always finds a
+    /// victim, and a full drive never deadlocks.
+    fn validate_room(&self) -> Result<(), ConfigError> {
+        let g = &self.geometry;
+        if self.over_provisioning >= Ratio::ONE {
+            return refuse(format!(
+                "over-provisioning of {} leaves the host nothing; lower it below 100%",
+                self.over_provisioning
+            ));
+        }
+        // One open block per die, and one more while dies drift apart within lines.
+        let reserved = self.soft_blocks() + 2;
+        let usable_blocks = g.blocks_per_die().saturating_sub(reserved);
+        let usable = u64::from(usable_blocks) * u64::from(g.dies()) * u64::from(g.pages_per_block);
+        if self.logical_pages() >= usable {
+            let needed = g.pages() - usable + 1;
+            let percent = needed as f64 * 100.0 / g.pages() as f64;
+            return refuse(format!(
+                "the drive exposes {} of {} pages, but collection keeps {reserved} of {} blocks per die free or open, which leaves it no invalid page to reclaim: raise over-provisioning above {percent:.1}% or lower the soft watermark",
+                self.logical_pages(),
+                g.pages(),
+                g.blocks_per_die(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn refuse(reason: String) -> Result<(), ConfigError> {
+    Err(ConfigError(reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presets;
+    use alloc::string::ToString;
+
+    fn refused(change: impl FnOnce(&mut Config)) -> String {
+        let mut config = presets::preset("femu-artifact").unwrap();
+        change(&mut config);
+        config.validate().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn impossible_drives_are_refused_with_what_to_change() {
+        assert_eq!(
+            refused(|c| c.geometry.channels = 0),
+            "channels is 0; it must be between 1 and 4096"
+        );
+        assert!(refused(|c| c.geometry.page_bytes = 3000).contains("power of two"));
+        assert!(refused(|c| c.over_provisioning = Ratio::from_percent(7)).contains("raise over-"));
+        assert!(refused(|c| c.over_provisioning = Ratio::ONE).contains("below 100%"));
+        assert!(refused(|c| c.collection.hard = Ratio::ZERO).contains("raise `hard`"));
+        assert!(refused(|c| c.collection.soft = c.collection.hard).contains("raise `soft`"));
+        assert!(
+            refused(|c| c.geometry.blocks_per_plane = 1 << 20).contains("flash pages"),
+            "more pages than a u32 can address"
+        );
+        assert!(refused(|c| c.timing.program = Duration::ZERO).contains("longer than zero"));
+    }
+}

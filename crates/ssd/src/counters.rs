@@ -1,0 +1,45 @@
+//! What a drive has done.
+
+/// Totals since the start or since the last reset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Pages read for the host.
+    pub host_reads_pages: u64,
+    /// Pages programmed for the host.
+    pub host_programs_pages: u64,
+    /// Pages read by collection.
+    pub collection_reads_pages: u64,
+    /// Pages programmed by collection.
+    pub collection_programs_pages: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Collections (of a block or of a line) that ended.
+    pub collections: u64,
+    /// Collections that ran where the window contract forbids it, because host writes had no room.
+    pub contract_violations: u64,
+    /// Host page writes that had to wait for space.
+    pub stalled_writes_pages: u64,
+    /// Commands failed fast.
+    pub fail_fasts: u64,
+}
+
+impl Counters {
+    /// Pages programmed per page that the host wrote; 1.0 before the first write.
+    #[must_use]
+    pub fn write_amplification(&self) -> f64 {
+        if self.host_programs_pages == 0 {
+            return 1.0;
+        }
+        let programs = self.host_programs_pages + self.collection_programs_pages;
+        programs as f64 / self.host_programs_pages as f64
+    }
+
+    /// Page reads and programs of host and collection together.
+    #[must_use]
+    pub fn page_operations(&self) -> u64 {
+        self.host_reads_pages
+            + self.host_programs_pages
+            + self.collection_reads_pages
+            + self.collection_programs_pages
+    }
+}

@@ -1,0 +1,86 @@
+//! A die: one queue, one operation at a time.
+
+use crate::ledger::{Ledger, Spent};
+use crate::ops::OpQueue;
+use nvme::Delays;
+
+/// What a die does now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Nothing.
+    Idle,
+    /// A step of a host operation; the operation is in [`Die::op`].
+    Serving(Step),
+    /// A step of the collection's copy in [`Die::copy`].
+    Copying(Step),
+    /// Erasing the collected block.
+    Erasing,
+    /// Kept from the host by a collection that works elsewhere, or has not begun.
+    Held,
+}
+
+/// A step of a page operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Sensing the page into the register.
+    Sense,
+    /// Waiting for the channel.
+    WaitChannel,
+    /// Moving the page.
+    Transfer,
+    /// Programming the register into the page.
+    Program,
+}
+
+/// A page on its way to a new place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copy {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) logical: u32,
+}
+
+/// A block being collected on this die.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    /// First flash page of the block.
+    pub(crate) first_page: u32,
+    /// Next flash page to look at.
+    pub(crate) cursor: u32,
+    /// Upper bound on the pages left to copy.
+    pub(crate) remaining: u32,
+}
+
+/// One die.
+#[derive(Clone, Debug)]
+pub(crate) struct Die {
+    pub(crate) state: State,
+    pub(crate) queue: OpQueue,
+    /// The host operation in service.
+    pub(crate) op: u32,
+    /// How long the read in service has waited so far.
+    pub(crate) delays: Delays,
+    /// The channel's ledger when the die began to wait for it.
+    pub(crate) channel_before: Spent,
+    /// The collection that holds this die, or will when its turn in the queue comes.
+    pub(crate) collection: Option<u32>,
+    pub(crate) job: Option<Job>,
+    pub(crate) copy: Copy,
+    pub(crate) ledger: Ledger,
+}
+
+impl Die {
+    pub(crate) const fn new() -> Self {
+        Self {
+            state: State::Idle,
+            queue: OpQueue::new(),
+            op: 0,
+            delays: Delays::ZERO,
+            channel_before: [0; 5],
+            collection: None,
+            job: None,
+            copy: Copy { from: 0, to: 0, logical: 0 },
+            ledger: Ledger::new(),
+        }
+    }
+}

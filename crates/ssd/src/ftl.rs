@@ -1,0 +1,350 @@
+//! The flash translation layer: page-level mapping, allocation, victims.
+//!
+//! Two `u32` per flash page (where a logical page is, and which logical page a flash page holds)
+//! and a few bytes per block are all that is kept, so a drive of 2 TiB with 16 KiB pages fits in
+//! about 1 GiB. A victim is found by scanning the valid counts of one die (or of the lines): the
+//! counts are contiguous, a scan is rare (one per collected block), and keeping sorted lists
+//! instead would cost several cache misses on *every* overwrite.
+
+use crate::config::{CollectionUnit, Config};
+use crate::space::Space;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// No page.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Set in a valid count while its unit is free, open or being collected, which also makes it lose
+/// every comparison for the fewest valid pages.
+const NOT_A_CANDIDATE: u32 = 1 << 31;
+
+/// Sizes that address arithmetic needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) unit: CollectionUnit,
+    pub(crate) channels: u32,
+    pub(crate) chips_per_channel: u32,
+    pub(crate) dies: u32,
+    pub(crate) blocks_per_die: u32,
+    pub(crate) pages_per_block: u32,
+    pub(crate) pages_per_die: u32,
+    pub(crate) logical_pages: u32,
+    pub(crate) soft: u32,
+    pub(crate) hard: u32,
+    /// Pages of a victim that must be invalid above the hard watermark.
+    pub(crate) min_invalid: u32,
+    /// Pages in a block or in a line.
+    pub(crate) pages_per_unit: u32,
+}
+
+impl Shape {
+    pub(crate) fn new(config: &Config) -> Self {
+        let g = &config.geometry;
+        let unit = config.collection.unit;
+        let pages_per_unit = match unit {
+            CollectionUnit::Block => g.pages_per_block,
+            CollectionUnit::Line => g.pages_per_block * g.dies(),
+        };
+        let min_invalid = config.collection.min_invalid.of(u64::from(pages_per_unit)) as u32;
+        Self {
+            unit,
+            channels: g.channels,
+            chips_per_channel: g.chips_per_channel,
+            dies: g.dies(),
+            blocks_per_die: g.blocks_per_die(),
+            pages_per_block: g.pages_per_block,
+            pages_per_die: g.blocks_per_die() * g.pages_per_block,
+            logical_pages: config.logical_pages() as u32,
+            soft: config.soft_blocks(),
+            hard: config.hard_blocks(),
+            min_invalid: min_invalid.max(1),
+            pages_per_unit,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn die_of(&self, page: u32) -> u32 {
+        page / self.pages_per_die
+    }
+
+    #[inline]
+    fn unit_of(&self, page: u32) -> usize {
+        let block = page / self.pages_per_block;
+        match self.unit {
+            CollectionUnit::Block => block as usize,
+            CollectionUnit::Line => (block % self.blocks_per_die) as usize,
+        }
+    }
+
+    pub(crate) fn first_page(&self, die: u32, block: u32) -> u32 {
+        (die * self.blocks_per_die + block) * self.pages_per_block
+    }
+}
+
+/// The page where a die writes next.
+#[derive(Clone, Copy, Debug)]
+struct Frontier {
+    next: u32,
+    end: u32,
+    /// The open block within the die, or [`NONE`] before the first.
+    block: u32,
+}
+
+/// Mapping, allocation and victims of one drive.
+#[derive(Clone, Debug)]
+pub(crate) struct Ftl {
+    pub(crate) shape: Shape,
+    logical_to_flash: Vec<u32>,
+    flash_to_logical: Vec<u32>,
+    /// Valid pages of each block (or line), with [`NOT_A_CANDIDATE`]. A page counts from the
+    /// moment it is allocated, so a block with programs in flight does not look emptier than it is.
+    valid: Vec<u32>,
+    erase_counts: Vec<u32>,
+    space: Space,
+    frontiers: Vec<Frontier>,
+    /// Dies in the order of host writes: one die of every channel, then the next die of each.
+    order: Vec<u32>,
+    turn: usize,
+}
+
+/// A place for a host page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocated {
+    pub(crate) page: u32,
+    pub(crate) die: u32,
+    /// A block was opened for it, so a watermark may have been reached.
+    pub(crate) opened_block: bool,
+}
+
+impl Ftl {
+    pub(crate) fn new(config: &Config) -> Self {
+        let shape = Shape::new(config);
+        let blocks = shape.dies * shape.blocks_per_die;
+        let units = match shape.unit {
+            CollectionUnit::Block => blocks,
+            CollectionUnit::Line => shape.blocks_per_die,
+        };
+        let order = (0..shape.dies)
+            .map(|i| (i % shape.channels) * shape.chips_per_channel + i / shape.channels)
+            .collect();
+        Self {
+            shape,
+            logical_to_flash: vec![NONE; shape.logical_pages as usize],
+            flash_to_logical: vec![NONE; (shape.dies * shape.pages_per_die) as usize],
+            valid: vec![NOT_A_CANDIDATE; units as usize],
+            erase_counts: vec![0; blocks as usize],
+            space: Space::new(shape.unit, shape.dies, shape.blocks_per_die),
+            frontiers: vec![Frontier { next: 0, end: 0, block: NONE }; shape.dies as usize],
+            order,
+            turn: 0,
+        }
+    }
+
+    /// Where the logical page is, or [`NONE`] if it was never written.
+    #[inline]
+    pub(crate) fn lookup(&self, logical: u32) -> u32 {
+        self.logical_to_flash[logical as usize]
+    }
+
+    /// The logical page that a flash page holds, or [`NONE`].
+    #[inline]
+    pub(crate) fn holds(&self, page: u32) -> u32 {
+        self.flash_to_logical[page as usize]
+    }
+
+    pub(crate) fn free(&self, die: u32) -> u32 {
+        self.space.free(die)
+    }
+
+    pub(crate) fn erase_counts(&self) -> &[u32] {
+        &self.erase_counts
+    }
+
+    /// A place for a host page on the next die that has room above the hard watermark.
+    #[inline]
+    pub(crate) fn allocate_for_host(&mut self) -> Option<Allocated> {
+        for _ in 0..self.order.len() {
+            let die = self.order[self.turn];
+            self.turn = if self.turn + 1 == self.order.len() { 0 } else { self.turn + 1 };
+            if let Some((page, opened_block)) = self.allocate(die, self.shape.hard) {
+                return Some(Allocated { page, die, opened_block });
+            }
+        }
+        None
+    }
+
+    /// A place on `die` for a page that collection moves.
+    #[inline]
+    pub(crate) fn allocate_for_collection(&mut self, die: u32) -> u32 {
+        // The host stops at the hard watermark, which is at least one block, and a collection
+        // frees a block for every block of copies: it always finds room.
+        let (page, _) = self.allocate(die, 0).expect("collection has a free block by validation");
+        page
+    }
+
+    #[inline]
+    fn allocate(&mut self, die: u32, keep: u32) -> Option<(u32, bool)> {
+        let frontier = self.frontiers[die as usize];
+        let mut opened = false;
+        if frontier.next == frontier.end {
+            self.open_block(die, keep)?;
+            opened = true;
+        }
+        let frontier = &mut self.frontiers[die as usize];
+        let page = frontier.next;
+        frontier.next += 1;
+        self.valid[self.shape.unit_of(page)] += 1;
+        Some((page, opened))
+    }
+
+    #[cold]
+    fn open_block(&mut self, die: u32, keep: u32) -> Option<()> {
+        let block = self.space.open(die, keep)?;
+        let first = self.shape.first_page(die, block);
+        let full = self.frontiers[die as usize].block;
+        if full != NONE && self.space.close(full) {
+            let unit = self.shape.unit_of(self.shape.first_page(die, full));
+            self.valid[unit] &= !NOT_A_CANDIDATE;
+        }
+        self.frontiers[die as usize] =
+            Frontier { next: first, end: first + self.shape.pages_per_block, block };
+        Some(())
+    }
+
+    /// The logical page now lives in `page`, which was allocated for it.
+    #[inline]
+    pub(crate) fn commit_write(&mut self, logical: u32, page: u32) {
+        let old = self.logical_to_flash[logical as usize];
+        if old != NONE {
+            self.flash_to_logical[old as usize] = NONE;
+            self.valid[self.shape.unit_of(old)] -= 1;
+        }
+        self.logical_to_flash[logical as usize] = page;
+        self.flash_to_logical[page as usize] = logical;
+    }
+
+    /// Collection has copied `from` to `to`. If the host overwrote the page meanwhile, the copy is
+    /// stale and stays invalid.
+    #[inline]
+    pub(crate) fn commit_copy(&mut self, logical: u32, from: u32, to: u32) {
+        if self.logical_to_flash[logical as usize] == from {
+            self.commit_write(logical, to);
+        } else {
+            self.valid[self.shape.unit_of(to)] -= 1;
+        }
+    }
+
+    /// The block of `die` with the fewest valid pages, if at least `min_invalid` are invalid.
+    pub(crate) fn victim_block(&self, die: u32, min_invalid: u32) -> Option<u32> {
+        let first = (die * self.shape.blocks_per_die) as usize;
+        let counts = &self.valid[first..first + self.shape.blocks_per_die as usize];
+        self.fewest_valid(counts, min_invalid)
+    }
+
+    /// The line with the fewest valid pages, if at least `min_invalid` are invalid.
+    pub(crate) fn victim_line(&self, min_invalid: u32) -> Option<u32> {
+        self.fewest_valid(&self.valid, min_invalid)
+    }
+
+    fn fewest_valid(&self, counts: &[u32], min_invalid: u32) -> Option<u32> {
+        let fewest = counts.iter().copied().min()?;
+        if fewest > self.shape.pages_per_unit - min_invalid.max(1) {
+            return None;
+        }
+        counts.iter().position(|&count| count == fewest).map(|block| block as u32)
+    }
+
+    fn unit_index(&self, die: u32, block: u32) -> usize {
+        self.shape.unit_of(self.shape.first_page(die, block))
+    }
+
+    /// Takes a victim out of the candidates.
+    pub(crate) fn begin_collection(&mut self, die: u32, block: u32) {
+        let unit = self.unit_index(die, block);
+        self.valid[unit] |= NOT_A_CANDIDATE;
+    }
+
+    /// Gives an untouched victim back.
+    pub(crate) fn cancel_collection(&mut self, die: u32, block: u32) {
+        let unit = self.unit_index(die, block);
+        self.valid[unit] &= !NOT_A_CANDIDATE;
+    }
+
+    /// Valid pages of one block, counted.
+    pub(crate) fn count_valid(&self, die: u32, block: u32) -> u32 {
+        let first = self.shape.first_page(die, block) as usize;
+        let pages = &self.flash_to_logical[first..first + self.shape.pages_per_block as usize];
+        pages.iter().filter(|&&logical| logical != NONE).count() as u32
+    }
+
+    /// Whether the block (or line) has pages that are allocated but not programmed yet.
+    pub(crate) fn has_pages_in_flight(&self, die: u32, block: u32) -> bool {
+        let programmed: u32 = match self.shape.unit {
+            CollectionUnit::Block => self.count_valid(die, block),
+            CollectionUnit::Line => {
+                (0..self.shape.dies).map(|die| self.count_valid(die, block)).sum()
+            }
+        };
+        self.valid[self.unit_index(die, block)] & !NOT_A_CANDIDATE != programmed
+    }
+
+    /// The next valid page in `cursor..end`.
+    #[inline]
+    pub(crate) fn next_valid(&self, cursor: u32, end: u32) -> Option<u32> {
+        let pages = &self.flash_to_logical[cursor as usize..end as usize];
+        pages.iter().position(|&logical| logical != NONE).map(|at| cursor + at as u32)
+    }
+
+    /// The block is erased and free once its unit is.
+    pub(crate) fn erase(&mut self, die: u32, block: u32) {
+        debug_assert_eq!(self.count_valid(die, block), 0, "erasing valid pages");
+        self.erase_counts[(die * self.shape.blocks_per_die + block) as usize] += 1;
+        self.space.release(die, block);
+    }
+
+    /// Copies the valid pages of a block and erases it at once. Returns the pages copied.
+    pub(crate) fn collect_now(&mut self, die: u32, block: u32) -> u32 {
+        let mut copied = 0;
+        let mut cursor = self.shape.first_page(die, block);
+        let end = cursor + self.shape.pages_per_block;
+        while let Some(from) = self.next_valid(cursor, end) {
+            let to = self.allocate_for_collection(die);
+            self.commit_copy(self.holds(from), from, to);
+            copied += 1;
+            cursor = from + 1;
+        }
+        self.erase(die, block);
+        copied
+    }
+
+    /// Places `logical` in the next page of `die`: how an aged drive is laid out.
+    pub(crate) fn place(&mut self, die: u32, logical: Option<u32>) {
+        let page = self.allocate_for_collection(die);
+        match logical {
+            Some(logical) => self.commit_write(logical, page),
+            None => self.valid[self.shape.unit_of(page)] -= 1,
+        }
+    }
+
+    /// Checks that both maps and all counts agree.
+    ///
+    /// # Panics
+    ///
+    /// If they do not. Only exact while no page is in flight.
+    pub(crate) fn check_invariants(&self) {
+        let mut valid = vec![0; self.valid.len()];
+        let mut mapped = 0u32;
+        for (page, &logical) in self.flash_to_logical.iter().enumerate() {
+            if logical != NONE {
+                assert_eq!(self.lookup(logical), page as u32, "flash page {page}");
+                valid[self.shape.unit_of(page as u32)] += 1;
+                mapped += 1;
+            }
+        }
+        let logical_mapped = self.logical_to_flash.iter().filter(|&&p| p != NONE).count();
+        assert_eq!(mapped as usize, logical_mapped);
+        for (unit, &count) in self.valid.iter().enumerate() {
+            assert_eq!(count & !NOT_A_CANDIDATE, valid[unit], "valid count of unit {unit}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a die or a channel spent its time on, so that waiting can be explained.
+
+use nvme::{Cause, Delays};
+use units::{Duration, Instant};
+
+/// What occupies a die or a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Work {
+    HostRead,
+    HostWrite,
+    CollectionRead,
+    CollectionProgram,
+    CollectionErase,
+}
+
+const KINDS: usize = 5;
+
+const CAUSES: [Cause; KINDS] = [
+    Cause::BehindHostReads,
+    Cause::BehindHostWrites,
+    Cause::BehindCollectionRead,
+    Cause::BehindCollectionProgram,
+    Cause::BehindCollectionErase,
+];
+
+/// Nanoseconds spent on each kind of work up to some instant.
+pub(crate) type Spent = [u64; KINDS];
+
+/// Cumulative time by kind of work.
+///
+/// The difference of two readings says what a command that waited from one to the other waited
+/// for; because a resource with a queue is never without work, the parts sum to the wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger {
+    spent: Spent,
+    current: Option<Work>,
+    since: Instant,
+    /// The first part of the current work that counts as [`Work::CollectionRead`]: a copy that
+    /// never meets the channel is booked whole.
+    lead: Duration,
+}
+
+impl Ledger {
+    pub(crate) const fn new() -> Self {
+        Self { spent: [0; KINDS], current: None, since: Instant::ZERO, lead: Duration::ZERO }
+    }
+
+    /// Turns to other work (or none) at `now`.
+    #[inline]
+    pub(crate) fn switch(&mut self, now: Instant, work: Option<Work>) {
+        self.switch_with_lead(now, work, Duration::ZERO);
+    }
+
+    /// Turns to `work`, the first `lead` of which is a collection's read.
+    #[inline]
+    pub(crate) fn switch_with_lead(&mut self, now: Instant, work: Option<Work>, lead: Duration) {
+        if let Some(current) = self.current {
+            let length = now.since(self.since).as_nanos();
+            let read = length.min(self.lead.as_nanos());
+            self.spent[Work::CollectionRead as usize] += read;
+            self.spent[current as usize] += length - read;
+        }
+        self.current = work;
+        self.since = now;
+        self.lead = lead;
+    }
+
+    /// Time spent by kind up to `now`.
+    #[inline]
+    pub(crate) fn read(&self, now: Instant) -> Spent {
+        let mut spent = self.spent;
+        if let Some(current) = self.current {
+            let length = now.since(self.since).as_nanos();
+            let read = length.min(self.lead.as_nanos());
+            spent[Work::CollectionRead as usize] += read;
+            spent[current as usize] += length - read;
+        }
+        spent
+    }
+}
+
+/// Adds the wait between two readings to `delays`.
+#[inline]
+pub(crate) fn explain_wait(delays: &mut Delays, before: &Spent, after: &Spent) {
+    for (kind, cause) in CAUSES.into_iter().enumerate() {
+        delays.add(cause, Duration::from_nanos(after[kind] - before[kind]));
+    }
+}

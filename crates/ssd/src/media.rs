@@ -1,0 +1,44 @@
+//! What happens to the data, for drivers that carry it.
+
+use nvme::CommandId;
+
+/// One change or reading of flash pages, by flash address.
+///
+/// Listed in the order in which it takes effect, and only while
+/// [`crate::Ssd::record_media`] is on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Media {
+    /// The flash page `page` now leaves for the host as block `block` of the command; a page that
+    /// was never written has no address.
+    Sensed {
+        /// The reading command.
+        command: CommandId,
+        /// Block within the command, from 0.
+        block: u32,
+        /// Flash address, none if never written.
+        page: Option<u32>,
+    },
+    /// Block `block` of the command's data is now in the flash page `page`.
+    Programmed {
+        /// The writing command.
+        command: CommandId,
+        /// Block within the command, from 0.
+        block: u32,
+        /// Flash address.
+        page: u32,
+    },
+    /// Collection copied one flash page to another.
+    Copied {
+        /// Source flash address.
+        from: u32,
+        /// Destination flash address.
+        to: u32,
+    },
+    /// A block was erased.
+    Erased {
+        /// Its first flash address.
+        first_page: u32,
+        /// Its number of pages.
+        pages: u32,
+    },
+}

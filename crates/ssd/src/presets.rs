@@ -1,0 +1,303 @@
+//! Drives by name.
+//!
+//! Geometry and timing of the first six are the columns of IODA's Table 2, of `ttflash` and
+//! `degraded` the published tables named beside them. The articles do not give watermarks for
+//! most of them; where they are silent the soft watermark is 0.4 and the hard one 0.2 of the
+//! over-provisioned space, the proportions of the public IODA artifact (10 % and 5 % of the flash
+//! with 25 % over-provisioning).
+
+use crate::config::{
+    Blocking, CollectionConfig, CollectionUnit, Config, ContractConfig, Geometry, Timing,
+};
+use alloc::string::String;
+use units::{Duration, MIB, Ratio};
+
+/// One row of the table below; times in µs unless named otherwise.
+struct Row {
+    name: &'static str,
+    source: &'static str,
+    transfer: u64,
+    program: u64,
+    read: u64,
+    erase: u64,
+    /// 0 for no limit.
+    pcie_gb_per_second: u64,
+    page_kib: u32,
+    pages_per_block: u32,
+    blocks_per_plane: u32,
+    planes: u32,
+    chips: u32,
+    channels: u32,
+    over_provisioning_percent: u32,
+    valid_ratio: f64,
+    drive_writes_per_day: f64,
+    /// 0 to derive it from the channels.
+    burst_mib_per_second: f64,
+    unit: CollectionUnit,
+    blocking: Blocking,
+    min_invalid_percent: u32,
+}
+
+/// What the rows of IODA's Table 2 have in common: one block per channel is collected at a time,
+/// and it blocks its channel (§4.4: reads fail that contend with "GCing channels").
+const TABLE_2: Row = Row {
+    name: "",
+    source: "",
+    transfer: 60,
+    program: 0,
+    read: 0,
+    erase: 3_000,
+    pcie_gb_per_second: 8,
+    page_kib: 16,
+    pages_per_block: 256,
+    blocks_per_plane: 0,
+    planes: 1,
+    chips: 8,
+    channels: 16,
+    over_provisioning_percent: 20,
+    valid_ratio: 0.75,
+    drive_writes_per_day: 10.0,
+    burst_mib_per_second: 4000.0,
+    unit: CollectionUnit::Block,
+    blocking: Blocking::Channel,
+    min_invalid_percent: 0,
+};
+
+const ROWS: [Row; 9] = [
+    Row {
+        name: "sim",
+        source: "IODA Table 2, Sim: a consumer drive, 512 GiB",
+        transfer: 40,
+        program: 2_400,
+        read: 60,
+        erase: 8_000,
+        pcie_gb_per_second: 4,
+        pages_per_block: 512,
+        blocks_per_plane: 2048,
+        chips: 4,
+        channels: 8,
+        over_provisioning_percent: 25,
+        valid_ratio: 0.5,
+        burst_mib_per_second: 3200.0,
+        ..TABLE_2
+    },
+    Row {
+        name: "ocssd",
+        source: "IODA Table 2, OCSSD: an open-channel drive, 2 TiB",
+        program: 1_440,
+        read: 40,
+        pages_per_block: 512,
+        blocks_per_plane: 2048,
+        over_provisioning_percent: 12,
+        ..TABLE_2
+    },
+    Row {
+        name: "femu",
+        source: "IODA Table 2, FEMU: the article's emulated drive, 16 GiB",
+        program: 140,
+        read: 40,
+        pcie_gb_per_second: 4,
+        page_kib: 4,
+        blocks_per_plane: 256,
+        channels: 8,
+        over_provisioning_percent: 25,
+        valid_ratio: 0.7,
+        drive_writes_per_day: 40.0,
+        burst_mib_per_second: 536.0,
+        ..TABLE_2
+    },
+    Row {
+        name: "970",
+        source: "IODA Table 2, 970: a consumer drive, 512 GiB",
+        transfer: 40,
+        program: 960,
+        read: 32,
+        pcie_gb_per_second: 4,
+        pages_per_block: 384,
+        blocks_per_plane: 2731,
+        chips: 4,
+        channels: 8,
+        burst_mib_per_second: 3200.0,
+        ..TABLE_2
+    },
+    Row {
+        name: "p4600",
+        source: "IODA Table 2, P4600: a data-centre drive, 2 TiB",
+        program: 2_000,
+        read: 60,
+        erase: 6_000,
+        blocks_per_plane: 5461,
+        channels: 12,
+        over_provisioning_percent: 40,
+        burst_mib_per_second: 3204.0,
+        ..TABLE_2
+    },
+    Row {
+        name: "sn260",
+        source: "IODA Table 2, SN260: a data-centre drive, 2 TiB",
+        program: 1_940,
+        read: 50,
+        blocks_per_plane: 4096,
+        ..TABLE_2
+    },
+    Row {
+        name: "femu-artifact",
+        source: "what IODA's public artifact emulates: 12 of 16 GiB, no channel time, lines of 64 blocks collected at once",
+        transfer: 0,
+        program: 200,
+        read: 40,
+        erase: 2_000,
+        pcie_gb_per_second: 0,
+        page_kib: 4,
+        blocks_per_plane: 256,
+        channels: 8,
+        over_provisioning_percent: 25,
+        valid_ratio: 0.7,
+        drive_writes_per_day: 40.0,
+        burst_mib_per_second: 536.0,
+        unit: CollectionUnit::Line,
+        blocking: Blocking::Die,
+        min_invalid_percent: 25,
+        ..TABLE_2
+    },
+    Row {
+        name: "ttflash",
+        source: "TTFLASH Table 1, 256 GiB, channel-blocking collection; 10 % over-provisioning is our choice",
+        transfer: 100,
+        program: 800,
+        read: 40,
+        erase: 2_000,
+        pcie_gb_per_second: 0,
+        page_kib: 4,
+        blocks_per_plane: 4096,
+        channels: 8,
+        over_provisioning_percent: 10,
+        valid_ratio: 0.75,
+        drive_writes_per_day: 5.0,
+        burst_mib_per_second: 0.0,
+        ..TABLE_2
+    },
+    Row {
+        name: "degraded",
+        source: "Degraded-mode scheduling Table 2, 32 GiB; 25 ns per byte on the channel (SSDSim) and 25 % over-provisioning are our choice",
+        transfer: 205,
+        program: 700,
+        read: 45,
+        erase: 3_500,
+        pcie_gb_per_second: 0,
+        page_kib: 8,
+        pages_per_block: 128,
+        blocks_per_plane: 256,
+        planes: 4,
+        chips: 4,
+        channels: 8,
+        over_provisioning_percent: 25,
+        valid_ratio: 0.5,
+        burst_mib_per_second: 0.0,
+        ..TABLE_2
+    },
+];
+
+/// The names of all presets, in the order of their tables.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.name)
+}
+
+/// Where the figures of a preset come from.
+#[must_use]
+pub fn source(name: &str) -> Option<&'static str> {
+    ROWS.iter().find(|row| row.name == name).map(|row| row.source)
+}
+
+/// The drive called `name`.
+#[must_use]
+pub fn preset(name: &str) -> Option<Config> {
+    ROWS.iter().find(|row| row.name == name).map(build)
+}
+
+fn build(row: &Row) -> Config {
+    let over_provisioning = Ratio::from_percent(row.over_provisioning_percent);
+    let geometry = Geometry {
+        channels: row.channels,
+        chips_per_channel: row.chips,
+        planes_per_chip: row.planes,
+        blocks_per_plane: row.blocks_per_plane,
+        pages_per_block: row.pages_per_block,
+        page_bytes: row.page_kib * 1024,
+    };
+    let pcie = row.pcie_gb_per_second * 1_000_000_000;
+    let timing = Timing {
+        read: Duration::from_micros(row.read),
+        program: Duration::from_micros(row.program),
+        erase: Duration::from_micros(row.erase),
+        transfer: Duration::from_micros(row.transfer),
+        pcie_bytes_per_second: (pcie > 0).then_some(pcie),
+        fail_fast: Duration::from_micros(1),
+    };
+    // IODA writes MB for MiB throughout Table 2.
+    let channel_burst = f64::from(geometry.channels) * f64::from(geometry.page_bytes)
+        / timing.transfer.as_secs_f64();
+    let burst = match row.burst_mib_per_second {
+        0.0 => channel_burst,
+        mib => mib * MIB as f64,
+    };
+    Config {
+        name: String::from(row.name),
+        geometry,
+        timing,
+        over_provisioning,
+        collection: CollectionConfig {
+            unit: row.unit,
+            blocking: row.blocking,
+            soft: Ratio::from_parts_per_million(over_provisioning.parts_per_million() / 10 * 4),
+            hard: Ratio::from_parts_per_million(over_provisioning.parts_per_million() / 10 * 2),
+            min_invalid: Ratio::from_percent(row.min_invalid_percent),
+            instant: false,
+        },
+        contract: ContractConfig {
+            valid_ratio: row.valid_ratio,
+            burst_bytes_per_second: burst,
+            drive_writes_per_day: row.drive_writes_per_day,
+            usable_share: 0.05,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nvme::ArrayDescription;
+
+    #[test]
+    fn every_preset_is_a_possible_drive() {
+        for name in names() {
+            let config = preset(name).unwrap();
+            assert_eq!(config.validate(), Ok(()), "{name}");
+        }
+    }
+
+    #[test]
+    fn burst_windows_are_those_of_table_2() {
+        // IODA Table 2, last row, to its rounding; note that B_gc is computed unrounded here.
+        let table = [
+            ("sim", 8, 256.0),
+            ("ocssd", 4, 790.0),
+            ("femu", 4, 97.0),
+            ("970", 8, 204.0),
+            ("p4600", 4, 3279.0),
+            ("sn260", 4, 1315.0),
+        ];
+        for (name, width, millis) in table {
+            let array = ArrayDescription { width, parities: 1 };
+            let window = preset(name).unwrap().burst_window(array).unwrap().as_millis_f64();
+            assert!((window / millis - 1.0).abs() < 0.01, "{name}: {window} ms, table {millis} ms");
+        }
+    }
+
+    #[test]
+    fn the_artifact_collects_at_25_and_12_lines() {
+        let config = preset("femu-artifact").unwrap();
+        assert_eq!((config.soft_blocks(), config.hard_blocks()), (25, 12));
+        assert_eq!(config.logical_bytes(), 12 << 30);
+    }
+}

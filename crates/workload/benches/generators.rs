@@ -1,0 +1,46 @@
+//! Nanoseconds per generated request, for each kind of generator.
+
+#![allow(clippy::print_stdout)]
+
+use std::hint::black_box;
+use std::time::Instant;
+use workload::{Generator, Synthetic, presets};
+
+fn measure(name: &str, generator: Generator) {
+    let started = Instant::now();
+    let mut drawn: u64 = 0;
+    for request in generator {
+        black_box(request);
+        drawn += 1;
+    }
+    let nanos = started.elapsed().as_nanos() as f64 / drawn as f64;
+    println!("{name:<30} {nanos:>7.1} ns per request");
+}
+
+fn main() {
+    let capacity = 1 << 40;
+    for preset in presets() {
+        match preset.generator(1, capacity, Some(2_000_000), 1.0) {
+            Ok(generator) => measure(preset.name, generator),
+            Err(error) => println!("{}: {error}", preset.name),
+        }
+    }
+    for distribution in ["random", "zipf:0.9", "zipf:1.2", "pareto:0.2"] {
+        for rate in [None, Some("100000")] {
+            let mut synthetic = Synthetic { size: 1 << 38, ..Synthetic::default() };
+            let options = [
+                ("rw", "randrw"),
+                ("random_distribution", distribution),
+                ("number_ios", "2000000"),
+            ];
+            let all = options.into_iter().chain(rate.map(|rate| ("rate_iops", rate)));
+            let set: Result<(), _> = all.into_iter().try_for_each(|(o, v)| synthetic.set(o, v));
+            let generator = set.and_then(|()| synthetic.generator(capacity));
+            let kind = if rate.is_some() { "open" } else { "closed" };
+            match generator {
+                Ok(generator) => measure(&format!("{distribution} {kind}"), generator),
+                Err(error) => println!("{distribution}: {error}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! What can be wrong with a workload, each as one sentence that says what to change.
+
+use thiserror::Error;
+
+/// A trace that cannot be read, or not further.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    /// The file cannot be opened or read.
+    #[error("cannot read trace {name}: {source}")]
+    Read {
+        /// The file as it was given.
+        name: String,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// The compressed stream is damaged or ends early.
+    #[error(
+        "trace {name} is damaged: its {compression} data is broken or cut off after line {line} \
+         ({reason}); fetch or compress the file again"
+    )]
+    Damaged {
+        /// The file as it was given.
+        name: String,
+        /// How it is compressed.
+        compression: &'static str,
+        /// The last line that was read whole.
+        line: u64,
+        /// What the decompressor says.
+        reason: String,
+    },
+    /// The container is one that is not read here.
+    #[error("trace {name} is a {container} file, which is not read here; unpack it first")]
+    Container {
+        /// The file as it was given.
+        name: String,
+        /// What the first bytes say it is.
+        container: &'static str,
+    },
+    /// No format fits the first lines.
+    #[error(
+        "trace {name} has no format that is known here: its first line is \"{first}\"; name the \
+         format, or describe the columns with a map such as \
+         time=0:us,op=1,offset=2:bytes,size=3:bytes"
+    )]
+    Unrecognised {
+        /// The file as it was given.
+        name: String,
+        /// The beginning of the first line.
+        first: String,
+    },
+    /// The file holds no request at all.
+    #[error("trace {name} holds no request: {lines} lines read, skipped: {skipped}; {advice}")]
+    NoRequest {
+        /// The file as it was given.
+        name: String,
+        /// How many lines there are.
+        lines: u64,
+        /// What was skipped, by reason.
+        skipped: String,
+        /// What to change.
+        advice: &'static str,
+    },
+    /// A line cannot be understood or breaks a limit.
+    #[error("trace {name}, line {line}: {problem}")]
+    Line {
+        /// The file as it was given.
+        name: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// What is wrong with it.
+        problem: LineProblem,
+    },
+    /// The read options contradict each other or the format.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+}
+
+/// What is wrong with one line of a trace.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum LineProblem {
+    /// Too few or too many columns.
+    #[error(
+        "found {found} columns in \"{text}\" where {format} has {needed}; correct the line or the format"
+    )]
+    Columns {
+        /// The format that is being read.
+        format: &'static str,
+        /// How many columns the line has.
+        found: usize,
+        /// How many the format has.
+        needed: &'static str,
+        /// The line.
+        text: String,
+    },
+    /// A column that should be a number is not.
+    #[error("the {column} \"{text}\" is not {expected}; correct it or the format")]
+    NotANumber {
+        /// What the column holds.
+        column: &'static str,
+        /// What stands there.
+        text: String,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// A number that does not fit.
+    #[error("the {column} \"{text}\" is larger than {limit}; check the unit and the column order")]
+    TooLarge {
+        /// What the column holds.
+        column: &'static str,
+        /// What stands there.
+        text: String,
+        /// The limit in words.
+        limit: &'static str,
+    },
+    /// The operation is neither read nor write.
+    #[error("the operation \"{text}\" is not one of {expected}; correct it or the format")]
+    Operation {
+        /// What stands there.
+        text: String,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// A request of no bytes.
+    #[error("the request has zero length; correct it, or choose to skip such requests")]
+    ZeroLength,
+    /// A request of more than 1 GiB.
+    #[error(
+        "the request is {bytes} bytes long, over the limit of 1 GiB; check the sector size and the column order"
+    )]
+    RequestTooLong {
+        /// Its size.
+        bytes: u128,
+    },
+    /// A request beyond any device.
+    #[error(
+        "the request at byte {offset} ends beyond 2^60 bytes; check the sector size and the column order"
+    )]
+    BeyondAnyDevice {
+        /// Its first byte.
+        offset: u128,
+    },
+    /// A line that is no line.
+    #[error("the line is longer than 64 KiB; this is not a text trace, or its line ends are lost")]
+    LongLine,
+    /// Bytes that are no text.
+    #[error(
+        "the line is not UTF-8 text; this is not a text trace, or it is compressed in an unknown way"
+    )]
+    NotText,
+    /// Time goes back further than the reorder window reaches.
+    #[error(
+        "time goes back by {back_us} us, behind a request that has already left the reorder \
+         window of {window} requests; sort the file, enlarge the window, or choose to clamp time"
+    )]
+    TimeBackwards {
+        /// How far, in whole microseconds.
+        back_us: u64,
+        /// The size of the window.
+        window: usize,
+    },
+    /// Too many requests in one second of a one-second clock.
+    #[error(
+        "more than {limit} requests fall into one second; switch off the spreading of requests over their second"
+    )]
+    CrowdedSecond {
+        /// How many are held at most.
+        limit: usize,
+    },
+    /// More devices than anybody has.
+    #[error(
+        "device \"{text}\" is one more than the limit of {limit} devices; check the device column"
+    )]
+    TooManyDevices {
+        /// The device.
+        text: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// A column that the column map names is not in the header.
+    #[error("the header \"{header}\" has no column \"{column}\" that the column map names")]
+    NoSuchColumn {
+        /// The name.
+        column: String,
+        /// The header.
+        header: String,
+    },
+}
+
+/// An option with a value that is not possible.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum OptionError {
+    /// The value cannot be understood.
+    #[error("{option} \"{value}\" is not {expected}")]
+    NotUnderstood {
+        /// The option by the name people type.
+        option: &'static str,
+        /// What they typed.
+        value: String,
+        /// What may be typed.
+        expected: &'static str,
+    },
+    /// The value is outside the limits.
+    #[error("{option} is {value}, but must be {limit}")]
+    OutOfRange {
+        /// The option by the name people type.
+        option: &'static str,
+        /// What they typed.
+        value: String,
+        /// The limits in words.
+        limit: String,
+    },
+    /// Two options, or an option and the input, that do not go together.
+    #[error("{option} cannot be used here: {reason}")]
+    Conflict {
+        /// The option by the name people type.
+        option: &'static str,
+        /// Why not, and what to do.
+        reason: String,
+    },
+}
+
+/// A workload that cannot be opened or continued.
+#[derive(Debug, Error)]
+pub enum WorkloadError {
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// An option is not possible.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// A request lies beyond the array and was not allowed to be moved.
+    #[error(
+        "request {number} of the trace ends at byte {end}, beyond the {capacity} bytes of the \
+         array; choose fit = wrap, scale or compact, or a larger array"
+    )]
+    BeyondArray {
+        /// The request, counted from 1.
+        number: u64,
+        /// The first byte after it.
+        end: u64,
+        /// What the array holds.
+        capacity: u64,
+    },
+    /// A request is larger than the whole array.
+    #[error(
+        "request {number} of the trace is {size} bytes long, more than the {capacity} bytes of \
+         the whole array; choose a larger array or resize the requests"
+    )]
+    LargerThanArray {
+        /// The request, counted from 1.
+        number: u64,
+        /// Its size in bytes.
+        size: u64,
+        /// What the array holds.
+        capacity: u64,
+    },
+    /// Device addresses, laid end to end, do not fit into 64 bits.
+    #[error(
+        "device {device} of the trace would be placed beyond 2^60 bytes; choose fold = hash \
+         instead of concatenate"
+    )]
+    FoldOverflow {
+        /// The device number.
+        device: u32,
+    },
+    /// The result cannot be written.
+    #[error("cannot write {name}: {source}")]
+    Write {
+        /// Where to.
+        name: String,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+}
+
+/// At most the first 60 characters of `text`, so that a message stays one readable line.
+pub(crate) fn excerpt(text: &str) -> String {
+    let mut short: String =
+        text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(60).is_some() {
+        short.push('…');
+    }
+    short
+}

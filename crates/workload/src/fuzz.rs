@@ -1,0 +1,58 @@
+//! What every fuzz target calls: reads bytes as one format to the end or to the first error.
+
+use crate::{Format, ReadOptions, Statistics, TraceReader};
+use std::io::Cursor;
+
+/// Reads `bytes` as `format`; with none, detects it.
+///
+/// # Panics
+///
+/// When requests are out of order, empty or beyond the limits, or when lines are lost: that is
+/// what the fuzzer looks for. Everything that is merely wrong with the bytes is an error of the
+/// reader and is fine.
+pub fn check(format: Option<Format>, bytes: &[u8]) {
+    let strict = ReadOptions { format, ..ReadOptions::default() };
+    let lenient = ReadOptions {
+        reorder_window: Some(3),
+        clamp_time: true,
+        skip_zero_length: true,
+        ..strict.clone()
+    };
+    check_with(&strict, bytes);
+    check_with(&lenient, bytes);
+}
+
+fn check_with(options: &ReadOptions, bytes: &[u8]) {
+    let input = Cursor::new(bytes.to_vec());
+    let Ok(mut reader) = TraceReader::from_reader(input, "fuzz", options) else {
+        return;
+    };
+    let mut last = None;
+    let mut statistics = Statistics::new();
+    let mut failed = false;
+    for item in reader.by_ref() {
+        assert!(!failed, "something came after an error");
+        match item {
+            Ok(request) => {
+                assert!(last <= Some(request.at), "time goes backwards");
+                assert!((1..=1 << 30).contains(&request.size_bytes), "size out of range");
+                assert!(request.offset_bytes <= 1 << 60, "offset out of range");
+                assert!(request.end_bytes() <= 1 << 60, "end out of range");
+                last = Some(request.at);
+                // A thousand requests of 1 GiB would only measure the bitmaps.
+                if statistics.requests < 64 {
+                    statistics.add(&request);
+                }
+            }
+            Err(error) => {
+                let text = error.to_string();
+                assert!(!text.is_empty() && !text.contains('\n'), "not one sentence: {text}");
+                failed = true;
+            }
+        }
+    }
+    let counts = reader.counts();
+    if !failed {
+        assert_eq!(counts.lines, counts.requests + counts.skipped_total(), "lines were lost");
+    }
+}

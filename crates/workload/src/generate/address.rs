@@ -1,0 +1,75 @@
+//! Where requests go.
+
+use super::scatter::Scatter;
+use super::zipf::Zipf;
+use crate::Op;
+use units::{KIB, MIB, Rng};
+
+/// The grain of skewed addresses in the presets: a hot extent.
+pub(super) const EXTENT: u64 = MIB;
+/// The alignment of the presets.
+const ALIGNMENT: u64 = 4 * KIB;
+
+/// Where requests go, as offsets below a footprint.
+#[derive(Clone, Debug)]
+pub(super) enum Addresses {
+    /// One request behind the other, reads and writes apart, from the start again at the end.
+    Sequential { size: u64, next_read: u64, next_write: u64 },
+    /// Blocks of the request's own size, all alike.
+    Uniform { size: u64 },
+    /// Blocks of `block` bytes, ranked by Zipf's law and scattered.
+    Zipf { zipf: Zipf, scatter: Scatter, block: u64, size: u64 },
+    /// The same with fio's power curve, where a share `h` of the blocks gets `1 - h` of requests.
+    Pareto { blocks: u64, power: f64, scatter: Scatter, block: u64, size: u64 },
+    /// Extents of 1 MiB ranked by Zipf's law and scattered, uniform inside on 4 KiB.
+    HotExtents { zipf: Zipf, scatter: Scatter, size: u64 },
+}
+
+impl Addresses {
+    /// Hot extents over `size` bytes, which is at least one 4 KiB page.
+    pub(super) fn hot_extents(size: u64, theta: f64, rng: &mut Rng) -> Self {
+        let extents = size.div_ceil(EXTENT);
+        Self::HotExtents {
+            zipf: Zipf::new(extents, theta),
+            scatter: Scatter::new(extents, rng),
+            size,
+        }
+    }
+
+    /// Draws the offset of a request of `bytes`, so that it ends within the footprint if it fits
+    /// at all.
+    #[inline]
+    pub(super) fn draw(&mut self, op: Op, bytes: u64, rng: &mut Rng) -> u64 {
+        match self {
+            Self::Sequential { size, next_read, next_write } => {
+                let next = match op {
+                    Op::Read => next_read,
+                    Op::Write => next_write,
+                };
+                if next.saturating_add(bytes) > *size {
+                    *next = 0;
+                }
+                let offset = *next;
+                *next += bytes;
+                offset
+            }
+            Self::Uniform { size } => rng.below((*size / bytes).max(1)) * bytes,
+            Self::Zipf { zipf, scatter, block, size } => {
+                let offset = scatter.place(zipf.draw(rng)) * *block;
+                offset.min(size.saturating_sub(bytes))
+            }
+            Self::Pareto { blocks, power, scatter, block, size } => {
+                // u^power, by logarithms that are the same on every machine.
+                let draw = libm::exp(*power * libm::log(1.0 - rng.unit_f64()));
+                let rank = ((draw * *blocks as f64) as u64).min(*blocks - 1);
+                (scatter.place(rank) * *block).min(size.saturating_sub(bytes))
+            }
+            Self::HotExtents { zipf, scatter, size } => {
+                let extent = scatter.place(zipf.draw(rng)) * EXTENT;
+                let inside = rng.below(EXTENT / ALIGNMENT) * ALIGNMENT;
+                let last = size.saturating_sub(bytes);
+                (extent + inside).min(last - last % ALIGNMENT)
+            }
+        }
+    }
+}

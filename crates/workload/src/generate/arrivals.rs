@@ -1,0 +1,109 @@
+//! When requests come.
+
+use units::{Instant, Rng};
+
+/// Who decides when the next request comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// The workload: each request has its time, whether or not the array keeps up.
+    Open,
+    /// The array: a request is issued as soon as fewer than `iodepth` are under way. The times of
+    /// the requests are zero and mean nothing.
+    Closed {
+        /// How many requests are under way at once, at least 1.
+        iodepth: u32,
+    },
+}
+
+/// How the gap from one request to the next is drawn. Means are in nanoseconds.
+#[derive(Clone, Debug)]
+pub(super) enum Gaps {
+    /// No time passes: closed loop.
+    None,
+    /// Always the same.
+    Fixed { mean: f64 },
+    /// Exponential: independent arrivals.
+    Poisson { mean: f64 },
+    /// Clusters: a geometric number of requests, exponential gaps inside and between bursts.
+    Bursts { inside: f64, between: f64, ends_bound: u64 },
+}
+
+impl Gaps {
+    /// Bursts of `mean_burst` requests on average (at least 1), whose gaps inside are
+    /// `inside_ratio` (0 to 1) of the mean interval; the gaps between bursts make up for it, so
+    /// that the mean of all gaps is `mean`.
+    pub(super) fn bursts(mean: f64, mean_burst: f64, inside_ratio: f64) -> Self {
+        let burst = mean_burst.max(1.0);
+        let inside = mean * inside_ratio.clamp(0.0, 1.0);
+        // Of the `burst` gaps of a burst, all but one are inside.
+        let between = burst * mean - (burst - 1.0) * inside;
+        // A geometric number of requests: after each, the burst ends with this probability.
+        let ends_bound = (2f64.powi(64) / burst) as u64;
+        Self::Bursts { inside, between, ends_bound }
+    }
+}
+
+/// The clock of an open-loop generator.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    gaps: Gaps,
+    rng: Rng,
+    /// Whole nanoseconds, and the fraction that is carried on so that no mean drifts.
+    now: u64,
+    fraction: f64,
+}
+
+impl Clock {
+    pub(super) fn new(gaps: Gaps, rng: Rng) -> Self {
+        Self { gaps, rng, now: 0, fraction: 0.0 }
+    }
+
+    /// The time of this request; then moves on to the next.
+    #[inline]
+    pub(super) fn tick(&mut self) -> Instant {
+        let now = Instant::from_nanos(self.now);
+        let gap = match &self.gaps {
+            Gaps::None => return now,
+            Gaps::Fixed { mean } => *mean,
+            Gaps::Poisson { mean } => exponential(&mut self.rng, *mean),
+            Gaps::Bursts { inside, between, ends_bound } => {
+                let ends = self.rng.next_u64() <= *ends_bound;
+                exponential(&mut self.rng, if ends { *between } else { *inside })
+            }
+        };
+        self.fraction += gap;
+        let whole = self.fraction as u64;
+        self.fraction -= whole as f64;
+        self.now = self.now.saturating_add(whole);
+        now
+    }
+}
+
+#[inline]
+fn exponential(rng: &mut Rng, mean: f64) -> f64 {
+    // One minus a draw below one is never zero, so the logarithm is finite.
+    -mean * libm::log(1.0 - rng.unit_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean_gap(gaps: Gaps) -> f64 {
+        let mut clock = Clock::new(gaps, Rng::new(4));
+        let draws = 1_000_000;
+        let mut last = Instant::ZERO;
+        for _ in 0..=draws {
+            last = clock.tick();
+        }
+        last.as_nanos() as f64 / f64::from(draws)
+    }
+
+    #[test]
+    fn means_are_kept() {
+        assert_eq!(mean_gap(Gaps::Fixed { mean: 1_000.5 }), 1_000.5);
+        assert!((mean_gap(Gaps::Poisson { mean: 72_000.0 }) / 72_000.0 - 1.0).abs() < 0.01);
+        assert!((mean_gap(Gaps::bursts(72_000.0, 16.0, 0.1)) / 72_000.0 - 1.0).abs() < 0.02);
+        assert!((mean_gap(Gaps::bursts(5_000.0, 1.0, 0.1)) / 5_000.0 - 1.0).abs() < 0.02);
+    }
+}

@@ -1,0 +1,88 @@
+//! The generator: draws one request after the other.
+
+use super::address::Addresses;
+use super::arrivals::{Arrival, Clock};
+use super::sizes::Sizes;
+use crate::{Op, Request};
+use units::{Instant, Rng};
+
+/// Draws requests by chance, the same for the same seed on every machine. An iterator; made by
+/// [`crate::Synthetic::generator`] or [`crate::Preset::generator`].
+#[derive(Clone, Debug)]
+pub struct Generator {
+    pub(super) arrival: Arrival,
+    pub(super) clock: Clock,
+    /// A 64-bit draw at most this reads; none writes always.
+    pub(super) read_bound: Option<u64>,
+    pub(super) read_sizes: Sizes,
+    pub(super) write_sizes: Sizes,
+    pub(super) addresses: Addresses,
+    /// Added to every address.
+    pub(super) offset: u64,
+    /// No more requests than this.
+    pub(super) requests: Option<u64>,
+    /// No more bytes than this.
+    pub(super) bytes: Option<u64>,
+    /// No request later than this.
+    pub(super) until: Option<Instant>,
+    pub(super) drawn: u64,
+    pub(super) drawn_bytes: u64,
+    pub(super) ops: Rng,
+    pub(super) places: Rng,
+    pub(super) lengths: Rng,
+}
+
+impl Generator {
+    /// Who decides when the next request comes.
+    #[must_use]
+    pub fn arrival(&self) -> Arrival {
+        self.arrival
+    }
+
+    /// How many requests there are, if that is the limit.
+    #[must_use]
+    pub fn requests(&self) -> Option<u64> {
+        self.requests
+    }
+
+    /// How many requests have been drawn.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.drawn
+    }
+
+    fn is_over(&self) -> bool {
+        self.requests.is_some_and(|limit| self.drawn >= limit)
+            || self.bytes.is_some_and(|limit| self.drawn_bytes >= limit)
+    }
+}
+
+impl Iterator for Generator {
+    type Item = Request;
+
+    #[inline]
+    fn next(&mut self) -> Option<Request> {
+        if self.is_over() {
+            return None;
+        }
+        let at = self.clock.tick();
+        if self.until.is_some_and(|until| at >= until) {
+            // Time only grows, so this is the end for good.
+            self.requests = Some(self.drawn);
+            return None;
+        }
+        let reads = self.read_bound.is_some_and(|bound| self.ops.next_u64() <= bound);
+        let (op, sizes) =
+            if reads { (Op::Read, &self.read_sizes) } else { (Op::Write, &self.write_sizes) };
+        let size_bytes = sizes.draw(&mut self.lengths);
+        let offset = self.addresses.draw(op, size_bytes, &mut self.places);
+        self.drawn += 1;
+        self.drawn_bytes = self.drawn_bytes.saturating_add(size_bytes);
+        Some(Request { at, op, offset_bytes: self.offset + offset, size_bytes, device: 0 })
+    }
+}
+
+/// The bound of a 64-bit draw that is met with probability `share`, 0 to 1.
+pub(super) fn bound(share: f64) -> Option<u64> {
+    (share > 0.0).then_some((share * 2f64.powi(64)) as u64)
+}

@@ -1,0 +1,116 @@
+//! How long requests are.
+
+use units::{KIB, Rng};
+
+/// The smallest size of a power law.
+const SMALLEST: u64 = 4 * KIB;
+
+/// How long requests are.
+#[derive(Clone, Debug)]
+pub(super) enum Sizes {
+    /// All the same, in bytes.
+    Fixed(u64),
+    /// One of a few, each with the bound that a 64-bit draw must stay below.
+    Table(Vec<(u64, u64)>),
+}
+
+impl Sizes {
+    /// A truncated power law over 4 KiB, 8 KiB, 16 KiB and so on up to `max_bytes`, and
+    /// `max_bytes` itself, whose exponent makes the mean `mean_bytes`. A mean at or beyond either
+    /// end gives that end only.
+    pub(super) fn power_law(mean_bytes: u64, max_bytes: u64) -> Self {
+        let mut sizes = Vec::new();
+        let mut size = SMALLEST;
+        while size < max_bytes {
+            sizes.push(size);
+            size *= 2;
+        }
+        sizes.push(max_bytes.max(SMALLEST));
+        let (smallest, largest) = (sizes[0], sizes[sizes.len() - 1]);
+        if mean_bytes >= largest {
+            return Self::Fixed(largest);
+        }
+        if mean_bytes <= smallest {
+            return Self::Fixed(smallest);
+        }
+        let wanted = mean_bytes as f64;
+        // The mean falls as the exponent grows. At ±64 all weight is on one end, to 2^-37 even
+        // for the two sizes of 128 and 192 KiB.
+        let (mut low, mut high) = (-64.0, 64.0);
+        for _ in 0..100 {
+            let middle = (low + high) / 2.0;
+            if mean(&sizes, middle) > wanted {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Self::Table(bounds(&sizes, &weights(&sizes, (low + high) / 2.0)))
+    }
+
+    /// Draws a size in bytes.
+    #[inline]
+    pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Table(table) => {
+                let draw = rng.next_u64();
+                // The last bound is the largest number, so the search always ends inside.
+                table.iter().find(|(bound, _)| draw <= *bound).map_or(SMALLEST, |(_, size)| *size)
+            }
+        }
+    }
+}
+
+/// The weight of each size, their sum being 1.
+fn weights(sizes: &[u64], exponent: f64) -> Vec<f64> {
+    let largest = sizes[sizes.len() - 1] as f64;
+    // Logarithms first: 4096 to the power of 64 would not fit.
+    let logs: Vec<f64> =
+        sizes.iter().map(|size| -exponent * libm::log(*size as f64 / largest)).collect();
+    let top = logs.iter().copied().fold(f64::MIN, f64::max);
+    let raw: Vec<f64> = logs.iter().map(|log| libm::exp(log - top)).collect();
+    let total: f64 = raw.iter().sum();
+    raw.iter().map(|weight| weight / total).collect()
+}
+
+fn mean(sizes: &[u64], exponent: f64) -> f64 {
+    let weights = weights(sizes, exponent);
+    sizes.iter().zip(weights).map(|(size, weight)| *size as f64 * weight).sum()
+}
+
+fn bounds(sizes: &[u64], weights: &[f64]) -> Vec<(u64, u64)> {
+    let mut sum = 0.0;
+    let last = sizes.len() - 1;
+    let table = sizes.iter().zip(weights).enumerate().map(|(index, (size, weight))| {
+        sum += weight;
+        let bound = if index == last { u64::MAX } else { (sum * 2f64.powi(64)) as u64 };
+        (bound, *size)
+    });
+    table.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_met_exactly_where_they_can_be() {
+        for (mean_kib, max_kib) in [(8, 4_096), (137, 4_096), (191, 192), (260, 11_264), (53, 64)] {
+            let sizes = Sizes::power_law(mean_kib * KIB, max_kib * KIB);
+            let mut rng = Rng::new(9);
+            let draws = 400_000;
+            let total: u64 = (0..draws).map(|_| sizes.draw(&mut rng)).sum();
+            let found = total as f64 / draws as f64 / KIB as f64;
+            let wanted = mean_kib as f64;
+            assert!((found / wanted - 1.0).abs() < 0.02, "{mean_kib} of {max_kib}: {found}");
+        }
+    }
+
+    #[test]
+    fn impossible_means_give_the_nearest_end() {
+        assert!(matches!(Sizes::power_law(128 * KIB, 128 * KIB), Sizes::Fixed(131_072)));
+        assert!(matches!(Sizes::power_law(999 * KIB, 128 * KIB), Sizes::Fixed(131_072)));
+        assert!(matches!(Sizes::power_law(KIB, 128 * KIB), Sizes::Fixed(4_096)));
+    }
+}

@@ -1,0 +1,600 @@
+//! A workload in fio's words.
+
+use super::address::Addresses;
+use super::arrivals::{Arrival, Clock, Gaps};
+use super::engine::{Generator, bound};
+use super::parse::{parse_duration, parse_size};
+use super::scatter::Scatter;
+use super::sizes::Sizes;
+use super::zipf::Zipf;
+use crate::error::OptionError;
+use std::fmt;
+use std::str::FromStr;
+use units::{Bytes, Duration, GIB, Instant, KIB, Rng};
+
+/// fio's `rw`: in which direction and order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Rw {
+    /// Sequential reads.
+    Read,
+    /// Sequential writes.
+    Write,
+    /// Random reads.
+    RandRead,
+    /// Random writes.
+    RandWrite,
+    /// Sequential reads and writes, each with its own position.
+    ReadWrite,
+    /// Random reads and writes.
+    RandRw,
+}
+
+impl Rw {
+    const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::RandRead, Self::RandWrite, Self::ReadWrite, Self::RandRw];
+
+    /// Whether addresses are random.
+    #[must_use]
+    pub const fn is_random(self) -> bool {
+        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
+    }
+}
+
+impl fmt::Display for Rw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::RandRead => "randread",
+            Self::RandWrite => "randwrite",
+            Self::ReadWrite => "rw",
+            Self::RandRw => "randrw",
+        })
+    }
+}
+
+impl FromStr for Rw {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        if text == "readwrite" {
+            return Ok(Self::ReadWrite);
+        }
+        Self::ALL.into_iter().find(|rw| rw.to_string() == text).ok_or_else(|| {
+            OptionError::NotUnderstood {
+                option: "rw",
+                value: text.to_owned(),
+                expected: "one of read, write, randread, randwrite, rw (also readwrite), randrw",
+            }
+        })
+    }
+}
+
+/// fio's `bs`: the block size, or one for reads and one for writes (`8k,128k`), in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct BlockSizes {
+    /// For reads.
+    pub read: u64,
+    /// For writes.
+    pub write: u64,
+}
+
+impl FromStr for BlockSizes {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text.split_once(',') {
+            None => parse_size(text).map(|both| Self { read: both, write: both }),
+            Some((read, write)) => Ok(Self { read: parse_size(read)?, write: parse_size(write)? }),
+        }
+    }
+}
+
+impl fmt::Display for BlockSizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.read == self.write {
+            write!(f, "{}", Bytes(self.read))
+        } else {
+            write!(f, "{}, {}", Bytes(self.read), Bytes(self.write))
+        }
+    }
+}
+
+/// fio's `random_distribution`: which blocks random requests prefer.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum RandomDistribution {
+    /// None.
+    Random,
+    /// `zipf:theta`: the block of rank k with a probability proportional to k^-theta.
+    Zipf {
+        /// Above 0 and at most 10.
+        theta: f64,
+    },
+    /// `pareto:h`: a share h of the blocks gets a share 1 - h of the requests.
+    Pareto {
+        /// Between 0 and 1, both excluded; 0.2 is the rule of 80 to 20.
+        h: f64,
+    },
+}
+
+impl fmt::Display for RandomDistribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Random => f.write_str("random"),
+            Self::Zipf { theta } => write!(f, "zipf:{theta}"),
+            Self::Pareto { h } => write!(f, "pareto:{h}"),
+        }
+    }
+}
+
+impl FromStr for RandomDistribution {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        let parsed = match text.split_once(':') {
+            None if text == "random" => Some(Self::Random),
+            Some(("zipf", theta)) => theta.parse().ok().map(|theta| Self::Zipf { theta }),
+            Some(("pareto", h)) => h.parse().ok().map(|h| Self::Pareto { h }),
+            _ => None,
+        };
+        parsed.ok_or_else(|| OptionError::NotUnderstood {
+            option: "random_distribution",
+            value: text.to_owned(),
+            expected: "one of random, zipf:<theta>, pareto:<h>",
+        })
+    }
+}
+
+/// fio's `rate_process`: how the requests of `rate_iops` come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum RateProcess {
+    /// `linear`: at equal intervals.
+    Linear,
+    /// `poisson`: independently of each other.
+    Poisson,
+}
+
+impl FromStr for RateProcess {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text {
+            "linear" => Ok(Self::Linear),
+            "poisson" => Ok(Self::Poisson),
+            _ => Err(OptionError::NotUnderstood {
+                option: "rate_process",
+                value: text.to_owned(),
+                expected: "one of linear, poisson",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for RateProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Linear => "linear",
+            Self::Poisson => "poisson",
+        })
+    }
+}
+
+/// A workload in fio's words. Fields have the names and meanings of fio's options; where ours
+/// differ, the field says so.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Synthetic {
+    /// Direction and order.
+    pub rw: Rw,
+    /// The percentage of reads in `rw` and `randrw`, 0 to 100.
+    pub rwmixread: u32,
+    /// Block sizes in bytes, multiples of 512 up to 1 GiB.
+    pub bs: BlockSizes,
+    /// How many requests are under way at once, 1 to 65,536; of no effect with `rate_iops`.
+    pub iodepth: u32,
+    /// Requests per second, above 0 and at most 10^9. Given, the loop is open: requests come at
+    /// their time, whether or not the array keeps up. None is a closed loop.
+    pub rate_iops: Option<f64>,
+    /// How the requests of `rate_iops` come. Poisson by default, unlike fio.
+    pub rate_process: RateProcess,
+    /// The footprint in bytes: addresses stay below `offset + size`.
+    pub size: u64,
+    /// The first address in bytes, a multiple of 512.
+    pub offset: u64,
+    /// Which blocks random requests prefer. Blocks are drawn independently, as with fio's
+    /// `norandommap`, and those of zipf and pareto are scattered over the footprint; their grain
+    /// is the larger of the block sizes, so that reads and writes have the same hot places.
+    pub random_distribution: RandomDistribution,
+    /// End after so many requests.
+    pub number_ios: Option<u64>,
+    /// End after so much time. In a closed loop the driver has to watch it. With neither this
+    /// nor `number_ios`, the workload ends after `size` bytes, as fio's does.
+    pub runtime: Option<Duration>,
+    /// The seed of all draws.
+    pub randseed: u64,
+}
+
+impl Default for Synthetic {
+    /// Random reads of 4 KiB over 1 GiB, one at a time.
+    fn default() -> Self {
+        Self {
+            rw: Rw::RandRead,
+            rwmixread: 50,
+            bs: BlockSizes { read: 4 * KIB, write: 4 * KIB },
+            iodepth: 1,
+            rate_iops: None,
+            rate_process: RateProcess::Poisson,
+            size: GIB,
+            offset: 0,
+            random_distribution: RandomDistribution::Random,
+            number_ios: None,
+            runtime: None,
+            randseed: 1,
+        }
+    }
+}
+
+impl Synthetic {
+    /// Sets one option by its name in fio.
+    pub fn set(&mut self, option: &str, value: &str) -> Result<(), OptionError> {
+        let number = |option: &'static str| {
+            value.parse::<u64>().map_err(|_| OptionError::NotUnderstood {
+                option,
+                value: value.to_owned(),
+                expected: "a whole number",
+            })
+        };
+        let small = |option: &'static str| {
+            number(option).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+        };
+        match option {
+            "rw" | "readwrite" => self.rw = value.parse()?,
+            "rwmixread" => self.rwmixread = small("rwmixread")?,
+            "rwmixwrite" => self.rwmixread = 100_u32.saturating_sub(small("rwmixwrite")?),
+            "bs" | "blocksize" => self.bs = value.parse()?,
+            "iodepth" => self.iodepth = small("iodepth")?,
+            "rate_iops" => {
+                let rate = value.parse().map_err(|_| OptionError::NotUnderstood {
+                    option: "rate_iops",
+                    value: value.to_owned(),
+                    expected: "a number of requests per second",
+                })?;
+                self.rate_iops = Some(rate);
+            }
+            "rate_process" => self.rate_process = value.parse()?,
+            "size" => self.size = parse_size(value)?,
+            "offset" => self.offset = parse_size(value)?,
+            "random_distribution" => self.random_distribution = value.parse()?,
+            "number_ios" => self.number_ios = Some(number("number_ios")?),
+            "runtime" => self.runtime = Some(parse_duration(value)?),
+            "randseed" => self.randseed = number("randseed")?,
+            _ => {
+                return Err(OptionError::NotUnderstood {
+                    option: "option",
+                    value: option.to_owned(),
+                    expected: "one of rw, rwmixread, rwmixwrite, bs, iodepth, rate_iops, \
+                               rate_process, size, offset, random_distribution, number_ios, \
+                               runtime, randseed",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks every option against its limits; `capacity_bytes` is what the array holds.
+    pub fn check(&self, capacity_bytes: u64) -> Result<(), OptionError> {
+        let refuse = |option, value: String, limit: String| {
+            Err(OptionError::OutOfRange { option, value, limit })
+        };
+        for (option, bytes) in [("bs of reads", self.bs.read), ("bs of writes", self.bs.write)] {
+            if bytes == 0 || bytes % 512 != 0 || bytes > GIB {
+                let limit = "a multiple of 512 bytes, at most 1 GiB".to_owned();
+                return refuse(option, format!("{bytes} bytes"), limit);
+            }
+            if bytes > self.size {
+                let limit = format!("at most size, which is {}", Bytes(self.size));
+                return refuse(option, Bytes(bytes).to_string(), limit);
+            }
+        }
+        if self.rwmixread > 100 {
+            return refuse("rwmixread", self.rwmixread.to_string(), "0 to 100".to_owned());
+        }
+        if self.iodepth == 0 || self.iodepth > 65_536 {
+            return refuse("iodepth", self.iodepth.to_string(), "1 to 65536".to_owned());
+        }
+        if let Some(rate) = self.rate_iops
+            && !(rate > 0.0 && rate <= 1e9)
+        {
+            let limit = "above 0 and at most 1000000000".to_owned();
+            return refuse("rate_iops", rate.to_string(), limit);
+        }
+        if !self.offset.is_multiple_of(512) {
+            let limit = "a multiple of 512 bytes".to_owned();
+            return refuse("offset", format!("{} bytes", self.offset), limit);
+        }
+        match self.offset.checked_add(self.size) {
+            Some(end) if end <= capacity_bytes => {}
+            _ => {
+                let value = format!("{} beyond offset {}", Bytes(self.size), Bytes(self.offset));
+                let limit = format!("within the {} of the array", Bytes(capacity_bytes));
+                return refuse("size", value, limit);
+            }
+        }
+        match self.random_distribution {
+            RandomDistribution::Zipf { theta } if !(theta > 0.0 && theta <= 10.0) => {
+                refuse("zipf theta", theta.to_string(), "above 0 and at most 10".to_owned())
+            }
+            RandomDistribution::Pareto { h } if !(h > 0.0 && h < 1.0) => {
+                refuse("pareto h", h.to_string(), "above 0 and below 1".to_owned())
+            }
+            _ if self.number_ios == Some(0) => {
+                refuse("number_ios", "0".to_owned(), "at least 1".to_owned())
+            }
+            _ if self.runtime == Some(Duration::ZERO) => {
+                refuse("runtime", "0".to_owned(), "above 0".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Who decides when the next request comes.
+    #[must_use]
+    pub fn arrival(&self) -> Arrival {
+        match self.rate_iops {
+            Some(_) => Arrival::Open,
+            None => Arrival::Closed { iodepth: self.iodepth },
+        }
+    }
+
+    /// What is generated, in one stable line for reports.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let mut text = format!("rw={}", self.rw);
+        if matches!(self.rw, Rw::ReadWrite | Rw::RandRw) {
+            text.push_str(&format!(", rwmixread={}", self.rwmixread));
+        }
+        text.push_str(&format!(", bs={}", self.bs));
+        match self.rate_iops {
+            Some(rate) => text.push_str(&format!(
+                ", rate_iops={rate}, rate_process={} (open loop)",
+                self.rate_process
+            )),
+            None => text.push_str(&format!(", iodepth={} (closed loop)", self.iodepth)),
+        }
+        text.push_str(&format!(", size={}", Bytes(self.size)));
+        if self.offset > 0 {
+            text.push_str(&format!(", offset={}", Bytes(self.offset)));
+        }
+        if self.rw.is_random() {
+            text.push_str(&format!(", random_distribution={}", self.random_distribution));
+        }
+        if let Some(requests) = self.number_ios {
+            text.push_str(&format!(", number_ios={requests}"));
+        }
+        if let Some(runtime) = self.runtime {
+            text.push_str(&format!(", runtime={runtime}"));
+        }
+        text.push_str(&format!(", randseed={}", self.randseed));
+        text
+    }
+
+    /// The generator of this workload for an array of `capacity_bytes`.
+    pub fn generator(&self, capacity_bytes: u64) -> Result<Generator, OptionError> {
+        self.check(capacity_bytes)?;
+        let stream = |name| Rng::stream(self.randseed, name);
+        let gaps = match (self.rate_iops, self.rate_process) {
+            (None, _) => Gaps::None,
+            (Some(rate), RateProcess::Linear) => Gaps::Fixed { mean: 1e9 / rate },
+            (Some(rate), RateProcess::Poisson) => Gaps::Poisson { mean: 1e9 / rate },
+        };
+        let read_share = match self.rw {
+            Rw::Read | Rw::RandRead => 1.0,
+            Rw::Write | Rw::RandWrite => 0.0,
+            Rw::ReadWrite | Rw::RandRw => f64::from(self.rwmixread) / 100.0,
+        };
+        let has_other_limit = self.number_ios.is_some() || self.runtime.is_some();
+        let until = match self.arrival() {
+            Arrival::Open => self.runtime.map(|runtime| Instant::ZERO + runtime),
+            Arrival::Closed { .. } => None,
+        };
+        Ok(Generator {
+            arrival: self.arrival(),
+            clock: Clock::new(gaps, stream("arrivals")),
+            read_bound: bound(read_share),
+            read_sizes: Sizes::Fixed(self.bs.read),
+            write_sizes: Sizes::Fixed(self.bs.write),
+            addresses: self.addresses(),
+            offset: self.offset,
+            requests: self.number_ios,
+            bytes: (!has_other_limit).then_some(self.size),
+            until,
+            drawn: 0,
+            drawn_bytes: 0,
+            ops: stream("operations"),
+            places: stream("addresses"),
+            lengths: stream("sizes"),
+        })
+    }
+
+    fn addresses(&self) -> Addresses {
+        let size = self.size;
+        if !self.rw.is_random() {
+            return Addresses::Sequential { size, next_read: 0, next_write: 0 };
+        }
+        let block = match self.rw {
+            Rw::RandRead => self.bs.read,
+            Rw::RandWrite => self.bs.write,
+            _ => self.bs.read.max(self.bs.write),
+        };
+        let blocks = size / block;
+        let scatter = || Scatter::new(blocks, &mut Rng::stream(self.randseed, "places"));
+        match self.random_distribution {
+            RandomDistribution::Random => Addresses::Uniform { size },
+            RandomDistribution::Zipf { theta } => {
+                Addresses::Zipf { zipf: Zipf::new(blocks, theta), scatter: scatter(), block, size }
+            }
+            RandomDistribution::Pareto { h } => Addresses::Pareto {
+                blocks,
+                // A draw below 1 - h is then mapped below a share h of the blocks.
+                power: libm::log(h) / libm::log(1.0 - h),
+                scatter: scatter(),
+                block,
+                size,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Op, Request};
+    use std::collections::HashMap;
+    use units::MIB;
+
+    fn spec(options: &[(&str, &str)]) -> Synthetic {
+        let mut synthetic = Synthetic::default();
+        for (option, value) in options {
+            synthetic.set(option, value).unwrap();
+        }
+        synthetic
+    }
+
+    fn drawn(options: &[(&str, &str)]) -> Vec<Request> {
+        spec(options).generator(1 << 40).unwrap().collect()
+    }
+
+    #[test]
+    fn sequential_requests_follow_each_other_and_wrap() {
+        let requests =
+            drawn(&[("rw", "write"), ("bs", "64k"), ("size", "200k"), ("number_ios", "4")]);
+        let offsets: Vec<u64> = requests.iter().map(|request| request.offset_bytes / KIB).collect();
+        assert_eq!(offsets, [0, 64, 128, 0]);
+        assert!(requests.iter().all(|request| request.op == Op::Write));
+    }
+
+    #[test]
+    fn without_a_limit_the_size_is_the_limit() {
+        assert_eq!(drawn(&[("rw", "randread"), ("bs", "4k"), ("size", "1m")]).len(), 256);
+    }
+
+    #[test]
+    fn mixes_sizes_and_offsets_are_kept() {
+        let requests = drawn(&[
+            ("rw", "randrw"),
+            ("rwmixread", "70"),
+            ("bs", "8k,128k"),
+            ("size", "1g"),
+            ("offset", "1g"),
+            ("number_ios", "100000"),
+        ]);
+        let reads = requests.iter().filter(|request| request.op == Op::Read).count();
+        assert!((69_000..71_000).contains(&reads), "{reads}");
+        for request in &requests {
+            let size = if request.op == Op::Read { 8 * KIB } else { 128 * KIB };
+            assert_eq!((request.size_bytes, request.offset_bytes % size), (size, 0));
+            assert!(request.offset_bytes >= GIB && request.end_bytes() <= 2 * GIB);
+        }
+    }
+
+    #[test]
+    fn open_loops_have_a_rate_and_end_with_the_runtime() {
+        for process in ["linear", "poisson"] {
+            let requests =
+                drawn(&[("rate_iops", "10000"), ("rate_process", process), ("runtime", "10s")]);
+            assert!(requests.len().abs_diff(100_000) < 1_500, "{process}: {}", requests.len());
+            assert!(requests.is_sorted_by_key(|request| request.at));
+        }
+        let closed = spec(&[("iodepth", "32")]).generator(GIB).unwrap();
+        assert_eq!(closed.arrival(), Arrival::Closed { iodepth: 32 });
+    }
+
+    #[test]
+    fn skewed_addresses_prefer_few_blocks() {
+        let share_of_top = |distribution: &str, top: usize| {
+            let requests = drawn(&[
+                ("random_distribution", distribution),
+                ("size", "4m"),
+                ("number_ios", "100000"),
+            ]);
+            let mut counts: HashMap<u64, u32> = HashMap::new();
+            for request in &requests {
+                *counts.entry(request.offset_bytes).or_default() += 1;
+            }
+            let mut counts: Vec<u32> = counts.into_values().collect();
+            counts.sort_unstable_by(|a, b| b.cmp(a));
+            f64::from(counts.iter().take(top).sum::<u32>()) / requests.len() as f64
+        };
+        // 1,024 blocks, of which 205 are 20 %.
+        let pareto = share_of_top("pareto:0.2", 205);
+        assert!((0.78..0.83).contains(&pareto), "{pareto}");
+        let zipf = share_of_top("zipf:1.2", 1);
+        assert!((0.2..0.3).contains(&zipf), "{zipf}");
+        let uniform = share_of_top("random", 205);
+        assert!((0.2..0.25).contains(&uniform), "{uniform}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_requests() {
+        let of_seed = |seed| drawn(&[("rw", "randrw"), ("randseed", seed), ("size", "1m")]);
+        assert_eq!(of_seed("7"), of_seed("7"));
+        assert_ne!(of_seed("7"), of_seed("8"));
+    }
+
+    #[test]
+    fn impossible_options_are_refused_with_a_sentence() {
+        let cases = [
+            (
+                "bs",
+                "1000",
+                "bs of reads is 1000 bytes, but must be a multiple of 512 bytes, at most 1 GiB",
+            ),
+            (
+                "bs",
+                "2g",
+                "bs of reads is 2147483648 bytes, but must be a multiple of 512 bytes, at most 1 GiB",
+            ),
+            ("size", "2k", "bs of reads is 4 KiB, but must be at most size, which is 2 KiB"),
+            ("rwmixread", "101", "rwmixread is 101, but must be 0 to 100"),
+            ("iodepth", "0", "iodepth is 0, but must be 1 to 65536"),
+            ("rate_iops", "0", "rate_iops is 0, but must be above 0 and at most 1000000000"),
+            ("rate_iops", "nan", "rate_iops is NaN, but must be above 0 and at most 1000000000"),
+            ("offset", "100", "offset is 100 bytes, but must be a multiple of 512 bytes"),
+            (
+                "size",
+                "2t",
+                "size is 2048 GiB beyond offset 0 B, but must be within the 1 GiB of the array",
+            ),
+            (
+                "random_distribution",
+                "zipf:-1",
+                "zipf theta is -1, but must be above 0 and at most 10",
+            ),
+            ("random_distribution", "pareto:1", "pareto h is 1, but must be above 0 and below 1"),
+            ("number_ios", "0", "number_ios is 0, but must be at least 1"),
+            ("runtime", "0s", "runtime is 0, but must be above 0"),
+        ];
+        for (option, value, sentence) in cases {
+            let error = spec(&[(option, value)]).check(GIB).unwrap_err();
+            assert_eq!(error.to_string(), sentence);
+        }
+        let refused =
+            |option, value| Synthetic::default().set(option, value).unwrap_err().to_string();
+        assert_eq!(refused("iodepth", "many"), "iodepth \"many\" is not a whole number");
+        assert_eq!(
+            refused("rw", "trim"),
+            "rw \"trim\" is not one of read, write, randread, randwrite, rw (also readwrite), randrw"
+        );
+        assert!(refused("iodept", "1").starts_with("option \"iodept\" is not one of rw, "));
+    }
+
+    #[test]
+    fn descriptions_are_stable() {
+        let synthetic = spec(&[("rw", "randrw"), ("size", "10m"), ("iodepth", "8")]);
+        assert_eq!(
+            synthetic.description(),
+            "rw=randrw, rwmixread=50, bs=4 KiB, iodepth=8 (closed loop), size=10 MiB, \
+             random_distribution=random, randseed=1"
+        );
+        assert_eq!(MIB * 10, synthetic.size);
+    }
+}

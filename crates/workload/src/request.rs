@@ -1,0 +1,47 @@
+//! One request of the host.
+
+use std::fmt;
+use units::Instant;
+
+/// Whether a request reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Op {
+    /// Data moves from the array to the host.
+    Read,
+    /// Data moves from the host to the array.
+    Write,
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+/// One request of the host.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Request {
+    /// When the host issues it, relative to the start of the trace; the first request is at zero.
+    /// Zero throughout for a closed-loop generator, whose driver decides the time.
+    pub at: Instant,
+    /// Read or write.
+    pub op: Op,
+    /// First byte. At most 2^60 together with the size.
+    pub offset_bytes: u64,
+    /// Length in bytes, at least 1 and at most 1 GiB when it comes from a trace.
+    pub size_bytes: u64,
+    /// Which device of a trace: small integers in order of first appearance in the file; 0 when
+    /// there is only one.
+    pub device: u32,
+}
+
+impl Request {
+    /// The first byte after the request.
+    #[must_use]
+    pub const fn end_bytes(&self) -> u64 {
+        self.offset_bytes.saturating_add(self.size_bytes)
+    }
+}

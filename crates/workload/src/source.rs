@@ -1,0 +1,263 @@
+//! Where the requests of a run come from.
+
+use crate::error::{OptionError, TraceError, WorkloadError};
+use crate::{
+    Arrival, Counts, Detected, Generator, Preset, ReadOptions, Replayed, Request, Statistics,
+    Synthetic, TraceReader, Transform, Transformed,
+};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Where the requests of a run come from.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Source {
+    /// A trace file.
+    Trace(Box<TraceSource>),
+    /// A workload in fio's words.
+    Synthetic(Synthetic),
+    /// A workload after Table 3 of the IODA paper.
+    Preset {
+        /// The row of the table.
+        preset: &'static Preset,
+        /// The seed of all draws.
+        seed: u64,
+        /// How many requests; as many as in the table if none.
+        requests: Option<u64>,
+        /// How many times faster they come.
+        rate: f64,
+    },
+}
+
+/// A trace file, how it is read and what is done to it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct TraceSource {
+    /// The file.
+    pub path: PathBuf,
+    /// How it is read.
+    pub read: ReadOptions,
+    /// What is done to its requests.
+    pub transform: Transform,
+}
+
+/// Which file exactly, for the manifest of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileIdentity {
+    /// The SHA-256 of the file as it is on disk, compressed or not, in hexadecimal.
+    pub sha256: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+impl FileIdentity {
+    /// Reads the whole file at `path` once.
+    pub fn of(path: &Path) -> Result<Self, TraceError> {
+        let failed = |source| TraceError::Read { name: path.display().to_string(), source };
+        let mut input = BufReader::new(File::open(path).map_err(failed)?);
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 64 << 10];
+        let mut bytes = 0;
+        loop {
+            let count = input.read(&mut buffer).map_err(failed)?;
+            if count == 0 {
+                break;
+            }
+            hash.update(&buffer[..count]);
+            bytes += count as u64;
+        }
+        let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { sha256, bytes })
+    }
+}
+
+impl Source {
+    /// Opens the workload for an array of `capacity_bytes`. A trace is read once from end to end
+    /// here, so that everything wrong with it is known before a run begins, and so is the number
+    /// of its requests.
+    pub fn open(&self, capacity_bytes: u64) -> Result<Workload, WorkloadError> {
+        match self {
+            Self::Trace(source) => open_trace(source, capacity_bytes),
+            Self::Synthetic(synthetic) => {
+                let generator = synthetic.generator(capacity_bytes)?;
+                Ok(Workload::generated(generator, synthetic.description()))
+            }
+            Self::Preset { preset, seed, requests, rate } => {
+                let generator = preset.generator(*seed, capacity_bytes, *requests, *rate)?;
+                let description = format!(
+                    "preset {} ({}), {} requests, {rate} times as fast, footprint {}, seed {seed}",
+                    preset.name,
+                    preset.description,
+                    requests.unwrap_or(preset.requests),
+                    units::Bytes(preset.footprint_bytes(capacity_bytes)),
+                );
+                Ok(Workload::generated(generator, description))
+            }
+        }
+    }
+}
+
+fn open_trace(source: &TraceSource, capacity_bytes: u64) -> Result<Workload, WorkloadError> {
+    source.transform.check(capacity_bytes)?;
+    let identity = FileIdentity::of(&source.path)?;
+    let mut reader = TraceReader::open(&source.path, &source.read)?;
+    let mut statistics = Statistics::new();
+    for request in reader.by_ref() {
+        statistics.add(&request?);
+    }
+    let description = format!(
+        "trace {} ({}), {}",
+        source.path.display(),
+        reader.detected().format,
+        source.transform.description()
+    );
+    let (path, options) = (source.path.clone(), source.read.clone());
+    let open: Reopen = Box::new(move || TraceReader::open(&path, &options));
+    let transformed = Transformed::new(
+        open,
+        statistics.requests,
+        &statistics.devices,
+        &source.transform,
+        capacity_bytes,
+    )?;
+    Ok(Workload {
+        description,
+        trace: Some(Box::new(TraceFacts {
+            identity,
+            detected: reader.detected().clone(),
+            counts: reader.counts().clone(),
+            statistics,
+        })),
+        requests: Requests::Trace(Box::new(transformed)),
+    })
+}
+
+type Reopen = Box<dyn FnMut() -> Result<TraceReader, TraceError> + Send>;
+
+/// What is known about a trace before its replay begins.
+struct TraceFacts {
+    identity: FileIdentity,
+    detected: Detected,
+    counts: Counts,
+    statistics: Statistics,
+}
+
+enum Requests {
+    Trace(Box<Transformed<Reopen, TraceReader>>),
+    Generated(Box<Generator>, Replayed),
+}
+
+/// An open workload: an iterator of requests in order of time, all on device 0 and within the
+/// capacity. After the first error there is nothing more.
+pub struct Workload {
+    description: String,
+    trace: Option<Box<TraceFacts>>,
+    requests: Requests,
+}
+
+impl Workload {
+    fn generated(generator: Generator, description: String) -> Self {
+        let replayed = Replayed { of: generator.requests(), ..Replayed::default() };
+        Self {
+            description,
+            trace: None,
+            requests: Requests::Generated(Box::new(generator), replayed),
+        }
+    }
+
+    /// Who decides when the next request comes.
+    #[must_use]
+    pub fn arrival(&self) -> Arrival {
+        match &self.requests {
+            Requests::Trace(_) => Arrival::Open,
+            Requests::Generated(generator, _) => generator.arrival(),
+        }
+    }
+
+    /// What this is, in one line that is the same whenever the workload is.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// How much has been handed out so far, of how much.
+    #[must_use]
+    pub fn replayed(&self) -> &Replayed {
+        match &self.requests {
+            Requests::Trace(transformed) => transformed.replayed(),
+            Requests::Generated(_, replayed) => replayed,
+        }
+    }
+
+    /// Which file a trace is; none for a generator, as with the three below.
+    #[must_use]
+    pub fn identity(&self) -> Option<&FileIdentity> {
+        self.trace.as_ref().map(|trace| &trace.identity)
+    }
+
+    /// What a trace was found to be.
+    #[must_use]
+    pub fn detected(&self) -> Option<&Detected> {
+        self.trace.as_ref().map(|trace| &trace.detected)
+    }
+
+    /// What became of the lines of a trace.
+    #[must_use]
+    pub fn counts(&self) -> Option<&Counts> {
+        self.trace.as_ref().map(|trace| &trace.counts)
+    }
+
+    /// What a whole trace is like, before it is transformed.
+    #[must_use]
+    pub fn statistics(&self) -> Option<&Statistics> {
+        self.trace.as_ref().map(|trace| &trace.statistics)
+    }
+}
+
+impl Iterator for Workload {
+    type Item = Result<Request, WorkloadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.requests {
+            Requests::Trace(transformed) => transformed.next(),
+            Requests::Generated(generator, replayed) => {
+                let request = generator.next()?;
+                replayed.taken += 1;
+                replayed.pieces += 1;
+                Some(Ok(request))
+            }
+        }
+    }
+}
+
+impl From<&'static Preset> for Source {
+    /// The whole preset at its own speed, with seed 1.
+    fn from(preset: &'static Preset) -> Self {
+        Self::Preset { preset, seed: 1, requests: None, rate: 1.0 }
+    }
+}
+
+impl From<Synthetic> for Source {
+    fn from(synthetic: Synthetic) -> Self {
+        Self::Synthetic(synthetic)
+    }
+}
+
+impl From<TraceSource> for Source {
+    fn from(source: TraceSource) -> Self {
+        Self::Trace(Box::new(source))
+    }
+}
+
+/// The name of a preset as a source, or a sentence that lists them all.
+impl std::str::FromStr for Source {
+    type Err = OptionError;
+
+    fn from_str(name: &str) -> Result<Self, OptionError> {
+        crate::preset(name).map(Self::from).ok_or_else(|| OptionError::NotUnderstood {
+            option: "preset",
+            value: name.to_owned(),
+            expected: "one of azure, bingidx, bingsel, cosmos, dtrs, exch, lmbe, msnfs, tpcc",
+        })
+    }
+}

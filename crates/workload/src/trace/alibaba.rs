@@ -1,0 +1,26 @@
+//! Alibaba block traces: `device,R|W,offset,length,microseconds`, bytes.
+
+use super::SkipReason;
+use super::fields;
+use super::parser::{Parsed, RawRequest, Units};
+use crate::error::LineProblem;
+
+/// Reads one line.
+pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProblem> {
+    if is_header(line) {
+        return Ok(Parsed::Skip(SkipReason::Header));
+    }
+    let [device, op, offset, length, time] = fields::split(line, ',', "alibaba", "5")?;
+    Ok(Parsed::Request(RawRequest {
+        nanos: fields::time(time, units.time)?,
+        op: fields::letter_op(op)?,
+        offset_bytes: fields::integer("offset", offset)?.into(),
+        size_bytes: fields::integer("length", length)?.into(),
+        device,
+    }))
+}
+
+/// Whether this is the header, which the published description has and the files do not.
+pub(super) fn is_header(line: &str) -> bool {
+    line.starts_with("device_id,opcode,offset,length")
+}

@@ -1,0 +1,103 @@
+//! What became of every line of a trace.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why a line of a trace is not a request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum SkipReason {
+    /// An empty line.
+    Blank,
+    /// A header, or the free text above the first request.
+    Header,
+    /// A line that begins with `#`.
+    Comment,
+    /// A blkparse event of another kind than the chosen one, by its letter.
+    Event(char),
+    /// The summary that blkparse prints at the end.
+    Summary,
+    /// A discard or trim.
+    Discard,
+    /// A flush or sync without data.
+    Flush,
+    /// A command without data of the user, such as SCSI passthrough.
+    NoData,
+    /// A file being added, opened or closed in a fio log.
+    FileAction,
+    /// A wait in a fio log; it moves the clock.
+    Wait,
+    /// A request of zero length, skipped because that was chosen.
+    ZeroLength,
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blank => "blank line",
+            Self::Header => "header",
+            Self::Comment => "comment",
+            Self::Event(letter) => return write!(f, "event {letter}"),
+            Self::Summary => "summary",
+            Self::Discard => "discard",
+            Self::Flush => "flush",
+            Self::NoData => "command without data",
+            Self::FileAction => "file action",
+            Self::Wait => "wait",
+            Self::ZeroLength => "zero length",
+        })
+    }
+}
+
+/// What became of every line so far: `lines` is `requests` plus everything skipped, until an
+/// error ends the reading.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Lines read.
+    pub lines: u64,
+    /// Lines that are requests.
+    pub requests: u64,
+    /// Lines that are not, by reason.
+    pub skipped: BTreeMap<SkipReason, u64>,
+    /// Requests that came after one with a later time and were put in order.
+    pub reordered: u64,
+    /// Requests that came too late to be put in order and were moved to the time of their
+    /// predecessor.
+    pub clamped: u64,
+}
+
+impl Counts {
+    /// All lines that are not requests.
+    #[must_use]
+    pub fn skipped_total(&self) -> u64 {
+        self.skipped.values().sum()
+    }
+
+    pub(crate) fn skip(&mut self, reason: SkipReason) {
+        *self.skipped.entry(reason).or_default() += 1;
+    }
+
+    /// The reasons and their counts in one line, or `nothing`.
+    #[must_use]
+    pub fn skipped_text(&self) -> String {
+        if self.skipped.is_empty() {
+            return "nothing".to_owned();
+        }
+        let parts: Vec<String> =
+            self.skipped.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+        parts.join(", ")
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} lines read: {} requests; skipped: {}; reordered {}, clamped {}",
+            self.lines,
+            self.requests,
+            self.skipped_text(),
+            self.reordered,
+            self.clamped
+        )
+    }
+}

@@ -1,0 +1,227 @@
+//! The formats, time units and compressions that are read.
+
+use crate::error::OptionError;
+use std::fmt;
+use std::str::FromStr;
+
+/// The layout of a trace file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Format {
+    /// MSR Cambridge: `filetime,host,disk,Read|Write,offset,size,response`.
+    Msr,
+    /// DiskSim, MSPS, SSDSim and MQSim: `time device sector sectors flag`, where flag 1 reads.
+    DiskSim,
+    /// SYSTOR'17: `Timestamp,Response,IOType,LUN,Offset,Size` with a header.
+    Systor,
+    /// Tencent CBS: `seconds,sector,sectors,0|1,volume`, where 0 reads.
+    Tencent,
+    /// Alibaba block: `device,R|W,offset,length,microseconds`.
+    Alibaba,
+    /// SPC: `ASU,LBA,bytes,r|w,seconds`.
+    Spc,
+    /// The text that blkparse prints by default.
+    Blkparse,
+    /// fio's I/O log, version 2, whose only time is in `wait` entries.
+    FioIologV2,
+    /// fio's I/O log, version 3, with a timestamp on each line.
+    FioIologV3,
+    /// blkreplay: `seconds ; sector ; sectors ; R|W ; 0.0 ; 0.0` below a free text header.
+    Blkreplay,
+    /// Comma-separated columns: the common form `t_us,op,offset_bytes,size_bytes[,dev]`, or any
+    /// other order that a column map describes.
+    Csv,
+}
+
+impl Format {
+    /// All formats, in the order in which they are listed to people.
+    pub const ALL: [Self; 11] = [
+        Self::Msr,
+        Self::DiskSim,
+        Self::Systor,
+        Self::Tencent,
+        Self::Alibaba,
+        Self::Spc,
+        Self::Blkparse,
+        Self::FioIologV2,
+        Self::FioIologV3,
+        Self::Blkreplay,
+        Self::Csv,
+    ];
+
+    /// The name that is typed and printed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Msr => "msr",
+            Self::DiskSim => "disksim",
+            Self::Systor => "systor",
+            Self::Tencent => "tencent",
+            Self::Alibaba => "alibaba",
+            Self::Spc => "spc",
+            Self::Blkparse => "blkparse",
+            Self::FioIologV2 => "fio-iolog-v2",
+            Self::FioIologV3 => "fio-iolog-v3",
+            Self::Blkreplay => "blkreplay",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// The time unit that the format prescribes; none for DiskSim, whose descendants differ.
+    #[must_use]
+    pub const fn time_unit(self) -> Option<TimeUnit> {
+        match self {
+            Self::Msr => Some(TimeUnit::HundredNanoseconds),
+            Self::DiskSim => None,
+            Self::Systor | Self::Tencent | Self::Spc | Self::Blkparse | Self::Blkreplay => {
+                Some(TimeUnit::Seconds)
+            }
+            Self::Alibaba | Self::FioIologV2 | Self::FioIologV3 | Self::Csv => {
+                Some(TimeUnit::Microseconds)
+            }
+        }
+    }
+
+    /// Whether addresses or sizes are counted in sectors.
+    #[must_use]
+    pub const fn counts_sectors(self) -> bool {
+        matches!(self, Self::DiskSim | Self::Tencent | Self::Spc | Self::Blkparse | Self::Blkreplay)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        let lower = text.to_ascii_lowercase();
+        match lower.as_str() {
+            "ssdsim" | "mqsim" | "msps" => return Ok(Self::DiskSim),
+            "norm" => return Ok(Self::Csv),
+            _ => {}
+        }
+        Self::ALL.into_iter().find(|format| format.name() == lower).ok_or_else(|| {
+            OptionError::NotUnderstood {
+                option: "format",
+                value: text.to_owned(),
+                expected: "one of msr, disksim (also ssdsim, mqsim, msps), systor, tencent, \
+                           alibaba, spc, blkparse, fio-iolog-v2, fio-iolog-v3, blkreplay, csv",
+            }
+        })
+    }
+}
+
+/// The unit of the times in a trace.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TimeUnit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+    /// The tick of a Windows file time.
+    HundredNanoseconds,
+    /// Nanoseconds.
+    Nanoseconds,
+}
+
+impl TimeUnit {
+    /// Nanoseconds in one unit.
+    #[must_use]
+    pub const fn nanos(self) -> u64 {
+        match self {
+            Self::Seconds => 1_000_000_000,
+            Self::Milliseconds => 1_000_000,
+            Self::Microseconds => 1_000,
+            Self::HundredNanoseconds => 100,
+            Self::Nanoseconds => 1,
+        }
+    }
+}
+
+impl fmt::Display for TimeUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Seconds => "s",
+            Self::Milliseconds => "ms",
+            Self::Microseconds => "us",
+            Self::HundredNanoseconds => "100ns",
+            Self::Nanoseconds => "ns",
+        })
+    }
+}
+
+impl FromStr for TimeUnit {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text.to_ascii_lowercase().as_str() {
+            "s" => Ok(Self::Seconds),
+            "ms" => Ok(Self::Milliseconds),
+            "us" | "µs" => Ok(Self::Microseconds),
+            "100ns" => Ok(Self::HundredNanoseconds),
+            "ns" => Ok(Self::Nanoseconds),
+            _ => Err(OptionError::NotUnderstood {
+                option: "time unit",
+                value: text.to_owned(),
+                expected: "one of s, ms, us, 100ns, ns",
+            }),
+        }
+    }
+}
+
+/// How a trace file is compressed, told by its first bytes and not by its name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Compression {
+    /// Not at all.
+    Plain,
+    /// gzip.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+    /// bzip2.
+    Bzip2,
+}
+
+impl Compression {
+    /// The name that is printed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Bzip2 => "bzip2",
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_back() {
+        for format in Format::ALL {
+            assert_eq!(format.name().parse::<Format>().unwrap(), format);
+        }
+        assert_eq!("MQSim".parse::<Format>().unwrap(), Format::DiskSim);
+        assert!("msrx".parse::<Format>().unwrap_err().to_string().starts_with("format \"msrx\""));
+        assert_eq!("100ns".parse::<TimeUnit>().unwrap(), TimeUnit::HundredNanoseconds);
+        assert_eq!(
+            "min".parse::<TimeUnit>().unwrap_err().to_string(),
+            "time unit \"min\" is not one of s, ms, us, 100ns, ns"
+        );
+    }
+}

@@ -1,0 +1,31 @@
+//! Readers of trace files: one file per format, one reader that drives them.
+
+mod columns;
+mod counts;
+mod csv;
+mod detect;
+mod fields;
+mod format;
+mod input;
+mod lines;
+mod options;
+mod order;
+mod parser;
+mod reader;
+
+mod alibaba;
+mod blkparse;
+mod blkreplay;
+mod disksim;
+mod fio_iolog;
+mod msr;
+mod spc;
+mod systor;
+mod tencent;
+
+pub use columns::ColumnMap;
+pub use counts::{Counts, SkipReason};
+pub use detect::Detected;
+pub use format::{Compression, Format, TimeUnit};
+pub use options::{BlkparseEvent, ReadOptions};
+pub use reader::TraceReader;

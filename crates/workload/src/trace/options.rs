@@ -1,0 +1,105 @@
+//! How a trace is to be read.
+
+use super::{ColumnMap, Format, TimeUnit};
+use crate::error::OptionError;
+use std::str::FromStr;
+
+/// Which event of a blkparse trace is a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum BlkparseEvent {
+    /// `D`: issued to the driver. What the device saw.
+    #[default]
+    Issue,
+    /// `Q`: queued by the file system, before merging.
+    Queue,
+    /// `C`: completed.
+    Complete,
+}
+
+impl BlkparseEvent {
+    /// The letter that blkparse prints.
+    #[must_use]
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Issue => 'D',
+            Self::Queue => 'Q',
+            Self::Complete => 'C',
+        }
+    }
+}
+
+impl FromStr for BlkparseEvent {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text {
+            "D" | "d" => Ok(Self::Issue),
+            "Q" | "q" => Ok(Self::Queue),
+            "C" | "c" => Ok(Self::Complete),
+            _ => Err(OptionError::NotUnderstood {
+                option: "blkparse event",
+                value: text.to_owned(),
+                expected: "one of D (issue), Q (queue), C (complete)",
+            }),
+        }
+    }
+}
+
+/// How a trace is to be read. The default detects everything and refuses what is doubtful.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ReadOptions {
+    /// The format, when it is known. `None` detects it.
+    pub format: Option<Format>,
+    /// The time unit, when it is known. `None` takes the one of the format, or detects it.
+    pub time_unit: Option<TimeUnit>,
+    /// The sector size in bytes, 1 to 1 MiB. `None` takes 512 for formats that count in sectors.
+    pub sector_bytes: Option<u64>,
+    /// Which columns mean what, for [`Format::Csv`]. Given, it implies that format.
+    pub columns: Option<ColumnMap>,
+    /// Which blkparse event is a request.
+    pub blkparse_event: BlkparseEvent,
+    /// How many requests are held back to put them in order of time. `None` takes 4,096, or
+    /// 65,536 where the clock of the trace has whole seconds only. 0 allows no disorder.
+    pub reorder_window: Option<usize>,
+    /// Whether a request that comes later than the reorder window reaches is moved to the time of
+    /// its predecessor, and counted, instead of being an error.
+    pub clamp_time: bool,
+    /// Whether requests of zero length are skipped, and counted, instead of being an error.
+    pub skip_zero_length: bool,
+    /// Whether the requests of one second are spread evenly over it. `None` does so where the
+    /// clock of the trace has whole seconds only.
+    pub spread_seconds: Option<bool>,
+}
+
+impl ReadOptions {
+    /// Checks what does not depend on the file.
+    pub(crate) fn check(&self) -> Result<(), OptionError> {
+        if let Some(bytes) = self.sector_bytes
+            && !(1..=1 << 20).contains(&bytes)
+        {
+            return Err(OptionError::OutOfRange {
+                option: "sector size",
+                value: bytes.to_string(),
+                limit: "between 1 and 1048576 bytes".to_owned(),
+            });
+        }
+        if let Some(window) = self.reorder_window
+            && window > 1 << 24
+        {
+            return Err(OptionError::OutOfRange {
+                option: "reorder window",
+                value: window.to_string(),
+                limit: "at most 16777216 requests".to_owned(),
+            });
+        }
+        if self.columns.is_some() && self.format.is_some_and(|format| format != Format::Csv) {
+            return Err(OptionError::Conflict {
+                option: "column map",
+                reason: "it describes the csv format, but another format is given; give one of \
+                         the two"
+                    .to_owned(),
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! One line in, one request or a reason to skip it out.
+
+use super::blkparse::Blkparse;
+use super::blkreplay::Blkreplay;
+use super::csv::Csv;
+use super::fio_iolog::FioIolog;
+use super::{Format, SkipReason, TimeUnit};
+use super::{alibaba, disksim, msr, spc, systor, tencent};
+use crate::Op;
+use crate::error::LineProblem;
+
+/// What a line says, before limits are checked and devices are numbered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct RawRequest<'a> {
+    /// Nanoseconds since whatever the trace counts from.
+    pub(super) nanos: u64,
+    pub(super) op: Op,
+    /// In bytes, wide enough for any number of sectors.
+    pub(super) offset_bytes: u128,
+    /// In bytes, wide enough for any number of sectors.
+    pub(super) size_bytes: u128,
+    /// The device as the trace names it; empty when it names none.
+    pub(super) device: &'a str,
+}
+
+/// What became of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Parsed<'a> {
+    Request(RawRequest<'a>),
+    Skip(SkipReason),
+}
+
+/// What the numbers of a trace count in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Units {
+    pub(super) time: TimeUnit,
+    pub(super) sector_bytes: u64,
+}
+
+impl Units {
+    /// `sectors` in bytes.
+    pub(super) fn sectors(&self, sectors: u64) -> u128 {
+        u128::from(sectors) * u128::from(self.sector_bytes)
+    }
+}
+
+/// The reader of one format, with whatever it remembers from line to line.
+#[derive(Clone, Debug)]
+pub(super) enum Parser {
+    Msr,
+    DiskSim,
+    Systor,
+    Tencent,
+    Alibaba,
+    Spc,
+    Blkparse(Blkparse),
+    FioIolog(FioIolog),
+    Blkreplay(Blkreplay),
+    Csv(Box<Csv>),
+}
+
+impl Parser {
+    pub(super) fn new(format: Format, options: &super::ReadOptions) -> Self {
+        match format {
+            Format::Msr => Self::Msr,
+            Format::DiskSim => Self::DiskSim,
+            Format::Systor => Self::Systor,
+            Format::Tencent => Self::Tencent,
+            Format::Alibaba => Self::Alibaba,
+            Format::Spc => Self::Spc,
+            Format::Blkparse => Self::Blkparse(Blkparse::new(options.blkparse_event)),
+            Format::FioIologV2 => Self::FioIolog(FioIolog::version_2()),
+            Format::FioIologV3 => Self::FioIolog(FioIolog::version_3()),
+            Format::Blkreplay => Self::Blkreplay(Blkreplay::default()),
+            Format::Csv => Self::Csv(Box::new(Csv::new(options.columns.as_ref()))),
+        }
+    }
+
+    /// Reads one line that is neither empty nor a comment.
+    pub(super) fn parse<'a>(
+        &mut self,
+        line: &'a str,
+        units: &Units,
+    ) -> Result<Parsed<'a>, LineProblem> {
+        match self {
+            Self::Msr => msr::parse(line, units),
+            Self::DiskSim => disksim::parse(line, units),
+            Self::Systor => systor::parse(line, units),
+            Self::Tencent => tencent::parse(line, units),
+            Self::Alibaba => alibaba::parse(line, units),
+            Self::Spc => spc::parse(line, units),
+            Self::Blkparse(state) => state.parse(line, units),
+            Self::FioIolog(state) => state.parse(line, units),
+            Self::Blkreplay(state) => state.parse(line, units),
+            Self::Csv(state) => state.parse(line, units),
+        }
+    }
+}

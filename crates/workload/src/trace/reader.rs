@@ -1,0 +1,393 @@
+//! The reader: lines in, requests in order of time out.
+
+use super::input::decompress;
+use super::lines::Lines;
+use super::order::{Arrived, Order};
+use super::parser::{Parsed, Parser, RawRequest, Units};
+use super::{Compression, Counts, Detected, Format, ReadOptions, SkipReason, detect};
+use crate::error::{LineProblem, TraceError};
+use crate::{Op, Request};
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use units::Instant;
+
+/// How many lines decide what the trace is, and how many bytes of them at most.
+const SAMPLE_LINES: usize = 400;
+const SAMPLE_BYTES: usize = 256 << 10;
+/// The reorder window unless given: for most traces, and for clocks of whole seconds.
+const WINDOW: usize = 4_096;
+const WINDOW_OF_WHOLE_SECONDS: usize = 65_536;
+/// No device ends beyond this.
+const LAST_BYTE: u128 = 1 << 60;
+/// No request is longer than this.
+const LONGEST_REQUEST: u128 = 1 << 30;
+/// How many requests of one second are held to spread them over it.
+const MOST_PER_SECOND: usize = 1 << 20;
+/// How many devices a trace may have.
+const MOST_DEVICES: usize = 1 << 20;
+
+/// Streams a trace as requests in order of time, the first at zero.
+///
+/// Memory is bounded by the reorder window, whatever the size of the file. After the first error
+/// there is nothing more; requests before the line in error are delivered first.
+pub struct TraceReader {
+    name: String,
+    lines: Lines<'static>,
+    sample: VecDeque<String>,
+    sample_error: Option<TraceError>,
+    parser: Parser,
+    units: Units,
+    detected: Detected,
+    skip_zero_length: bool,
+    clamp_time: bool,
+    window: usize,
+    counts: Counts,
+    devices: HashMap<String, u32>,
+    order: Order,
+    origin: Option<u64>,
+    second: Option<Second>,
+    ended: bool,
+    error: Option<TraceError>,
+}
+
+/// The requests of one second, being collected and then handed out.
+#[derive(Default)]
+struct Second {
+    ready: VecDeque<Request>,
+    next: Option<Request>,
+}
+
+impl TraceReader {
+    /// Opens the file at `path`, which may be compressed.
+    pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TraceError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let file =
+            File::open(path).map_err(|source| TraceError::Read { name: name.clone(), source })?;
+        Self::from_reader(BufReader::with_capacity(1 << 16, file), &name, options)
+    }
+
+    /// Reads from `input`, which may be compressed; `name` stands for it in messages.
+    pub fn from_reader(
+        input: impl BufRead + Send + 'static,
+        name: &str,
+        options: &ReadOptions,
+    ) -> Result<Self, TraceError> {
+        options.check()?;
+        let (compression, input) = decompress(input, name)?;
+        let mut lines = Lines::new(input, name, compression);
+        let (sample, sample_error) = read_sample(&mut lines);
+        let mut detected = match Self::detect(name, &sample, compression, options) {
+            Ok(detected) => detected,
+            // Why the sample ends says more than that it is not recognised.
+            Err(unrecognised @ TraceError::Unrecognised { .. }) => {
+                return Err(match sample_error {
+                    Some(error) => error,
+                    None if sample.is_empty() => nothing_at_all(name),
+                    None => unrecognised,
+                });
+            }
+            Err(error) => return Err(error),
+        };
+        let whole_seconds = detected.whole_second_clock;
+        let window = options.reorder_window.unwrap_or(if whole_seconds {
+            WINDOW_OF_WHOLE_SECONDS
+        } else {
+            WINDOW
+        });
+        let spread = options.spread_seconds.unwrap_or(whole_seconds);
+        if spread {
+            detected.evidence.push(
+                "the requests of each second are spread evenly over it, because the trace does \
+                 not say when in the second they came; this can be switched off"
+                    .to_owned(),
+            );
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            lines,
+            sample,
+            sample_error,
+            parser: Parser::new(detected.format, options),
+            units: Units {
+                time: detected.time_unit,
+                sector_bytes: detected.sector_bytes.unwrap_or(1),
+            },
+            detected,
+            skip_zero_length: options.skip_zero_length,
+            clamp_time: options.clamp_time,
+            window,
+            counts: Counts::default(),
+            devices: HashMap::new(),
+            order: Order::new(window),
+            origin: None,
+            second: spread.then(Second::default),
+            ended: false,
+            error: None,
+        })
+    }
+
+    fn detect(
+        name: &str,
+        sample: &VecDeque<String>,
+        compression: Compression,
+        options: &ReadOptions,
+    ) -> Result<Detected, TraceError> {
+        let telling: Vec<&str> =
+            sample.iter().map(String::as_str).filter(|line| is_telling(line)).collect();
+        detect::detect(name, &telling, compression, options)
+    }
+
+    /// What the trace was found to be.
+    #[must_use]
+    pub fn detected(&self) -> &Detected {
+        &self.detected
+    }
+
+    /// What became of the lines so far. The reader runs ahead of the requests it has delivered by
+    /// the reorder window, so this is final only at the end.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The devices seen so far as the trace names them; the index is [`Request::device`].
+    #[must_use]
+    pub fn device_names(&self) -> Vec<String> {
+        let mut names = vec![String::new(); self.devices.len()];
+        for (name, number) in &self.devices {
+            names[*number as usize].clone_from(name);
+        }
+        names
+    }
+
+    /// Takes one line in; false at the end of the file.
+    fn take_line(&mut self) -> Result<bool, TraceError> {
+        let from_sample = self.sample.pop_front();
+        let line = match &from_sample {
+            Some(line) => line.as_str(),
+            None => {
+                if let Some(error) = self.sample_error.take() {
+                    return Err(error);
+                }
+                match self.lines.next()? {
+                    Some(line) => line,
+                    None => return Ok(false),
+                }
+            }
+        };
+        self.counts.lines += 1;
+        let outcome = if line.trim().is_empty() {
+            Ok(Parsed::Skip(SkipReason::Blank))
+        } else if line.starts_with('#') {
+            Ok(Parsed::Skip(SkipReason::Comment))
+        } else {
+            self.parser.parse(line, &self.units)
+        };
+        let accepted = outcome.and_then(|parsed| match parsed {
+            Parsed::Skip(reason) => {
+                self.counts.skip(reason);
+                Ok(())
+            }
+            Parsed::Request(raw) if raw.size_bytes == 0 && self.skip_zero_length => {
+                self.counts.skip(SkipReason::ZeroLength);
+                Ok(())
+            }
+            Parsed::Request(raw) => {
+                let request = checked(&raw, &mut self.devices)?;
+                let arrived = self.order.push(request, self.clamp_time).map_err(|late| {
+                    LineProblem::TimeBackwards {
+                        back_us: late.back_nanos / 1_000,
+                        window: self.window,
+                    }
+                })?;
+                self.counts.requests += 1;
+                self.counts.reordered += u64::from(arrived == Arrived::Reordered);
+                self.counts.clamped += u64::from(arrived == Arrived::Clamped);
+                Ok(())
+            }
+        });
+        accepted.map(|()| true).map_err(|problem| TraceError::Line {
+            name: self.name.clone(),
+            line: self.counts.lines,
+            problem,
+        })
+    }
+
+    /// The next request in order of time, with the time of the trace's own clock.
+    fn next_in_order(&mut self) -> Option<Request> {
+        while !self.ended && !self.order.is_full() {
+            match self.take_line() {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.ended = true;
+                    if self.counts.requests == 0 {
+                        self.error = Some(self.no_request());
+                    }
+                }
+                Err(error) => {
+                    self.ended = true;
+                    self.error = Some(error);
+                }
+            }
+        }
+        self.order.pop()
+    }
+
+    fn no_request(&self) -> TraceError {
+        TraceError::NoRequest {
+            name: self.name.clone(),
+            lines: self.counts.lines,
+            skipped: self.counts.skipped_text(),
+            advice: match self.detected.format {
+                Format::Blkparse => "choose another blkparse event or another file",
+                _ => "check the format or choose another file",
+            },
+        }
+    }
+
+    /// The next request once those of its second are all known.
+    fn next_spread(&mut self, mut second: Second) -> (Second, Option<Request>) {
+        if second.ready.is_empty() {
+            let first = second.next.take().or_else(|| self.next_in_order());
+            if let Some(first) = first {
+                let start = whole_second(&first);
+                second.ready.push_back(first);
+                loop {
+                    match self.next_in_order() {
+                        Some(next) if whole_second(&next) == start => {
+                            if second.ready.len() == MOST_PER_SECOND {
+                                self.ended = true;
+                                self.order = Order::new(0);
+                                self.error = Some(TraceError::Line {
+                                    name: self.name.clone(),
+                                    line: self.counts.lines,
+                                    problem: LineProblem::CrowdedSecond { limit: MOST_PER_SECOND },
+                                });
+                                break;
+                            }
+                            second.ready.push_back(next);
+                        }
+                        other => {
+                            second.next = other;
+                            break;
+                        }
+                    }
+                }
+                spread_evenly(second.ready.make_contiguous(), start);
+            }
+        }
+        let request = second.ready.pop_front();
+        (second, request)
+    }
+}
+
+impl Iterator for TraceReader {
+    type Item = Result<Request, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let request = match self.second.take() {
+            Some(second) => {
+                let (second, request) = self.next_spread(second);
+                self.second = Some(second);
+                request
+            }
+            None => self.next_in_order(),
+        };
+        let Some(mut request) = request else {
+            return self.error.take().map(Err);
+        };
+        let nanos = request.at.as_nanos();
+        let origin = *self.origin.get_or_insert(nanos);
+        request.at = Instant::from_nanos(nanos.saturating_sub(origin));
+        Some(Ok(request))
+    }
+}
+
+/// Whether a line can tell what the trace is.
+fn is_telling(line: &str) -> bool {
+    !line.trim().is_empty() && !line.starts_with('#')
+}
+
+/// The first lines, and the error that ended them early if one did.
+fn read_sample(lines: &mut Lines<'_>) -> (VecDeque<String>, Option<TraceError>) {
+    let mut sample = VecDeque::new();
+    let (mut telling, mut bytes) = (0, 0);
+    while telling < SAMPLE_LINES && bytes < SAMPLE_BYTES {
+        match lines.next() {
+            Ok(Some(line)) => {
+                telling += usize::from(is_telling(line));
+                bytes += line.len() + 1;
+                sample.push_back(line.to_owned());
+            }
+            Ok(None) => break,
+            Err(error) => return (sample, Some(error)),
+        }
+    }
+    (sample, None)
+}
+
+fn nothing_at_all(name: &str) -> TraceError {
+    TraceError::NoRequest {
+        name: name.to_owned(),
+        lines: 0,
+        skipped: Counts::default().skipped_text(),
+        advice: "the file is empty",
+    }
+}
+
+/// Checks the limits and numbers the device.
+fn checked(
+    raw: &RawRequest<'_>,
+    devices: &mut HashMap<String, u32>,
+) -> Result<Request, LineProblem> {
+    let RawRequest { nanos, op, offset_bytes, size_bytes, device } = *raw;
+    if size_bytes == 0 {
+        return Err(LineProblem::ZeroLength);
+    }
+    if size_bytes > LONGEST_REQUEST {
+        return Err(LineProblem::RequestTooLong { bytes: size_bytes });
+    }
+    if offset_bytes + size_bytes > LAST_BYTE {
+        return Err(LineProblem::BeyondAnyDevice { offset: offset_bytes });
+    }
+    let number = match devices.get(device) {
+        Some(number) => *number,
+        None if devices.len() == MOST_DEVICES => {
+            return Err(LineProblem::TooManyDevices {
+                text: crate::error::excerpt(device),
+                limit: MOST_DEVICES,
+            });
+        }
+        None => {
+            let number = devices.len() as u32;
+            devices.insert(device.to_owned(), number);
+            number
+        }
+    };
+    let op: Op = op;
+    Ok(Request {
+        at: Instant::from_nanos(nanos),
+        op,
+        // Both fit: they were just found to be at most 2^60.
+        offset_bytes: offset_bytes as u64,
+        size_bytes: size_bytes as u64,
+        device: number,
+    })
+}
+
+/// The start of the second a request falls into, in nanoseconds.
+fn whole_second(request: &Request) -> u64 {
+    let nanos = request.at.as_nanos();
+    nanos - nanos % 1_000_000_000
+}
+
+fn spread_evenly(requests: &mut [Request], start: u64) {
+    let count = requests.len() as u64;
+    for (index, request) in (0_u64..).zip(requests) {
+        // At most 2^20 requests, so the product stays below 2^50.
+        request.at = Instant::from_nanos(start.saturating_add(index * 1_000_000_000 / count));
+    }
+}

@@ -1,0 +1,28 @@
+//! SYSTOR'17: `Timestamp,Response,IOType,LUN,Offset,Size`, seconds and bytes, below a header.
+//!
+//! The rows are written when a request completes, so they are not sorted by their timestamps.
+
+use super::SkipReason;
+use super::fields;
+use super::parser::{Parsed, RawRequest, Units};
+use crate::error::LineProblem;
+
+/// Reads one line. The response time is not used.
+pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProblem> {
+    if is_header(line) {
+        return Ok(Parsed::Skip(SkipReason::Header));
+    }
+    let [time, _response, op, lun, offset, size] = fields::split(line, ',', "systor", "6")?;
+    Ok(Parsed::Request(RawRequest {
+        nanos: fields::time(time, units.time)?,
+        op: fields::letter_op(op)?,
+        offset_bytes: fields::integer("offset", offset)?.into(),
+        size_bytes: fields::integer("size", size)?.into(),
+        device: lun,
+    }))
+}
+
+/// Whether this is the header, which also stands inside files that were joined.
+pub(super) fn is_header(line: &str) -> bool {
+    line.starts_with("Timestamp,Response,IOType")
+}
