@@ -96,6 +96,8 @@ pub enum DataAction {
         to: OpId,
         /// The member.
         member: u8,
+        /// Row of the writing operation that is row 0 of the reading one.
+        first_row: u32,
     },
     /// What was read or rebuilt goes to the host.
     Deliver {

@@ -233,6 +233,7 @@ impl Array {
             have: 0,
             missing: 0,
             outstanding: 0,
+            writing: 0,
             stale: 0,
             commits_seen: self.locks.commits(segment.stripe),
             busy: 0,
@@ -265,25 +266,33 @@ impl Array {
         let slot = completion.id.0;
         let sub_io = *self.sub_ios.get(slot);
         self.sub_ios.release(slot);
+        let bit = 1 << sub_io.member;
         let op = self.ops.get_mut(sub_io.op);
-        op.outstanding &= !(1 << sub_io.member);
         if completion.met_collection {
-            op.busy |= 1 << sub_io.member;
+            op.busy |= bit;
         }
-        if op.phase == Phase::Drain {
-            self.close_if_drained(sub_io.op);
-        } else if sub_io.write {
-            if op.outstanding == 0 {
+        if sub_io.write {
+            op.writing &= !bit;
+            if op.writing == 0 {
                 self.end_commit(now, sub_io.op);
             }
-        } else {
-            let passed = self.passed(&sub_io, &completion.delays);
-            match completion.status {
-                Status::Success => self.read_succeeded(now, &sub_io, completion.id, passed),
-                Status::FailedFast => {
-                    self.read_failed(now, &sub_io, passed, completion.busy_remaining);
+            return;
+        }
+        op.outstanding &= !bit;
+        self.counters.fail_fasts += u64::from(completion.status == Status::FailedFast);
+        match op.phase {
+            Phase::Gather | Phase::WaitWrite => {
+                let passed = self.passed(&sub_io, &completion.delays);
+                match completion.status {
+                    Status::Success => self.read_succeeded(now, &sub_io, completion.id, passed),
+                    Status::FailedFast => {
+                        self.read_failed(now, &sub_io, passed, completion.busy_remaining);
+                    }
                 }
             }
+            Phase::Drain => self.close_if_drained(sub_io.op),
+            // The pages were rebuilt before this answer came; nobody needs it any more.
+            Phase::Compute | Phase::WaitReaders | Phase::Commit | Phase::WaitTurn => {}
         }
     }
 
@@ -318,7 +327,9 @@ impl Array {
         let write = opcode == Opcode::Write;
         let id = self.sub_ios.insert(SubIo { op, member, write, for_rebuild, round });
         let target = self.ops.get_mut(op);
-        target.outstanding |= 1 << member;
+        let out = if write { &mut target.writing } else { &mut target.outstanding };
+        debug_assert_eq!(*out & 1 << member, 0, "one command per member and direction");
+        *out |= 1 << member;
         let blocks = target.rows;
         let lba = self.layout.lba(target.stripe, target.first_row);
         let pages = u64::from(blocks);
@@ -362,7 +373,8 @@ impl Array {
     }
 
     fn close_if_drained(&mut self, op: u32) {
-        if self.ops.get(op).outstanding == 0 {
+        let target = self.ops.get(op);
+        if target.outstanding == 0 && target.writing == 0 {
             if self.data_actions {
                 self.data(DataAction::Close { op: OpId(op) });
             }

@@ -87,14 +87,13 @@ impl Array {
         passed: Delays,
         busy_remaining: Duration,
     ) {
-        self.counters.fail_fasts += 1;
         let SubIo { op, member, .. } = *sub_io;
         let parities = self.layout.parities();
         let target = self.ops.get_mut(op);
         let bit = 1 << member;
         target.stale &= !bit;
-        if target.phase == Phase::Compute || target.have & bit != 0 {
-            // It is not needed any more.
+        if target.have & bit != 0 {
+            // A write in flight has lent it meanwhile.
             return;
         }
         target.missing |= bit;
@@ -131,7 +130,12 @@ impl Array {
                     target.phase = Phase::WaitWrite;
                     target.waiting_since = now;
                     target.rebuild_round = round;
+                    let (was_locked, stripe) = (target.locked, target.stripe);
                     self.enter_lock(op);
+                    if was_locked {
+                        // The write may be waiting for this very rebuild.
+                        self.wake(now, stripe);
+                    }
                     return;
                 }
             }
@@ -213,7 +217,8 @@ impl Array {
 
     /// Takes what a write holds in memory as if it had been read.
     fn take_from_write(&mut self, write: u32, op: u32) {
-        let stripe = self.ops.get(op).stripe;
+        let (stripe, row) = (self.ops.get(op).stripe, self.ops.get(op).first_row);
+        let first_row = row - self.ops.get(write).first_row;
         let in_memory = self.ops.get(write).touched | self.layout.parity_mask(stripe);
         let target = self.ops.get_mut(op);
         // All of it, known or not: the rows of parity and data must be of one moment.
@@ -225,7 +230,7 @@ impl Array {
         if self.data_actions {
             for member in members(in_memory) {
                 let (from, to) = (OpId(write), OpId(op));
-                self.data(DataAction::Share { from, to, member });
+                self.data(DataAction::Share { from, to, member, first_row });
             }
         }
     }

@@ -54,8 +54,10 @@ pub(crate) struct StripeOp {
     pub(crate) have: u64,
     /// Members that are to be rebuilt instead of read.
     pub(crate) missing: u64,
-    /// Members with a command out.
+    /// Members with a read out.
     pub(crate) outstanding: u64,
+    /// Members with a write out.
+    pub(crate) writing: u64,
     /// Members whose command was sent before the rebuild had the stripe to itself, and whose answer
     /// may not fit the rest.
     pub(crate) stale: u64,

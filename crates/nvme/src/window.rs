@@ -81,8 +81,8 @@ pub fn longest_window(
     array: ArrayDescription,
     write_bytes_per_second: f64,
 ) -> Option<Duration> {
-    let net_load = f64::from(array.width) * write_bytes_per_second
-        - parameters.collection_bytes_per_second;
+    let net_load =
+        f64::from(array.width) * write_bytes_per_second - parameters.collection_bytes_per_second;
     if net_load <= 0.0 {
         return None;
     }

@@ -55,8 +55,7 @@ pub fn bench_drive(
     seed: u64,
 ) -> Result<BenchResult, PlanError> {
     let name = config.name.clone();
-    let mut drive =
-        Ssd::new(config.clone()).map_err(|error| PlanError::Drive { name, error })?;
+    let mut drive = Ssd::new(config.clone()).map_err(|error| PlanError::Drive { name, error })?;
     drive.age(seed);
     let blocks = drive.logical_blocks();
     let mut rng = Rng::stream(seed, "bench");

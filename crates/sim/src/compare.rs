@@ -60,14 +60,16 @@ where
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(plan) = plans.get(index) else { return };
             let drives = {
-                let mut prepared = prepared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut prepared =
+                    prepared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 if index + 1 == plans.len() { prepared.take() } else { prepared.clone() }
             };
             let result = workload().map_err(SimError::Workload).and_then(|(arrival, requests)| {
                 let drives = drives.unwrap_or_default();
                 run(plan, drives, arrival, requests, &progress.completed[index])
             });
-            *results[index].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(result);
+            *results[index].lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+                Some(result);
         }
     };
     std::thread::scope(|scope| {

@@ -99,8 +99,7 @@ impl Plan {
         }
         let chunk_pages = self.chunk_bytes / u64::from(page_bytes);
         let chunk_pages = u32::try_from(chunk_pages).unwrap_or(u32::MAX);
-        let layout =
-            Layout::new(self.level, self.width, chunk_pages, self.drive.logical_pages())?;
+        let layout = Layout::new(self.level, self.width, chunk_pages, self.drive.logical_pages())?;
         if layout.parities() == 0 && self.policy.rules().uses_windows() {
             let (policy, level) = (self.policy.name(), self.level.name());
             return Err(PlanError::NoParity { policy, level });
@@ -174,7 +173,9 @@ pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
                 pair.iter().map(|&position| scope.spawn(move || prepare(position))).collect();
             handles
                 .into_iter()
-                .map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .map(|handle| {
+                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
                 .collect::<Vec<_>>()
         }));
     }

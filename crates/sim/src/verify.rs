@@ -182,12 +182,12 @@ impl Verifier {
         self.requests.insert(request.id, in_flight);
     }
 
-    pub(crate) fn submit(&mut self, _drive: usize, command: &Command, op: OpId) {
+    pub(crate) fn submit(&mut self, drive: usize, command: &Command, op: OpId) {
         let data = match command.opcode {
             Opcode::Read => vec![ZERO; command.blocks as usize],
             Opcode::Write => {
                 let buffers = self.ops.get_mut(&op).expect("open operations submit");
-                let member = _drive as u8;
+                let member = drive as u8;
                 buffers.at(Slot { new: true, member }).to_vec()
             }
         };
@@ -241,13 +241,13 @@ impl Verifier {
                 buffers.at(*target).copy_from_slice(&sum);
             }
             DataAction::Merge { op, member, first_page } => self.merge(*op, *member, *first_page),
-            DataAction::Share { from, to, member } => {
+            DataAction::Share { from, to, member, first_row } => {
+                let member = *member;
                 let source = self.ops.get_mut(from).expect("open");
-                let from_first = source.rows;
-                let lent = source.at(Slot { new: true, member: *member }).to_vec();
+                let lent = source.at(Slot { new: true, member })[*first_row as usize..].to_vec();
                 let target = self.ops.get_mut(to).expect("open");
-                assert_eq!(from_first, target.rows, "verified runs share equal rows only");
-                target.at(Slot { new: false, member: *member }).copy_from_slice(&lent);
+                let rows = target.rows;
+                target.at(Slot { new: false, member }).copy_from_slice(&lent[..rows]);
             }
             DataAction::Deliver { op, member, first_page } => {
                 let buffers = self.ops.get_mut(op).expect("open");

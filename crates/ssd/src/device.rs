@@ -750,27 +750,42 @@ impl Ssd {
         if self.scope_busy[scope] {
             return;
         }
-        let dies_per_scope = self.ftl.shape.dies / self.scope_busy.len() as u32;
-        let first = scope as u32 * dies_per_scope;
-        let neediest = (first..first + dies_per_scope).min_by_key(|&die| self.ftl.free(die));
-        let Some(die) = neediest else { return };
-        let free = self.ftl.free(die);
-        if free > self.ftl.shape.soft {
-            return;
-        }
-        let urgent = forced || free <= self.ftl.shape.hard;
-        let min_invalid = if urgent { 1 } else { self.ftl.shape.min_invalid };
-        let victim = match self.ftl.shape.unit {
-            CollectionUnit::Block => self.ftl.victim_block(die, min_invalid),
-            CollectionUnit::Line => self.ftl.victim_line(min_invalid),
-        };
-        let Some(block) = victim else { return };
+        let Some((die, block)) = self.neediest_victim(scope, forced) else { return };
         let until = allowed_until(self.windows.as_ref(), now);
         let fits = until.is_some_and(|until| self.fits(now, until, scope, die, block));
         if !fits && !forced {
             return;
         }
         self.hold_dies(now, scope, die, block, until.unwrap_or(Instant::NEVER), !fits);
+    }
+
+    /// Of the dies of a scope that are at the soft watermark and have a victim, the one with the
+    /// least free space, and its victim.
+    fn neediest_victim(&self, scope: usize, forced: bool) -> Option<(u32, u32)> {
+        let shape = &self.ftl.shape;
+        let dies = shape.dies / self.scope_busy.len() as u32;
+        let first = scope as u32 * dies;
+        let mut least = shape.soft + 1;
+        let mut neediest = None;
+        // All dies of a line have the same free space and the same victim.
+        let tried = if shape.unit == CollectionUnit::Line { 1 } else { dies };
+        for die in first..first + tried {
+            let free = self.ftl.free(die);
+            if free >= least {
+                continue;
+            }
+            let urgent = forced || free <= shape.hard;
+            let min_invalid = if urgent { 1 } else { shape.min_invalid };
+            let victim = match shape.unit {
+                CollectionUnit::Block => self.ftl.victim_block(die, min_invalid),
+                CollectionUnit::Line => self.ftl.victim_line(min_invalid),
+            };
+            if let Some(block) = victim {
+                least = free;
+                neediest = Some((die, block));
+            }
+        }
+        neediest
     }
 
     /// Whether a collection that is asked for now is over at `until` in the worst case.
@@ -1046,12 +1061,24 @@ impl Ssd {
     /// Finds room for stalled writes, collecting against the contract if there is no other way.
     fn relieve(&mut self, now: Instant) {
         while let Some(&(command, block)) = self.stalled.front() {
-            if !self.write_page(now, command, block) {
+            let placed = self.write_page(now, command, block)
+                || (self.collect_everywhere_instantly() && self.write_page(now, command, block));
+            if !placed {
                 self.collect_where_due(now, true);
                 return;
             }
             self.stalled.pop_front();
         }
+    }
+
+    /// Collects on every die if collections take no time. Returns whether they do.
+    fn collect_everywhere_instantly(&mut self) -> bool {
+        if self.config.collection.instant {
+            for die in 0..self.ftl.shape.dies {
+                self.collect_instantly(die);
+            }
+        }
+        self.config.collection.instant
     }
 
     // ---- without time ---------------------------------------------------------------------

@@ -166,6 +166,11 @@ impl Ftl {
         for _ in 0..self.order.len() {
             let die = self.order[self.turn];
             self.turn = if self.turn + 1 == self.order.len() { 0 } else { self.turn + 1 };
+            // Below the hard watermark a collection has opened a block for its copies, and the host
+            // must not fill it up before the collection does.
+            if self.space.free(die) < self.shape.hard {
+                continue;
+            }
             if let Some((page, opened_block)) = self.allocate(die, self.shape.hard) {
                 return Some(Allocated { page, die, opened_block });
             }

@@ -10,8 +10,43 @@ const SMALLEST: u64 = 4 * KIB;
 pub(super) enum Sizes {
     /// All the same, in bytes.
     Fixed(u64),
-    /// One of a few, each with the bound that a 64-bit draw must stay below.
-    Table(Vec<(u64, u64)>),
+    /// One of a few.
+    Table(Box<Table>),
+}
+
+/// How many sizes a table has at most: 4 KiB to 64 MiB, and one more.
+const MOST_SIZES: usize = 16;
+
+/// Sizes with their probabilities.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    /// A 64-bit draw above this many bounds takes the size of that number. Unused places have a
+    /// bound that no draw is above.
+    bounds: [u64; MOST_SIZES],
+    sizes: [u64; MOST_SIZES],
+}
+
+impl Table {
+    fn new(sizes: &[u64], weights: &[f64]) -> Self {
+        let mut table = Self { bounds: [u64::MAX; MOST_SIZES], sizes: [0; MOST_SIZES] };
+        let mut sum = 0.0;
+        for (place, (size, weight)) in sizes.iter().zip(weights).enumerate() {
+            sum += weight;
+            table.sizes[place] = *size;
+            if place + 1 < sizes.len() {
+                table.bounds[place] = (sum * 2f64.powi(64)) as u64;
+            }
+        }
+        table
+    }
+
+    /// Counts without branching, which is faster than to stop at the right one.
+    #[inline]
+    fn draw(&self, rng: &mut Rng) -> u64 {
+        let draw = rng.next_u64();
+        let place: usize = self.bounds.iter().map(|bound| usize::from(draw > *bound)).sum();
+        self.sizes[place.min(MOST_SIZES - 1)]
+    }
 }
 
 impl Sizes {
@@ -21,7 +56,7 @@ impl Sizes {
     pub(super) fn power_law(mean_bytes: u64, max_bytes: u64) -> Self {
         let mut sizes = Vec::new();
         let mut size = SMALLEST;
-        while size < max_bytes {
+        while size < max_bytes && sizes.len() < MOST_SIZES - 1 {
             sizes.push(size);
             size *= 2;
         }
@@ -45,7 +80,8 @@ impl Sizes {
                 high = middle;
             }
         }
-        Self::Table(bounds(&sizes, &weights(&sizes, (low + high) / 2.0)))
+        let weights = weights(&sizes, (low + high) / 2.0);
+        Self::Table(Box::new(Table::new(&sizes, &weights)))
     }
 
     /// Draws a size in bytes.
@@ -53,11 +89,7 @@ impl Sizes {
     pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
         match self {
             Self::Fixed(bytes) => *bytes,
-            Self::Table(table) => {
-                let draw = rng.next_u64();
-                // The last bound is the largest number, so the search always ends inside.
-                table.iter().find(|(bound, _)| draw <= *bound).map_or(SMALLEST, |(_, size)| *size)
-            }
+            Self::Table(table) => table.draw(rng),
         }
     }
 }
@@ -77,17 +109,6 @@ fn weights(sizes: &[u64], exponent: f64) -> Vec<f64> {
 fn mean(sizes: &[u64], exponent: f64) -> f64 {
     let weights = weights(sizes, exponent);
     sizes.iter().zip(weights).map(|(size, weight)| *size as f64 * weight).sum()
-}
-
-fn bounds(sizes: &[u64], weights: &[f64]) -> Vec<(u64, u64)> {
-    let mut sum = 0.0;
-    let last = sizes.len() - 1;
-    let table = sizes.iter().zip(weights).enumerate().map(|(index, (size, weight))| {
-        sum += weight;
-        let bound = if index == last { u64::MAX } else { (sum * 2f64.powi(64)) as u64 };
-        (bound, *size)
-    });
-    table.collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,142 @@
+//! Verified runs: random operations on tiny drives that collect all the time, under every policy and
+//! every level. One wrong tag fails the run.
+
+use array::{Level, policy::PolicyKind};
+use sim::{Plan, Preparation, RunResult, prepare_drives, run};
+use ssd::{Blocking, CollectionUnit, presets};
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
+use units::{Duration, Instant, Ratio, Rng};
+use workload::{Arrival, Op, Request};
+
+/// A drive of a few hundred pages: small enough that every run overwrites it several times.
+fn tiny_drive(rng: &mut Rng) -> ssd::Config {
+    let mut drive = presets::preset("femu").unwrap();
+    drive.name = String::from("tiny");
+    drive.geometry.channels = 1 + rng.below(3) as u32;
+    drive.geometry.chips_per_channel = 1 + rng.below(2) as u32;
+    drive.geometry.blocks_per_plane = 16;
+    drive.geometry.pages_per_block = 8;
+    drive.over_provisioning = Ratio::from_percent(45);
+    drive.collection.soft = Ratio::from_percent(25);
+    drive.collection.hard = Ratio::from_percent(13);
+    drive.collection.unit =
+        if rng.below(2) == 0 { CollectionUnit::Block } else { CollectionUnit::Line };
+    drive.collection.blocking = match rng.below(3) {
+        0 => Blocking::Die,
+        1 => Blocking::Channel,
+        _ => Blocking::Controller,
+    };
+    if rng.below(2) == 0 {
+        drive.timing.transfer = Duration::ZERO;
+        drive.timing.pcie_bytes_per_second = None;
+    }
+    drive
+}
+
+fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
+    let mut rng = Rng::stream(seed, "plan");
+    let drive = tiny_drive(&mut rng);
+    let page = u64::from(drive.geometry.page_bytes);
+    Plan {
+        drive,
+        level,
+        width: (level.parities() + 2).max(3) + rng.below(4) as u32,
+        chunk_bytes: page * (1 + rng.below(4)),
+        policy,
+        busy_time_window: Some(Duration::from_micros(2_000 + rng.below(60_000))),
+        rebuild_compute: Duration::from_micros(3),
+        preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
+            [rng.below(3) as usize],
+        seed,
+        verify: true,
+        timeline: None,
+    }
+}
+
+fn random_run(plan: &Plan, requests: u64) -> RunResult {
+    let capacity = plan.capacity_bytes().unwrap();
+    let mut rng = Rng::stream(plan.seed, "requests");
+    let open = rng.below(2) == 0;
+    let mean_gap_nanos = 20_000 + rng.below(400_000);
+    let write_percent = 20 + rng.below(70);
+    let mut at = Instant::ZERO;
+    let workload = (0..requests).map(|_| {
+        at += Duration::from_nanos(rng.below(2 * mean_gap_nanos));
+        let op = if rng.below(100) < write_percent { Op::Write } else { Op::Read };
+        // Sometimes a small hot spot, so that requests meet on the same stripes.
+        let span = if rng.below(2) == 0 { capacity } else { capacity / 8 };
+        let size_bytes = 1 + rng.below(12 * 4096);
+        let size_bytes =
+            if rng.below(2) == 0 { size_bytes } else { size_bytes.div_ceil(4096) * 4096 };
+        let size_bytes = size_bytes.min(span);
+        let mut offset_bytes = rng.below(span - size_bytes + 1);
+        if rng.below(2) == 0 {
+            offset_bytes = offset_bytes / 4096 * 4096;
+        }
+        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device: 0 })
+    });
+    let arrival = if open { Arrival::Open } else { Arrival::Closed { iodepth: 16 } };
+    let drives = prepare_drives(plan).unwrap();
+    match run(plan, drives, arrival, workload, &AtomicU64::new(0)) {
+        Ok(result) => result,
+        Err(error) => panic!(
+            "{error}\nrepeat: IODA_SEED={} cargo test -p sim --test verified -- {:?} {:?}\n{plan:#?}",
+            plan.seed, plan.level, plan.policy
+        ),
+    }
+}
+
+/// Seeds to run: the one in `IODA_SEED`, or this many.
+fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("IODA_SEED") {
+        Ok(seed) => vec![seed.parse().expect("IODA_SEED is a number")],
+        Err(_) => (0..count).collect(),
+    }
+}
+
+fn check(level: Level) {
+    let mut rebuilds = 0;
+    let mut collections = 0;
+    let mut shared = 0;
+    for seed in seeds(30) {
+        for policy in PolicyKind::ALL {
+            if level == Level::Raid0 && policy.rules().uses_windows() {
+                continue;
+            }
+            let plan = random_plan(seed, level, policy);
+            let result = random_run(&plan, 1_500);
+            assert_eq!(result.read.count() + result.write.count(), 1_500);
+            assert!(result.verified_pages > 0);
+            rebuilds += result.array.rebuilds;
+            shared += result.array.shared_with_write;
+            collections += result.drive_totals().collections;
+        }
+    }
+    // A test that never meets what it is for proves nothing.
+    assert!(collections > 1_000, "{collections} collections");
+    if level != Level::Raid0 && std::env::var("IODA_SEED").is_err() {
+        assert!(rebuilds > 1_000, "{rebuilds} rebuilds");
+        assert!(shared > 10, "{shared} rebuilds from a write in flight");
+    }
+}
+
+#[test]
+fn raid0_reads_what_was_written() {
+    check(Level::Raid0);
+}
+
+#[test]
+fn raid4_reads_what_was_written() {
+    check(Level::Raid4);
+}
+
+#[test]
+fn raid5_reads_what_was_written() {
+    check(Level::Raid5);
+}
+
+#[test]
+fn raid6_reads_what_was_written() {
+    check(Level::Raid6);
+}

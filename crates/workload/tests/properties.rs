@@ -1,0 +1,83 @@
+//! What is written is read back, and no bytes make a reader panic.
+
+mod samples;
+
+use proptest::prelude::*;
+use std::io::Cursor;
+use units::Instant;
+use workload::{Format, Op, ReadOptions, Request, TraceReader, TraceWriter, WriteFormat, fuzz};
+
+/// Requests in order of time, the first at zero, times in multiples of `grain` nanoseconds and
+/// devices numbered in order of appearance, as a reader delivers them.
+fn requests(grain: u64) -> impl Strategy<Value = Vec<Request>> {
+    let one = (0_u64..1 << 40, any::<bool>(), 0_u64..1 << 50, 1_u64..=1 << 30, 0_u32..4);
+    prop::collection::vec(one, 1..60).prop_map(move |all| {
+        let mut now = 0;
+        let mut devices = Vec::new();
+        let mut list = Vec::new();
+        for (index, (gap, reads, offset_bytes, size_bytes, device)) in all.into_iter().enumerate() {
+            if index > 0 {
+                now += gap / grain * grain;
+            }
+            let number = devices.iter().position(|seen| *seen == device).unwrap_or_else(|| {
+                devices.push(device);
+                devices.len() - 1
+            });
+            list.push(Request {
+                at: Instant::from_nanos(now),
+                op: if reads { Op::Read } else { Op::Write },
+                offset_bytes,
+                size_bytes,
+                device: number as u32,
+            });
+        }
+        list
+    })
+}
+
+fn round_trip(requests: &[Request], format: WriteFormat) -> Vec<Request> {
+    let mut writer = TraceWriter::new(Vec::new(), format).unwrap();
+    for request in requests {
+        writer.write(request).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    let reader =
+        TraceReader::from_reader(Cursor::new(bytes), "written", &ReadOptions::default()).unwrap();
+    assert_eq!(reader.detected().format.name(), format.name());
+    reader.map(Result::unwrap).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(128) })]
+
+    #[test]
+    fn csv_is_read_back(list in requests(1)) {
+        prop_assert_eq!(round_trip(&list, WriteFormat::Csv), list);
+    }
+
+    #[test]
+    fn msr_is_read_back(list in requests(100)) {
+        prop_assert_eq!(round_trip(&list, WriteFormat::Msr), list);
+    }
+
+    #[test]
+    fn fio_iolog_is_read_back(list in requests(1_000)) {
+        prop_assert_eq!(round_trip(&list, WriteFormat::FioIologV3), list);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fuzz::check(None, &bytes);
+        for format in Format::ALL {
+            fuzz::check(Some(format), &bytes);
+        }
+    }
+
+    #[test]
+    fn arbitrary_text_never_panics(text in "[0-9RWD ,;.+:#\\-\n\ta-f\\[\\]()]{0,300}") {
+        fuzz::check(None, text.as_bytes());
+        for format in Format::ALL {
+            fuzz::check(Some(format), text.as_bytes());
+        }
+    }
+}
