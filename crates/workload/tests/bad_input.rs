@@ -200,7 +200,7 @@ fn time_that_goes_back_too_far_is_refused() {
     let text = "t_us,op,offset_bytes,size_bytes\n50,R,0,512\n60,R,0,512\n70,R,0,512\n20,R,0,512\n";
     assert_eq!(
         error_of(text.as_bytes(), &options),
-        "trace t, line 5: time goes back by 30 us, behind a request that has already left the \
+        "trace t, line 5: time goes back by 40 us, behind a request that has already left the \
          reorder window of 1 requests; sort the file, enlarge the window, or choose to clamp time"
     );
 }
@@ -287,7 +287,8 @@ fn text_far_into_the_file_is_checked_as_well() {
 
 #[test]
 fn wrong_options_are_refused() {
-    let refused = |options: ReadOptions| error_of(samples::MSR.as_bytes(), &options);
+    let refused =
+        |options: ReadOptions| error_of(samples::sample(Format::Msr).as_bytes(), &options);
     assert_eq!(
         refused(ReadOptions { sector_bytes: Some(0), ..ReadOptions::default() }),
         "sector size is 0, but must be between 1 and 1048576 bytes"

@@ -1,7 +1,5 @@
 //! What is written is read back, and no bytes make a reader panic.
 
-mod samples;
-
 use proptest::prelude::*;
 use std::io::Cursor;
 use units::Instant;
@@ -36,13 +34,13 @@ fn requests(grain: u64) -> impl Strategy<Value = Vec<Request>> {
 }
 
 fn round_trip(requests: &[Request], format: WriteFormat) -> Vec<Request> {
-    let mut writer = TraceWriter::new(Vec::new(), format).unwrap();
+    let mut writer = TraceWriter::new(Vec::new(), format).expect("what was written can be read");
     for request in requests {
-        writer.write(request).unwrap();
+        writer.write(request).expect("what was written can be read");
     }
-    let bytes = writer.finish().unwrap();
-    let reader =
-        TraceReader::from_reader(Cursor::new(bytes), "written", &ReadOptions::default()).unwrap();
+    let bytes = writer.finish().expect("what was written can be read");
+    let reader = TraceReader::from_reader(Cursor::new(bytes), "written", &ReadOptions::default())
+        .expect("what was written can be read");
     assert_eq!(reader.detected().format.name(), format.name());
     reader.map(Result::unwrap).collect()
 }

@@ -9,12 +9,12 @@ use workload::{BlkparseEvent, Compression, Format, Op, ReadOptions, TimeUnit, Tr
 type Plain = (u64, char, u64, u64, u32);
 
 fn read_with(bytes: &[u8], options: &ReadOptions) -> (Vec<Plain>, TraceReader) {
-    let mut reader =
-        TraceReader::from_reader(Cursor::new(bytes.to_vec()), "sample", options).unwrap();
+    let mut reader = TraceReader::from_reader(Cursor::new(bytes.to_vec()), "sample", options)
+        .expect("a sample can be opened");
     let requests = reader
         .by_ref()
         .map(|item| {
-            let request = item.unwrap();
+            let request = item.expect("a sample can be read");
             let op = if request.op == Op::Read { 'R' } else { 'W' };
             (request.at.as_nanos(), op, request.offset_bytes, request.size_bytes, request.device)
         })
@@ -131,7 +131,7 @@ fn carriage_returns_and_a_byte_order_mark_change_nothing() {
 #[test]
 fn compression_is_told_by_the_first_bytes() {
     use std::io::Write;
-    let plain = samples::MSR.as_bytes();
+    let plain = samples::sample(Format::Msr).as_bytes();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(plain).unwrap();
     let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
@@ -142,7 +142,7 @@ fn compression_is_told_by_the_first_bytes() {
         (Compression::Zstd, zstd::encode_all(plain, 1).unwrap()),
         (Compression::Bzip2, bzip2.finish().unwrap()),
     ];
-    let expected = read(samples::MSR).0;
+    let expected = read(samples::sample(Format::Msr)).0;
     for (compression, bytes) in cases {
         let (requests, reader) = read_with(&bytes, &ReadOptions::default());
         assert_eq!(reader.detected().compression, compression);
@@ -161,7 +161,7 @@ fn units_can_be_forced() {
         sector_bytes: Some(4_096),
         ..ReadOptions::default()
     };
-    let (requests, reader) = read_with(samples::DISKSIM.as_bytes(), &options);
+    let (requests, reader) = read_with(samples::sample(Format::DiskSim).as_bytes(), &options);
     assert_eq!(requests[1], (1_500_000_000, 'W', 0, 4_096, 1));
     assert_eq!(requests[0].2, 65_536);
     let text = reader.detected().to_string();
@@ -182,13 +182,16 @@ fn the_time_unit_of_disksim_is_told_by_the_intervals() {
     assert_eq!(unit(fraction), TimeUnit::Milliseconds);
     let seconds: String = (0..50).map(|i| format!("0.{i:04} 0 {i} 8 1\n")).collect();
     assert_eq!(unit(seconds), TimeUnit::Seconds);
+    // A busy array traced by DiskSim: 5 us apart, three digits of milliseconds.
+    let busy: String = (0..50).map(|i| format!("0.{:03} 0 {i} 8 1\n", i * 5)).collect();
+    assert_eq!(unit(busy), TimeUnit::Milliseconds);
 }
 
 #[test]
 fn blkparse_can_take_other_events() {
     for (event, requests) in [(BlkparseEvent::Queue, 1), (BlkparseEvent::Complete, 1)] {
         let options = ReadOptions { blkparse_event: event, ..ReadOptions::default() };
-        let (found, _) = read_with(samples::BLKPARSE.as_bytes(), &options);
+        let (found, _) = read_with(samples::sample(Format::Blkparse).as_bytes(), &options);
         assert_eq!(found.len(), requests);
     }
 }
@@ -235,7 +238,7 @@ fn disorder_is_put_right_within_the_window_and_counted() {
 #[test]
 fn whole_seconds_can_be_kept() {
     let keep = ReadOptions { spread_seconds: Some(false), ..ReadOptions::default() };
-    let (requests, _) = read_with(samples::TENCENT.as_bytes(), &keep);
+    let (requests, _) = read_with(samples::sample(Format::Tencent).as_bytes(), &keep);
     assert_eq!(requests.iter().map(|r| r.0).collect::<Vec<_>>(), [0, 0, 1_000_000_000]);
 }
 
@@ -251,7 +254,7 @@ fn empty_requests_can_be_skipped() {
 #[test]
 fn detection_prints_for_people() {
     assert_eq!(
-        read(samples::DISKSIM).1.detected().to_string(),
+        read(samples::sample(Format::DiskSim)).1.detected().to_string(),
         "format disksim, times in ms, sectors of 512 B, plain\n  \
          - 3 of the first 3 lines have the shape of disksim\n  \
          - disksim counts in sectors of 512 B, as block layers do\n  \

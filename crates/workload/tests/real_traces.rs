@@ -2,6 +2,9 @@
 //!
 //! The traces are not part of the project; without the folder each test says so and passes.
 
+// What a trace was found to be is shown to whoever runs these tests with --nocapture.
+#![allow(clippy::print_stdout)]
+
 use std::path::PathBuf;
 use units::GIB;
 use workload::{
@@ -27,9 +30,11 @@ fn traces() -> Option<PathBuf> {
 }
 
 fn read(folder: &std::path::Path, file: &str) -> (TraceReader, Vec<Request>, Statistics) {
-    let mut reader = TraceReader::open(folder.join(file), &ReadOptions::default()).unwrap();
+    let mut reader = TraceReader::open(folder.join(file), &ReadOptions::default())
+        .expect("a real trace can be opened");
     println!("{file}: {}", reader.detected());
-    let requests: Vec<Request> = reader.by_ref().map(Result::unwrap).collect();
+    let requests: Vec<Request> =
+        reader.by_ref().map(|item| item.expect("a real trace can be read")).collect();
     println!("{}", reader.counts());
     let mut statistics = Statistics::new();
     statistics.extend(&requests);

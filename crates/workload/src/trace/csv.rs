@@ -36,7 +36,7 @@ struct Places {
 
 impl Csv {
     pub(super) fn new(map: Option<&ColumnMap>) -> Self {
-        let places = Places { time: 0, op: 1, offset: 2, size: 3, device: Some(4) };
+        let places = Places { time: 0, op: 1, offset: 2, size: 3, device: None };
         Self { map: map.cloned(), places, first_line: true }
     }
 
@@ -50,13 +50,7 @@ impl Csv {
         let Self { map, places, .. } = self;
         match map {
             None if is_common_header(line) => Ok(Parsed::Skip(SkipReason::Header)),
-            None => {
-                let found = line.split(',').count();
-                if found != 4 && found != 5 {
-                    return Err(fields::columns_problem(line, found, "csv", "4 or 5"));
-                }
-                read(line, ',', *places, None, units, [AddressUnit::Bytes; 2])
-            }
+            None => read_common(line, units),
             Some(map) => {
                 if first {
                     let (resolved, has_header) = places_in(map, line, units)?;
@@ -66,7 +60,7 @@ impl Csv {
                     }
                 }
                 let addresses = [map.offset_unit, map.size_unit];
-                read(line, map.separator, *places, map.op_words.as_ref(), units, addresses)
+                read_mapped(line, map.separator, *places, map.op_words.as_ref(), units, addresses)
             }
         }
     }
@@ -112,7 +106,31 @@ fn places_in(map: &ColumnMap, line: &str, units: &Units) -> Result<(Places, bool
     Ok((places, by_name || no_numbers))
 }
 
-fn read<'a>(
+/// Reads a line of the common form in one pass.
+fn read_common<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProblem> {
+    let mut columns = [""; 5];
+    let mut found = 0;
+    for part in line.split(',') {
+        if found < columns.len() {
+            columns[found] = part.trim();
+        }
+        found += 1;
+    }
+    if found != 4 && found != 5 {
+        return Err(fields::columns_problem(line, found, "csv", "4 or 5"));
+    }
+    let [time, op, offset, size, device] = columns;
+    Ok(Parsed::Request(RawRequest {
+        nanos: fields::time(time, units.time)?,
+        op: fields::letter_op(op)?,
+        offset_bytes: fields::integer_or_float("offset", offset)?.into(),
+        size_bytes: fields::integer_or_float("size", size)?.into(),
+        device,
+    }))
+}
+
+/// Reads a line by the places of a column map.
+fn read_mapped<'a>(
     line: &'a str,
     separator: char,
     places: Places,

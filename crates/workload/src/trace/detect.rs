@@ -218,6 +218,8 @@ struct SampleTime {
     /// In the file's own unit.
     value: f64,
     has_fraction: bool,
+    /// Whether there are more than three digits behind the point.
+    is_fine: bool,
 }
 
 /// The times of the first requests.
@@ -262,6 +264,7 @@ fn sample_times(
             times.push(SampleTime {
                 value: request.nanos as f64 / per_unit as f64,
                 has_fraction: request.nanos % per_unit != 0,
+                is_fine: request.nanos % per_unit % 1_000 != 0,
             });
         }
     }
@@ -283,6 +286,7 @@ fn find_time_unit(times: &SampleTimes, evidence: &mut Vec<String>) -> TimeUnit {
         );
         return TimeUnit::Milliseconds;
     };
+    let is_fine = times.iter().any(|time| time.is_fine);
     let multiples = |of: f64| times.iter().all(|time| time.value % of == 0.0);
     if !has_fraction && times.len() >= 20 && multiples(1_000.0) {
         evidence.push(
@@ -300,8 +304,11 @@ fn find_time_unit(times: &SampleTimes, evidence: &mut Vec<String>) -> TimeUnit {
     let mut best = (candidates[0], f64::MAX);
     for (rank, unit) in candidates.iter().enumerate() {
         let interval_ms = mean * unit.nanos() as f64 / 1e6;
-        // The order of the candidates is their likelihood: one decade for each step down.
-        let distance = libm::log10(interval_ms).abs() + rank as f64;
+        // The order of the candidates is their likelihood: one decade for each step down, and
+        // two more for seconds with a clock of milliseconds, which is coarser than any tracer's.
+        let coarse = *unit == TimeUnit::Seconds && !is_fine;
+        let distance =
+            libm::log10(interval_ms).abs() + rank as f64 + if coarse { 2.0 } else { 0.0 };
         if distance < best.1 {
             best = (*unit, distance);
         }

@@ -2,42 +2,42 @@
 
 use workload::Format;
 
-pub const MSR: &str = "\
+const MSR: &str = "\
 128166372003061629,host,0,Read,8192,4096,1331
 128166372013061629,host,1,Write,512,1024,99
 128166372013061729,host,0,Write,0,512,0
 ";
 
-pub const DISKSIM: &str = "\
+const DISKSIM: &str = "\
 0.000 0 16 8 1
 1.500 1 0 1 0
 2.750 0 128 64 1
 ";
 
-pub const SYSTOR: &str = "\
+const SYSTOR: &str = "\
 Timestamp,Response,IOType,LUN,Offset,Size
 1456095145.500000000,0.000806000,R,0,4096,131072
 1456095145.250000000,0.008044000,W,3,0,512
 ";
 
-pub const TENCENT: &str = "\
+const TENCENT: &str = "\
 1538323200,16,8,1,1058
 1538323200,0,1,0,1063
 1538323201,128,64,0,1058
 ";
 
-pub const ALIBABA: &str = "\
+const ALIBABA: &str = "\
 419,W,8192,4096,1577808000000046
 725,R,0,16384,1577808000001046
 ";
 
-pub const SPC: &str = "\
+const SPC: &str = "\
 0,16,3584,w,0.000000
 1,0,3072,R,0.026214
 0,32,512,r,0.026215,further,columns
 ";
 
-pub const BLKPARSE: &str = "  8,16   0        4     0.000017985  5314  Q   R 16 + 8 [java]
+const BLKPARSE: &str = "  8,16   0        4     0.000017985  5314  Q   R 16 + 8 [java]
   8,16   0        5     0.000024673  5314  D   R 16 + 8 [java]
   8,16   1        6     0.000124673  5314  D  WS 0 + 1 [java]
   8,16   1        7     0.000200000  5314  D  FN [java]
@@ -53,7 +53,7 @@ Total (8,16):
  Reads Queued:           1,        4KiB\t Writes Queued:           0,        0KiB
 ";
 
-pub const FIO_V2: &str = "\
+const FIO_V2: &str = "\
 fio version 2 iolog
 /dev/sdb add
 /dev/sdb open
@@ -65,7 +65,7 @@ fio version 2 iolog
 /dev/sdb close
 ";
 
-pub const FIO_V3: &str = "\
+const FIO_V3: &str = "\
 fio version 3 iolog
 100 file.0 add
 100 file.0 open
@@ -75,7 +75,7 @@ fio version 3 iolog
 1800 file.0 close
 ";
 
-pub const BLKREPLAY: &str = "\
+const BLKREPLAY: &str = "\
 A free text header, in two lines;
 with a semicolon.
 
@@ -85,13 +85,14 @@ start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0
       0.449518166 ;          128 ;   64 ; RA ; 0.0 ; 0.0
 ";
 
-pub const CSV: &str = "\
+const CSV: &str = "\
 t_us,op,offset_bytes,size_bytes,dev
 0.000,R,8192,4096,0
 1500.250,W,0,512,1
 ";
 
-pub fn sample(format: Format) -> &'static str {
+/// The sample of `format`.
+pub(crate) fn sample(format: Format) -> &'static str {
     match format {
         Format::Msr => MSR,
         Format::DiskSim => DISKSIM,

@@ -1,10 +1,13 @@
-//! Nanoseconds per generated request, for each kind of generator.
+//! Nanoseconds per request: for each kind of generator, and for reading and describing a trace.
 
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
 use std::time::Instant;
-use workload::{Generator, Synthetic, presets};
+use workload::{
+    Generator, ReadOptions, Statistics, Synthetic, TraceError, TraceReader, TraceWriter,
+    WriteFormat, preset, presets,
+};
 
 fn measure(name: &str, generator: Generator) {
     let started = Instant::now();
@@ -17,7 +20,37 @@ fn measure(name: &str, generator: Generator) {
     println!("{name:<30} {nanos:>7.1} ns per request");
 }
 
+/// Writes a trace of `tpcc` to memory, reads it back and describes it.
+fn measure_reading(format: WriteFormat) -> Result<(), TraceError> {
+    let requests = 500_000;
+    let Some(Ok(generator)) =
+        preset("tpcc").map(|tpcc| tpcc.generator(1, 1 << 36, Some(requests), 1.0))
+    else {
+        return Ok(());
+    };
+    let written = TraceWriter::new(Vec::new(), format).and_then(|mut writer| {
+        generator.into_iter().try_for_each(|request| writer.write(&request))?;
+        writer.finish()
+    });
+    let bytes = written.map_err(|source| TraceError::Read { name: "memory".to_owned(), source })?;
+    let started = Instant::now();
+    let reader =
+        TraceReader::from_reader(std::io::Cursor::new(bytes), "memory", &ReadOptions::default())?;
+    let mut statistics = Statistics::new();
+    for request in reader {
+        statistics.add(&request?);
+    }
+    let nanos = started.elapsed().as_nanos() as f64 / statistics.requests as f64;
+    println!("{:<30} {nanos:>7.1} ns per request", format!("read and describe {format}"));
+    Ok(())
+}
+
 fn main() {
+    for format in [WriteFormat::Csv, WriteFormat::FioIologV3, WriteFormat::Msr] {
+        if let Err(error) = measure_reading(format) {
+            println!("{format}: {error}");
+        }
+    }
     let capacity = 1 << 40;
     for preset in presets() {
         match preset.generator(1, capacity, Some(2_000_000), 1.0) {
