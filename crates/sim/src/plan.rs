@@ -133,6 +133,52 @@ impl Plan {
         Some(self.busy_time_window.unwrap_or_else(advertised))
     }
 
+    /// Bytes per second that each drive can be written for ever without breaking the window
+    /// contract: what it reclaims in its window of each cycle.
+    ///
+    /// Victims are taken a tenth fuller than the steady state says, because the slowest die of a
+    /// line and the busiest of many victims decide whether a collection still fits. A load with
+    /// more skew than uniform may do worse or better. Infinite if the policy has no windows.
+    #[must_use]
+    pub fn sustainable_bytes_per_second(&self) -> f64 {
+        const MARGIN: f64 = 1.1;
+        let Some(window) = self.window() else { return f64::INFINITY };
+        let valid_ratio = (self.drive.steady_valid_ratio() * MARGIN).min(0.99);
+        let cycle = window.as_secs_f64() * f64::from(self.width);
+        self.drive.reclaimed_bytes_per_window(window, valid_ratio) / cycle
+    }
+
+    /// Mean bytes per second that `requests` write to each drive, parity included; 0 if they take
+    /// no time.
+    ///
+    /// # Errors
+    ///
+    /// If the drive or the layout is impossible.
+    pub fn drive_load_bytes_per_second(
+        &self,
+        requests: impl Iterator<Item = workload::Request>,
+    ) -> Result<f64, PlanError> {
+        let layout = self.layout()?;
+        let page_bytes = u64::from(self.drive.geometry.page_bytes);
+        let mut pages_written = 0;
+        let mut last = Instant::ZERO;
+        for request in requests {
+            last = request.at;
+            if request.op == workload::Op::Read || request.size_bytes == 0 {
+                continue;
+            }
+            let first = request.offset_bytes / page_bytes;
+            let pages = request.end_bytes().div_ceil(page_bytes) - first;
+            for segment in layout.segments(first, pages) {
+                let members = u64::from(segment.chunks + layout.parities());
+                pages_written += members * u64::from(segment.rows);
+            }
+        }
+        let seconds = last.since(Instant::ZERO).as_secs_f64();
+        let bytes = (pages_written * page_bytes) as f64 / f64::from(self.width);
+        Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
+    }
+
     pub(crate) fn windows(&self) -> Windows {
         match self.window() {
             Some(window) => Windows::in_turn(self.width, window, Instant::ZERO),

@@ -1,6 +1,6 @@
 //! The drive's side of the window contract: what it advertises and when it may collect.
 
-use crate::config::Config;
+use crate::config::{Blocking, CollectionUnit, Config};
 use nvme::window::{WindowParameters, longest_window};
 use nvme::{ArrayDescription, WindowSchedule};
 use units::{Duration, Instant};
@@ -48,6 +48,35 @@ impl Config {
             collection_bytes_per_second: self.collection_bytes_per_second(),
             usable_share: self.contract.usable_share,
         }
+    }
+
+    /// The share of valid pages in a victim once the drive is in steady state under uniform random
+    /// overwrites: what `R_v` of Table 2 stands for, computed from the watermarks.
+    #[must_use]
+    pub fn steady_valid_ratio(&self) -> f64 {
+        let blocks = self.geometry.blocks_per_die();
+        // Free down to the soft watermark, one block open.
+        let in_use = f64::from(blocks - self.soft_blocks() - 2) / f64::from(blocks);
+        let utilization = self.logical_pages() as f64 / (self.geometry.pages() as f64 * in_use);
+        crate::aged::victim_valid_share(utilization)
+    }
+
+    /// Bytes that the drive can reclaim in one busy window of this length in steady state, when
+    /// victims have `valid_ratio` of their pages valid.
+    #[must_use]
+    pub fn reclaimed_bytes_per_window(&self, window: Duration, valid_ratio: f64) -> f64 {
+        let g = &self.geometry;
+        let pages = f64::from(g.pages_per_block);
+        let collection =
+            self.copy_time().as_secs_f64() * valid_ratio * pages + self.timing.erase.as_secs_f64();
+        let rounds = (window.as_secs_f64() / collection) as u64 as f64;
+        let dies_at_once = match (self.collection.unit, self.collection.blocking) {
+            (CollectionUnit::Line, _) | (_, Blocking::Die) => g.dies(),
+            (_, Blocking::Channel) => g.channels,
+            (_, Blocking::Controller) => 1,
+        };
+        let block_bytes = pages * f64::from(g.page_bytes);
+        rounds * f64::from(dies_at_once) * (1.0 - valid_ratio) * block_bytes
     }
 
     /// `TW_burst`: the busy window that keeps the contract at `B_burst` in this array; none if
