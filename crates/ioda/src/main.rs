@@ -1,2 +1,37 @@
-//! Under construction.
-fn main() {}
+//! The command `ioda`: arguments in, tables and files out.
+//!
+//! Knows: flags, configuration files, progress bars, exit codes, assertions, experiments. Does not
+//! know: how a drive, an array or a simulation works; those rooms are called, never copied.
+//!
+//! Results go to stdout, progress and remarks to stderr. The exit codes are in [`exit`].
+
+mod assertion;
+mod cli;
+mod commands;
+mod convert;
+mod exit;
+mod load;
+mod metric;
+mod names;
+mod output;
+mod progress;
+mod quantity;
+mod reproduce;
+mod settings;
+mod setup;
+mod simulate;
+mod table;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::arguments(&error),
+    };
+    match commands::run(&cli) {
+        Ok(code) => code,
+        Err(failure) => exit::report(&failure),
+    }
+}

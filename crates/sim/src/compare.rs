@@ -27,6 +27,9 @@ impl Progress {
     }
 }
 
+/// Where a worker leaves its result.
+type Slot<E> = Mutex<Option<Result<RunResult, SimError<E>>>>;
+
 /// Runs all `plans`, which differ in their policies only, over `threads` threads. `workload` is
 /// asked once per run for the same requests.
 ///
@@ -51,8 +54,7 @@ where
     let drives = prepare_drives(first)?;
     progress.prepared.store(1, Ordering::Relaxed);
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<RunResult, SimError<E>>>>> =
-        plans.iter().map(|_| Mutex::new(None)).collect();
+    let results: Vec<Slot<E>> = plans.iter().map(|_| Mutex::new(None)).collect();
     // The last run to start takes the prepared drives themselves instead of a copy.
     let prepared = Mutex::new(Some(drives));
     let worker = || {

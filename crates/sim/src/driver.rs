@@ -231,16 +231,15 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
 
     /// Takes the next request from the workload, if there is room for one, and schedules it.
     fn fetch(&mut self, now: Instant) -> Result<(), SimError<E>> {
-        if self.next.is_none() && self.room > 0 {
-            if let Some(request) = self.requests.next() {
-                self.taken += 1;
-                let mut request = request.map_err(SimError::Workload)?;
-                if self.closed {
-                    request.at = now;
-                }
-                self.check(&request)?;
-                self.next = Some(request);
+        let wanted = self.next.is_none() && self.room > 0;
+        if let Some(request) = wanted.then(|| self.requests.next()).flatten() {
+            self.taken += 1;
+            let mut request = request.map_err(SimError::Workload)?;
+            if self.closed {
+                request.at = now;
             }
+            self.check(&request)?;
+            self.next = Some(request);
         }
         let due = self.next.map_or(Instant::NEVER, |request| request.at);
         self.sources.set(self.drives.len() + 1, due);

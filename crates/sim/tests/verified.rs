@@ -1,6 +1,8 @@
 //! Verified runs: random operations on tiny drives that collect all the time, under every policy and
 //! every level. One wrong tag fails the run.
 
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
 use array::{Level, policy::PolicyKind};
 use sim::{Plan, Preparation, RunResult, prepare_drives, run};
 use ssd::{Blocking, CollectionUnit, presets};

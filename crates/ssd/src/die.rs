@@ -47,8 +47,6 @@ pub(crate) struct Job {
     pub(crate) first_page: u32,
     /// Next flash page to look at.
     pub(crate) cursor: u32,
-    /// Upper bound on the pages left to copy.
-    pub(crate) remaining: u32,
 }
 
 /// One die.

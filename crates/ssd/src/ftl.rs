@@ -277,8 +277,13 @@ impl Ftl {
 
     /// Valid pages of one block, counted.
     pub(crate) fn count_valid(&self, die: u32, block: u32) -> u32 {
-        let first = self.shape.first_page(die, block) as usize;
-        let pages = &self.flash_to_logical[first..first + self.shape.pages_per_block as usize];
+        let first = self.shape.first_page(die, block);
+        self.count_valid_between(first, first + self.shape.pages_per_block)
+    }
+
+    /// Valid pages in `cursor..end`, counted.
+    pub(crate) fn count_valid_between(&self, cursor: u32, end: u32) -> u32 {
+        let pages = &self.flash_to_logical[cursor as usize..end as usize];
         pages.iter().filter(|&&logical| logical != NONE).count() as u32
     }
 

@@ -27,8 +27,10 @@
 
 extern crate alloc;
 
+mod accept;
 mod aged;
 mod channel;
+mod collect;
 mod collection;
 mod command;
 mod config;
@@ -42,7 +44,10 @@ mod media;
 mod ops;
 mod precondition;
 pub mod presets;
+mod serve;
 mod space;
+mod transfer;
+mod untimed;
 
 pub use collection::CollectionSpan;
 pub use config::{

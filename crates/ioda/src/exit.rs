@@ -1,0 +1,114 @@
+//! How the command ends.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Everything went well, and everything asserted holds.
+pub(crate) const OK: u8 = 0;
+/// The runs ended, but an assertion failed or, where that was asked, a claim does not hold.
+pub(crate) const FAILED: u8 = 1;
+/// Flags or configuration that cannot be used.
+pub(crate) const USAGE: u8 = 2;
+/// Input data that cannot be used: a trace that is damaged or does not fit.
+pub(crate) const DATA: u8 = 3;
+/// The run itself failed: a verified page was wrong, an output could not be written, or a bug.
+pub(crate) const INTERNAL: u8 = 4;
+
+/// What the exit codes mean, for the end of `ioda --help`.
+pub(crate) const HELP: &str = "\
+Exit codes:
+  0  everything went well
+  1  an assertion failed, or a claim does not hold and --strict was given
+  2  flags or configuration that cannot be used
+  3  input data that cannot be used, such as a damaged trace
+  4  the run failed: a verified page was wrong, an output could not be written, or a bug";
+
+/// Why the command ends early: one sentence and an exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    sentence: String,
+}
+
+impl Failure {
+    /// Flags or configuration that cannot be used.
+    pub(crate) fn usage(sentence: impl fmt::Display) -> Self {
+        Self { code: USAGE, sentence: sentence.to_string() }
+    }
+
+    /// Input data that cannot be used.
+    pub(crate) fn data(sentence: impl fmt::Display) -> Self {
+        Self { code: DATA, sentence: sentence.to_string() }
+    }
+
+    /// The run itself failed.
+    pub(crate) fn internal(sentence: impl fmt::Display) -> Self {
+        Self { code: INTERNAL, sentence: sentence.to_string() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl From<sim::PlanError> for Failure {
+    fn from(error: sim::PlanError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<workload::OptionError> for Failure {
+    fn from(error: workload::OptionError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<workload::TraceError> for Failure {
+    fn from(error: workload::TraceError) -> Self {
+        match error {
+            workload::TraceError::Option(error) => Self::usage(error),
+            error => Self::data(error),
+        }
+    }
+}
+
+impl From<workload::WorkloadError> for Failure {
+    fn from(error: workload::WorkloadError) -> Self {
+        use workload::WorkloadError as E;
+        match error {
+            E::Trace(error) => error.into(),
+            E::Option(error) => error.into(),
+            E::Write { .. } => Self::internal(error),
+            E::BeyondArray { .. } | E::LargerThanArray { .. } | E::FoldOverflow { .. } => {
+                Self::data(error)
+            }
+        }
+    }
+}
+
+impl From<sim::SimError<workload::WorkloadError>> for Failure {
+    fn from(error: sim::SimError<workload::WorkloadError>) -> Self {
+        use sim::SimError as E;
+        match error {
+            E::Plan(error) => error.into(),
+            E::Workload(error) => error.into(),
+            E::OutOfRange { .. } | E::Empty { .. } | E::BackInTime { .. } => Self::data(error),
+            E::Stalled { .. } | E::Mismatch { .. } => Self::internal(error),
+        }
+    }
+}
+
+/// Prints the failure and gives its exit code.
+pub(crate) fn report(failure: &Failure) -> ExitCode {
+    crate::output::remark(&format!("error: {failure}"));
+    ExitCode::from(failure.code)
+}
+
+/// Prints what clap has to say (help and versions, too) and gives its exit code.
+pub(crate) fn arguments(error: &clap::Error) -> ExitCode {
+    // A closed pipe while printing help is no error.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { USAGE } else { OK })
+}

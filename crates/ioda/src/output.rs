@@ -1,0 +1,40 @@
+//! Where text goes: results to stdout, remarks to stderr, documents to files.
+
+use crate::exit::Failure;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// Prints results. That nobody reads any further is no error.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::internal(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a remark for people on stderr; where nobody listens, it is lost.
+pub(crate) fn remark(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Writes a document to a file, or to stdout if the path is `-`.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    if is_stdout(path) {
+        return print(&format!("{text}\n"));
+    }
+    std::fs::write(path, text)
+        .map_err(|error| Failure::internal(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Whether a path means standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// A value as indented JSON with a line end.
+pub(crate) fn json(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
+}

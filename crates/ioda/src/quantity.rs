@@ -1,0 +1,334 @@
+//! Values as people type them, the same on the command line and in configuration files.
+
+use crate::names::Unknown;
+use array::{Level, policy::PolicyKind};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+use units::{Duration, Ratio};
+use workload::OptionError;
+
+/// A value together with the text that it was read from. It is written back as that text.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Text<T> {
+    /// The value.
+    pub(crate) value: T,
+    text: String,
+}
+
+impl<T: FromStr> FromStr for Text<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, T::Err> {
+        Ok(Self { value: text.parse()?, text: text.to_owned() })
+    }
+}
+
+impl<T> Serialize for Text<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
+    /// From a string, or from a number as if it stood in quotes.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnyScalar<T>(PhantomData<T>);
+        impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for AnyScalar<T> {
+            type Value = Text<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a number")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text<T>, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Text<T>, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Text<T>, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Text<T>, E> {
+                self.visit_str(&number.to_string())
+            }
+        }
+        deserializer.deserialize_any(AnyScalar(PhantomData))
+    }
+}
+
+fn not_understood(option: &'static str, value: &str, expected: &'static str) -> OptionError {
+    OptionError::NotUnderstood { option, value: value.to_owned(), expected }
+}
+
+/// A size in bytes, such as `4k` or `1.5g`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl FromStr for Size {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        workload::parse_size(text).map(Self)
+    }
+}
+
+/// A length of time, such as `72us` or `10s`; a number alone is in seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Span(pub(crate) Duration);
+
+impl FromStr for Span {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        workload::parse_duration(text).map(Self)
+    }
+}
+
+/// A factor above zero, such as `8`, `0.5` or `8x`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Factor(pub(crate) f64);
+
+impl FromStr for Factor {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        workload::parse_factor(text).map(Self)
+    }
+}
+
+/// A share in per cent, with or without the sign.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Percent(pub(crate) Ratio);
+
+impl FromStr for Percent {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        let number = text.trim().trim_end_matches('%').trim_end();
+        match number.parse::<f64>() {
+            Ok(percent) if (0.0..=100.0).contains(&percent) => {
+                Ok(Self(Ratio::from_f64(percent / 100.0)))
+            }
+            _ => Err(not_understood("share", text, "a number of per cent from 0 to 100")),
+        }
+    }
+}
+
+/// A limit in bytes per second, or `none`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Bandwidth(pub(crate) Option<u64>);
+
+impl FromStr for Bandwidth {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        workload::parse_size(text).map(|bytes| Self(Some(bytes)))
+    }
+}
+
+/// How many times faster requests come, or `auto` for what the windows can sustain.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Rerate {
+    /// As fast as the windows can sustain, but not faster than the original.
+    Auto,
+    /// This many times faster.
+    By(f64),
+}
+
+impl FromStr for Rerate {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        workload::parse_factor(text).map(Self::By).map_err(|_| {
+            not_understood("rate", text, "`auto` or a number above 0 such as 8, 0.5 or 8x")
+        })
+    }
+}
+
+/// The busy time window: `burst` for what the drives advertise, or a length.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum TimeWindow {
+    /// TW_burst of the drives in this array.
+    Burst,
+    /// This long.
+    Length(Duration),
+}
+
+impl FromStr for TimeWindow {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        if text == "burst" {
+            return Ok(Self::Burst);
+        }
+        workload::parse_duration(text).map(Self::Length).map_err(|_| {
+            not_understood("busy time window", text, "`burst` or a duration such as 97ms")
+        })
+    }
+}
+
+/// The RAID level as `5` or `raid5`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Raid(pub(crate) Level);
+
+impl FromStr for Raid {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        let lower = text.to_lowercase();
+        let number = lower.strip_prefix("raid").unwrap_or(&lower).trim_start_matches('-');
+        Level::ALL
+            .into_iter()
+            .find(|level| level.name().strip_prefix("raid") == Some(number))
+            .map(Self)
+            .ok_or_else(|| not_understood("RAID level", text, "one of 0, 4, 5, 6"))
+    }
+}
+
+/// A policy by name.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct PolicyName(pub(crate) PolicyKind);
+
+impl FromStr for PolicyName {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        let known = PolicyKind::ALL.map(PolicyKind::name);
+        PolicyKind::from_name(text).map(Self).ok_or_else(|| Unknown::new("policy", text, known))
+    }
+}
+
+/// How drives are prepared.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Precondition(pub(crate) sim::Preparation);
+
+impl FromStr for Precondition {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text {
+            "aged" => Ok(Self(sim::Preparation::Aged)),
+            "steady" => Ok(Self(sim::Preparation::Steady)),
+            "fresh" => Ok(Self(sim::Preparation::Fresh)),
+            _ => Err(not_understood("preparation", text, "one of aged, steady, fresh")),
+        }
+    }
+}
+
+/// What a collection takes at a time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Unit(pub(crate) ssd::CollectionUnit);
+
+impl FromStr for Unit {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text {
+            "block" => Ok(Self(ssd::CollectionUnit::Block)),
+            "line" => Ok(Self(ssd::CollectionUnit::Line)),
+            _ => Err(not_understood("unit of collection", text, "one of block, line")),
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            ssd::CollectionUnit::Block => "block",
+            ssd::CollectionUnit::Line => "line",
+        })
+    }
+}
+
+/// What a collection blocks.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Blocks(pub(crate) ssd::Blocking);
+
+impl FromStr for Blocks {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text {
+            "controller" => Ok(Self(ssd::Blocking::Controller)),
+            "channel" => Ok(Self(ssd::Blocking::Channel)),
+            "die" => Ok(Self(ssd::Blocking::Die)),
+            _ => Err(not_understood("blocking", text, "one of controller, channel, die")),
+        }
+    }
+}
+
+impl fmt::Display for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            ssd::Blocking::Controller => "controller",
+            ssd::Blocking::Channel => "channel",
+            ssd::Blocking::Die => "die",
+        })
+    }
+}
+
+/// A duration in the largest unit that divides it, so that reading it back gives the same.
+pub(crate) fn exact_duration(duration: Duration) -> String {
+    let nanos = duration.as_nanos();
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    match units.into_iter().find(|(length, _)| nanos > 0 && nanos.is_multiple_of(*length)) {
+        Some((length, unit)) => format!("{}{unit}", nanos / length),
+        None => format!("{nanos}ns"),
+    }
+}
+
+/// A size in the largest unit that divides it, so that reading it back gives the same.
+pub(crate) fn exact_size(bytes: u64) -> String {
+    let units = [(1_u64 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
+    match units.into_iter().find(|(size, _)| bytes > 0 && bytes.is_multiple_of(*size)) {
+        Some((size, unit)) => format!("{}{unit}", bytes / size),
+        None => bytes.to_string(),
+    }
+}
+
+/// A share in per cent, so that reading it back gives the same.
+pub(crate) fn exact_percent(ratio: Ratio) -> String {
+    format!("{}%", f64::from(ratio.parts_per_million()) / 1e4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_texts_are_read_back() {
+        for nanos in [0, 1, 1_500, 40_000, 2_400_000, 97_000_000_000] {
+            let duration = Duration::from_nanos(nanos);
+            assert_eq!(exact_duration(duration).parse(), Ok(Span(duration)));
+        }
+        for bytes in [0, 512, 4_096, 3 << 29, 1 << 40] {
+            assert_eq!(exact_size(bytes).parse(), Ok(Size(bytes)));
+        }
+        for parts in [0, 1, 70_000, 250_000, 333_333, 1_000_000] {
+            let ratio = Ratio::from_parts_per_million(parts);
+            assert_eq!(exact_percent(ratio).parse(), Ok(Percent(ratio)));
+        }
+    }
+
+    #[test]
+    fn levels_and_policies_have_several_spellings() {
+        for text in ["6", "raid6", "RAID-6"] {
+            assert_eq!(text.parse(), Ok(Raid(Level::Raid6)));
+        }
+        assert!("1".parse::<Raid>().is_err());
+        assert!(matches!("IODA".parse(), Ok(PolicyName(PolicyKind::Ioda))));
+    }
+}

@@ -1,0 +1,75 @@
+//! Page operations simulated per second and core; `cargo bench -p sim`, `-- --quick` for a smoke.
+//!
+//! The same measurements as `ioda bench`, as ratios within one run: speed by drive size and by array
+//! width, each against the first row of its table.
+#![allow(clippy::print_stdout, reason = "a benchmark prints")]
+
+use array::{Level, policy::PolicyKind};
+use sim::{Plan, Preparation, bench_array, bench_drive};
+use units::{Bytes, Duration};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let quick = std::env::args().any(|argument| argument == "--quick" || argument == "--test");
+    let host_pages = if quick { 100_000 } else { 6_000_000 };
+    let artifact = ssd::presets::preset("femu-artifact").ok_or("preset femu-artifact is gone")?;
+
+    println!("single drive, 70 % reads and 30 % writes of one page, steady state, collection on");
+    println!(
+        "{:>10} {:>14} {:>12} {:>9} {:>7}",
+        "capacity", "Mpage-op/s", "ns/page-op", "relative", "WAF"
+    );
+    let mut first = None;
+    for doublings in [0, 2, 4, 7] {
+        if quick && doublings > 2 {
+            break;
+        }
+        let mut config = artifact.clone();
+        // 16 GiB with 4 KiB pages, and up to 2 TiB with 16 KiB pages.
+        if doublings >= 2 {
+            config.geometry.page_bytes *= 4;
+            config.geometry.blocks_per_plane <<= doublings - 2;
+        }
+        let result = bench_drive(&config, host_pages, 1)?;
+        let nanos = result.nanos_per_page_operation();
+        println!(
+            "{:>10} {:>14.2} {:>12.1} {:>9.2} {:>7.2}",
+            Bytes(config.geometry.raw_bytes()).to_string(),
+            result.page_operations_per_second() / 1e6,
+            nanos,
+            nanos / *first.get_or_insert(nanos),
+            result.write_amplification,
+        );
+    }
+
+    println!("\narray of small drives, RAID-5, Base, 64 requests per drive in flight");
+    println!("{:>10} {:>14} {:>12} {:>9}", "drives", "Mpage-op/s", "ns/page-op", "relative");
+    let mut drive = artifact;
+    drive.geometry.pages_per_block = 32;
+    let mut first = None;
+    for width in [4, 8, 16, 32, 64] {
+        if quick && width > 8 {
+            break;
+        }
+        let plan = Plan {
+            drive: drive.clone(),
+            level: Level::Raid5,
+            width,
+            chunk_bytes: 4096,
+            policy: PolicyKind::Base,
+            busy_time_window: None,
+            rebuild_compute: Duration::from_micros(3),
+            preparation: Preparation::Aged,
+            seed: 1,
+            verify: false,
+            timeline: None,
+        };
+        let (result, _) = bench_array(&plan, host_pages / 4)?;
+        let nanos = result.nanos_per_page_operation();
+        println!(
+            "{width:>10} {:>14.2} {nanos:>12.1} {:>9.2}",
+            result.page_operations_per_second() / 1e6,
+            nanos / *first.get_or_insert(nanos),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! Commands arrive: failing fast, or becoming page operations.
+
+use crate::command::InFlight;
+use crate::contract::allowed_until;
+use crate::device::{Completed, Ssd};
+use crate::die::State;
+use crate::ftl::NONE;
+use crate::ops::{Op, OpKind};
+use nvme::{Cause, Command, Completion, Delays, PlFlag, Status};
+use units::{Duration, Instant};
+
+impl Ssd {
+    /// The die that serves a read; a page that was never written costs what a written one costs.
+    #[inline]
+    pub(crate) fn die_for_read(&self, logical: u32, page: u32) -> u32 {
+        if page == NONE {
+            return logical.wrapping_mul(0x9e37_79b1) % self.ftl.shape.dies;
+        }
+        self.ftl.shape.die_of(page)
+    }
+
+    /// Whether a read that arrives now on `die` would wait for a collection, or for work that a
+    /// collection held up.
+    ///
+    /// The second half matters: when a collection ends, the writes that queued up behind it still
+    /// stand in the way, and a read among them is as late because of the collection as one before.
+    /// In the predictable window the promise is not to *start* anything, so what little is left of
+    /// a queue there is served as it comes.
+    #[inline]
+    pub(crate) fn meets_collection(&self, now: Instant, die: u32) -> bool {
+        let die = &self.dies[die as usize];
+        if die.collection.is_some() {
+            return true;
+        }
+        die.queue.held_up > 0 && allowed_until(self.windows.as_ref(), now).is_some()
+    }
+
+    pub(crate) fn accept_read(&mut self, now: Instant, command: &Command) {
+        let first = command.lba.0 as u32;
+        let mut pages = core::mem::take(&mut self.scratch);
+        pages.clear();
+        pages.extend((first..first + command.blocks).map(|logical| self.ftl.lookup(logical)));
+        let mut met = false;
+        if !self.quiet() {
+            met = pages.iter().zip(first..).any(|(&page, logical)| {
+                self.meets_collection(now, self.die_for_read(logical, page))
+            });
+        }
+        if met && command.pl == PlFlag::Predictable {
+            self.fail_fast(now, command, &pages);
+        } else {
+            let slot = self.commands.insert(InFlight {
+                id: command.id,
+                first_logical: first,
+                blocks: command.blocks,
+                remaining: command.blocks,
+                met_collection: met,
+                before_flash: Delays::ZERO,
+                arrived: now,
+            });
+            for (block, &page) in (0..command.blocks).zip(&pages) {
+                let logical = first + block;
+                let die = self.die_for_read(logical, page);
+                let mut op = Op::new(OpKind::Read, slot, block, logical, page);
+                op.before = self.dies[die as usize].ledger.read(now);
+                self.enqueue(now, die, op, self.read_service);
+            }
+        }
+        self.scratch = pages;
+    }
+
+    #[cold]
+    fn fail_fast(&mut self, now: Instant, command: &Command, pages: &[u32]) {
+        let mut busy_remaining = Duration::ZERO;
+        for (&page, logical) in pages.iter().zip(command.lba.0 as u32..) {
+            let die = self.die_for_read(logical, page);
+            if self.meets_collection(now, die) {
+                busy_remaining = busy_remaining.max(self.busy_remaining(now, die));
+            }
+        }
+        let mut delays = Delays::ZERO;
+        delays.add(Cause::FailFast, self.config.timing.fail_fast);
+        self.counters.fail_fasts += 1;
+        self.failing.push_back(Completed {
+            at: now + self.config.timing.fail_fast,
+            completion: Completion {
+                id: command.id,
+                status: Status::FailedFast,
+                busy_remaining,
+                met_collection: true,
+                delays,
+            },
+        });
+    }
+
+    /// Time until a read that arrives now on `die` could be served (IODA §4.2.2): the rest of the
+    /// current step, of the collection, and of the work in the queue.
+    fn busy_remaining(&self, now: Instant, die: u32) -> Duration {
+        let current = |die: u32| match self.deadlines.get(die as usize) {
+            Instant::NEVER => Duration::ZERO,
+            due => due.since(now),
+        };
+        let mut left = current(die) + self.dies[die as usize].queue.work;
+        if let Some(collection) = self.dies[die as usize].collection {
+            let collection = self.collections.get(collection);
+            let worker = collection.victim_die.unwrap_or(die);
+            if worker != die {
+                left += current(worker);
+            }
+            match self.dies[worker as usize].job {
+                // The erase is the current step.
+                Some(_) if self.dies[worker as usize].state == State::Erasing => {}
+                Some(job) => {
+                    let end = job.first_page + self.ftl.shape.pages_per_block;
+                    let valid = self.ftl.count_valid_between(job.cursor, end);
+                    left += self.config.collection_time(u64::from(valid));
+                }
+                None if collection.holds_pending > 0 => {
+                    let valid = self.ftl.count_valid(worker, collection.block);
+                    left += self.config.collection_time(u64::from(valid));
+                }
+                None => {}
+            }
+        }
+        left
+    }
+
+    pub(crate) fn accept_write(&mut self, now: Instant, command: &Command) {
+        let slot = self.commands.insert(InFlight {
+            id: command.id,
+            first_logical: command.lba.0 as u32,
+            blocks: command.blocks,
+            remaining: command.blocks,
+            met_collection: false,
+            before_flash: Delays::ZERO,
+            arrived: now,
+        });
+        match self.link_time(command.blocks) {
+            None => self.begin_write(now, slot),
+            Some(crossing) => {
+                self.arriving_until = self.arriving_until.max(now) + crossing;
+                self.arriving.push_back((self.arriving_until, slot));
+            }
+        }
+    }
+
+    /// Time for `blocks` to cross PCIe, none if it is not a limit.
+    pub(crate) fn link_time(&self, blocks: u32) -> Option<Duration> {
+        let rate = self.config.timing.pcie_bytes_per_second?;
+        let bytes = u64::from(blocks) * u64::from(self.config.geometry.page_bytes);
+        Some(Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / u128::from(rate)) as u64))
+    }
+
+    pub(crate) fn begin_write(&mut self, now: Instant, slot: u32) {
+        let command = self.commands.get_mut(slot);
+        let waited = now.since(command.arrived);
+        command.before_flash.add(Cause::Transfer, waited);
+        let blocks = command.blocks;
+        for block in 0..blocks {
+            if !self.stalled.is_empty() || !self.write_page(now, slot, block) {
+                self.counters.stalled_writes_pages += 1;
+                self.stalled.push_back((slot, block));
+            }
+        }
+        if !self.stalled.is_empty() {
+            self.relieve(now);
+        }
+    }
+
+    /// Finds a place for one page of a write and queues it; false if there is none.
+    #[inline]
+    pub(crate) fn write_page(&mut self, now: Instant, slot: u32, block: u32) -> bool {
+        let Some(place) = self.ftl.allocate_for_host() else { return false };
+        let command = self.commands.get_mut(slot);
+        command.met_collection |= self.dies[place.die as usize].collection.is_some();
+        let logical = command.first_logical + block;
+        let op = Op::new(OpKind::Program, slot, block, logical, place.page);
+        self.enqueue(now, place.die, op, self.program_service);
+        if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape.soft {
+            if self.config.collection.instant {
+                self.collect_instantly(place.die);
+            } else {
+                self.collect_in_scope(now, self.scope_of(place.die), false);
+            }
+        }
+        true
+    }
+
+    #[inline]
+    pub(crate) fn enqueue(&mut self, now: Instant, die: u32, mut op: Op, service: Duration) {
+        let target = &mut self.dies[die as usize];
+        op.held_up = op.kind != OpKind::Hold && target.collection.is_some();
+        self.held_up += u32::from(op.held_up);
+        let op = self.ops.insert(op);
+        target.queue.push_back(&mut self.ops, op, service);
+        if target.state == State::Idle {
+            self.dispatch(now, die);
+        }
+    }
+}

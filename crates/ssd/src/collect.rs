@@ -1,0 +1,367 @@
+//! Garbage collection in time: when it starts, which dies it holds, how it ends.
+
+use crate::collection::{Collection, CollectionSpan};
+use crate::config::{Blocking, CollectionUnit};
+use crate::contract::allowed_until;
+use crate::device::Ssd;
+use crate::die::{Copy, Job, State, Step};
+use crate::ftl::NONE;
+use crate::ledger::Work;
+use crate::media::Media;
+use crate::ops::{Op, OpKind};
+use alloc::vec::Vec;
+use units::{Duration, Instant};
+
+impl Ssd {
+    /// The part of the drive in which one collection runs at a time.
+    pub(crate) fn scope_of(&self, die: u32) -> usize {
+        match (self.config.collection.unit, self.config.collection.blocking) {
+            (CollectionUnit::Line, _) | (_, Blocking::Controller) => 0,
+            (_, Blocking::Channel) => self.channel_of(die),
+            (_, Blocking::Die) => die as usize,
+        }
+    }
+
+    /// Starts every collection that is due. With `forced`, host writes have no room and the window
+    /// contract gives way.
+    pub(crate) fn collect_where_due(&mut self, now: Instant, forced: bool) {
+        if self.config.collection.instant {
+            return;
+        }
+        for scope in 0..self.scope_busy.len() {
+            self.collect_in_scope(now, scope, forced);
+        }
+    }
+
+    pub(crate) fn collect_in_scope(&mut self, now: Instant, scope: usize, forced: bool) {
+        if self.scope_busy[scope] {
+            return;
+        }
+        let Some((die, block)) = self.neediest_victim(scope, forced) else { return };
+        let until = allowed_until(self.windows.as_ref(), now);
+        let fits = until.is_some_and(|until| self.fits(now, until, die, block));
+        if !fits && !forced {
+            return;
+        }
+        self.hold_dies(now, scope, die, block, until.unwrap_or(Instant::NEVER), !fits);
+    }
+
+    /// Of the dies of a scope that are at the soft watermark and have a victim, the one with the
+    /// least free space, and its victim.
+    fn neediest_victim(&self, scope: usize, forced: bool) -> Option<(u32, u32)> {
+        let shape = &self.ftl.shape;
+        let dies = shape.dies / self.scope_busy.len() as u32;
+        let first = scope as u32 * dies;
+        let mut least = shape.soft + 1;
+        let mut neediest = None;
+        // All dies of a line have the same free space and the same victim.
+        let tried = if shape.unit == CollectionUnit::Line { 1 } else { dies };
+        for die in first..first + tried {
+            let free = self.ftl.free(die);
+            if free >= least {
+                continue;
+            }
+            let urgent = forced || free <= shape.hard;
+            let min_invalid = if urgent { 1 } else { shape.min_invalid };
+            let victim = match shape.unit {
+                CollectionUnit::Block => self.ftl.victim_block(die, min_invalid),
+                CollectionUnit::Line => self.ftl.victim_line(min_invalid),
+            };
+            if let Some(block) = victim {
+                least = free;
+                neediest = Some((die, block));
+            }
+        }
+        neediest
+    }
+
+    /// Whether a collection that is asked for now is over at `until` in the worst case.
+    fn fits(&self, now: Instant, until: Instant, die: u32, block: u32) -> bool {
+        if until == Instant::NEVER {
+            return true;
+        }
+        let ends = |die: u32, valid: u32| {
+            let worker = &self.dies[die as usize];
+            let current = match self.deadlines.get(die as usize) {
+                Instant::NEVER => Duration::ZERO,
+                due => due.since(now),
+            };
+            // A step that ends may be followed by another of the same operation.
+            let rest = match worker.state {
+                State::Idle | State::Held => Duration::ZERO,
+                _ if self.config.timing.transfer.is_zero() => Duration::ZERO,
+                _ => self.program_service,
+            };
+            now + current + rest + worker.queue.work + self.collection_bound(valid)
+        };
+        match self.ftl.shape.unit {
+            CollectionUnit::Line => (0..self.ftl.shape.dies)
+                .all(|die| ends(die, self.ftl.count_valid(die, block)) <= until),
+            CollectionUnit::Block => {
+                let valid = self.ftl.count_valid(die, block);
+                let (first, dies) = self.held_dies(die);
+                (first..first + dies).all(|held| ends(held, valid) <= until)
+            }
+        }
+    }
+
+    /// The longest a collection of `valid` pages can take once its dies are held.
+    fn collection_bound(&self, valid: u32) -> Duration {
+        let transfer = self.config.timing.transfer;
+        let alone = match (self.config.collection.unit, self.config.collection.blocking) {
+            (CollectionUnit::Block, Blocking::Channel | Blocking::Controller) => true,
+            _ => transfer.is_zero(),
+        };
+        let undisturbed = self.config.collection_time(u64::from(valid));
+        if alone {
+            return undisturbed;
+        }
+        // Every other die of the channel may be ahead of each copy, moving a page twice.
+        let others = u64::from(self.ftl.shape.chips_per_channel) - 1;
+        undisturbed + transfer * 2 * others * u64::from(valid)
+    }
+
+    /// First die and number of dies that a collection on `die` keeps from the host.
+    fn held_dies(&self, die: u32) -> (u32, u32) {
+        let chips = self.ftl.shape.chips_per_channel;
+        match self.config.collection.blocking {
+            Blocking::Die => (die, 1),
+            Blocking::Channel => (die / chips * chips, chips),
+            Blocking::Controller => (0, self.ftl.shape.dies),
+        }
+    }
+
+    /// Queues the holds of a collection on its dies.
+    fn hold_dies(
+        &mut self,
+        now: Instant,
+        scope: usize,
+        die: u32,
+        block: u32,
+        until: Instant,
+        violation: bool,
+    ) {
+        self.scope_busy[scope] = true;
+        self.counters.contract_violations += u64::from(violation);
+        self.ftl.begin_collection(die, block);
+        let line = self.ftl.shape.unit == CollectionUnit::Line;
+        let victim_die = (!line).then_some(die);
+        let mut next = if line { 0 } else { die };
+        let end = if line { self.ftl.shape.dies } else { die + 1 };
+        let mut started = Vec::new();
+        while next < end {
+            let (first_die, dies) = self.held_dies(next);
+            started.push(self.collections.insert(Collection {
+                first_die,
+                dies,
+                victim_die,
+                block,
+                holds_pending: dies,
+                jobs_active: 0,
+                until,
+                violation,
+                began: now,
+            }));
+            next = first_die + dies;
+        }
+        if line {
+            self.line_parts_left = started.len() as u32;
+        }
+        // All parts exist before the first begins, because a part may end the line.
+        for collection in started {
+            let Collection { first_die, dies, .. } = *self.collections.get(collection);
+            for die in first_die..first_die + dies {
+                self.dies[die as usize].collection = Some(collection);
+                let hold = Op::new(OpKind::Hold, collection, 0, NONE, NONE);
+                self.enqueue(now, die, hold, Duration::ZERO);
+            }
+        }
+    }
+
+    /// All dies of the collection have come to it.
+    pub(crate) fn begin_collection(&mut self, now: Instant, id: u32) {
+        let collection = self.collections.get_mut(id);
+        collection.began = now;
+        let Collection { first_die, dies, victim_die, block, until, violation, .. } = *collection;
+        if let Some(victim) = victim_die {
+            let valid = self.ftl.count_valid(victim, block);
+            let late = now + self.collection_bound(valid) > until;
+            if late && !violation && until != Instant::NEVER {
+                self.ftl.cancel_collection(victim, block);
+                let scope = self.scope_of(victim);
+                self.scope_busy[scope] = false;
+                self.release_dies(now, id);
+                return;
+            }
+        }
+        let (first_worker, workers) = victim_die.map_or((first_die, dies), |die| (die, 1));
+        self.collections.get_mut(id).jobs_active = workers;
+        for die in first_worker..first_worker + workers {
+            let first_page = self.ftl.shape.first_page(die, block);
+            self.dies[die as usize].job = Some(Job { first_page, cursor: first_page });
+            self.step_job(now, die);
+        }
+    }
+
+    /// The next copy of a collecting die, or the erase when nothing valid is left.
+    #[inline]
+    fn step_job(&mut self, now: Instant, die: u32) {
+        let index = die as usize;
+        let Some(job) = &mut self.dies[index].job else { return };
+        let end = job.first_page + self.ftl.shape.pages_per_block;
+        let timing = &self.config.timing;
+        let Some(from) = self.ftl.next_valid(job.cursor, end) else {
+            job.cursor = end;
+            self.dies[index].state = State::Erasing;
+            self.account(now, die, Work::CollectionErase, Duration::ZERO);
+            self.deadlines.set(index, now + self.config.timing.erase);
+            return;
+        };
+        job.cursor = from + 1;
+        let logical = self.ftl.holds(from);
+        let to = self.ftl.allocate_for_collection(die);
+        self.dies[index].copy = Copy { from, to, logical };
+        if timing.transfer.is_zero() {
+            // Nothing can come between sensing and programming: book both as one step.
+            self.dies[index].state = State::Copying(Step::Program);
+            let (read, length) = (timing.read, timing.read + timing.program);
+            self.account(now, die, Work::CollectionProgram, read);
+            self.deadlines.set(index, now + length);
+        } else {
+            self.dies[index].state = State::Copying(Step::Sense);
+            let read = timing.read;
+            self.account(now, die, Work::CollectionRead, Duration::ZERO);
+            self.deadlines.set(index, now + read);
+        }
+    }
+
+    /// Notes what a collecting die does, on its own ledger and on those of the dies that it keeps
+    /// from the host meanwhile.
+    #[inline]
+    fn account(&mut self, now: Instant, die: u32, work: Work, lead: Duration) {
+        self.dies[die as usize].ledger.switch_with_lead(now, Some(work), lead);
+        if self.config.collection.blocking == Blocking::Die {
+            return;
+        }
+        let Some(collection) = self.dies[die as usize].collection else { return };
+        let Collection { first_die, dies, victim_die, .. } = *self.collections.get(collection);
+        if victim_die.is_some() {
+            for held in (first_die..first_die + dies).filter(|&held| held != die) {
+                self.dies[held as usize].ledger.switch_with_lead(now, Some(work), lead);
+            }
+        }
+    }
+
+    pub(crate) fn end_copy_step(&mut self, now: Instant, die: u32, step: Step) {
+        match step {
+            Step::Sense => self.request_channel(now, die),
+            Step::Transfer => {
+                self.release_channel(now, die);
+                self.dies[die as usize].state = State::Copying(Step::Program);
+                self.account(now, die, Work::CollectionProgram, Duration::ZERO);
+                self.deadlines.set(die as usize, now + self.config.timing.program);
+            }
+            _ => {
+                let Copy { from, to, logical } = self.dies[die as usize].copy;
+                if let Some(media) = &mut self.media {
+                    media.push(Media::Copied { from, to });
+                }
+                self.ftl.commit_copy(logical, from, to);
+                self.counters.collection_reads_pages += 1;
+                self.counters.collection_programs_pages += 1;
+                self.step_job(now, die);
+            }
+        }
+    }
+
+    /// The erase that ends a die's part of a collection is done.
+    pub(crate) fn end_job(&mut self, now: Instant, die: u32) {
+        let target = &mut self.dies[die as usize];
+        let (Some(id), Some(job)) = (target.collection, target.job.take()) else {
+            unreachable!("die {die} erased a block outside a collection")
+        };
+        target.state = State::Held;
+        target.ledger.switch(now, Some(Work::CollectionErase));
+        self.deadlines.set(die as usize, Instant::NEVER);
+        let pages = self.ftl.shape.pages_per_block;
+        let block = (job.first_page / pages) % self.ftl.shape.blocks_per_die;
+        if let Some(media) = &mut self.media {
+            media.push(Media::Erased { first_page: job.first_page, pages });
+        }
+        self.ftl.erase(die, block);
+        self.counters.erases += 1;
+        let collection = self.collections.get_mut(id);
+        collection.jobs_active -= 1;
+        if collection.jobs_active == 0 {
+            self.end_collection(now, id, die);
+        }
+    }
+
+    fn end_collection(&mut self, now: Instant, id: u32, die: u32) {
+        let Collection { first_die, dies, began, until, violation, .. } = *self.collections.get(id);
+        // Contention that the bound did not foresee would break the contract as well.
+        let overran = self.windows.is_some() && !violation && now > until;
+        self.counters.contract_violations += u64::from(overran);
+        if let Some(spans) = &mut self.spans {
+            let violation = violation || overran;
+            spans.push(CollectionSpan { first_die, dies, began, ended: now, violation });
+        }
+        let scope = self.scope_of(die);
+        let whole_unit_done = match self.ftl.shape.unit {
+            CollectionUnit::Block => true,
+            CollectionUnit::Line => {
+                self.line_parts_left -= 1;
+                self.line_parts_left == 0
+            }
+        };
+        if whole_unit_done {
+            self.counters.collections += 1;
+            self.scope_busy[scope] = false;
+        }
+        self.release_dies(now, id);
+        if whole_unit_done {
+            self.collect_in_scope(now, scope, false);
+            if !self.stalled.is_empty() {
+                self.relieve(now);
+            }
+        }
+    }
+
+    /// Gives the dies of a collection back to the host.
+    fn release_dies(&mut self, now: Instant, id: u32) {
+        let Collection { first_die, dies, .. } = *self.collections.get(id);
+        self.collections.release(id);
+        for die in first_die..first_die + dies {
+            self.dies[die as usize].collection = None;
+            self.dies[die as usize].state = State::Idle;
+        }
+        for die in first_die..first_die + dies {
+            if self.dies[die as usize].state == State::Idle {
+                self.dispatch(now, die);
+            }
+        }
+    }
+
+    /// Finds room for stalled writes, collecting against the contract if there is no other way.
+    pub(crate) fn relieve(&mut self, now: Instant) {
+        while let Some(&(command, block)) = self.stalled.front() {
+            let placed = self.write_page(now, command, block)
+                || (self.collect_everywhere_instantly() && self.write_page(now, command, block));
+            if !placed {
+                self.collect_where_due(now, true);
+                return;
+            }
+            self.stalled.pop_front();
+        }
+    }
+
+    /// Collects on every die if collections take no time. Returns whether they do.
+    fn collect_everywhere_instantly(&mut self) -> bool {
+        if self.config.collection.instant {
+            for die in 0..self.ftl.shape.dies {
+                self.collect_instantly(die);
+            }
+        }
+        self.config.collection.instant
+    }
+}

@@ -1,0 +1,180 @@
+//! Dies at work: taking up operations, and what the end of each step leads to.
+
+use crate::device::{Completed, Ssd};
+use crate::die::{State, Step};
+use crate::ftl::NONE;
+use crate::ledger::{Work, explain_wait};
+use crate::media::Media;
+use crate::ops::{Op, OpKind};
+use nvme::{Cause, Completion, Delays, Status};
+use units::{Duration, Instant};
+
+impl Ssd {
+    fn service_of(&self, kind: OpKind) -> Duration {
+        match kind {
+            OpKind::Read => self.read_service,
+            OpKind::Program => self.program_service,
+            OpKind::Hold => Duration::ZERO,
+        }
+    }
+
+    /// Gives an idle die its next operation: of its collection if it is held, else the first of
+    /// its queue.
+    #[inline]
+    pub(crate) fn dispatch(&mut self, now: Instant, die: u32) {
+        let index = die as usize;
+        let Some(op) = self.dies[index].queue.front() else {
+            self.dies[index].state = State::Idle;
+            self.dies[index].ledger.switch(now, None);
+            self.deadlines.set(index, Instant::NEVER);
+            return;
+        };
+        let (kind, held_up, before, owner) = {
+            let op = self.ops.get(op);
+            (op.kind, op.held_up, op.before, op.owner)
+        };
+        let service = self.service_of(kind);
+        let target = &mut self.dies[index];
+        target.queue.pop_front(&self.ops, service);
+        self.held_up -= u32::from(held_up);
+        target.op = op;
+        match kind {
+            OpKind::Read => {
+                target.delays = Delays::ZERO;
+                explain_wait(&mut target.delays, &before, &target.ledger.read(now));
+                target.ledger.switch(now, Some(Work::HostRead));
+                target.state = State::Serving(Step::Sense);
+                self.deadlines.set(index, now + self.config.timing.read);
+            }
+            OpKind::Program => {
+                target.ledger.switch(now, Some(Work::HostWrite));
+                if self.config.timing.transfer.is_zero() {
+                    target.state = State::Serving(Step::Program);
+                    self.deadlines.set(index, now + self.config.timing.program);
+                } else {
+                    self.request_channel(now, die);
+                }
+            }
+            OpKind::Hold => {
+                self.ops.release(op);
+                target.state = State::Held;
+                target.ledger.switch(now, Some(Work::CollectionRead));
+                self.deadlines.set(index, Instant::NEVER);
+                let collection = self.collections.get_mut(owner);
+                collection.holds_pending -= 1;
+                if collection.holds_pending == 0 {
+                    self.begin_collection(now, owner);
+                }
+            }
+        }
+    }
+
+    /// The current step of a die is over.
+    #[inline]
+    pub(crate) fn end_step(&mut self, now: Instant, die: u32) {
+        match self.dies[die as usize].state {
+            State::Serving(step) => self.end_host_step(now, die, step),
+            State::Copying(step) => self.end_copy_step(now, die, step),
+            State::Erasing => self.end_job(now, die),
+            State::Idle | State::Held => unreachable!("die {die} has a deadline but no work"),
+        }
+    }
+
+    fn end_host_step(&mut self, now: Instant, die: u32, step: Step) {
+        let kind = self.ops.get(self.dies[die as usize].op).kind;
+        match (kind, step) {
+            (OpKind::Read, Step::Sense) => {
+                let target = &mut self.dies[die as usize];
+                target.delays.add(Cause::NandRead, self.config.timing.read);
+                if self.config.timing.transfer.is_zero() {
+                    self.end_read(now, die);
+                } else {
+                    self.request_channel(now, die);
+                }
+            }
+            (OpKind::Read, _) => {
+                let transfer = self.config.timing.transfer;
+                self.dies[die as usize].delays.add(Cause::Transfer, transfer);
+                self.release_channel(now, die);
+                self.end_read(now, die);
+            }
+            (_, Step::Transfer) => {
+                self.release_channel(now, die);
+                self.dies[die as usize].state = State::Serving(Step::Program);
+                self.deadlines.set(die as usize, now + self.config.timing.program);
+            }
+            (_, _) => self.end_program(now, die),
+        }
+    }
+
+    fn end_read(&mut self, now: Instant, die: u32) {
+        let target = &self.dies[die as usize];
+        let (delays, op) = (target.delays, target.op);
+        let Op { owner, block, logical, .. } = *self.ops.get(op);
+        self.ops.release(op);
+        self.counters.host_reads_pages += 1;
+        let command = self.commands.get_mut(owner);
+        let id = command.id;
+        command.remaining -= 1;
+        if command.remaining == 0 {
+            let completion = Completion {
+                id,
+                status: Status::Success,
+                busy_remaining: Duration::ZERO,
+                met_collection: command.met_collection,
+                delays,
+            };
+            let blocks = command.blocks;
+            self.commands.release(owner);
+            self.send_data(now, completion, blocks);
+        }
+        if let Some(media) = &mut self.media {
+            // Collection may have moved the page while the read waited, so look it up now.
+            let flash = self.ftl.lookup(logical);
+            let page = (flash != NONE).then_some(flash);
+            media.push(Media::Sensed { command: id, block, page });
+        }
+        self.dispatch(now, die);
+    }
+
+    fn send_data(&mut self, now: Instant, mut completion: Completion, blocks: u32) {
+        match self.link_time(blocks) {
+            None => self.completed.push_back(Completed { at: now, completion }),
+            Some(crossing) => {
+                self.leaving_until = self.leaving_until.max(now) + crossing;
+                completion.delays.add(Cause::Transfer, self.leaving_until.since(now));
+                self.leaving.push_back(Completed { at: self.leaving_until, completion });
+            }
+        }
+    }
+
+    fn end_program(&mut self, now: Instant, die: u32) {
+        let op = self.dies[die as usize].op;
+        let Op { owner, block, logical, flash, .. } = *self.ops.get(op);
+        self.ops.release(op);
+        self.ftl.commit_write(logical, flash);
+        self.counters.host_programs_pages += 1;
+        let command = self.commands.get_mut(owner);
+        let id = command.id;
+        if let Some(media) = &mut self.media {
+            media.push(Media::Programmed { command: id, block, page: flash });
+        }
+        command.remaining -= 1;
+        if command.remaining == 0 {
+            let completion = Completion {
+                id,
+                status: Status::Success,
+                busy_remaining: Duration::ZERO,
+                met_collection: command.met_collection,
+                delays: command.before_flash,
+            };
+            self.commands.release(owner);
+            self.completed.push_back(Completed { at: now, completion });
+        }
+        self.dispatch(now, die);
+        // An overwrite may have made the first page invalid that a collection can reclaim.
+        if !self.stalled.is_empty() && self.collections.is_empty() {
+            self.relieve(now);
+        }
+    }
+}
