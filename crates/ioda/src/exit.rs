@@ -14,15 +14,6 @@ pub(crate) const DATA: u8 = 3;
 /// The run itself failed: a verified page was wrong, an output could not be written, or a bug.
 pub(crate) const INTERNAL: u8 = 4;
 
-/// What the exit codes mean, for the end of `ioda --help`.
-pub(crate) const HELP: &str = "\
-Exit codes:
-  0  everything went well
-  1  an assertion failed, or a claim does not hold and --strict was given
-  2  flags or configuration that cannot be used
-  3  input data that cannot be used, such as a damaged trace
-  4  the run failed: a verified page was wrong, an output could not be written, or a bug";
-
 /// Why the command ends early: one sentence and an exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {

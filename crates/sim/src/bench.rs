@@ -88,13 +88,17 @@ pub fn bench_drive(
     })
 }
 
-/// An array under single-page requests, 70 % reads and 30 % writes at random addresses, with 64
-/// requests per drive in flight.
+/// An array under single-page requests, 70 % reads and 30 % writes at random addresses, with
+/// `iodepth` requests in flight.
 ///
 /// # Errors
 ///
 /// If the plan is impossible.
-pub fn bench_array(plan: &Plan, requests: u64) -> Result<(BenchResult, RunResult), PlanError> {
+pub fn bench_array(
+    plan: &Plan,
+    requests: u64,
+    iodepth: u32,
+) -> Result<(BenchResult, RunResult), PlanError> {
     let plan = Plan { preparation: Preparation::Aged, ..plan.clone() };
     let drives = prepare_drives(&plan)?;
     let page_bytes = u64::from(plan.drive.geometry.page_bytes);
@@ -107,7 +111,7 @@ pub fn bench_array(plan: &Plan, requests: u64) -> Result<(BenchResult, RunResult
             Request { at: Instant::ZERO, op, offset_bytes, size_bytes: page_bytes, device: 0 };
         Ok::<_, Infallible>(request)
     });
-    let arrival = Arrival::Closed { iodepth: 64 * plan.width };
+    let arrival = Arrival::Closed { iodepth };
     let started = WallClock::now();
     let result = match run(&plan, drives, arrival, workload, &AtomicU64::new(0)) {
         Ok(result) => result,

@@ -124,6 +124,10 @@ struct Run<'a, I> {
     written_bytes: u64,
     causes: CauseBuckets,
     busy_members: Vec<u64>,
+    /// Drives that are not [`Ssd::quiet`], as bits.
+    unquiet: u64,
+    /// Stripe reads until one is looked at again.
+    until_look: u32,
     recorder: Recorder,
     spans: Vec<CollectionSpan>,
     verifier: Option<Verifier>,
@@ -188,6 +192,8 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             written_bytes: 0,
             causes: CauseBuckets::new(),
             busy_members: vec![0; width + 1],
+            unquiet: 0,
+            until_look: 1,
             recorder: Recorder::new(plan.timeline),
             spans: Vec::new(),
             hash: 0x1d0a,
@@ -296,23 +302,29 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         Ok(())
     }
 
-    /// Counts how many members of each stripe that is read would meet a collection now: what a
-    /// rebuild would find, whether or not the policy tries one.
+    /// Counts how many members of a stripe that is read would meet a collection now: what a rebuild
+    /// would find, whether or not the policy tries one.
+    ///
+    /// Looking costs as much as the array is wide, so of wide arrays only every so many stripe reads
+    /// are looked at; up to eight drives it is all of them.
     fn look_at_stripes(&mut self, now: Instant, request: &array::Request) {
         let layout = *self.array.layout();
         let page_bytes = u64::from(self.plan.drive.geometry.page_bytes);
         let first = request.offset_bytes / page_bytes;
         let pages = (request.offset_bytes + request.size_bytes).div_ceil(page_bytes) - first;
-        let quiet = self.drives.iter().all(Ssd::quiet);
         for segment in layout.segments(first, pages) {
+            self.until_look -= 1;
+            if self.until_look > 0 {
+                continue;
+            }
+            self.until_look = layout.width().div_ceil(8);
+            let lba = layout.lba(segment.stripe, segment.first_row);
+            let mut candidates = self.unquiet;
             let mut busy = 0;
-            if !quiet {
-                let lba = layout.lba(segment.stripe, segment.first_row);
-                busy = self
-                    .drives
-                    .iter()
-                    .filter(|drive| drive.would_meet_collection(now, lba))
-                    .count();
+            while candidates != 0 {
+                let drive = candidates.trailing_zeros() as usize;
+                candidates &= candidates - 1;
+                busy += usize::from(self.drives[drive].would_meet_collection(now, lba));
             }
             self.busy_members[busy] += 1;
         }
@@ -340,6 +352,8 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 self.act(now)?;
             }
             self.sources.set(drive, self.drives[drive].next_deadline());
+            let quiet = u64::from(self.drives[drive].quiet());
+            self.unquiet = self.unquiet & !(1 << drive) | (1 - quiet) << drive;
         }
         self.sources.set(self.drives.len(), self.array.next_deadline());
         Ok(())

@@ -39,7 +39,7 @@ pub struct RunResult {
     /// Where the time of reads went.
     pub causes: CauseBuckets,
     /// Stripe reads by the number of members that would have met a collection when the read came:
-    /// index 0 to the array's width.
+    /// index 0 to the array's width. All stripe reads up to a width of 8, a sample beyond.
     pub busy_members: Vec<u64>,
     /// The array's totals.
     pub array: array::Counters,

@@ -219,6 +219,8 @@ impl Ssd {
         };
         job.cursor = from + 1;
         let logical = self.ftl.holds(from);
+        // It will be changed when the copy is done; a cache miss then would stall for longer.
+        self.ftl.touch(logical);
         let to = self.ftl.allocate_for_collection(die);
         self.dies[index].copy = Copy { from, to, logical };
         if timing.transfer.is_zero() {

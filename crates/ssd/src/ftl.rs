@@ -152,6 +152,12 @@ impl Ftl {
         self.flash_to_logical[page as usize]
     }
 
+    /// Brings the mapping of a page that will be changed soon into the cache.
+    #[inline]
+    pub(crate) fn touch(&self, logical: u32) {
+        core::hint::black_box(self.logical_to_flash[logical as usize]);
+    }
+
     pub(crate) fn free(&self, die: u32) -> u32 {
         self.space.free(die)
     }

@@ -1,0 +1,168 @@
+//! The command line.
+
+use crate::assertion::Assertion;
+use crate::commands::{bench, completions, presets, reproduce, trace};
+use crate::exit;
+use crate::settings::{ArraySettings, DriveFlags, RunSettings, Settings, WorkloadSettings};
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// A flash array that does not wait for garbage collection.
+///
+/// Simulates arrays of flash drives under realistic workloads and shows how the policies of IODA
+/// differ: how slow the slowest reads are, why, and what it costs.
+#[derive(Parser, Debug)]
+#[command(name = "ioda", version, max_term_width = 100, after_help = GENERAL_EXAMPLES,
+    disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Print results only: no progress, no remarks
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Report progress even where there is no terminal
+    #[arg(long, global = true, conflicts_with = "quiet")]
+    pub(crate) progress: bool,
+}
+
+const GENERAL_EXAMPLES: &str = "\
+Start here:
+  ioda compare                     six policies on tpcc; writes ioda-report.html
+  ioda compare azure --seed 7      another workload
+  ioda run my.csv.zst              your own trace under IODA
+  ioda reproduce                   the figures of the article, claim by claim
+
+Exit codes:
+  0  everything went well
+  1  an assertion failed, or a claim does not hold and --strict was given
+  2  flags or configuration that cannot be used
+  3  input data that cannot be used, such as a damaged trace
+  4  the run failed: a verified page was wrong, an output could not be written, or a bug";
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Compare policies under one workload; without arguments, the demonstration
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Box<SimulationArgs>),
+    /// Run one workload under one policy
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<SimulationArgs>),
+    /// Look into trace files and convert them
+    #[command(subcommand)]
+    Trace(trace::TraceCommand),
+    /// List drives, workloads and policies
+    #[command(after_help = presets::EXAMPLES)]
+    Presets(presets::PresetsArgs),
+    /// Measure how fast the simulator is on this machine
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(bench::BenchArgs),
+    /// Regenerate the figures of the article and check its claims
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(reproduce::ReproduceArgs),
+    /// Print completions for a shell
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(completions::CompletionsArgs),
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  ioda compare
+      tpcc on four drives in RAID-5 under all six policies
+  ioda compare msnfs --policy base,ioda,ideal --drives 6 --raid 6
+      another preset, two parities
+  ioda compare trace.csv.gz --rerate 8 --fit compact --requests 500000
+      a trace from a file, eight times as fast
+  ioda compare synthetic --rw randrw --rwmixread 70 --bs 4k --iodepth 32 --number_ios 200000
+      fio's words
+  ioda compare --assert 'ioda:read.p99.9<=1.1*ideal' --assert 'ioda:violations==0'
+      exit code 1 unless both hold
+  ioda compare --config lab.toml --seed 3
+      a configuration file; flags override it";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  ioda run
+      tpcc under IODA
+  ioda run azure --policy base --tw 200ms
+  ioda run trace.csv --assert 'read.p99.9<500us'
+      will p99.9 hold with my trace? exit code 1 if not";
+
+/// Options of `ioda compare` and `ioda run`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SimulationArgs {
+    /// The workload.
+    #[command(flatten)]
+    pub(crate) workload: WorkloadSettings,
+    /// The array.
+    #[command(flatten)]
+    pub(crate) array: ArraySettings,
+    /// The drives.
+    #[command(flatten)]
+    pub(crate) drive: DriveFlags,
+    /// The run.
+    #[command(flatten)]
+    pub(crate) run: RunSettings,
+    /// The results.
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Where results go.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Configuration and results")]
+pub(crate) struct OutputArgs {
+    /// TOML file with [array], [drive], [workload] and [run]; flags override it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Write the report as one HTML page [default: ioda-report.html; `ioda run`: none]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_html")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write no HTML page
+    #[arg(long)]
+    pub(crate) no_html: bool,
+    /// Write everything as JSON; `-` for standard output, instead of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write fio's JSON layout, one job per policy; `-` for standard output
+    #[arg(long, alias = "fio_json", value_name = "FILE")]
+    pub(crate) fio_json: Option<PathBuf>,
+    /// Exit with 1 unless this holds; [POLICY:]METRIC OPERATOR LIMIT, repeatable
+    ///
+    /// Metrics: read. or write. with p50 to p99.999, mean, max, iops or count; violations, waf,
+    /// rebuilds, extra_reads, fail_fasts (both in per cent), busy2plus (per cent of stripe reads
+    /// with two or more busy members). Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
+    /// Without a policy it is for every policy of the run.
+    #[arg(long = "assert", value_name = "CONDITION")]
+    pub(crate) asserts: Vec<Assertion>,
+}
+
+impl SimulationArgs {
+    /// The settings: the file, if any, with the flags laid over it.
+    pub(crate) fn settings(&self) -> Result<Settings, exit::Failure> {
+        let file = match &self.output.config {
+            Some(path) => crate::settings::load(path)?,
+            None => Settings::default(),
+        };
+        let drive = crate::setup::drive_settings(&self.drive, &file.drive)?;
+        let flags = Settings {
+            array: self.array.clone(),
+            workload: self.workload.clone(),
+            run: self.run.clone(),
+            ..Settings::default()
+        };
+        Ok(Settings { drive, ..file.overlaid(&flags)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

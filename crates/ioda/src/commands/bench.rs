@@ -1,0 +1,160 @@
+//! `ioda bench`: how fast the simulator is.
+
+use super::Talk;
+use crate::exit::Failure;
+use crate::output::{self, remark};
+use crate::table;
+use array::Level;
+use array::policy::PolicyKind;
+use clap::Args;
+use serde_json::{Value, json};
+use sim::{BenchResult, Plan, Preparation};
+use ssd::Config;
+use std::process::ExitCode;
+use units::{Bytes, Duration};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda bench             about a minute; the largest drive needs 1.5 GB of memory
+  ioda bench --quick     a few seconds, to see that it works
+
+A page operation is a page read or programmed, for the host or for a collection. Each run is on one
+core: page-sized requests at random addresses, 70 % reads, drives in steady state and collecting.";
+
+/// Requests in flight on every array, however wide.
+const IODEPTH: u32 = 256;
+
+/// Options of `ioda bench`.
+#[derive(Args, Debug)]
+pub(crate) struct BenchArgs {
+    /// A smoke of a few seconds on small drives
+    #[arg(long)]
+    quick: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Seed of the addresses
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// One line of the table.
+struct Line {
+    series: &'static str,
+    what: String,
+    result: BenchResult,
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let mut lines = Vec::new();
+    let pages: u64 = if args.quick { 200_000 } else { 4_000_000 };
+    for (series, what, config) in drives(args.quick)? {
+        say(talk, &what);
+        let result = sim::bench_drive(&config, pages, args.seed)?;
+        lines.push(Line { series, what, result });
+    }
+    let widths: &[u32] = if args.quick { &[4, 8] } else { &[4, 8, 16, 32, 64] };
+    for &width in widths {
+        let what = format!("{width} drives, raid5, IODA");
+        say(talk, &what);
+        let requests = if args.quick { 50_000 } else { 1_000_000 };
+        let (result, _) = sim::bench_array(&plan(width, args.seed)?, requests, IODEPTH)?;
+        lines.push(Line { series: "array by width", what, result });
+    }
+    let text = if args.json { output::json(&document(&lines)) } else { show(&lines) };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say(talk: Talk, what: &str) {
+    if !talk.quiet {
+        remark(&format!("measuring {what}"));
+    }
+}
+
+fn femu() -> Result<Config, Failure> {
+    ssd::presets::preset("femu-artifact")
+        .ok_or_else(|| Failure::internal("the preset femu-artifact is gone"))
+}
+
+/// The drives to measure: the article's, and one of 16 KiB pages in growing sizes.
+fn drives(quick: bool) -> Result<Vec<(&'static str, String, Config)>, Failure> {
+    let mut article = femu()?;
+    let blocks: &[u32] = if quick {
+        article.geometry.blocks_per_plane = 64;
+        &[64]
+    } else {
+        &[64, 256, 1024, 4096, 8192]
+    };
+    let size = Bytes(article.geometry.raw_bytes());
+    let mut drives = vec![("the article's drive", format!("{size}, pages of 4 KiB"), article)];
+    for &blocks_per_plane in blocks {
+        let mut config = femu()?;
+        config.geometry.page_bytes = 16 << 10;
+        config.geometry.blocks_per_plane = blocks_per_plane;
+        let size = Bytes(config.geometry.raw_bytes());
+        drives.push(("drive by capacity", format!("{size}, pages of 16 KiB"), config));
+    }
+    Ok(drives)
+}
+
+fn plan(width: u32, seed: u64) -> Result<Plan, Failure> {
+    let mut drive = femu()?;
+    drive.geometry.blocks_per_plane = 64;
+    drive.geometry.pages_per_block = 64;
+    Ok(Plan {
+        chunk_bytes: u64::from(drive.geometry.page_bytes),
+        drive,
+        level: Level::Raid5,
+        width,
+        policy: PolicyKind::Ioda,
+        busy_time_window: None,
+        rebuild_compute: Duration::from_micros(3),
+        preparation: Preparation::Aged,
+        seed,
+        verify: false,
+        timeline: None,
+    })
+}
+
+fn show(lines: &[Line]) -> String {
+    let header = table::header(&[
+        "", "size", "page operations", "million per second and core", "ns each", "WAF", "seconds",
+    ]);
+    let rows: Vec<Vec<String>> = lines
+        .iter()
+        .map(|Line { series, what, result }| {
+            vec![
+                (*series).to_owned(),
+                what.clone(),
+                result.page_operations.to_string(),
+                format!("{:.2}", result.page_operations_per_second() / 1e6),
+                format!("{:.0}", result.nanos_per_page_operation()),
+                format!("{:.2}", result.write_amplification),
+                format!("{:.2}", result.wall.as_secs_f64()),
+            ]
+        })
+        .collect();
+    table::numbers(&header, &rows)
+}
+
+fn document(lines: &[Line]) -> Value {
+    let list: Vec<Value> = lines
+        .iter()
+        .map(|Line { series, what, result }| {
+            json!({
+                "series": series,
+                "size": what,
+                "page_operations": result.page_operations,
+                "host_pages": result.host_pages,
+                "page_operations_per_second": result.page_operations_per_second(),
+                "nanos_per_page_operation": result.nanos_per_page_operation(),
+                "write_amplification": result.write_amplification,
+                "wall_seconds": result.wall.as_secs_f64(),
+                "simulated_seconds": result.simulated.as_secs_f64(),
+            })
+        })
+        .collect();
+    json!({ "benchmarks": list })
+}

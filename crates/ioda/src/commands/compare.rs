@@ -1,0 +1,137 @@
+//! `ioda compare` and `ioda run`.
+
+use super::Talk;
+use crate::cli::{OutputArgs, SimulationArgs};
+use crate::exit::{self, Failure};
+use crate::output::{self, remark};
+use crate::setup::Setup;
+use crate::simulate::{self, Outcome};
+use crate::{convert, quantity::exact_duration};
+use array::policy::PolicyKind;
+use report::Comparison;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Where the page of a comparison goes unless a file is named.
+const REPORT: &str = "ioda-report.html";
+
+/// `ioda compare`.
+pub(crate) fn compare(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let page = (!args.output.no_html).then(|| PathBuf::from(REPORT));
+    simulate(args, &PolicyKind::ALL, page, talk)
+}
+
+/// `ioda run`.
+pub(crate) fn run(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    if args.run.policy.len() > 1 {
+        return Err(Failure::usage(
+            "`ioda run` takes one policy; `ioda compare` takes several".to_owned(),
+        ));
+    }
+    simulate(args, &[PolicyKind::Ioda], None, talk)
+}
+
+fn simulate(
+    args: &SimulationArgs,
+    policies: &[PolicyKind],
+    page: Option<PathBuf>,
+    talk: Talk,
+) -> Result<ExitCode, Failure> {
+    let output = &args.output;
+    check_outputs(output)?;
+    let setup = Setup::new(&args.settings()?, policies)?;
+    let outcome = simulate::run(&setup, talk.progress, "", talk.quiet)?;
+    let comparison = convert::comparison(&setup, &outcome, title(&setup))?;
+    write(output, page, &comparison, talk)?;
+    judge(output, &outcome)
+}
+
+/// What is compared, in one line.
+fn title(setup: &Setup) -> String {
+    let workload = match &setup.source {
+        workload::Source::Preset { preset, .. } => preset.name.to_owned(),
+        workload::Source::Synthetic(_) => "synthetic workload".to_owned(),
+        workload::Source::Trace(trace) => {
+            let name = trace.path.file_name().unwrap_or(trace.path.as_os_str());
+            name.to_string_lossy().into_owned()
+        }
+    };
+    let plan = setup.plan();
+    let policies = match setup.plans.as_slice() {
+        [only] => only.policy.label().to_owned(),
+        several => format!("{} policies", several.len()),
+    };
+    let window = plan.busy_time_window.map(exact_duration);
+    let window = window.map_or_else(String::new, |window| format!(", TW {window}"));
+    format!(
+        "{workload} on {} × {} ({}{window}): {policies}",
+        plan.width,
+        plan.drive.name,
+        plan.level.name()
+    )
+}
+
+fn is_stdout(path: Option<&PathBuf>) -> bool {
+    path.is_some_and(|path| output::is_stdout(path))
+}
+
+/// Refuses outputs that would overwrite each other.
+fn check_outputs(output: &OutputArgs) -> Result<(), Failure> {
+    if is_stdout(output.json.as_ref()) && is_stdout(output.fio_json.as_ref()) {
+        return Err(Failure::usage(
+            "--json and --fio-json cannot both go to standard output; name a file for one of them",
+        ));
+    }
+    Ok(())
+}
+
+fn write(
+    args: &OutputArgs,
+    default_page: Option<PathBuf>,
+    comparison: &Comparison,
+    talk: Talk,
+) -> Result<(), Failure> {
+    let page = args.html.clone().or(default_page);
+    let mut wrote = Vec::new();
+    let mut file = |path: &Path, text: &str| -> Result<(), Failure> {
+        if !output::is_stdout(path) {
+            wrote.push(path.display().to_string());
+        }
+        output::write(path, text)
+    };
+    if let Some(path) = &args.json {
+        file(path, &report::json::to_string(comparison))?;
+    }
+    if let Some(path) = &args.fio_json {
+        file(path, &report::fio::to_string(comparison))?;
+    }
+    if let Some(path) = &page {
+        file(path, &report::html::render(comparison))?;
+    }
+    if !is_stdout(args.json.as_ref())
+        && !is_stdout(args.fio_json.as_ref())
+        && !is_stdout(page.as_ref())
+    {
+        output::print(&report::table::render(comparison))?;
+    }
+    if !talk.quiet && !wrote.is_empty() {
+        remark(&format!("wrote {}", wrote.join(", ")));
+    }
+    Ok(())
+}
+
+/// Checks the assertions; they go where the table goes, or to stderr if that is a document.
+fn judge(args: &OutputArgs, outcome: &Outcome) -> Result<ExitCode, Failure> {
+    let verdicts: Vec<_> =
+        args.asserts.iter().flat_map(|assertion| assertion.check(&outcome.results)).collect();
+    let documents = [args.json.as_ref(), args.fio_json.as_ref(), args.html.as_ref()];
+    let to_stderr = documents.into_iter().any(is_stdout);
+    for verdict in &verdicts {
+        match to_stderr {
+            true => remark(&verdict.line),
+            false => output::print(&format!("{}\n", verdict.line))?,
+        }
+    }
+    let holds = verdicts.iter().all(|verdict| verdict.holds);
+    Ok(ExitCode::from(if holds { exit::OK } else { exit::FAILED }))
+}

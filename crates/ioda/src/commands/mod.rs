@@ -1,0 +1,36 @@
+//! The subcommands, one file each.
+
+pub(crate) mod bench;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod presets;
+pub(crate) mod reproduce;
+pub(crate) mod trace;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Failure;
+use crate::progress::Show;
+use std::process::ExitCode;
+
+/// How much is said besides results.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Talk {
+    /// Whether and how progress is shown.
+    pub(crate) progress: Show,
+    /// No remarks.
+    pub(crate) quiet: bool,
+}
+
+/// Does what the command line says.
+pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+    let talk = Talk { progress: Show::new(cli.quiet, cli.progress), quiet: cli.quiet };
+    match &cli.command {
+        Command::Compare(args) => compare::compare(args, talk),
+        Command::Run(args) => compare::run(args, talk),
+        Command::Trace(command) => trace::run(command, talk),
+        Command::Presets(args) => presets::run(args),
+        Command::Bench(args) => bench::run(args, talk),
+        Command::Reproduce(args) => reproduce::run(args, talk),
+        Command::Completions(args) => completions::run(args),
+    }
+}

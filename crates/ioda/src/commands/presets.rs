@@ -1,0 +1,221 @@
+//! `ioda presets`.
+
+use crate::exit::Failure;
+use crate::output;
+use crate::settings::DriveSettings;
+use crate::table;
+use array::policy::PolicyKind;
+use clap::{Args, ValueEnum};
+use nvme::ArrayDescription;
+use serde_json::{Value, json};
+use ssd::Config;
+use std::process::ExitCode;
+use units::{Bytes, Duration};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda presets
+  ioda presets drives --drives 8
+      with the busy window of each drive in an array of eight
+  ioda presets drives --toml femu > my-drive.toml
+      a file to change and to use with `ioda compare --drive my-drive.toml`
+  ioda presets workloads --json";
+
+/// What to list.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// Drive models
+    Drives,
+    /// Workloads
+    Workloads,
+    /// Policies
+    Policies,
+}
+
+/// Options of `ioda presets`.
+#[derive(Args, Debug)]
+pub(crate) struct PresetsArgs {
+    /// What to list [default: everything]
+    kind: Option<Kind>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "toml")]
+    json: bool,
+    /// Print one drive as a configuration file
+    #[arg(long, value_name = "NAME")]
+    toml: Option<String>,
+    /// Width of the array for which busy windows are computed
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..=64))]
+    drives: u32,
+}
+
+/// Prints the lists.
+pub(crate) fn run(args: &PresetsArgs) -> Result<ExitCode, Failure> {
+    let text = match (&args.toml, args.json) {
+        (Some(name), _) => drive_toml(name)?,
+        (None, true) => output::json(&document(args)),
+        (None, false) => tables(args),
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wants(args: &PresetsArgs, kind: Kind) -> bool {
+    args.kind.is_none_or(|wanted| wanted == kind)
+}
+
+fn drives() -> impl Iterator<Item = Config> {
+    ssd::presets::names().filter_map(ssd::presets::preset)
+}
+
+fn source(config: &Config) -> &'static str {
+    ssd::presets::source(&config.name).unwrap_or_default()
+}
+
+fn window(config: &Config, args: &PresetsArgs) -> Option<Duration> {
+    config.burst_window(ArrayDescription { width: args.drives, parities: 1 })
+}
+
+fn drive_toml(name: &str) -> Result<String, Failure> {
+    let config = DriveSettings::preset(name).build()?;
+    let text = toml::to_string(&DriveSettings::full(&config))
+        .map_err(|error| Failure::internal(format!("cannot write the drive: {error}")))?;
+    Ok(format!("# {}\n[drive]\n{text}", source(&config)))
+}
+
+fn tables(args: &PresetsArgs) -> String {
+    let mut sections = Vec::new();
+    if wants(args, Kind::Drives) {
+        sections.push(drive_table(args));
+    }
+    if wants(args, Kind::Workloads) {
+        sections.push(workload_table());
+    }
+    if wants(args, Kind::Policies) {
+        sections.push(policy_table());
+    }
+    sections.join("\n")
+}
+
+fn drive_table(args: &PresetsArgs) -> String {
+    let configs: Vec<Config> = drives().collect();
+    let mut header = vec![String::from("drive")];
+    header.extend(configs.iter().map(|config| config.name.clone()));
+    type Field = (&'static str, fn(&Config) -> String);
+    let fields: [Field; 16] = [
+        ("exposed", |c| Bytes(c.logical_bytes()).to_string()),
+        ("flash", |c| Bytes(c.geometry.raw_bytes()).to_string()),
+        ("channels", |c| c.geometry.channels.to_string()),
+        ("chips each", |c| c.geometry.chips_per_channel.to_string()),
+        ("planes each", |c| c.geometry.planes_per_chip.to_string()),
+        ("blocks each", |c| c.geometry.blocks_per_plane.to_string()),
+        ("pages each", |c| c.geometry.pages_per_block.to_string()),
+        ("page", |c| Bytes(u64::from(c.geometry.page_bytes)).to_string()),
+        ("read t_r", |c| c.timing.read.to_string()),
+        ("program t_w", |c| c.timing.program.to_string()),
+        ("erase t_e", |c| c.timing.erase.to_string()),
+        ("transfer t_cpt", |c| c.timing.transfer.to_string()),
+        ("PCIe GB/s", |c| {
+            let pcie = c.timing.pcie_bytes_per_second;
+            pcie.map_or("-".into(), |bytes| format!("{}", bytes / 1_000_000_000))
+        }),
+        ("over-prov. R_p", |c| crate::quantity::exact_percent(c.over_provisioning)),
+        ("collects", |c| crate::quantity::Unit(c.collection.unit).to_string()),
+        ("and blocks", |c| crate::quantity::Blocks(c.collection.blocking).to_string()),
+    ];
+    let mut rows: Vec<Vec<String>> = fields
+        .iter()
+        .map(|(name, show)| {
+            std::iter::once((*name).to_owned()).chain(configs.iter().map(show)).collect()
+        })
+        .collect();
+    let windows = configs
+        .iter()
+        .map(|config| window(config, args).map_or("any".into(), |window| window.to_string()));
+    let name = format!("TW_burst, {} drives", args.drives);
+    rows.push(std::iter::once(name).chain(windows).collect());
+    let sources: String = configs
+        .iter()
+        .map(|config| format!("  {:<13} {}\n", config.name, source(config)))
+        .collect();
+    format!("{}\n{sources}", table::numbers(&header, &rows))
+}
+
+fn workload_table() -> String {
+    let header = table::header(&[
+        "workload", "requests", "reads", "mean read", "mean write", "largest", "interval",
+        "written", "what it is",
+    ]);
+    let rows: Vec<Vec<String>> = workload::presets()
+        .iter()
+        .map(|preset| {
+            vec![
+                preset.name.to_owned(),
+                preset.requests.to_string(),
+                preset.read_share.to_string(),
+                Bytes(preset.mean_read_bytes).to_string(),
+                Bytes(preset.mean_write_bytes).to_string(),
+                Bytes(preset.max_bytes).to_string(),
+                preset.mean_interval.to_string(),
+                Bytes(preset.written_bytes).to_string(),
+                preset.description.to_owned(),
+            ]
+        })
+        .collect();
+    format!(
+        "{}\n  Means, mix, sizes and intervals are those of IODA's Table 3; arrivals, skew and \
+         footprint are ours.\n",
+        table::numbers(&header, &rows)
+    )
+}
+
+fn policy_table() -> String {
+    let rows: Vec<Vec<String>> = PolicyKind::ALL
+        .iter()
+        .map(|policy| vec![policy.name().to_owned(), policy.summary().to_owned()])
+        .collect();
+    table::texts(&table::header(&["policy", "what it does"]), &rows)
+}
+
+fn document(args: &PresetsArgs) -> Value {
+    let mut document = serde_json::Map::new();
+    if wants(args, Kind::Drives) {
+        let list: Vec<Value> = drives().map(|config| drive_document(&config, args)).collect();
+        document.insert("drives".into(), list.into());
+    }
+    if wants(args, Kind::Workloads) {
+        let list: Vec<Value> = workload::presets().iter().map(workload_document).collect();
+        document.insert("workloads".into(), list.into());
+    }
+    if wants(args, Kind::Policies) {
+        let describe = |policy: &PolicyKind| json!({ "name": policy.name(), "summary": policy.summary() });
+        let list: Vec<Value> = PolicyKind::ALL.iter().map(describe).collect();
+        document.insert("policies".into(), list.into());
+    }
+    document.into()
+}
+
+fn drive_document(config: &Config, args: &PresetsArgs) -> Value {
+    json!({
+        "name": config.name,
+        "source": source(config),
+        "exposed_bytes": config.logical_bytes(),
+        "flash_bytes": config.geometry.raw_bytes(),
+        "settings": DriveSettings::full(config),
+        "drives": args.drives,
+        "tw_burst_ms": window(config, args).map(Duration::as_millis_f64),
+    })
+}
+
+fn workload_document(preset: &workload::Preset) -> Value {
+    json!({
+        "name": preset.name,
+        "description": preset.description,
+        "requests": preset.requests,
+        "read_share": preset.read_share.as_f64(),
+        "mean_read_bytes": preset.mean_read_bytes,
+        "mean_write_bytes": preset.mean_write_bytes,
+        "max_bytes": preset.max_bytes,
+        "mean_interval_us": preset.mean_interval.as_micros_f64(),
+        "written_bytes": preset.written_bytes,
+    })
+}

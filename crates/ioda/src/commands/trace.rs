@@ -1,0 +1,181 @@
+//! `ioda trace inspect` and `ioda trace convert`.
+
+use super::Talk;
+use crate::exit::Failure;
+use crate::output::{self, remark};
+use crate::settings::WorkloadSettings;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use workload::{
+    Counts, Detected, FileIdentity, Fit, Source, Statistics, TraceReader, TraceSource, TraceWriter,
+    WorkloadError, WriteFormat,
+};
+
+const INSPECT_EXAMPLES: &str = "\
+Examples:
+  ioda trace inspect trace.csv.zst
+  ioda trace inspect odd.txt --columns 'time=0:ms,op=3,offset=1:sectors,size=2:sectors'
+  ioda trace inspect trace.gz --json";
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  ioda trace convert server.blkparse.zst server.csv --to csv
+  ioda trace convert server.csv part.log --to fio --cut-start 60s --cut-end 120s --rerate 4";
+
+/// What to do with a trace.
+#[derive(Subcommand, Debug)]
+pub(crate) enum TraceCommand {
+    /// Say what a trace is, with the evidence, and what is in it
+    #[command(after_help = INSPECT_EXAMPLES)]
+    Inspect(InspectArgs),
+    /// Write a trace in another format, changed or not
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(Box<ConvertArgs>),
+}
+
+/// Options of `ioda trace inspect`.
+#[derive(Args, Debug)]
+pub(crate) struct InspectArgs {
+    /// How it is read; its name is the file
+    #[command(flatten)]
+    options: WorkloadSettings,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Options of `ioda trace convert`.
+#[derive(Args, Debug)]
+pub(crate) struct ConvertArgs {
+    /// How it is read and changed; its name is the file to read
+    #[command(flatten)]
+    options: WorkloadSettings,
+    /// The file to write
+    #[arg(value_name = "OUT", required = true)]
+    out: Option<PathBuf>,
+    /// Format to write: csv, fio or msr
+    #[arg(long, value_name = "FORMAT", value_parser = write_format)]
+    to: WriteFormat,
+}
+
+fn write_format(text: &str) -> Result<WriteFormat, workload::OptionError> {
+    if text == "fio" { Ok(WriteFormat::FioIologV3) } else { text.parse() }
+}
+
+/// Does it.
+pub(crate) fn run(command: &TraceCommand, talk: Talk) -> Result<ExitCode, Failure> {
+    match command {
+        TraceCommand::Inspect(args) => inspect(args),
+        TraceCommand::Convert(args) => convert(args, talk),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn file(options: &WorkloadSettings) -> Result<&Path, Failure> {
+    if let Some(flag) = options.first_of_fio() {
+        return Err(Failure::usage(format!("{flag} is for synthetic workloads, not for traces")));
+    }
+    options.name.as_deref().map(Path::new).ok_or_else(|| Failure::usage("name the trace file"))
+}
+
+fn inspect(args: &InspectArgs) -> Result<(), Failure> {
+    let path = file(&args.options)?;
+    let identity = FileIdentity::of(path)?;
+    let mut reader = TraceReader::open(path, &args.options.read_options())?;
+    let mut statistics = Statistics::new();
+    for request in reader.by_ref() {
+        statistics.add(&request?);
+    }
+    let (detected, counts) = (reader.detected(), reader.counts());
+    if args.json {
+        return output::print(&output::json(&document(path, &identity, detected, counts, &statistics)));
+    }
+    output::print(&format!(
+        "{}\n{detected}\n\n{statistics}\n\nlines           {counts}\nsha256          {}\n",
+        path.display(),
+        identity.sha256
+    ))
+}
+
+fn document(
+    path: &Path,
+    identity: &FileIdentity,
+    detected: &Detected,
+    counts: &Counts,
+    s: &Statistics,
+) -> Value {
+    let skipped: serde_json::Map<String, Value> =
+        counts.skipped.iter().map(|(reason, count)| (reason.to_string(), json!(count))).collect();
+    json!({
+        "file": path.display().to_string(),
+        "sha256": identity.sha256,
+        "bytes": identity.bytes,
+        "format": detected.format.to_string(),
+        "time_unit": detected.time_unit.to_string(),
+        "sector_bytes": detected.sector_bytes,
+        "compression": detected.compression.to_string(),
+        "evidence": detected.evidence,
+        "lines": counts.lines,
+        "skipped": skipped,
+        "reordered": counts.reordered,
+        "clamped": counts.clamped,
+        "requests": s.requests,
+        "reads": s.reads,
+        "writes": s.writes,
+        "read_bytes": s.read_bytes,
+        "written_bytes": s.written_bytes,
+        "mean_read_kib": s.mean_read_kib(),
+        "mean_write_kib": s.mean_write_kib(),
+        "longest_bytes": s.longest_bytes,
+        "span_seconds": s.span().as_secs_f64(),
+        "mean_interval_us": s.mean_interval().as_micros_f64(),
+        "footprint_bytes": s.footprint_bytes,
+        "written_footprint_bytes": s.written_footprint_bytes,
+        "unaligned_share": s.unaligned_share(),
+        "devices": s.devices.len(),
+        "end_bytes": s.end_bytes(),
+    })
+}
+
+fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
+    let path = file(&args.options)?;
+    let out = args.out.as_deref().ok_or_else(|| Failure::usage("name the file to write"))?;
+    let same = |a: &Path, b: &Path| a.canonicalize().ok().zip(b.canonicalize().ok());
+    if same(path, out).is_some_and(|(a, b)| a == b) {
+        return Err(Failure::usage(format!(
+            "{} would overwrite the trace that it is made from; name another file",
+            out.display()
+        )));
+    }
+    let speed = match args.options.rerate.as_ref().map(|text| text.value) {
+        None => 1.0,
+        Some(crate::quantity::Rerate::By(speed)) => speed,
+        Some(crate::quantity::Rerate::Auto) => {
+            return Err(Failure::usage("--rerate auto needs an array; give a number"));
+        }
+    };
+    // Without an array there is no capacity to fit into, so nothing is moved.
+    let mut transform = args.options.transform(speed);
+    if args.options.fit.is_none() {
+        transform.fit = Fit::Refuse;
+    }
+    let source = TraceSource { path: path.into(), read: args.options.read_options(), transform };
+    let mut workload = Source::from(source).open(1 << 60)?;
+    if let (Some(detected), false) = (workload.detected(), talk.quiet) {
+        remark(&detected.to_string());
+    }
+    let failed = |source| {
+        Failure::from(WorkloadError::Write { name: out.display().to_string(), source })
+    };
+    let output = BufWriter::new(File::create(out).map_err(failed)?);
+    let mut writer = TraceWriter::new(output, args.to).map_err(failed)?;
+    for request in workload.by_ref() {
+        writer.write(&request?).map_err(failed)?;
+    }
+    writer.finish().map_err(failed)?;
+    output::print(&format!("{}: {}\n", out.display(), workload.replayed()))
+}

@@ -1,0 +1,196 @@
+//! From the results of the simulator to the document of a report.
+
+use crate::exit::Failure;
+use crate::setup::{self, Setup};
+use crate::simulate::Outcome;
+use array::Windows;
+use nvme::Cause;
+use report::{
+    Band, CauseSplit, Comparison, DriveSummary, Latency, Manifest, Percentile, Run, Timeline,
+    TimelinePoint,
+};
+use sim::{LatencySummary, PERCENTILES, Plan, RunResult};
+use units::{Duration, Instant, MIB};
+
+/// Percentiles whose latency is split by cause.
+const SPLIT_PERCENTILES: [f64; 4] = [50.0, 99.0, 99.9, 99.99];
+/// Length of the intervals of [`sim::Timeline::p99`].
+const P99_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The document of a comparison.
+pub(crate) fn comparison(
+    setup: &Setup,
+    outcome: &Outcome,
+    title: String,
+) -> Result<Comparison, Failure> {
+    let plan = setup.plan();
+    let mut notes = setup.notes.clone();
+    let verified: u64 = outcome.results.iter().map(|result| result.verified_pages).sum();
+    if verified > 0 {
+        notes.push(format!("verified: {verified} pages read, all as they were written"));
+    }
+    let runs = setup.plans.iter().zip(&outcome.results).map(|(plan, result)| run(plan, result));
+    Ok(Comparison {
+        title,
+        manifest: Manifest {
+            ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command_line: std::env::args().collect::<Vec<_>>().join(" "),
+            seed: plan.seed.to_string(),
+            workload: outcome.workload.clone(),
+            workload_hash: outcome.workload_hash.clone(),
+            replayed: outcome.replayed.clone(),
+            drive: setup::describe_drive(plan),
+            array: setup::describe_array(plan)?,
+            configuration_toml: setup.settings.to_toml(),
+            notes,
+        },
+        runs: runs.collect(),
+        claims: Vec::new(),
+    })
+}
+
+/// The document of one run.
+pub(crate) fn run(plan: &Plan, result: &RunResult) -> Run {
+    let totals = result.drive_totals();
+    let seconds = result.simulated.as_secs_f64();
+    let per_second = |value: f64| if seconds > 0.0 { value / seconds } else { 0.0 };
+    let array = &result.array;
+    Run {
+        policy: result.policy.label().to_owned(),
+        label: result.policy.label().to_owned(),
+        result_hash: format!("{:016x}", result.hash),
+        simulated_seconds: seconds,
+        wall_seconds: result.wall.as_secs_f64(),
+        page_operations: totals.page_operations(),
+        read: latency(&result.read),
+        write: latency(&result.write),
+        iops_read: per_second(result.read.count() as f64),
+        iops_write: per_second(result.write.count() as f64),
+        mib_per_second_read: per_second(result.read_bytes as f64 / MIB as f64),
+        mib_per_second_write: per_second(result.written_bytes as f64 / MIB as f64),
+        causes: SPLIT_PERCENTILES.into_iter().filter_map(|p| cause_split(result, p)).collect(),
+        busy_sub_ios_per_stripe_read: result.busy_members.clone(),
+        failed_sub_ios_per_stripe_read: array.busy_sub_ios.clone(),
+        stripe_reads: array.stripe_reads,
+        extra_reads: array.rebuild_read_pages,
+        device_reads: array.drive_read_pages,
+        device_writes: array.drive_written_pages,
+        rebuilds: array.rebuilds,
+        fail_fasts: array.fail_fasts,
+        resubmitted: array.resubmitted,
+        contract_violations: totals.contract_violations,
+        collections: totals.collections,
+        host_write_stalls: totals.stalled_writes_pages,
+        write_amplification_device: totals.write_amplification(),
+        write_amplification_array: array.write_amplification() * totals.write_amplification(),
+        erases: totals.erases,
+        timeline: timeline(plan, result),
+        drives: (0..).zip(&result.drives).map(|(drive, result)| drive_summary(drive, result)).collect(),
+    }
+}
+
+fn latency(summary: &LatencySummary) -> Latency {
+    Latency {
+        count: summary.count(),
+        mean_us: summary.mean().as_micros_f64(),
+        min_us: summary.min().as_micros_f64(),
+        max_us: summary.max().as_micros_f64(),
+        percentiles: match summary.count() {
+            0 => Vec::new(),
+            _ => PERCENTILES.into_iter().map(|p| percentile(summary, p)).collect(),
+        },
+        cdf: summary.cdf().into_iter().map(|(share, us)| (share, us.as_micros_f64())).collect(),
+    }
+}
+
+fn percentile(summary: &LatencySummary, percentile: f64) -> Percentile {
+    Percentile {
+        percentile,
+        value_us: summary.percentile(percentile).as_micros_f64(),
+        samples_beyond: summary.samples_beyond(percentile),
+    }
+}
+
+fn cause_split(result: &RunResult, percentile: f64) -> Option<CauseSplit> {
+    let split = result.causes.at(result.read.percentile(percentile))?;
+    let parts = Cause::ALL.iter().zip(split.parts);
+    Some(CauseSplit {
+        percentile,
+        latency_us: split.latency.as_micros_f64(),
+        parts_us: parts
+            .map(|(cause, part)| (cause.label().to_owned(), part.as_micros_f64()))
+            .collect(),
+    })
+}
+
+fn drive_summary(drive: u32, result: &sim::DriveResult) -> DriveSummary {
+    let counters = &result.counters;
+    DriveSummary {
+        drive,
+        write_amplification: counters.write_amplification(),
+        erases: counters.erases,
+        collections: counters.collections,
+        contract_violations: counters.contract_violations,
+        free_share: result.free_share,
+    }
+}
+
+fn millis(instant: Instant) -> f64 {
+    instant.since(Instant::ZERO).as_millis_f64()
+}
+
+fn timeline(plan: &Plan, result: &RunResult) -> Option<Timeline> {
+    let timeline = &result.timeline;
+    let slice = timeline.slice?;
+    let (start, end) = (slice.start, slice.start + slice.length);
+    let before = |instant: Instant, length: Duration| {
+        Instant::from_nanos(instant.as_nanos().saturating_sub(length.as_nanos()))
+    };
+    let points = timeline.points.iter().map(|point| TimelinePoint {
+        t_ms: millis(before(point.completed, point.latency)),
+        latency_us: point.latency.as_micros_f64(),
+        dominant_cause: point.dominant_cause.label().to_owned(),
+    });
+    let collections = timeline.collections.iter().map(|band| Band {
+        drive: band.drive as u32,
+        start_ms: millis(band.start.max(start)),
+        end_ms: millis(band.end.min(end)),
+    });
+    let bins = timeline.p99.iter().filter_map(|&(bin_end, p99)| {
+        let bin_start = before(bin_end, P99_INTERVAL);
+        (bin_end > start && bin_start < end).then(|| (millis(bin_start), p99.as_micros_f64()))
+    });
+    let mut timeline = Timeline {
+        start_ms: millis(start),
+        end_ms: millis(end),
+        points: points.collect(),
+        windows: windows(plan, result, start, end),
+        collections: collections.collect(),
+        p99_per_bin: bins.collect(),
+    };
+    // Points are kept by completion, and plotted by arrival.
+    timeline.points.sort_by(|a, b| a.t_ms.total_cmp(&b.t_ms));
+    Some(timeline)
+}
+
+/// The busy windows of all drives that touch the slice.
+fn windows(plan: &Plan, result: &RunResult, start: Instant, end: Instant) -> Vec<Band> {
+    let Some(window) = result.window else { return Vec::new() };
+    let in_turn = Windows::in_turn(plan.width, window, Instant::ZERO);
+    let mut bands = Vec::new();
+    for drive in 0..plan.width {
+        let Some(schedule) = in_turn.of(units::DriveId(drive as u8)) else { continue };
+        let mut at = start;
+        while at < end {
+            if let Some(until) = schedule.busy_until(at) {
+                bands.push(Band {
+                    drive,
+                    start_ms: millis(at),
+                    end_ms: millis(until.min(end)),
+                });
+            }
+            at = schedule.next_busy_start(at);
+        }
+    }
+    bands
+}

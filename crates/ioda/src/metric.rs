@@ -1,0 +1,268 @@
+//! Numbers that assertions and claims are about.
+
+use sim::{LatencySummary, RunResult};
+use std::fmt;
+use std::str::FromStr;
+use units::Duration;
+
+/// Reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Direction {
+    /// Reads of the host.
+    Read,
+    /// Writes of the host.
+    Write,
+}
+
+/// What is taken of a latency.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Statistic {
+    /// A percentile, in per cent.
+    Percentile(f64),
+    /// The mean.
+    Mean,
+    /// The longest.
+    Max,
+}
+
+/// A number about a run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Metric {
+    /// A latency, in nanoseconds.
+    Latency(Direction, Statistic),
+    /// Requests per second.
+    Iops(Direction),
+    /// Requests.
+    Count(Direction),
+    /// Collections in predictable windows.
+    Violations,
+    /// Pages programmed per page that the array wrote to its drives.
+    Waf,
+    /// Stripe operations that used rebuilt pages.
+    Rebuilds,
+    /// Reads made for rebuilding, in per cent of the reads that were needed anyway.
+    ExtraReads,
+    /// Reads that drives failed fast, in per cent of all reads sent to drives.
+    FailFasts,
+    /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
+    Busy(usize, bool),
+}
+
+/// How a number is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unit {
+    /// Nanoseconds, shown as a duration.
+    Time,
+    /// A share in per cent.
+    Percent,
+    /// A plain number.
+    Number,
+}
+
+/// A metric that is not known.
+#[derive(Debug)]
+pub(crate) struct UnknownMetric(String);
+
+impl fmt::Display for UnknownMetric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "there is no metric \"{}\"; known are read. or write. followed by p50 … p99.999, \
+             mean, max, iops or count, and violations, waf, rebuilds, extra_reads, fail_fasts, \
+             busy1, busy2 and so on, busy2plus and so on",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for UnknownMetric {}
+
+impl FromStr for Metric {
+    type Err = UnknownMetric;
+
+    fn from_str(text: &str) -> Result<Self, UnknownMetric> {
+        let unknown = || UnknownMetric(text.to_owned());
+        match text {
+            "violations" => return Ok(Self::Violations),
+            "waf" => return Ok(Self::Waf),
+            "rebuilds" => return Ok(Self::Rebuilds),
+            "extra_reads" => return Ok(Self::ExtraReads),
+            "fail_fasts" => return Ok(Self::FailFasts),
+            _ => {}
+        }
+        if let Some(members) = text.strip_prefix("busy") {
+            let (number, or_more) =
+                members.strip_suffix("plus").map_or((members, false), |number| (number, true));
+            return number.parse().map(|n| Self::Busy(n, or_more)).map_err(|_| unknown());
+        }
+        let (direction, statistic) = text.split_once('.').ok_or_else(unknown)?;
+        let direction = match direction {
+            "read" => Direction::Read,
+            "write" => Direction::Write,
+            _ => return Err(unknown()),
+        };
+        match statistic {
+            "mean" => Ok(Self::Latency(direction, Statistic::Mean)),
+            "max" => Ok(Self::Latency(direction, Statistic::Max)),
+            "iops" => Ok(Self::Iops(direction)),
+            "count" => Ok(Self::Count(direction)),
+            percentile => percentile
+                .strip_prefix('p')
+                .and_then(|number| number.parse::<f64>().ok())
+                .filter(|percentile| (0.0..=100.0).contains(percentile))
+                .map(|percentile| Self::Latency(direction, Statistic::Percentile(percentile)))
+                .ok_or_else(unknown),
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Latency(direction, Statistic::Percentile(p)) => write!(f, "{direction}.p{p}"),
+            Self::Latency(direction, Statistic::Mean) => write!(f, "{direction}.mean"),
+            Self::Latency(direction, Statistic::Max) => write!(f, "{direction}.max"),
+            Self::Iops(direction) => write!(f, "{direction}.iops"),
+            Self::Count(direction) => write!(f, "{direction}.count"),
+            Self::Violations => f.write_str("violations"),
+            Self::Waf => f.write_str("waf"),
+            Self::Rebuilds => f.write_str("rebuilds"),
+            Self::ExtraReads => f.write_str("extra_reads"),
+            Self::FailFasts => f.write_str("fail_fasts"),
+            Self::Busy(members, false) => write!(f, "busy{members}"),
+            Self::Busy(members, true) => write!(f, "busy{members}plus"),
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+impl Metric {
+    /// The number for one run.
+    pub(crate) fn of(self, result: &RunResult) -> f64 {
+        let array = &result.array;
+        match self {
+            Self::Latency(direction, statistic) => {
+                let summary = summary(result, direction);
+                let latency = match statistic {
+                    Statistic::Percentile(percentile) => summary.percentile(percentile),
+                    Statistic::Mean => summary.mean(),
+                    Statistic::Max => summary.max(),
+                };
+                latency.as_nanos() as f64
+            }
+            Self::Iops(direction) => {
+                let seconds = result.simulated.as_secs_f64();
+                let count = summary(result, direction).count() as f64;
+                if seconds > 0.0 { count / seconds } else { 0.0 }
+            }
+            Self::Count(direction) => summary(result, direction).count() as f64,
+            Self::Violations => result.drive_totals().contract_violations as f64,
+            Self::Waf => result.drive_totals().write_amplification(),
+            Self::Rebuilds => array.rebuilds as f64,
+            Self::ExtraReads => {
+                let needed = array.drive_read_pages.saturating_sub(array.rebuild_read_pages);
+                percent(array.rebuild_read_pages, needed)
+            }
+            Self::FailFasts => percent(array.fail_fasts, array.drive_read_pages),
+            Self::Busy(members, or_more) => {
+                let counts = &result.busy_members;
+                let matching = match or_more {
+                    true => counts.iter().skip(members).sum(),
+                    false => counts.get(members).copied().unwrap_or(0),
+                };
+                percent(matching, counts.iter().sum())
+            }
+        }
+    }
+
+    /// Requests beyond the percentile, if this is one: few of them make it doubtful.
+    pub(crate) fn samples_beyond(self, result: &RunResult) -> Option<u64> {
+        match self {
+            Self::Latency(direction, Statistic::Percentile(percentile)) => {
+                Some(summary(result, direction).samples_beyond(percentile))
+            }
+            _ => None,
+        }
+    }
+
+    /// How the number is written.
+    pub(crate) fn unit(self) -> Unit {
+        match self {
+            Self::Latency(..) => Unit::Time,
+            Self::ExtraReads | Self::FailFasts | Self::Busy(..) => Unit::Percent,
+            Self::Iops(_) | Self::Count(_) | Self::Violations | Self::Waf | Self::Rebuilds => {
+                Unit::Number
+            }
+        }
+    }
+}
+
+impl Unit {
+    /// `value` for people.
+    pub(crate) fn show(self, value: f64) -> String {
+        match self {
+            Self::Time => Duration::from_nanos(value as u64).to_string(),
+            Self::Percent if value == 0.0 => "0 %".to_owned(),
+            Self::Percent if value < 0.01 => format!("{value:.1e} %"),
+            Self::Percent => format!("{} %", three_digits(value)),
+            Self::Number if value.fract() == 0.0 => format!("{value:.0}"),
+            Self::Number => three_digits(value),
+        }
+    }
+}
+
+/// A number with about three significant digits.
+pub(crate) fn three_digits(value: f64) -> String {
+    match value.abs() {
+        size if size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn summary(result: &RunResult, direction: Direction) -> &LatencySummary {
+    match direction {
+        Direction::Read => &result.read,
+        Direction::Write => &result.write,
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_read_back() {
+        for text in [
+            "read.p99.9", "write.p50", "read.mean", "write.max", "read.iops", "write.count",
+            "violations", "waf", "rebuilds", "extra_reads", "fail_fasts", "busy1", "busy2plus",
+        ] {
+            assert_eq!(text.parse::<Metric>().unwrap().to_string(), text);
+        }
+        for text in ["", "p99", "read.", "read.p101", "read.p", "busy", "busyplus", "trim.p99"] {
+            assert!(text.parse::<Metric>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_shown_for_people() {
+        assert_eq!(Unit::Time.show(1_234_567.0), "1.23ms");
+        assert_eq!(Unit::Percent.show(0.0), "0 %");
+        assert_eq!(Unit::Percent.show(0.0012), "1.2e-3 %");
+        assert_eq!(Unit::Percent.show(7.123), "7.12 %");
+        assert_eq!(Unit::Number.show(3.0), "3");
+        assert_eq!(Unit::Number.show(3.149), "3.15");
+    }
+}

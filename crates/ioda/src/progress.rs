@@ -1,0 +1,116 @@
+//! How far the runs have come, on stderr.
+
+use crate::output::remark;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sim::{Plan, Progress};
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often a bar on a terminal is drawn, and how often a line is written elsewhere.
+const BAR_EVERY: Duration = Duration::from_millis(100);
+const LINE_EVERY: Duration = Duration::from_secs(1);
+
+/// Whether and how progress is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Show {
+    /// Not at all.
+    Nothing,
+    /// A bar on a terminal.
+    Bar,
+    /// Lines, for where there is no terminal.
+    Lines,
+}
+
+impl Show {
+    /// A bar on a terminal, lines if `always`, else nothing.
+    pub(crate) fn new(quiet: bool, always: bool) -> Self {
+        match (quiet, std::io::stderr().is_terminal(), always) {
+            (true, _, _) | (false, false, false) => Self::Nothing,
+            (false, true, _) => Self::Bar,
+            (false, false, true) => Self::Lines,
+        }
+    }
+}
+
+/// Does `work` while showing how far its runs have come.
+pub(crate) fn during<T: Send>(
+    show: Show,
+    title: &str,
+    plans: &[Plan],
+    requests: Option<u64>,
+    progress: &Progress,
+    work: impl FnOnce() -> T + Send,
+) -> T {
+    if show == Show::Nothing {
+        return work();
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(show, title, plans, requests, progress, &done));
+        let result = work();
+        done.store(true, Ordering::Release);
+        watcher.thread().unpark();
+        result
+    })
+}
+
+fn watch(
+    show: Show,
+    title: &str,
+    plans: &[Plan],
+    requests: Option<u64>,
+    progress: &Progress,
+    done: &AtomicBool,
+) {
+    let total = requests.map(|requests| requests * plans.len() as u64);
+    let bar = (show == Show::Bar).then(|| bar(total));
+    let every = if bar.is_some() { BAR_EVERY } else { LINE_EVERY };
+    std::thread::park_timeout(every);
+    while !done.load(Ordering::Acquire) {
+        let completed: Vec<u64> =
+            progress.completed.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+        let state = state(plans, requests, progress, &completed);
+        match &bar {
+            Some(bar) => {
+                bar.set_position(completed.iter().sum());
+                bar.set_message(format!("{title} {state}"));
+            }
+            None => remark(&format!("{title} {state}")),
+        }
+        std::thread::park_timeout(every);
+    }
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+}
+
+fn bar(total: Option<u64>) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+    let template = match total {
+        Some(_) => "{bar:24} {percent:>3} % {elapsed} {msg}",
+        None => "{spinner} {pos} requests {elapsed} {msg}",
+    };
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar()));
+    bar
+}
+
+/// Which runs are under way and how far they are.
+fn state(plans: &[Plan], requests: Option<u64>, progress: &Progress, completed: &[u64]) -> String {
+    if progress.prepared.load(Ordering::Relaxed) == 0 {
+        return "preparing drives".to_owned();
+    }
+    let parts: Vec<String> = plans
+        .iter()
+        .zip(completed)
+        .filter(|(_, done)| **done > 0)
+        .map(|(plan, done)| match requests {
+            Some(requests) => {
+                let percent = (100 * done / requests.max(1)).min(100);
+                format!("{} {percent} %", plan.policy.label())
+            }
+            None => format!("{} {done}", plan.policy.label()),
+        })
+        .collect();
+    parts.join(", ")
+}

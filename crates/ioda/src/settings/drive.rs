@@ -1,0 +1,232 @@
+//! Drives in configuration files: a preset with changes, or everything spelt out.
+
+use crate::exit::Failure;
+use crate::names::Unknown;
+use crate::quantity::{
+    Bandwidth, Blocks, Percent, Size, Span, Text, Unit, exact_duration, exact_percent, exact_size,
+};
+use serde::{Deserialize, Serialize};
+use ssd::Config;
+use std::str::FromStr;
+use units::Ratio;
+
+/// The drive that is used unless another is named.
+pub(crate) const DEFAULT_DRIVE: &str = "femu-artifact";
+
+/// The drives: `[drive]`. Whatever is left out is as in `base`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DriveSettings {
+    /// The preset to start from.
+    pub(crate) base: Option<String>,
+    /// How the drive is called in reports.
+    pub(crate) name: Option<String>,
+    /// Channels.
+    pub(crate) channels: Option<u32>,
+    /// Chips on each channel.
+    pub(crate) chips_per_channel: Option<u32>,
+    /// Planes in a chip.
+    pub(crate) planes_per_chip: Option<u32>,
+    /// Blocks in a plane.
+    pub(crate) blocks_per_plane: Option<u32>,
+    /// Pages in a block.
+    pub(crate) pages_per_block: Option<u32>,
+    /// Size of a page.
+    pub(crate) page_bytes: Option<Text<Size>>,
+    /// t_r.
+    pub(crate) read: Option<Text<Span>>,
+    /// t_w.
+    pub(crate) program: Option<Text<Span>>,
+    /// t_e.
+    pub(crate) erase: Option<Text<Span>>,
+    /// t_cpt.
+    pub(crate) transfer: Option<Text<Span>>,
+    /// B_pcie, or `none`.
+    pub(crate) pcie_bytes_per_second: Option<Text<Bandwidth>>,
+    /// From the arrival of a command to its fast failure.
+    pub(crate) fail_fast: Option<Text<Span>>,
+    /// R_p.
+    pub(crate) over_provisioning: Option<Text<Percent>>,
+    /// What is collected at a time: block or line.
+    pub(crate) collection_unit: Option<Text<Unit>>,
+    /// What a collection blocks: controller, channel or die.
+    pub(crate) blocking: Option<Text<Blocks>>,
+    /// Soft watermark: share of free blocks at which collection may start.
+    pub(crate) soft: Option<Text<Percent>>,
+    /// Hard watermark: share of free blocks at which host writes stall.
+    pub(crate) hard: Option<Text<Percent>>,
+    /// Least invalid share of a victim above the hard watermark.
+    pub(crate) min_invalid: Option<Text<Percent>>,
+    /// R_v: expected share of valid pages in a victim.
+    pub(crate) valid_ratio: Option<f64>,
+    /// B_burst.
+    pub(crate) burst_bytes_per_second: Option<f64>,
+    /// N_dwpd.
+    pub(crate) drive_writes_per_day: Option<f64>,
+    /// Share of the over-provisioned space that may fill in one cycle.
+    pub(crate) usable_share: Option<f64>,
+}
+
+fn put<T: Copy>(field: &mut T, setting: Option<T>) {
+    if let Some(value) = setting {
+        *field = value;
+    }
+}
+
+fn value<T: Copy>(setting: &Option<Text<T>>) -> Option<T> {
+    setting.as_ref().map(|text| text.value)
+}
+
+/// A text that was written to be read back.
+fn text<T: FromStr>(exact: &str) -> Option<Text<T>> {
+    exact.parse().ok()
+}
+
+impl DriveSettings {
+    /// The preset called `name`, unchanged.
+    pub(crate) fn preset(name: &str) -> Self {
+        Self { base: Some(name.to_owned()), ..Self::default() }
+    }
+
+    /// Everything about `config`, spelt out.
+    pub(crate) fn full(config: &Config) -> Self {
+        let Config { name, geometry: g, timing: t, over_provisioning, collection: c, contract } =
+            config;
+        Self {
+            base: None,
+            name: Some(name.clone()),
+            channels: Some(g.channels),
+            chips_per_channel: Some(g.chips_per_channel),
+            planes_per_chip: Some(g.planes_per_chip),
+            blocks_per_plane: Some(g.blocks_per_plane),
+            pages_per_block: Some(g.pages_per_block),
+            page_bytes: text(&exact_size(u64::from(g.page_bytes))),
+            read: text(&exact_duration(t.read)),
+            program: text(&exact_duration(t.program)),
+            erase: text(&exact_duration(t.erase)),
+            transfer: text(&exact_duration(t.transfer)),
+            pcie_bytes_per_second: text(
+                &t.pcie_bytes_per_second.map_or("none".to_owned(), |bytes| bytes.to_string()),
+            ),
+            fail_fast: text(&exact_duration(t.fail_fast)),
+            over_provisioning: text(&exact_percent(*over_provisioning)),
+            collection_unit: text(&Unit(c.unit).to_string()),
+            blocking: text(&Blocks(c.blocking).to_string()),
+            soft: text(&exact_percent(c.soft)),
+            hard: text(&exact_percent(c.hard)),
+            min_invalid: text(&exact_percent(c.min_invalid)),
+            valid_ratio: Some(contract.valid_ratio),
+            burst_bytes_per_second: Some(contract.burst_bytes_per_second),
+            drive_writes_per_day: Some(contract.drive_writes_per_day),
+            usable_share: Some(contract.usable_share),
+        }
+    }
+
+    /// The drive that these settings describe.
+    pub(crate) fn build(&self) -> Result<Config, Failure> {
+        let base = self.base.as_deref().unwrap_or(DEFAULT_DRIVE);
+        let mut config = ssd::presets::preset(base).ok_or_else(|| {
+            Failure::usage(Unknown::new("drive", base, ssd::presets::names()))
+        })?;
+        let before = config.clone();
+        let g = &mut config.geometry;
+        put(&mut g.channels, self.channels);
+        put(&mut g.chips_per_channel, self.chips_per_channel);
+        put(&mut g.planes_per_chip, self.planes_per_chip);
+        put(&mut g.blocks_per_plane, self.blocks_per_plane);
+        put(&mut g.pages_per_block, self.pages_per_block);
+        let page = value(&self.page_bytes).map(|Size(bytes)| u32::try_from(bytes));
+        put(&mut g.page_bytes, page.map(|bytes| bytes.unwrap_or(u32::MAX)));
+        let t = &mut config.timing;
+        let length = |setting| value(setting).map(|Span(duration)| duration);
+        put(&mut t.read, length(&self.read));
+        put(&mut t.program, length(&self.program));
+        put(&mut t.erase, length(&self.erase));
+        put(&mut t.transfer, length(&self.transfer));
+        put(&mut t.fail_fast, length(&self.fail_fast));
+        let pcie = value(&self.pcie_bytes_per_second).map(|Bandwidth(limit)| limit);
+        put(&mut t.pcie_bytes_per_second, pcie);
+        let share = |setting| value(setting).map(|Percent(ratio)| ratio);
+        put(&mut config.over_provisioning, share(&self.over_provisioning));
+        let c = &mut config.collection;
+        put(&mut c.unit, value(&self.collection_unit).map(|Unit(unit)| unit));
+        put(&mut c.blocking, value(&self.blocking).map(|Blocks(blocking)| blocking));
+        let spare = (before.over_provisioning, config.over_provisioning);
+        c.soft = share(&self.soft).unwrap_or(in_proportion(c.soft, spare));
+        c.hard = share(&self.hard).unwrap_or(in_proportion(c.hard, spare));
+        put(&mut c.min_invalid, share(&self.min_invalid));
+        let contract = &mut config.contract;
+        put(&mut contract.valid_ratio, self.valid_ratio);
+        put(&mut contract.burst_bytes_per_second, self.burst_bytes_per_second);
+        put(&mut contract.drive_writes_per_day, self.drive_writes_per_day);
+        put(&mut contract.usable_share, self.usable_share);
+        self.check_contract()?;
+        if config != before {
+            config.name = self.name.clone().unwrap_or_else(|| format!("{base}, changed"));
+        }
+        Ok(config)
+    }
+
+    /// Refuses terms of the contract that no formula can use.
+    fn check_contract(&self) -> Result<(), Failure> {
+        let shares = [("valid_ratio", self.valid_ratio), ("usable_share", self.usable_share)];
+        let rates = [
+            ("burst_bytes_per_second", self.burst_bytes_per_second),
+            ("drive_writes_per_day", self.drive_writes_per_day),
+        ];
+        for (key, value) in shares {
+            if value.is_some_and(|value| !(0.0..=1.0).contains(&value)) {
+                return Err(Failure::usage(format!("{key} must be between 0 and 1")));
+            }
+        }
+        for (key, value) in rates {
+            if value.is_some_and(|value| !(value > 0.0 && value.is_finite())) {
+                return Err(Failure::usage(format!("{key} must be above 0 and finite")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `watermark` as the same share of the spare space, when that changes `from` one size `to`
+/// another.
+fn in_proportion(watermark: Ratio, (from, to): (Ratio, Ratio)) -> Ratio {
+    if from == to || from == Ratio::ZERO {
+        return watermark;
+    }
+    let parts = u64::from(watermark.parts_per_million()) * u64::from(to.parts_per_million())
+        / u64::from(from.parts_per_million());
+    Ratio::from_parts_per_million(u32::try_from(parts).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_survives_being_spelt_out() {
+        for name in ssd::presets::names() {
+            let config = ssd::presets::preset(name).unwrap();
+            let text = toml::to_string(&DriveSettings::full(&config)).unwrap();
+            let again: DriveSettings = toml::from_str(&text).unwrap();
+            assert_eq!(again.build().unwrap(), config, "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn watermarks_follow_the_spare_space() {
+        let settings = DriveSettings {
+            over_provisioning: "12.5".parse().ok(),
+            ..DriveSettings::preset("femu-artifact")
+        };
+        let config = settings.build().unwrap();
+        assert_eq!(config.collection.soft, Ratio::from_percent(5));
+        assert_eq!(config.name, "femu-artifact, changed");
+    }
+
+    #[test]
+    fn an_unknown_drive_is_refused_with_what_was_meant() {
+        let error = DriveSettings::preset("fema").build().unwrap_err().to_string();
+        assert!(error.starts_with("there is no drive \"fema\"; did you mean \"femu\"?"), "{error}");
+    }
+}

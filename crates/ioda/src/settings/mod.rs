@@ -1,0 +1,141 @@
+//! What can be set, the same by flag and by configuration file.
+//!
+//! Every option is one field here: clap reads it from the command line, serde from the file, and
+//! the manifest of a report writes it back. Flags lie over the file.
+
+mod drive;
+mod file;
+mod workload;
+
+pub(crate) use drive::DriveSettings;
+pub(crate) use file::{drive_from, load, parse};
+pub(crate) use workload::WorkloadSettings;
+
+use crate::exit::Failure;
+use crate::quantity::{Percent, PolicyName, Precondition, Raid, Size, Text, TimeWindow};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+/// The array: `[array]`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "Array")]
+pub(crate) struct ArraySettings {
+    /// Number of drives, 3 to 64 [default: 4]
+    #[arg(long, value_name = "N")]
+    pub(crate) drives: Option<u32>,
+    /// RAID level: 0, 4, 5 or 6 [default: 5]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) raid: Option<Text<Raid>>,
+    /// Chunk, a multiple of the drive's page [default: 4k or the page, if that is larger]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) chunk: Option<Text<Size>>,
+    /// Busy time window, or `burst` for what the drives advertise [default: burst]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) tw: Option<Text<TimeWindow>>,
+}
+
+/// Which drives, on the command line.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Drives")]
+pub(crate) struct DriveFlags {
+    /// A preset (see `ioda presets drives`) or a TOML file with a [drive] section
+    /// [default: femu-artifact]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) drive: Option<String>,
+    /// Blocks in a plane: makes a preset smaller or larger
+    #[arg(long, value_name = "N")]
+    pub(crate) blocks_per_plane: Option<u32>,
+    /// Share of the flash that the host does not see; watermarks keep their share of it
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) over_provisioning: Option<Text<Percent>>,
+}
+
+/// How to run: `[run]`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "Run")]
+pub(crate) struct RunSettings {
+    /// Policies: base, iod1, iod2, iod3, ioda, ideal; a list or repeated
+    /// [default: all; `ioda run`: ioda]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) policy: Vec<Text<PolicyName>>,
+    /// State of the drives before the run: aged, steady or fresh [default: aged]
+    #[arg(long, value_name = "STATE")]
+    pub(crate) precondition: Option<Text<Precondition>>,
+    /// Seed of everything that is drawn by chance [default: 1]
+    #[arg(long, alias = "randseed", value_name = "N")]
+    #[serde(alias = "randseed")]
+    pub(crate) seed: Option<Text<u64>>,
+    /// Runs side by side; of no influence on any result [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Carry a tag in every page and check every read against a reference model
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) verify: bool,
+}
+
+/// Everything that a configuration file can say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    /// The array.
+    pub(crate) array: ArraySettings,
+    /// The drives.
+    pub(crate) drive: DriveSettings,
+    /// The workload.
+    pub(crate) workload: WorkloadSettings,
+    /// The run.
+    pub(crate) run: RunSettings,
+}
+
+impl Settings {
+    /// These settings with `flags` laid over them.
+    pub(crate) fn overlaid(&self, flags: &Self) -> Result<Self, Failure> {
+        let table = |settings: &Self| {
+            toml::Table::try_from(settings)
+                .map_err(|error| Failure::usage(format!("the settings cannot be kept: {error}")))
+        };
+        let mut merged = table(self)?;
+        for (section, values) in table(flags)? {
+            match (merged.get_mut(&section), values) {
+                (Some(toml::Value::Table(below)), toml::Value::Table(above)) => below.extend(above),
+                (_, values) => {
+                    merged.insert(section, values);
+                }
+            }
+        }
+        merged.try_into().map_err(|error| Failure::usage(format!("{error}")))
+    }
+
+    /// The settings as a configuration file that repeats them.
+    pub(crate) fn to_toml(&self) -> String {
+        let mut table = match toml::Table::try_from(self) {
+            Ok(table) => table,
+            Err(error) => return format!("# cannot be written: {error}\n"),
+        };
+        table.retain(|_, section| section.as_table().is_none_or(|table| !table.is_empty()));
+        toml::to_string(&table).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_lie_over_the_file() {
+        let file = parse("[array]\ndrives = 6\nchunk = \"8k\"\n[run]\nseed = 7\n", "a.toml").unwrap();
+        let flags = Settings {
+            array: ArraySettings { drives: Some(5), ..ArraySettings::default() },
+            ..Settings::default()
+        };
+        let merged = file.overlaid(&flags).unwrap();
+        assert_eq!(merged.array.drives, Some(5));
+        assert_eq!(merged.array.chunk.as_ref().unwrap().value, Size(8192));
+        assert_eq!(merged.run.seed.as_ref().unwrap().value, 7);
+        assert_eq!(parse(&merged.to_toml(), "again").unwrap(), merged);
+    }
+}

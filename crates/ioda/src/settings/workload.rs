@@ -1,0 +1,245 @@
+//! Workloads: presets, traces and fio's vocabulary.
+
+use crate::exit::Failure;
+use crate::quantity::{Factor, Rerate, Size, Span, Text};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use units::Duration;
+use workload::{
+    BlkparseEvent, BlockSizes, ColumnMap, Cut, Fit, Fold, Format, RandomDistribution, RateProcess,
+    ReadOptions, Resize, Rw, Synthetic, TimeUnit, Transform,
+};
+
+/// Headings under which the help lists these options.
+const REQUESTS: &str = "Requests of presets and traces";
+const TRACE: &str = "Reading a trace";
+const FIO: &str = "Synthetic workload, in fio's words";
+
+/// The workload: `[workload]`. One flat section, so the struct is flat, too.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WorkloadSettings {
+    /// A preset (see `ioda presets workloads`), a trace file, or `synthetic` with fio's options
+    /// [default: tpcc]
+    #[arg(value_name = "WORKLOAD")]
+    pub(crate) name: Option<String>,
+
+    /// How many times faster requests come, or `auto`: as fast as windows can sustain
+    /// [default: auto for presets, 1 for traces]
+    #[arg(long, value_name = "FACTOR", help_heading = REQUESTS)]
+    pub(crate) rerate: Option<Text<Rerate>>,
+    /// How many requests [default: as many as there are; tpcc: 800000]
+    #[arg(long, value_name = "N", help_heading = REQUESTS)]
+    pub(crate) requests: Option<u64>,
+    /// Reads are so many times as large
+    #[arg(long, value_name = "FACTOR", help_heading = REQUESTS)]
+    pub(crate) resize_read: Option<Text<Factor>>,
+    /// Writes are so many times as large
+    #[arg(long, value_name = "FACTOR", help_heading = REQUESTS)]
+    pub(crate) resize_write: Option<Text<Factor>>,
+    /// Addresses beyond the array: wrap, scale, compact or refuse [default: wrap]
+    #[arg(long, value_name = "HOW", help_heading = REQUESTS)]
+    pub(crate) fit: Option<Text<Fit>>,
+    /// Several devices as one: concatenate, hash or overlay [default: concatenate]
+    #[arg(long, value_name = "HOW", help_heading = REQUESTS)]
+    pub(crate) fold: Option<Text<Fold>>,
+    /// Leave out requests before this time of the trace
+    #[arg(long, value_name = "TIME", help_heading = REQUESTS)]
+    pub(crate) cut_start: Option<Text<Span>>,
+    /// Leave out requests from this time of the trace on
+    #[arg(long, value_name = "TIME", help_heading = REQUESTS)]
+    pub(crate) cut_end: Option<Text<Span>>,
+    /// Leave out so many requests at the start
+    #[arg(long, value_name = "N", help_heading = REQUESTS)]
+    pub(crate) skip: Option<u64>,
+    /// Play the trace so many times [default: 1]
+    #[arg(long, value_name = "N", help_heading = REQUESTS)]
+    pub(crate) repeat: Option<u64>,
+    /// Its format [default: detected]
+    #[arg(long, value_name = "NAME", help_heading = TRACE)]
+    pub(crate) format: Option<Text<Format>>,
+    /// Its unit of time: s, ms, us, 100ns or ns [default: detected]
+    #[arg(long, value_name = "UNIT", help_heading = TRACE)]
+    pub(crate) time_unit: Option<Text<TimeUnit>>,
+    /// Its sector [default: 512 where it counts in sectors]
+    #[arg(long, value_name = "BYTES", help_heading = TRACE)]
+    pub(crate) sector_bytes: Option<u64>,
+    /// Its columns, such as time=0:us,op=1,offset=2:bytes,size=3:bytes
+    #[arg(long, value_name = "MAP", help_heading = TRACE)]
+    pub(crate) columns: Option<Text<ColumnMap>>,
+    /// Which blkparse event is a request: D, Q or C [default: D]
+    #[arg(long, value_name = "EVENT", help_heading = TRACE)]
+    pub(crate) blkparse_event: Option<Text<BlkparseEvent>>,
+    /// Requests held back to put them in order of time [default: 4096]
+    #[arg(long, value_name = "N", help_heading = TRACE)]
+    pub(crate) reorder_window: Option<usize>,
+    /// Move requests that come too late to the time of their predecessor
+    #[arg(long, help_heading = TRACE)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) clamp_time: bool,
+    /// Skip requests of zero length instead of refusing them
+    #[arg(long, help_heading = TRACE)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) skip_zero_length: bool,
+    /// Whether to spread the requests of a second over it [default: where the clock has
+    /// whole seconds only]
+    #[arg(long, value_name = "BOOL", help_heading = TRACE)]
+    pub(crate) spread_seconds: Option<bool>,
+    /// read, write, randread, randwrite, rw or randrw [default: randread]
+    #[arg(long = "rw", alias = "readwrite", value_name = "MODE", help_heading = FIO)]
+    pub(crate) rw: Option<Text<Rw>>,
+    /// Percentage of reads in rw and randrw [default: 50]
+    #[arg(long, value_name = "PERCENT", help_heading = FIO)]
+    pub(crate) rwmixread: Option<u32>,
+    /// Block size, or one for reads and one for writes: 8k,128k [default: 4k]
+    #[arg(long, alias = "blocksize", value_name = "SIZE", help_heading = FIO)]
+    pub(crate) bs: Option<Text<BlockSizes>>,
+    /// Requests under way at once, in a closed loop [default: 1]
+    #[arg(long, value_name = "N", help_heading = FIO)]
+    pub(crate) iodepth: Option<u32>,
+    /// Requests per second: an open loop
+    #[arg(long = "rate_iops", alias = "rate-iops", value_name = "N", help_heading = FIO)]
+    pub(crate) rate_iops: Option<f64>,
+    /// How they come: poisson or linear [default: poisson]
+    #[arg(long = "rate_process", alias = "rate-process", value_name = "NAME", help_heading = FIO)]
+    pub(crate) rate_process: Option<Text<RateProcess>>,
+    /// Footprint [default: 1g, or the array if that is smaller]
+    #[arg(long, value_name = "SIZE", help_heading = FIO)]
+    pub(crate) size: Option<Text<Size>>,
+    /// First address [default: 0]
+    #[arg(long, value_name = "SIZE", help_heading = FIO)]
+    pub(crate) offset: Option<Text<Size>>,
+    /// random, zipf:THETA or pareto:H [default: random]
+    #[arg(long = "random_distribution", alias = "random-distribution", value_name = "NAME", help_heading = FIO)]
+    pub(crate) random_distribution: Option<Text<RandomDistribution>>,
+    /// End after so many requests
+    #[arg(long = "number_ios", alias = "number-ios", value_name = "N", help_heading = FIO)]
+    pub(crate) number_ios: Option<u64>,
+    /// End after so much simulated time; needs rate_iops
+    #[arg(long, value_name = "TIME", help_heading = FIO)]
+    pub(crate) runtime: Option<Text<Span>>,
+}
+
+fn value<T: Copy>(setting: &Option<Text<T>>) -> Option<T> {
+    setting.as_ref().map(|text| text.value)
+}
+
+/// The first option of a group that is set, by its flag.
+fn first_set(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    options.iter().find(|(_, is_set)| *is_set).map(|(flag, _)| *flag)
+}
+
+impl WorkloadSettings {
+    /// The first of fio's options that is set.
+    pub(crate) fn first_of_fio(&self) -> Option<&'static str> {
+        first_set(&[
+            ("--rw", self.rw.is_some()),
+            ("--rwmixread", self.rwmixread.is_some()),
+            ("--bs", self.bs.is_some()),
+            ("--iodepth", self.iodepth.is_some()),
+            ("--rate_iops", self.rate_iops.is_some()),
+            ("--rate_process", self.rate_process.is_some()),
+            ("--size", self.size.is_some()),
+            ("--offset", self.offset.is_some()),
+            ("--random_distribution", self.random_distribution.is_some()),
+            ("--number_ios", self.number_ios.is_some()),
+            ("--runtime", self.runtime.is_some()),
+        ])
+    }
+
+    /// The first option set that says how a trace is read.
+    pub(crate) fn first_of_reading(&self) -> Option<&'static str> {
+        first_set(&[
+            ("--format", self.format.is_some()),
+            ("--time-unit", self.time_unit.is_some()),
+            ("--sector-bytes", self.sector_bytes.is_some()),
+            ("--columns", self.columns.is_some()),
+            ("--blkparse-event", self.blkparse_event.is_some()),
+            ("--reorder-window", self.reorder_window.is_some()),
+            ("--clamp-time", self.clamp_time),
+            ("--skip-zero-length", self.skip_zero_length),
+            ("--spread-seconds", self.spread_seconds.is_some()),
+        ])
+    }
+
+    /// The first option set that changes requests, other than their number and rate.
+    pub(crate) fn first_of_changing(&self) -> Option<&'static str> {
+        first_set(&[
+            ("--resize-read", self.resize_read.is_some()),
+            ("--resize-write", self.resize_write.is_some()),
+            ("--fit", self.fit.is_some()),
+            ("--fold", self.fold.is_some()),
+            ("--cut-start", self.cut_start.is_some()),
+            ("--cut-end", self.cut_end.is_some()),
+            ("--skip", self.skip.is_some()),
+            ("--repeat", self.repeat.is_some()),
+        ])
+    }
+
+    /// How a trace is read.
+    pub(crate) fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            format: value(&self.format),
+            time_unit: value(&self.time_unit),
+            sector_bytes: self.sector_bytes,
+            columns: self.columns.as_ref().map(|text| text.value.clone()),
+            blkparse_event: value(&self.blkparse_event).unwrap_or_default(),
+            reorder_window: self.reorder_window,
+            clamp_time: self.clamp_time,
+            skip_zero_length: self.skip_zero_length,
+            spread_seconds: self.spread_seconds,
+        }
+    }
+
+    /// What is done to the requests, `speed` times as fast.
+    pub(crate) fn transform(&self, speed: f64) -> Transform {
+        let span = |setting| value(setting).map(|Span(duration)| duration);
+        let factor = |setting| value(setting).map_or(1.0, |Factor(factor)| factor);
+        Transform {
+            cut: Cut {
+                from: span(&self.cut_start).unwrap_or(Duration::ZERO),
+                to: span(&self.cut_end),
+                skip: self.skip.unwrap_or(0),
+                take: self.requests,
+            },
+            repeat: self.repeat.unwrap_or(1),
+            speed,
+            resize: Resize { read: factor(&self.resize_read), write: factor(&self.resize_write) },
+            fold: value(&self.fold).unwrap_or_default(),
+            fit: value(&self.fit).unwrap_or_default(),
+        }
+    }
+
+    /// The workload in fio's words, on an array of `capacity_bytes`.
+    pub(crate) fn synthetic(&self, seed: u64, capacity_bytes: u64) -> Result<Synthetic, Failure> {
+        let default = Synthetic::default();
+        let bs = value(&self.bs).unwrap_or(default.bs);
+        let offset = value(&self.offset).map_or(0, |Size(bytes)| bytes);
+        let room = capacity_bytes.saturating_sub(offset);
+        let synthetic = Synthetic {
+            rw: value(&self.rw).unwrap_or(default.rw),
+            rwmixread: self.rwmixread.unwrap_or(default.rwmixread),
+            bs,
+            iodepth: self.iodepth.unwrap_or(default.iodepth),
+            rate_iops: self.rate_iops,
+            rate_process: value(&self.rate_process).unwrap_or(default.rate_process),
+            size: value(&self.size).map_or(default.size.min(room - room % 4096), |Size(b)| b),
+            offset,
+            random_distribution: value(&self.random_distribution)
+                .unwrap_or(default.random_distribution),
+            number_ios: self.number_ios.or(self.requests),
+            runtime: value(&self.runtime).map(|Span(duration)| duration),
+            randseed: seed,
+        };
+        let closed_without_end = synthetic.runtime.is_some()
+            && synthetic.rate_iops.is_none()
+            && synthetic.number_ios.is_none();
+        if closed_without_end {
+            return Err(Failure::usage(
+                "--runtime ends an open loop only: give --rate_iops as well, or end a closed loop \
+                 with --number_ios",
+            ));
+        }
+        Ok(synthetic)
+    }
+}

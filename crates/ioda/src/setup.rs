@@ -1,0 +1,286 @@
+//! From settings to something that can be run: plans, a workload and what to say about it.
+
+use crate::exit::Failure;
+use crate::load;
+use crate::names::Unknown;
+use crate::quantity::{Rerate, TimeWindow};
+use crate::settings::{DriveFlags, DriveSettings, Settings, WorkloadSettings};
+use array::Level;
+use array::policy::PolicyKind;
+use sim::{Plan, Preparation};
+use std::path::Path;
+use units::{Bytes, Duration};
+use workload::{Arrival, Source, TraceSource};
+
+/// The workload of the demonstration.
+const DEFAULT_WORKLOAD: &str = "tpcc";
+/// Requests of the demonstration: 64 % of them read, which makes 512 000 reads.
+const TPCC_REQUESTS: u64 = 800_000;
+/// The smallest chunk that is chosen unless one is given: that of the article.
+const CHUNK_BYTES: u64 = 4096;
+/// Drives of the array unless their number is given: as in the article.
+const DRIVES: u32 = 4;
+/// Time to compute a rebuilt page.
+const REBUILD_COMPUTE: Duration = Duration::from_micros(3);
+
+/// Everything that is needed to run and to say what was run.
+pub(crate) struct Setup {
+    /// One plan per policy.
+    pub(crate) plans: Vec<Plan>,
+    /// Where requests come from.
+    pub(crate) source: Source,
+    /// Runs side by side.
+    pub(crate) threads: usize,
+    /// The settings with which this can be repeated.
+    pub(crate) settings: Settings,
+    /// What a reader should know.
+    pub(crate) notes: Vec<String>,
+    /// Requests that the workload will have, as far as known.
+    pub(crate) requests: Option<u64>,
+}
+
+/// The drive that flags and file describe.
+pub(crate) fn drive_settings(
+    flags: &DriveFlags,
+    file: &DriveSettings,
+) -> Result<DriveSettings, Failure> {
+    let mut settings = match flags.drive.as_deref() {
+        None => file.clone(),
+        Some(name) if ssd::presets::preset(name).is_some() => DriveSettings::preset(name),
+        Some(path) if Path::new(path).exists() => crate::settings::drive_from(Path::new(path))?,
+        Some(name) => {
+            return Err(Failure::usage(format!(
+                "{}; nor is it a file",
+                Unknown::new("drive", name, ssd::presets::names())
+            )));
+        }
+    };
+    settings.blocks_per_plane = flags.blocks_per_plane.or(settings.blocks_per_plane);
+    if let Some(share) = &flags.over_provisioning {
+        settings.over_provisioning = Some(share.clone());
+    }
+    Ok(settings)
+}
+
+impl Setup {
+    /// Works out `settings`; `default_policies` are run unless policies are named.
+    pub(crate) fn new(
+        settings: &Settings,
+        default_policies: &[PolicyKind],
+    ) -> Result<Self, Failure> {
+        let run = &settings.run;
+        let seed = run.seed.as_ref().map_or(1, |seed| seed.value);
+        let named: Vec<PolicyKind> = run.policy.iter().map(|text| text.value.0).collect();
+        let policies = if named.is_empty() { default_policies.to_vec() } else { named };
+        let plan = plan(settings, seed)?;
+        let capacity = plan.capacity_bytes()?;
+        let mut notes = Vec::new();
+        let kind = Kind::of(&settings.workload)?;
+        let source = kind.source(settings, seed, &plan, capacity, &mut notes)?;
+        let plans: Vec<Plan> =
+            policies.iter().map(|&policy| Plan { policy, ..plan.clone() }).collect();
+        for plan in &plans {
+            plan.layout()?;
+        }
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = run.threads.unwrap_or_else(cores);
+        if !(1..=1024).contains(&threads) {
+            return Err(Failure::usage(format!("--threads is {threads}; it must be 1 to 1024")));
+        }
+        let mut resolved = settings.clone();
+        resolved.drive = DriveSettings::full(&plan.drive);
+        let mut setup =
+            Self { plans, source, threads, settings: resolved, notes, requests: None };
+        setup.schedule(capacity)?;
+        Ok(setup)
+    }
+
+    /// Finds out how long the workload will be, and which slice of it to record in detail.
+    fn schedule(&mut self, capacity: u64) -> Result<(), Failure> {
+        let length = load::length(&self.source, capacity)?;
+        self.requests = length.requests;
+        for plan in &mut self.plans {
+            plan.timeline = Some(load::slice(plan, length.duration));
+        }
+        Ok(())
+    }
+
+    /// The first plan, of which the others differ in their policies only.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plans[0]
+    }
+}
+
+/// The plan that all policies share.
+fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
+    let drive = settings.drive.build()?;
+    let page = u64::from(drive.geometry.page_bytes);
+    let array = &settings.array;
+    let run = &settings.run;
+    let plan = Plan {
+        drive,
+        level: array.raid.as_ref().map_or(Level::Raid5, |raid| raid.value.0),
+        width: array.drives.unwrap_or(DRIVES),
+        chunk_bytes: array.chunk.as_ref().map_or(page.max(CHUNK_BYTES), |chunk| chunk.value.0),
+        policy: PolicyKind::Base,
+        busy_time_window: match array.tw.as_ref().map(|tw| tw.value) {
+            None | Some(TimeWindow::Burst) => None,
+            Some(TimeWindow::Length(length)) => Some(length),
+        },
+        rebuild_compute: REBUILD_COMPUTE,
+        preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),
+        seed,
+        verify: run.verify,
+        timeline: None,
+    };
+    plan.layout()?;
+    Ok(plan)
+}
+
+/// What kind of workload a name means.
+enum Kind {
+    Preset(&'static workload::Preset),
+    Trace(String),
+    Synthetic,
+}
+
+impl Kind {
+    fn of(settings: &WorkloadSettings) -> Result<Self, Failure> {
+        let name = match (settings.name.as_deref(), settings.first_of_fio()) {
+            (None, Some(_)) | (Some("synthetic"), _) => return Ok(Self::Synthetic),
+            (None, None) => DEFAULT_WORKLOAD,
+            (Some(name), _) => name,
+        };
+        let kind = match workload::preset(name) {
+            Some(preset) => Self::Preset(preset),
+            None if Path::new(name).exists() => Self::Trace(name.to_owned()),
+            None => {
+                let names = workload::presets().iter().map(|preset| preset.name);
+                return Err(Failure::usage(format!(
+                    "{}; nor is it a file",
+                    Unknown::new("workload", name, names.chain(["synthetic"]))
+                )));
+            }
+        };
+        if let Some(flag) = settings.first_of_fio() {
+            return Err(Failure::usage(format!(
+                "{flag} describes a synthetic workload, but the workload is {name}; say \
+                 `synthetic` instead, or leave {flag} out"
+            )));
+        }
+        Ok(kind)
+    }
+
+    fn source(
+        &self,
+        settings: &Settings,
+        seed: u64,
+        plan: &Plan,
+        capacity: u64,
+        notes: &mut Vec<String>,
+    ) -> Result<Source, Failure> {
+        let words = &settings.workload;
+        self.refuse_what_does_not_apply(words)?;
+        match self {
+            Self::Preset(preset) => {
+                let requests = match (words.requests, preset.name) {
+                    (None, DEFAULT_WORKLOAD) => Some(TPCC_REQUESTS),
+                    (requests, _) => requests,
+                };
+                let at = |rate| Source::Preset { preset, seed, requests, rate };
+                let rerate = words.rerate.as_ref().map_or(Rerate::Auto, |rerate| rerate.value);
+                let rate = match rerate {
+                    Rerate::Auto => load::automatic_rate(plan, &at(1.0), capacity, notes)?,
+                    Rerate::By(rate) => {
+                        load::warn(plan, &at(rate), capacity, notes)?;
+                        rate
+                    }
+                };
+                Ok(at(rate))
+            }
+            Self::Trace(path) => {
+                let at = |speed| {
+                    Source::from(TraceSource {
+                        path: path.into(),
+                        read: words.read_options(),
+                        transform: words.transform(speed),
+                    })
+                };
+                let rerate = words.rerate.as_ref().map_or(Rerate::By(1.0), |rerate| rerate.value);
+                let speed = match rerate {
+                    Rerate::Auto => load::automatic_rate(plan, &at(1.0), capacity, notes)?,
+                    Rerate::By(speed) => {
+                        load::warn(plan, &at(speed), capacity, notes)?;
+                        speed
+                    }
+                };
+                Ok(at(speed))
+            }
+            Self::Synthetic => {
+                let synthetic = words.synthetic(seed, capacity)?;
+                let arrival = synthetic.arrival();
+                let source = Source::from(synthetic);
+                if arrival == Arrival::Open {
+                    load::warn(plan, &source, capacity, notes)?;
+                }
+                Ok(source)
+            }
+        }
+    }
+
+    /// Refuses options that this kind of workload would ignore.
+    fn refuse_what_does_not_apply(&self, words: &WorkloadSettings) -> Result<(), Failure> {
+        let refused = match self {
+            Self::Trace(_) => None,
+            Self::Preset(_) => words.first_of_reading().or(words.first_of_changing()),
+            Self::Synthetic => words
+                .first_of_reading()
+                .or(words.first_of_changing())
+                .or(words.rerate.is_some().then_some("--rerate")),
+        };
+        let (kind, instead) = match self {
+            Self::Preset(_) => ("preset", "presets know --rerate, --requests and --seed"),
+            _ => ("synthetic workload", "those know fio's options"),
+        };
+        match refused {
+            Some(flag) => Err(Failure::usage(format!(
+                "{flag} is for traces, but the workload is a {kind}; {instead}"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The array in words.
+pub(crate) fn describe_array(plan: &Plan) -> Result<String, Failure> {
+    Ok(format!(
+        "{} of {} drives, chunk {}, {} usable",
+        plan.level.name(),
+        plan.width,
+        Bytes(plan.chunk_bytes),
+        Bytes(plan.capacity_bytes()?)
+    ))
+}
+
+/// The drive in words.
+pub(crate) fn describe_drive(plan: &Plan) -> String {
+    let drive = &plan.drive;
+    let ioda = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
+    let window = match ioda.window() {
+        Some(window) if plan.level.parities() > 0 => format!(", busy window {window}"),
+        _ => String::new(),
+    };
+    format!(
+        "{}: {} of {} flash, pages of {}, {} dies{window}; {}",
+        drive.name,
+        Bytes(drive.logical_bytes()),
+        Bytes(drive.geometry.raw_bytes()),
+        Bytes(u64::from(drive.geometry.page_bytes)),
+        drive.geometry.dies(),
+        match plan.preparation {
+            Preparation::Aged => "aged",
+            Preparation::Steady => "overwritten until steady",
+            Preparation::Fresh => "fresh",
+        }
+    )
+}

@@ -1,0 +1,67 @@
+//! Runs a setup and keeps what is known about its workload.
+
+use crate::exit::Failure;
+use crate::output::remark;
+use crate::progress::{self, Show};
+use crate::setup::Setup;
+use sim::{Progress, RunResult};
+use std::sync::Mutex;
+use workload::{Arrival, Replayed, Request, Workload, WorkloadError};
+
+/// What came of a setup.
+pub(crate) struct Outcome {
+    /// One result per plan.
+    pub(crate) results: Vec<RunResult>,
+    /// What the workload is, in one line.
+    pub(crate) workload: String,
+    /// The hash of the trace, if it is one.
+    pub(crate) workload_hash: Option<String>,
+    /// "N of M requests replayed".
+    pub(crate) replayed: String,
+}
+
+/// A workload that leaves its count of replayed requests behind when it ends.
+struct Counted<'a> {
+    workload: Workload,
+    count: &'a Mutex<Option<Replayed>>,
+}
+
+impl Iterator for Counted<'_> {
+    type Item = Result<Request, WorkloadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.workload.next()
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut count) = self.count.lock() {
+            *count = Some(self.workload.replayed().clone());
+        }
+    }
+}
+
+/// Runs all plans of `setup`.
+pub(crate) fn run(setup: &Setup, show: Show, title: &str, quiet: bool) -> Result<Outcome, Failure> {
+    let capacity = setup.plan().capacity_bytes()?;
+    let opened = setup.source.open(capacity)?;
+    if let (Some(detected), Some(counts), false) = (opened.detected(), opened.counts(), quiet) {
+        remark(&format!("{detected}\n  - {counts}"));
+    }
+    let count = Mutex::new(None);
+    let open = || -> Result<(Arrival, Counted<'_>), WorkloadError> {
+        let workload = setup.source.open(capacity)?;
+        Ok((workload.arrival(), Counted { workload, count: &count }))
+    };
+    let progress = Progress::new(setup.plans.len());
+    let work = || sim::run_all(&setup.plans, setup.threads, open, &progress);
+    let results = progress::during(show, title, &setup.plans, setup.requests, &progress, work)?;
+    let replayed = count.lock().ok().and_then(|mut count| count.take());
+    Ok(Outcome {
+        results,
+        workload: opened.description().to_owned(),
+        workload_hash: opened.identity().map(|identity| identity.sha256.clone()),
+        replayed: replayed.map_or_else(String::new, |replayed| replayed.to_string()),
+    })
+}

@@ -1,0 +1,41 @@
+//! Plain tables for the terminal.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+
+/// A table with a rule below its header; the first column is text, the others are numbers.
+pub(crate) fn numbers(header: &[String], rows: &[Vec<String>]) -> String {
+    let mut table = plain(header, rows);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    lines(&table)
+}
+
+/// A table whose columns are all text, wrapped to a hundred characters.
+pub(crate) fn texts(header: &[String], rows: &[Vec<String>]) -> String {
+    let mut table = plain(header, rows);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(100);
+    lines(&table)
+}
+
+fn plain(header: &[String], rows: &[Vec<String>]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(comfy_table::presets::NOTHING)
+        .set_style(TableComponent::HeaderLines, '─')
+        .set_style(TableComponent::MiddleHeaderIntersections, '─')
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(header);
+    table.add_rows(rows);
+    table
+}
+
+/// The lines without blanks at their ends.
+fn lines(table: &Table) -> String {
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// Strings from string slices, for headers.
+pub(crate) fn header(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
