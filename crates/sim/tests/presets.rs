@@ -1,0 +1,66 @@
+//! Every drive preset, scaled down in blocks, works in an array under every policy.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
+
+use array::{Level, policy::PolicyKind};
+use sim::{Plan, Preparation, prepare_drives, run};
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
+use units::{Duration, Instant, Rng};
+use workload::{Arrival, Op, Request};
+
+#[test]
+fn every_drive_works_under_every_policy() {
+    for name in ssd::presets::names() {
+        let mut drive = ssd::presets::preset(name).unwrap();
+        drive.geometry.planes_per_chip = 1;
+        drive.geometry.blocks_per_plane = 64;
+        drive.geometry.pages_per_block = 16;
+        for policy in PolicyKind::ALL {
+            let plan = Plan {
+                chunk_bytes: u64::from(drive.geometry.page_bytes),
+                drive: drive.clone(),
+                level: Level::Raid5,
+                width: 4,
+                policy,
+                busy_time_window: Some(Duration::from_millis(100)),
+                rebuild_compute: Duration::from_micros(3),
+                preparation: Preparation::Aged,
+                seed: 3,
+                verify: true,
+                timeline: None,
+            };
+            let pages = plan.capacity_bytes().unwrap() / plan.chunk_bytes;
+            // Half of what windows sustain, in single pages: two writes to drives for each.
+            let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
+            let per_second =
+                windowed.sustainable_bytes_per_second() * 4.0 / (2.0 * plan.chunk_bytes as f64);
+            let gap = Duration::from_nanos((1e9 / per_second) as u64);
+            let mut rng = Rng::new(1);
+            let count = 2 * pages.min(30_000);
+            let mut at = Instant::ZERO;
+            let requests = (0..count).map(|_| {
+                at += gap;
+                let op = if rng.below(2) == 0 { Op::Write } else { Op::Read };
+                let offset_bytes = rng.below(pages) * plan.chunk_bytes;
+                let size_bytes = plan.chunk_bytes;
+                Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device: 0 })
+            });
+            let drives = prepare_drives(&plan).unwrap();
+            let result = run(&plan, drives, Arrival::Open, requests, &AtomicU64::new(0)).unwrap();
+            let totals = result.drive_totals();
+            println!(
+                "{name:14} {:6} collections {:6} violations {:3} p99.9 {}",
+                policy.label(),
+                totals.collections,
+                totals.contract_violations,
+                result.read.percentile(99.9),
+            );
+            assert!(totals.collections > 0, "{name} {policy:?}");
+            if policy.rules().uses_windows() {
+                assert_eq!(totals.contract_violations, 0, "{name} {policy:?}");
+                let two_busy = result.array.busy_sub_ios[2..].iter().sum::<u64>();
+                assert_eq!(two_busy, 0, "{name} {policy:?}");
+            }
+        }
+    }
+}
