@@ -89,16 +89,19 @@ impl FromStr for Assertion {
 
     fn from_str(text: &str) -> Result<Self, AssertionError> {
         let wrong = |why: &dyn fmt::Display| {
-            AssertionError(format!("{why}; write for instance read.p99.9<500us, \
-                ioda:violations==0 or ioda:read.p99.9<=1.1*ideal"))
+            AssertionError(format!(
+                "{why}; write for instance read.p99.9<500us, \
+                ioda:violations==0 or ioda:read.p99.9<=1.1*ideal"
+            ))
         };
         let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
         let at = compact.find(['<', '>', '=']).ok_or_else(|| wrong(&"no comparison is in it"))?;
         let (left, rest) = compact.split_at(at);
-        let (sign, operator) = Operator::ALL
-            .into_iter()
-            .find(|(sign, _)| rest.starts_with(sign))
-            .ok_or_else(|| wrong(&"the comparison is none of <, <=, >, >=, =="))?;
+        let (sign, operator) =
+            Operator::ALL
+                .into_iter()
+                .find(|(sign, _)| rest.starts_with(sign))
+                .ok_or_else(|| wrong(&"the comparison is none of <, <=, >, >=, =="))?;
         let (policy, metric) = with_policy(left);
         let metric: Metric = metric.parse().map_err(|error| wrong(&error))?;
         let limit = limit(&rest[sign.len()..], metric).map_err(|error| wrong(&error))?;

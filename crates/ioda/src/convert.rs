@@ -85,7 +85,10 @@ pub(crate) fn run(plan: &Plan, result: &RunResult) -> Run {
         write_amplification_array: array.write_amplification() * totals.write_amplification(),
         erases: totals.erases,
         timeline: timeline(plan, result),
-        drives: (0..).zip(&result.drives).map(|(drive, result)| drive_summary(drive, result)).collect(),
+        drives: (0..)
+            .zip(&result.drives)
+            .map(|(drive, result)| drive_summary(drive, result))
+            .collect(),
     }
 }
 
@@ -183,11 +186,7 @@ fn windows(plan: &Plan, result: &RunResult, start: Instant, end: Instant) -> Vec
         let mut at = start;
         while at < end {
             if let Some(until) = schedule.busy_until(at) {
-                bands.push(Band {
-                    drive,
-                    start_ms: millis(at),
-                    end_ms: millis(until.min(end)),
-                });
+                bands.push(Band { drive, start_ms: millis(at), end_ms: millis(until.min(end)) });
             }
             at = schedule.next_busy_start(at);
         }

@@ -28,8 +28,7 @@ fn load(plan: &Plan, source: &Source, capacity: u64) -> Result<Option<Load>, Fai
     }
     let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
     let sustainable = windowed.sustainable_bytes_per_second();
-    let sample: Vec<Request> =
-        source.open(capacity)?.take(SAMPLE).collect::<Result<_, _>>()?;
+    let sample: Vec<Request> = source.open(capacity)?.take(SAMPLE).collect::<Result<_, _>>()?;
     let drive = windowed.drive_load_bytes_per_second(sample.into_iter())?;
     Ok((sustainable > 0.0 && drive > 0.0).then_some(Load { drive, sustainable }))
 }
@@ -87,10 +86,7 @@ pub(crate) fn length(source: &Source, capacity: u64) -> Result<Length, Failure> 
         Source::Preset { preset, requests, rate, .. } => {
             let requests = requests.unwrap_or(preset.requests);
             let nanos = preset.mean_interval.as_nanos() as f64 / rate * requests as f64;
-            Length {
-                requests: Some(requests),
-                duration: Some(Duration::from_nanos(nanos as u64)),
-            }
+            Length { requests: Some(requests), duration: Some(Duration::from_nanos(nanos as u64)) }
         }
         Source::Synthetic(synthetic) => {
             let bytes = synthetic.bs.read.min(synthetic.bs.write).max(1);

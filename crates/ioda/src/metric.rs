@@ -246,8 +246,19 @@ mod tests {
     #[test]
     fn every_metric_is_read_back() {
         for text in [
-            "read.p99.9", "write.p50", "read.mean", "write.max", "read.iops", "write.count",
-            "violations", "waf", "rebuilds", "extra_reads", "fail_fasts", "busy1", "busy2plus",
+            "read.p99.9",
+            "write.p50",
+            "read.mean",
+            "write.max",
+            "read.iops",
+            "write.count",
+            "violations",
+            "waf",
+            "rebuilds",
+            "extra_reads",
+            "fail_fasts",
+            "busy1",
+            "busy2plus",
         ] {
             assert_eq!(text.parse::<Metric>().unwrap().to_string(), text);
         }

@@ -24,17 +24,18 @@ pub(crate) fn nearest<'a>(
 pub(crate) struct Unknown {
     what: &'static str,
     given: String,
-    candidates: Vec<&'static str>,
+    candidates: Vec<String>,
 }
 
 impl Unknown {
     /// `given` is no `what`; `candidates` are.
-    pub(crate) fn new(
+    pub(crate) fn new<'a>(
         what: &'static str,
         given: &str,
-        candidates: impl IntoIterator<Item = &'static str>,
+        candidates: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        Self { what, given: given.to_owned(), candidates: candidates.into_iter().collect() }
+        let candidates = candidates.into_iter().map(str::to_owned).collect();
+        Self { what, given: given.to_owned(), candidates }
     }
 }
 
@@ -42,7 +43,7 @@ impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, given, candidates } = self;
         write!(f, "there is no {what} \"{given}\"")?;
-        if let Some(nearest) = nearest(given, candidates.iter().copied()) {
+        if let Some(nearest) = nearest(given, candidates.iter().map(String::as_str)) {
             write!(f, "; did you mean \"{nearest}\"?")?;
         }
         write!(f, " (known: {})", candidates.join(", "))

@@ -89,8 +89,7 @@ impl Setup {
         }
         let mut resolved = settings.clone();
         resolved.drive = DriveSettings::full(&plan.drive);
-        let mut setup =
-            Self { plans, source, threads, settings: resolved, notes, requests: None };
+        let mut setup = Self { plans, source, threads, settings: resolved, notes, requests: None };
         setup.schedule(capacity)?;
         Ok(setup)
     }

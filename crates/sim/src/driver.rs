@@ -463,3 +463,70 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Preparation, prepare_drives};
+    use array::{Level, policy::PolicyKind};
+    use std::convert::Infallible;
+
+    fn plan() -> Plan {
+        let mut drive = ssd::presets::preset("femu-artifact").unwrap();
+        drive.geometry.blocks_per_plane = 64;
+        drive.geometry.pages_per_block = 4;
+        Plan {
+            drive,
+            level: Level::Raid5,
+            width: 4,
+            chunk_bytes: 4096,
+            policy: PolicyKind::Base,
+            busy_time_window: None,
+            rebuild_compute: Duration::ZERO,
+            preparation: Preparation::Fresh,
+            seed: 1,
+            verify: true,
+            timeline: None,
+        }
+    }
+
+    fn write(page: u64) -> Result<Request, Infallible> {
+        let (at, offset_bytes) = (Instant::from_nanos(page), page * 4096);
+        Ok(Request { at, op: Op::Write, offset_bytes, size_bytes: 4096, device: 0 })
+    }
+
+    fn error(requests: Vec<Result<Request, Infallible>>) -> String {
+        let plan = plan();
+        let drives = prepare_drives(&plan).unwrap();
+        let progress = AtomicU64::new(0);
+        run(&plan, drives, Arrival::Open, requests.into_iter(), &progress).unwrap_err().to_string()
+    }
+
+    /// The canary: a verified run must not sing when a page or a parity is wrong.
+    #[test]
+    fn one_wrong_tag_fails_the_run() {
+        for wrong_drive in 0..4 {
+            let plan = plan();
+            let drives = prepare_drives(&plan).unwrap();
+            let progress = AtomicU64::new(0);
+            let requests = (0..3).map(write);
+            let mut run = Run::new(&plan, drives, Arrival::Open, requests, &progress).unwrap();
+            run.drive().unwrap();
+            let page = run.drives[wrong_drive].flash_page(units::Lba(0)).unwrap();
+            run.verifier.as_mut().unwrap().flip_a_bit(wrong_drive, page);
+            let error = run.finish(std::time::Instant::now()).unwrap_err();
+            assert!(matches!(error, SimError::Mismatch { .. }), "drive {wrong_drive}: {error}");
+        }
+    }
+
+    #[test]
+    fn requests_that_do_not_fit_are_refused_with_a_sentence() {
+        let request = write(1_000_000).unwrap();
+        assert!(error(vec![Ok(request)]).starts_with("request 1 touches bytes 4096000000..409600"));
+        let empty = Request { size_bytes: 0, ..write(1).unwrap() };
+        assert!(error(vec![write(0), Ok(empty)]).starts_with("request 2 has a size of zero"));
+        let early = Request { at: Instant::ZERO, ..write(1).unwrap() };
+        let message = error(vec![write(5), Ok(early)]);
+        assert!(message.contains("before the request ahead of it"), "{message}");
+    }
+}

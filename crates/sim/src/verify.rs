@@ -135,6 +135,11 @@ impl Verifier {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn flip_a_bit(&mut self, drive: usize, page: u32) {
+        self.flash[drive][page as usize][3] ^= 4;
+    }
+
     pub(crate) fn checked_pages(&self) -> u64 {
         self.checked
     }

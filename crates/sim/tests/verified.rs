@@ -89,11 +89,13 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
     }
 }
 
-/// Seeds to run: the one in `IODA_SEED`, or this many.
+/// Seeds to run: the one in `IODA_SEED`, or the first of as many as `IODA_SEEDS` says (`count` if
+/// it says nothing).
 fn seeds(count: u64) -> Vec<u64> {
-    match std::env::var("IODA_SEED") {
-        Ok(seed) => vec![seed.parse().expect("IODA_SEED is a number")],
-        Err(_) => (0..count).collect(),
+    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect(name));
+    match number("IODA_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..number("IODA_SEEDS").unwrap_or(count)).collect(),
     }
 }
 

@@ -120,7 +120,13 @@ fn plan(width: u32, seed: u64) -> Result<Plan, Failure> {
 
 fn show(lines: &[Line]) -> String {
     let header = table::header(&[
-        "", "size", "page operations", "million per second and core", "ns each", "WAF", "seconds",
+        "",
+        "size",
+        "page operations",
+        "million per second and core",
+        "ns each",
+        "WAF",
+        "seconds",
     ]);
     let rows: Vec<Vec<String>> = lines
         .iter()

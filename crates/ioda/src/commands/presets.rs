@@ -142,8 +142,15 @@ fn drive_table(args: &PresetsArgs) -> String {
 
 fn workload_table() -> String {
     let header = table::header(&[
-        "workload", "requests", "reads", "mean read", "mean write", "largest", "interval",
-        "written", "what it is",
+        "workload",
+        "requests",
+        "reads",
+        "mean read",
+        "mean write",
+        "largest",
+        "interval",
+        "written",
+        "what it is",
     ]);
     let rows: Vec<Vec<String>> = workload::presets()
         .iter()
@@ -187,7 +194,8 @@ fn document(args: &PresetsArgs) -> Value {
         document.insert("workloads".into(), list.into());
     }
     if wants(args, Kind::Policies) {
-        let describe = |policy: &PolicyKind| json!({ "name": policy.name(), "summary": policy.summary() });
+        let describe =
+            |policy: &PolicyKind| json!({ "name": policy.name(), "summary": policy.summary() });
         let list: Vec<Value> = PolicyKind::ALL.iter().map(describe).collect();
         document.insert("policies".into(), list.into());
     }

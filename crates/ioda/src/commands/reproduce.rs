@@ -1,16 +1,207 @@
 //! `ioda reproduce`.
 
 use super::Talk;
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
+use crate::metric::Metric;
+use crate::output::{self, remark};
+use crate::reproduce::{self, Experiment, Group};
+use crate::{convert, table};
 use clap::Args;
+use report::{Claim, Comparison};
+use serde_json::json;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) const EXAMPLES: &str = "";
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda reproduce                       all figures: a few minutes on two cores
+  ioda reproduce 5a 5b                 two of them
+  ioda reproduce --list
+  ioda reproduce --html pages          one page per workload in the folder `pages`
+  ioda reproduce --quick               a smoke of seconds; its numbers mean nothing
+
+What is checked is the shape: orders, ratios and zeros, with the article's limits. Experiments are
+TOML files; --experiments FOLDER runs your own.";
 
 /// Options of `ioda reproduce`.
 #[derive(Args, Debug)]
-pub(crate) struct ReproduceArgs {}
+pub(crate) struct ReproduceArgs {
+    /// Experiments, such as 5a or figure-5a [default: all]
+    #[arg(value_name = "EXPERIMENT")]
+    experiments: Vec<String>,
+    /// List the experiments and their claims
+    #[arg(long)]
+    list: bool,
+    /// Take the experiments in this folder instead of those of the program
+    #[arg(long = "experiments", value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+    /// Few requests on small drives, to see that everything works
+    #[arg(long)]
+    quick: bool,
+    /// Exit with 1 if a claim does not hold
+    #[arg(long)]
+    strict: bool,
+    /// Write claims and runs as JSON; `-` for standard output, instead of the tables
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write one HTML page per workload into this folder
+    #[arg(long, value_name = "FOLDER")]
+    html: Option<PathBuf>,
+    /// Runs side by side; of no influence on any result [default: one per core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
 
-pub(crate) fn run(_args: &ReproduceArgs, _talk: Talk) -> Result<ExitCode, Failure> {
-    Err(Failure::usage("not there yet"))
+/// Runs the experiments and prints what holds.
+pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let all = match &args.folder {
+        Some(folder) => reproduce::load_folder(folder)?,
+        None => reproduce::builtin()?,
+    };
+    let experiments = reproduce::select(all, &args.experiments)?;
+    if args.list {
+        output::print(&list(&experiments))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let orders = reproduce::gather(&experiments, args.quick);
+    let groups = reproduce::run(&orders, args.threads, talk)?;
+    let judged: Vec<(&Experiment, Vec<&Group>, Vec<Claim>)> = experiments
+        .iter()
+        .map(|experiment| {
+            let own = Group::of(&groups, experiment, args.quick);
+            let claims = reproduce::judge(experiment, &own);
+            (experiment, own, claims)
+        })
+        .collect();
+    let claims: Vec<Claim> = judged.iter().flat_map(|(.., claims)| claims.clone()).collect();
+    let comparisons = comparisons(&groups, &claims)?;
+    if let Some(folder) = &args.html {
+        write_pages(folder, &groups, &comparisons, talk)?;
+    }
+    if let Some(path) = &args.json {
+        output::write(
+            path,
+            &format!("{:#}", json!({ "claims": claims, "workloads": comparisons })),
+        )?;
+    }
+    if !args.json.as_ref().is_some_and(|path| output::is_stdout(path)) {
+        for (experiment, own, claims) in &judged {
+            output::print(&figure(experiment, own, claims))?;
+        }
+        output::print(&summary(&claims, &groups, args.quick))?;
+    }
+    let holds = claims.iter().all(|claim| claim.holds);
+    Ok(ExitCode::from(if holds || !args.strict { exit::OK } else { exit::FAILED }))
+}
+
+fn list(experiments: &[Experiment]) -> String {
+    let mut text = String::new();
+    for experiment in experiments {
+        let names: Vec<&str> = experiment.workload_names().collect();
+        text += &format!("{}: {}\n", experiment.id, experiment.title);
+        text += &format!("  workloads: {}\n", names.join(", "));
+        for claim in &experiment.claims {
+            text += &format!("  {}: {}\n", claim.id, claim.statement);
+        }
+    }
+    text
+}
+
+/// The document of each group, with all claims.
+fn comparisons(groups: &[Group], claims: &[Claim]) -> Result<Vec<Comparison>, Failure> {
+    groups
+        .iter()
+        .map(|group| {
+            let title = format!("ioda reproduce: {}", group.name);
+            let comparison = convert::comparison(&group.setup, &group.outcome, title)?;
+            Ok(Comparison { claims: claims.to_vec(), ..comparison })
+        })
+        .collect()
+}
+
+fn write_pages(
+    folder: &PathBuf,
+    groups: &[Group],
+    comparisons: &[Comparison],
+    talk: Talk,
+) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
+    })?;
+    for (group, comparison) in groups.iter().zip(comparisons) {
+        let path = folder.join(format!("{}.html", group.name));
+        output::write(&path, &report::html::render(comparison))?;
+        if !talk.quiet {
+            remark(&format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// What a figure shows, as tables, and what became of its claims.
+fn figure(experiment: &Experiment, groups: &[&Group], claims: &[Claim]) -> String {
+    let mut text = format!("{}: {}\n\n", experiment.figure, experiment.title);
+    let metrics: Vec<Metric> = experiment.shows.iter().map(|text| text.value).collect();
+    let policies = experiment.policies();
+    let header = |first: &str| -> Vec<String> {
+        let labels = policies.iter().map(|policy| policy.label().to_owned());
+        std::iter::once(first.to_owned()).chain(labels).collect()
+    };
+    let row = |name: String, group: &Group, metric: Metric| -> Vec<String> {
+        let cells = policies.iter().map(|&policy| {
+            let results = &group.outcome.results;
+            let result = results.iter().find(|result| result.policy == policy);
+            result.map_or("-".into(), |result| metric.unit().show(metric.of(result)))
+        });
+        std::iter::once(name).chain(cells).collect()
+    };
+    match groups {
+        [only] => {
+            let rows: Vec<Vec<String>> =
+                metrics.iter().map(|&metric| row(metric.to_string(), only, metric)).collect();
+            text += &table::numbers(&header(&only.name), &rows);
+        }
+        _ => {
+            for &metric in &metrics {
+                let rows: Vec<Vec<String>> =
+                    groups.iter().map(|group| row(group.name.clone(), group, metric)).collect();
+                text += &table::numbers(&header(&metric.to_string()), &rows);
+                text.push('\n');
+            }
+        }
+    }
+    for claim in claims {
+        let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
+        text += &format!(
+            "\n{}: {verdict}\n  claim    {}\n  article  {}\n  ours     {}\n",
+            claim.id, claim.statement, claim.article, claim.ours
+        );
+        if !claim.note.is_empty() {
+            text += &format!("  note     {}\n", claim.note);
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// How it went, and at which intensity.
+fn summary(claims: &[Claim], groups: &[Group], quick: bool) -> String {
+    let mut text = String::new();
+    for group in groups {
+        text += &format!("{}: {}\n", group.name, group.outcome.workload);
+        for note in &group.setup.notes {
+            text += &format!("  {note}\n");
+        }
+    }
+    if quick {
+        text += "\nThis was a smoke with few requests: the numbers mean nothing.\n";
+    }
+    let failed: Vec<&str> =
+        claims.iter().filter(|claim| !claim.holds).map(|claim| claim.id.as_str()).collect();
+    text += &format!("\n{} of {} claims hold", claims.len() - failed.len(), claims.len());
+    match failed.as_slice() {
+        [] => text += ".\n",
+        _ => text += &format!("; these do not: {}. See docs/claims.md.\n", failed.join(", ")),
+    }
+    text
 }

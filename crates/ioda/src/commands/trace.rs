@@ -92,7 +92,13 @@ fn inspect(args: &InspectArgs) -> Result<(), Failure> {
     }
     let (detected, counts) = (reader.detected(), reader.counts());
     if args.json {
-        return output::print(&output::json(&document(path, &identity, detected, counts, &statistics)));
+        return output::print(&output::json(&document(
+            path,
+            &identity,
+            detected,
+            counts,
+            &statistics,
+        )));
     }
     output::print(&format!(
         "{}\n{detected}\n\n{statistics}\n\nlines           {counts}\nsha256          {}\n",
@@ -168,9 +174,8 @@ fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
     if let (Some(detected), false) = (workload.detected(), talk.quiet) {
         remark(&detected.to_string());
     }
-    let failed = |source| {
-        Failure::from(WorkloadError::Write { name: out.display().to_string(), source })
-    };
+    let failed =
+        |source| Failure::from(WorkloadError::Write { name: out.display().to_string(), source });
     let output = BufWriter::new(File::create(out).map_err(failed)?);
     let mut writer = TraceWriter::new(output, args.to).map_err(failed)?;
     for request in workload.by_ref() {

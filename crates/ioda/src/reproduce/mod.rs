@@ -1,1 +1,12 @@
-//! later
+//! Experiments as data: what to run, what the article says, and whether it holds here.
+//!
+//! An experiment is one TOML file in `experiments/`. Experiments that need the same runs share
+//! them: first everything that is needed is gathered, then each workload is simulated once.
+
+mod check;
+mod experiment;
+mod runs;
+
+pub(crate) use check::judge;
+pub(crate) use experiment::{Experiment, builtin, load_folder, select};
+pub(crate) use runs::{Group, gather, run};

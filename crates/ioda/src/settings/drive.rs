@@ -125,9 +125,8 @@ impl DriveSettings {
     /// The drive that these settings describe.
     pub(crate) fn build(&self) -> Result<Config, Failure> {
         let base = self.base.as_deref().unwrap_or(DEFAULT_DRIVE);
-        let mut config = ssd::presets::preset(base).ok_or_else(|| {
-            Failure::usage(Unknown::new("drive", base, ssd::presets::names()))
-        })?;
+        let mut config = ssd::presets::preset(base)
+            .ok_or_else(|| Failure::usage(Unknown::new("drive", base, ssd::presets::names())))?;
         let before = config.clone();
         let g = &mut config.geometry;
         put(&mut g.channels, self.channels);

@@ -73,7 +73,9 @@ mod tests {
 
     #[test]
     fn impossible_values_are_refused_with_their_line() {
-        assert!(refused("[array]\n\nchunk = \"4q\"\n").starts_with("a.toml, line 3: size \"4q\" is"));
+        assert!(
+            refused("[array]\n\nchunk = \"4q\"\n").starts_with("a.toml, line 3: size \"4q\" is")
+        );
         assert!(refused("[array]\ndrives = \"many\"\n").contains("expected u32"));
         assert!(refused("[array\n").starts_with("a.toml, line 1: "));
     }

@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn flags_lie_over_the_file() {
-        let file = parse("[array]\ndrives = 6\nchunk = \"8k\"\n[run]\nseed = 7\n", "a.toml").unwrap();
+        let file =
+            parse("[array]\ndrives = 6\nchunk = \"8k\"\n[run]\nseed = 7\n", "a.toml").unwrap();
         let flags = Settings {
             array: ArraySettings { drives: Some(5), ..ArraySettings::default() },
             ..Settings::default()

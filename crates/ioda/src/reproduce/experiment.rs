@@ -1,0 +1,173 @@
+//! What an experiment file says.
+
+use super::check::Check;
+use crate::exit::Failure;
+use crate::metric::Metric;
+use crate::names::Unknown;
+use crate::quantity::{PolicyName, Text};
+use crate::settings::{self, Settings, WorkloadSettings};
+use array::policy::PolicyKind;
+use serde::Deserialize;
+use std::path::Path;
+
+/// The experiments of this program, so that it works anywhere.
+const BUILTIN: [(&str, &str); 5] = [
+    ("figure-5a.toml", include_str!("../../../../experiments/figure-5a.toml")),
+    ("figure-5b.toml", include_str!("../../../../experiments/figure-5b.toml")),
+    ("figure-6.toml", include_str!("../../../../experiments/figure-6.toml")),
+    ("figure-7.toml", include_str!("../../../../experiments/figure-7.toml")),
+    ("figure-8.toml", include_str!("../../../../experiments/figure-8.toml")),
+];
+
+/// One experiment.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Experiment {
+    /// Short and stable name, as typed.
+    pub(crate) id: String,
+    /// The figure or section of the article.
+    pub(crate) figure: String,
+    /// What it shows, in one line.
+    pub(crate) title: String,
+    /// How it is set up: `[array]`, `[drive]` and `[run]` as in a configuration file.
+    #[serde(default)]
+    pub(crate) setup: Settings,
+    /// The workloads.
+    pub(crate) workloads: Vec<WorkloadSettings>,
+    /// The policies.
+    pub(crate) policies: Vec<Text<PolicyName>>,
+    /// The numbers that the figure shows.
+    pub(crate) shows: Vec<Text<Metric>>,
+    /// What the article says.
+    pub(crate) claims: Vec<Expectation>,
+}
+
+/// One claim of the article.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Expectation {
+    /// Short and stable name.
+    pub(crate) id: String,
+    /// The claim in a sentence.
+    pub(crate) statement: String,
+    /// The article's figure.
+    pub(crate) article: String,
+    /// How it is checked.
+    pub(crate) check: Check,
+}
+
+impl Experiment {
+    /// The policies to run.
+    pub(crate) fn policies(&self) -> Vec<PolicyKind> {
+        self.policies.iter().map(|text| text.value.0).collect()
+    }
+
+    /// The names of the workloads.
+    pub(crate) fn workload_names(&self) -> impl Iterator<Item = &str> {
+        self.workloads.iter().map(|workload| workload.name.as_deref().unwrap_or("tpcc"))
+    }
+
+    /// The settings of each workload.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = Settings> + '_ {
+        self.workloads
+            .iter()
+            .map(|workload| Settings { workload: workload.clone(), ..self.setup.clone() })
+    }
+
+    /// Refuses an experiment that claims something about what it does not run.
+    fn check(&self, name: &str) -> Result<(), Failure> {
+        let policies = self.policies();
+        for claim in &self.claims {
+            if let Some(missing) = claim.check.policies().find(|p| !policies.contains(p)) {
+                return Err(Failure::usage(format!(
+                    "{name}: claim {} is about {}, which is not among the policies",
+                    claim.id,
+                    missing.name()
+                )));
+            }
+        }
+        if self.workloads.is_empty() || policies.is_empty() {
+            return Err(Failure::usage(format!("{name}: it needs workloads and policies")));
+        }
+        Ok(())
+    }
+}
+
+fn parse(text: &str, name: &str) -> Result<Experiment, Failure> {
+    let experiment: Experiment = settings::parse(text, name)?;
+    experiment.check(name)?;
+    Ok(experiment)
+}
+
+/// The experiments of this program.
+pub(crate) fn builtin() -> Result<Vec<Experiment>, Failure> {
+    BUILTIN.iter().map(|(name, text)| parse(text, name)).collect()
+}
+
+/// The experiments in the files `*.toml` of a folder, in the order of their names.
+pub(crate) fn load_folder(folder: &Path) -> Result<Vec<Experiment>, Failure> {
+    let failed =
+        |error| Failure::usage(format!("cannot read experiments in {}: {error}", folder.display()));
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    paths
+        .iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(path).map_err(failed)?;
+            parse(&text, &path.display().to_string())
+        })
+        .collect()
+}
+
+/// Those experiments that `wanted` names, by id with or without `figure-`; all if it names none.
+pub(crate) fn select(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experiment>, Failure> {
+    for name in wanted {
+        if !all.iter().any(|experiment| is_called(experiment, name)) {
+            let ids = all.iter().map(|experiment| experiment.id.as_str());
+            return Err(Failure::usage(Unknown::new("experiment", name, ids)));
+        }
+    }
+    let is_wanted = |experiment: &Experiment| {
+        wanted.is_empty() || wanted.iter().any(|name| is_called(experiment, name))
+    };
+    Ok(all.into_iter().filter(is_wanted).collect())
+}
+
+fn is_called(experiment: &Experiment, name: &str) -> bool {
+    let short = |id: &str| id.to_lowercase().trim_start_matches("figure-").to_owned();
+    short(&experiment.id) == short(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_experiments_of_this_program_are_consistent() {
+        let experiments = builtin().unwrap();
+        let mut ids: Vec<&str> =
+            experiments.iter().flat_map(|e| &e.claims).map(|claim| claim.id.as_str()).collect();
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "claims have names of their own");
+        let chosen = select(experiments, &["5A".to_owned(), "figure-8".to_owned()]).unwrap();
+        assert_eq!(chosen.len(), 2);
+    }
+
+    #[test]
+    fn a_claim_about_nothing_that_runs_is_refused() {
+        let text = "id='x'\nfigure='X'\ntitle=''\npolicies=['base']\nshows=[]\n\
+            [[workloads]]\nname='tpcc'\n\
+            [[claims]]\nid='c'\nstatement=''\narticle=''\n\
+            check.within={metrics=['busy2plus'],of='ioda',high=0}\n";
+        let error = parse(text, "x.toml").unwrap_err().to_string();
+        assert_eq!(error, "x.toml: claim c is about ioda, which is not among the policies");
+    }
+}
