@@ -66,7 +66,7 @@ fn results_do_not_depend_on_threads() {
     // say in the commit what moved.
     let pinned = [
         0x85f5_f15b_008e_8c3c,
-        0x5e6f_b545_f131_9eb3,
+        0x8bea_b2b0_62c2_e064,
         0x8de2_6f1b_6c6d_2c1e,
         0x738e_88c0_f7c4_91ab,
         0x33b4_771a_3515_4ab2,

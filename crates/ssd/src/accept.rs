@@ -189,7 +189,9 @@ impl Ssd {
     #[inline]
     pub(crate) fn enqueue(&mut self, now: Instant, die: u32, mut op: Op, service: Duration) {
         let target = &mut self.dies[die as usize];
-        op.held_up = op.kind != OpKind::Hold && target.collection.is_some();
+        // What queues up behind I/O that a collection held up is held up by it as well.
+        let behind = target.collection.is_some() || target.queue.held_up > 0;
+        op.held_up = op.kind != OpKind::Hold && behind;
         self.held_up += u32::from(op.held_up);
         let op = self.ops.insert(op);
         target.queue.push_back(&mut self.ops, op, service);
