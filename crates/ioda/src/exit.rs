@@ -60,8 +60,27 @@ impl From<workload::TraceError> for Failure {
     fn from(error: workload::TraceError) -> Self {
         match error {
             workload::TraceError::Option(error) => Self::usage(error),
-            error => Self::data(error),
+            error => match remedy(&error) {
+                Some(flags) => Self::data(format!("{error} ({flags})")),
+                None => Self::data(error),
+            },
         }
+    }
+}
+
+/// The flags that do what a message about a trace advises.
+fn remedy(error: &workload::TraceError) -> Option<&'static str> {
+    use workload::{LineProblem as P, TraceError as E};
+    match error {
+        E::Unrecognised { .. } => Some("--format, --columns"),
+        E::Line { problem, .. } => match problem {
+            P::Columns { .. } | P::Operation { .. } => Some("--format, --columns"),
+            P::ZeroLength => Some("--skip-zero-length"),
+            P::TimeBackwards { .. } => Some("--reorder-window, --clamp-time"),
+            P::CrowdedSecond { .. } => Some("--spread-seconds false"),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -1,10 +1,11 @@
 //! How heavy and how long a workload is, before it is run.
 
 use crate::exit::Failure;
+use crate::metric::three_digits;
 use array::policy::PolicyKind;
 use sim::{Plan, TimelineConfig};
 use units::{Duration, Instant};
-use workload::{Arrival, Request, Source};
+use workload::{Request, Source, Statistics};
 
 /// Requests from which the load is taken.
 const SAMPLE: usize = 200_000;
@@ -15,80 +16,89 @@ const SLICE_WINDOWS: u64 = 8;
 const SLICE_LEAST: Duration = Duration::from_millis(200);
 const SLICE_MOST: Duration = Duration::from_secs(2);
 
-/// What a workload writes to each drive and what windows allow, in bytes per second.
+/// How heavy and how long a workload is at its own rate.
+pub(crate) struct Measured {
+    /// Bytes per second written to each drive, and what windows allow; none where one of them
+    /// says nothing.
+    load: Option<Load>,
+    /// Requests, if known.
+    pub(crate) requests: Option<u64>,
+    /// Simulated time, if known.
+    duration: Option<Duration>,
+}
+
 struct Load {
     drive: f64,
     sustainable: f64,
 }
 
-/// The load of `source`, if drives with windows could bound it.
-fn load(plan: &Plan, source: &Source, capacity: u64) -> Result<Option<Load>, Failure> {
-    if plan.level.parities() == 0 {
-        return Ok(None);
+/// Measures `source` on the array of `plan`. A trace is read for it.
+pub(crate) fn measure(plan: &Plan, source: &Source, capacity: u64) -> Result<Measured, Failure> {
+    let mut workload = source.open(capacity)?;
+    let (requests, duration) = length(source, workload.statistics());
+    let mut load = None;
+    if plan.level.parities() > 0 {
+        let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
+        let sustainable = windowed.sustainable_bytes_per_second();
+        let sample: Vec<Request> = workload.by_ref().take(SAMPLE).collect::<Result<_, _>>()?;
+        let drive = windowed.drive_load_bytes_per_second(sample.into_iter())?;
+        load = (drive > 0.0).then_some(Load { drive, sustainable });
     }
-    let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
-    let sustainable = windowed.sustainable_bytes_per_second();
-    let sample: Vec<Request> = source.open(capacity)?.take(SAMPLE).collect::<Result<_, _>>()?;
-    let drive = windowed.drive_load_bytes_per_second(sample.into_iter())?;
-    Ok((sustainable > 0.0 && drive > 0.0).then_some(Load { drive, sustainable }))
+    Ok(Measured { load, requests, duration })
 }
 
-/// The rate at which `source` keeps the contract, at most 1, and a note about it.
-pub(crate) fn automatic_rate(
-    plan: &Plan,
-    source: &Source,
-    capacity: u64,
-    notes: &mut Vec<String>,
-) -> Result<f64, Failure> {
-    let Some(Load { drive, sustainable }) = load(plan, source, capacity)? else { return Ok(1.0) };
-    let rate = two_digits_down((AIM * sustainable / drive).min(1.0));
-    if rate < 1.0 {
-        notes.push(format!(
-            "re-rated to {rate} × the original intensity: it writes {} to each drive, and the \
-             drives can reclaim {} in their busy windows; --rerate 1 keeps the original",
-            bandwidth(drive),
-            bandwidth(sustainable)
-        ));
-    }
-    Ok(rate)
-}
-
-/// A note if `source` is more than the contract can bear.
-pub(crate) fn warn(
-    plan: &Plan,
-    source: &Source,
-    capacity: u64,
-    notes: &mut Vec<String>,
-) -> Result<(), Failure> {
-    let Some(Load { drive, sustainable }) = load(plan, source, capacity)? else { return Ok(()) };
-    if drive > sustainable {
-        notes.push(format!(
-            "the load is more than busy windows can bear: it writes {} to each drive, and the \
-             drives can reclaim {} in their windows, so expect contract violations",
-            bandwidth(drive),
-            bandwidth(sustainable)
-        ));
-    }
-    Ok(())
-}
-
-/// How long a workload is.
-pub(crate) struct Length {
-    /// Requests, if known.
-    pub(crate) requests: Option<u64>,
-    /// Simulated time, if known.
-    pub(crate) duration: Option<Duration>,
-}
-
-/// How long `source` will be. A trace is read for it.
-pub(crate) fn length(source: &Source, capacity: u64) -> Result<Length, Failure> {
-    Ok(match source {
-        Source::Preset { preset, requests, rate, .. } => {
-            let requests = requests.unwrap_or(preset.requests);
-            let nanos = preset.mean_interval.as_nanos() as f64 / rate * requests as f64;
-            Length { requests: Some(requests), duration: Some(Duration::from_nanos(nanos as u64)) }
+impl Measured {
+    /// The rate at which the workload keeps the contract, at most 1, and a note about it.
+    pub(crate) fn automatic_rate(&self, notes: &mut Vec<String>) -> f64 {
+        let Some(Load { drive, sustainable }) = self.load else { return 1.0 };
+        if sustainable <= 0.0 {
+            // A window in which no collection fits bears no rate at all.
+            self.warn(1.0, notes);
+            return 1.0;
         }
-        Source::Synthetic(synthetic) => {
+        let rate = two_digits_down((AIM * sustainable / drive).min(1.0));
+        if rate < 1.0 {
+            notes.push(format!(
+                "re-rated to {rate} × the original intensity: it writes {} to each drive, and \
+                 the drives can reclaim {} in their busy windows; --rerate 1 keeps the original",
+                bandwidth(drive),
+                bandwidth(sustainable)
+            ));
+        }
+        rate
+    }
+
+    /// A note if the workload, so many times as fast, is more than the contract can bear.
+    pub(crate) fn warn(&self, rate: f64, notes: &mut Vec<String>) {
+        let Some(Load { drive, sustainable }) = self.load else { return };
+        if drive * rate > sustainable {
+            notes.push(format!(
+                "the load is more than busy windows can bear: it writes {} to each drive, and \
+                 the drives can reclaim {} in their windows, so expect contract violations",
+                bandwidth(drive * rate),
+                bandwidth(sustainable)
+            ));
+        }
+    }
+
+    /// How long the workload is, so many times as fast.
+    pub(crate) fn duration(&self, rate: f64) -> Option<Duration> {
+        let scale =
+            |duration: Duration| Duration::from_nanos((duration.as_nanos() as f64 / rate) as u64);
+        self.duration.map(scale)
+    }
+}
+
+/// Requests and length of `source`, as far as they are known.
+fn length(source: &Source, statistics: Option<&Statistics>) -> (Option<u64>, Option<Duration>) {
+    let nanos = |nanos: f64| Some(Duration::from_nanos(nanos as u64));
+    match (source, statistics) {
+        (Source::Preset { preset, requests, rate, .. }, _) => {
+            let requests = requests.unwrap_or(preset.requests);
+            let interval = preset.mean_interval.as_nanos() as f64 / rate;
+            (Some(requests), nanos(interval * requests as f64))
+        }
+        (Source::Synthetic(synthetic), _) => {
             let bytes = synthetic.bs.read.min(synthetic.bs.write).max(1);
             let by_size = synthetic.runtime.is_none().then(|| synthetic.size / bytes);
             let by_time = synthetic.runtime.zip(synthetic.rate_iops);
@@ -97,34 +107,26 @@ pub(crate) fn length(source: &Source, capacity: u64) -> Result<Length, Failure> 
                 (Some(count), Some(in_time)) => Some(count.min(in_time)),
                 (count, in_time) => count.or(in_time).or(by_size),
             };
-            let duration = match (synthetic.arrival(), synthetic.rate_iops, requests) {
-                (Arrival::Open, Some(rate), Some(requests)) => {
-                    Some(Duration::from_nanos((requests as f64 / rate * 1e9) as u64))
-                }
-                _ => None,
-            };
-            Length { requests, duration }
+            let known = synthetic.rate_iops.zip(requests);
+            (requests, known.and_then(|(rate, requests)| nanos(requests as f64 / rate * 1e9)))
         }
-        Source::Trace(trace) => {
-            let workload = source.open(capacity)?;
-            let Some(statistics) = workload.statistics() else {
-                return Ok(Length { requests: None, duration: None });
-            };
+        (Source::Trace(trace), Some(statistics)) => {
             let transform = &trace.transform;
             let cut = &transform.cut;
-            let end = cut.to.map_or(statistics.span(), |to| to.min(statistics.span()));
+            let whole = statistics.span();
+            let end = cut.to.map_or(whole, |to| to.min(whole));
             let span = end.saturating_sub(cut.from);
-            let share = span.as_secs_f64() / statistics.span().as_secs_f64().max(1e-9);
-            let in_span = ((statistics.requests as f64 * share) as u64).saturating_sub(cut.skip);
+            // Requests are taken to come evenly; this is for progress and plots only.
+            let share = span.as_secs_f64() / whole.as_secs_f64().max(1e-9);
+            let in_span = (statistics.requests as f64 * share.min(1.0)) as u64;
+            let in_span = in_span.max(1).saturating_sub(cut.skip);
             let taken = cut.take.map_or(in_span, |take| take.min(in_span));
-            let kept = taken as f64 / (in_span.max(1)) as f64;
-            let nanos = span.as_nanos() as f64 * kept * transform.repeat as f64 / transform.speed;
-            Length {
-                requests: Some(taken.saturating_mul(transform.repeat)),
-                duration: Some(Duration::from_nanos(nanos as u64)),
-            }
+            let kept = taken as f64 / in_span.max(1) as f64;
+            let played = span.as_nanos() as f64 * kept * transform.repeat as f64;
+            (Some(taken.saturating_mul(transform.repeat)), nanos(played / transform.speed))
         }
-    })
+        (Source::Trace(_), None) => (None, None),
+    }
 }
 
 /// The slice of a run to record read by read: about eight windows, a quarter into it.
@@ -148,7 +150,7 @@ fn two_digits_down(value: f64) -> f64 {
 }
 
 fn bandwidth(bytes_per_second: f64) -> String {
-    format!("{:.0} MB/s", bytes_per_second / 1e6)
+    format!("{} MB/s", three_digits(bytes_per_second / 1e6))
 }
 
 #[cfg(test)]

@@ -66,8 +66,7 @@ fn watch(
     let total = requests.map(|requests| requests * plans.len() as u64);
     let bar = (show == Show::Bar).then(|| bar(total));
     let every = if bar.is_some() { BAR_EVERY } else { LINE_EVERY };
-    std::thread::park_timeout(every);
-    while !done.load(Ordering::Acquire) {
+    loop {
         let completed: Vec<u64> =
             progress.completed.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         let state = state(plans, requests, progress, &completed);
@@ -76,7 +75,10 @@ fn watch(
                 bar.set_position(completed.iter().sum());
                 bar.set_message(format!("{title} {state}"));
             }
-            None => remark(&format!("{title} {state}")),
+            None => remark(format!("{title} {state}").trim_start()),
+        }
+        if done.load(Ordering::Acquire) {
+            break;
         }
         std::thread::park_timeout(every);
     }
@@ -99,6 +101,9 @@ fn bar(total: Option<u64>) -> ProgressBar {
 fn state(plans: &[Plan], requests: Option<u64>, progress: &Progress, completed: &[u64]) -> String {
     if progress.prepared.load(Ordering::Relaxed) == 0 {
         return "preparing drives".to_owned();
+    }
+    if completed.iter().all(|&count| count == 0) {
+        return "starting".to_owned();
     }
     let parts: Vec<String> = plans
         .iter()

@@ -10,7 +10,7 @@ use array::policy::PolicyKind;
 use sim::{Plan, Preparation};
 use std::path::Path;
 use units::{Bytes, Duration};
-use workload::{Arrival, Source, TraceSource};
+use workload::{Source, TraceSource};
 
 /// The workload of the demonstration.
 const DEFAULT_WORKLOAD: &str = "tpcc";
@@ -72,11 +72,21 @@ impl Setup {
         let seed = run.seed.as_ref().map_or(1, |seed| seed.value);
         let named: Vec<PolicyKind> = run.policy.iter().map(|text| text.value.0).collect();
         let policies = if named.is_empty() { default_policies.to_vec() } else { named };
-        let plan = plan(settings, seed)?;
+        let mut plan = plan(settings, seed)?;
         let capacity = plan.capacity_bytes()?;
         let mut notes = Vec::new();
         let kind = Kind::of(&settings.workload)?;
-        let source = kind.source(settings, seed, &plan, capacity, &mut notes)?;
+        let original = kind.source(settings, seed, capacity)?;
+        let measured = load::measure(&plan, &original, capacity)?;
+        let rate = match kind.rerate(settings) {
+            Rerate::Auto => measured.automatic_rate(&mut notes),
+            Rerate::By(rate) => {
+                measured.warn(rate, &mut notes);
+                rate
+            }
+        };
+        let source = faster(original, rate);
+        plan.timeline = Some(load::slice(&plan, measured.duration(rate)));
         let plans: Vec<Plan> =
             policies.iter().map(|&policy| Plan { policy, ..plan.clone() }).collect();
         for plan in &plans {
@@ -89,19 +99,8 @@ impl Setup {
         }
         let mut resolved = settings.clone();
         resolved.drive = DriveSettings::full(&plan.drive);
-        let mut setup = Self { plans, source, threads, settings: resolved, notes, requests: None };
-        setup.schedule(capacity)?;
-        Ok(setup)
-    }
-
-    /// Finds out how long the workload will be, and which slice of it to record in detail.
-    fn schedule(&mut self, capacity: u64) -> Result<(), Failure> {
-        let length = load::length(&self.source, capacity)?;
-        self.requests = length.requests;
-        for plan in &mut self.plans {
-            plan.timeline = Some(load::slice(plan, length.duration));
-        }
-        Ok(())
+        let requests = measured.requests;
+        Ok(Self { plans, source, threads, settings: resolved, notes, requests })
     }
 
     /// The first plan, of which the others differ in their policies only.
@@ -153,6 +152,9 @@ impl Kind {
         let kind = match workload::preset(name) {
             Some(preset) => Self::Preset(preset),
             None if Path::new(name).exists() => Self::Trace(name.to_owned()),
+            None if name.contains(['/', '.']) => {
+                return Err(Failure::data(format!("there is no trace file {name}")));
+            }
             None => {
                 let names = workload::presets().iter().map(|preset| preset.name);
                 return Err(Failure::usage(format!(
@@ -170,61 +172,34 @@ impl Kind {
         Ok(kind)
     }
 
-    fn source(
-        &self,
-        settings: &Settings,
-        seed: u64,
-        plan: &Plan,
-        capacity: u64,
-        notes: &mut Vec<String>,
-    ) -> Result<Source, Failure> {
+    /// How fast requests come.
+    fn rerate(&self, settings: &Settings) -> Rerate {
+        let given = settings.workload.rerate.as_ref().map(|rerate| rerate.value);
+        given.unwrap_or(match self {
+            Self::Preset(_) => Rerate::Auto,
+            Self::Trace(_) | Self::Synthetic => Rerate::By(1.0),
+        })
+    }
+
+    /// The workload at its own rate.
+    fn source(&self, settings: &Settings, seed: u64, capacity: u64) -> Result<Source, Failure> {
         let words = &settings.workload;
         self.refuse_what_does_not_apply(words)?;
-        match self {
+        Ok(match self {
             Self::Preset(preset) => {
                 let requests = match (words.requests, preset.name) {
                     (None, DEFAULT_WORKLOAD) => Some(TPCC_REQUESTS),
                     (requests, _) => requests,
                 };
-                let at = |rate| Source::Preset { preset, seed, requests, rate };
-                let rerate = words.rerate.as_ref().map_or(Rerate::Auto, |rerate| rerate.value);
-                let rate = match rerate {
-                    Rerate::Auto => load::automatic_rate(plan, &at(1.0), capacity, notes)?,
-                    Rerate::By(rate) => {
-                        load::warn(plan, &at(rate), capacity, notes)?;
-                        rate
-                    }
-                };
-                Ok(at(rate))
+                Source::Preset { preset, seed, requests, rate: 1.0 }
             }
-            Self::Trace(path) => {
-                let at = |speed| {
-                    Source::from(TraceSource {
-                        path: path.into(),
-                        read: words.read_options(),
-                        transform: words.transform(speed),
-                    })
-                };
-                let rerate = words.rerate.as_ref().map_or(Rerate::By(1.0), |rerate| rerate.value);
-                let speed = match rerate {
-                    Rerate::Auto => load::automatic_rate(plan, &at(1.0), capacity, notes)?,
-                    Rerate::By(speed) => {
-                        load::warn(plan, &at(speed), capacity, notes)?;
-                        speed
-                    }
-                };
-                Ok(at(speed))
-            }
-            Self::Synthetic => {
-                let synthetic = words.synthetic(seed, capacity)?;
-                let arrival = synthetic.arrival();
-                let source = Source::from(synthetic);
-                if arrival == Arrival::Open {
-                    load::warn(plan, &source, capacity, notes)?;
-                }
-                Ok(source)
-            }
-        }
+            Self::Trace(path) => Source::from(TraceSource {
+                path: path.into(),
+                read: words.read_options(),
+                transform: words.transform(1.0),
+            }),
+            Self::Synthetic => Source::from(words.synthetic(seed, capacity)?),
+        })
     }
 
     /// Refuses options that this kind of workload would ignore.
@@ -247,6 +222,20 @@ impl Kind {
             ))),
             None => Ok(()),
         }
+    }
+}
+
+/// `source`, so many times as fast.
+fn faster(source: Source, factor: f64) -> Source {
+    match source {
+        Source::Preset { preset, seed, requests, rate } => {
+            Source::Preset { preset, seed, requests, rate: rate * factor }
+        }
+        Source::Trace(mut trace) => {
+            trace.transform.speed *= factor;
+            Source::Trace(trace)
+        }
+        Source::Synthetic(synthetic) => Source::Synthetic(synthetic),
     }
 }
 

@@ -4,8 +4,19 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
 /// A table with a rule below its header; the first column is text, the others are numbers.
 pub(crate) fn numbers(header: &[String], rows: &[Vec<String>]) -> String {
+    numbers_between(header, rows, 1, 0)
+}
+
+/// The same with so many columns of text before and after the numbers.
+pub(crate) fn numbers_between(
+    header: &[String],
+    rows: &[Vec<String>],
+    before: usize,
+    after: usize,
+) -> String {
     let mut table = plain(header, rows);
-    for column in table.column_iter_mut().skip(1) {
+    let columns = header.len().saturating_sub(before + after);
+    for column in table.column_iter_mut().skip(before).take(columns) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     lines(&table)

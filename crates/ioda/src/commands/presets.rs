@@ -171,7 +171,7 @@ fn workload_table() -> String {
     format!(
         "{}\n  Means, mix, sizes and intervals are those of IODA's Table 3; arrivals, skew and \
          footprint are ours.\n",
-        table::numbers(&header, &rows)
+        table::numbers_between(&header, &rows, 1, 1)
     )
 }
 

@@ -3,8 +3,8 @@
 use super::Talk;
 use crate::exit::Failure;
 use crate::output::{self, remark};
-use crate::settings::WorkloadSettings;
-use clap::{Args, Subcommand};
+use crate::settings::{self, WorkloadSettings};
+use clap::{Arg, Args, Subcommand};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufWriter;
@@ -30,10 +30,10 @@ Examples:
 #[derive(Subcommand, Debug)]
 pub(crate) enum TraceCommand {
     /// Say what a trace is, with the evidence, and what is in it
-    #[command(after_help = INSPECT_EXAMPLES)]
-    Inspect(InspectArgs),
+    #[command(after_help = INSPECT_EXAMPLES, mut_args = for_reading)]
+    Inspect(Box<InspectArgs>),
     /// Write a trace in another format, changed or not
-    #[command(after_help = CONVERT_EXAMPLES)]
+    #[command(after_help = CONVERT_EXAMPLES, mut_args = for_files)]
     Convert(Box<ConvertArgs>),
 }
 
@@ -62,6 +62,21 @@ pub(crate) struct ConvertArgs {
     to: WriteFormat,
 }
 
+/// Names the file, and hides what describes a synthetic workload.
+fn for_files(arg: Arg) -> Arg {
+    if arg.get_id() == "name" {
+        return arg.required(true).value_name("FILE").help("The trace file, compressed or not");
+    }
+    let foreign = arg.get_help_heading() == Some(settings::FIO);
+    arg.hide(foreign)
+}
+
+/// The same, and hides what changes requests.
+fn for_reading(arg: Arg) -> Arg {
+    let foreign = arg.get_help_heading() == Some(settings::REQUESTS);
+    if foreign { arg.hide(true) } else { for_files(arg) }
+}
+
 fn write_format(text: &str) -> Result<WriteFormat, workload::OptionError> {
     if text == "fio" { Ok(WriteFormat::FioIologV3) } else { text.parse() }
 }
@@ -75,6 +90,7 @@ pub(crate) fn run(command: &TraceCommand, talk: Talk) -> Result<ExitCode, Failur
     Ok(ExitCode::SUCCESS)
 }
 
+/// The file that is named; fio's options are not for files.
 fn file(options: &WorkloadSettings) -> Result<&Path, Failure> {
     if let Some(flag) = options.first_of_fio() {
         return Err(Failure::usage(format!("{flag} is for synthetic workloads, not for traces")));
@@ -84,6 +100,11 @@ fn file(options: &WorkloadSettings) -> Result<&Path, Failure> {
 
 fn inspect(args: &InspectArgs) -> Result<(), Failure> {
     let path = file(&args.options)?;
+    if let Some(flag) = args.options.first_of_changing() {
+        return Err(Failure::usage(format!(
+            "{flag} changes requests, and `inspect` shows them as they are; see `ioda trace convert`"
+        )));
+    }
     let identity = FileIdentity::of(path)?;
     let mut reader = TraceReader::open(path, &args.options.read_options())?;
     let mut statistics = Statistics::new();

@@ -113,8 +113,10 @@ impl Check {
                 let values: Vec<f64> = self.policies().map(|policy| case.value(policy)).collect();
                 let in_order =
                     |pair: &[f64]| pair[0] > pair[1] || (order.or_equal && pair[0] == pair[1]);
-                let shown: Vec<String> =
-                    values.iter().map(|value| case.metric.unit().show(*value)).collect();
+                let shown = |(policy, value): (PolicyKind, &f64)| {
+                    format!("{} {}", policy.label(), case.metric.unit().show(*value))
+                };
+                let shown: Vec<String> = self.policies().zip(&values).map(shown).collect();
                 let ratios = values.windows(2).map(|pair| pair[0] / pair[1]);
                 Found {
                     text: shown.join(", "),

@@ -9,7 +9,7 @@ mod workload;
 
 pub(crate) use drive::DriveSettings;
 pub(crate) use file::{drive_from, load, parse};
-pub(crate) use workload::WorkloadSettings;
+pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
 use crate::exit::Failure;
 use crate::quantity::{Percent, PolicyName, Precondition, Raid, Size, Text, TimeWindow};
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn flags_lie_over_the_file() {
-        let file =
+        let file: Settings =
             parse("[array]\ndrives = 6\nchunk = \"8k\"\n[run]\nseed = 7\n", "a.toml").unwrap();
         let flags = Settings {
             array: ArraySettings { drives: Some(5), ..ArraySettings::default() },
@@ -137,6 +137,6 @@ mod tests {
         assert_eq!(merged.array.drives, Some(5));
         assert_eq!(merged.array.chunk.as_ref().unwrap().value, Size(8192));
         assert_eq!(merged.run.seed.as_ref().unwrap().value, 7);
-        assert_eq!(parse(&merged.to_toml(), "again").unwrap(), merged);
+        assert_eq!(parse::<Settings>(&merged.to_toml(), "again").unwrap(), merged);
     }
 }

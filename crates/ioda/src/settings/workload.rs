@@ -11,9 +11,9 @@ use workload::{
 };
 
 /// Headings under which the help lists these options.
-const REQUESTS: &str = "Requests of presets and traces";
+pub(crate) const REQUESTS: &str = "Requests of presets and traces";
 const TRACE: &str = "Reading a trace";
-const FIO: &str = "Synthetic workload, in fio's words";
+pub(crate) const FIO: &str = "Synthetic workload, in fio's words";
 
 /// The workload: `[workload]`. One flat section, so the struct is flat, too.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -60,6 +60,11 @@ pub struct Preset {
     pub mean_interval: Duration,
     /// The volume written in bytes, which the table calls Size; also our footprint.
     pub written_bytes: u64,
+    /// Drive writes per 8-hour day that the article saw its run of the trace make at each drive,
+    /// parity and re-rating included (§6.3.6); it says so of tpcc only. This is far less than the
+    /// interval and the sizes of the table amount to (about 570 on the article's drives), so the
+    /// two do not describe the same run.
+    pub drive_writes_per_day: Option<u32>,
     /// What it is, for people.
     pub description: &'static str,
 }
@@ -85,6 +90,7 @@ const fn of(name: &'static str, description: &'static str, row: Row) -> Preset {
         max_bytes: row.max_kib * KIB,
         mean_interval: Duration::from_micros(row.interval_us),
         written_bytes: row.written_gib * GIB,
+        drive_writes_per_day: None,
         description,
     }
 }
@@ -107,8 +113,8 @@ static PRESETS: [Preset; 9] = [
        Row { thousands: 3_585, read_percent: 89, read_kib: 12, write_kib: 191, max_kib: 192, interval_us: 539, written_gib: 74 }),
     of("msnfs", "Microsoft MSN file server (SNIA)",
        Row { thousands: 487, read_percent: 74, read_kib: 8, write_kib: 128, max_kib: 128, interval_us: 370, written_gib: 16 }),
-    of("tpcc", "TPC-C database benchmark (SNIA)",
-       Row { thousands: 513, read_percent: 64, read_kib: 8, write_kib: 137, max_kib: 4_096, interval_us: 72, written_gib: 25 }),
+    Preset { drive_writes_per_day: Some(13), ..of("tpcc", "TPC-C database benchmark (SNIA)",
+       Row { thousands: 513, read_percent: 64, read_kib: 8, write_kib: 137, max_kib: 4_096, interval_us: 72, written_gib: 25 }) },
 ];
 
 /// All presets, in the order of the table.

@@ -1,0 +1,174 @@
+//! Comparisons from end to end on tiny drives.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where a document lacks something")]
+
+mod common;
+
+use common::{ioda_in, tiny};
+use serde_json::Value;
+
+fn hashes(document: &Value) -> Vec<String> {
+    let runs = document["runs"].as_array().unwrap();
+    runs.iter().map(|run| run["result_hash"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_comparison_has_six_runs_that_collect_and_keep_the_contract() {
+    let ran = tiny("compare", &["dtrs", "--requests", "4000", "--json", "-"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let document = ran.json();
+    let runs = document["runs"].as_array().unwrap();
+    let policies: Vec<&str> = runs.iter().map(|run| run["policy"].as_str().unwrap()).collect();
+    assert_eq!(policies, ["Base", "IOD1", "IOD2", "IOD3", "IODA", "Ideal"]);
+    for run in runs {
+        assert!(run["collections"].as_u64().unwrap() > 0, "{} does not collect", run["policy"]);
+        let reads = run["read"]["count"].as_u64().unwrap();
+        assert_eq!(reads + run["write"]["count"].as_u64().unwrap(), 4000);
+    }
+    assert_eq!(document["manifest"]["replayed"], "4000 of 4000 requests replayed");
+    assert!(runs[4]["timeline"]["windows"].as_array().unwrap().len() > 4);
+}
+
+#[test]
+fn results_do_not_depend_on_threads_but_on_the_seed() {
+    let run = |extra: &[&str]| {
+        let mut arguments = vec!["msnfs", "--requests", "2000", "--json", "-"];
+        arguments.extend(extra);
+        hashes(&tiny("compare", &arguments).json())
+    };
+    let one = run(&["--threads", "1"]);
+    assert_eq!(one, run(&["--threads", "2"]));
+    assert_ne!(one, run(&["--seed", "2"]));
+    assert_eq!(run(&["--seed", "2"]), run(&["--randseed", "2"]));
+}
+
+#[test]
+fn the_configuration_in_the_manifest_repeats_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let document =
+        tiny("run", &["exch", "--requests", "2000", "--seed", "5", "--json", "-"]).json();
+    let configuration = document["manifest"]["configuration_toml"].as_str().unwrap();
+    std::fs::write(folder.path().join("again.toml"), configuration).unwrap();
+    let again = ioda_in(folder.path(), &["run", "--config", "again.toml", "--json", "-"]).json();
+    assert_eq!(hashes(&document), hashes(&again));
+}
+
+#[test]
+fn assertions_decide_the_exit_code() {
+    let arguments = ["dtrs", "--requests", "3000", "--assert", "read.p50<10s", "--assert"];
+    let with = |condition: &'static str| {
+        let mut all = arguments.to_vec();
+        all.push(condition);
+        tiny("run", &all)
+    };
+    let ran = with("read.count>=1");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("assert read.p50<10s: ok: IODA has read.p50 = "), "{}", ran.stdout);
+    let ran = with("ioda:read.p50<1ns");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stdout.contains("assert ioda:read.p50<1ns: FAILED"), "{}", ran.stdout);
+    let ran = with("base:read.p50<1s");
+    assert_eq!(ran.code, 1);
+    assert!(ran.stdout.contains("FAILED: that policy was not run"), "{}", ran.stdout);
+    let compared =
+        tiny("compare", &["dtrs", "--requests", "3000", "--assert", "ideal:read.p99.9<=1*base"]);
+    assert_eq!(compared.code, 0, "{}", compared.stdout);
+}
+
+#[test]
+fn fio_words_are_understood_in_both_spellings() {
+    for spelling in ["--rate_iops", "--rate-iops"] {
+        let ran = tiny(
+            "run",
+            &[
+                "--rw",
+                "randrw",
+                "--rwmixread",
+                "70",
+                "--bs",
+                "4k",
+                "--size",
+                "16m",
+                spelling,
+                "2000",
+                "--number_ios",
+                "1000",
+                "--fio-json",
+                "-",
+            ],
+        );
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let job = &ran.json()["jobs"][0];
+        assert!(job["read"]["clat_ns"]["percentile"]["99.000000"].as_u64().unwrap() > 0);
+    }
+    let closed = ["synthetic", "--rw", "randwrite", "--iodepth", "8", "--size", "16m"];
+    let ran = tiny("run", &closed);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn verified_runs_say_so_on_every_level() {
+    for (raid, policy) in [("0", "base"), ("4", "iod1"), ("5", "ioda"), ("6", "iod3")] {
+        let ran = tiny(
+            "run",
+            &["msnfs", "--requests", "1500", "--raid", raid, "--policy", policy, "--verify"],
+        );
+        assert_eq!(ran.code, 0, "raid{raid} {policy}: {}", ran.stderr);
+        assert!(ran.stdout.contains("pages read, all as they were written"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn pages_and_documents_are_written_where_they_should_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = common::data().join("tiny.toml");
+    let config = config.to_str().unwrap();
+    let run = |extra: &[&str]| {
+        let mut all = vec!["compare", "--config", config, "exch", "--requests", "1000"];
+        all.extend(extra);
+        ioda_in(folder.path(), &all)
+    };
+    let ran = run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("wrote ioda-report.html\n"), "{}", ran.stderr);
+    let page = std::fs::read_to_string(folder.path().join("ioda-report.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>"));
+    assert_eq!(run(&["--html", "x.html", "--json", "x.json", "--fio-json", "f.json"]).code, 0);
+    let document = std::fs::read_to_string(folder.path().join("x.json")).unwrap();
+    assert!(report::json::from_str(&document).is_ok());
+    assert_eq!(run(&["--html", "no/such/folder.html"]).code, 4);
+}
+
+#[test]
+fn progress_is_reported_where_it_is_asked_for() {
+    let arguments = [
+        "run",
+        "--config",
+        "tiny.toml",
+        "tpcc",
+        "--requests",
+        "60000",
+        "--rerate",
+        "1",
+        "--progress",
+    ];
+    let ran = common::ioda(&arguments);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.lines().count() >= 2, "{}", ran.stderr);
+    assert!(ran.stdout.contains("the load is more than busy windows can bear"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_preset_drive_can_be_printed_changed_and_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let printed = common::ioda(&["presets", "drives", "--toml", "femu"]);
+    assert_eq!(printed.code, 0);
+    let changed = printed.stdout.replace("blocks_per_plane = 256", "blocks_per_plane = 32");
+    assert_ne!(changed, printed.stdout);
+    std::fs::write(folder.path().join("mine.toml"), changed).unwrap();
+    let arguments = ["run", "exch", "--drive", "mine.toml", "--requests", "500", "--json", "-"];
+    let ran = ioda_in(folder.path(), &arguments);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let drive = ran.json()["manifest"]["drive"].as_str().unwrap().to_owned();
+    assert!(drive.contains("of 2 GiB flash"), "{drive}");
+}

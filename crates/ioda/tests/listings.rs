@@ -1,0 +1,61 @@
+//! Presets, benchmarks and experiments, in short.
+
+mod common;
+
+use common::ioda;
+
+#[test]
+fn presets_are_listed() {
+    let ran = ioda(&["presets", "--drives", "4"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    insta::assert_snapshot!("presets", ran.stdout);
+    let document = ioda(&["presets", "--json"]).json();
+    assert_eq!(document["drives"].as_array().unwrap().len(), 9);
+    assert_eq!(document["workloads"].as_array().unwrap().len(), 9);
+    assert_eq!(document["policies"].as_array().unwrap().len(), 6);
+    let only = ioda(&["presets", "policies", "--json"]).json();
+    assert!(only["drives"].is_null());
+}
+
+#[test]
+fn a_quick_benchmark_measures_something() {
+    let document = ioda(&["bench", "--quick", "--json", "--quiet"]).json();
+    let benchmarks = document["benchmarks"].as_array().unwrap();
+    assert!(benchmarks.len() >= 4);
+    for benchmark in benchmarks {
+        assert!(benchmark["page_operations_per_second"].as_f64().unwrap() > 1e4);
+    }
+}
+
+#[test]
+fn experiments_are_listed_and_run_quickly() {
+    let ran = ioda(&["reproduce", "--list"]);
+    assert_eq!(ran.code, 0);
+    insta::assert_snapshot!("experiments", ran.stdout);
+    let document = ioda(&["reproduce", "--quick", "--quiet", "--json", "-"]).json();
+    assert_eq!(document["workloads"].as_array().unwrap().len(), 9, "each workload runs once");
+    let claims = document["claims"].as_array().unwrap();
+    assert!(claims.len() >= 20);
+    let holds = |id: &str| {
+        let claim = claims.iter().find(|claim| claim["id"] == id).unwrap();
+        assert_eq!(claim["holds"], true, "{claim:#}");
+    };
+    holds("5b-contract");
+    holds("8-ioda-none");
+}
+
+#[test]
+fn experiments_of_ones_own_can_fail_strictly() {
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = "id = 'mine'\nfigure = 'mine'\ntitle = 'a test'\npolicies = ['base']\n\
+        shows = ['read.p99']\n[[workloads]]\nname = 'exch'\n[[claims]]\nid = 'no'\n\
+        statement = 'Base is fast.'\narticle = 'none'\n\
+        check.within = { metrics = ['read.p99'], of = 'base', high = 0.001 }\n";
+    std::fs::write(folder.path().join("mine.toml"), experiment).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let ran = ioda(&["reproduce", "--experiments", path, "--quick", "--quiet"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("no: DOES NOT HOLD"), "{}", ran.stdout);
+    let strict = ioda(&["reproduce", "mine", "--experiments", path, "--quick", "--strict", "-q"]);
+    assert_eq!(strict.code, 1, "{}", strict.stderr);
+}
