@@ -14,8 +14,6 @@ use units::{Duration, Instant, MIB};
 
 /// Percentiles whose latency is split by cause.
 const SPLIT_PERCENTILES: [f64; 4] = [50.0, 99.0, 99.9, 99.99];
-/// Length of the intervals of [`sim::Timeline::p99`].
-const P99_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The document of a comparison.
 pub(crate) fn comparison(
@@ -160,7 +158,7 @@ fn timeline(plan: &Plan, result: &RunResult) -> Option<Timeline> {
         end_ms: millis(band.end.min(end)),
     });
     let bins = timeline.p99.iter().filter_map(|&(bin_end, p99)| {
-        let bin_start = before(bin_end, P99_INTERVAL);
+        let bin_start = before(bin_end, sim::P99_INTERVAL);
         (bin_end > start && bin_start < end).then(|| (millis(bin_start), p99.as_micros_f64()))
     });
     let mut timeline = Timeline {

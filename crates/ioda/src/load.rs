@@ -11,8 +11,10 @@ use workload::{Request, Source, Statistics};
 const SAMPLE: usize = 200_000;
 /// The share of what windows can sustain that the automatic rate aims at.
 const AIM: f64 = 0.9;
+/// A day of drive writes per day (IODA Table 2).
+const WRITING_DAY: Duration = Duration::from_secs(8 * 3600);
 /// Windows in the recorded slice, and its limits.
-const SLICE_WINDOWS: u64 = 8;
+const SLICE_WINDOWS: u64 = 20;
 const SLICE_LEAST: Duration = Duration::from_millis(200);
 const SLICE_MOST: Duration = Duration::from_secs(2);
 
@@ -25,6 +27,13 @@ pub(crate) struct Measured {
     pub(crate) requests: Option<u64>,
     /// Simulated time, if known.
     duration: Option<Duration>,
+    /// The load per drive that is known of the original run, and how it is known.
+    known: Option<Known>,
+}
+
+struct Known {
+    bytes_per_second: f64,
+    source: String,
 }
 
 struct Load {
@@ -44,11 +53,12 @@ pub(crate) fn measure(plan: &Plan, source: &Source, capacity: u64) -> Result<Mea
         let drive = windowed.drive_load_bytes_per_second(sample.into_iter())?;
         load = (drive > 0.0).then_some(Load { drive, sustainable });
     }
-    Ok(Measured { load, requests, duration })
+    Ok(Measured { load, requests, duration, known: known(plan, source) })
 }
 
 impl Measured {
-    /// The rate at which the workload keeps the contract, at most 1, and a note about it.
+    /// The rate of the original run where its load is known, and no more than keeps the contract;
+    /// at most 1, with a note about it.
     pub(crate) fn automatic_rate(&self, notes: &mut Vec<String>) -> f64 {
         let Some(Load { drive, sustainable }) = self.load else { return 1.0 };
         if sustainable <= 0.0 {
@@ -56,13 +66,23 @@ impl Measured {
             self.warn(1.0, notes);
             return 1.0;
         }
-        let rate = two_digits_down((AIM * sustainable / drive).min(1.0));
+        let windows = AIM * sustainable;
+        let (aim, why) = match &self.known {
+            Some(known) if known.bytes_per_second < windows => {
+                let load = bandwidth(known.bytes_per_second);
+                (known.bytes_per_second, format!("{} wrote {load} to each drive", known.source))
+            }
+            _ => {
+                let reclaim = bandwidth(sustainable);
+                (windows, format!("the drives can reclaim {reclaim} in their busy windows"))
+            }
+        };
+        let rate = two_digits_down((aim / drive).min(1.0));
         if rate < 1.0 {
             notes.push(format!(
-                "re-rated to {rate} × the original intensity: it writes {} to each drive, and \
-                 the drives can reclaim {} in their busy windows; --rerate 1 keeps the original",
-                bandwidth(drive),
-                bandwidth(sustainable)
+                "re-rated to {rate} × the intensity of its table: that would write {} to each \
+                 drive, but {why}; --rerate 1 keeps the table's",
+                bandwidth(drive)
             ));
         }
         rate
@@ -87,6 +107,17 @@ impl Measured {
             |duration: Duration| Duration::from_nanos((duration.as_nanos() as f64 / rate) as u64);
         self.duration.map(scale)
     }
+}
+
+/// What is known of the load of the original run.
+fn known(plan: &Plan, source: &Source) -> Option<Known> {
+    let Source::Preset { preset, .. } = source else { return None };
+    let per_day = preset.drive_writes_per_day?;
+    let day = WRITING_DAY.as_secs_f64();
+    Some(Known {
+        bytes_per_second: f64::from(per_day) * plan.drive.logical_bytes() as f64 / day,
+        source: format!("the article's run, at {per_day} drive writes per day,"),
+    })
 }
 
 /// Requests and length of `source`, as far as they are known.
@@ -129,7 +160,7 @@ fn length(source: &Source, statistics: Option<&Statistics>) -> (Option<u64>, Opt
     }
 }
 
-/// The slice of a run to record read by read: about eight windows, a quarter into it.
+/// The slice of a run to record read by read: about twenty windows, a quarter into it.
 pub(crate) fn slice(plan: &Plan, duration: Option<Duration>) -> TimelineConfig {
     let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
     let window = windowed.window().unwrap_or(SLICE_LEAST);

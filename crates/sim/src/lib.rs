@@ -25,5 +25,5 @@ pub use driver::{SimError, run};
 pub use latency::{LatencySummary, PERCENTILES};
 pub use plan::{Plan, PlanError, Preparation, prepare_drives};
 pub use result::{DriveResult, RunResult};
-pub use timeline::{Band, Timeline, TimelineConfig, TimelinePoint};
+pub use timeline::{Band, P99_INTERVAL, Timeline, TimelineConfig, TimelinePoint};
 pub use verify::Mismatch;

@@ -51,7 +51,7 @@ pub struct Timeline {
 /// Intervals of the slice from which points are kept.
 const SLICE_INTERVALS: u64 = 800;
 /// Length of the intervals of [`Timeline::p99`].
-const P99_INTERVAL: Duration = Duration::from_millis(250);
+pub const P99_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(crate) struct Recorder {
     timeline: Timeline,
