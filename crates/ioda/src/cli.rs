@@ -113,7 +113,7 @@ pub(crate) struct SimulationArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Configuration and results")]
 pub(crate) struct OutputArgs {
-    /// TOML file with [array], [drive], [workload] and [run]; flags override it
+    /// TOML file with the sections array, drive, workload and run; flags override it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Write the report as one HTML page [default: ioda-report.html; `ioda run`: none]
@@ -128,7 +128,8 @@ pub(crate) struct OutputArgs {
     /// Write fio's JSON layout, one job per policy; `-` for standard output
     #[arg(long, alias = "fio_json", value_name = "FILE")]
     pub(crate) fio_json: Option<PathBuf>,
-    /// Exit with 1 unless this holds; [POLICY:]METRIC OPERATOR LIMIT, repeatable
+    /// Exit with 1 unless this holds: METRIC OPERATOR LIMIT, with POLICY: in front for one policy;
+    /// repeatable
     ///
     /// Metrics: read. or write. with p50 to p99.999, mean, max, iops or count; violations, waf,
     /// rebuilds, extra_reads, fail_fasts (both in per cent), busy2plus (per cent of stripe reads
