@@ -168,6 +168,9 @@ impl Preset {
             let limit = "above 0 and at most 1000000".to_owned();
             return refuse("rate", rate.to_string(), limit);
         }
+        if requests == Some(0) {
+            return refuse("requests", "0".to_owned(), "at least 1".to_owned());
+        }
         if !(1.0..=1e6).contains(&mean_burst) {
             return refuse("mean burst", mean_burst.to_string(), "1 to 1000000".to_owned());
         }
