@@ -81,6 +81,8 @@ pub struct Array {
     pub(crate) actions: VecDeque<Action>,
     /// Rebuilds that are being computed; all take as long, so they stay in order.
     pub(crate) computing: VecDeque<(Instant, u32)>,
+    /// Stripe operations since the start.
+    pub(crate) operations: u64,
     pub(crate) counters: Counters,
 }
 
@@ -100,6 +102,7 @@ impl Array {
             locks: LockTable::new(),
             actions: VecDeque::new(),
             computing: VecDeque::new(),
+            operations: 0,
             counters: Counters::new(config.layout.width() as usize),
             layout: config.layout,
         }
@@ -219,7 +222,10 @@ impl Array {
         let InFlight { id, kind, .. } = *self.requests.get(request);
         let touched = (segment.first_chunk..segment.first_chunk + segment.chunks)
             .fold(0, |mask, chunk| mask | 1 << self.layout.member_of(segment.stripe, chunk).0);
+        self.operations += 1;
         let op = self.ops.insert(StripeOp {
+            serial: self.operations,
+            lent_by: 0,
             request,
             kind,
             phase: Phase::Gather,

@@ -154,6 +154,7 @@ impl Array {
         if target.kind == ReadOrWrite::Read && target.commits_seen != commits {
             target.commits_seen = commits;
             target.have = 0;
+            target.lent_by = 0;
             target.stale = target.outstanding;
         }
     }
@@ -220,7 +221,9 @@ impl Array {
         let (stripe, row) = (self.ops.get(op).stripe, self.ops.get(op).first_row);
         let first_row = row - self.ops.get(write).first_row;
         let in_memory = self.ops.get(write).touched | self.layout.parity_mask(stripe);
+        let serial = self.ops.get(write).serial;
         let target = self.ops.get_mut(op);
+        target.lent_by = serial;
         // All of it, known or not: the rows of parity and data must be of one moment.
         target.have |= in_memory;
         target.missing &= !in_memory;

@@ -37,6 +37,10 @@ pub(crate) enum Plan {
 /// One segment of one request. Members of the stripe are bits.
 #[derive(Clone, Debug)]
 pub(crate) struct StripeOp {
+    /// Number of the operation since the start, from 1; slots are used again, this is not.
+    pub(crate) serial: u64,
+    /// The write whose new data a rebuild uses, by its serial number; 0 for none.
+    pub(crate) lent_by: u64,
     pub(crate) request: u32,
     pub(crate) kind: ReadOrWrite,
     pub(crate) phase: Phase,
@@ -101,9 +105,13 @@ impl StripeOp {
         self.kind == ReadOrWrite::Write && matches!(self.phase, Phase::WaitReaders | Phase::Commit)
     }
 
-    /// Whether this is a rebuild that reads the stripe as it is.
-    pub(crate) fn reads_stripe(&self) -> bool {
-        self.kind == ReadOrWrite::Read && matches!(self.phase, Phase::Gather | Phase::Compute)
+    /// Whether this is a rebuild that `write` must not change the stripe under. One that has taken
+    /// the write's own data reads only what the write leaves alone.
+    pub(crate) fn holds_up(&self, write: &Self) -> bool {
+        self.kind == ReadOrWrite::Read
+            && matches!(self.phase, Phase::Gather | Phase::Compute)
+            && self.lent_by != write.serial
+            && self.overlaps(write)
     }
 }
 

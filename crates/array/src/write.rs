@@ -90,10 +90,8 @@ impl Array {
 
     fn commit_if_unread(&mut self, op: u32) {
         let target = self.ops.get(op);
-        let read = self.locks.on(target.stripe).iter().any(|&other| {
-            let other = self.ops.get(other);
-            other.reads_stripe() && other.overlaps(target)
-        });
+        let read =
+            self.locks.on(target.stripe).iter().any(|&other| self.ops.get(other).holds_up(target));
         if read {
             return;
         }

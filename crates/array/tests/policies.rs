@@ -12,7 +12,8 @@ const PAGE: u64 = 4096;
 struct Script {
     array: Array,
     now: Instant,
-    out: Vec<(DriveId, Command)>,
+    /// Commands that are out, and when they were sent.
+    out: Vec<(DriveId, Command, Instant)>,
     log: String,
 }
 
@@ -55,7 +56,7 @@ impl Script {
                         (Opcode::Read, _) => "R",
                     };
                     write!(self.log, "{what}{} ", drive.0).unwrap();
-                    self.out.push((drive, command));
+                    self.out.push((drive, command, self.now));
                 }
                 Action::Complete(outcome) => {
                     let sum = outcome.delays.total();
@@ -70,13 +71,12 @@ impl Script {
     }
 
     fn answer(&mut self, drive: u8, status: Status, busy_micros: u64, after: Duration) {
-        let at = self.out.iter().position(|(d, _)| d.0 == drive).expect("a command is out");
-        let (_, command) = self.out.remove(at);
+        let at = self.out.iter().position(|(d, ..)| d.0 == drive).expect("a command is out");
+        let (_, command, sent) = self.out.remove(at);
         self.now += after;
         let mut delays = Delays::ZERO;
         let cause = if status == Status::Success { Cause::NandRead } else { Cause::FailFast };
-        // The scripted drive answers one after the other; each took since it was sent.
-        delays.add(cause, after);
+        delays.add(cause, self.now.since(sent));
         let completion = Completion {
             id: command.id,
             status,
@@ -305,4 +305,44 @@ fn policies_answer_to_their_names() {
         assert_eq!(PolicyKind::from_name(kind.label()), Some(kind));
     }
     assert_eq!(PolicyKind::from_name("nothing"), None);
+}
+
+#[test]
+fn a_write_waits_for_rebuilds_of_the_old_stripe_only() {
+    let mut s = Script::new(Level::Raid5, 8, PolicyKind::Ioda);
+    // A rebuild of drive 1 reads the stripe as it is.
+    s.request(ReadOrWrite::Read, 1, 1);
+    s.busy(1, 100);
+    assert_eq!(s.log, "R1 R0 R2 R3 R4 R5 R6 R7 ");
+    let of_first: Vec<_> = s.out.drain(..).collect();
+    // A write of drive 0 has its data and must wait.
+    s.log.clear();
+    s.request(ReadOrWrite::Write, 0, 1);
+    for drive in [0, 7] {
+        s.ok(drive);
+    }
+    assert_eq!(s.log, "R0 R7 ");
+    // A second rebuild takes what the write holds (drives 0 and 7) and reads the rest.
+    s.log.clear();
+    s.request(ReadOrWrite::Read, 2, 1);
+    s.busy(2, 100);
+    assert_eq!(s.log, "R2 R1 R3 R4 R5 R6 ");
+    // Once the first is done the write goes on, although the second still reads.
+    s.log.clear();
+    let of_second = std::mem::replace(&mut s.out, of_first);
+    for drive in [0, 2, 3, 4, 5, 6, 7] {
+        s.ok(drive);
+    }
+    s.compute();
+    assert_eq!(s.log, "done W0 W7 ");
+    for drive in [0, 7] {
+        s.ok(drive);
+    }
+    s.out = of_second;
+    for drive in [1, 3, 4, 5, 6] {
+        s.ok(drive);
+    }
+    s.compute();
+    assert_eq!(s.log, "done W0 W7 done done ");
+    assert_eq!(s.array.operations_in_flight(), 0);
 }
