@@ -68,7 +68,7 @@ pub(crate) fn run(plan: &Plan, result: &RunResult) -> Run {
         mib_per_second_write: per_second(result.written_bytes as f64 / MIB as f64),
         causes: SPLIT_PERCENTILES.into_iter().filter_map(|p| cause_split(result, p)).collect(),
         busy_sub_ios_per_stripe_read: result.busy_members.clone(),
-        failed_sub_ios_per_stripe_read: array.busy_sub_ios.clone(),
+        met_sub_ios_per_stripe_read: array.busy_sub_ios.clone(),
         stripe_reads: array.stripe_reads,
         extra_reads: array.rebuild_read_pages,
         device_reads: array.drive_read_pages,

@@ -85,8 +85,9 @@ pub struct Run {
     pub causes: Vec<CauseSplit>,
     /// Stripe reads by the number of members that were, or would have been, busy: index 0 to N.
     pub busy_sub_ios_per_stripe_read: Vec<u64>,
-    /// Stripe reads by the number of members that failed a read fast: index 0 to N.
-    pub failed_sub_ios_per_stripe_read: Vec<u64>,
+    /// Stripe reads by the number of members that were sent a read which met a collection, and
+    /// failed fast or waited, rebuilds included: index 0 to N.
+    pub met_sub_ios_per_stripe_read: Vec<u64>,
     /// Reads of a stripe.
     pub stripe_reads: u64,
     /// Drive reads made only because of the policy, for instance to rebuild.

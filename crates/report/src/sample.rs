@@ -185,7 +185,7 @@ fn run(invention: &Invention) -> Run {
         mib_per_second_write: 43.9,
         causes: [50.0, 99.0, 99.9, 99.99].map(|p| cause_split(invention, p)).to_vec(),
         busy_sub_ios_per_stripe_read: busy,
-        failed_sub_ios_per_stripe_read: failed,
+        met_sub_ios_per_stripe_read: failed,
         stripe_reads,
         extra_reads,
         device_reads: needed + extra_reads,

@@ -124,7 +124,7 @@ function drawBusy(runs, view) {
   if (members < 1) return missing("plot-busy", "No stripe reads were recorded.");
   const largest = Math.max(...runs.map((run) => run[view].findLastIndex((share) => share > 0)));
   const last = Math.min(members, Math.max(4, Math.min(largest, MOST_GROUPS)));
-  const word = view === "busy" ? "busy" : "refused";
+  const word = view === "busy" ? "busy" : "met";
   const groups = [];
   for (let n = 1; n <= last; n++) {
     const name = `${n}${n === last && last < members ? " or more" : ""} ${word}`;

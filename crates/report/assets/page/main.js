@@ -81,7 +81,7 @@ function buildChoices() {
   if (data.runs.some((run) => run.failed.slice(1).some((share) => share > 0))) {
     radios("choose-busy", "Members that", "busy", [
       ["busy", "were, or would have been, busy"],
-      ["failed", "refused the read (fail-fast)"],
+      ["failed", "were sent a read that met a collection"],
     ]);
   }
   const percentiles = [...new Set(data.runs.flatMap((run) => run.causes.map((split) => split.p)))].sort((a, b) => a - b);

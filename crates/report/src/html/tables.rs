@@ -101,13 +101,13 @@ pub(super) fn busy(comparison: &Comparison) -> String {
     let header: Vec<String> = std::iter::once("policy".to_owned())
         .chain(["stripe reads".to_owned()])
         .chain((1..=shown).map(|n| format!("{n} busy")))
-        .chain((1..=shown).map(|n| format!("{n} refused")))
+        .chain((1..=shown).map(|n| format!("{n} met")))
         .collect();
     let rows: Vec<(String, Vec<String>)> = runs
         .iter()
         .map(|run| {
             let mut cells = vec![format::count(run.stripe_reads)];
-            for counts in [&run.busy_sub_ios_per_stripe_read, &run.failed_sub_ios_per_stripe_read] {
+            for counts in [&run.busy_sub_ios_per_stripe_read, &run.met_sub_ios_per_stripe_read] {
                 let all = counts.iter().sum();
                 cells.extend((1..=shown).map(|n| {
                     let count = counts.get(n).copied().unwrap_or(0);

@@ -119,7 +119,7 @@ fn run_view(run: &Run, causes: &[String]) -> RunView {
             .collect(),
         causes: run.causes.iter().map(|split| split_view(split, causes)).collect(),
         busy: shares(&run.busy_sub_ios_per_stripe_read),
-        failed: shares(&run.failed_sub_ios_per_stripe_read),
+        failed: shares(&run.met_sub_ios_per_stripe_read),
         waf_drives: four_digits(run.write_amplification_device),
         waf_array: four_digits(run.write_amplification_array),
         extra_reads_percent: four_digits(run.extra_reads_percent()),
