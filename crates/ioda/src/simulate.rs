@@ -6,6 +6,7 @@ use crate::progress::{self, Show};
 use crate::setup::Setup;
 use sim::{Progress, RunResult};
 use std::sync::Mutex;
+use units::Duration;
 use workload::{Arrival, Replayed, Request, Workload, WorkloadError};
 
 /// What came of a setup.
@@ -57,11 +58,29 @@ pub(crate) fn run(setup: &Setup, show: Show, title: &str, quiet: bool) -> Result
     let progress = Progress::new(setup.plans.len());
     let work = || sim::run_all(&setup.plans, setup.threads, open, &progress);
     let results = progress::during(show, title, &setup.plans, setup.requests, &progress, work)?;
-    let replayed = count.lock().ok().and_then(|mut count| count.take());
+    let replayed = match opened.arrival() {
+        // Each policy gets as far as it gets.
+        Arrival::Closed { runtime: Some(runtime), .. } => in_time(&results, runtime),
+        _ => count
+            .lock()
+            .ok()
+            .and_then(|mut count| count.take())
+            .map_or_else(String::new, |replayed| replayed.to_string()),
+    };
     Ok(Outcome {
         results,
         workload: opened.description().to_owned(),
         workload_hash: opened.identity().map(|identity| identity.sha256.clone()),
-        replayed: replayed.map_or_else(String::new, |replayed| replayed.to_string()),
+        replayed,
     })
+}
+
+/// How many requests were replayed in a given time.
+fn in_time(results: &[RunResult], runtime: Duration) -> String {
+    let requests = || results.iter().map(|result| result.requests);
+    let (fewest, most) = (requests().min().unwrap_or(0), requests().max().unwrap_or(0));
+    if fewest == most {
+        return format!("{most} requests replayed in {runtime}");
+    }
+    format!("{fewest} to {most} requests replayed in {runtime}, by policy")
 }

@@ -172,3 +172,19 @@ fn a_preset_drive_can_be_printed_changed_and_used() {
     let drive = ran.json()["manifest"]["drive"].as_str().unwrap().to_owned();
     assert!(drive.contains("of 2 GiB flash"), "{drive}");
 }
+
+#[test]
+fn a_closed_loop_ends_with_its_runtime() {
+    let arguments =
+        ["synthetic", "--rw", "randrw", "--bs", "4k", "--iodepth", "8", "--runtime", "200ms"];
+    let ran = tiny("compare", &[&arguments[..], &["--json", "-"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let document = ran.json();
+    for run in document["runs"].as_array().unwrap() {
+        // What is under way at the end is finished.
+        let seconds = run["simulated_seconds"].as_f64().unwrap();
+        assert!((0.19..0.5).contains(&seconds), "{seconds} s");
+    }
+    let replayed = document["manifest"]["replayed"].as_str().unwrap();
+    assert!(replayed.ends_with("requests replayed in 200ms, by policy"), "{replayed}");
+}

@@ -111,7 +111,7 @@ pub fn bench_array(
             Request { at: Instant::ZERO, op, offset_bytes, size_bytes: page_bytes, device: 0 };
         Ok::<_, Infallible>(request)
     });
-    let arrival = Arrival::Closed { iodepth };
+    let arrival = Arrival::Closed { iodepth, runtime: None };
     let started = WallClock::now();
     let result = match run(&plan, drives, arrival, workload, &AtomicU64::new(0)) {
         Ok(result) => result,

@@ -114,6 +114,8 @@ struct Run<'a, I> {
     next: Option<Request>,
     /// Requests that a closed loop may still send at once; unlimited in an open loop.
     room: u64,
+    /// When a closed loop stops to take requests.
+    until: Instant,
     closed: bool,
     taken: u64,
     last_arrival: Instant,
@@ -166,9 +168,12 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             rebuild_compute: plan.rebuild_compute,
             data_actions: plan.verify,
         });
-        let (closed, room) = match arrival {
-            Arrival::Open => (false, u64::MAX),
-            Arrival::Closed { iodepth } => (true, u64::from(iodepth)),
+        let (closed, room, until) = match arrival {
+            Arrival::Open => (false, u64::MAX, Instant::NEVER),
+            Arrival::Closed { iodepth, runtime } => {
+                let until = runtime.map_or(Instant::NEVER, |runtime| Instant::ZERO + runtime);
+                (true, u64::from(iodepth), until)
+            }
         };
         let width = drives.len();
         Ok(Self {
@@ -182,6 +187,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             requests,
             next: None,
             room,
+            until,
             closed,
             taken: 0,
             last_arrival: Instant::ZERO,
@@ -237,7 +243,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
 
     /// Takes the next request from the workload, if there is room for one, and schedules it.
     fn fetch(&mut self, now: Instant) -> Result<(), SimError<E>> {
-        let wanted = self.next.is_none() && self.room > 0;
+        let wanted = self.next.is_none() && self.room > 0 && now < self.until;
         if let Some(request) = wanted.then(|| self.requests.next()).flatten() {
             self.taken += 1;
             let mut request = request.map_err(SimError::Workload)?;

@@ -78,7 +78,7 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
         }
         Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device: 0 })
     });
-    let arrival = if open { Arrival::Open } else { Arrival::Closed { iodepth: 16 } };
+    let arrival = if open { Arrival::Open } else { Arrival::Closed { iodepth: 16, runtime: None } };
     let drives = prepare_drives(plan).unwrap();
     match run(plan, drives, arrival, workload, &AtomicU64::new(0)) {
         Ok(result) => result,

@@ -216,7 +216,7 @@ impl WorkloadSettings {
         let bs = value(&self.bs).unwrap_or(default.bs);
         let offset = value(&self.offset).map_or(0, |Size(bytes)| bytes);
         let room = capacity_bytes.saturating_sub(offset);
-        let synthetic = Synthetic {
+        Ok(Synthetic {
             rw: value(&self.rw).unwrap_or(default.rw),
             rwmixread: self.rwmixread.unwrap_or(default.rwmixread),
             bs,
@@ -230,16 +230,6 @@ impl WorkloadSettings {
             number_ios: self.number_ios.or(self.requests),
             runtime: value(&self.runtime).map(|Span(duration)| duration),
             randseed: seed,
-        };
-        let closed_without_end = synthetic.runtime.is_some()
-            && synthetic.rate_iops.is_none()
-            && synthetic.number_ios.is_none();
-        if closed_without_end {
-            return Err(Failure::usage(
-                "--runtime ends an open loop only: give --rate_iops as well, or end a closed loop \
-                 with --number_ios",
-            ));
-        }
-        Ok(synthetic)
+        })
     }
 }

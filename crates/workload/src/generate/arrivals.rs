@@ -1,6 +1,6 @@
 //! When requests come.
 
-use units::{Instant, Rng};
+use units::{Duration, Instant, Rng};
 
 /// Who decides when the next request comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +12,8 @@ pub enum Arrival {
     Closed {
         /// How many requests are under way at once, at least 1.
         iodepth: u32,
+        /// How long requests are issued; only the driver knows the time. None until they run out.
+        runtime: Option<Duration>,
     },
 }
 

@@ -341,7 +341,7 @@ impl Synthetic {
     pub fn arrival(&self) -> Arrival {
         match self.rate_iops {
             Some(_) => Arrival::Open,
-            None => Arrival::Closed { iodepth: self.iodepth },
+            None => Arrival::Closed { iodepth: self.iodepth, runtime: self.runtime },
         }
     }
 
@@ -505,7 +505,7 @@ mod tests {
             assert!(requests.is_sorted_by_key(|request| request.at));
         }
         let closed = spec(&[("iodepth", "32")]).generator(GIB).unwrap();
-        assert_eq!(closed.arrival(), Arrival::Closed { iodepth: 32 });
+        assert_eq!(closed.arrival(), Arrival::Closed { iodepth: 32, runtime: None });
     }
 
     #[test]
