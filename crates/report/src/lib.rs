@@ -4,6 +4,7 @@
 //! know: how the numbers came about. It depends on no other room of the project, reads no clock
 //! and writes no file; every function takes a document and returns a string.
 
+mod costs;
 mod document;
 mod format;
 mod summary;

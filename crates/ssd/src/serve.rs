@@ -1,5 +1,6 @@
 //! Dies at work: taking up operations, and what the end of each step leads to.
 
+use crate::command::InFlight;
 use crate::device::{Completed, Ssd};
 use crate::die::{State, Step};
 use crate::ftl::NONE;
@@ -113,20 +114,9 @@ impl Ssd {
         let Op { owner, block, logical, .. } = *self.ops.get(op);
         self.ops.release(op);
         self.counters.host_reads_pages += 1;
-        let command = self.commands.get_mut(owner);
-        let id = command.id;
-        command.remaining -= 1;
-        if command.remaining == 0 {
-            let completion = Completion {
-                id,
-                status: Status::Success,
-                busy_remaining: Duration::ZERO,
-                met_collection: command.met_collection,
-                delays,
-            };
-            let blocks = command.blocks;
-            self.commands.release(owner);
-            self.send_data(now, completion, blocks);
+        let id = self.commands.get(owner).id;
+        if let Some(command) = self.end_page(owner) {
+            self.send_data(now, succeeded(&command, delays), command.blocks);
         }
         if let Some(media) = &mut self.media {
             // Collection may have moved the page while the read waited, so look it up now.
@@ -135,6 +125,19 @@ impl Ssd {
             media.push(Media::Sensed { command: id, block, page });
         }
         self.dispatch(now, die);
+    }
+
+    /// One page of a command is done. Returns the command if it was the last.
+    #[inline]
+    fn end_page(&mut self, command: u32) -> Option<InFlight> {
+        let in_flight = self.commands.get_mut(command);
+        in_flight.remaining -= 1;
+        if in_flight.remaining > 0 {
+            return None;
+        }
+        let done = in_flight.clone();
+        self.commands.release(command);
+        Some(done)
     }
 
     fn send_data(&mut self, now: Instant, mut completion: Completion, blocks: u32) {
@@ -154,21 +157,12 @@ impl Ssd {
         self.ops.release(op);
         self.ftl.commit_write(logical, flash);
         self.counters.host_programs_pages += 1;
-        let command = self.commands.get_mut(owner);
-        let id = command.id;
+        let id = self.commands.get(owner).id;
         if let Some(media) = &mut self.media {
             media.push(Media::Programmed { command: id, block, page: flash });
         }
-        command.remaining -= 1;
-        if command.remaining == 0 {
-            let completion = Completion {
-                id,
-                status: Status::Success,
-                busy_remaining: Duration::ZERO,
-                met_collection: command.met_collection,
-                delays: command.before_flash,
-            };
-            self.commands.release(owner);
+        if let Some(command) = self.end_page(owner) {
+            let completion = succeeded(&command, command.before_flash);
             self.completed.push_back(Completed { at: now, completion });
         }
         self.dispatch(now, die);
@@ -176,5 +170,15 @@ impl Ssd {
         if !self.stalled.is_empty() && self.collections.is_empty() {
             self.relieve(now);
         }
+    }
+}
+
+fn succeeded(command: &InFlight, delays: Delays) -> Completion {
+    Completion {
+        id: command.id,
+        status: Status::Success,
+        busy_remaining: Duration::ZERO,
+        met_collection: command.met_collection,
+        delays,
     }
 }

@@ -1,8 +1,9 @@
 //! The tables of the page, which carry every number that the plots show.
 
 use super::escape::text;
+use crate::costs::{COSTS, Cell};
 use crate::document::{busy_members_shown, percent};
-use crate::{Claim, Comparison, Run, format};
+use crate::{Claim, Comparison, format};
 
 /// Read latency by percentile with the ratio to Ideal, one row per policy.
 pub(super) fn latency(comparison: &Comparison) -> String {
@@ -154,31 +155,18 @@ pub(super) fn causes(comparison: &Comparison) -> String {
     numbers("causes", "Causes of delay", &table(&header, &rows))
 }
 
-/// Writes one number of a run.
-type Cell = fn(&Run) -> String;
-
 /// Throughput, extra work and wear.
 pub(super) fn costs(comparison: &Comparison) -> String {
     if comparison.runs.is_empty() {
         return String::new();
     }
-    let columns: [(&str, Cell); 15] = [
-        ("reads/s", |run| format::count(run.iops_read.round() as u64)),
-        ("writes/s", |run| format::count(run.iops_write.round() as u64)),
-        ("MiB/s read", |run| format::three_digits(run.mib_per_second_read)),
-        ("MiB/s written", |run| format::three_digits(run.mib_per_second_write)),
-        ("extra reads", |run| format::percent(run.extra_reads_percent())),
-        ("rebuilds", |run| format::count(run.rebuilds)),
-        ("fail-fasts", |run| format::count(run.fail_fasts)),
-        ("sent again", |run| format::count(run.resubmitted)),
-        ("WAF drives", |run| format::three_digits(run.write_amplification_device)),
-        ("WAF array", |run| format::three_digits(run.write_amplification_array)),
+    let wear: [(&str, Cell); 4] = [
         ("collections", |run| format::count(run.collections)),
         ("erases", |run| format::count(run.erases)),
         ("drive reads", |run| format::count(run.device_reads)),
         ("drive writes", |run| format::count(run.device_writes)),
-        ("write stalls", |run| format::count(run.host_write_stalls)),
     ];
+    let columns = [&COSTS[..], &wear[..]].concat();
     let mut header = vec!["policy".to_owned()];
     header.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
     header.push("contract violations".to_owned());

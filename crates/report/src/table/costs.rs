@@ -1,6 +1,7 @@
 //! What a policy met and what it cost.
 
 use super::by_policy;
+use crate::costs::{COSTS, Cell};
 use crate::document::{busy_members_shown, percent};
 use crate::{Run, format};
 
@@ -22,30 +23,15 @@ fn share(counts: &[u64], busy: usize) -> String {
     counts.get(busy).map_or("-".to_owned(), |&n| format::percent(percent(n, counts.iter().sum())))
 }
 
-/// Writes one number of a run.
-type Cell = fn(&Run) -> String;
-
 /// Extra work, wear and throughput.
 pub(super) fn render(runs: &[Run]) -> String {
     if runs.is_empty() {
         return String::new();
     }
-    let rows: [(&str, Cell); 12] = [
-        ("reads/s", |run| format::count(run.iops_read.round() as u64)),
-        ("writes/s", |run| format::count(run.iops_write.round() as u64)),
-        ("MiB/s read", |run| format::three_digits(run.mib_per_second_read)),
-        ("MiB/s written", |run| format::three_digits(run.mib_per_second_write)),
-        ("extra reads", |run| format::percent(run.extra_reads_percent())),
-        ("rebuilds", |run| format::count(run.rebuilds)),
-        ("fail-fasts", |run| format::count(run.fail_fasts)),
-        ("sent again to wait", |run| format::count(run.resubmitted)),
-        ("WAF, drives", |run| format::three_digits(run.write_amplification_device)),
-        ("WAF, array", |run| format::three_digits(run.write_amplification_array)),
-        ("write stalls", |run| format::count(run.host_write_stalls)),
-        ("contract violations", |run| contract(run.contract_violations)),
-    ];
-    let rows = rows
+    let violations: (&str, Cell) = ("contract violations", |run| contract(run.contract_violations));
+    let rows = COSTS
         .into_iter()
+        .chain([violations])
         .map(|(name, cell)| (name.to_owned(), runs.iter().map(cell).collect()))
         .collect();
     by_policy("Throughput and cost", runs, rows)
