@@ -96,16 +96,12 @@ impl Ssd {
     /// Time until a read that arrives now on `die` could be served (IODA §4.2.2): the rest of the
     /// current step, of the collection, and of the work in the queue.
     fn busy_remaining(&self, now: Instant, die: u32) -> Duration {
-        let current = |die: u32| match self.deadlines.get(die as usize) {
-            Instant::NEVER => Duration::ZERO,
-            due => due.since(now),
-        };
-        let mut left = current(die) + self.dies[die as usize].queue.work;
+        let mut left = self.step_left(now, die) + self.dies[die as usize].queue.work;
         if let Some(collection) = self.dies[die as usize].collection {
             let collection = self.collections.get(collection);
             let worker = collection.victim_die.unwrap_or(die);
             if worker != die {
-                left += current(worker);
+                left += self.step_left(now, worker);
             }
             match self.dies[worker as usize].job {
                 // The erase is the current step.

@@ -61,13 +61,7 @@ impl Ssd {
             if free >= least {
                 continue;
             }
-            let urgent = forced || free <= shape.hard;
-            let min_invalid = if urgent { 1 } else { shape.min_invalid };
-            let victim = match shape.unit {
-                CollectionUnit::Block => self.ftl.victim_block(die, min_invalid),
-                CollectionUnit::Line => self.ftl.victim_line(min_invalid),
-            };
-            if let Some(block) = victim {
+            if let Some(block) = self.ftl.victim(die, forced) {
                 least = free;
                 neediest = Some((die, block));
             }
@@ -82,17 +76,13 @@ impl Ssd {
         }
         let ends = |die: u32, valid: u32| {
             let worker = &self.dies[die as usize];
-            let current = match self.deadlines.get(die as usize) {
-                Instant::NEVER => Duration::ZERO,
-                due => due.since(now),
-            };
             // A step that ends may be followed by another of the same operation.
             let rest = match worker.state {
                 State::Idle | State::Held => Duration::ZERO,
                 _ if self.config.timing.transfer.is_zero() => Duration::ZERO,
                 _ => self.program_service,
             };
-            now + current + rest + worker.queue.work + self.collection_bound(valid)
+            now + self.step_left(now, die) + rest + worker.queue.work + self.collection_bound(valid)
         };
         match self.ftl.shape.unit {
             CollectionUnit::Line => (0..self.ftl.shape.dies)

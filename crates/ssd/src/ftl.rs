@@ -245,16 +245,19 @@ impl Ftl {
         }
     }
 
-    /// The block of `die` with the fewest valid pages, if at least `min_invalid` are invalid.
-    pub(crate) fn victim_block(&self, die: u32, min_invalid: u32) -> Option<u32> {
-        let first = (die * self.shape.blocks_per_die) as usize;
-        let counts = &self.valid[first..first + self.shape.blocks_per_die as usize];
+    /// What to collect for `die`: its block (or the line) with the fewest valid pages. Above the
+    /// hard watermark, and unless it is `forced`, a victim must have enough to give.
+    pub(crate) fn victim(&self, die: u32, forced: bool) -> Option<u32> {
+        let urgent = forced || self.free(die) <= self.shape.hard;
+        let min_invalid = if urgent { 1 } else { self.shape.min_invalid };
+        let counts = match self.shape.unit {
+            CollectionUnit::Line => &self.valid[..],
+            CollectionUnit::Block => {
+                let first = (die * self.shape.blocks_per_die) as usize;
+                &self.valid[first..first + self.shape.blocks_per_die as usize]
+            }
+        };
         self.fewest_valid(counts, min_invalid)
-    }
-
-    /// The line with the fewest valid pages, if at least `min_invalid` are invalid.
-    pub(crate) fn victim_line(&self, min_invalid: u32) -> Option<u32> {
-        self.fewest_valid(&self.valid, min_invalid)
     }
 
     fn fewest_valid(&self, counts: &[u32], min_invalid: u32) -> Option<u32> {
@@ -316,21 +319,6 @@ impl Ftl {
         debug_assert_eq!(self.count_valid(die, block), 0, "erasing valid pages");
         self.erase_counts[(die * self.shape.blocks_per_die + block) as usize] += 1;
         self.space.release(die, block);
-    }
-
-    /// Copies the valid pages of a block and erases it at once. Returns the pages copied.
-    pub(crate) fn collect_now(&mut self, die: u32, block: u32) -> u32 {
-        let mut copied = 0;
-        let mut cursor = self.shape.first_page(die, block);
-        let end = cursor + self.shape.pages_per_block;
-        while let Some(from) = self.next_valid(cursor, end) {
-            let to = self.allocate_for_collection(die);
-            self.commit_copy(self.holds(from), from, to);
-            copied += 1;
-            cursor = from + 1;
-        }
-        self.erase(die, block);
-        copied
     }
 
     /// Places `logical` in the next page of `die`: how an aged drive is laid out.

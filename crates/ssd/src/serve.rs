@@ -11,6 +11,14 @@ use nvme::{Cause, Completion, Delays, Status};
 use units::{Duration, Instant};
 
 impl Ssd {
+    /// What is left of the current step of a die; nothing if it waits.
+    pub(crate) fn step_left(&self, now: Instant, die: u32) -> Duration {
+        match self.deadlines.get(die as usize) {
+            Instant::NEVER => Duration::ZERO,
+            due => due.since(now),
+        }
+    }
+
     fn service_of(&self, kind: OpKind) -> Duration {
         match kind {
             OpKind::Read => self.read_service,

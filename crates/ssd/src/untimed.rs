@@ -13,24 +13,18 @@ impl Ssd {
         // nothing gets done: such victims are passed over.
         let mut passed_over = Vec::new();
         while self.ftl.free(die) <= shape.soft {
-            let urgent = self.ftl.free(die) <= shape.hard;
-            let min_invalid = if urgent { 1 } else { shape.min_invalid };
-            let (victim, dies) = match shape.unit {
-                CollectionUnit::Block => (self.ftl.victim_block(die, min_invalid), die..die + 1),
-                CollectionUnit::Line => (self.ftl.victim_line(min_invalid), 0..shape.dies),
+            let Some(block) = self.ftl.victim(die, false) else { break };
+            let dies = match shape.unit {
+                CollectionUnit::Block => die..die + 1,
+                CollectionUnit::Line => 0..shape.dies,
             };
-            let Some(block) = victim else { break };
             self.ftl.begin_collection(die, block);
             if self.ftl.has_pages_in_flight(die, block) {
                 passed_over.push(block);
                 continue;
             }
             for die in dies {
-                let copied = if self.media.is_some() {
-                    self.collect_recording(die, block)
-                } else {
-                    self.ftl.collect_now(die, block)
-                };
+                let copied = self.collect_block(die, block);
                 self.counters.collection_reads_pages += u64::from(copied);
                 self.counters.collection_programs_pages += u64::from(copied);
                 self.counters.erases += 1;
@@ -42,8 +36,8 @@ impl Ssd {
         }
     }
 
-    /// [`Ftl::collect_now`] with every copy listed.
-    fn collect_recording(&mut self, die: u32, block: u32) -> u32 {
+    /// Copies the valid pages of a block and erases it at once. Returns the pages copied.
+    fn collect_block(&mut self, die: u32, block: u32) -> u32 {
         let pages = self.ftl.shape.pages_per_block;
         let first_page = self.ftl.shape.first_page(die, block);
         let mut cursor = first_page;
@@ -51,11 +45,15 @@ impl Ssd {
         while let Some(from) = self.ftl.next_valid(cursor, first_page + pages) {
             let to = self.ftl.allocate_for_collection(die);
             self.ftl.commit_copy(self.ftl.holds(from), from, to);
-            self.media.get_or_insert_default().push(Media::Copied { from, to });
+            if let Some(media) = &mut self.media {
+                media.push(Media::Copied { from, to });
+            }
             cursor = from + 1;
             copied += 1;
         }
-        self.media.get_or_insert_default().push(Media::Erased { first_page, pages });
+        if let Some(media) = &mut self.media {
+            media.push(Media::Erased { first_page, pages });
+        }
         self.ftl.erase(die, block);
         copied
     }
