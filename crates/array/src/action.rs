@@ -2,7 +2,7 @@
 
 use crate::engine::{ReadOrWrite, RequestId};
 use alloc::vec::Vec;
-use nvme::{Command, CommandId, Delays};
+use nvme::{CollectionRight, Command, CommandId, Delays};
 use units::{DriveId, Instant};
 
 /// A stripe operation: the part of a request that lies in the same rows of one stripe. The number
@@ -21,6 +21,19 @@ pub enum Action {
         command: Command,
         /// The stripe operation it belongs to: its buffers are read into or written from.
         op: OpId,
+    },
+    /// Tell this drive when it may collect from now on.
+    Permit {
+        /// The drive.
+        drive: DriveId,
+        /// When, on the drive's clock.
+        right: CollectionRight,
+    },
+    /// Ask this drive how much room it has left; the answer goes to
+    /// [`crate::Array::handle_status`].
+    AskStatus {
+        /// The drive.
+        drive: DriveId,
     },
     /// Move or combine data. Never given unless data actions are on.
     Data(DataAction),

@@ -1,15 +1,15 @@
 //! The array: requests in, actions out.
 
 use crate::action::{Action, DataAction, OpId, Outcome};
+use crate::coordinate::{Coordination, Coordinator};
 use crate::counters::Counters;
 use crate::layout::{Layout, Segment};
 use crate::lock::LockTable;
 use crate::op::{Phase, Plan, StripeOp, SubIo};
 use crate::policy::{Policy, PolicyKind};
-use crate::windows::Windows;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use nvme::{Cause, Command, CommandId, Completion, Delays, Opcode, PlFlag, Status};
+use nvme::{Cause, Command, CommandId, Completion, Delays, DriveStatus, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Slab};
 
 /// Read or write.
@@ -47,8 +47,8 @@ pub struct Config {
     pub page_bytes: u32,
     /// The policy.
     pub policy: PolicyKind,
-    /// When each drive has its busy window.
-    pub windows: Windows,
+    /// When each drive may collect; without effect under policies that have no windows.
+    pub coordination: Coordination,
     /// Time to compute a rebuilt page. The articles give less than 10 µs (IODA §4.2.1) and less
     /// than 3 µs (TTFLASH §4.2).
     pub rebuild_compute: Duration,
@@ -71,7 +71,7 @@ pub struct Array {
     pub(crate) layout: Layout,
     pub(crate) page_bytes: u64,
     pub(crate) policy: &'static dyn Policy,
-    pub(crate) windows: Windows,
+    pub(crate) coordinator: Coordinator,
     pub(crate) rebuild_compute: Duration,
     pub(crate) data_actions: bool,
     pub(crate) requests: Slab<InFlight>,
@@ -90,17 +90,22 @@ impl Array {
     /// An idle array.
     #[must_use]
     pub fn new(config: Config) -> Self {
+        let mut actions = VecDeque::new();
+        let policy = config.policy.rules();
+        let coordination =
+            if policy.uses_windows() { config.coordination } else { Coordination::Free };
+        let coordinator = Coordinator::new(&coordination, config.layout.width(), &mut actions);
         Self {
             page_bytes: u64::from(config.page_bytes),
-            policy: config.policy.rules(),
-            windows: config.windows,
+            policy,
+            coordinator,
             rebuild_compute: config.rebuild_compute,
             data_actions: config.data_actions,
             requests: Slab::new(),
             ops: Slab::new(),
             sub_ios: Slab::new(),
             locks: LockTable::new(),
-            actions: VecDeque::new(),
+            actions,
             computing: VecDeque::new(),
             operations: 0,
             counters: Counters::new(config.layout.width() as usize),
@@ -149,18 +154,46 @@ impl Array {
     #[inline]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
-        self.computing.front().map_or(Instant::NEVER, |&(due, _)| due)
+        let computed = self.computing.front().map_or(Instant::NEVER, |&(due, _)| due);
+        computed.min(self.coordinator.next_deadline())
     }
 
     /// Lets time pass until `now`.
     pub fn handle_deadline(&mut self, now: Instant) {
         while let Some(&(due, op)) = self.computing.front() {
             if due > now {
-                return;
+                break;
             }
             self.computing.pop_front();
             self.end_gather(due, op);
         }
+        if self.coordinator.next_deadline() <= now {
+            self.coordinator.handle_deadline(now, &mut self.actions);
+        }
+    }
+
+    /// Who may collect when.
+    #[must_use]
+    pub fn coordinator(&self) -> &Coordinator {
+        &self.coordinator
+    }
+
+    /// Gives the busy windows a new length, from the end of the windows that are open now on
+    /// (IODA §4.3.7). Returns whether it did: not without windows, nor while their length is
+    /// adapted.
+    ///
+    /// # Panics
+    ///
+    /// If the window is zero.
+    pub fn set_window(&mut self, now: Instant, busy_time_window: Duration) -> bool {
+        assert!(!busy_time_window.is_zero(), "a window of no length");
+        self.handle_deadline(now);
+        self.coordinator.set_window(now, busy_time_window, &mut self.actions)
+    }
+
+    /// Takes the answer of a drive to [`Action::AskStatus`].
+    pub fn handle_status(&mut self, now: Instant, drive: DriveId, status: &DriveStatus) {
+        self.coordinator.handle_status(now, drive, status, &mut self.actions);
     }
 
     /// Takes a request.

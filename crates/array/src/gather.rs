@@ -28,9 +28,10 @@ impl Array {
             self.end_gather(now, op);
             return;
         }
+        let lba = self.layout.lba(target.stripe, target.first_row);
         let mut avoided = 0u64;
         for member in members(wanted) {
-            match self.policy.first_attempt(now, DriveId(member), &self.windows) {
+            match self.policy.first_attempt(now, DriveId(member), lba, &self.coordinator) {
                 // Of more drives than there are parities, some must be read whatever they do.
                 Attempt::Avoid if avoided.count_ones() < self.layout.parities() => {
                     avoided |= 1 << member;
@@ -104,6 +105,7 @@ impl Array {
             target.missing &= !(1 << failure.drive.0);
             let round = self.new_round(op, passed);
             self.counters.resubmitted += 1;
+            self.coordinator.note_too_many_busy();
             // Without the flag, so that it cannot fail again (IODA §4.2.2).
             self.submit(op, failure.drive.0, Opcode::Read, PlFlag::Off, false, round);
         }

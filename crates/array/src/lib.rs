@@ -1,8 +1,8 @@
 //! The host's half: one array of drives as a pure state machine.
 //!
 //! Knows: layouts (RAID-0, 4, 5, 6), stripe reads and writes, rebuilding what a drive is too busy
-//! to read, the policies that choose between waiting and rebuilding, and when each drive has its
-//! busy window. Does not know: what a page or a block erase is, clocks, threads, sockets, or the
+//! to read, the policies that choose between waiting and rebuilding, and the coordination that says
+//! when each drive may collect. Does not know: what a page or a block erase is, clocks, threads, sockets, or the
 //! data.
 //!
 //! # Contract
@@ -30,6 +30,7 @@
 extern crate alloc;
 
 mod action;
+mod coordinate;
 mod counters;
 mod engine;
 mod gather;
@@ -39,11 +40,10 @@ mod lock;
 mod op;
 mod parity;
 pub mod policy;
-mod windows;
 mod write;
 
 pub use action::{Action, DataAction, OpId, Outcome, Slot, Term};
+pub use coordinate::{AdaptiveConfig, Coordination, Coordinator, TokenConfig, WindowConfig};
 pub use counters::Counters;
 pub use engine::{Array, Config, ReadOrWrite, Request, RequestId};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
-pub use windows::Windows;

@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::policy::PolicyKind;
-use array::{Action, Array, Config, Layout, Level, ReadOrWrite, Request, RequestId, Windows};
+use array::{
+    Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId,
+    WindowConfig,
+};
 use nvme::{Cause, Command, Completion, Delays, Opcode, PlFlag, Status};
 use std::fmt::Write as _;
 use units::{DriveId, Duration, Instant};
@@ -19,16 +22,19 @@ struct Script {
 
 impl Script {
     fn new(level: Level, width: u32, policy: PolicyKind) -> Self {
-        let windows = if policy.rules().uses_windows() {
-            Windows::in_turn(width, Duration::from_millis(100), Instant::ZERO)
-        } else {
-            Windows::none()
-        };
+        let coordination = Coordination::Windows(WindowConfig {
+            busy_time_window: Duration::from_millis(100),
+            busy_drives: 1,
+            guard: Duration::ZERO,
+            start: Instant::ZERO,
+            ranges: 1,
+            range_blocks: 1000,
+        });
         let array = Array::new(Config {
             layout: Layout::new(level, width, 1, 1000).unwrap(),
             page_bytes: PAGE as u32,
             policy,
-            windows,
+            coordination,
             rebuild_compute: Duration::from_micros(3),
             data_actions: false,
         });
@@ -58,6 +64,7 @@ impl Script {
                     write!(self.log, "{what}{} ", drive.0).unwrap();
                     self.out.push((drive, command, self.now));
                 }
+                Action::Permit { .. } | Action::AskStatus { .. } => {}
                 Action::Complete(outcome) => {
                     let sum = outcome.delays.total();
                     if outcome.kind == ReadOrWrite::Read {

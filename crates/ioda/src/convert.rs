@@ -3,13 +3,12 @@
 use crate::exit::Failure;
 use crate::setup::{self, Setup};
 use crate::simulate::Outcome;
-use array::Windows;
 use nvme::Cause;
 use report::{
     Band, CauseSplit, Comparison, DriveSummary, Latency, Manifest, Percentile, Run, Timeline,
     TimelinePoint,
 };
-use sim::{LatencySummary, PERCENTILES, Plan, RunResult};
+use sim::{LatencySummary, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
 
 /// Percentiles whose latency is split by cause.
@@ -27,7 +26,7 @@ pub(crate) fn comparison(
     if verified > 0 {
         notes.push(format!("verified: {verified} pages read, all as they were written"));
     }
-    let runs = setup.plans.iter().zip(&outcome.results).map(|(plan, result)| run(plan, result));
+    let runs = outcome.results.iter().map(run);
     Ok(Comparison {
         title,
         manifest: Manifest {
@@ -48,7 +47,7 @@ pub(crate) fn comparison(
 }
 
 /// The document of one run.
-pub(crate) fn run(plan: &Plan, result: &RunResult) -> Run {
+pub(crate) fn run(result: &RunResult) -> Run {
     let totals = result.drive_totals();
     let seconds = result.simulated.as_secs_f64();
     let per_second = |value: f64| if seconds > 0.0 { value / seconds } else { 0.0 };
@@ -82,7 +81,7 @@ pub(crate) fn run(plan: &Plan, result: &RunResult) -> Run {
         write_amplification_device: totals.write_amplification(),
         write_amplification_array: array.write_amplification() * totals.write_amplification(),
         erases: totals.erases,
-        timeline: timeline(plan, result),
+        timeline: timeline(result),
         drives: (0..)
             .zip(&result.drives)
             .map(|(drive, result)| drive_summary(drive, result))
@@ -140,7 +139,7 @@ fn millis(instant: Instant) -> f64 {
     instant.since(Instant::ZERO).as_millis_f64()
 }
 
-fn timeline(plan: &Plan, result: &RunResult) -> Option<Timeline> {
+fn timeline(result: &RunResult) -> Option<Timeline> {
     let timeline = &result.timeline;
     let slice = timeline.slice?;
     let (start, end) = (slice.start, slice.start + slice.length);
@@ -152,11 +151,11 @@ fn timeline(plan: &Plan, result: &RunResult) -> Option<Timeline> {
         latency_us: point.latency.as_micros_f64(),
         dominant_cause: point.dominant_cause.label().to_owned(),
     });
-    let collections = timeline.collections.iter().map(|band| Band {
+    let band = |band: &sim::Band| Band {
         drive: band.drive as u32,
         start_ms: millis(band.start.max(start)),
         end_ms: millis(band.end.min(end)),
-    });
+    };
     let bins = timeline.p99.iter().filter_map(|&(bin_end, p99)| {
         let bin_start = before(bin_end, sim::P99_INTERVAL);
         (bin_end > start && bin_start < end).then(|| (millis(bin_start), p99.as_micros_f64()))
@@ -165,29 +164,11 @@ fn timeline(plan: &Plan, result: &RunResult) -> Option<Timeline> {
         start_ms: millis(start),
         end_ms: millis(end),
         points: points.collect(),
-        windows: windows(plan, result, start, end),
-        collections: collections.collect(),
+        windows: timeline.windows.iter().map(band).collect(),
+        collections: timeline.collections.iter().map(band).collect(),
         p99_per_bin: bins.collect(),
     };
     // Points are kept by completion, and plotted by arrival.
     timeline.points.sort_by(|a, b| a.t_ms.total_cmp(&b.t_ms));
     Some(timeline)
-}
-
-/// The busy windows of all drives that touch the slice.
-fn windows(plan: &Plan, result: &RunResult, start: Instant, end: Instant) -> Vec<Band> {
-    let Some(window) = result.window else { return Vec::new() };
-    let in_turn = Windows::in_turn(plan.width, window, Instant::ZERO);
-    let mut bands = Vec::new();
-    for drive in 0..plan.width {
-        let Some(schedule) = in_turn.of(units::DriveId(drive as u8)) else { continue };
-        let mut at = start;
-        while at < end {
-            if let Some(until) = schedule.busy_until(at) {
-                bands.push(Band { drive, start_ms: millis(at), end_ms: millis(until.min(end)) });
-            }
-            at = schedule.next_busy_start(at);
-        }
-    }
-    bands
 }

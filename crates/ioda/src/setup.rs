@@ -7,7 +7,7 @@ use crate::quantity::{Rerate, TimeWindow};
 use crate::settings::{DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
 use array::policy::PolicyKind;
-use sim::{Plan, Preparation};
+use sim::{Plan, Preparation, WindowPlan};
 use std::path::Path;
 use units::{Bytes, Duration};
 use workload::{Source, TraceSource};
@@ -121,9 +121,12 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
         width: array.drives.unwrap_or(DRIVES),
         chunk_bytes: array.chunk.as_ref().map_or(page.max(CHUNK_BYTES), |chunk| chunk.value.0),
         policy: PolicyKind::Base,
-        busy_time_window: match array.tw.as_ref().map(|tw| tw.value) {
-            None | Some(TimeWindow::Burst) => None,
-            Some(TimeWindow::Length(length)) => Some(length),
+        windows: WindowPlan {
+            busy_time_window: match array.tw.as_ref().map(|tw| tw.value) {
+                None | Some(TimeWindow::Burst) => None,
+                Some(TimeWindow::Length(length)) => Some(length),
+            },
+            ..WindowPlan::default()
         },
         rebuild_compute: REBUILD_COMPUTE,
         preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),

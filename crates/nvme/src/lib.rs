@@ -16,10 +16,14 @@
 //! | cycle start time | [`WindowSchedule::cycle_start`] |
 #![no_std]
 
+mod bound;
 mod command;
 mod delays;
-pub mod window;
+mod status;
+mod window;
 
+pub use bound::WindowParameters;
 pub use command::{Command, CommandId, Completion, Opcode, PlFlag, Status};
 pub use delays::{Cause, Delays};
-pub use window::{ArrayDescription, WindowSchedule};
+pub use status::{Advertised, DriveStatus};
+pub use window::{ArrayDescription, CollectionRight, WindowSchedule};

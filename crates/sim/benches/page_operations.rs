@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             width,
             chunk_bytes: 4096,
             policy: PolicyKind::Base,
-            busy_time_window: None,
+            windows: sim::WindowPlan::default(),
             rebuild_compute: Duration::from_micros(3),
             preparation: Preparation::Aged,
             seed: 1,

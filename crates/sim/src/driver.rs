@@ -7,6 +7,7 @@ use crate::result::{DriveResult, RunResult};
 use crate::timeline::Recorder;
 use crate::verify::{Mismatch, Verifier};
 use array::{Action, Array, Outcome, ReadOrWrite, RequestId};
+use nvme::{CollectionRight, WindowSchedule};
 use ssd::{CollectionSpan, Ssd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
@@ -105,7 +106,7 @@ struct Run<'a, I> {
     plan: &'a Plan,
     array: Array,
     drives: Vec<Ssd>,
-    /// One source per drive, then the array, then the next arrival.
+    /// One source per drive, then the array, the next arrival, the next change of windows.
     sources: Deadlines,
     /// Drives that were touched and may have completions or another deadline.
     touched: Vec<usize>,
@@ -131,6 +132,9 @@ struct Run<'a, I> {
     /// Stripe reads until one is looked at again.
     until_look: u32,
     recorder: Recorder,
+    changes_made: usize,
+    window_changes: Vec<(Instant, Duration)>,
+    permits: u64,
     spans: Vec<CollectionSpan>,
     verifier: Option<Verifier>,
     hash: u64,
@@ -147,12 +151,9 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         progress: &'a AtomicU64,
     ) -> Result<Self, SimError<E>> {
         let layout = plan.layout()?;
-        let windows = plan.windows();
         let rules = plan.policy.rules();
-        for (position, drive) in drives.iter_mut().enumerate() {
+        for drive in &mut drives {
             drive.set_instant_collection(rules.collects_instantly());
-            let schedule = windows.of(units::DriveId(position as u8)).copied();
-            drive.set_windows(Instant::ZERO, schedule);
             if plan.timeline.is_some() {
                 drive.record_collections();
             }
@@ -164,7 +165,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             layout,
             page_bytes: plan.drive.geometry.page_bytes,
             policy: plan.policy,
-            windows,
+            coordination: plan.coordination(),
             rebuild_compute: plan.rebuild_compute,
             data_actions: plan.verify,
         });
@@ -180,7 +181,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             verifier: plan.verify.then(|| Verifier::new(&array, &drives)),
             plan,
             array,
-            sources: Deadlines::new(width + 2),
+            sources: Deadlines::new(width + 3),
             touched: (0..width).collect(),
             is_touched: vec![true; width],
             drives,
@@ -200,7 +201,10 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             busy_members: vec![0; width + 1],
             unquiet: 0,
             until_look: 1,
-            recorder: Recorder::new(plan.timeline),
+            recorder: Recorder::new(plan.timeline, width),
+            changes_made: 0,
+            window_changes: Vec::new(),
+            permits: 0,
             spans: Vec::new(),
             hash: 0x1d0a,
             completed: 0,
@@ -210,15 +214,22 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
 
     fn drive(&mut self) -> Result<(), SimError<E>> {
         let arrivals = self.drives.len() + 1;
-        let compute = self.drives.len();
+        let array = self.drives.len();
+        let changes = self.drives.len() + 2;
+        self.schedule_change();
         self.fetch(Instant::ZERO)?;
         self.settle(Instant::ZERO)?;
         while let Some(source) = self.sources.first() {
             let now = self.sources.earliest();
             if source == arrivals {
                 self.arrive(now)?;
-            } else if source == compute {
+            } else if source == array {
                 self.array.handle_deadline(now);
+            } else if source == changes {
+                let (_, window) = self.plan.windows.changes[self.changes_made];
+                self.array.set_window(now, window);
+                self.changes_made += 1;
+                self.schedule_change();
             } else {
                 self.drives[source].handle_deadline(now);
                 self.touch(source);
@@ -239,6 +250,38 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             0 => Ok(()),
             in_flight => Err(SimError::Stalled { in_flight, seed: self.plan.seed }),
         }
+    }
+
+    fn schedule_change(&mut self) {
+        let next = self.plan.windows.changes.get(self.changes_made);
+        let due = next.map_or(Instant::NEVER, |&(after, _)| Instant::ZERO + after);
+        self.sources.set(self.drives.len() + 2, due);
+    }
+
+    /// Tells a drive when it may collect, on the drive's own clock.
+    fn permit(&mut self, now: Instant, drive: usize, right: CollectionRight) {
+        let busy_drives = self.plan.array_description().busy_drives();
+        let clock = |host| self.plan.windows.on_clock_of(drive as u32, busy_drives, host);
+        let on_its_clock = match right {
+            CollectionRight::Always => right,
+            CollectionRight::Windows(schedule) => CollectionRight::Windows(WindowSchedule {
+                cycle_start: clock(schedule.cycle_start),
+                not_before: clock(schedule.not_before),
+                ..schedule
+            }),
+            CollectionRight::Lease { until } => {
+                self.permits += 1;
+                CollectionRight::Lease { until: clock(until) }
+            }
+        };
+        if let CollectionRight::Windows(WindowSchedule { busy_time_window, .. }) = right
+            && self.window_changes.last().is_none_or(|&(_, last)| last != busy_time_window)
+        {
+            self.window_changes.push((now, busy_time_window));
+        }
+        self.recorder.record_right(drive, now, right);
+        self.drives[drive].set_right(now, on_its_clock);
+        self.touch(drive);
     }
 
     /// Takes the next request from the workload, if there is room for one, and schedules it.
@@ -376,6 +419,11 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                     self.drives[drive].handle_command(now, &command);
                     self.touch(drive);
                 }
+                Action::Permit { drive, right } => self.permit(now, drive.index(), right),
+                Action::AskStatus { drive } => {
+                    let status = self.drives[drive.index()].status();
+                    self.array.handle_status(now, drive, &status);
+                }
                 Action::Data(action) => {
                     if let Some(verifier) = &mut self.verifier {
                         verifier.data(&action);
@@ -463,7 +511,8 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             busy_members: self.busy_members,
             array: self.array.counters().clone(),
             drives,
-            window: self.plan.window(),
+            windows: self.window_changes,
+            permits: self.permits,
             timeline: self.recorder.finish(),
             verified_pages,
         })
@@ -487,7 +536,7 @@ mod tests {
             width: 4,
             chunk_bytes: 4096,
             policy: PolicyKind::Base,
-            busy_time_window: None,
+            windows: crate::WindowPlan::default(),
             rebuild_compute: Duration::ZERO,
             preparation: Preparation::Fresh,
             seed: 1,

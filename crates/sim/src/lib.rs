@@ -17,6 +17,7 @@ mod plan;
 mod result;
 mod timeline;
 mod verify;
+mod windows;
 
 pub use bench::{BenchResult, bench_array, bench_drive};
 pub use causes::{CauseBuckets, CauseSplit};
@@ -27,3 +28,4 @@ pub use plan::{Plan, PlanError, Preparation, prepare_drives};
 pub use result::{DriveResult, RunResult};
 pub use timeline::{Band, P99_INTERVAL, Timeline, TimelineConfig, TimelinePoint};
 pub use verify::Mismatch;
+pub use windows::{Coordinate, WindowError, WindowPlan};

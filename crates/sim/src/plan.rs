@@ -1,6 +1,7 @@
 //! What to run.
 
-use array::{Layout, LayoutError, Level, Windows, policy::PolicyKind};
+use crate::windows::{WindowError, WindowPlan};
+use array::{Coordination, Layout, LayoutError, Level, policy::PolicyKind};
 use nvme::ArrayDescription;
 use ssd::Ssd;
 use thiserror::Error;
@@ -30,8 +31,8 @@ pub struct Plan {
     pub chunk_bytes: u64,
     /// The policy.
     pub policy: PolicyKind,
-    /// Busy time window; none to use what the drives advertise (TW_burst).
-    pub busy_time_window: Option<Duration>,
+    /// When drives may collect, under policies with windows.
+    pub windows: WindowPlan,
     /// Time to compute a rebuilt page.
     pub rebuild_compute: Duration,
     /// How drives are prepared.
@@ -68,9 +69,9 @@ pub enum PlanError {
         /// The page.
         page_bytes: u32,
     },
-    /// The window is too short to be one.
-    #[error("a busy time window of zero leaves no time to collect; choose at least 1 µs")]
-    EmptyWindow,
+    /// The windows contradict themselves or the array.
+    #[error("{0}")]
+    Windows(#[from] WindowError),
     /// Policies with windows need parity.
     #[error(
         "policy {policy} rebuilds reads from parity, but {level} has none; choose raid4, raid5 or raid6, or the policies base and ideal"
@@ -104,8 +105,8 @@ impl Plan {
             let (policy, level) = (self.policy.name(), self.level.name());
             return Err(PlanError::NoParity { policy, level });
         }
-        if self.busy_time_window.is_some_and(Duration::is_zero) {
-            return Err(PlanError::EmptyWindow);
+        if self.policy.rules().uses_windows() {
+            self.windows.validate(&layout)?;
         }
         Ok(layout)
     }
@@ -120,17 +121,19 @@ impl Plan {
         Ok(self.layout()?.capacity_pages() * page_bytes)
     }
 
-    /// The busy time window that is programmed into the drives, if the policy uses windows.
+    /// The array as its drives know it: width, and how many of them may be busy at once.
+    #[must_use]
+    pub fn array_description(&self) -> ArrayDescription {
+        let parities = self.windows.busy_drives.unwrap_or(self.level.parities());
+        ArrayDescription { width: self.width, parities }
+    }
+
+    /// The busy time window that is programmed into the drives at the start, if the policy uses
+    /// windows.
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
-        if !self.policy.rules().uses_windows() {
-            return None;
-        }
-        let array = ArrayDescription { width: self.width, parities: self.level.parities() };
-        // Where collection keeps up with the burst any window will do; one second is a round one.
-        let advertised =
-            || self.drive.burst_window(array).unwrap_or(const { Duration::from_secs(1) });
-        Some(self.busy_time_window.unwrap_or_else(advertised))
+        let uses_windows = self.policy.rules().uses_windows();
+        uses_windows.then(|| self.windows.first_window(&self.drive, self.array_description()))?
     }
 
     /// Bytes per second that each drive can be written for ever without breaking the window
@@ -144,8 +147,9 @@ impl Plan {
         const MARGIN: f64 = 1.1;
         let Some(window) = self.window() else { return f64::INFINITY };
         let valid_ratio = (self.drive.steady_valid_ratio() * MARGIN).min(0.99);
-        let cycle = window.as_secs_f64() * f64::from(self.width);
-        self.drive.reclaimed_bytes_per_window(window, valid_ratio) / cycle
+        let open = window.saturating_sub(self.windows.guard() * 2);
+        let cycle = window.as_secs_f64() * self.array_description().windows_per_cycle();
+        self.drive.reclaimed_bytes_per_window(open, valid_ratio) / cycle
     }
 
     /// Mean bytes per second that `requests` write to each drive, parity included; 0 if they take
@@ -179,10 +183,11 @@ impl Plan {
         Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
     }
 
-    pub(crate) fn windows(&self) -> Windows {
-        match self.window() {
-            Some(window) => Windows::in_turn(self.width, window, Instant::ZERO),
-            None => Windows::none(),
+    /// How the array coordinates its drives.
+    pub(crate) fn coordination(&self) -> Coordination {
+        match self.policy.rules().uses_windows() {
+            true => self.windows.coordination(&self.drive, self.array_description()),
+            false => Coordination::Free,
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::causes::CauseBuckets;
 use crate::latency::LatencySummary;
 use crate::timeline::Timeline;
 use array::policy::PolicyKind;
-use units::Duration;
+use units::{Duration, Instant};
 
 /// One drive after a run.
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +45,11 @@ pub struct RunResult {
     pub array: array::Counters,
     /// The drives, in order.
     pub drives: Vec<DriveResult>,
-    /// Busy time window of the drives, if any.
-    pub window: Option<Duration>,
+    /// Busy time windows of the drives, each with the time when it was programmed; empty if there
+    /// were none.
+    pub windows: Vec<(Instant, Duration)>,
+    /// Leases that the host granted, extended or took back.
+    pub permits: u64,
     /// What happened when.
     pub timeline: Timeline,
     /// Pages checked against the reference model; 0 unless the run was verified.
@@ -54,6 +57,12 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// The busy time window at the end of the run, if there is one.
+    #[must_use]
+    pub fn window(&self) -> Option<Duration> {
+        self.windows.last().map(|&(_, window)| window)
+    }
+
     /// Totals of all drives.
     #[must_use]
     pub fn drive_totals(&self) -> ssd::Counters {

@@ -1,6 +1,6 @@
 //! A slice of a run, read by read, with windows and collections.
 
-use nvme::{Cause, Delays};
+use nvme::{Cause, CollectionRight, Delays};
 use ssd::CollectionSpan;
 use units::{Duration, Instant};
 
@@ -42,6 +42,8 @@ pub struct Timeline {
     pub slice: Option<TimelineConfig>,
     /// Reads of the slice: of each small interval the slowest and the first.
     pub points: Vec<TimelinePoint>,
+    /// Stretches of the slice in which a drive may collect, by the host's clock.
+    pub windows: Vec<Band>,
     /// Collections that touch the slice, joined where they overlap on a drive.
     pub collections: Vec<Band>,
     /// The whole run in intervals: end of the interval, 99th percentile of its reads.
@@ -60,11 +62,14 @@ pub(crate) struct Recorder {
     /// Latencies of the current p99 interval.
     latencies: Vec<Duration>,
     interval_end: Instant,
+    /// The right of each drive and since when it has it.
+    rights: Vec<(Instant, CollectionRight)>,
 }
 
 impl Recorder {
-    pub(crate) fn new(slice: Option<TimelineConfig>) -> Self {
+    pub(crate) fn new(slice: Option<TimelineConfig>, drives: usize) -> Self {
         Self {
+            rights: vec![(Instant::ZERO, CollectionRight::Always); drives],
             timeline: Timeline { slice, ..Timeline::default() },
             interval: u64::MAX,
             slowest: None,
@@ -125,7 +130,43 @@ impl Recorder {
         }
     }
 
+    /// From `now` on `drive` has this right; what it had until now is drawn.
+    pub(crate) fn record_right(&mut self, drive: usize, now: Instant, right: CollectionRight) {
+        let (since, before) = std::mem::replace(&mut self.rights[drive], (now, right));
+        self.draw(drive, since, now, before);
+    }
+
+    /// Adds the stretches between `from` and `to` in which a drive with this right may collect.
+    fn draw(&mut self, drive: usize, from: Instant, to: Instant, right: CollectionRight) {
+        let Some(slice) = self.timeline.slice else { return };
+        let (from, to) = (from.max(slice.start), to.min(slice.start + slice.length));
+        let mut add = |start: Instant, end: Instant| {
+            let (start, end) = (start.max(from), end.min(to));
+            if start < end {
+                self.timeline.windows.push(Band { drive, start, end });
+            }
+        };
+        match right {
+            CollectionRight::Always => {}
+            CollectionRight::Lease { until } => add(from, until),
+            CollectionRight::Windows(schedule) => {
+                let mut at = from;
+                while at < to {
+                    if let Some((start, end)) = schedule.window_at(at) {
+                        add(start, end);
+                    }
+                    let next = schedule.next_busy_start(at);
+                    at = next.max(at + Duration::from_nanos(1));
+                }
+            }
+        }
+    }
+
     pub(crate) fn finish(mut self) -> Timeline {
+        for drive in 0..self.rights.len() {
+            let (since, right) = self.rights[drive];
+            self.draw(drive, since, Instant::NEVER, right);
+        }
         self.timeline.points.extend(self.slowest.take());
         self.timeline
     }

@@ -14,7 +14,7 @@ fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Pla
         level,
         width,
         policy,
-        busy_time_window: None,
+        windows: sim::WindowPlan::default(),
         rebuild_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed: 1,

@@ -22,7 +22,7 @@ fn every_drive_works_under_every_policy() {
                 level: Level::Raid5,
                 width: 4,
                 policy,
-                busy_time_window: Some(Duration::from_millis(100)),
+                windows: sim::WindowPlan::fixed(Duration::from_millis(100)),
                 rebuild_compute: Duration::from_micros(3),
                 preparation: Preparation::Aged,
                 seed: 3,

@@ -46,7 +46,7 @@ fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         width: (level.parities() + 2).max(3) + rng.below(4) as u32,
         chunk_bytes: page * (1 + rng.below(4)),
         policy,
-        busy_time_window: Some(Duration::from_micros(2_000 + rng.below(60_000))),
+        windows: sim::WindowPlan::fixed(Duration::from_micros(2_000 + rng.below(60_000))),
         rebuild_compute: Duration::from_micros(3),
         preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
             [rng.below(3) as usize],

@@ -1,7 +1,6 @@
 //! Commands arrive: failing fast, or becoming page operations.
 
 use crate::command::InFlight;
-use crate::contract::allowed_until;
 use crate::device::{Completed, Ssd};
 use crate::die::State;
 use crate::ftl::NONE;
@@ -28,11 +27,11 @@ impl Ssd {
     /// a queue there is served as it comes.
     #[inline]
     pub(crate) fn meets_collection(&self, now: Instant, die: u32) -> bool {
-        let die = &self.dies[die as usize];
-        if die.collection.is_some() {
+        let target = &self.dies[die as usize];
+        if target.collection.is_some() {
             return true;
         }
-        die.queue.held_up > 0 && allowed_until(self.windows.as_ref(), now).is_some()
+        target.queue.held_up > 0 && self.allowed_until(now, self.range_of_die(die)).is_some()
     }
 
     pub(crate) fn accept_read(&mut self, now: Instant, command: &Command) {

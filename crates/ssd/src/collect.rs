@@ -2,7 +2,6 @@
 
 use crate::collection::{Collection, CollectionSpan};
 use crate::config::{Blocking, CollectionUnit};
-use crate::contract::allowed_until;
 use crate::device::Ssd;
 use crate::die::{Copy, Job, State, Step};
 use crate::ftl::NONE;
@@ -22,6 +21,11 @@ impl Ssd {
         }
     }
 
+    /// The range of logical blocks that a die holds.
+    pub(crate) fn range_of_die(&self, die: u32) -> u32 {
+        self.ftl.shape.range_of_die(die)
+    }
+
     /// Starts every collection that is due. With `forced`, host writes have no room and the window
     /// contract gives way.
     pub(crate) fn collect_where_due(&mut self, now: Instant, forced: bool) {
@@ -38,7 +42,7 @@ impl Ssd {
             return;
         }
         let Some((die, block)) = self.neediest_victim(scope, forced) else { return };
-        let until = allowed_until(self.windows.as_ref(), now);
+        let until = self.allowed_until(now, self.range_of_die(die));
         let fits = until.is_some_and(|until| self.fits(now, until, die, block));
         if !fits && !forced {
             return;
@@ -82,7 +86,10 @@ impl Ssd {
                 _ if self.config.timing.transfer.is_zero() => Duration::ZERO,
                 _ => self.program_service,
             };
-            now + self.step_left(now, die) + rest + worker.queue.work + self.collection_bound(valid)
+            now + self.step_left(now, die)
+                + rest
+                + worker.queue.work
+                + self.config.collection_bound(valid)
         };
         match self.ftl.shape.unit {
             CollectionUnit::Line => (0..self.ftl.shape.dies)
@@ -93,22 +100,6 @@ impl Ssd {
                 (first..first + dies).all(|held| ends(held, valid) <= until)
             }
         }
-    }
-
-    /// The longest a collection of `valid` pages can take once its dies are held.
-    fn collection_bound(&self, valid: u32) -> Duration {
-        let transfer = self.config.timing.transfer;
-        let alone = match (self.config.collection.unit, self.config.collection.blocking) {
-            (CollectionUnit::Block, Blocking::Channel | Blocking::Controller) => true,
-            _ => transfer.is_zero(),
-        };
-        let undisturbed = self.config.collection_time(u64::from(valid));
-        if alone {
-            return undisturbed;
-        }
-        // Every other die of the channel may be ahead of each copy, moving a page twice.
-        let others = u64::from(self.ftl.shape.chips_per_channel) - 1;
-        undisturbed + transfer * 2 * others * u64::from(valid)
     }
 
     /// First die and number of dies that a collection on `die` keeps from the host.
@@ -175,7 +166,7 @@ impl Ssd {
         let Collection { first_die, dies, victim_die, block, until, violation, .. } = *collection;
         if let Some(victim) = victim_die {
             let valid = self.ftl.count_valid(victim, block);
-            let late = now + self.collection_bound(valid) > until;
+            let late = now + self.config.collection_bound(valid) > until;
             if late && !violation && until != Instant::NEVER {
                 self.ftl.cancel_collection(victim, block);
                 let scope = self.scope_of(victim);
@@ -292,7 +283,7 @@ impl Ssd {
     fn end_collection(&mut self, now: Instant, id: u32, die: u32) {
         let Collection { first_die, dies, began, until, violation, .. } = *self.collections.get(id);
         // Contention that the bound did not foresee would break the contract as well.
-        let overran = self.windows.is_some() && !violation && now > until;
+        let overran = !violation && now > until;
         self.counters.contract_violations += u64::from(overran);
         if let Some(spans) = &mut self.spans {
             let violation = violation || overran;

@@ -112,7 +112,7 @@ pub struct ContractConfig {
     /// `N_dwpd`: drive writes per 8-hour day under normal load.
     pub drive_writes_per_day: f64,
     /// The share of the over-provisioned space that may fill in one cycle; see
-    /// [`nvme::window::WindowParameters::usable_share`].
+    /// [`nvme::WindowParameters::usable_share`].
     pub usable_share: f64,
 }
 

@@ -1,8 +1,8 @@
 //! The drive's side of the window contract: what it advertises and when it may collect.
 
 use crate::config::{Blocking, CollectionUnit, Config};
-use nvme::window::{WindowParameters, longest_window};
-use nvme::{ArrayDescription, WindowSchedule};
+use crate::device::Ssd;
+use nvme::{Advertised, ArrayDescription, CollectionRight, DriveStatus, WindowParameters};
 use units::{Duration, Instant};
 
 /// Seconds in the 8-hour day over which drive writes per day are spread (IODA Table 2).
@@ -21,30 +21,103 @@ impl Config {
         self.timing.read + self.timing.program + self.timing.transfer * 2
     }
 
+    /// Bytes of a block, `S_blk`.
+    #[must_use]
+    pub fn block_bytes(&self) -> u64 {
+        u64::from(self.geometry.page_bytes) * u64::from(self.geometry.pages_per_block)
+    }
+
+    /// `T_gc`: the time to collect one block with the share `valid_ratio` of its pages valid.
+    #[must_use]
+    pub fn unit_time(&self, valid_ratio: f64) -> Duration {
+        let valid = valid_ratio * f64::from(self.geometry.pages_per_block);
+        let seconds = self.copy_time().as_secs_f64() * valid + self.timing.erase.as_secs_f64();
+        Duration::from_nanos((seconds * 1e9) as u64)
+    }
+
+    /// The time of one collection as it is to be expected: with the share of valid pages that the
+    /// contract names, or that the steady state of this drive leads to, whichever is more; of the
+    /// latter a tenth more, because the fullest of many victims decides whether a line fits.
+    #[must_use]
+    pub fn likely_unit_time(&self) -> Duration {
+        self.unit_time(self.contract.valid_ratio.max((self.steady_valid_ratio() * 1.1).min(0.99)))
+    }
+
+    /// The longest that one collection can take: all pages but one valid, every copy behind those
+    /// of the other dies of its channel where these collect at the same time.
+    #[must_use]
+    pub fn worst_unit_time(&self) -> Duration {
+        self.collection_bound(self.geometry.pages_per_block - 1)
+    }
+
+    /// `S_r`: bytes that one collection on every channel gives back (IODA Table 2).
+    #[must_use]
+    pub fn reclaimed_bytes(&self) -> f64 {
+        let blocks = f64::from(self.geometry.channels);
+        (1.0 - self.contract.valid_ratio) * self.block_bytes() as f64 * blocks
+    }
+
     /// `B_gc`: bytes per second that collection reclaims, one block per channel at a time
     /// (IODA Table 2).
     #[must_use]
     pub fn collection_bytes_per_second(&self) -> f64 {
-        let g = &self.geometry;
-        let block_bytes = f64::from(g.page_bytes) * f64::from(g.pages_per_block);
-        let reclaimed = (1.0 - self.contract.valid_ratio) * block_bytes * f64::from(g.channels);
-        let valid = self.contract.valid_ratio * f64::from(g.pages_per_block);
-        let seconds = self.copy_time().as_secs_f64() * valid + self.timing.erase.as_secs_f64();
-        reclaimed / seconds
+        self.reclaimed_bytes() / self.unit_time(self.contract.valid_ratio).as_secs_f64()
+    }
+
+    /// Bytes per second of so many drive writes per day of eight hours (IODA Table 2).
+    #[must_use]
+    pub fn bytes_per_second(&self, drive_writes_per_day: f64) -> f64 {
+        drive_writes_per_day * self.logical_bytes() as f64 / WRITING_DAY_SECONDS
     }
 
     /// `B_norm`: bytes per second at the rated drive writes per day (IODA Table 2).
     #[must_use]
     pub fn normal_bytes_per_second(&self) -> f64 {
-        self.contract.drive_writes_per_day * self.logical_bytes() as f64 / WRITING_DAY_SECONDS
+        self.bytes_per_second(self.contract.drive_writes_per_day)
+    }
+
+    /// Bytes per second that the flash itself can take in: every die programming all the time, no
+    /// faster than channels and PCIe bring the pages. The article's `B_burst` leaves the dies out,
+    /// and is more than this for five of its six drives.
+    #[must_use]
+    pub fn program_bytes_per_second(&self) -> f64 {
+        let g = &self.geometry;
+        let page = f64::from(g.page_bytes);
+        // The register of a die is busy while its page comes in.
+        let per_page = (self.timing.program + self.timing.transfer).as_secs_f64();
+        let dies = f64::from(g.dies()) * page / per_page;
+        let transfer = self.timing.transfer.as_secs_f64();
+        let channels =
+            if transfer > 0.0 { f64::from(g.channels) * page / transfer } else { f64::INFINITY };
+        let pcie = self.timing.pcie_bytes_per_second.map_or(f64::INFINITY, |rate| rate as f64);
+        dies.min(channels).min(pcie)
+    }
+
+    /// Bytes of `S_p` that are really there to be filled between two busy windows: from just above
+    /// the soft watermark, where collection leaves the drive, down to the hard one.
+    #[must_use]
+    pub fn watermark_bytes(&self) -> f64 {
+        let blocks = self.soft_blocks() + 1 - self.hard_blocks();
+        f64::from(blocks) * f64::from(self.geometry.dies()) * self.block_bytes() as f64
+    }
+
+    /// The same as a share of `S_p`.
+    #[must_use]
+    pub fn watermark_share(&self) -> f64 {
+        self.watermark_bytes() / self.over_provisioned_bytes()
+    }
+
+    /// `S_p`: bytes of flash that the host does not see.
+    #[must_use]
+    pub fn over_provisioned_bytes(&self) -> f64 {
+        self.geometry.raw_bytes() as f64 - self.logical_bytes() as f64
     }
 
     /// The window parameters of this drive.
     #[must_use]
     pub fn window_parameters(&self) -> WindowParameters {
-        let raw = self.geometry.raw_bytes() as f64;
         WindowParameters {
-            over_provisioned_bytes: raw - self.logical_bytes() as f64,
+            over_provisioned_bytes: self.over_provisioned_bytes(),
             collection_bytes_per_second: self.collection_bytes_per_second(),
             usable_share: self.contract.usable_share,
         }
@@ -65,33 +138,100 @@ impl Config {
     /// victims have `valid_ratio` of their pages valid.
     #[must_use]
     pub fn reclaimed_bytes_per_window(&self, window: Duration, valid_ratio: f64) -> f64 {
-        let g = &self.geometry;
-        let pages = f64::from(g.pages_per_block);
-        let collection =
-            self.copy_time().as_secs_f64() * valid_ratio * pages + self.timing.erase.as_secs_f64();
+        let collection = self.unit_time(valid_ratio).as_secs_f64();
         let rounds = (window.as_secs_f64() / collection) as u64 as f64;
         let dies_at_once = match (self.collection.unit, self.collection.blocking) {
-            (CollectionUnit::Line, _) | (_, Blocking::Die) => g.dies(),
-            (_, Blocking::Channel) => g.channels,
+            (CollectionUnit::Line, _) | (_, Blocking::Die) => self.geometry.dies(),
+            (_, Blocking::Channel) => self.geometry.channels,
             (_, Blocking::Controller) => 1,
         };
-        let block_bytes = pages * f64::from(g.page_bytes);
-        rounds * f64::from(dies_at_once) * (1.0 - valid_ratio) * block_bytes
+        rounds * f64::from(dies_at_once) * (1.0 - valid_ratio) * self.block_bytes() as f64
     }
 
     /// `TW_burst`: the busy window that keeps the contract at `B_burst` in this array; none if
     /// collection keeps up with the burst, so that every window is short enough.
     #[must_use]
     pub fn burst_window(&self, array: ArrayDescription) -> Option<Duration> {
-        let burst = self.contract.burst_bytes_per_second;
-        longest_window(&self.window_parameters(), array, burst)
+        self.window_parameters().longest_window(array, self.contract.burst_bytes_per_second)
+    }
+
+    /// What the drive advertises when it learns about its array.
+    #[must_use]
+    pub fn advertise(&self, array: ArrayDescription) -> Advertised {
+        Advertised { shortest: self.likely_unit_time(), longest: self.burst_window(array) }
+    }
+
+    /// The longest a collection of `valid` pages can take once its dies are held.
+    pub(crate) fn collection_bound(&self, valid: u32) -> Duration {
+        let transfer = self.timing.transfer;
+        let alone = match (self.collection.unit, self.collection.blocking) {
+            (CollectionUnit::Block, Blocking::Channel | Blocking::Controller) => true,
+            _ => transfer.is_zero(),
+        };
+        let undisturbed = self.collection_time(u64::from(valid));
+        if alone {
+            return undisturbed;
+        }
+        // Every other die of the channel may be ahead of each copy, moving a page twice.
+        let others = u64::from(self.geometry.chips_per_channel) - 1;
+        undisturbed + transfer * 2 * others * u64::from(valid)
     }
 }
 
-/// Until when a collection may run that starts at `now`; none if none may start.
-pub(crate) fn allowed_until(windows: Option<&WindowSchedule>, now: Instant) -> Option<Instant> {
-    match windows {
-        None => Some(Instant::NEVER),
-        Some(schedule) => schedule.busy_until(now),
+impl Ssd {
+    /// The host describes its array; the drive answers with the windows that keep the contract
+    /// (fields arrayType, arrayWidth and busyTimeWindow, IODA §4.4).
+    #[must_use]
+    pub fn describe_array(&self, array: ArrayDescription) -> Advertised {
+        self.config.advertise(array)
+    }
+
+    /// When the drive may collect from now on. A busy window that is open stays open until its
+    /// end, so that the host can change windows while collections run.
+    pub fn set_right(&mut self, now: Instant, right: CollectionRight) {
+        self.handle_deadline(now);
+        if let (CollectionRight::Windows(open), CollectionRight::Windows(_)) = (&self.right, right)
+        {
+            for (open_until, turns) in self.open_until.iter_mut().zip(0..) {
+                if let Some(until) = open.delayed(turns).busy_until(now) {
+                    *open_until = until.max(*open_until);
+                }
+            }
+        } else {
+            self.open_until.fill(Instant::ZERO);
+        }
+        self.right = right;
+        self.schedule_window(now);
+        self.collect_where_due(now, false);
+    }
+
+    /// Until when a collection may run that starts at `now` in a range of logical blocks; none if
+    /// none may start.
+    pub(crate) fn allowed_until(&self, now: Instant, range: u32) -> Option<Instant> {
+        let carried = self.open_until[range as usize];
+        let until = self.right.until(now, range);
+        if now < carried { until.max(Some(carried)) } else { until }
+    }
+
+    /// Sets the deadline of the next busy window.
+    pub(crate) fn schedule_window(&mut self, now: Instant) {
+        let ranges = 0..self.open_until.len() as u32;
+        self.next_window =
+            ranges.map(|range| self.right.next_start(now, range)).min().unwrap_or(Instant::NEVER);
+    }
+
+    /// How much room the drive has left, and whether it has work to do about it.
+    #[must_use]
+    pub fn status(&self) -> DriveStatus {
+        let shape = &self.ftl.shape;
+        let room = |die| u64::from(self.ftl.free(die).saturating_sub(shape.hard));
+        let blocks: u64 = (0..shape.dies).map(room).sum();
+        DriveStatus {
+            headroom_pages: blocks * u64::from(shape.pages_per_block),
+            due: (0..shape.dies).any(|die| {
+                self.ftl.free(die) <= shape.soft && self.ftl.victim(die, false).is_some()
+            }),
+            collecting: !self.collections.is_empty(),
+        }
     }
 }

@@ -4,7 +4,6 @@ use crate::channel::Channel;
 use crate::collection::{Collection, CollectionSpan};
 use crate::command::InFlight;
 use crate::config::{Blocking, CollectionUnit, Config, ConfigError};
-use crate::contract::allowed_until;
 use crate::counters::Counters;
 use crate::die::Die;
 use crate::ftl::{Ftl, NONE};
@@ -13,7 +12,7 @@ use crate::ops::Op;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::{ArrayDescription, Command, Completion, Opcode, WindowSchedule};
+use nvme::{CollectionRight, Command, Completion, Opcode};
 use units::{Deadlines, Duration, Instant, Lba, Slab};
 
 /// A completion and when it was due.
@@ -46,7 +45,9 @@ pub struct Ssd {
     pub(crate) scope_busy: Vec<bool>,
     /// Parts of the line being collected that are not done; 0 if none is.
     pub(crate) line_parts_left: u32,
-    pub(crate) windows: Option<WindowSchedule>,
+    pub(crate) right: CollectionRight,
+    /// Of each range of logical blocks, the end of a window that was open when windows changed.
+    pub(crate) open_until: Vec<Instant>,
     pub(crate) next_window: Instant,
     /// Host page writes without a place, as command and block.
     pub(crate) stalled: VecDeque<(u32, u32)>,
@@ -93,7 +94,8 @@ impl Ssd {
             collections: Slab::new(),
             scope_busy: vec![false; scopes],
             line_parts_left: 0,
-            windows: None,
+            right: CollectionRight::Always,
+            open_until: vec![Instant::ZERO; 1],
             next_window: Instant::NEVER,
             stalled: VecDeque::new(),
             held_up: 0,
@@ -191,22 +193,6 @@ impl Ssd {
         }
     }
 
-    /// The host describes its array; the drive answers with its busy window (fields arrayType,
-    /// arrayWidth and busyTimeWindow, IODA §4.4). None if any window keeps the contract.
-    #[must_use]
-    pub fn describe_array(&self, array: ArrayDescription) -> Option<Duration> {
-        self.config.burst_window(array)
-    }
-
-    /// From now on collect only in the busy windows of `windows`, or whenever due if none.
-    pub fn set_windows(&mut self, now: Instant, windows: Option<WindowSchedule>) {
-        self.windows = windows;
-        self.next_window = windows.map_or(Instant::NEVER, |w| w.next_busy_start(now));
-        if allowed_until(self.windows.as_ref(), now).is_some() {
-            self.collect_where_due(now, false);
-        }
-    }
-
     /// When [`Ssd::handle_deadline`] should be called if nothing else happens.
     #[inline]
     #[must_use]
@@ -300,8 +286,7 @@ impl Ssd {
     }
 
     fn begin_window(&mut self, now: Instant) {
-        self.next_window =
-            self.windows.map_or(Instant::NEVER, |windows| windows.next_busy_start(now));
+        self.schedule_window(now);
         self.collect_where_due(now, false);
     }
 

@@ -67,6 +67,12 @@ impl Shape {
         page / self.pages_per_die
     }
 
+    /// The range of logical blocks that a die holds.
+    #[inline]
+    pub(crate) fn range_of_die(&self, _die: u32) -> u32 {
+        0
+    }
+
     #[inline]
     fn unit_of(&self, page: u32) -> usize {
         let block = page / self.pages_per_block;

@@ -5,7 +5,10 @@
 mod common;
 
 use common::Host;
-use nvme::{ArrayDescription, Cause, Command, CommandId, Opcode, PlFlag, Status, WindowSchedule};
+use nvme::{
+    ArrayDescription, Cause, CollectionRight, Command, CommandId, Opcode, PlFlag, Status,
+    WindowSchedule,
+};
 use proptest::prelude::*;
 use ssd::{Blocking, CollectionUnit, Config, Ssd, presets};
 use units::{Duration, Instant, Lba, Ratio};
@@ -178,10 +181,12 @@ fn collections_stay_within_the_busy_window() {
         drive.precondition(1);
         let schedule = WindowSchedule {
             busy_time_window: Duration::from_millis(60),
-            windows_per_cycle: 4,
+            array: ArrayDescription { width: 4, parities: 1 },
+            guard: Duration::ZERO,
+            not_before: Instant::ZERO,
             cycle_start: Instant::ZERO + Duration::from_millis(60),
         };
-        drive.set_windows(Instant::ZERO, Some(schedule));
+        drive.set_right(Instant::ZERO, CollectionRight::Windows(schedule));
         drive.record_collections();
         // Few enough writes that one window in four can keep up.
         let mut now = Instant::ZERO;
@@ -211,10 +216,12 @@ fn a_drive_that_must_collect_outside_its_window_says_so() {
     drive.precondition(1);
     let schedule = WindowSchedule {
         busy_time_window: Duration::from_millis(60),
-        windows_per_cycle: 16,
+        array: ArrayDescription { width: 16, parities: 1 },
+        guard: Duration::ZERO,
+        not_before: Instant::ZERO,
         cycle_start: Instant::ZERO,
     };
-    drive.set_windows(Instant::ZERO, Some(schedule));
+    drive.set_right(Instant::ZERO, CollectionRight::Windows(schedule));
     drive.record_collections();
     let mut host = Host::new(6, 64, 100);
     host.run(&mut drive, 50_000, |_, _| {});
@@ -288,9 +295,11 @@ proptest! {
             drive.check_invariants();
         }
         if windows > 0 {
-            drive.set_windows(Instant::ZERO, Some(WindowSchedule {
+            drive.set_right(Instant::ZERO, CollectionRight::Windows(WindowSchedule {
                 busy_time_window: Duration::from_millis(windows * 7),
-                windows_per_cycle: 4,
+                array: ArrayDescription { width: 4, parities: 1 },
+            guard: Duration::ZERO,
+            not_before: Instant::ZERO,
                 cycle_start: Instant::ZERO,
             }));
         }
@@ -307,7 +316,7 @@ proptest! {
 #[test]
 fn drives_compute_their_window_from_the_array() {
     let drive = Ssd::new(presets::preset("femu").unwrap()).unwrap();
-    let four = drive.describe_array(ArrayDescription { width: 4, parities: 1 }).unwrap();
-    let eight = drive.describe_array(ArrayDescription { width: 8, parities: 1 }).unwrap();
+    let four = drive.describe_array(ArrayDescription { width: 4, parities: 1 }).longest.unwrap();
+    let eight = drive.describe_array(ArrayDescription { width: 8, parities: 1 }).longest.unwrap();
     assert!(eight < four, "a wider array needs shorter windows (IODA §4.3.5)");
 }

@@ -4,14 +4,14 @@
 //! (IODA §6.1, "Base"). Costs nothing extra; pays with its tail.
 
 use super::{Attempt, Policy};
-use crate::windows::Windows;
+use crate::coordinate::Coordinator;
 use nvme::PlFlag;
-use units::{DriveId, Instant};
+use units::{DriveId, Instant, Lba};
 
 pub(super) struct Base;
 
 impl Policy for Base {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: &Windows) -> Attempt {
+    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
         Attempt::Send(PlFlag::Off)
     }
 }

@@ -4,14 +4,14 @@
 //! "Ideal"). Not a policy that anyone can have, but the line that the others are measured against.
 
 use super::{Attempt, Policy};
-use crate::windows::Windows;
+use crate::coordinate::Coordinator;
 use nvme::PlFlag;
-use units::{DriveId, Instant};
+use units::{DriveId, Instant, Lba};
 
 pub(super) struct Ideal;
 
 impl Policy for Ideal {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: &Windows) -> Attempt {
+    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
         Attempt::Send(PlFlag::Off)
     }
 

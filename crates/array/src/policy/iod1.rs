@@ -6,14 +6,14 @@
 //! the extra reads of rebuilds; helpless when several drives collect at once.
 
 use super::{Attempt, Policy};
-use crate::windows::Windows;
+use crate::coordinate::Coordinator;
 use nvme::PlFlag;
-use units::{DriveId, Instant};
+use units::{DriveId, Instant, Lba};
 
 pub(super) struct Iod1;
 
 impl Policy for Iod1 {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: &Windows) -> Attempt {
+    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
         Attempt::Send(PlFlag::Predictable)
     }
 }

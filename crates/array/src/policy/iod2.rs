@@ -6,14 +6,14 @@
 //! pace their remaining times are alike and little is gained.
 
 use super::{Attempt, Failure, Policy, least_busy};
-use crate::windows::Windows;
+use crate::coordinate::Coordinator;
 use nvme::PlFlag;
-use units::{DriveId, Instant};
+use units::{DriveId, Instant, Lba};
 
 pub(super) struct Iod2;
 
 impl Policy for Iod2 {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: &Windows) -> Attempt {
+    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
         Attempt::Send(PlFlag::Predictable)
     }
 

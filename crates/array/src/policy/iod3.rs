@@ -5,15 +5,24 @@
 //! not the page would have met the collection.
 
 use super::{Attempt, Policy};
-use crate::windows::Windows;
+use crate::coordinate::Coordinator;
 use nvme::PlFlag;
-use units::{DriveId, Instant};
+use units::{DriveId, Instant, Lba};
 
 pub(super) struct Iod3;
 
 impl Policy for Iod3 {
-    fn first_attempt(&self, now: Instant, drive: DriveId, windows: &Windows) -> Attempt {
-        if windows.is_busy(drive, now) { Attempt::Avoid } else { Attempt::Send(PlFlag::Off) }
+    fn first_attempt(
+        &self,
+        now: Instant,
+        drive: DriveId,
+        lba: Lba,
+        coordinator: &Coordinator,
+    ) -> Attempt {
+        match coordinator.is_busy(drive, lba, now) {
+            true => Attempt::Avoid,
+            false => Attempt::Send(PlFlag::Off),
+        }
     }
 
     fn uses_windows(&self) -> bool {

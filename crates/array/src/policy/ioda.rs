@@ -6,14 +6,14 @@
 //! Costs the extra reads of few rebuilds, and write amplification if windows are short.
 
 use super::{Attempt, Failure, Policy, least_busy};
-use crate::windows::Windows;
+use crate::coordinate::Coordinator;
 use nvme::PlFlag;
-use units::{DriveId, Instant};
+use units::{DriveId, Instant, Lba};
 
 pub(super) struct Ioda;
 
 impl Policy for Ioda {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: &Windows) -> Attempt {
+    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
         Attempt::Send(PlFlag::Predictable)
     }
 

@@ -10,9 +10,9 @@ mod iod2;
 mod iod3;
 mod ioda;
 
-use crate::windows::Windows;
+use crate::coordinate::Coordinator;
 use nvme::PlFlag;
-use units::{DriveId, Duration, Instant};
+use units::{DriveId, Duration, Instant, Lba};
 
 /// What to do about a sub-I/O before anything is known about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,8 +34,14 @@ pub struct Failure {
 
 /// What the array asks its policy.
 pub trait Policy {
-    /// What to do about the first read of a page that is wanted from `drive`.
-    fn first_attempt(&self, now: Instant, drive: DriveId, windows: &Windows) -> Attempt;
+    /// What to do about the first read of pages that are wanted from `drive`, the first at `lba`.
+    fn first_attempt(
+        &self,
+        now: Instant,
+        drive: DriveId,
+        lba: Lba,
+        coordinator: &Coordinator,
+    ) -> Attempt;
 
     /// How reads are flagged that serve only to rebuild others.
     fn rebuild_flag(&self) -> PlFlag {

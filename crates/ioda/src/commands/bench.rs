@@ -112,7 +112,7 @@ fn plan(width: u32, seed: u64) -> Result<Plan, Failure> {
         level: Level::Raid5,
         width,
         policy: PolicyKind::Base,
-        busy_time_window: None,
+        windows: sim::WindowPlan::default(),
         rebuild_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed,

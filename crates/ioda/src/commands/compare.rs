@@ -61,7 +61,7 @@ fn title(setup: &Setup) -> String {
         [only] => only.policy.label().to_owned(),
         several => format!("{} policies", several.len()),
     };
-    let window = plan.busy_time_window.map(exact_duration);
+    let window = plan.windows.busy_time_window.map(exact_duration);
     let window = window.map_or_else(String::new, |window| format!(", TW {window}"));
     format!(
         "{workload} on {} × {} ({}{window}): {policies}",

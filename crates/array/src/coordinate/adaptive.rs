@@ -1,0 +1,97 @@
+//! Busy windows whose length the host adapts (IODA §7.2): additive increase, multiplicative
+//! decrease.
+//!
+//! Every period `P` the window grows by `I` if no stripe showed more than `k` busy sub-I/Os since
+//! the last, and is halved if one did: long windows amplify writes less, and windows that are too
+//! long show themselves. Needs nothing from the drives but their failing fast; reads that carry
+//! the flag are its eyes, so an array that nobody reads from learns nothing.
+//!
+//! Our additions: a new length is put into force at the end of a turn (if shorter) or of a cycle
+//! (if longer), so that collections are not cut short; and windows are never shorter than one
+//! collection (§4.3.2), because nothing could be collected in them and halving would go on for ever.
+
+use super::turns::Turns;
+use crate::action::Action;
+use alloc::collections::VecDeque;
+use units::{Duration, Instant};
+
+/// How the length is adapted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AdaptiveConfig {
+    /// `P`: time between two decisions. The article's example is 50 ms.
+    pub period: Duration,
+    /// `I`: what is added. The article's example is 10 ms.
+    pub increment: Duration,
+    /// The length is never less: one collection.
+    pub shortest: Duration,
+    /// The length is never more.
+    pub longest: Duration,
+}
+
+/// The most by which drives are told ahead of the turn for which a new length is meant.
+const LEAD: Duration = Duration::from_millis(1);
+
+/// The state of the adaptation.
+#[derive(Clone, Debug)]
+pub struct Adaptive {
+    config: AdaptiveConfig,
+    wanted: Duration,
+    too_many_busy: bool,
+    next_decision: Instant,
+    next_change: Instant,
+}
+
+impl Adaptive {
+    pub(crate) fn new(config: &AdaptiveConfig, turns: &Turns, start: Instant) -> Self {
+        Self {
+            config: *config,
+            wanted: turns.busy_time_window(),
+            too_many_busy: false,
+            next_decision: start + config.period,
+            next_change: change_after(turns, start),
+        }
+    }
+
+    pub(crate) fn note_too_many_busy(&mut self) {
+        self.too_many_busy = true;
+    }
+
+    pub(crate) fn next_deadline(&self) -> Instant {
+        self.next_decision.min(self.next_change)
+    }
+
+    pub(crate) fn handle_deadline(
+        &mut self,
+        now: Instant,
+        turns: &mut Turns,
+        actions: &mut VecDeque<Action>,
+    ) {
+        while self.next_decision <= now {
+            self.decide();
+            self.next_decision += self.config.period;
+        }
+        if self.next_change <= now {
+            let shorter = self.wanted < turns.busy_time_window();
+            let longer = self.wanted > turns.busy_time_window();
+            if shorter || (longer && turns.next_is_first_of_cycle(now)) {
+                turns.reconfigure(now, self.wanted, actions);
+            }
+            self.next_change = change_after(turns, now);
+        }
+    }
+
+    fn decide(&mut self) {
+        let AdaptiveConfig { increment, shortest, longest, .. } = self.config;
+        self.wanted = match core::mem::take(&mut self.too_many_busy) {
+            true => (self.wanted / 2).max(shortest),
+            false => (self.wanted + increment).min(longest),
+        };
+    }
+}
+
+/// When to decide about the turn after the next: a little ahead of it, so that no drive begins a
+/// window that is about to change.
+fn change_after(turns: &Turns, now: Instant) -> Instant {
+    let (next, turn) = (turns.next_turn(now), turns.turn());
+    next + turn.saturating_sub(LEAD.min(turn / 4))
+}

@@ -1,0 +1,139 @@
+//! Coordination: which drive may collect when, so that no stripe has more busy members than it has
+//! parities.
+//!
+//! Three ways, all with the same end: windows in turn by the drives' clocks (IODA §4.3), the same
+//! with a length that the host adapts while it watches (§7.2), and a token that the host hands to
+//! the drives that need it most (not in the article).
+
+mod adaptive;
+mod tokens;
+mod turns;
+
+pub use adaptive::AdaptiveConfig;
+pub use tokens::TokenConfig;
+pub use turns::WindowConfig;
+
+use crate::action::Action;
+use adaptive::Adaptive;
+use alloc::collections::VecDeque;
+use nvme::DriveStatus;
+use tokens::Tokens;
+use turns::Turns;
+use units::{DriveId, Duration, Instant, Lba};
+
+/// How the drives' collections are coordinated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coordination {
+    /// Not at all: drives collect when it is due.
+    Free,
+    /// In windows in turn, of a length that only [`crate::Array::set_window`] changes.
+    Windows(WindowConfig),
+    /// In windows in turn that grow until they are too long and are halved then.
+    Adaptive(WindowConfig, AdaptiveConfig),
+    /// By tokens that the host grants.
+    Token(TokenConfig),
+}
+
+/// The state of a coordination.
+#[derive(Clone, Debug)]
+pub enum Coordinator {
+    /// Nothing to coordinate.
+    Free,
+    /// Windows in turn.
+    Windows(Turns),
+    /// Windows in turn of adapted length.
+    Adaptive(Turns, Adaptive),
+    /// Tokens.
+    Token(Tokens),
+}
+
+impl Coordinator {
+    /// Begins to coordinate `width` drives; the drives are told by `actions`.
+    pub(crate) fn new(
+        coordination: &Coordination,
+        width: u32,
+        actions: &mut VecDeque<Action>,
+    ) -> Self {
+        match coordination {
+            Coordination::Free => Self::Free,
+            Coordination::Windows(config) => Self::Windows(Turns::new(config, width, actions)),
+            Coordination::Adaptive(config, adaptive) => {
+                let turns = Turns::new(config, width, actions);
+                let adaptive = Adaptive::new(adaptive, &turns, config.start);
+                Self::Adaptive(turns, adaptive)
+            }
+            Coordination::Token(config) => Self::Token(Tokens::new(config, width, actions)),
+        }
+    }
+
+    /// Whether `drive` may collect at `now` what a read of `lba` could meet.
+    #[must_use]
+    pub fn is_busy(&self, drive: DriveId, lba: Lba, now: Instant) -> bool {
+        match self {
+            Self::Free => false,
+            Self::Windows(turns) | Self::Adaptive(turns, _) => turns.is_busy(drive, lba, now),
+            Self::Token(tokens) => tokens.is_busy(drive, now),
+        }
+    }
+
+    /// The length of the busy windows, if there are any.
+    #[must_use]
+    pub fn busy_time_window(&self) -> Option<Duration> {
+        match self {
+            Self::Windows(turns) | Self::Adaptive(turns, _) => Some(turns.busy_time_window()),
+            Self::Free | Self::Token(_) => None,
+        }
+    }
+
+    pub(crate) fn next_deadline(&self) -> Instant {
+        match self {
+            Self::Free | Self::Windows(_) => Instant::NEVER,
+            Self::Adaptive(_, adaptive) => adaptive.next_deadline(),
+            Self::Token(tokens) => tokens.next_deadline(),
+        }
+    }
+
+    pub(crate) fn handle_deadline(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
+        match self {
+            Self::Free | Self::Windows(_) => {}
+            Self::Adaptive(turns, adaptive) => adaptive.handle_deadline(now, turns, actions),
+            Self::Token(tokens) => tokens.handle_deadline(now, actions),
+        }
+    }
+
+    /// A stripe had more busy members than parities.
+    pub(crate) fn note_too_many_busy(&mut self) {
+        if let Self::Adaptive(_, adaptive) = self {
+            adaptive.note_too_many_busy();
+        }
+    }
+
+    /// Changes the length of the busy windows. Without windows, or while their length is adapted,
+    /// it does nothing and says so.
+    pub(crate) fn set_window(
+        &mut self,
+        now: Instant,
+        window: Duration,
+        actions: &mut VecDeque<Action>,
+    ) -> bool {
+        match self {
+            Self::Windows(turns) => {
+                turns.reconfigure(now, window, actions);
+                true
+            }
+            Self::Free | Self::Adaptive(..) | Self::Token(_) => false,
+        }
+    }
+
+    pub(crate) fn handle_status(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        status: &DriveStatus,
+        actions: &mut VecDeque<Action>,
+    ) {
+        if let Self::Token(tokens) = self {
+            tokens.handle_status(now, drive, status, actions);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A token instead of clocks: the host grants the right to collect to so many drives at a time,
+//! by need.
+//!
+//! Windows in turn give every drive the same share of the time, whether or not it has anything to
+//! collect. A token goes to the drive with the least room left among those that have, as a lease
+//! that ends by itself; it is extended while no other drive is in greater need, and taken back
+//! when nothing is left to do. Costs the host a look at every drive's log page in each period, and
+//! a lease must be longer than one collection. Not in the article; its §7.2 only lets the host
+//! choose the length of fixed windows.
+
+use crate::action::Action;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use nvme::{CollectionRight, DriveStatus};
+use units::{DriveId, Duration, Instant};
+
+/// How tokens are granted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TokenConfig {
+    /// How long a token is good for unless it is extended.
+    pub lease: Duration,
+    /// Time between two looks at the drives.
+    pub period: Duration,
+    /// Tokens: drives that may be busy at once, at most the number of parities.
+    pub busy_drives: u32,
+    /// Most by which any drive's clock is off; leases end by so much earlier for the drives.
+    pub guard: Duration,
+    /// When the first look is taken.
+    pub start: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    drive: u8,
+    until: Instant,
+}
+
+/// The state of the tokens.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    config: TokenConfig,
+    holders: Vec<Holder>,
+    /// The last answer of each drive, if it came since the last look.
+    answers: Vec<Option<DriveStatus>>,
+    next_look: Instant,
+}
+
+impl Tokens {
+    pub(crate) fn new(config: &TokenConfig, width: u32, actions: &mut VecDeque<Action>) -> Self {
+        for drive in 0..width {
+            let right = CollectionRight::Lease { until: Instant::ZERO };
+            actions.push_back(Action::Permit { drive: DriveId(drive as u8), right });
+        }
+        Self {
+            config: *config,
+            holders: Vec::new(),
+            answers: vec![None; width as usize],
+            next_look: config.start,
+        }
+    }
+
+    pub(crate) fn is_busy(&self, drive: DriveId, now: Instant) -> bool {
+        self.holders.iter().any(|holder| holder.drive == drive.0 && now < holder.until)
+    }
+
+    pub(crate) fn next_deadline(&self) -> Instant {
+        self.next_look
+    }
+
+    /// Looks at all drives. A look that is still unanswered is given up for a new one.
+    pub(crate) fn handle_deadline(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
+        if self.next_look > now {
+            return;
+        }
+        self.next_look = now + self.config.period;
+        self.answers.fill(None);
+        for drive in 0..self.answers.len() {
+            actions.push_back(Action::AskStatus { drive: DriveId(drive as u8) });
+        }
+    }
+
+    pub(crate) fn handle_status(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        status: &DriveStatus,
+        actions: &mut VecDeque<Action>,
+    ) {
+        self.answers[drive.index()] = Some(*status);
+        if self.answers.iter().all(Option::is_some) {
+            self.take_back(now, actions);
+            self.grant(now, actions);
+            self.extend(now, actions);
+        }
+    }
+
+    fn answer(&self, drive: u8) -> DriveStatus {
+        // Only asked for once every drive has answered.
+        let nothing = DriveStatus { headroom_pages: u64::MAX, due: false, collecting: false };
+        self.answers[usize::from(drive)].unwrap_or(nothing)
+    }
+
+    fn lease(&self, drive: u8, until: Instant, actions: &mut VecDeque<Action>) {
+        let until =
+            Instant::from_nanos(until.as_nanos().saturating_sub(self.config.guard.as_nanos()));
+        let right = CollectionRight::Lease { until };
+        actions.push_back(Action::Permit { drive: DriveId(drive), right });
+    }
+
+    /// Tokens that have run out, or whose holders have nothing left to do.
+    fn take_back(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
+        let mut holders = core::mem::take(&mut self.holders);
+        holders.retain(|holder| {
+            let DriveStatus { due, collecting, .. } = self.answer(holder.drive);
+            // A drive that overruns its lease keeps the token: better late than two at once.
+            let keep = collecting || (due && now < holder.until);
+            if !keep {
+                self.lease(holder.drive, now, actions);
+            }
+            keep
+        });
+        self.holders = holders;
+    }
+
+    /// The drive in greatest need that holds no token.
+    fn neediest(&self) -> Option<u8> {
+        (0..self.answers.len() as u8)
+            .filter(|&drive| self.answer(drive).due)
+            .filter(|&drive| self.holders.iter().all(|holder| holder.drive != drive))
+            .min_by_key(|&drive| self.answer(drive).headroom_pages)
+    }
+
+    fn grant(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
+        while self.holders.len() < self.config.busy_drives as usize {
+            let Some(drive) = self.neediest() else { return };
+            let until = now + self.config.lease;
+            self.holders.push(Holder { drive, until });
+            self.lease(drive, until, actions);
+        }
+    }
+
+    /// Whoever has a token and is in greater need than those without keeps it.
+    fn extend(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
+        let waiting = self.neediest().map(|drive| self.answer(drive).headroom_pages);
+        for index in 0..self.holders.len() {
+            let Holder { drive, until } = self.holders[index];
+            let DriveStatus { headroom_pages, due, .. } = self.answer(drive);
+            let neediest = waiting.is_none_or(|waiting| headroom_pages <= waiting);
+            if due && neediest && until < now + self.config.lease {
+                self.holders[index].until = now + self.config.lease;
+                self.lease(drive, now + self.config.lease, actions);
+            }
+        }
+    }
+}

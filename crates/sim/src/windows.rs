@@ -1,0 +1,189 @@
+//! The part of a plan that says when drives may collect.
+
+use array::{AdaptiveConfig, Coordination, Layout, TokenConfig, WindowConfig};
+use nvme::ArrayDescription;
+use thiserror::Error;
+use units::{Duration, Instant};
+
+/// Who decides when a drive may collect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Coordinate {
+    /// The clock: windows in turn of a fixed length (IODA §4.3).
+    #[default]
+    Windows,
+    /// The clock, with a length that the host adapts (IODA §7.2).
+    Adaptive {
+        /// `P`.
+        period: Duration,
+        /// `I`.
+        increment: Duration,
+    },
+    /// The host, by tokens.
+    Token {
+        /// How long a token is good for; none for twice the shortest window.
+        lease: Option<Duration>,
+        /// Time between two looks at the drives.
+        period: Duration,
+    },
+}
+
+/// When drives may collect.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct WindowPlan {
+    /// Busy time window, at the start if it changes; none to use what the drives advertise
+    /// (TW_burst).
+    pub busy_time_window: Option<Duration>,
+    /// Who decides.
+    pub coordinate: Coordinate,
+    /// Drives that may be busy at once; none for the number of parities.
+    pub busy_drives: Option<u32>,
+    /// Most by which the clock of any drive is off. Drives whose windows follow each other are put
+    /// at opposite ends of it, which is the worst case.
+    pub clock_skew: Duration,
+    /// Guard at both ends of each window; none for what the skew needs.
+    pub guard: Option<Duration>,
+    /// Later lengths of the window, each with its time from the start, in order of time.
+    pub changes: Vec<(Duration, Duration)>,
+}
+
+/// Why windows are impossible.
+#[derive(Debug, Error)]
+pub enum WindowError {
+    /// The window is too short to be one.
+    #[error("a busy time window of zero leaves no time to collect; choose at least 1 µs")]
+    Empty,
+    /// More drives would be busy than can be rebuilt.
+    #[error(
+        "busy_drives is {busy_drives}, but {level} can rebuild {parities} of a stripe; choose 1 to {parities}"
+    )]
+    BusyDrives {
+        /// As asked.
+        busy_drives: u32,
+        /// The level.
+        level: &'static str,
+        /// Its parities.
+        parities: u32,
+    },
+    /// The guards leave nothing of the window.
+    #[error(
+        "the guard of {guard} at both ends leaves nothing of a busy time window of {window}; choose a window above {least} or a smaller guard"
+    )]
+    Guard {
+        /// The guard.
+        guard: Duration,
+        /// The window.
+        window: Duration,
+        /// Twice the guard.
+        least: Duration,
+    },
+    /// Only windows of a fixed length can be changed.
+    #[error(
+        "the busy time window cannot be changed during the run while the host adapts it or grants tokens; leave out the changes"
+    )]
+    Changes,
+    /// A step of the adaptation is empty.
+    #[error("the adaptation period must be longer than zero")]
+    Period,
+}
+
+/// The window where collection keeps up with the burst, so that any length will do.
+const ANY_WINDOW: Duration = Duration::from_secs(1);
+/// The longest window that is adapted to: with more, the host could not react within a minute.
+const LONGEST_ADAPTED: Duration = Duration::from_secs(20);
+
+impl WindowPlan {
+    /// Windows of one fixed length.
+    #[must_use]
+    pub fn fixed(busy_time_window: Duration) -> Self {
+        Self { busy_time_window: Some(busy_time_window), ..Self::default() }
+    }
+
+    /// Time at both ends of each window in which nothing may run.
+    #[must_use]
+    pub fn guard(&self) -> Duration {
+        self.guard.unwrap_or(self.clock_skew)
+    }
+
+    pub(crate) fn validate(&self, layout: &Layout) -> Result<(), WindowError> {
+        let parities = layout.parities();
+        if let Some(busy_drives) = self.busy_drives
+            && !(1..=parities).contains(&busy_drives)
+        {
+            let level = layout.level().name();
+            return Err(WindowError::BusyDrives { busy_drives, level, parities });
+        }
+        let lengths = self.changes.iter().map(|&(_, window)| window);
+        for window in lengths.chain(self.busy_time_window) {
+            if window.is_zero() {
+                return Err(WindowError::Empty);
+            }
+            let (guard, least) = (self.guard(), self.guard() * 2);
+            if window <= least && !guard.is_zero() {
+                return Err(WindowError::Guard { guard, window, least });
+            }
+        }
+        match self.coordinate {
+            Coordinate::Windows => Ok(()),
+            _ if !self.changes.is_empty() => Err(WindowError::Changes),
+            Coordinate::Adaptive { period, .. } | Coordinate::Token { period, .. } => {
+                if period.is_zero() { Err(WindowError::Period) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// The first window; none if tokens take its place.
+    pub(crate) fn first_window(
+        &self,
+        drive: &ssd::Config,
+        array: ArrayDescription,
+    ) -> Option<Duration> {
+        if let Coordinate::Token { .. } = self.coordinate {
+            return None;
+        }
+        let advertised = || drive.burst_window(array).unwrap_or(ANY_WINDOW);
+        Some(self.busy_time_window.unwrap_or_else(advertised))
+    }
+
+    pub(crate) fn coordination(
+        &self,
+        drive: &ssd::Config,
+        array: ArrayDescription,
+    ) -> Coordination {
+        // Clocks that are behind must be able to say when the first window opens.
+        let start = Instant::ZERO + self.clock_skew;
+        let shortest = drive.likely_unit_time() + self.guard() * 2;
+        let windows = |busy_time_window| WindowConfig {
+            busy_time_window,
+            busy_drives: array.busy_drives(),
+            guard: self.guard(),
+            start,
+            ranges: 1,
+            range_blocks: drive.logical_pages(),
+        };
+        let first = self.first_window(drive, array).unwrap_or(ANY_WINDOW);
+        match self.coordinate {
+            Coordinate::Windows => Coordination::Windows(windows(first)),
+            Coordinate::Adaptive { period, increment } => Coordination::Adaptive(
+                windows(first.max(shortest)),
+                AdaptiveConfig { period, increment, shortest, longest: LONGEST_ADAPTED },
+            ),
+            Coordinate::Token { lease, period } => Coordination::Token(TokenConfig {
+                lease: lease.unwrap_or(shortest * 2),
+                period,
+                busy_drives: array.busy_drives(),
+                guard: self.guard(),
+                start,
+            }),
+        }
+    }
+
+    /// What the clock of a drive must show when the host means `host`: later on clocks that are
+    /// behind, those of the drives whose windows end when the windows of the others begin.
+    pub(crate) fn on_clock_of(&self, drive: u32, busy_drives: u32, host: Instant) -> Instant {
+        let skew = self.clock_skew;
+        match (drive / busy_drives).is_multiple_of(2) {
+            true => host + skew,
+            false => Instant::from_nanos(host.as_nanos().saturating_sub(skew.as_nanos())),
+        }
+    }
+}
