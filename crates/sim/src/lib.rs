@@ -9,6 +9,7 @@
 //! [`RunResult::hash`] is the same on every machine and with any number of threads.
 
 mod bench;
+mod burst;
 mod causes;
 mod compare;
 mod driver;
@@ -20,6 +21,7 @@ mod verify;
 mod windows;
 
 pub use bench::{BenchResult, bench_array, bench_drive};
+pub use burst::{AtRest, Burst, BurstResult, breaks_contract, burst, longest_simulated_window};
 pub use causes::{CauseBuckets, CauseSplit};
 pub use compare::{Progress, run_all};
 pub use driver::{SimError, run};

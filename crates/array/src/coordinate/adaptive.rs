@@ -7,7 +7,8 @@
 //! the flag are its eyes, so an array that nobody reads from learns nothing.
 //!
 //! Our additions: a new length is put into force at the end of a turn (if shorter) or of a cycle
-//! (if longer), so that collections are not cut short; and windows are never shorter than one
+//! (if longer), so that collections are not cut short; it is halved once for every length that was in
+//! force; and windows are never shorter than one
 //! collection (§4.3.2), because nothing could be collected in them and halving would go on for ever.
 
 use super::turns::Turns;
@@ -67,7 +68,7 @@ impl Adaptive {
         actions: &mut VecDeque<Action>,
     ) {
         while self.next_decision <= now {
-            self.decide();
+            self.decide(turns.busy_time_window());
             self.next_decision += self.config.period;
         }
         if self.next_change <= now {
@@ -80,10 +81,15 @@ impl Adaptive {
         }
     }
 
-    fn decide(&mut self) {
+    fn decide(&mut self, in_force: Duration) {
         let AdaptiveConfig { increment, shortest, longest, .. } = self.config;
-        self.wanted = match core::mem::take(&mut self.too_many_busy) {
-            true => (self.wanted / 2).max(shortest),
+        let too_many_busy = core::mem::take(&mut self.too_many_busy);
+        // What is seen until a shorter length is in force says nothing new about it.
+        if self.wanted < in_force {
+            return;
+        }
+        self.wanted = match too_many_busy {
+            true => (in_force / 2).max(shortest),
             false => (self.wanted + increment).min(longest),
         };
     }

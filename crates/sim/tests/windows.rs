@@ -1,0 +1,204 @@
+//! Windows on a whole array: several busy drives at once, clocks that disagree, lengths that
+//! change, tokens.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
+
+use array::{Level, policy::PolicyKind};
+use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
+use units::{Duration, Instant, Rng};
+use workload::{Arrival, Op, Request};
+
+const PAGE: u64 = 4096;
+
+/// The artifact's drive with a quarter of its pages per block: 11 ms for a collection.
+fn plan(level: Level, width: u32, policy: PolicyKind, windows: WindowPlan) -> Plan {
+    let mut drive = ssd::presets::preset("femu-artifact").unwrap();
+    drive.geometry.pages_per_block = 64;
+    Plan {
+        chunk_bytes: PAGE,
+        drive,
+        level,
+        width,
+        policy,
+        windows,
+        rebuild_compute: Duration::from_micros(3),
+        preparation: Preparation::Aged,
+        seed: 1,
+        verify: false,
+        timeline: None,
+    }
+}
+
+/// Page requests at even intervals for each of the given phases: length, and bytes per second
+/// written to each drive, parity included. Two reads for every write.
+fn requests(plan: &Plan, phases: &[(Duration, f64)]) -> Vec<Request> {
+    let pages = plan.capacity_bytes().unwrap() / PAGE;
+    let written_per_write = f64::from(1 + plan.level.parities()) / f64::from(plan.width);
+    let mut rng = Rng::stream(plan.seed, "requests");
+    let mut requests = Vec::new();
+    let mut start = Instant::ZERO;
+    for &(length, drive_bytes_per_second) in phases {
+        let writes = drive_bytes_per_second / (PAGE as f64 * written_per_write);
+        let interval = 1e9 / (3.0 * writes);
+        let count = (length.as_nanos() as f64 / interval) as u64;
+        for number in 0..count {
+            let at = start + Duration::from_nanos((number as f64 * interval) as u64);
+            let op = if number % 3 == 0 { Op::Write } else { Op::Read };
+            let offset_bytes = rng.below(pages) * PAGE;
+            requests.push(Request { at, op, offset_bytes, size_bytes: PAGE, device: 0 });
+        }
+        start += length;
+    }
+    requests
+}
+
+fn simulate(plan: &Plan, phases: &[(Duration, f64)]) -> RunResult {
+    let requests = requests(plan, phases);
+    let drives = prepare_drives(plan).unwrap();
+    let requests = requests.into_iter().map(Ok::<_, Infallible>);
+    run(plan, drives, Arrival::Open, requests, &AtomicU64::new(0)).unwrap()
+}
+
+/// Seconds at what the first windows can sustain, by `share`.
+fn steady(plan: &Plan, seconds: u64, share: f64) -> Vec<(Duration, f64)> {
+    vec![(Duration::from_secs(seconds), share * plan.sustainable_bytes_per_second())]
+}
+
+fn busy_at_least(result: &RunResult, members: usize) -> u64 {
+    result.busy_members.iter().skip(members).sum()
+}
+
+#[test]
+fn with_two_parities_two_drives_are_busy_and_never_three() {
+    for width in [5, 6] {
+        let windows = WindowPlan::fixed(Duration::from_millis(60));
+        let plan = plan(Level::Raid6, width, PolicyKind::Ioda, windows);
+        let result = simulate(&plan, &steady(&plan, 6, 0.8));
+        let totals = result.drive_totals();
+        assert_eq!(totals.contract_violations, 0, "{width} drives");
+        assert_eq!(busy_at_least(&result, 3), 0, "{width} drives: {:?}", result.busy_members);
+        assert!(
+            busy_at_least(&result, 2) > 100,
+            "both windows are used: {:?}",
+            result.busy_members
+        );
+        assert_eq!(result.array.resubmitted, 0, "whatever failed was rebuilt");
+        assert!(totals.collections > 50, "{totals:?}");
+    }
+}
+
+#[test]
+fn one_of_two_parities_can_be_kept_in_reserve() {
+    let windows =
+        WindowPlan { busy_drives: Some(1), ..WindowPlan::fixed(Duration::from_millis(60)) };
+    let plan = plan(Level::Raid6, 6, PolicyKind::Ioda, windows);
+    let result = simulate(&plan, &steady(&plan, 6, 0.8));
+    assert_eq!(result.drive_totals().contract_violations, 0);
+    assert_eq!(busy_at_least(&result, 2), 0, "{:?}", result.busy_members);
+}
+
+#[test]
+fn the_contract_survives_the_clock_skew_that_its_guard_is_for() {
+    let with_guard = |guard: Option<Duration>, level, width| {
+        let windows = WindowPlan {
+            clock_skew: Duration::from_millis(8),
+            guard,
+            ..WindowPlan::fixed(Duration::from_millis(60))
+        };
+        let plan = plan(level, width, PolicyKind::Ioda, windows);
+        simulate(&plan, &steady(&plan, 6, 0.8))
+    };
+    for (level, width, parities) in [(Level::Raid5, 4, 1), (Level::Raid6, 6, 2)] {
+        let guarded = with_guard(None, level, width);
+        assert_eq!(guarded.drive_totals().contract_violations, 0, "{}", level.name());
+        assert_eq!(busy_at_least(&guarded, parities + 1), 0, "{:?}", guarded.busy_members);
+        assert!(busy_at_least(&guarded, parities) > 100);
+        let bare = with_guard(Some(Duration::ZERO), level, width);
+        assert!(
+            busy_at_least(&bare, parities + 1) > 0,
+            "the skew matters: {:?}",
+            bare.busy_members
+        );
+    }
+}
+
+#[test]
+fn windows_change_on_a_running_array_without_breaking_the_contract() {
+    let lengths = [150, 30, 90, 24, 200, 60];
+    for (level, width, parities) in [(Level::Raid5, 4, 1), (Level::Raid6, 5, 2)] {
+        let windows = WindowPlan {
+            changes: lengths
+                .iter()
+                .zip(1..)
+                .map(|(&millis, number)| {
+                    (Duration::from_millis(number * 777), Duration::from_millis(millis))
+                })
+                .collect(),
+            ..WindowPlan::fixed(Duration::from_millis(60))
+        };
+        let plan = plan(level, width, PolicyKind::Ioda, windows);
+        let result = simulate(&plan, &steady(&plan, 6, 0.5));
+        let programmed: Vec<u64> =
+            result.windows.iter().map(|(_, window)| window.as_nanos() / 1_000_000).collect();
+        assert_eq!(programmed, [60, 150, 30, 90, 24, 200, 60]);
+        assert_eq!(result.drive_totals().contract_violations, 0, "{}", level.name());
+        assert_eq!(busy_at_least(&result, parities + 1), 0, "{:?}", result.busy_members);
+        assert!(busy_at_least(&result, parities) > 100);
+    }
+}
+
+#[test]
+fn a_window_that_is_too_short_can_be_mended_on_the_running_array() {
+    // No collection fits into 10 ms; five fit into 60.
+    let phases = [(Duration::from_secs(5), 70e6)];
+    let violations = |windows| {
+        let plan = plan(Level::Raid5, 4, PolicyKind::Ioda, windows);
+        simulate(&plan, &phases).drive_totals().contract_violations
+    };
+    let too_short = WindowPlan::fixed(Duration::from_millis(10));
+    assert!(violations(too_short.clone()) > 0, "10 ms are too short");
+    let second = Duration::from_millis(300);
+    let changes = vec![(second, Duration::from_millis(60))];
+    assert_eq!(violations(WindowPlan { changes, ..too_short }), 0, "60 ms are not");
+}
+
+#[test]
+fn adapted_windows_grow_until_they_break_and_are_halved_then() {
+    let (period, increment) = (Duration::from_millis(50), Duration::from_millis(10));
+    let windows = WindowPlan {
+        coordinate: Coordinate::Adaptive { period, increment },
+        ..WindowPlan::fixed(Duration::from_millis(60))
+    };
+    let plan = plan(Level::Raid5, 4, PolicyKind::Ioda, windows);
+    let result = simulate(&plan, &[(Duration::from_secs(40), 35e6)]);
+    let lengths: Vec<Duration> = result.windows.iter().map(|&(_, window)| window).collect();
+    let grew = lengths.windows(2).filter(|pair| pair[1] > pair[0]).count();
+    let shrank: Vec<_> = lengths.windows(2).filter(|pair| pair[1] < pair[0]).collect();
+    assert!(grew > 5, "{lengths:?}");
+    assert!(!shrank.is_empty(), "it never found the limit: {lengths:?}");
+    let shortest = plan.drive.likely_unit_time();
+    assert!(lengths.iter().all(|&window| window >= shortest));
+    let totals = result.drive_totals();
+    println!("violations {}, windows {lengths:?}", totals.contract_violations);
+}
+
+#[test]
+fn tokens_keep_the_contract_and_ask_for_no_clock() {
+    for (level, width, parities) in
+        [(Level::Raid5, 4, 1), (Level::Raid6, 6, 2), (Level::Raid4, 4, 1)]
+    {
+        let period = Duration::from_millis(2);
+        let windows = WindowPlan {
+            coordinate: Coordinate::Token { lease: None, period },
+            clock_skew: Duration::from_millis(1),
+            ..WindowPlan::default()
+        };
+        let plan = plan(level, width, PolicyKind::Ioda, windows);
+        let result = simulate(&plan, &[(Duration::from_secs(6), 20e6)]);
+        let totals = result.drive_totals();
+        assert_eq!(totals.contract_violations, 0, "{}", level.name());
+        assert_eq!(busy_at_least(&result, parities + 1), 0, "{:?}", result.busy_members);
+        assert!(totals.collections > 20 && result.permits > 20);
+    }
+}
