@@ -280,6 +280,31 @@ impl fmt::Display for Blocks {
     }
 }
 
+/// What a range of logical blocks has of its own.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Placement(pub(crate) ssd::RangePlacement);
+
+impl FromStr for Placement {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text {
+            "channels" => Ok(Self(ssd::RangePlacement::Channels)),
+            "chips" => Ok(Self(ssd::RangePlacement::Chips)),
+            _ => Err(not_understood("lba_range_placement", text, "one of channels, chips")),
+        }
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            ssd::RangePlacement::Channels => "channels",
+            ssd::RangePlacement::Chips => "chips",
+        })
+    }
+}
+
 /// A duration in the largest unit that divides it, so that reading it back gives the same.
 pub(crate) fn exact_duration(duration: Duration) -> String {
     let nanos = duration.as_nanos();

@@ -106,7 +106,7 @@ impl Plan {
             return Err(PlanError::NoParity { policy, level });
         }
         if self.policy.rules().uses_windows() {
-            self.windows.validate(&layout)?;
+            self.windows.validate(&self.drive, &layout)?;
         }
         Ok(layout)
     }

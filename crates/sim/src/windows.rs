@@ -81,6 +81,14 @@ pub enum WindowError {
         "the busy time window cannot be changed during the run while the host adapts it or grants tokens; leave out the changes"
     )]
     Changes,
+    /// Tokens are for whole drives.
+    #[error(
+        "tokens are granted to whole drives, but the drives have {ranges} LBA ranges; set lba_ranges to 1 or choose windows"
+    )]
+    TokenRanges {
+        /// Their ranges.
+        ranges: u32,
+    },
     /// A step of the adaptation is empty.
     #[error("the adaptation period must be longer than zero")]
     Period,
@@ -104,7 +112,7 @@ impl WindowPlan {
         self.guard.unwrap_or(self.clock_skew)
     }
 
-    pub(crate) fn validate(&self, layout: &Layout) -> Result<(), WindowError> {
+    pub(crate) fn validate(&self, drive: &ssd::Config, layout: &Layout) -> Result<(), WindowError> {
         let parities = layout.parities();
         if let Some(busy_drives) = self.busy_drives
             && !(1..=parities).contains(&busy_drives)
@@ -122,8 +130,10 @@ impl WindowPlan {
                 return Err(WindowError::Guard { guard, window, least });
             }
         }
+        let ranges = drive.ranges.count;
         match self.coordinate {
             Coordinate::Windows => Ok(()),
+            Coordinate::Token { .. } if ranges > 1 => Err(WindowError::TokenRanges { ranges }),
             _ if !self.changes.is_empty() => Err(WindowError::Changes),
             Coordinate::Adaptive { period, .. } | Coordinate::Token { period, .. } => {
                 if period.is_zero() { Err(WindowError::Period) } else { Ok(()) }
@@ -157,8 +167,8 @@ impl WindowPlan {
             busy_drives: array.busy_drives(),
             guard: self.guard(),
             start,
-            ranges: 1,
-            range_blocks: drive.logical_pages(),
+            ranges: drive.ranges.count,
+            range_blocks: drive.range_pages(),
         };
         let first = self.first_window(drive, array).unwrap_or(ANY_WINDOW);
         match self.coordinate {

@@ -13,7 +13,12 @@ impl Ssd {
     #[inline]
     pub(crate) fn die_for_read(&self, logical: u32, page: u32) -> u32 {
         if page == NONE {
-            return logical.wrapping_mul(0x9e37_79b1) % self.ftl.shape.dies;
+            let chance = logical.wrapping_mul(0x9e37_79b1);
+            if self.ftl.shape.ranges == 1 {
+                return chance % self.ftl.shape.dies;
+            }
+            let dies = self.ftl.dies_of_range(self.ftl.shape.range_of(logical));
+            return dies[chance as usize % dies.len()];
         }
         self.ftl.shape.die_of(page)
     }
@@ -165,10 +170,10 @@ impl Ssd {
     /// Finds a place for one page of a write and queues it; false if there is none.
     #[inline]
     pub(crate) fn write_page(&mut self, now: Instant, slot: u32, block: u32) -> bool {
-        let Some(place) = self.ftl.allocate_for_host() else { return false };
+        let logical = self.commands.get(slot).first_logical + block;
+        let Some(place) = self.ftl.allocate_for_host(logical) else { return false };
         let command = self.commands.get_mut(slot);
         command.met_collection |= self.dies[place.die as usize].collection.is_some();
-        let logical = command.first_logical + block;
         let op = Op::new(OpKind::Program, slot, block, logical, place.page);
         self.enqueue(now, place.die, op, self.program_service);
         if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape.soft {

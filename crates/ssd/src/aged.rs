@@ -72,17 +72,28 @@ impl Ssd {
     pub fn age(&mut self, seed: u64) {
         assert_eq!(self.commands_in_flight(), 0, "aging a drive in use");
         let mut rng = Rng::stream(seed, "age");
+        for range in 0..self.ftl.shape.ranges {
+            self.age_range(range, &mut rng);
+        }
+        self.reset_counters();
+    }
+
+    /// Ages the dies of one range of logical blocks.
+    fn age_range(&mut self, range: u32, rng: &mut Rng) {
         let shape = self.ftl.shape;
-        let logical_pages = u64::from(shape.logical_pages);
-        let permutation = Permutation::new(logical_pages, &mut rng);
+        let mut dies = self.ftl.dies_of_range(range).to_vec();
+        dies.sort_unstable();
+        let (first_logical, logical_pages) = shape.pages_of_range(range);
+        let logical_pages = u64::from(logical_pages);
+        let permutation = Permutation::new(logical_pages, rng);
         // Collection keeps the drive just above the soft watermark; one block is open.
         let full_blocks = shape.blocks_per_die - shape.soft - 2;
         // The open block of every die is filled to a point of its own: dies that fill their
         // blocks in step would all collect at the same moments, which no used drive does.
         let opened: Vec<u32> =
-            (0..shape.dies).map(|_| rng.below(u64::from(shape.pages_per_block)) as u32).collect();
+            dies.iter().map(|_| rng.below(u64::from(shape.pages_per_block)) as u32).collect();
         let pages_in_use =
-            u64::from(full_blocks) * u64::from(shape.pages_per_block) * u64::from(shape.dies)
+            u64::from(full_blocks) * u64::from(shape.pages_per_block) * dies.len() as u64
                 + opened.iter().copied().map(u64::from).sum::<u64>();
         let utilization = logical_pages as f64 / pages_in_use as f64;
         let oldest = -libm::log(victim_valid_share(utilization));
@@ -93,9 +104,9 @@ impl Ssd {
         for rank in 0..=full_blocks {
             let age = oldest * (1.0 - (f64::from(rank) + 0.5) / f64::from(full_blocks)).max(0.0);
             let valid_share = libm::exp(-age);
-            for die in 0..shape.dies {
+            for (&die, &opened) in dies.iter().zip(&opened) {
                 let pages = match rank {
-                    last if last == full_blocks => opened[die as usize],
+                    last if last == full_blocks => opened,
                     _ => shape.pages_per_block,
                 };
                 for _ in 0..pages {
@@ -104,13 +115,13 @@ impl Ssd {
                     let left = logical_pages - next_logical;
                     let valid = left == slots_left || (left > 0 && rng.unit_f64() < valid_share);
                     slots_left -= 1;
-                    let logical = valid.then(|| permutation.apply(next_logical) as u32);
+                    let logical =
+                        valid.then(|| first_logical + permutation.apply(next_logical) as u32);
                     next_logical += u64::from(valid);
                     self.ftl.place(die, logical);
                 }
             }
         }
-        self.reset_counters();
     }
 }
 

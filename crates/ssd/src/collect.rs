@@ -41,7 +41,7 @@ impl Ssd {
         if self.scope_busy[scope] {
             return;
         }
-        let Some((die, block)) = self.neediest_victim(scope, forced) else { return };
+        let Some((die, block)) = self.neediest_victim(now, scope, forced) else { return };
         let until = self.allowed_until(now, self.range_of_die(die));
         let fits = until.is_some_and(|until| self.fits(now, until, die, block));
         if !fits && !forced {
@@ -50,9 +50,24 @@ impl Ssd {
         self.hold_dies(now, scope, die, block, until.unwrap_or(Instant::NEVER), !fits);
     }
 
-    /// Of the dies of a scope that are at the soft watermark and have a victim, the one with the
-    /// least free space, and its victim.
-    fn neediest_victim(&self, scope: usize, forced: bool) -> Option<(u32, u32)> {
+    /// Whether a die may be collected now as far as windows go: its range has its turn, or host
+    /// writes to this very range have no room.
+    fn may_collect(&self, now: Instant, die: u32, forced: bool) -> bool {
+        let shape = &self.ftl.shape;
+        let range = shape.range_of_die(die);
+        if shape.ranges == 1 {
+            return true;
+        }
+        let stalled = || {
+            let (command, block) = self.stalled.front()?;
+            Some(shape.range_of(self.commands.get(*command).first_logical + block))
+        };
+        self.allowed_until(now, range).is_some() || (forced && stalled() == Some(range))
+    }
+
+    /// Of the dies of a scope that are at the soft watermark, may be collected and have a victim,
+    /// the one with the least free space, and its victim.
+    fn neediest_victim(&self, now: Instant, scope: usize, forced: bool) -> Option<(u32, u32)> {
         let shape = &self.ftl.shape;
         let dies = shape.dies / self.scope_busy.len() as u32;
         let first = scope as u32 * dies;
@@ -62,7 +77,7 @@ impl Ssd {
         let tried = if shape.unit == CollectionUnit::Line { 1 } else { dies };
         for die in first..first + tried {
             let free = self.ftl.free(die);
-            if free >= least {
+            if free >= least || !self.may_collect(now, die, forced) {
                 continue;
             }
             if let Some(block) = self.ftl.victim(die, forced) {

@@ -102,6 +102,30 @@ pub struct CollectionConfig {
     pub instant: bool,
 }
 
+/// Where the pages of a range of logical blocks lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RangePlacement {
+    /// Each range on channels of its own.
+    Channels,
+    /// Each range on chips of its own, some on every channel.
+    Chips,
+}
+
+/// Ranges of logical blocks with dies of their own (as NVM sets have), so that one can be collected
+/// while the others are not (IODA §7.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RangeConfig {
+    /// Number of ranges, of equal size; 1 for none.
+    pub count: u32,
+    /// Which dies they have.
+    pub placement: RangePlacement,
+}
+
+impl RangeConfig {
+    /// One range: the whole drive.
+    pub const ONE: Self = Self { count: 1, placement: RangePlacement::Channels };
+}
+
 /// The terms from which a drive computes its busy window (IODA §4.3.3 and Table 2).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ContractConfig {
@@ -129,6 +153,8 @@ pub struct Config {
     pub over_provisioning: Ratio,
     /// Garbage collection.
     pub collection: CollectionConfig,
+    /// Ranges of logical blocks.
+    pub ranges: RangeConfig,
     /// The terms of the window contract.
     pub contract: ContractConfig,
 }
@@ -164,6 +190,12 @@ impl Config {
         self.logical_pages() * u64::from(self.geometry.page_bytes)
     }
 
+    /// Logical blocks of a range; the last one may have fewer.
+    #[must_use]
+    pub fn range_pages(&self) -> u64 {
+        self.logical_pages().div_ceil(u64::from(self.ranges.count))
+    }
+
     /// Blocks of a die (or lines of the drive) at the soft watermark.
     #[must_use]
     pub fn soft_blocks(&self) -> u32 {
@@ -184,6 +216,7 @@ impl Config {
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.validate_geometry()?;
         self.validate_watermarks()?;
+        self.validate_ranges()?;
         self.validate_room()
     }
 
@@ -262,6 +295,25 @@ impl Config {
         Ok(())
     }
 
+    fn validate_ranges(&self) -> Result<(), ConfigError> {
+        let RangeConfig { count, placement } = self.ranges;
+        let (what, parts) = match placement {
+            RangePlacement::Channels => ("channels", self.geometry.channels),
+            RangePlacement::Chips => ("chips_per_channel", self.geometry.chips_per_channel),
+        };
+        if count == 0 || !parts.is_multiple_of(count) {
+            return refuse(format!(
+                "lba_ranges is {count}; it must divide {what}, which is {parts}, so that every range has as many dies"
+            ));
+        }
+        if count > 1 && self.collection.unit == CollectionUnit::Line {
+            return refuse(String::from(
+                "lba_ranges cannot be combined with lines, which reach over all dies; set collection_unit to block",
+            ));
+        }
+        Ok(())
+    }
+
     /// At the hard watermark every block that is neither free nor open must be able to hold all
     /// logical pages and still have one invalid page somewhere: then collection always finds a
     /// victim, and a full drive never deadlocks.
@@ -277,7 +329,7 @@ impl Config {
         let reserved = self.soft_blocks() + 2;
         let usable_blocks = g.blocks_per_die().saturating_sub(reserved);
         let usable = u64::from(usable_blocks) * u64::from(g.dies()) * u64::from(g.pages_per_block);
-        if self.logical_pages() >= usable {
+        if self.range_pages() * u64::from(self.ranges.count) >= usable {
             let needed = g.pages() - usable + 1;
             let percent = needed as f64 * 100.0 / g.pages() as f64;
             return refuse(format!(

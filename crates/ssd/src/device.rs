@@ -95,7 +95,7 @@ impl Ssd {
             scope_busy: vec![false; scopes],
             line_parts_left: 0,
             right: CollectionRight::Always,
-            open_until: vec![Instant::ZERO; 1],
+            open_until: vec![Instant::ZERO; config.ranges.count as usize],
             next_window: Instant::NEVER,
             stalled: VecDeque::new(),
             held_up: 0,

@@ -6,7 +6,7 @@
 //! counts are contiguous, a scan is rare (one per collected block), and keeping sorted lists
 //! instead would cost several cache misses on *every* overwrite.
 
-use crate::config::{CollectionUnit, Config};
+use crate::config::{CollectionUnit, Config, RangePlacement};
 use crate::space::Space;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -35,6 +35,12 @@ pub(crate) struct Shape {
     pub(crate) min_invalid: u32,
     /// Pages in a block or in a line.
     pub(crate) pages_per_unit: u32,
+    /// Ranges of logical blocks with dies of their own.
+    pub(crate) ranges: u32,
+    /// Logical pages in a range.
+    range_pages: u32,
+    /// Dies whose numbers differ by less than this are in the same range.
+    dies_per_step: u32,
 }
 
 impl Shape {
@@ -44,6 +50,10 @@ impl Shape {
         let pages_per_unit = match unit {
             CollectionUnit::Block => g.pages_per_block,
             CollectionUnit::Line => g.pages_per_block * g.dies(),
+        };
+        let dies_per_step = match config.ranges.placement {
+            RangePlacement::Channels => g.dies() / config.ranges.count,
+            RangePlacement::Chips => g.chips_per_channel / config.ranges.count,
         };
         let min_invalid = config.collection.min_invalid.of(u64::from(pages_per_unit)) as u32;
         Self {
@@ -59,6 +69,9 @@ impl Shape {
             hard: config.hard_blocks(),
             min_invalid: min_invalid.max(1),
             pages_per_unit,
+            ranges: config.ranges.count,
+            range_pages: config.range_pages() as u32,
+            dies_per_step,
         }
     }
 
@@ -69,8 +82,20 @@ impl Shape {
 
     /// The range of logical blocks that a die holds.
     #[inline]
-    pub(crate) fn range_of_die(&self, _die: u32) -> u32 {
-        0
+    pub(crate) fn range_of_die(&self, die: u32) -> u32 {
+        die / self.dies_per_step % self.ranges
+    }
+
+    /// The range that a logical page is in.
+    #[inline]
+    pub(crate) fn range_of(&self, logical: u32) -> u32 {
+        if self.ranges == 1 { 0 } else { logical / self.range_pages }
+    }
+
+    /// First logical page of a range, and the number of its pages.
+    pub(crate) fn pages_of_range(&self, range: u32) -> (u32, u32) {
+        let first = range * self.range_pages;
+        (first, self.range_pages.min(self.logical_pages - first))
     }
 
     #[inline]
@@ -108,9 +133,11 @@ pub(crate) struct Ftl {
     erase_counts: Vec<u32>,
     space: Space,
     frontiers: Vec<Frontier>,
-    /// Dies in the order of host writes: one die of every channel, then the next die of each.
+    /// Dies in the order of host writes, range by range: one die of every channel, then the next
+    /// die of each.
     order: Vec<u32>,
-    turn: usize,
+    /// Of each range, the die whose turn it is.
+    turns: Vec<u32>,
 }
 
 /// A place for a host page.
@@ -130,9 +157,10 @@ impl Ftl {
             CollectionUnit::Block => blocks,
             CollectionUnit::Line => shape.blocks_per_die,
         };
-        let order = (0..shape.dies)
+        let mut order: Vec<u32> = (0..shape.dies)
             .map(|i| (i % shape.channels) * shape.chips_per_channel + i / shape.channels)
             .collect();
+        order.sort_by_key(|&die| shape.range_of_die(die));
         Self {
             shape,
             logical_to_flash: vec![NONE; shape.logical_pages as usize],
@@ -142,7 +170,7 @@ impl Ftl {
             space: Space::new(shape.unit, shape.dies, shape.blocks_per_die),
             frontiers: vec![Frontier { next: 0, end: 0, block: NONE }; shape.dies as usize],
             order,
-            turn: 0,
+            turns: vec![0; shape.ranges as usize],
         }
     }
 
@@ -172,12 +200,21 @@ impl Ftl {
         &self.erase_counts
     }
 
-    /// A place for a host page on the next die that has room above the hard watermark.
+    /// The dies of a range, in the order of host writes.
+    pub(crate) fn dies_of_range(&self, range: u32) -> &[u32] {
+        let dies = self.order.len() / self.turns.len();
+        &self.order[range as usize * dies..][..dies]
+    }
+
+    /// A place for a host page on the next die of its range that has room above the hard watermark.
     #[inline]
-    pub(crate) fn allocate_for_host(&mut self) -> Option<Allocated> {
-        for _ in 0..self.order.len() {
-            let die = self.order[self.turn];
-            self.turn = if self.turn + 1 == self.order.len() { 0 } else { self.turn + 1 };
+    pub(crate) fn allocate_for_host(&mut self, logical: u32) -> Option<Allocated> {
+        let range = self.shape.range_of(logical) as usize;
+        let dies = (self.order.len() / self.turns.len()) as u32;
+        for _ in 0..dies {
+            let turn = self.turns[range];
+            let die = self.order[range * dies as usize + turn as usize];
+            self.turns[range] = if turn + 1 == dies { 0 } else { turn + 1 };
             // Below the hard watermark a collection has opened a block for its copies, and the host
             // must not fill it up before the collection does.
             if self.space.free(die) < self.shape.hard {

@@ -52,7 +52,7 @@ mod untimed;
 pub use collection::CollectionSpan;
 pub use config::{
     Blocking, CollectionConfig, CollectionUnit, Config, ConfigError, ContractConfig, Geometry,
-    Timing,
+    RangeConfig, RangePlacement, Timing,
 };
 pub use counters::Counters;
 pub use device::{Completed, Ssd};

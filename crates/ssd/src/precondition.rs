@@ -55,12 +55,13 @@ impl Ssd {
 
     /// Writes one page and collects as needed, in no time.
     fn write_untimed(&mut self, logical: u32) {
-        let Some(place) = self.ftl.allocate_for_host() else {
+        let Some(place) = self.ftl.allocate_for_host(logical) else {
             // Every die is at the hard watermark: validation left each of them a victim somewhere.
             for die in 0..self.ftl.shape.dies {
                 self.collect_instantly(die);
             }
-            let place = self.ftl.allocate_for_host().expect("collection makes room by validation");
+            let place =
+                self.ftl.allocate_for_host(logical).expect("collection makes room by validation");
             self.commit_untimed(logical, place.page);
             return;
         };

@@ -7,7 +7,8 @@
 //! with 25 % over-provisioning).
 
 use crate::config::{
-    Blocking, CollectionConfig, CollectionUnit, Config, ContractConfig, Geometry, Timing,
+    Blocking, CollectionConfig, CollectionUnit, Config, ContractConfig, Geometry, RangeConfig,
+    Timing,
 };
 use alloc::string::String;
 use units::{Duration, MIB, Ratio};
@@ -254,6 +255,7 @@ fn build(row: &Row) -> Config {
             min_invalid: Ratio::from_percent(row.min_invalid_percent),
             instant: false,
         },
+        ranges: RangeConfig::ONE,
         contract: ContractConfig {
             valid_ratio: row.valid_ratio,
             burst_bytes_per_second: burst,

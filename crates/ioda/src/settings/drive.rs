@@ -3,7 +3,8 @@
 use crate::exit::Failure;
 use crate::names::Unknown;
 use crate::quantity::{
-    Bandwidth, Blocks, Percent, Size, Span, Text, Unit, exact_duration, exact_percent, exact_size,
+    Bandwidth, Blocks, Percent, Placement, Size, Span, Text, Unit, exact_duration, exact_percent,
+    exact_size,
 };
 use serde::{Deserialize, Serialize};
 use ssd::Config;
@@ -57,6 +58,10 @@ pub(crate) struct DriveSettings {
     pub(crate) hard: Option<Text<Percent>>,
     /// Least invalid share of a victim above the hard watermark.
     pub(crate) min_invalid: Option<Text<Percent>>,
+    /// Ranges of logical blocks with dies of their own.
+    pub(crate) lba_ranges: Option<u32>,
+    /// What a range has of its own: channels or chips.
+    pub(crate) lba_range_placement: Option<Text<Placement>>,
     /// R_v: expected share of valid pages in a victim.
     pub(crate) valid_ratio: Option<f64>,
     /// B_burst.
@@ -90,8 +95,15 @@ impl DriveSettings {
 
     /// Everything about `config`, spelt out.
     pub(crate) fn full(config: &Config) -> Self {
-        let Config { name, geometry: g, timing: t, over_provisioning, collection: c, contract } =
-            config;
+        let Config {
+            name,
+            geometry: g,
+            timing: t,
+            over_provisioning,
+            collection: c,
+            ranges,
+            contract,
+        } = config;
         Self {
             base: None,
             name: Some(name.clone()),
@@ -115,6 +127,8 @@ impl DriveSettings {
             soft: text(&exact_percent(c.soft)),
             hard: text(&exact_percent(c.hard)),
             min_invalid: text(&exact_percent(c.min_invalid)),
+            lba_ranges: Some(ranges.count),
+            lba_range_placement: text(&Placement(ranges.placement).to_string()),
             valid_ratio: Some(contract.valid_ratio),
             burst_bytes_per_second: Some(contract.burst_bytes_per_second),
             drive_writes_per_day: Some(contract.drive_writes_per_day),
@@ -154,6 +168,9 @@ impl DriveSettings {
         c.soft = share(&self.soft).unwrap_or(in_proportion(c.soft, spare));
         c.hard = share(&self.hard).unwrap_or(in_proportion(c.hard, spare));
         put(&mut c.min_invalid, share(&self.min_invalid));
+        put(&mut config.ranges.count, self.lba_ranges);
+        let placement = value(&self.lba_range_placement).map(|Placement(placement)| placement);
+        put(&mut config.ranges.placement, placement);
         let contract = &mut config.contract;
         put(&mut contract.valid_ratio, self.valid_ratio);
         put(&mut contract.burst_bytes_per_second, self.burst_bytes_per_second);
