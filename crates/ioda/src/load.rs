@@ -130,16 +130,7 @@ fn length(source: &Source, statistics: Option<&Statistics>) -> (Option<u64>, Opt
             (Some(requests), nanos(interval * requests as f64))
         }
         (Source::Synthetic(synthetic), _) => {
-            let bytes = synthetic.bs.read.min(synthetic.bs.write).max(1);
-            let by_size = synthetic.runtime.is_none().then(|| synthetic.size / bytes);
-            let by_time = synthetic.runtime.zip(synthetic.rate_iops);
-            let by_time = by_time.map(|(time, rate)| (time.as_secs_f64() * rate) as u64);
-            let requests = match (synthetic.number_ios, by_time) {
-                (Some(count), Some(in_time)) => Some(count.min(in_time)),
-                (count, in_time) => count.or(in_time).or(by_size),
-            };
-            let known = synthetic.rate_iops.zip(requests);
-            (requests, known.and_then(|(rate, requests)| nanos(requests as f64 / rate * 1e9)))
+            (synthetic.expected_requests(), synthetic.expected_length())
         }
         (Source::Trace(trace), Some(statistics)) => {
             let transform = &trace.transform;

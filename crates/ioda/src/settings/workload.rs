@@ -222,6 +222,7 @@ impl WorkloadSettings {
             bs,
             iodepth: self.iodepth.unwrap_or(default.iodepth),
             rate_iops: self.rate_iops,
+            phases: Vec::new(),
             rate_process: value(&self.rate_process).unwrap_or(default.rate_process),
             size: value(&self.size).map_or(default.size.min(room - room % 4096), |Size(b)| b),
             offset,
