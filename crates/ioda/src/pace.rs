@@ -48,7 +48,7 @@ pub(crate) fn set_rates(
             if !known.contains(&load) {
                 known.push(load);
                 notes.push(format!(
-                    "{load} come to {requests} requests per second, which write {} to each drive",
+                    "{requests} requests per second write {} to each drive: {load}",
                     bandwidth(bytes_per_second)
                 ));
             }
