@@ -125,8 +125,8 @@ impl Measured {
     ) -> Result<f64, Failure> {
         let Some(Load { drive, requests, .. }) = self.load else {
             return Err(Failure::usage(format!(
-                "--rerate is {load}, which is about writes, but the workload writes nothing; give \
-                 a factor instead"
+                "--rerate is {load}, which is about writes, but the workload writes nothing in \
+                 its first {SAMPLE} requests, or they take no time; give a factor instead"
             )));
         };
         let wanted = load.bytes_per_second(&plan.drive);
