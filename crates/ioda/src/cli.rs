@@ -132,8 +132,9 @@ pub(crate) struct OutputArgs {
     /// repeatable
     ///
     /// Metrics: read. or write. with p50 to p99.999, mean, max, iops or count; violations, waf,
-    /// rebuilds, extra_reads, fail_fasts (both in per cent), busy2plus (per cent of stripe reads
-    /// with two or more busy members). Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
+    /// collections, stalled (pages of writes that waited for space), rebuilds, extra_reads,
+    /// fail_fasts (both in per cent), busy2plus (per cent of stripe reads with two or more busy
+    /// members). Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
     /// Without a policy it is for every policy of the run.
     #[arg(long = "assert", value_name = "CONDITION")]
     pub(crate) asserts: Vec<Assertion>,

@@ -1,18 +1,16 @@
 //! How heavy and how long a workload is, before it is run.
 
 use crate::exit::Failure;
-use crate::metric::three_digits;
+use crate::rate::{DriveLoad, WRITING_DAY, bandwidth};
 use array::policy::PolicyKind;
 use sim::{Plan, TimelineConfig};
 use units::{Duration, Instant};
-use workload::{Request, Source, Statistics};
+use workload::{RateProcess, Request, Source, Statistics, Synthetic};
 
 /// Requests from which the load is taken.
 const SAMPLE: usize = 200_000;
 /// The share of what windows can sustain that the automatic rate aims at.
 const AIM: f64 = 0.9;
-/// A day of drive writes per day (IODA Table 2).
-const WRITING_DAY: Duration = Duration::from_secs(8 * 3600);
 /// Windows in the recorded slice, and its limits.
 const SLICE_WINDOWS: u64 = 20;
 const SLICE_LEAST: Duration = Duration::from_millis(200);
@@ -20,8 +18,7 @@ const SLICE_MOST: Duration = Duration::from_secs(2);
 
 /// How heavy and how long a workload is at its own rate.
 pub(crate) struct Measured {
-    /// Bytes per second written to each drive, and what windows allow; none where one of them
-    /// says nothing.
+    /// What is written to each drive; none if nothing is, or if the array sets the pace.
     load: Option<Load>,
     /// Requests, if known.
     pub(crate) requests: Option<u64>,
@@ -37,22 +34,51 @@ struct Known {
 }
 
 struct Load {
+    /// Bytes per second written to each drive, in the heaviest phase if there are phases.
     drive: f64,
-    sustainable: f64,
+    /// What windows can bear, if the array can have any.
+    sustainable: Option<f64>,
+    /// From how many requests it is known.
+    requests: usize,
+}
+
+/// Bytes that a request of `synthetic` writes to each drive of `plan`, on average.
+pub(crate) fn bytes_per_request(
+    plan: &Plan,
+    synthetic: &Synthetic,
+    capacity: u64,
+) -> Result<f64, Failure> {
+    let even = Synthetic {
+        iodepth: 1,
+        rate_iops: Some(1e6),
+        rate_process: RateProcess::Linear,
+        phases: Vec::new(),
+        number_ios: Some(SAMPLE as u64),
+        runtime: None,
+        ..synthetic.clone()
+    };
+    let sample: Vec<Request> = Source::from(even).open(capacity)?.collect::<Result<_, _>>()?;
+    let (count, span) = (sample.len() as f64, sample.last().map(|last| last.at));
+    let seconds = span.map_or(0.0, |end| end.since(Instant::ZERO).as_secs_f64());
+    Ok(plan.drive_load_bytes_per_second(sample.into_iter())? * seconds / count)
 }
 
 /// Measures `source` on the array of `plan`. A trace is read for it.
 pub(crate) fn measure(plan: &Plan, source: &Source, capacity: u64) -> Result<Measured, Failure> {
     let mut workload = source.open(capacity)?;
     let (requests, duration) = length(source, workload.statistics());
-    let mut load = None;
-    if plan.level.parities() > 0 {
-        let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
-        let sustainable = windowed.sustainable_bytes_per_second();
-        let sample: Vec<Request> = workload.by_ref().take(SAMPLE).collect::<Result<_, _>>()?;
-        let drive = windowed.drive_load_bytes_per_second(sample.into_iter())?;
-        load = (drive > 0.0).then_some(Load { drive, sustainable });
-    }
+    let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
+    let sustainable = (plan.level.parities() > 0).then(|| windowed.sustainable_bytes_per_second());
+    let sample: Vec<Request> = workload.by_ref().take(SAMPLE).collect::<Result<_, _>>()?;
+    let sampled = sample.len();
+    let drive = match source {
+        Source::Synthetic(synthetic) if !synthetic.phases.is_empty() => {
+            let rates = synthetic.phases.iter().map(|phase| phase.rate_iops);
+            bytes_per_request(plan, synthetic, capacity)? * rates.fold(0.0, f64::max)
+        }
+        _ => plan.drive_load_bytes_per_second(sample.into_iter())?,
+    };
+    let load = (drive > 0.0).then_some(Load { drive, sustainable, requests: sampled });
     Ok(Measured { load, requests, duration, known: known(plan, source) })
 }
 
@@ -60,7 +86,9 @@ impl Measured {
     /// The rate of the original run where its load is known, and no more than keeps the contract;
     /// at most 1, with a note about it.
     pub(crate) fn automatic_rate(&self, notes: &mut Vec<String>) -> f64 {
-        let Some(Load { drive, sustainable }) = self.load else { return 1.0 };
+        let Some(Load { drive, sustainable: Some(sustainable), .. }) = self.load else {
+            return 1.0;
+        };
         if sustainable <= 0.0 {
             // A window in which no collection fits bears no rate at all.
             self.warn(1.0, notes);
@@ -88,9 +116,37 @@ impl Measured {
         rate
     }
 
+    /// The rate at which `load` is written to each drive of `plan`, with a note about it.
+    pub(crate) fn rate_to(
+        &self,
+        load: DriveLoad,
+        plan: &Plan,
+        notes: &mut Vec<String>,
+    ) -> Result<f64, Failure> {
+        let Some(Load { drive, requests, .. }) = self.load else {
+            return Err(Failure::usage(format!(
+                "--rerate is {load}, which is about writes, but the workload writes nothing in \
+                 its first {SAMPLE} requests, or they take no time; give a factor instead"
+            )));
+        };
+        let wanted = load.bytes_per_second(&plan.drive);
+        let rate = six_digits(wanted / drive);
+        let known = match self.requests {
+            Some(all) if all <= requests as u64 => "it".to_owned(),
+            _ => format!("its first {requests} requests"),
+        };
+        notes.push(format!(
+            "re-rated to {rate} × its own intensity for {load}: {known} would write {} to each \
+             drive, and now {}",
+            bandwidth(drive),
+            bandwidth(wanted)
+        ));
+        Ok(rate)
+    }
+
     /// A note if the workload, so many times as fast, is more than the contract can bear.
     pub(crate) fn warn(&self, rate: f64, notes: &mut Vec<String>) {
-        let Some(Load { drive, sustainable }) = self.load else { return };
+        let Some(Load { drive, sustainable: Some(sustainable), .. }) = self.load else { return };
         if drive * rate > sustainable {
             notes.push(format!(
                 "the load is more than busy windows can bear: it writes {} to each drive, and \
@@ -130,16 +186,7 @@ fn length(source: &Source, statistics: Option<&Statistics>) -> (Option<u64>, Opt
             (Some(requests), nanos(interval * requests as f64))
         }
         (Source::Synthetic(synthetic), _) => {
-            let bytes = synthetic.bs.read.min(synthetic.bs.write).max(1);
-            let by_size = synthetic.runtime.is_none().then(|| synthetic.size / bytes);
-            let by_time = synthetic.runtime.zip(synthetic.rate_iops);
-            let by_time = by_time.map(|(time, rate)| (time.as_secs_f64() * rate) as u64);
-            let requests = match (synthetic.number_ios, by_time) {
-                (Some(count), Some(in_time)) => Some(count.min(in_time)),
-                (count, in_time) => count.or(in_time).or(by_size),
-            };
-            let known = synthetic.rate_iops.zip(requests);
-            (requests, known.and_then(|(rate, requests)| nanos(requests as f64 / rate * 1e9)))
+            (synthetic.expected_requests(), synthetic.expected_length())
         }
         (Source::Trace(trace), Some(statistics)) => {
             let transform = &trace.transform;
@@ -180,8 +227,9 @@ fn two_digits_down(value: f64) -> f64 {
     (value * scale + 1e-9).floor() / scale
 }
 
-fn bandwidth(bytes_per_second: f64) -> String {
-    format!("{} MB/s", three_digits(bytes_per_second / 1e6))
+/// `value`, rounded to six significant digits: exact enough, and short enough to be read.
+pub(crate) fn six_digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -189,7 +237,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_rounded_down_to_two_digits() {
+    fn rates_are_rounded() {
+        assert_eq!(six_digits(1234.56789), 1234.57);
+        assert_eq!(six_digits(0.000_123_456_7), 0.000_123_457);
         for (value, rounded) in [(0.1999, 0.19), (0.29, 0.29), (0.0456, 0.045), (1.0, 1.0)] {
             assert_eq!(two_digits_down(value), rounded);
         }

@@ -38,6 +38,10 @@ pub(crate) enum Metric {
     Violations,
     /// Pages programmed per page that the array wrote to its drives.
     Waf,
+    /// Collections of a block or a line, on all drives.
+    Collections,
+    /// Pages of host writes that had to wait for space on their drive.
+    Stalled,
     /// Stripe operations that used rebuilt pages.
     Rebuilds,
     /// Reads made for rebuilding, in per cent of the reads that were needed anyway.
@@ -68,8 +72,8 @@ impl fmt::Display for UnknownMetric {
         write!(
             f,
             "there is no metric \"{}\"; known are read. or write. followed by p50 … p99.999, \
-             mean, max, iops or count, and violations, waf, rebuilds, extra_reads, fail_fasts, \
-             busy1, busy2 and so on, busy2plus and so on",
+             mean, max, iops or count, and violations, waf, collections, stalled, rebuilds, \
+             extra_reads, fail_fasts, busy1, busy2 and so on, busy2plus and so on",
             self.0
         )
     }
@@ -85,6 +89,8 @@ impl FromStr for Metric {
         match text {
             "violations" => return Ok(Self::Violations),
             "waf" => return Ok(Self::Waf),
+            "collections" => return Ok(Self::Collections),
+            "stalled" => return Ok(Self::Stalled),
             "rebuilds" => return Ok(Self::Rebuilds),
             "extra_reads" => return Ok(Self::ExtraReads),
             "fail_fasts" => return Ok(Self::FailFasts),
@@ -126,6 +132,8 @@ impl fmt::Display for Metric {
             Self::Count(direction) => write!(f, "{direction}.count"),
             Self::Violations => f.write_str("violations"),
             Self::Waf => f.write_str("waf"),
+            Self::Collections => f.write_str("collections"),
+            Self::Stalled => f.write_str("stalled"),
             Self::Rebuilds => f.write_str("rebuilds"),
             Self::ExtraReads => f.write_str("extra_reads"),
             Self::FailFasts => f.write_str("fail_fasts"),
@@ -166,6 +174,8 @@ impl Metric {
             Self::Count(direction) => summary(result, direction).count() as f64,
             Self::Violations => result.drive_totals().contract_violations as f64,
             Self::Waf => result.drive_totals().write_amplification(),
+            Self::Collections => result.drive_totals().collections as f64,
+            Self::Stalled => result.drive_totals().stalled_writes_pages as f64,
             Self::Rebuilds => array.rebuilds as f64,
             Self::ExtraReads => {
                 let needed = array.drive_read_pages.saturating_sub(array.rebuild_read_pages);
@@ -198,9 +208,13 @@ impl Metric {
         match self {
             Self::Latency(..) => Unit::Time,
             Self::ExtraReads | Self::FailFasts | Self::Busy(..) => Unit::Percent,
-            Self::Iops(_) | Self::Count(_) | Self::Violations | Self::Waf | Self::Rebuilds => {
-                Unit::Number
-            }
+            Self::Iops(_)
+            | Self::Count(_)
+            | Self::Violations
+            | Self::Waf
+            | Self::Collections
+            | Self::Stalled
+            | Self::Rebuilds => Unit::Number,
         }
     }
 }
@@ -254,6 +268,8 @@ mod tests {
             "write.count",
             "violations",
             "waf",
+            "collections",
+            "stalled",
             "rebuilds",
             "extra_reads",
             "fail_fasts",

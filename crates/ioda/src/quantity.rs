@@ -63,7 +63,12 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
     }
 }
 
-fn not_understood(option: &'static str, value: &str, expected: &'static str) -> OptionError {
+/// The error about a text that is no value of `option`.
+pub(crate) fn not_understood(
+    option: &'static str,
+    value: &str,
+    expected: &'static str,
+) -> OptionError {
     OptionError::NotUnderstood { option, value: value.to_owned(), expected }
 }
 
@@ -133,28 +138,6 @@ impl FromStr for Bandwidth {
             return Ok(Self(None));
         }
         workload::parse_size(text).map(|bytes| Self(Some(bytes)))
-    }
-}
-
-/// How many times faster requests come, or `auto` for what the windows can sustain.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Rerate {
-    /// As fast as the windows can sustain, but not faster than the original.
-    Auto,
-    /// This many times faster.
-    By(f64),
-}
-
-impl FromStr for Rerate {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        if text == "auto" {
-            return Ok(Self::Auto);
-        }
-        workload::parse_factor(text).map(Self::By).map_err(|_| {
-            not_understood("rate", text, "`auto` or a number above 0 such as 8, 0.5 or 8x")
-        })
     }
 }
 

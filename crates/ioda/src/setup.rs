@@ -3,7 +3,9 @@
 use crate::exit::Failure;
 use crate::load;
 use crate::names::Unknown;
-use crate::quantity::{Rerate, TimeWindow};
+use crate::pace;
+use crate::quantity::TimeWindow;
+use crate::rate::Rerate;
 use crate::settings::{DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
 use array::policy::PolicyKind;
@@ -76,15 +78,16 @@ impl Setup {
         let capacity = plan.capacity_bytes()?;
         let mut notes = Vec::new();
         let kind = Kind::of(&settings.workload)?;
-        let original = kind.source(settings, seed, capacity)?;
+        let original = kind.source(settings, &plan, capacity, &mut notes)?;
         let measured = load::measure(&plan, &original, capacity)?;
         let rate = match kind.rerate(settings) {
             Rerate::Auto => measured.automatic_rate(&mut notes),
-            Rerate::By(rate) => {
-                measured.warn(rate, &mut notes);
-                rate
-            }
+            Rerate::By(rate) => rate,
+            Rerate::To(load) => measured.rate_to(load, &plan, &mut notes)?,
         };
+        if !matches!(kind.rerate(settings), Rerate::Auto) {
+            measured.warn(rate, &mut notes);
+        }
         let source = faster(original, rate);
         plan.timeline = Some(load::slice(&plan, measured.duration(rate)));
         let plans: Vec<Plan> =
@@ -185,7 +188,14 @@ impl Kind {
     }
 
     /// The workload at its own rate.
-    fn source(&self, settings: &Settings, seed: u64, capacity: u64) -> Result<Source, Failure> {
+    fn source(
+        &self,
+        settings: &Settings,
+        plan: &Plan,
+        capacity: u64,
+        notes: &mut Vec<String>,
+    ) -> Result<Source, Failure> {
+        let seed = plan.seed;
         let words = &settings.workload;
         self.refuse_what_does_not_apply(words)?;
         Ok(match self {
@@ -201,7 +211,11 @@ impl Kind {
                 read: words.read_options(),
                 transform: words.transform(1.0),
             }),
-            Self::Synthetic => Source::from(words.synthetic(seed, capacity)?),
+            Self::Synthetic => {
+                let mut synthetic = words.synthetic(seed, capacity)?;
+                pace::set_rates(&mut synthetic, words, plan, capacity, notes)?;
+                Source::from(synthetic)
+            }
         })
     }
 

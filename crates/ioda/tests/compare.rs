@@ -106,6 +106,60 @@ fn fio_words_are_understood_in_both_spellings() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
+/// Megabytes per second that a run wrote to each of its four drives.
+fn written_to_each_drive(arguments: &[&str]) -> (f64, serde_json::Value) {
+    let mut all = arguments.to_vec();
+    all.extend(["--json", "-"]);
+    let ran = tiny("run", &all);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let document = ran.json();
+    let run = &document["runs"][0];
+    let bytes = run["device_writes"].as_f64().unwrap() * 4096.0 / 4.0;
+    (bytes / run["simulated_seconds"].as_f64().unwrap() / 1e6, document)
+}
+
+#[test]
+fn rates_can_be_loads_on_each_drive() {
+    // Gaps by chance, so a short run is near its rate only; tpcc comes in bursts.
+    let cases: [(&[&str], f64); 4] = [
+        (&["tpcc", "--requests", "3000", "--rerate", "5MB/s", "--policy", "ideal"], 0.15),
+        (&["exch", "--requests", "3000", "--rerate", "5MB/s", "--policy", "ideal"], 0.15),
+        (
+            &["tpcc", "--requests", "3000", "--rerate", "5MB/s", "--policy", "base", "--raid=0"],
+            0.15,
+        ),
+        (
+            &[
+                "--rw=randrw",
+                "--number_ios=9000",
+                "--rate_iops=5MB/s",
+                "--policy=ideal",
+                "--size=16m",
+            ],
+            0.05,
+        ),
+    ];
+    for (arguments, slack) in cases {
+        let (written, document) = written_to_each_drive(arguments);
+        assert!((written / 5.0 - 1.0).abs() < slack, "{arguments:?}: {written}");
+        let notes = document["manifest"]["notes"].to_string();
+        assert!(notes.contains("5.00 MB/s"), "{arguments:?}: {notes}");
+    }
+    let logical = 32.0 * 0.75 * 1.048576;
+    let (written, document) = written_to_each_drive(&[
+        "synthetic",
+        "--rw=randwrite",
+        "--size=16m",
+        "--phases=2880dwpd:1s,5760dwpd:1s",
+        "--rate_process=linear",
+        "--policy=ideal",
+    ]);
+    // A tenth of the drive per second, then a fifth.
+    assert!((written / (0.15 * logical) - 1.0).abs() < 0.03, "{written}: {document:#}");
+    let notes = document["manifest"]["notes"].to_string();
+    assert!(notes.contains("2880 drive writes per day"), "{notes}");
+}
+
 #[test]
 fn verified_runs_say_so_on_every_level() {
     for (raid, policy) in [("0", "base"), ("4", "iod1"), ("5", "ioda"), ("6", "iod3")] {

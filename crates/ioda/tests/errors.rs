@@ -11,7 +11,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 29] = [
+    let cases: [&[&str]; 35] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -34,6 +34,12 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "tpcc", "--bs", "4k"],
         &["compare", "tpcc", "--format", "msr"],
         &["compare", "tpcc", "--rerate", "0"],
+        &["compare", "tpcc", "--rerate", "20dwp"],
+        &["compare", "tpcc", "--phases", "20dwpd:1s"],
+        &["compare", "synthetic", "--rate_iops", "20dwpd"],
+        &["compare", "synthetic", "--phases", "20dwpd"],
+        &["compare", "synthetic", "--phases", "20:1s", "--rate_iops", "burst", "--rw", "write"],
+        &["compare", "synthetic", "--phases", "20:1s", "--iodepth", "4"],
         &["compare", "synthetic", "--rw", "sideways"],
         &["compare", "synthetic", "--size", "1t"],
         &["compare", "--assert", "read.p99<500"],

@@ -33,7 +33,11 @@ fn experiments_are_listed_and_run_quickly() {
     assert_eq!(ran.code, 0);
     insta::assert_snapshot!("experiments", ran.stdout);
     let document = ioda(&["reproduce", "--quick", "--quiet", "--json", "-"]).json();
-    assert_eq!(document["workloads"].as_array().unwrap().len(), 9, "each workload runs once");
+    assert_eq!(
+        document["workloads"].as_array().unwrap().len(),
+        13,
+        "9 workloads and 4 variants of tpcc run once"
+    );
     let claims = document["claims"].as_array().unwrap();
     assert!(claims.len() >= 20);
     let holds = |id: &str| {

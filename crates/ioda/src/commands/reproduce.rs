@@ -1,11 +1,10 @@
 //! `ioda reproduce`.
 
 use super::Talk;
+use crate::convert;
 use crate::exit::{self, Failure};
-use crate::metric::Metric;
 use crate::output::{self, remark};
-use crate::reproduce::{self, Experiment, Group};
-use crate::{convert, table};
+use crate::reproduce::{self, Experiment, Group, Results};
 use clap::Args;
 use report::{Claim, Comparison};
 use serde_json::json;
@@ -63,16 +62,16 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
         output::print(&list(&experiments))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let orders = reproduce::gather(&experiments, args.quick);
+    let orders = reproduce::gather(&experiments, args.quick)?;
     let groups = reproduce::run(&orders, args.threads, talk)?;
-    let judged: Vec<(&Experiment, Vec<&Group>, Vec<Claim>)> = experiments
+    let judged: Vec<(&Experiment, Results<'_>, Vec<Claim>)> = experiments
         .iter()
         .map(|experiment| {
-            let own = Group::of(&groups, experiment, args.quick);
+            let own = Results::of(&groups, experiment, args.quick)?;
             let claims = reproduce::judge(experiment, &own);
-            (experiment, own, claims)
+            Ok((experiment, own, claims))
         })
-        .collect();
+        .collect::<Result<_, Failure>>()?;
     let claims: Vec<Claim> = judged.iter().flat_map(|(.., claims)| claims.clone()).collect();
     let comparisons = comparisons(&groups, &claims)?;
     if let Some(folder) = &args.html {
@@ -86,7 +85,7 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     }
     if !args.json.as_ref().is_some_and(|path| output::is_stdout(path)) {
         for (experiment, own, claims) in &judged {
-            output::print(&figure(experiment, own, claims))?;
+            output::print(&reproduce::figure(experiment, own, claims))?;
         }
         output::print(&summary(&claims, &groups, args.quick))?;
     }
@@ -100,6 +99,11 @@ fn list(experiments: &[Experiment]) -> String {
         let names: Vec<&str> = experiment.workload_names().collect();
         text += &format!("{}: {}\n", experiment.id, experiment.title);
         text += &format!("  workloads: {}\n", names.join(", "));
+        if !experiment.variants.is_empty() {
+            let series = experiment.series();
+            let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+            text += &format!("  series: {}\n", names.join(", "));
+        }
         for claim in &experiment.claims {
             text += &format!("  {}: {}\n", claim.id, claim.statement);
         }
@@ -129,7 +133,7 @@ fn write_pages(
         Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
     })?;
     for (group, comparison) in groups.iter().zip(comparisons) {
-        let path = folder.join(format!("{}.html", group.name));
+        let path = folder.join(format!("{}.html", file_name(&group.name)));
         output::write(&path, &report::html::render(comparison))?;
         if !talk.quiet {
             remark(&format!("wrote {}", path.display()));
@@ -138,50 +142,11 @@ fn write_pages(
     Ok(())
 }
 
-/// What a figure shows, as tables, and what became of its claims.
-fn figure(experiment: &Experiment, groups: &[&Group], claims: &[Claim]) -> String {
-    let mut text = format!("{}: {}\n\n", experiment.figure, experiment.title);
-    let metrics: Vec<Metric> = experiment.shows.iter().map(|text| text.value).collect();
-    let policies = experiment.policies();
-    let header = |first: &str| -> Vec<String> {
-        let labels = policies.iter().map(|policy| policy.label().to_owned());
-        std::iter::once(first.to_owned()).chain(labels).collect()
-    };
-    let row = |name: String, group: &Group, metric: Metric| -> Vec<String> {
-        let cells = policies.iter().map(|&policy| {
-            let results = &group.outcome.results;
-            let result = results.iter().find(|result| result.policy == policy);
-            result.map_or("-".into(), |result| metric.unit().show(metric.of(result)))
-        });
-        std::iter::once(name).chain(cells).collect()
-    };
-    match groups {
-        [only] => {
-            let rows: Vec<Vec<String>> =
-                metrics.iter().map(|&metric| row(metric.to_string(), only, metric)).collect();
-            text += &table::numbers(&header(&only.name), &rows);
-        }
-        _ => {
-            for &metric in &metrics {
-                let rows: Vec<Vec<String>> =
-                    groups.iter().map(|group| row(group.name.clone(), group, metric)).collect();
-                text += &table::numbers(&header(&metric.to_string()), &rows);
-                text.push('\n');
-            }
-        }
-    }
-    for claim in claims {
-        let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
-        text += &format!(
-            "\n{}: {verdict}\n  claim    {}\n  article  {}\n  ours     {}\n",
-            claim.id, claim.statement, claim.article, claim.ours
-        );
-        if !claim.note.is_empty() {
-            text += &format!("  note     {}\n", claim.note);
-        }
-    }
-    text.push('\n');
-    text
+/// `name` as part of a path on every system.
+fn file_name(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | '_' | '-'));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-")
 }
 
 /// How it went, and at which intensity.

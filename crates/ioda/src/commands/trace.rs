@@ -3,6 +3,7 @@
 use super::Talk;
 use crate::exit::Failure;
 use crate::output::{self, remark};
+use crate::rate::Rerate;
 use crate::settings::{self, WorkloadSettings};
 use clap::{Arg, Args, Subcommand};
 use serde_json::{Value, json};
@@ -180,9 +181,14 @@ fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
     }
     let speed = match args.options.rerate.as_ref().map(|text| text.value) {
         None => 1.0,
-        Some(crate::quantity::Rerate::By(speed)) => speed,
-        Some(crate::quantity::Rerate::Auto) => {
+        Some(Rerate::By(speed)) => speed,
+        Some(Rerate::Auto) => {
             return Err(Failure::usage("--rerate auto needs an array; give a number"));
+        }
+        Some(Rerate::To(load)) => {
+            return Err(Failure::usage(format!(
+                "--rerate is {load}, but a trace is converted without drives; give a number"
+            )));
         }
     };
     // Without an array there is no capacity to fit into, so nothing is moved.

@@ -1,10 +1,10 @@
 //! How a claim is checked: a closed set of three ways.
 
-use super::Group;
+use super::Results;
 use super::experiment::{Expectation, Experiment};
+use super::series::Series;
 use crate::metric::{Metric, three_digits};
-use crate::quantity::{PolicyName, Text};
-use array::policy::PolicyKind;
+use crate::quantity::Text;
 use report::Claim;
 use serde::Deserialize;
 use sim::RunResult;
@@ -18,23 +18,27 @@ const EXPLANATIONS: &str = "docs/claims.md";
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Check {
-    /// Each policy has more than the next.
+    /// Each series has more than the next.
     Order(Order),
-    /// One policy has so many times as much as another.
+    /// One series has so many times as much as another.
     Ratio(Ratio),
-    /// One policy has a number within limits.
+    /// One series has a number within limits.
     Within(Within),
 }
 
-/// Each policy has more than the next.
+/// Each series has more than the next.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Order {
     metrics: Vec<Text<Metric>>,
-    policies: Vec<Text<PolicyName>>,
+    #[serde(alias = "policies")]
+    series: Vec<String>,
     /// Whether the same is enough.
     #[serde(default)]
     or_equal: bool,
+    /// By which share a step may go the wrong way, 0 to 1.
+    #[serde(default)]
+    tolerance: f64,
 }
 
 /// `of` has between `low` and `high` times as much as `to`.
@@ -42,8 +46,8 @@ pub(crate) struct Order {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ratio {
     metrics: Vec<Text<Metric>>,
-    of: Text<PolicyName>,
-    to: Text<PolicyName>,
+    of: String,
+    to: String,
     low: Option<f64>,
     high: Option<f64>,
 }
@@ -53,7 +57,7 @@ pub(crate) struct Ratio {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Within {
     metrics: Vec<Text<Metric>>,
-    of: Text<PolicyName>,
+    of: String,
     low: Option<f64>,
     high: Option<f64>,
 }
@@ -61,8 +65,10 @@ pub(crate) struct Within {
 /// One metric of one workload.
 struct Case<'a> {
     workload: &'a str,
+    index: usize,
     metric: Metric,
-    results: &'a [RunResult],
+    series: &'a [Series],
+    results: &'a Results<'a>,
 }
 
 /// What one case found.
@@ -75,17 +81,34 @@ struct Found {
 }
 
 impl Case<'_> {
-    fn result(&self, policy: PolicyKind) -> Option<&RunResult> {
-        self.results.iter().find(|result| result.policy == policy)
+    fn find(&self, name: &str) -> Option<&Series> {
+        self.series.iter().find(|series| series.is_called(name))
     }
 
-    fn value(&self, policy: PolicyKind) -> f64 {
-        self.result(policy).map_or(f64::NAN, |result| self.metric.of(result))
+    fn result(&self, name: &str) -> Option<&RunResult> {
+        self.results.run(self.index, self.find(name)?)
+    }
+
+    fn value(&self, name: &str) -> f64 {
+        self.result(name).map_or(f64::NAN, |result| self.metric.of(result))
+    }
+
+    fn label<'a>(&'a self, name: &'a str) -> &'a str {
+        self.find(name).map_or(name, |series| &series.label)
     }
 }
 
 fn lies_within(value: f64, low: Option<f64>, high: Option<f64>) -> bool {
     low.is_none_or(|low| value >= low) && high.is_none_or(|high| value <= high)
+}
+
+impl Order {
+    /// Whether `next` may follow `first`.
+    fn allows(&self, first: f64, next: f64) -> bool {
+        first > next
+            || (self.or_equal && first == next)
+            || (self.tolerance > 0.0 && first >= next * (1.0 - self.tolerance))
+    }
 }
 
 impl Check {
@@ -97,35 +120,45 @@ impl Check {
         }
     }
 
-    /// The policies that it is about.
-    pub(crate) fn policies(&self) -> impl Iterator<Item = PolicyKind> {
-        let policies: Vec<PolicyKind> = match self {
-            Self::Order(order) => order.policies.iter().map(|text| text.value.0).collect(),
-            Self::Ratio(ratio) => vec![ratio.of.value.0, ratio.to.value.0],
-            Self::Within(within) => vec![within.of.value.0],
-        };
-        policies.into_iter()
+    /// The series that it is about.
+    pub(crate) fn series(&self) -> Vec<&str> {
+        match self {
+            Self::Order(order) => order.series.iter().map(String::as_str).collect(),
+            Self::Ratio(ratio) => vec![&ratio.of, &ratio.to],
+            Self::Within(within) => vec![&within.of],
+        }
+    }
+
+    /// Refuses a check that says nothing.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        match self {
+            Self::Order(order) if order.series.len() < 2 => {
+                Err(format!("an order of {} series says nothing; name two", order.series.len()))
+            }
+            Self::Order(order) if !(0.0..=1.0).contains(&order.tolerance) => {
+                Err(format!("tolerance is {}, but must be 0 to 1", order.tolerance))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn find(&self, case: &Case<'_>) -> Found {
         match self {
             Self::Order(order) => {
-                let values: Vec<f64> = self.policies().map(|policy| case.value(policy)).collect();
-                let in_order =
-                    |pair: &[f64]| pair[0] > pair[1] || (order.or_equal && pair[0] == pair[1]);
-                let shown = |(policy, value): (PolicyKind, &f64)| {
-                    format!("{} {}", policy.label(), case.metric.unit().show(*value))
+                let values: Vec<f64> = order.series.iter().map(|one| case.value(one)).collect();
+                let shown = |(name, value): (&String, &f64)| {
+                    format!("{} {}", case.label(name), case.metric.unit().show(*value))
                 };
-                let shown: Vec<String> = self.policies().zip(&values).map(shown).collect();
+                let shown: Vec<String> = order.series.iter().zip(&values).map(shown).collect();
                 let ratios = values.windows(2).map(|pair| pair[0] / pair[1]);
                 Found {
                     text: shown.join(", "),
                     value: ratios.fold(f64::INFINITY, f64::min),
-                    holds: values.windows(2).all(in_order),
+                    holds: values.windows(2).all(|pair| order.allows(pair[0], pair[1])),
                 }
             }
             Self::Ratio(ratio) => {
-                let (of, to) = (case.value(ratio.of.value.0), case.value(ratio.to.value.0));
+                let (of, to) = (case.value(&ratio.of), case.value(&ratio.to));
                 // Nothing is as much as nothing.
                 let value = if of == to { 1.0 } else { of / to };
                 Found {
@@ -135,7 +168,7 @@ impl Check {
                 }
             }
             Self::Within(within) => {
-                let value = case.value(within.of.value.0);
+                let value = case.value(&within.of);
                 let scaled = match case.metric {
                     Metric::Latency(..) => value / 1e3,
                     _ => value,
@@ -150,20 +183,28 @@ impl Check {
     }
 }
 
-/// Checks every claim of `experiment`; `groups` are the runs of its workloads, in order.
-pub(crate) fn judge(experiment: &Experiment, groups: &[&Group]) -> Vec<Claim> {
-    experiment.claims.iter().map(|claim| judge_one(experiment, claim, groups)).collect()
+/// Checks every claim of `experiment` on its `results`.
+pub(crate) fn judge(experiment: &Experiment, results: &Results<'_>) -> Vec<Claim> {
+    let series = experiment.series();
+    experiment.claims.iter().map(|claim| judge_one(experiment, claim, &series, results)).collect()
 }
 
-fn judge_one(experiment: &Experiment, claim: &Expectation, groups: &[&Group]) -> Claim {
+fn judge_one(
+    experiment: &Experiment,
+    claim: &Expectation,
+    series: &[Series],
+    results: &Results<'_>,
+) -> Claim {
     let cases: Vec<Case<'_>> = experiment
         .workload_names()
-        .zip(groups)
-        .flat_map(|(workload, group)| {
+        .enumerate()
+        .flat_map(|(index, workload)| {
             claim.check.metrics().iter().map(move |metric| Case {
                 workload,
+                index,
                 metric: metric.value,
-                results: &group.outcome.results,
+                series,
+                results,
             })
         })
         .collect();
@@ -226,8 +267,8 @@ fn note(claim: &Expectation, found: &[(&Case<'_>, Found)], holds: bool) -> Strin
     let fewest = found
         .iter()
         .flat_map(|(case, _)| {
-            claim.check.policies().filter_map(|policy| {
-                case.metric.samples_beyond(case.result(policy)?).map(|beyond| (beyond, *case))
+            claim.check.series().into_iter().filter_map(|name| {
+                case.metric.samples_beyond(case.result(name)?).map(|beyond| (beyond, *case))
             })
         })
         .min_by_key(|(beyond, _)| *beyond);
@@ -239,4 +280,26 @@ fn note(claim: &Expectation, found: &[(&Case<'_>, Found)], holds: bool) -> Strin
         ));
     }
     sentences.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_may_forgive_a_small_step() {
+        let order = |or_equal, tolerance| Order {
+            metrics: Vec::new(),
+            series: Vec::new(),
+            or_equal,
+            tolerance,
+        };
+        let strict = order(false, 0.0);
+        assert!(strict.allows(2.0, 1.0) && !strict.allows(1.0, 1.0));
+        let equal = order(true, 0.0);
+        assert!(equal.allows(1.0, 1.0) && !equal.allows(0.99, 1.0));
+        let tolerant = order(false, 0.02);
+        assert!(tolerant.allows(0.99, 1.0) && !tolerant.allows(0.97, 1.0));
+        assert!(!tolerant.allows(f64::NAN, 1.0));
+    }
 }

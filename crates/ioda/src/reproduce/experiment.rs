@@ -1,22 +1,23 @@
 //! What an experiment file says.
 
 use super::check::Check;
+use super::series::Variant;
 use crate::exit::Failure;
 use crate::metric::Metric;
 use crate::names::Unknown;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::{self, Settings, WorkloadSettings};
-use array::policy::PolicyKind;
 use serde::Deserialize;
 use std::path::Path;
 
 /// The experiments of this program, so that it works anywhere.
-const BUILTIN: [(&str, &str); 5] = [
+const BUILTIN: [(&str, &str); 6] = [
     ("figure-5a.toml", include_str!("../../../../experiments/figure-5a.toml")),
     ("figure-5b.toml", include_str!("../../../../experiments/figure-5b.toml")),
     ("figure-6.toml", include_str!("../../../../experiments/figure-6.toml")),
     ("figure-7.toml", include_str!("../../../../experiments/figure-7.toml")),
     ("figure-8.toml", include_str!("../../../../experiments/figure-8.toml")),
+    ("section-6.3.9.toml", include_str!("../../../../experiments/section-6.3.9.toml")),
 ];
 
 /// One experiment.
@@ -34,8 +35,12 @@ pub(crate) struct Experiment {
     pub(crate) setup: Settings,
     /// The workloads.
     pub(crate) workloads: Vec<WorkloadSettings>,
-    /// The policies.
+    /// The policies; of each variant that names none.
+    #[serde(default)]
     pub(crate) policies: Vec<Text<PolicyName>>,
+    /// Variants of the setup, if that is what is compared.
+    #[serde(default)]
+    pub(crate) variants: Vec<Variant>,
     /// The numbers that the figure shows.
     pub(crate) shows: Vec<Text<Metric>>,
     /// What the article says.
@@ -57,43 +62,36 @@ pub(crate) struct Expectation {
 }
 
 impl Experiment {
-    /// The policies to run.
-    pub(crate) fn policies(&self) -> Vec<PolicyKind> {
-        self.policies.iter().map(|text| text.value.0).collect()
-    }
-
     /// The names of the workloads.
     pub(crate) fn workload_names(&self) -> impl Iterator<Item = &str> {
         self.workloads.iter().map(|workload| workload.name.as_deref().unwrap_or("tpcc"))
     }
 
-    /// The settings of each workload.
-    pub(crate) fn settings(&self) -> impl Iterator<Item = Settings> + '_ {
-        self.workloads
-            .iter()
-            .map(|workload| Settings { workload: workload.clone(), ..self.setup.clone() })
-    }
-
     /// Refuses an experiment that claims something about what it does not run.
     fn check(&self, name: &str) -> Result<(), Failure> {
-        let policies = self.policies();
-        for claim in &self.claims {
-            if let Some(missing) = claim.check.policies().find(|p| !policies.contains(p)) {
-                return Err(Failure::usage(format!(
-                    "{name}: claim {} is about {}, which is not among the policies",
-                    claim.id,
-                    missing.name()
-                )));
-            }
+        self.check_variants(name)?;
+        if self.workloads.is_empty() {
+            return Err(Failure::usage(format!("{name}: it needs workloads")));
         }
-        if self.workloads.is_empty() || policies.is_empty() {
-            return Err(Failure::usage(format!("{name}: it needs workloads and policies")));
+        let series = self.series();
+        for claim in &self.claims {
+            let refused = |why: String| {
+                Err(Failure::usage(format!("{name}: claim {} cannot be checked: {why}", claim.id)))
+            };
+            let is_known = |wanted: &str| series.iter().any(|one| one.is_called(wanted));
+            if let Some(missing) = claim.check.series().into_iter().find(|one| !is_known(one)) {
+                let names = series.iter().map(|one| one.name.as_str());
+                return refused(Unknown::new("series", missing, names).to_string());
+            }
+            if let Err(why) = claim.check.validate() {
+                return refused(why);
+            }
         }
         Ok(())
     }
 }
 
-fn parse(text: &str, name: &str) -> Result<Experiment, Failure> {
+pub(super) fn parse(text: &str, name: &str) -> Result<Experiment, Failure> {
     let experiment: Experiment = settings::parse(text, name)?;
     experiment.check(name)?;
     Ok(experiment)
@@ -125,7 +123,8 @@ pub(crate) fn load_folder(folder: &Path) -> Result<Vec<Experiment>, Failure> {
         .collect()
 }
 
-/// Those experiments that `wanted` names, by id with or without `figure-`; all if it names none.
+/// Those experiments that `wanted` names, by id with or without `figure-` or `section-`; all if it
+/// names none.
 pub(crate) fn select(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experiment>, Failure> {
     for name in wanted {
         if !all.iter().any(|experiment| is_called(experiment, name)) {
@@ -140,7 +139,11 @@ pub(crate) fn select(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Expe
 }
 
 fn is_called(experiment: &Experiment, name: &str) -> bool {
-    let short = |id: &str| id.to_lowercase().trim_start_matches("figure-").to_owned();
+    let short = |id: &str| {
+        let id = id.to_lowercase();
+        let number = id.strip_prefix("figure-").or_else(|| id.strip_prefix("section-"));
+        number.unwrap_or(&id).to_owned()
+    };
     short(&experiment.id) == short(name)
 }
 
@@ -157,8 +160,10 @@ mod tests {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), count, "claims have names of their own");
-        let chosen = select(experiments, &["5A".to_owned(), "figure-8".to_owned()]).unwrap();
-        assert_eq!(chosen.len(), 2);
+        let chosen =
+            select(experiments, &["5A".to_owned(), "figure-8".to_owned(), "6.3.9".to_owned()])
+                .unwrap();
+        assert_eq!(chosen.len(), 3);
     }
 
     #[test]
@@ -168,6 +173,9 @@ mod tests {
             [[claims]]\nid='c'\nstatement=''\narticle=''\n\
             check.within={metrics=['busy2plus'],of='ioda',high=0}\n";
         let error = parse(text, "x.toml").unwrap_err().to_string();
-        assert_eq!(error, "x.toml: claim c is about ioda, which is not among the policies");
+        assert_eq!(
+            error,
+            "x.toml: claim c cannot be checked: there is no series \"ioda\" (known: base)"
+        );
     }
 }

@@ -1,12 +1,16 @@
 //! Experiments as data: what to run, what the article says, and whether it holds here.
 //!
 //! An experiment is one TOML file in `experiments/`. Experiments that need the same runs share
-//! them: first everything that is needed is gathered, then each workload is simulated once.
+//! them: first everything that is needed is gathered, then each workload is simulated once. What
+//! an experiment compares are its series: policies, or variants of its setup.
 
 mod check;
 mod experiment;
+mod figure;
 mod runs;
+mod series;
 
 pub(crate) use check::judge;
 pub(crate) use experiment::{Experiment, builtin, load_folder, select};
-pub(crate) use runs::{Group, gather, run};
+pub(crate) use figure::figure;
+pub(crate) use runs::{Group, Results, gather, run};

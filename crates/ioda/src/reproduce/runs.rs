@@ -1,6 +1,7 @@
 //! The runs that experiments need, each made once.
 
 use super::Experiment;
+use super::series::{Series, Wanted};
 use crate::commands::Talk;
 use crate::exit::Failure;
 use crate::output::remark;
@@ -8,6 +9,7 @@ use crate::settings::Settings;
 use crate::setup::Setup;
 use crate::simulate::{self, Outcome};
 use array::policy::PolicyKind;
+use sim::RunResult;
 
 /// Requests of each workload, and blocks in each plane, for a smoke.
 const QUICK_REQUESTS: u64 = 3_000;
@@ -15,15 +17,16 @@ const QUICK_BLOCKS: u32 = 48;
 
 /// What is to be run: settings, and the policies that some experiment needs.
 pub(crate) struct Order {
+    name: String,
     settings: Settings,
     policies: Vec<PolicyKind>,
 }
 
-/// The runs of one workload.
+/// The runs of one workload in one setup.
 pub(crate) struct Group {
     /// The settings that were asked for.
     settings: Settings,
-    /// The name of the workload.
+    /// The name of the workload, and what else tells it from the other groups.
     pub(crate) name: String,
     /// What was run.
     pub(crate) setup: Setup,
@@ -31,38 +34,61 @@ pub(crate) struct Group {
     pub(crate) outcome: Outcome,
 }
 
-impl Group {
-    /// The runs of `experiment` among `groups`, one group per workload.
-    pub(crate) fn of<'a>(
-        groups: &'a [Self],
+/// The runs of one experiment: for each of its workloads, the group of each variant.
+pub(crate) struct Results<'a> {
+    groups: Vec<Vec<&'a Group>>,
+}
+
+impl<'a> Results<'a> {
+    /// Those of `experiment` among `groups`.
+    pub(crate) fn of(
+        groups: &'a [Group],
         experiment: &Experiment,
         quick: bool,
-    ) -> Vec<&'a Self> {
-        experiment
-            .settings()
-            .map(|settings| shrunk(settings, quick))
-            .filter_map(|wanted| groups.iter().find(|group| group.settings == wanted))
-            .collect()
+    ) -> Result<Self, Failure> {
+        let find = |settings: &Settings| {
+            let wanted = shrunk(settings, quick);
+            groups.iter().find(|group| group.settings == wanted).ok_or_else(|| {
+                Failure::internal(format!("a run of {} was not made", experiment.id))
+            })
+        };
+        let of = |wanted: &Vec<Wanted>| wanted.iter().map(|one| find(&one.settings)).collect();
+        let groups = experiment.wanted()?.iter().map(of).collect::<Result<_, _>>()?;
+        Ok(Self { groups })
+    }
+
+    /// What came of `series` under the workload with this index.
+    pub(crate) fn run(&self, workload: usize, series: &Series) -> Option<&'a RunResult> {
+        let group = self.groups.get(workload)?.get(series.variant)?;
+        group.outcome.results.iter().find(|result| result.policy == series.policy)
     }
 }
 
-fn shrunk(mut settings: Settings, quick: bool) -> Settings {
+/// `settings`; for a smoke with few requests, small drives, and a footprint that fits them.
+fn shrunk(settings: &Settings, quick: bool) -> Settings {
+    let mut settings = settings.clone();
     if quick {
-        settings.workload.requests = Some(QUICK_REQUESTS);
-        settings.drive.blocks_per_plane = Some(QUICK_BLOCKS);
+        let workload = &mut settings.workload;
+        workload.requests = Some(QUICK_REQUESTS);
+        (workload.number_ios, workload.size, workload.offset) = (None, None, None);
+        let blocks = settings.drive.blocks_per_plane.unwrap_or(QUICK_BLOCKS);
+        settings.drive.blocks_per_plane = Some(blocks.min(QUICK_BLOCKS));
     }
     settings
 }
 
-/// What `experiments` need, each workload once.
-pub(crate) fn gather(experiments: &[Experiment], quick: bool) -> Vec<Order> {
+/// What `experiments` need, each workload once in each setup.
+pub(crate) fn gather(experiments: &[Experiment], quick: bool) -> Result<Vec<Order>, Failure> {
     let mut orders: Vec<Order> = Vec::new();
     for experiment in experiments {
-        for settings in experiment.settings().map(|settings| shrunk(settings, quick)) {
-            let policies = experiment.policies();
+        for wanted in experiment.wanted()?.into_iter().flatten() {
+            let settings = shrunk(&wanted.settings, quick);
             match orders.iter_mut().find(|order| order.settings == settings) {
-                Some(order) => order.policies.extend(policies),
-                None => orders.push(Order { settings, policies }),
+                Some(order) => order.policies.extend(wanted.policies),
+                None => {
+                    let name = unlike(&orders, &wanted.name, &experiment.id);
+                    orders.push(Order { name, settings, policies: wanted.policies });
+                }
             }
         }
     }
@@ -71,7 +97,16 @@ pub(crate) fn gather(experiments: &[Experiment], quick: bool) -> Vec<Order> {
         order.policies =
             PolicyKind::ALL.into_iter().filter(|policy| wanted.contains(policy)).collect();
     }
-    orders
+    Ok(orders)
+}
+
+/// `name`, or something after it that no order is called: pages are named after it.
+fn unlike(orders: &[Order], name: &str, experiment: &str) -> String {
+    let is_free = |name: &String| orders.iter().all(|order| order.name != *name);
+    let longer = format!("{name}, {experiment}");
+    let numbered = (2..).map(|number| format!("{longer}, {number}"));
+    let mut names = [name.to_owned(), longer.clone()].into_iter().chain(numbered);
+    names.find(is_free).unwrap_or(longer)
 }
 
 /// Runs what was gathered.
@@ -87,7 +122,7 @@ pub(crate) fn run(
             let mut settings = order.settings.clone();
             settings.run.threads = threads;
             let setup = Setup::new(&settings, &order.policies)?;
-            let name = order.settings.workload.name.clone().unwrap_or_default();
+            let name = order.name.clone();
             let title = format!("{name} ({} of {})", index + 1, orders.len());
             let outcome = simulate::run(&setup, talk.progress, &title, talk.quiet)?;
             if !talk.quiet {
@@ -100,4 +135,61 @@ pub(crate) fn run(
             Ok(Group { settings: order.settings.clone(), name, setup, outcome })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::experiment::parse;
+    use super::*;
+
+    #[test]
+    fn experiments_share_the_runs_that_are_equal() {
+        let plain = "id='a'\nfigure=''\ntitle=''\npolicies=['base']\nshows=[]\nclaims=[]\n\
+            setup.array.raid='raid6'\nworkloads=[{name='tpcc'}]\n";
+        let varied = "id='b'\nfigure=''\ntitle=''\npolicies=['ioda']\nshows=[]\nclaims=[]\n\
+            workloads=[{name='tpcc'}]\n\
+            [[variants]]\nname='six'\nsetup.array.raid='raid6'\n\
+            [[variants]]\nname='five'\npolicies=['base','ideal']\n";
+        let experiments = [parse(plain, "a.toml").unwrap(), parse(varied, "b.toml").unwrap()];
+        for quick in [false, true] {
+            let orders = gather(&experiments, quick).unwrap();
+            let found: Vec<(&str, &[PolicyKind])> = orders
+                .iter()
+                .map(|order| (order.name.as_str(), order.policies.as_slice()))
+                .collect();
+            let shared: &[PolicyKind] = &[PolicyKind::Base, PolicyKind::Ioda];
+            let own: &[PolicyKind] = &[PolicyKind::Base, PolicyKind::Ideal];
+            assert_eq!(found, [("tpcc", shared), ("tpcc, five", own)]);
+        }
+    }
+
+    #[test]
+    fn different_runs_of_one_name_get_names_of_their_own() {
+        let experiment = |id: &str, raid: u32| {
+            let text = format!(
+                "id='{id}'\nfigure=''\ntitle=''\npolicies=['base']\nshows=[]\nclaims=[]\n\
+                 setup.array.raid={raid}\nworkloads=[{{name='tpcc'}}, {{name='tpcc', rerate=2}}]\n"
+            );
+            parse(&text, "x.toml").unwrap()
+        };
+        let orders = gather(&[experiment("a", 5), experiment("b", 6)], false).unwrap();
+        let names: Vec<&str> = orders.iter().map(|order| order.name.as_str()).collect();
+        assert_eq!(names, ["tpcc", "tpcc, a", "tpcc, b", "tpcc, b, 2"]);
+    }
+
+    #[test]
+    fn a_smoke_is_small_whatever_was_asked_for() {
+        let settings: Settings = crate::settings::parse(
+            "workload={name='synthetic', number_ios=1000000, size='100g', phases='burst:1h'}\n\
+             drive.blocks_per_plane=32\n",
+            "a.toml",
+        )
+        .unwrap();
+        assert_eq!(shrunk(&settings, false), settings);
+        let small = shrunk(&settings, true);
+        assert_eq!(small.workload.requests, Some(QUICK_REQUESTS));
+        assert_eq!((small.workload.number_ios, small.workload.size), (None, None));
+        assert_eq!(small.drive.blocks_per_plane, Some(32));
+        assert_eq!(small.workload.phases, settings.workload.phases);
+    }
 }

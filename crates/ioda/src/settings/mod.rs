@@ -139,4 +139,13 @@ mod tests {
         assert_eq!(merged.run.seed.as_ref().unwrap().value, 7);
         assert_eq!(parse::<Settings>(&merged.to_toml(), "again").unwrap(), merged);
     }
+
+    #[test]
+    fn rates_and_phases_are_read_back() {
+        for words in ["phases = '20dwpd:60s,burst:1s,5:1m'", "rate_iops = 500.5", "rerate = 2"] {
+            let settings: Settings = parse(&format!("[workload]\n{words}\n"), "a.toml").unwrap();
+            let text = settings.to_toml();
+            assert_eq!(parse::<Settings>(&text, "again").unwrap(), settings, "{text}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Workloads: presets, traces and fio's vocabulary.
 
 use crate::exit::Failure;
-use crate::quantity::{Factor, Rerate, Size, Span, Text};
+use crate::quantity::{Factor, Size, Span, Text};
+use crate::rate::{PhaseRate, RequestRate, Rerate, phases};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use units::Duration;
@@ -24,9 +25,10 @@ pub(crate) struct WorkloadSettings {
     #[arg(value_name = "WORKLOAD")]
     pub(crate) name: Option<String>,
 
-    /// How many times faster requests come, or `auto`: as fast as windows can sustain
-    /// [default: auto for presets, 1 for traces]
-    #[arg(long, value_name = "FACTOR", help_heading = REQUESTS)]
+    /// How many times faster requests come; or `auto`, as fast as windows can sustain; or what is
+    /// written to each drive, parity included: 20dwpd (drive writes per day of 8 hours), 30MB/s,
+    /// or `burst` for the most that the drive takes [default: auto for presets, 1 for traces]
+    #[arg(long, value_name = "FACTOR|LOAD", help_heading = REQUESTS)]
     pub(crate) rerate: Option<Text<Rerate>>,
     /// How many requests [default: as many as there are; tpcc: 800000]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
@@ -97,9 +99,13 @@ pub(crate) struct WorkloadSettings {
     /// Requests under way at once, in a closed loop [default: 1]
     #[arg(long, value_name = "N", help_heading = FIO)]
     pub(crate) iodepth: Option<u32>,
-    /// Requests per second: an open loop
-    #[arg(long = "rate_iops", alias = "rate-iops", value_name = "N", help_heading = FIO)]
-    pub(crate) rate_iops: Option<f64>,
+    /// Requests per second, or a load on each drive as for --rerate: an open loop
+    #[arg(long = "rate_iops", alias = "rate-iops", value_name = "N|LOAD", help_heading = FIO)]
+    pub(crate) rate_iops: Option<Text<RequestRate>>,
+    /// Open loops one after the other, each with its rate and length: 20dwpd:60s,burst:10s,500:1m
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = FIO)]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "phases")]
+    pub(crate) phases: Vec<Text<PhaseRate>>,
     /// How they come: poisson or linear [default: poisson]
     #[arg(long = "rate_process", alias = "rate-process", value_name = "NAME", help_heading = FIO)]
     pub(crate) rate_process: Option<Text<RateProcess>>,
@@ -115,7 +121,7 @@ pub(crate) struct WorkloadSettings {
     /// End after so many requests
     #[arg(long = "number_ios", alias = "number-ios", value_name = "N", help_heading = FIO)]
     pub(crate) number_ios: Option<u64>,
-    /// End after so much simulated time; needs rate_iops
+    /// End after so much simulated time
     #[arg(long, value_name = "TIME", help_heading = FIO)]
     pub(crate) runtime: Option<Text<Span>>,
 }
@@ -138,6 +144,7 @@ impl WorkloadSettings {
             ("--bs", self.bs.is_some()),
             ("--iodepth", self.iodepth.is_some()),
             ("--rate_iops", self.rate_iops.is_some()),
+            ("--phases", !self.phases.is_empty()),
             ("--rate_process", self.rate_process.is_some()),
             ("--size", self.size.is_some()),
             ("--offset", self.offset.is_some()),
@@ -210,7 +217,8 @@ impl WorkloadSettings {
         }
     }
 
-    /// The workload in fio's words, on an array of `capacity_bytes`.
+    /// The workload in fio's words, on an array of `capacity_bytes`, without its rates: those
+    /// may depend on the drives.
     pub(crate) fn synthetic(&self, seed: u64, capacity_bytes: u64) -> Result<Synthetic, Failure> {
         let default = Synthetic::default();
         let bs = value(&self.bs).unwrap_or(default.bs);
@@ -221,7 +229,8 @@ impl WorkloadSettings {
             rwmixread: self.rwmixread.unwrap_or(default.rwmixread),
             bs,
             iodepth: self.iodepth.unwrap_or(default.iodepth),
-            rate_iops: self.rate_iops,
+            rate_iops: None,
+            phases: Vec::new(),
             rate_process: value(&self.rate_process).unwrap_or(default.rate_process),
             size: value(&self.size).map_or(default.size.min(room - room % 4096), |Size(b)| b),
             offset,

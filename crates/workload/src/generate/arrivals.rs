@@ -1,5 +1,7 @@
 //! When requests come.
 
+use super::phases::Phase;
+use super::words::RateProcess;
 use units::{Duration, Instant, Rng};
 
 /// Who decides when the next request comes.
@@ -28,6 +30,45 @@ pub(super) enum Gaps {
     Poisson { mean: f64 },
     /// Clusters: a geometric number of requests, exponential gaps inside and between bursts.
     Bursts { inside: f64, between: f64, ends_bound: u64 },
+    /// Rates that change.
+    Phases(Phases),
+}
+
+/// Where a clock is in its phases. Its measure is the mean number of requests and not time, so
+/// that a gap that ends in a later phase is as long as the rates of both say.
+#[derive(Clone, Debug)]
+pub(super) struct Phases {
+    process: RateProcess,
+    rest: std::vec::IntoIter<Phase>,
+    current: Option<Phase>,
+    /// When the current phase began, in nanoseconds.
+    began: u64,
+    /// Requests of the current phase so far, on average.
+    position: f64,
+}
+
+impl Phases {
+    /// Skips phases that are over; the time of the next request, which is the end of the last
+    /// phase if there is none.
+    fn now(&mut self) -> u64 {
+        while let Some(phase) = self.current {
+            let requests = phase.mean_requests();
+            if self.position < requests {
+                return self.began + (self.position / phase.rate_iops * 1e9) as u64;
+            }
+            self.position -= requests;
+            self.began = self.began.saturating_add(phase.length.as_nanos());
+            self.current = self.rest.next();
+        }
+        self.began
+    }
+
+    fn advance(&mut self, rng: &mut Rng) {
+        self.position += match self.process {
+            RateProcess::Linear => 1.0,
+            RateProcess::Poisson => exponential(rng, 1.0),
+        };
+    }
 }
 
 impl Gaps {
@@ -42,6 +83,13 @@ impl Gaps {
         // A geometric number of requests: after each, the burst ends with this probability.
         let ends_bound = (2f64.powi(64) / burst) as u64;
         Self::Bursts { inside, between, ends_bound }
+    }
+
+    /// The rates of `phases`, one after the other.
+    pub(super) fn phases(phases: Vec<Phase>, process: RateProcess) -> Self {
+        let mut rest = phases.into_iter();
+        let current = rest.next();
+        Self::Phases(Phases { process, rest, current, began: 0, position: 0.0 })
     }
 }
 
@@ -64,13 +112,18 @@ impl Clock {
     #[inline]
     pub(super) fn tick(&mut self) -> Instant {
         let now = Instant::from_nanos(self.now);
-        let gap = match &self.gaps {
+        let gap = match &mut self.gaps {
             Gaps::None => return now,
             Gaps::Fixed { mean } => *mean,
             Gaps::Poisson { mean } => exponential(&mut self.rng, *mean),
             Gaps::Bursts { inside, between, ends_bound } => {
                 let ends = self.rng.next_u64() <= *ends_bound;
                 exponential(&mut self.rng, if ends { *between } else { *inside })
+            }
+            Gaps::Phases(phases) => {
+                let now = phases.now();
+                phases.advance(&mut self.rng);
+                return Instant::from_nanos(now);
             }
         };
         self.fraction += gap;

@@ -4,180 +4,13 @@ use super::address::Addresses;
 use super::arrivals::{Arrival, Clock, Gaps};
 use super::engine::{Generator, bound};
 use super::parse::{parse_duration, parse_size};
+use super::phases::{self, Phase};
 use super::scatter::Scatter;
 use super::sizes::Sizes;
+use super::words::{BlockSizes, RandomDistribution, RateProcess, Rw};
 use super::zipf::Zipf;
 use crate::error::OptionError;
-use std::fmt;
-use std::str::FromStr;
 use units::{Bytes, Duration, GIB, Instant, KIB, Rng};
-
-/// fio's `rw`: in which direction and order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Rw {
-    /// Sequential reads.
-    Read,
-    /// Sequential writes.
-    Write,
-    /// Random reads.
-    RandRead,
-    /// Random writes.
-    RandWrite,
-    /// Sequential reads and writes, each with its own position.
-    ReadWrite,
-    /// Random reads and writes.
-    RandRw,
-}
-
-impl Rw {
-    const ALL: [Self; 6] =
-        [Self::Read, Self::Write, Self::RandRead, Self::RandWrite, Self::ReadWrite, Self::RandRw];
-
-    /// Whether addresses are random.
-    #[must_use]
-    pub const fn is_random(self) -> bool {
-        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
-    }
-}
-
-impl fmt::Display for Rw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::RandRead => "randread",
-            Self::RandWrite => "randwrite",
-            Self::ReadWrite => "rw",
-            Self::RandRw => "randrw",
-        })
-    }
-}
-
-impl FromStr for Rw {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        if text == "readwrite" {
-            return Ok(Self::ReadWrite);
-        }
-        Self::ALL.into_iter().find(|rw| rw.to_string() == text).ok_or_else(|| {
-            OptionError::NotUnderstood {
-                option: "rw",
-                value: text.to_owned(),
-                expected: "one of read, write, randread, randwrite, rw (also readwrite), randrw",
-            }
-        })
-    }
-}
-
-/// fio's `bs`: the block size, or one for reads and one for writes (`8k,128k`), in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct BlockSizes {
-    /// For reads.
-    pub read: u64,
-    /// For writes.
-    pub write: u64,
-}
-
-impl FromStr for BlockSizes {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        match text.split_once(',') {
-            None => parse_size(text).map(|both| Self { read: both, write: both }),
-            Some((read, write)) => Ok(Self { read: parse_size(read)?, write: parse_size(write)? }),
-        }
-    }
-}
-
-impl fmt::Display for BlockSizes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.read == self.write {
-            write!(f, "{}", Bytes(self.read))
-        } else {
-            write!(f, "{}, {}", Bytes(self.read), Bytes(self.write))
-        }
-    }
-}
-
-/// fio's `random_distribution`: which blocks random requests prefer.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum RandomDistribution {
-    /// None.
-    Random,
-    /// `zipf:theta`: the block of rank k with a probability proportional to k^-theta.
-    Zipf {
-        /// Above 0 and at most 10.
-        theta: f64,
-    },
-    /// `pareto:h`: a share h of the blocks gets a share 1 - h of the requests.
-    Pareto {
-        /// Between 0 and 1, both excluded; 0.2 is the rule of 80 to 20.
-        h: f64,
-    },
-}
-
-impl fmt::Display for RandomDistribution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Random => f.write_str("random"),
-            Self::Zipf { theta } => write!(f, "zipf:{theta}"),
-            Self::Pareto { h } => write!(f, "pareto:{h}"),
-        }
-    }
-}
-
-impl FromStr for RandomDistribution {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        let parsed = match text.split_once(':') {
-            None if text == "random" => Some(Self::Random),
-            Some(("zipf", theta)) => theta.parse().ok().map(|theta| Self::Zipf { theta }),
-            Some(("pareto", h)) => h.parse().ok().map(|h| Self::Pareto { h }),
-            _ => None,
-        };
-        parsed.ok_or_else(|| OptionError::NotUnderstood {
-            option: "random_distribution",
-            value: text.to_owned(),
-            expected: "one of random, zipf:<theta>, pareto:<h>",
-        })
-    }
-}
-
-/// fio's `rate_process`: how the requests of `rate_iops` come.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum RateProcess {
-    /// `linear`: at equal intervals.
-    Linear,
-    /// `poisson`: independently of each other.
-    Poisson,
-}
-
-impl FromStr for RateProcess {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        match text {
-            "linear" => Ok(Self::Linear),
-            "poisson" => Ok(Self::Poisson),
-            _ => Err(OptionError::NotUnderstood {
-                option: "rate_process",
-                value: text.to_owned(),
-                expected: "one of linear, poisson",
-            }),
-        }
-    }
-}
-
-impl fmt::Display for RateProcess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Linear => "linear",
-            Self::Poisson => "poisson",
-        })
-    }
-}
 
 /// A workload in fio's words. Fields have the names and meanings of fio's options; where ours
 /// differ, the field says so.
@@ -194,7 +27,11 @@ pub struct Synthetic {
     /// Requests per second, above 0 and at most 10^9. Given, the loop is open: requests come at
     /// their time, whether or not the array keeps up. None is a closed loop.
     pub rate_iops: Option<f64>,
-    /// How the requests of `rate_iops` come. Poisson by default, unlike fio.
+    /// Open loops whose rate changes: each phase follows the one before, addresses go on over
+    /// all of them, and the workload ends after the last. Empty for one rate throughout. Not one
+    /// of fio's words; excludes `rate_iops`, `iodepth` and `runtime`.
+    pub phases: Vec<Phase>,
+    /// How the requests of `rate_iops` and `phases` come. Poisson by default, unlike fio.
     pub rate_process: RateProcess,
     /// The footprint in bytes: addresses stay below `offset + size`.
     pub size: u64,
@@ -207,7 +44,7 @@ pub struct Synthetic {
     /// End after so many requests.
     pub number_ios: Option<u64>,
     /// End after so much time. In a closed loop the driver has to watch it. With neither this
-    /// nor `number_ios`, the workload ends after `size` bytes, as fio's does.
+    /// nor `number_ios` nor `phases`, the workload ends after `size` bytes, as fio's does.
     pub runtime: Option<Duration>,
     /// The seed of all draws.
     pub randseed: u64,
@@ -222,6 +59,7 @@ impl Default for Synthetic {
             bs: BlockSizes { read: 4 * KIB, write: 4 * KIB },
             iodepth: 1,
             rate_iops: None,
+            phases: Vec::new(),
             rate_process: RateProcess::Poisson,
             size: GIB,
             offset: 0,
@@ -260,6 +98,7 @@ impl Synthetic {
                 })?;
                 self.rate_iops = Some(rate);
             }
+            "phases" => self.phases = phases::parse(value)?,
             "rate_process" => self.rate_process = value.parse()?,
             "size" => self.size = parse_size(value)?,
             "offset" => self.offset = parse_size(value)?,
@@ -271,7 +110,7 @@ impl Synthetic {
                 return Err(OptionError::NotUnderstood {
                     option: "option",
                     value: option.to_owned(),
-                    expected: "one of rw, rwmixread, rwmixwrite, bs, iodepth, rate_iops, \
+                    expected: "one of rw, rwmixread, rwmixwrite, bs, iodepth, rate_iops, phases, \
                                rate_process, size, offset, random_distribution, number_ios, \
                                runtime, randseed",
                 });
@@ -307,6 +146,7 @@ impl Synthetic {
             let limit = "above 0 and at most 1000000000".to_owned();
             return refuse("rate_iops", rate.to_string(), limit);
         }
+        phases::check(self)?;
         if !self.offset.is_multiple_of(512) {
             let limit = "a multiple of 512 bytes".to_owned();
             return refuse("offset", format!("{} bytes", self.offset), limit);
@@ -341,6 +181,7 @@ impl Synthetic {
     pub fn arrival(&self) -> Arrival {
         match self.rate_iops {
             Some(_) => Arrival::Open,
+            None if !self.phases.is_empty() => Arrival::Open,
             None => Arrival::Closed { iodepth: self.iodepth, runtime: self.runtime },
         }
     }
@@ -356,6 +197,11 @@ impl Synthetic {
         match self.rate_iops {
             Some(rate) => text.push_str(&format!(
                 ", rate_iops={rate}, rate_process={} (open loop)",
+                self.rate_process
+            )),
+            None if !self.phases.is_empty() => text.push_str(&format!(
+                ", phases={}, rate_process={} (open loop)",
+                phases::describe(&self.phases),
                 self.rate_process
             )),
             None => text.push_str(&format!(", iodepth={} (closed loop)", self.iodepth)),
@@ -382,6 +228,9 @@ impl Synthetic {
         self.check(capacity_bytes)?;
         let stream = |name| Rng::stream(self.randseed, name);
         let gaps = match (self.rate_iops, self.rate_process) {
+            (None, process) if !self.phases.is_empty() => {
+                Gaps::phases(self.phases.clone(), process)
+            }
             (None, _) => Gaps::None,
             (Some(rate), RateProcess::Linear) => Gaps::Fixed { mean: 1e9 / rate },
             (Some(rate), RateProcess::Poisson) => Gaps::Poisson { mean: 1e9 / rate },
@@ -391,11 +240,9 @@ impl Synthetic {
             Rw::Write | Rw::RandWrite => 0.0,
             Rw::ReadWrite | Rw::RandRw => f64::from(self.rwmixread) / 100.0,
         };
-        let has_other_limit = self.number_ios.is_some() || self.runtime.is_some();
-        let until = match self.arrival() {
-            Arrival::Open => self.runtime.map(|runtime| Instant::ZERO + runtime),
-            Arrival::Closed { .. } => None,
-        };
+        let length = self.open_length();
+        let has_other_limit =
+            self.number_ios.is_some() || self.runtime.is_some() || length.is_some();
         Ok(Generator {
             arrival: self.arrival(),
             clock: Clock::new(gaps, stream("arrivals")),
@@ -406,13 +253,50 @@ impl Synthetic {
             offset: self.offset,
             requests: self.number_ios,
             bytes: (!has_other_limit).then_some(self.size),
-            until,
+            until: length.map(|length| Instant::ZERO + length),
             drawn: 0,
             drawn_bytes: 0,
             ops: stream("operations"),
             places: stream("addresses"),
             lengths: stream("sizes"),
         })
+    }
+
+    /// How long requests come in an open loop, unless their number or size ends it.
+    fn open_length(&self) -> Option<Duration> {
+        match self.arrival() {
+            Arrival::Closed { .. } => None,
+            Arrival::Open if self.phases.is_empty() => self.runtime,
+            Arrival::Open => Some(phases::length(&self.phases)),
+        }
+    }
+
+    /// How many requests there will be, as far as that is known: exact where their number or
+    /// size is the limit, or where they come at equal intervals; otherwise the mean.
+    #[must_use]
+    pub fn expected_requests(&self) -> Option<u64> {
+        let in_time = match (self.rate_iops, self.runtime) {
+            _ if !self.phases.is_empty() => Some(phases::requests(&self.phases)),
+            (Some(rate), Some(runtime)) => Some((runtime.as_secs_f64() * rate) as u64),
+            _ => None,
+        };
+        match (self.number_ios, in_time) {
+            (Some(count), Some(in_time)) => Some(count.min(in_time)),
+            (None, None) if self.runtime.is_none() => {
+                Some(self.size / self.bs.read.min(self.bs.write).max(1))
+            }
+            (count, in_time) => count.or(in_time),
+        }
+    }
+
+    /// How long requests come, as far as that is known.
+    #[must_use]
+    pub fn expected_length(&self) -> Option<Duration> {
+        let requests = self.expected_requests()?;
+        if let Some(rate) = self.rate_iops {
+            return Some(Duration::from_nanos((requests as f64 / rate * 1e9) as u64));
+        }
+        (!self.phases.is_empty()).then(|| phases::length_of(&self.phases, requests))
     }
 
     fn addresses(&self) -> Addresses {

@@ -1,0 +1,118 @@
+//! What a figure shows, as tables, and what became of its claims.
+
+use super::{Experiment, Results};
+use crate::metric::Metric;
+use crate::table;
+use report::Claim;
+
+/// More series than this are rows, because so many columns do not fit on a terminal.
+const MOST_COLUMNS: usize = 8;
+
+/// The tables of `experiment` and its `claims`.
+pub(crate) fn figure(experiment: &Experiment, results: &Results<'_>, claims: &[Claim]) -> String {
+    let mut text = format!("{}: {}\n\n", experiment.figure, experiment.title);
+    let workloads: Vec<&str> = experiment.workload_names().collect();
+    let metrics: Vec<Metric> = experiment.shows.iter().map(|text| text.value).collect();
+    let series = experiment.series();
+    let labels: Vec<&str> = series.iter().map(|one| one.label.as_str()).collect();
+    text += &tables(&workloads, &metrics, &labels, |workload, metric, one| {
+        let result = series.get(one).and_then(|one| results.run(workload, one));
+        result.map_or("-".into(), |result| metric.unit().show(metric.of(result)))
+    });
+    for claim in claims {
+        let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
+        text += &format!(
+            "\n{}: {verdict}\n  claim    {}\n  article  {}\n  ours     {}\n",
+            claim.id, claim.statement, claim.article, claim.ours
+        );
+        if !claim.note.is_empty() {
+            text += &format!("  note     {}\n", claim.note);
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// One workload is one table of metrics by series; several are one table for each metric. Many
+/// series are rows instead, in one table for each workload.
+fn tables(
+    workloads: &[&str],
+    metrics: &[Metric],
+    series: &[&str],
+    cell: impl Fn(usize, Metric, usize) -> String,
+) -> String {
+    let line = |first: String, cells: Vec<String>| -> Vec<String> {
+        std::iter::once(first).chain(cells).collect()
+    };
+    let header = |first: String| line(first, table::header(series));
+    let row = |first: String, workload: usize, metric: Metric| {
+        line(first, (0..series.len()).map(|one| cell(workload, metric, one)).collect())
+    };
+    let all: Vec<String> = if series.len() > MOST_COLUMNS {
+        let table = |(workload, name): (usize, &&str)| {
+            let names = metrics.iter().map(Metric::to_string).collect();
+            let of = |(one, label): (usize, &&str)| {
+                let cells = metrics.iter().map(|&metric| cell(workload, metric, one));
+                line((*label).to_owned(), cells.collect())
+            };
+            let rows: Vec<Vec<String>> = series.iter().enumerate().map(of).collect();
+            table::numbers(&line((*name).to_owned(), names), &rows)
+        };
+        workloads.iter().enumerate().map(table).collect()
+    } else if let [only] = workloads {
+        let rows: Vec<Vec<String>> =
+            metrics.iter().map(|&metric| row(metric.to_string(), 0, metric)).collect();
+        vec![table::numbers(&header((*only).to_owned()), &rows)]
+    } else {
+        let table = |&metric: &Metric| {
+            let of = |(workload, name): (usize, &&str)| row((*name).to_owned(), workload, metric);
+            let rows: Vec<Vec<String>> = workloads.iter().enumerate().map(of).collect();
+            table::numbers(&header(metric.to_string()), &rows)
+        };
+        metrics.iter().map(table).collect()
+    };
+    all.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables as words, without rules; each cell says what it is of.
+    fn words(workloads: &[&str], series: &[&str]) -> Vec<Vec<String>> {
+        let metrics: Vec<Metric> =
+            ["waf", "busy1"].into_iter().map(|text| text.parse().unwrap()).collect();
+        let cell = |workload, metric: Metric, one| format!("{workload}{metric}{one}");
+        tables(workloads, &metrics, series, cell)
+            .lines()
+            .filter(|line| !line.contains('─'))
+            .map(|line| line.split_whitespace().map(str::to_owned).collect())
+            .collect()
+    }
+
+    #[test]
+    fn few_series_are_columns() {
+        assert_eq!(
+            words(&["tpcc"], &["a", "b"]),
+            [
+                vec!["tpcc", "a", "b"],
+                vec!["waf", "0waf0", "0waf1"],
+                vec!["busy1", "0busy10", "0busy11"]
+            ]
+        );
+        let two = words(&["tpcc", "azure"], &["a", "b"]);
+        assert_eq!(two[0], ["waf", "a", "b"]);
+        assert_eq!(two[2], ["azure", "1waf0", "1waf1"]);
+        assert_eq!(two[4], ["busy1", "a", "b"]);
+    }
+
+    #[test]
+    fn many_series_are_rows() {
+        let many = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        let tables = words(&["tpcc", "azure"], &many);
+        assert_eq!(tables[0], ["tpcc", "waf", "busy1"]);
+        assert_eq!(tables[9], ["i", "0waf8", "0busy18"]);
+        assert_eq!(tables[11], ["azure", "waf", "busy1"]);
+        assert_eq!(tables.len(), 2 * 10 + 1);
+    }
+}

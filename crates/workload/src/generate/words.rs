@@ -1,0 +1,174 @@
+//! fio's words for directions, block sizes, distributions and arrivals.
+
+use super::parse::parse_size;
+use crate::error::OptionError;
+use std::fmt;
+use std::str::FromStr;
+use units::Bytes;
+
+/// fio's `rw`: in which direction and order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Rw {
+    /// Sequential reads.
+    Read,
+    /// Sequential writes.
+    Write,
+    /// Random reads.
+    RandRead,
+    /// Random writes.
+    RandWrite,
+    /// Sequential reads and writes, each with its own position.
+    ReadWrite,
+    /// Random reads and writes.
+    RandRw,
+}
+
+impl Rw {
+    const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::RandRead, Self::RandWrite, Self::ReadWrite, Self::RandRw];
+
+    /// Whether addresses are random.
+    #[must_use]
+    pub const fn is_random(self) -> bool {
+        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
+    }
+}
+
+impl fmt::Display for Rw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::RandRead => "randread",
+            Self::RandWrite => "randwrite",
+            Self::ReadWrite => "rw",
+            Self::RandRw => "randrw",
+        })
+    }
+}
+
+impl FromStr for Rw {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        if text == "readwrite" {
+            return Ok(Self::ReadWrite);
+        }
+        Self::ALL.into_iter().find(|rw| rw.to_string() == text).ok_or_else(|| {
+            OptionError::NotUnderstood {
+                option: "rw",
+                value: text.to_owned(),
+                expected: "one of read, write, randread, randwrite, rw (also readwrite), randrw",
+            }
+        })
+    }
+}
+
+/// fio's `bs`: the block size, or one for reads and one for writes (`8k,128k`), in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct BlockSizes {
+    /// For reads.
+    pub read: u64,
+    /// For writes.
+    pub write: u64,
+}
+
+impl FromStr for BlockSizes {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text.split_once(',') {
+            None => parse_size(text).map(|both| Self { read: both, write: both }),
+            Some((read, write)) => Ok(Self { read: parse_size(read)?, write: parse_size(write)? }),
+        }
+    }
+}
+
+impl fmt::Display for BlockSizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.read == self.write {
+            write!(f, "{}", Bytes(self.read))
+        } else {
+            write!(f, "{}, {}", Bytes(self.read), Bytes(self.write))
+        }
+    }
+}
+
+/// fio's `random_distribution`: which blocks random requests prefer.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum RandomDistribution {
+    /// None.
+    Random,
+    /// `zipf:theta`: the block of rank k with a probability proportional to k^-theta.
+    Zipf {
+        /// Above 0 and at most 10.
+        theta: f64,
+    },
+    /// `pareto:h`: a share h of the blocks gets a share 1 - h of the requests.
+    Pareto {
+        /// Between 0 and 1, both excluded; 0.2 is the rule of 80 to 20.
+        h: f64,
+    },
+}
+
+impl fmt::Display for RandomDistribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Random => f.write_str("random"),
+            Self::Zipf { theta } => write!(f, "zipf:{theta}"),
+            Self::Pareto { h } => write!(f, "pareto:{h}"),
+        }
+    }
+}
+
+impl FromStr for RandomDistribution {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        let parsed = match text.split_once(':') {
+            None if text == "random" => Some(Self::Random),
+            Some(("zipf", theta)) => theta.parse().ok().map(|theta| Self::Zipf { theta }),
+            Some(("pareto", h)) => h.parse().ok().map(|h| Self::Pareto { h }),
+            _ => None,
+        };
+        parsed.ok_or_else(|| OptionError::NotUnderstood {
+            option: "random_distribution",
+            value: text.to_owned(),
+            expected: "one of random, zipf:<theta>, pareto:<h>",
+        })
+    }
+}
+
+/// fio's `rate_process`: how the requests of `rate_iops` come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum RateProcess {
+    /// `linear`: at equal intervals.
+    Linear,
+    /// `poisson`: independently of each other.
+    Poisson,
+}
+
+impl FromStr for RateProcess {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text {
+            "linear" => Ok(Self::Linear),
+            "poisson" => Ok(Self::Poisson),
+            _ => Err(OptionError::NotUnderstood {
+                option: "rate_process",
+                value: text.to_owned(),
+                expected: "one of linear, poisson",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for RateProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Linear => "linear",
+            Self::Poisson => "poisson",
+        })
+    }
+}
