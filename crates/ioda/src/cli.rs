@@ -3,7 +3,9 @@
 use crate::assertion::Assertion;
 use crate::commands::{bench, completions, presets, reproduce, trace};
 use crate::exit;
-use crate::settings::{ArraySettings, DriveFlags, RunSettings, Settings, WorkloadSettings};
+use crate::settings::{
+    ArraySettings, DriveFlags, RunSettings, Settings, WindowSettings, WorkloadSettings,
+};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -98,6 +100,9 @@ pub(crate) struct SimulationArgs {
     /// The array.
     #[command(flatten)]
     pub(crate) array: ArraySettings,
+    /// When drives may collect.
+    #[command(flatten)]
+    pub(crate) windows: WindowSettings,
     /// The drives.
     #[command(flatten)]
     pub(crate) drive: DriveFlags,
@@ -113,7 +118,7 @@ pub(crate) struct SimulationArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Configuration and results")]
 pub(crate) struct OutputArgs {
-    /// TOML file with the sections array, drive, workload and run; flags override it
+    /// TOML file with the sections array, windows, drive, workload and run; flags override it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Write the report as one HTML page [default: ioda-report.html; `ioda run`: none]
@@ -150,6 +155,7 @@ impl SimulationArgs {
         let drive = crate::setup::drive_settings(&self.drive, &file.drive)?;
         let flags = Settings {
             array: self.array.clone(),
+            windows: self.windows.clone(),
             workload: self.workload.clone(),
             run: self.run.clone(),
             ..Settings::default()

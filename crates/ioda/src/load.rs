@@ -1,7 +1,7 @@
 //! How heavy and how long a workload is, before it is run.
 
 use crate::exit::Failure;
-use crate::rate::{DriveLoad, WRITING_DAY, bandwidth};
+use crate::rate::{DriveLoad, bandwidth};
 use array::policy::PolicyKind;
 use sim::{Plan, TimelineConfig};
 use units::{Duration, Instant};
@@ -89,16 +89,16 @@ impl Measured {
         let Some(Load { drive, sustainable: Some(sustainable), .. }) = self.load else {
             return 1.0;
         };
-        if sustainable <= 0.0 {
-            // A window in which no collection fits bears no rate at all.
-            self.warn(1.0, notes);
-            return 1.0;
-        }
         let windows = AIM * sustainable;
         let (aim, why) = match &self.known {
-            Some(known) if known.bytes_per_second < windows => {
+            // A window in which no collection fits bears no rate at all.
+            Some(known) if known.bytes_per_second < windows || sustainable <= 0.0 => {
                 let load = bandwidth(known.bytes_per_second);
                 (known.bytes_per_second, format!("{} wrote {load} to each drive", known.source))
+            }
+            _ if sustainable <= 0.0 => {
+                self.warn(1.0, notes);
+                return 1.0;
             }
             _ => {
                 let reclaim = bandwidth(sustainable);
@@ -106,6 +106,7 @@ impl Measured {
             }
         };
         let rate = two_digits_down((aim / drive).min(1.0));
+        self.warn(rate, notes);
         if rate < 1.0 {
             notes.push(format!(
                 "re-rated to {rate} × the intensity of its table: that would write {} to each \
@@ -169,9 +170,8 @@ impl Measured {
 fn known(plan: &Plan, source: &Source) -> Option<Known> {
     let Source::Preset { preset, .. } = source else { return None };
     let per_day = preset.drive_writes_per_day?;
-    let day = WRITING_DAY.as_secs_f64();
     Some(Known {
-        bytes_per_second: f64::from(per_day) * plan.drive.logical_bytes() as f64 / day,
+        bytes_per_second: plan.drive.bytes_per_second(f64::from(per_day)),
         source: format!("the article's run, at {per_day} drive writes per day,"),
     })
 }

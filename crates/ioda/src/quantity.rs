@@ -1,6 +1,7 @@
 //! Values as people type them, the same on the command line and in configuration files.
 
 use crate::names::Unknown;
+use crate::rate::DriveLoad;
 use array::{Level, policy::PolicyKind};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -141,11 +142,15 @@ impl FromStr for Bandwidth {
     }
 }
 
-/// The busy time window: `burst` for what the drives advertise, or a length.
+/// The busy time window: what the drives advertise, what suits a load, or a length.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum TimeWindow {
-    /// TW_burst of the drives in this array.
+    /// TW_burst of the drives in this array, or one collection if that takes longer.
     Burst,
+    /// TW_norm of the drives in this array.
+    Normal,
+    /// The longest that keeps the contract under this load.
+    For(DriveLoad),
     /// This long.
     Length(Duration),
 }
@@ -154,11 +159,20 @@ impl FromStr for TimeWindow {
     type Err = OptionError;
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
-        if text == "burst" {
-            return Ok(Self::Burst);
+        match text {
+            "burst" => return Ok(Self::Burst),
+            "norm" => return Ok(Self::Normal),
+            _ => {}
+        }
+        if let Some(load) = DriveLoad::parse(text) {
+            return Ok(Self::For(load));
         }
         workload::parse_duration(text).map(Self::Length).map_err(|_| {
-            not_understood("busy time window", text, "`burst` or a duration such as 97ms")
+            not_understood(
+                "busy time window",
+                text,
+                "a duration such as 97ms, `burst`, `norm`, or the load it is for such as 20dwpd",
+            )
         })
     }
 }

@@ -9,9 +9,6 @@ use std::str::FromStr;
 use units::{Duration, MIB};
 use workload::OptionError;
 
-/// A day of drive writes per day (IODA Table 2).
-pub(crate) const WRITING_DAY: Duration = Duration::from_secs(8 * 3600);
-
 /// What is written to each drive, parity included.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum DriveLoad {
@@ -27,16 +24,14 @@ impl DriveLoad {
     /// Bytes per second on a drive of this kind.
     pub(crate) fn bytes_per_second(self, drive: &ssd::Config) -> f64 {
         match self {
-            Self::WritesPerDay(writes) => {
-                writes * drive.logical_bytes() as f64 / WRITING_DAY.as_secs_f64()
-            }
+            Self::WritesPerDay(writes) => drive.bytes_per_second(writes),
             Self::Bytes(bytes) => bytes,
             Self::Burst => drive.contract.burst_bytes_per_second,
         }
     }
 
     /// None if this is no load at all, but perhaps a number.
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let lower = text.trim().to_lowercase();
         if lower == "burst" {
             return Some(Self::Burst);

@@ -4,7 +4,6 @@ use crate::exit::Failure;
 use crate::load;
 use crate::names::Unknown;
 use crate::pace;
-use crate::quantity::TimeWindow;
 use crate::rate::Rerate;
 use crate::settings::{DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
@@ -118,25 +117,20 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
     let page = u64::from(drive.geometry.page_bytes);
     let array = &settings.array;
     let run = &settings.run;
-    let plan = Plan {
+    let mut plan = Plan {
         drive,
         level: array.raid.as_ref().map_or(Level::Raid5, |raid| raid.value.0),
         width: array.drives.unwrap_or(DRIVES),
         chunk_bytes: array.chunk.as_ref().map_or(page.max(CHUNK_BYTES), |chunk| chunk.value.0),
         policy: PolicyKind::Base,
-        windows: WindowPlan {
-            busy_time_window: match array.tw.as_ref().map(|tw| tw.value) {
-                None | Some(TimeWindow::Burst) => None,
-                Some(TimeWindow::Length(length)) => Some(length),
-            },
-            ..WindowPlan::default()
-        },
+        windows: WindowPlan::default(),
         rebuild_compute: REBUILD_COMPUTE,
         preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),
         seed,
         verify: run.verify,
         timeline: None,
     };
+    plan.windows = settings.windows.plan(&plan, array.tw.as_ref().map(|tw| tw.value))?;
     plan.layout()?;
     Ok(plan)
 }

@@ -128,6 +128,12 @@ impl Plan {
         ArrayDescription { width: self.width, parities }
     }
 
+    /// The busy time window that the drives advertise in this array.
+    #[must_use]
+    pub fn advertised_window(&self) -> Duration {
+        self.windows.advertised(&self.drive, self.array_description())
+    }
+
     /// The busy time window that is programmed into the drives at the start, if the policy uses
     /// windows.
     #[must_use]

@@ -1,7 +1,7 @@
 //! The part of a plan that says when drives may collect.
 
 use array::{AdaptiveConfig, Coordination, Layout, TokenConfig, WindowConfig};
-use nvme::ArrayDescription;
+use nvme::{Advertised, ArrayDescription};
 use thiserror::Error;
 use units::{Duration, Instant};
 
@@ -30,8 +30,8 @@ pub enum Coordinate {
 /// When drives may collect.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WindowPlan {
-    /// Busy time window, at the start if it changes; none to use what the drives advertise
-    /// (TW_burst).
+    /// Busy time window, at the start if it changes; none to use what the drives advertise:
+    /// TW_burst, but no less than one collection takes.
     pub busy_time_window: Option<Duration>,
     /// Who decides.
     pub coordinate: Coordinate,
@@ -150,8 +150,13 @@ impl WindowPlan {
         if let Coordinate::Token { .. } = self.coordinate {
             return None;
         }
-        let advertised = || drive.burst_window(array).unwrap_or(ANY_WINDOW);
-        Some(self.busy_time_window.unwrap_or_else(advertised))
+        Some(self.busy_time_window.unwrap_or_else(|| self.advertised(drive, array)))
+    }
+
+    /// What the drives advertise: TW_burst, but no less than one collection takes.
+    pub(crate) fn advertised(&self, drive: &ssd::Config, array: ArrayDescription) -> Duration {
+        let Advertised { shortest, longest } = drive.advertise(array);
+        longest.unwrap_or(ANY_WINDOW).max(shortest + self.guard() * 2)
     }
 
     pub(crate) fn coordination(

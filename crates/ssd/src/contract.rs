@@ -36,11 +36,15 @@ impl Config {
     }
 
     /// The time of one collection as it is to be expected: with the share of valid pages that the
-    /// contract names, or that the steady state of this drive leads to, whichever is more; of the
-    /// latter a tenth more, because the fullest of many victims decides whether a line fits.
+    /// contract names, or with what the steady state of this drive leads to, whichever is more. Of
+    /// the latter four standard deviations more, because the fullest of many victims decides
+    /// whether a line fits into a window.
     #[must_use]
     pub fn likely_unit_time(&self) -> Duration {
-        self.unit_time(self.contract.valid_ratio.max((self.steady_valid_ratio() * 1.1).min(0.99)))
+        let steady = self.steady_valid_ratio();
+        let pages = f64::from(self.geometry.pages_per_block);
+        let deviation = libm::sqrt(steady * (1.0 - steady) / pages);
+        self.unit_time(self.contract.valid_ratio.max((steady + 4.0 * deviation).min(0.99)))
     }
 
     /// The longest that one collection can take: all pages but one valid, every copy behind those

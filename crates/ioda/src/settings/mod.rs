@@ -5,10 +5,12 @@
 
 mod drive;
 mod file;
+mod windows;
 mod workload;
 
 pub(crate) use drive::DriveSettings;
 pub(crate) use file::{drive_from, load, parse};
+pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
 use crate::exit::Failure;
@@ -30,7 +32,8 @@ pub(crate) struct ArraySettings {
     /// Chunk, a multiple of the drive's page [default: 4k or the page, if that is larger]
     #[arg(long, value_name = "SIZE")]
     pub(crate) chunk: Option<Text<Size>>,
-    /// Busy time window, or `burst` for what the drives advertise [default: burst]
+    /// Busy time window: a length, `burst` for what the drives advertise, `norm` for their rated
+    /// drive writes per day, or the load it is for, such as 20dwpd or 30MB/s [default: burst]
     #[arg(long, value_name = "TIME")]
     pub(crate) tw: Option<Text<TimeWindow>>,
 }
@@ -83,6 +86,8 @@ pub(crate) struct RunSettings {
 pub(crate) struct Settings {
     /// The array.
     pub(crate) array: ArraySettings,
+    /// When drives may collect.
+    pub(crate) windows: WindowSettings,
     /// The drives.
     pub(crate) drive: DriveSettings,
     /// The workload.
