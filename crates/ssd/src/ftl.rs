@@ -170,18 +170,32 @@ impl Ftl {
     #[inline]
     pub(crate) fn allocate_for_host(&mut self) -> Option<Allocated> {
         for _ in 0..self.order.len() {
-            let die = self.order[self.turn];
-            self.turn = if self.turn + 1 == self.order.len() { 0 } else { self.turn + 1 };
-            // Below the hard watermark a collection has opened a block for its copies, and the host
-            // must not fill it up before the collection does.
-            if self.space.free(die) < self.shape.hard {
-                continue;
-            }
-            if let Some((page, opened_block)) = self.allocate(die, self.shape.hard) {
-                return Some(Allocated { page, die, opened_block });
+            let die = self.take_turn();
+            if let Some(place) = self.allocate_for_host_on(die) {
+                return Some(place);
             }
         }
         None
+    }
+
+    /// The die whose turn it is to take a host page; the turn goes on to the next.
+    #[inline]
+    pub(crate) fn take_turn(&mut self) -> u32 {
+        let die = self.order[self.turn];
+        self.turn = if self.turn + 1 == self.order.len() { 0 } else { self.turn + 1 };
+        die
+    }
+
+    /// A place for a host page on `die`, if that has room above the hard watermark.
+    #[inline]
+    pub(crate) fn allocate_for_host_on(&mut self, die: u32) -> Option<Allocated> {
+        // Below the hard watermark a collection has opened a block for its copies, and the host
+        // must not fill it up before the collection does.
+        if self.space.free(die) < self.shape.hard {
+            return None;
+        }
+        let (page, opened_block) = self.allocate(die, self.shape.hard)?;
+        Some(Allocated { page, die, opened_block })
     }
 
     /// A place on `die` for a page that collection moves.
