@@ -59,6 +59,8 @@ pub(crate) fn drive_settings(
     if let Some(share) = &flags.over_provisioning {
         settings.over_provisioning = Some(share.clone());
     }
+    settings.write_buffer = flags.write_buffer.clone().or(settings.write_buffer);
+    settings.flush = flags.flush.clone().or(settings.flush);
     Ok(settings)
 }
 
