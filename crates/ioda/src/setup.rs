@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::load;
 use crate::names::Unknown;
-use crate::quantity::{Rerate, TimeWindow};
+use crate::quantity::{Flush, Rerate, TimeWindow};
 use crate::settings::{DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
 use array::policy::PolicyKind;
@@ -260,8 +260,12 @@ pub(crate) fn describe_drive(plan: &Plan) -> String {
         Some(window) if plan.level.parities() > 0 => format!(", busy window {window}"),
         _ => String::new(),
     };
+    let buffer = drive.write_buffer.map_or(String::new(), |buffer| {
+        let capacity = u64::from(buffer.pages) * u64::from(drive.geometry.page_bytes);
+        format!(", write buffer {} flushed {}", Bytes(capacity), Flush(buffer.flush))
+    });
     format!(
-        "{}: {} of {} flash, pages of {}, {} dies{window}; {}",
+        "{}: {} of {} flash, pages of {}, {} dies{buffer}{window}; {}",
         drive.name,
         Bytes(drive.logical_bytes()),
         Bytes(drive.geometry.raw_bytes()),
