@@ -142,6 +142,46 @@ impl FromStr for Bandwidth {
     }
 }
 
+/// Size of a write buffer in bytes, or `none`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct BufferSize(pub(crate) Option<u64>);
+
+impl FromStr for BufferSize {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        workload::parse_size(text).map(|bytes| Self(Some(bytes)))
+    }
+}
+
+/// When a write buffer is flushed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Flush(pub(crate) ssd::FlushRule);
+
+impl FromStr for Flush {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        match text {
+            "when-full" => Ok(Self(ssd::FlushRule::WhenFull)),
+            "in-window" => Ok(Self(ssd::FlushRule::InWindow)),
+            _ => Err(not_understood("flush rule", text, "one of when-full, in-window")),
+        }
+    }
+}
+
+impl fmt::Display for Flush {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            ssd::FlushRule::WhenFull => "when-full",
+            ssd::FlushRule::InWindow => "in-window",
+        })
+    }
+}
+
 /// The busy time window: what the drives advertise, what suits a load, or a length.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum TimeWindow {

@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use crate::load;
 use crate::names::Unknown;
 use crate::pace;
+use crate::quantity::Flush;
 use crate::rate::Rerate;
 use crate::settings::{DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
@@ -60,6 +61,8 @@ pub(crate) fn drive_settings(
     if let Some(share) = &flags.over_provisioning {
         settings.over_provisioning = Some(share.clone());
     }
+    settings.write_buffer = flags.write_buffer.clone().or(settings.write_buffer);
+    settings.flush = flags.flush.clone().or(settings.flush);
     Ok(settings)
 }
 
@@ -269,8 +272,12 @@ pub(crate) fn describe_drive(plan: &Plan) -> String {
         Some(window) if plan.level.parities() > 0 => format!(", busy window {window}"),
         _ => String::new(),
     };
+    let buffer = drive.write_buffer.map_or(String::new(), |buffer| {
+        let capacity = u64::from(buffer.pages) * u64::from(drive.geometry.page_bytes);
+        format!(", write buffer {} flushed {}", Bytes(capacity), Flush(buffer.flush))
+    });
     format!(
-        "{}: {} of {} flash, pages of {}, {} dies{window}; {}",
+        "{}: {} of {} flash, pages of {}, {} dies{buffer}{window}; {}",
         drive.name,
         Bytes(drive.logical_bytes()),
         Bytes(drive.geometry.raw_bytes()),

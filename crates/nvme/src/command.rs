@@ -62,8 +62,9 @@ pub struct Completion {
     /// Busy remaining time: how long the command would have waited (IODA §4.2.2). Zero unless the
     /// status is [`Status::FailedFast`].
     pub busy_remaining: Duration,
-    /// Whether the command met a collection when it arrived, failed fast or not. A real drive does
-    /// not say so for commands that wait; the model does, so that policies can be compared.
+    /// Whether the command met a collection or buffer flush when it arrived, failed fast or not. A
+    /// real drive does not say so for commands that wait; the model does, so that policies can be
+    /// compared.
     pub met_collection: bool,
     /// Where the time went; the parts sum to the command's latency.
     pub delays: Delays,

@@ -77,6 +77,10 @@ impl RunResult {
             total.contract_violations += c.contract_violations;
             total.stalled_writes_pages += c.stalled_writes_pages;
             total.fail_fasts += c.fail_fasts;
+            total.buffered_writes_pages += c.buffered_writes_pages;
+            total.coalesced_writes_pages += c.coalesced_writes_pages;
+            total.buffer_reads_pages += c.buffer_reads_pages;
+            total.forced_flushes_pages += c.forced_flushes_pages;
         }
         total
     }

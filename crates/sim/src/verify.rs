@@ -1,8 +1,9 @@
 //! Verified runs: a tag in every page, checked against an independent model.
 //!
 //! The verifier is a driver that carries data, with eight bytes for a page. Tags live at flash
-//! addresses and are moved by what the drives say they do (programs, copies, erases), so the check
-//! covers the FTL and collection as well as striping, parity, rebuilding and stripe locks.
+//! addresses, or in write buffers, and are moved by what the drives say they do (programs, flushes,
+//! copies, erases), so the check covers the FTL, the buffer and collection as well as striping,
+//! parity, rebuilding and stripe locks.
 //!
 //! Checked: every page of every read; at the end every page of the array and every parity. Not
 //! checked: bits that flip (no model of them), and orderings that the array does not promise.
@@ -96,6 +97,8 @@ pub(crate) struct Verifier {
     width: usize,
     /// Tags of the flash pages of each drive.
     flash: Vec<Vec<Tag>>,
+    /// Tags in the write buffer of each drive, by logical page.
+    buffers: Vec<BTreeMap<u32, Tag>>,
     ops: BTreeMap<OpId, Buffers>,
     /// Data of commands in flight.
     commands: BTreeMap<CommandId, Vec<Tag>>,
@@ -126,6 +129,7 @@ impl Verifier {
                 .iter()
                 .map(|drive| vec![ZERO; drive.config().geometry.pages() as usize])
                 .collect(),
+            buffers: vec![BTreeMap::new(); drives.len()],
             ops: BTreeMap::new(),
             commands: BTreeMap::new(),
             requests: BTreeMap::new(),
@@ -199,10 +203,11 @@ impl Verifier {
         self.commands.insert(command.id, data);
     }
 
-    /// Does to the tags what the drive has done to its flash.
+    /// Does to the tags what the drive has done to its flash and its write buffer.
     pub(crate) fn carry(&mut self, position: usize, drive: &mut Ssd) {
         drive.take_media(&mut self.media);
         let flash = &mut self.flash[position];
+        let buffer = &mut self.buffers[position];
         for media in self.media.drain(..) {
             match media {
                 Media::Sensed { command, block, page } => {
@@ -213,6 +218,18 @@ impl Verifier {
                 }
                 Media::Programmed { command, block, page } => {
                     flash[page as usize] = self.commands[&command][block as usize];
+                }
+                Media::Buffered { command, block, logical } => {
+                    buffer.insert(logical, self.commands[&command][block as usize]);
+                }
+                Media::Flushed { logical, page } => flash[page as usize] = buffer[&logical],
+                Media::Unbuffered { logical } => {
+                    buffer.remove(&logical);
+                }
+                Media::FromBuffer { command, block, logical } => {
+                    if let Some(data) = self.commands.get_mut(&command) {
+                        data[block as usize] = buffer[&logical];
+                    }
                 }
                 Media::Copied { from, to } => flash[to as usize] = flash[from as usize],
                 Media::Erased { first_page, pages } => {
@@ -353,6 +370,9 @@ impl Verifier {
     }
 
     fn stored(&self, position: usize, drive: &Ssd, lba: Lba) -> Tag {
+        if drive.is_buffered(lba) {
+            return self.buffers[position][&(lba.0 as u32)];
+        }
         drive.flash_page(lba).map_or(ZERO, |page| self.flash[position][page as usize])
     }
 }

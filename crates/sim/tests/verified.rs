@@ -5,7 +5,7 @@
 
 use array::{Level, policy::PolicyKind};
 use sim::{Plan, Preparation, RunResult, prepare_drives, run};
-use ssd::{Blocking, CollectionUnit, presets};
+use ssd::{Blocking, CollectionUnit, FlushRule, WriteBufferConfig, presets};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Ratio, Rng};
@@ -33,6 +33,12 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
         drive.timing.transfer = Duration::ZERO;
         drive.timing.pcie_bytes_per_second = None;
     }
+    drive.write_buffer = match rng.below(4) {
+        0 => Some(FlushRule::WhenFull),
+        1 => Some(FlushRule::InWindow),
+        _ => None,
+    }
+    .map(|flush| WriteBufferConfig { flush, ..WriteBufferConfig::new(1 + rng.below(64) as u32) });
     drive
 }
 
@@ -103,6 +109,7 @@ fn check(level: Level) {
     let mut rebuilds = 0;
     let mut collections = 0;
     let mut shared = 0;
+    let mut buffered = ssd::Counters::default();
     for seed in seeds(30) {
         for policy in PolicyKind::ALL {
             if level == Level::Raid0 && policy.rules().uses_windows() {
@@ -114,11 +121,21 @@ fn check(level: Level) {
             assert!(result.verified_pages > 0);
             rebuilds += result.array.rebuilds;
             shared += result.array.shared_with_write;
-            collections += result.drive_totals().collections;
+            let totals = result.drive_totals();
+            collections += totals.collections;
+            buffered.buffer_reads_pages += totals.buffer_reads_pages;
+            buffered.coalesced_writes_pages += totals.coalesced_writes_pages;
+            buffered.forced_flushes_pages += totals.forced_flushes_pages;
         }
     }
     // A test that never meets what it is for proves nothing.
     assert!(collections > 1_000, "{collections} collections");
+    if std::env::var("IODA_SEED").is_err() {
+        assert!(buffered.buffer_reads_pages > 1_000, "{buffered:?}");
+        assert!(buffered.coalesced_writes_pages > 1_000, "{buffered:?}");
+        // RAID-0 has no policies with windows here, so no window is ever missed.
+        assert!(level == Level::Raid0 || buffered.forced_flushes_pages > 1_000, "{buffered:?}");
+    }
     if level != Level::Raid0 && std::env::var("IODA_SEED").is_err() {
         assert!(rebuilds > 1_000, "{rebuilds} rebuilds");
         assert!(shared > 10, "{shared} rebuilds from a write in flight");

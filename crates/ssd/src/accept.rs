@@ -3,7 +3,8 @@
 use crate::command::InFlight;
 use crate::device::{Completed, Ssd};
 use crate::die::State;
-use crate::ftl::NONE;
+use crate::flush::BUFFERED;
+use crate::ftl::{Allocated, NONE};
 use crate::ops::{Op, OpKind};
 use nvme::{Cause, Command, Completion, Delays, PlFlag, Status};
 use units::{Duration, Instant};
@@ -23,8 +24,8 @@ impl Ssd {
         self.ftl.shape.die_of(page)
     }
 
-    /// Whether a read that arrives now on `die` would wait for a collection, or for work that a
-    /// collection held up.
+    /// Whether a read that arrives now on `die` would wait for a collection or buffer flush, or for
+    /// work that a collection held up.
     ///
     /// The second half matters: when a collection ends, the writes that queued up behind it still
     /// stand in the way, and a read among them is as late because of the collection as one before.
@@ -33,7 +34,7 @@ impl Ssd {
     #[inline]
     pub(crate) fn meets_collection(&self, now: Instant, die: u32) -> bool {
         let target = &self.dies[die as usize];
-        if target.collection.is_some() {
+        if target.collection.is_some() || target.flushes > 0 {
             return true;
         }
         target.queue.held_up > 0 && self.allowed_until(now, self.range_of_die(die)).is_some()
@@ -44,10 +45,14 @@ impl Ssd {
         let mut pages = core::mem::take(&mut self.scratch);
         pages.clear();
         pages.extend((first..first + command.blocks).map(|logical| self.ftl.lookup(logical)));
+        let buffered = match self.buffer {
+            None => 0,
+            Some(_) => self.mark_buffered(first, &mut pages),
+        };
         let mut met = false;
         if !self.quiet() {
             met = pages.iter().zip(first..).any(|(&page, logical)| {
-                self.meets_collection(now, self.die_for_read(logical, page))
+                page != BUFFERED && self.meets_collection(now, self.die_for_read(logical, page))
             });
         }
         if met && command.pl == PlFlag::Predictable {
@@ -57,12 +62,16 @@ impl Ssd {
                 id: command.id,
                 first_logical: first,
                 blocks: command.blocks,
-                remaining: command.blocks,
+                remaining: command.blocks - buffered,
                 met_collection: met,
                 before_flash: Delays::ZERO,
                 arrived: now,
             });
             for (block, &page) in (0..command.blocks).zip(&pages) {
+                if page == BUFFERED {
+                    self.read_buffered(now, slot, block);
+                    continue;
+                }
                 let logical = first + block;
                 let die = self.die_for_read(logical, page);
                 let mut op = Op::new(OpKind::Read, slot, block, logical, page);
@@ -77,6 +86,9 @@ impl Ssd {
     fn fail_fast(&mut self, now: Instant, command: &Command, pages: &[u32]) {
         let mut busy_remaining = Duration::ZERO;
         for (&page, logical) in pages.iter().zip(command.lba.0 as u32..) {
+            if page == BUFFERED {
+                continue;
+            }
             let die = self.die_for_read(logical, page);
             if self.meets_collection(now, die) {
                 busy_remaining = busy_remaining.max(self.busy_remaining(now, die));
@@ -156,6 +168,10 @@ impl Ssd {
         let waited = now.since(command.arrived);
         command.before_flash.add(Cause::Transfer, waited);
         let blocks = command.blocks;
+        if self.buffer.is_some() {
+            self.buffer_write(now, slot);
+            return;
+        }
         for block in 0..blocks {
             if !self.stalled.is_empty() || !self.write_page(now, slot, block) {
                 self.counters.stalled_writes_pages += 1;
@@ -176,6 +192,13 @@ impl Ssd {
         command.met_collection |= self.dies[place.die as usize].collection.is_some();
         let op = Op::new(OpKind::Program, slot, block, logical, place.page);
         self.enqueue(now, place.die, op, self.program_service);
+        self.collect_if_low(now, place);
+        true
+    }
+
+    /// Collects if the block that was opened for `place` was the last above the soft watermark.
+    #[inline]
+    pub(crate) fn collect_if_low(&mut self, now: Instant, place: Allocated) {
         if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape.soft {
             if self.config.collection.instant {
                 self.collect_instantly(place.die);
@@ -183,7 +206,6 @@ impl Ssd {
                 self.collect_in_scope(now, self.scope_of(place.die), false);
             }
         }
-        true
     }
 
     #[inline]

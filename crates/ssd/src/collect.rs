@@ -38,7 +38,7 @@ impl Ssd {
     }
 
     pub(crate) fn collect_in_scope(&mut self, now: Instant, scope: usize, forced: bool) {
-        if self.scope_busy[scope] {
+        if self.scope_busy[scope] || (!forced && self.flush_goes_first(now)) {
             return;
         }
         let Some((die, block)) = self.neediest_victim(now, scope, forced) else { return };
@@ -94,17 +94,7 @@ impl Ssd {
             return true;
         }
         let ends = |die: u32, valid: u32| {
-            let worker = &self.dies[die as usize];
-            // A step that ends may be followed by another of the same operation.
-            let rest = match worker.state {
-                State::Idle | State::Held => Duration::ZERO,
-                _ if self.config.timing.transfer.is_zero() => Duration::ZERO,
-                _ => self.program_service,
-            };
-            now + self.step_left(now, die)
-                + rest
-                + worker.queue.work
-                + self.config.collection_bound(valid)
+            now + self.committed_work(now, die) + self.config.collection_bound(valid)
         };
         match self.ftl.shape.unit {
             CollectionUnit::Line => (0..self.ftl.shape.dies)
@@ -115,6 +105,19 @@ impl Ssd {
                 (first..first + dies).all(|held| ends(held, valid) <= until)
             }
         }
+    }
+
+    /// The longest that the host operations of a die can take, the one in service and the waiting,
+    /// unless other dies of its channel stand in their way.
+    pub(crate) fn committed_work(&self, now: Instant, die: u32) -> Duration {
+        let worker = &self.dies[die as usize];
+        // A step that ends may be followed by another of the same operation.
+        let rest = match worker.state {
+            State::Idle | State::Held => Duration::ZERO,
+            _ if self.config.timing.transfer.is_zero() => Duration::ZERO,
+            _ => self.program_service,
+        };
+        self.step_left(now, die) + rest + worker.queue.work
     }
 
     /// First die and number of dies that a collection on `die` keeps from the host.
@@ -317,6 +320,7 @@ impl Ssd {
             self.scope_busy[scope] = false;
         }
         self.release_dies(now, id);
+        self.flush(now);
         if whole_unit_done {
             self.collect_in_scope(now, scope, false);
             if !self.stalled.is_empty() {
@@ -354,7 +358,7 @@ impl Ssd {
     }
 
     /// Collects on every die if collections take no time. Returns whether they do.
-    fn collect_everywhere_instantly(&mut self) -> bool {
+    pub(crate) fn collect_everywhere_instantly(&mut self) -> bool {
         if self.config.collection.instant {
             for die in 0..self.ftl.shape.dies {
                 self.collect_instantly(die);

@@ -140,6 +140,65 @@ pub struct ContractConfig {
     pub usable_share: f64,
 }
 
+/// When a write buffer is flushed (IODA ToS §7.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlushRule {
+    /// Whenever the buffer fills up to its high mark, down to its low mark.
+    WhenFull,
+    /// In the busy window, all of it; outside of it only what writes need that find it full. A drive
+    /// without windows flushes as by [`FlushRule::WhenFull`].
+    InWindow,
+}
+
+/// DRAM in the drive that acknowledges writes before they are on flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteBufferConfig {
+    /// Capacity in pages.
+    pub pages: u32,
+    /// Time to acknowledge a write that is in the buffer, or to read a page from it.
+    pub latency: Duration,
+    /// When it is flushed.
+    pub flush: FlushRule,
+    /// Share of the capacity in use at which a free-running flush starts.
+    pub high: Ratio,
+    /// Dirty share of the capacity at which it stops.
+    pub low: Ratio,
+}
+
+impl WriteBufferConfig {
+    /// A buffer of `pages` that is flushed from 80 % to 20 % when it fills up, and takes 5 µs.
+    #[must_use]
+    pub const fn new(pages: u32) -> Self {
+        Self {
+            pages,
+            latency: Duration::from_micros(5),
+            flush: FlushRule::WhenFull,
+            high: Ratio::from_percent(80),
+            low: Ratio::from_percent(20),
+        }
+    }
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        let Self { pages, high, low, .. } = self;
+        if *pages == 0 {
+            return refuse(String::from(
+                "the write buffer has 0 pages; give it at least 1, or leave it out",
+            ));
+        }
+        if *high > Ratio::ONE {
+            return refuse(format!(
+                "the write buffer's flush starts at {high}; it must start at 100% or below"
+            ));
+        }
+        if low >= high {
+            return refuse(format!(
+                "the write buffer's flush stops at {low}, which must be below where it starts ({high}); raise `high` or lower `low`"
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// A drive.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -157,6 +216,8 @@ pub struct Config {
     pub ranges: RangeConfig,
     /// The terms of the window contract.
     pub contract: ContractConfig,
+    /// The write buffer, if there is one.
+    pub write_buffer: Option<WriteBufferConfig>,
 }
 
 /// Why a drive cannot exist, in one sentence that says what to change.
@@ -217,7 +278,8 @@ impl Config {
         self.validate_geometry()?;
         self.validate_watermarks()?;
         self.validate_ranges()?;
-        self.validate_room()
+        self.validate_room()?;
+        self.write_buffer.map_or(Ok(()), |buffer| buffer.validate())
     }
 
     fn validate_geometry(&self) -> Result<(), ConfigError> {
@@ -311,6 +373,11 @@ impl Config {
                 "lba_ranges cannot be combined with lines, which reach over all dies; set collection_unit to block",
             ));
         }
+        if count > 1 && self.write_buffer.is_some() {
+            return refuse(String::from(
+                "lba_ranges cannot be combined with a write buffer, which is flushed to all dies; leave out write_buffer",
+            ));
+        }
         Ok(())
     }
 
@@ -375,5 +442,17 @@ mod tests {
             "more pages than a u32 can address"
         );
         assert!(refused(|c| c.timing.program = Duration::ZERO).contains("longer than zero"));
+        let buffer = |pages, high, low| WriteBufferConfig {
+            high: Ratio::from_percent(high),
+            low: Ratio::from_percent(low),
+            ..WriteBufferConfig::new(pages)
+        };
+        for (impossible, why) in [
+            (buffer(0, 80, 20), "0 pages"),
+            (buffer(8, 101, 20), "starts at 101%"),
+            (buffer(8, 20, 20), "stops at 20%"),
+        ] {
+            assert!(refused(|c| c.write_buffer = Some(impossible)).contains(why));
+        }
     }
 }

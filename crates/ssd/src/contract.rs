@@ -206,6 +206,7 @@ impl Ssd {
         }
         self.right = right;
         self.schedule_window(now);
+        self.flush(now);
         self.collect_where_due(now, false);
     }
 
@@ -232,10 +233,11 @@ impl Ssd {
         let blocks: u64 = (0..shape.dies).map(room).sum();
         DriveStatus {
             headroom_pages: blocks * u64::from(shape.pages_per_block),
-            due: (0..shape.dies).any(|die| {
-                self.ftl.free(die) <= shape.soft && self.ftl.victim(die, false).is_some()
-            }),
-            collecting: !self.collections.is_empty(),
+            due: self.waits_to_flush()
+                || (0..shape.dies).any(|die| {
+                    self.ftl.free(die) <= shape.soft && self.ftl.victim(die, false).is_some()
+                }),
+            collecting: !self.collections.is_empty() || !self.flushes_nothing(),
         }
     }
 }

@@ -3,9 +3,9 @@
 /// Totals since the start or since the last reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Pages read for the host.
+    /// Pages read from flash for the host.
     pub host_reads_pages: u64,
-    /// Pages programmed for the host.
+    /// Pages programmed for the host, from a write buffer or not.
     pub host_programs_pages: u64,
     /// Pages read by collection.
     pub collection_reads_pages: u64,
@@ -17,10 +17,19 @@ pub struct Counters {
     pub collections: u64,
     /// Collections that ran where the window contract forbids it, because host writes had no room.
     pub contract_violations: u64,
-    /// Host page writes that had to wait for space.
+    /// Host page writes that had to wait for space on flash; with a write buffer, flushes that had to.
     pub stalled_writes_pages: u64,
     /// Commands failed fast.
     pub fail_fasts: u64,
+    /// Pages that host writes put into the write buffer.
+    pub buffered_writes_pages: u64,
+    /// Those of them that replaced a version there, which then never reaches flash.
+    pub coalesced_writes_pages: u64,
+    /// Pages read from the write buffer.
+    pub buffer_reads_pages: u64,
+    /// Pages that a coordinated flush programmed outside of the busy window, because writes found
+    /// the buffer full.
+    pub forced_flushes_pages: u64,
 }
 
 impl Counters {

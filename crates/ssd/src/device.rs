@@ -1,5 +1,6 @@
 //! The drive: commands in, completions out, dies and collections in between.
 
+use crate::buffer::Buffer;
 use crate::channel::Channel;
 use crate::collection::{Collection, CollectionSpan};
 use crate::command::InFlight;
@@ -62,6 +63,7 @@ pub struct Ssd {
     pub(crate) leaving: VecDeque<Completed>,
     pub(crate) leaving_until: Instant,
     pub(crate) completed: VecDeque<Completed>,
+    pub(crate) buffer: Option<Buffer>,
     pub(crate) media: Option<Vec<Media>>,
     pub(crate) spans: Option<Vec<CollectionSpan>>,
     /// Flash pages of the read being checked; kept to spare an allocation per command.
@@ -105,6 +107,7 @@ impl Ssd {
             leaving: VecDeque::new(),
             leaving_until: Instant::ZERO,
             completed: VecDeque::new(),
+            buffer: config.write_buffer.map(Buffer::new),
             media: None,
             spans: None,
             scratch: Vec::new(),
@@ -207,7 +210,7 @@ impl Ssd {
         if let Some(&(at, _)) = self.arriving.front() {
             due = due.min(at);
         }
-        due
+        due.min(self.next_answer())
     }
 
     /// The next completion.
@@ -216,10 +219,11 @@ impl Ssd {
         self.completed.pop_front()
     }
 
-    /// Whether a read of `lba` that arrived now would meet a collection on what it needs.
+    /// Whether a read of `lba` that arrived now would meet a collection or buffer flush on what it
+    /// needs.
     #[must_use]
     pub fn would_meet_collection(&self, now: Instant, lba: Lba) -> bool {
-        if self.quiet() {
+        if self.quiet() || self.is_buffered(lba) {
             return false;
         }
         let logical = lba.0 as u32;
@@ -227,11 +231,11 @@ impl Ssd {
         self.meets_collection(now, self.die_for_read(logical, page))
     }
 
-    /// Whether no collection runs, waits, or has left work behind.
+    /// Whether no collection or buffer flush runs or waits, nor has a collection left work behind.
     #[inline]
     #[must_use]
     pub fn quiet(&self) -> bool {
-        self.collections.is_empty() && self.held_up == 0
+        self.collections.is_empty() && self.held_up == 0 && self.flushes_nothing()
     }
 
     /// Takes a command.
@@ -280,6 +284,8 @@ impl Ssd {
             if let Some((_, command)) = self.arriving.pop_front() {
                 self.begin_write(due, command);
             }
+        } else if self.next_answer() == due {
+            self.end_answer(due);
         } else {
             self.begin_window(due);
         }
@@ -287,6 +293,7 @@ impl Ssd {
 
     fn begin_window(&mut self, now: Instant) {
         self.schedule_window(now);
+        self.flush(now);
         self.collect_where_due(now, false);
     }
 
@@ -297,7 +304,10 @@ impl Ssd {
     /// If they do not, or if commands are in flight.
     pub fn check_invariants(&self) {
         assert_eq!(self.commands_in_flight(), 0, "only exact while no command is in flight");
-        if self.collections.is_empty() {
+        if let Some(buffer) = &self.buffer {
+            buffer.check_invariants();
+        }
+        if self.collections.is_empty() && self.flushes_nothing() {
             self.ftl.check_invariants();
         }
     }

@@ -54,6 +54,8 @@ pub(crate) struct Job {
 pub(crate) struct Die {
     pub(crate) state: State,
     pub(crate) queue: OpQueue,
+    /// Flush programs that are queued or running.
+    pub(crate) flushes: u32,
     /// The host operation in service.
     pub(crate) op: u32,
     /// How long the read in service has waited so far.
@@ -72,6 +74,7 @@ impl Die {
         Self {
             state: State::Idle,
             queue: OpQueue::new(),
+            flushes: 0,
             op: 0,
             delays: Delays::ZERO,
             channel_before: [0; 5],

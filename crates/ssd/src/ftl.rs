@@ -209,22 +209,35 @@ impl Ftl {
     /// A place for a host page on the next die of its range that has room above the hard watermark.
     #[inline]
     pub(crate) fn allocate_for_host(&mut self, logical: u32) -> Option<Allocated> {
-        let range = self.shape.range_of(logical) as usize;
-        let dies = (self.order.len() / self.turns.len()) as u32;
-        for _ in 0..dies {
-            let turn = self.turns[range];
-            let die = self.order[range * dies as usize + turn as usize];
-            self.turns[range] = if turn + 1 == dies { 0 } else { turn + 1 };
-            // Below the hard watermark a collection has opened a block for its copies, and the host
-            // must not fill it up before the collection does.
-            if self.space.free(die) < self.shape.hard {
-                continue;
-            }
-            if let Some((page, opened_block)) = self.allocate(die, self.shape.hard) {
-                return Some(Allocated { page, die, opened_block });
+        let range = self.shape.range_of(logical);
+        for _ in 0..self.order.len() / self.turns.len() {
+            let die = self.take_turn(range);
+            if let Some(place) = self.allocate_for_host_on(die) {
+                return Some(place);
             }
         }
         None
+    }
+
+    /// The die of a range whose turn it is to take a host page; the turn goes on to the next.
+    #[inline]
+    pub(crate) fn take_turn(&mut self, range: u32) -> u32 {
+        let dies = (self.order.len() / self.turns.len()) as u32;
+        let turn = self.turns[range as usize];
+        self.turns[range as usize] = if turn + 1 == dies { 0 } else { turn + 1 };
+        self.order[(range * dies + turn) as usize]
+    }
+
+    /// A place for a host page on `die`, if that has room above the hard watermark.
+    #[inline]
+    pub(crate) fn allocate_for_host_on(&mut self, die: u32) -> Option<Allocated> {
+        // Below the hard watermark a collection has opened a block for its copies, and the host
+        // must not fill it up before the collection does.
+        if self.space.free(die) < self.shape.hard {
+            return None;
+        }
+        let (page, opened_block) = self.allocate(die, self.shape.hard)?;
+        Some(Allocated { page, die, opened_block })
     }
 
     /// A place on `die` for a page that collection moves.

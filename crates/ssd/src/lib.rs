@@ -1,8 +1,9 @@
 //! The device model: one flash drive as a pure state machine.
 //!
 //! Knows: geometry, NAND timing, dies and channels as queues, the flash translation layer (FTL),
-//! garbage collection, and the predictable and busy windows of IODA. Does not know: that arrays
-//! exist beyond their width, what a policy is, clocks, threads, files, sockets, or the data.
+//! garbage collection, the write buffer, and the predictable and busy windows of IODA. Does not
+//! know: that arrays exist beyond their width, what a policy is, clocks, threads, files, sockets, or
+//! the data.
 //!
 //! # Contract
 //!
@@ -29,6 +30,7 @@ extern crate alloc;
 
 mod accept;
 mod aged;
+mod buffer;
 mod channel;
 mod collect;
 mod collection;
@@ -38,6 +40,7 @@ mod contract;
 mod counters;
 mod device;
 mod die;
+mod flush;
 mod ftl;
 mod ledger;
 mod media;
@@ -51,8 +54,8 @@ mod untimed;
 
 pub use collection::CollectionSpan;
 pub use config::{
-    Blocking, CollectionConfig, CollectionUnit, Config, ConfigError, ContractConfig, Geometry,
-    RangeConfig, RangePlacement, Timing,
+    Blocking, CollectionConfig, CollectionUnit, Config, ConfigError, ContractConfig, FlushRule,
+    Geometry, RangeConfig, RangePlacement, Timing, WriteBufferConfig,
 };
 pub use counters::Counters;
 pub use device::{Completed, Ssd};

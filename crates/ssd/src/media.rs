@@ -2,7 +2,7 @@
 
 use nvme::CommandId;
 
-/// One change or reading of flash pages, by flash address.
+/// One change or reading of flash pages, by flash address, or of the write buffer, by logical page.
 ///
 /// Listed in the order in which it takes effect, and only while
 /// [`crate::Ssd::record_media`] is on.
@@ -26,6 +26,38 @@ pub enum Media {
         block: u32,
         /// Flash address.
         page: u32,
+    },
+    /// Block `block` of the command's data is now in the write buffer as the newest of `logical`.
+    Buffered {
+        /// The writing command.
+        command: CommandId,
+        /// Block within the command, from 0.
+        block: u32,
+        /// Logical page.
+        logical: u32,
+    },
+    /// The data of `logical` in the write buffer, as it is now, goes to the flash page `page`. Reads
+    /// find it in the buffer until the program is done.
+    Flushed {
+        /// Logical page.
+        logical: u32,
+        /// Flash address.
+        page: u32,
+    },
+    /// The write buffer holds `logical` no longer.
+    Unbuffered {
+        /// Logical page.
+        logical: u32,
+    },
+    /// The data of `logical` in the write buffer now leaves for the host as block `block` of the
+    /// command.
+    FromBuffer {
+        /// The reading command.
+        command: CommandId,
+        /// Block within the command, from 0.
+        block: u32,
+        /// Logical page.
+        logical: u32,
     },
     /// Collection copied one flash page to another.
     Copied {

@@ -13,6 +13,8 @@ pub(crate) enum OpKind {
     Read,
     /// Take a page in and program it.
     Program,
+    /// Program a page from the write buffer.
+    Flush,
     /// Hold the die for a collection.
     Hold,
 }
@@ -23,7 +25,8 @@ pub(crate) struct Op {
     pub(crate) kind: OpKind,
     /// Whether the entry queued up behind a collection.
     pub(crate) held_up: bool,
-    /// The command it belongs to; the collection for [`OpKind::Hold`].
+    /// The command it belongs to; the collection for [`OpKind::Hold`], why it was queued for
+    /// [`OpKind::Flush`].
     pub(crate) owner: u32,
     /// Block within the command.
     pub(crate) block: u32,

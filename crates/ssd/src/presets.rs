@@ -262,6 +262,7 @@ fn build(row: &Row) -> Config {
             drive_writes_per_day: row.drive_writes_per_day,
             usable_share: 0.05,
         },
+        write_buffer: None,
     }
 }
 

@@ -22,7 +22,7 @@ impl Ssd {
     fn service_of(&self, kind: OpKind) -> Duration {
         match kind {
             OpKind::Read => self.read_service,
-            OpKind::Program => self.program_service,
+            OpKind::Program | OpKind::Flush => self.program_service,
             OpKind::Hold => Duration::ZERO,
         }
     }
@@ -55,7 +55,7 @@ impl Ssd {
                 target.state = State::Serving(Step::Sense);
                 self.deadlines.set(index, now + self.config.timing.read);
             }
-            OpKind::Program => {
+            OpKind::Program | OpKind::Flush => {
                 target.ledger.switch(now, Some(Work::HostWrite));
                 if self.config.timing.transfer.is_zero() {
                     target.state = State::Serving(Step::Program);
@@ -112,6 +112,7 @@ impl Ssd {
                 self.dies[die as usize].state = State::Serving(Step::Program);
                 self.deadlines.set(die as usize, now + self.config.timing.program);
             }
+            (OpKind::Flush, _) => self.end_flush(now, die),
             (_, _) => self.end_program(now, die),
         }
     }
@@ -148,7 +149,7 @@ impl Ssd {
         Some(done)
     }
 
-    fn send_data(&mut self, now: Instant, mut completion: Completion, blocks: u32) {
+    pub(crate) fn send_data(&mut self, now: Instant, mut completion: Completion, blocks: u32) {
         match self.link_time(blocks) {
             None => self.completed.push_back(Completed { at: now, completion }),
             Some(crossing) => {
@@ -181,7 +182,7 @@ impl Ssd {
     }
 }
 
-fn succeeded(command: &InFlight, delays: Delays) -> Completion {
+pub(crate) fn succeeded(command: &InFlight, delays: Delays) -> Completion {
     Completion {
         id: command.id,
         status: Status::Success,

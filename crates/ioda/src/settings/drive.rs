@@ -3,11 +3,11 @@
 use crate::exit::Failure;
 use crate::names::Unknown;
 use crate::quantity::{
-    Bandwidth, Blocks, Percent, Placement, Size, Span, Text, Unit, exact_duration, exact_percent,
-    exact_size,
+    Bandwidth, Blocks, BufferSize, Flush, Percent, Placement, Size, Span, Text, Unit,
+    exact_duration, exact_percent, exact_size,
 };
 use serde::{Deserialize, Serialize};
-use ssd::Config;
+use ssd::{Config, WriteBufferConfig};
 use std::str::FromStr;
 use units::Ratio;
 
@@ -70,6 +70,16 @@ pub(crate) struct DriveSettings {
     pub(crate) drive_writes_per_day: Option<f64>,
     /// Share of the over-provisioned space that may fill in one cycle.
     pub(crate) usable_share: Option<f64>,
+    /// Capacity of the write buffer, or `none`.
+    pub(crate) write_buffer: Option<Text<BufferSize>>,
+    /// When it is flushed: when-full or in-window.
+    pub(crate) flush: Option<Text<Flush>>,
+    /// Time to acknowledge a write that is in the buffer, or to read a page from it.
+    pub(crate) buffer_latency: Option<Text<Span>>,
+    /// Share of the buffer in use at which a free-running flush starts.
+    pub(crate) flush_high: Option<Text<Percent>>,
+    /// Dirty share of the buffer at which it stops.
+    pub(crate) flush_low: Option<Text<Percent>>,
 }
 
 fn put<T: Copy>(field: &mut T, setting: Option<T>) {
@@ -95,15 +105,12 @@ impl DriveSettings {
 
     /// Everything about `config`, spelt out.
     pub(crate) fn full(config: &Config) -> Self {
-        let Config {
-            name,
-            geometry: g,
-            timing: t,
-            over_provisioning,
-            collection: c,
-            ranges,
-            contract,
-        } = config;
+        let Config { name, geometry: g, timing: t, over_provisioning, collection: c, .. } = config;
+        let Config { contract, write_buffer, ranges, .. } = config;
+        let capacity = |buffer: &WriteBufferConfig| {
+            exact_size(u64::from(buffer.pages) * u64::from(g.page_bytes))
+        };
+        let buffer = write_buffer.as_ref();
         Self {
             base: None,
             name: Some(name.clone()),
@@ -133,6 +140,11 @@ impl DriveSettings {
             burst_bytes_per_second: Some(contract.burst_bytes_per_second),
             drive_writes_per_day: Some(contract.drive_writes_per_day),
             usable_share: Some(contract.usable_share),
+            write_buffer: text(&buffer.map_or("none".to_owned(), capacity)),
+            flush: buffer.and_then(|b| text(&Flush(b.flush).to_string())),
+            buffer_latency: buffer.and_then(|b| text(&exact_duration(b.latency))),
+            flush_high: buffer.and_then(|b| text(&exact_percent(b.high))),
+            flush_low: buffer.and_then(|b| text(&exact_percent(b.low))),
         }
     }
 
@@ -177,10 +189,50 @@ impl DriveSettings {
         put(&mut contract.drive_writes_per_day, self.drive_writes_per_day);
         put(&mut contract.usable_share, self.usable_share);
         self.check_contract()?;
+        config.write_buffer = self.buffer(&config)?;
         if config != before {
             config.name = self.name.clone().unwrap_or_else(|| format!("{base}, changed"));
         }
         Ok(config)
+    }
+
+    /// The write buffer of the drive that is otherwise `config`.
+    fn buffer(&self, config: &Config) -> Result<Option<WriteBufferConfig>, Failure> {
+        let page = u64::from(config.geometry.page_bytes);
+        let mut buffer = match value(&self.write_buffer) {
+            None => config.write_buffer,
+            Some(BufferSize(None)) => None,
+            Some(BufferSize(Some(bytes))) => {
+                if page == 0 || !bytes.is_multiple_of(page) {
+                    return Err(Failure::usage(format!(
+                        "a write buffer of {bytes} bytes is not a multiple of the drive's page of \
+                         {page} bytes; choose such a multiple"
+                    )));
+                }
+                let pages = u32::try_from(bytes / page).unwrap_or(u32::MAX);
+                Some(WriteBufferConfig::new(pages))
+            }
+        };
+        if let Some(buffer) = &mut buffer {
+            put(&mut buffer.flush, value(&self.flush).map(|Flush(rule)| rule));
+            put(&mut buffer.latency, value(&self.buffer_latency).map(|Span(length)| length));
+            put(&mut buffer.high, value(&self.flush_high).map(|Percent(share)| share));
+            put(&mut buffer.low, value(&self.flush_low).map(|Percent(share)| share));
+            return Ok(Some(*buffer));
+        }
+        let idle = [
+            ("flush", self.flush.is_some()),
+            ("buffer_latency", self.buffer_latency.is_some()),
+            ("flush_high", self.flush_high.is_some()),
+            ("flush_low", self.flush_low.is_some()),
+        ];
+        match idle.into_iter().find(|(_, given)| *given) {
+            Some((key, _)) => Err(Failure::usage(format!(
+                "{key} is about the write buffer, and the drive has none; set write_buffer to a \
+                 size such as 8m, or leave {key} out"
+            ))),
+            None => Ok(None),
+        }
     }
 
     /// Refuses terms of the contract that no formula can use.
@@ -227,6 +279,22 @@ mod tests {
             let again: DriveSettings = toml::from_str(&text).unwrap();
             assert_eq!(again.build().unwrap(), config, "{name}: {text}");
         }
+    }
+
+    #[test]
+    fn a_write_buffer_survives_being_spelt_out() {
+        let text = "write_buffer = \"8MiB\"\nflush = \"in-window\"\nbuffer_latency = \"7us\"\n\
+                    flush_high = \"70%\"\nflush_low = 10\n";
+        let config = toml::from_str::<DriveSettings>(text).unwrap().build().unwrap();
+        let buffer = config.write_buffer.unwrap();
+        assert_eq!((buffer.pages, buffer.flush), (2048, ssd::FlushRule::InWindow));
+        assert_eq!((buffer.high, buffer.low), (Ratio::from_percent(70), Ratio::from_percent(10)));
+        let full = toml::to_string(&DriveSettings::full(&config)).unwrap();
+        let again: DriveSettings = toml::from_str(&full).unwrap();
+        assert_eq!(again.build().unwrap(), config, "{full}");
+        let without = DriveSettings { write_buffer: "none".parse().ok(), ..again };
+        let error = without.build().unwrap_err().to_string();
+        assert!(error.starts_with("flush is about the write buffer"), "{error}");
     }
 
     #[test]

@@ -14,7 +14,9 @@ pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
 use crate::exit::Failure;
-use crate::quantity::{Percent, PolicyName, Precondition, Raid, Size, Text, TimeWindow};
+use crate::quantity::{
+    BufferSize, Flush, Percent, PolicyName, Precondition, Raid, Size, Text, TimeWindow,
+};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +54,12 @@ pub(crate) struct DriveFlags {
     /// Share of the flash that the host does not see; watermarks keep their share of it
     #[arg(long, value_name = "PERCENT")]
     pub(crate) over_provisioning: Option<Text<Percent>>,
+    /// Write buffer in each drive, or `none` [default: none]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) write_buffer: Option<Text<BufferSize>>,
+    /// When it is flushed: when-full, or in-window for the busy window [default: when-full]
+    #[arg(long, value_name = "RULE")]
+    pub(crate) flush: Option<Text<Flush>>,
 }
 
 /// How to run: `[run]`.
