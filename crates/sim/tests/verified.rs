@@ -4,8 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, Preparation, RunResult, prepare_drives, run};
-use ssd::{Blocking, CollectionUnit, FlushRule, WriteBufferConfig, presets};
+use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
+use ssd::{
+    Blocking, CollectionUnit, FlushRule, RangeConfig, RangePlacement, WriteBufferConfig, presets,
+};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Ratio, Rng};
@@ -21,6 +23,7 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
     drive.geometry.pages_per_block = 8;
     drive.over_provisioning = Ratio::from_percent(45);
     drive.collection.soft = Ratio::from_percent(25);
+    drive.collection.restore = Ratio::from_percent(25 + 7 * rng.below(2) as u32);
     drive.collection.hard = Ratio::from_percent(13);
     drive.collection.unit =
         if rng.below(2) == 0 { CollectionUnit::Block } else { CollectionUnit::Line };
@@ -39,20 +42,50 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
         _ => None,
     }
     .map(|flush| WriteBufferConfig { flush, ..WriteBufferConfig::new(1 + rng.below(64) as u32) });
+    let ranges = RangeConfig { count: 2, placement: RangePlacement::Channels };
+    let may_have_ranges =
+        drive.write_buffer.is_none() && drive.collection.unit == CollectionUnit::Block;
+    if may_have_ranges && drive.geometry.channels.is_multiple_of(2) {
+        drive.ranges = ranges;
+    }
     drive
+}
+
+/// Windows of every kind, with clocks that disagree and guards that may not suffice: the contract
+/// may break, the data may not.
+fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
+    let window = |rng: &mut Rng| Duration::from_micros(2_000 + rng.below(60_000));
+    let mut windows = WindowPlan::fixed(window(rng));
+    windows.clock_skew = Duration::from_micros(rng.below(2) * rng.below(900));
+    windows.guard = (rng.below(2) == 0).then_some(Duration::ZERO);
+    let period = Duration::from_millis(1 + rng.below(50));
+    match rng.below(4) {
+        0 => {
+            let increment = Duration::from_millis(1 + rng.below(10));
+            windows.coordinate = Coordinate::Adaptive { period, increment };
+        }
+        1 if ranges == 1 => windows.coordinate = Coordinate::Token { lease: None, period },
+        2 => {
+            let times = [20, 90, 400].map(Duration::from_millis);
+            windows.changes = times.map(|time| (time, window(rng))).to_vec();
+        }
+        _ => {}
+    }
+    windows
 }
 
 fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     let mut rng = Rng::stream(seed, "plan");
     let drive = tiny_drive(&mut rng);
     let page = u64::from(drive.geometry.page_bytes);
+    let windows = random_windows(&mut rng, drive.ranges.count);
     Plan {
         drive,
         level,
         width: (level.parities() + 2).max(3) + rng.below(4) as u32,
         chunk_bytes: page * (1 + rng.below(4)),
         policy,
-        windows: sim::WindowPlan::fixed(Duration::from_micros(2_000 + rng.below(60_000))),
+        windows,
         rebuild_compute: Duration::from_micros(3),
         preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
             [rng.below(3) as usize],

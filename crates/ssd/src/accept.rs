@@ -196,10 +196,10 @@ impl Ssd {
         true
     }
 
-    /// Collects if the block that was opened for `place` was the last above the soft watermark.
+    /// Collects if the block that was opened for `place` was the last above the watermark.
     #[inline]
     pub(crate) fn collect_if_low(&mut self, now: Instant, place: Allocated) {
-        if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape.soft {
+        if place.opened_block && self.ftl.free(place.die) <= self.collect_at() {
             if self.config.collection.instant {
                 self.collect_instantly(place.die);
             } else {

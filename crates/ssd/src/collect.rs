@@ -9,6 +9,7 @@ use crate::ledger::Work;
 use crate::media::Media;
 use crate::ops::{Op, OpKind};
 use alloc::vec::Vec;
+use nvme::CollectionRight;
 use units::{Duration, Instant};
 
 impl Ssd {
@@ -24,6 +25,16 @@ impl Ssd {
     /// The range of logical blocks that a die holds.
     pub(crate) fn range_of_die(&self, die: u32) -> u32 {
         self.ftl.shape.range_of_die(die)
+    }
+
+    /// Free blocks at which a die is due: with windows more, because what is free when the window
+    /// ends must last until the next (IODA §4.3.1, rule 1).
+    #[inline]
+    pub(crate) fn collect_at(&self) -> u32 {
+        match self.right {
+            CollectionRight::Always => self.ftl.shape.soft,
+            CollectionRight::Windows(_) | CollectionRight::Lease { .. } => self.ftl.shape.restore,
+        }
     }
 
     /// Starts every collection that is due. With `forced`, host writes have no room and the window
@@ -65,13 +76,13 @@ impl Ssd {
         self.allowed_until(now, range).is_some() || (forced && stalled() == Some(range))
     }
 
-    /// Of the dies of a scope that are at the soft watermark, may be collected and have a victim,
+    /// Of the dies of a scope that are low on free blocks, may be collected and have a victim,
     /// the one with the least free space, and its victim.
     fn neediest_victim(&self, now: Instant, scope: usize, forced: bool) -> Option<(u32, u32)> {
         let shape = &self.ftl.shape;
         let dies = shape.dies / self.scope_busy.len() as u32;
         let first = scope as u32 * dies;
-        let mut least = shape.soft + 1;
+        let mut least = self.collect_at() + 1;
         let mut neediest = None;
         // All dies of a line have the same free space and the same victim.
         let tried = if shape.unit == CollectionUnit::Line { 1 } else { dies };
@@ -190,6 +201,9 @@ impl Ssd {
                 let scope = self.scope_of(victim);
                 self.scope_busy[scope] = false;
                 self.release_dies(now, id);
+                if !self.stalled.is_empty() {
+                    self.relieve(now);
+                }
                 return;
             }
         }

@@ -96,6 +96,9 @@ pub struct CollectionConfig {
     pub soft: Ratio,
     /// Hard watermark: host writes stall when no more than this share of the blocks is free.
     pub hard: Ratio,
+    /// In its busy window, collect until more than this share of the blocks is free: the "certain
+    /// level" that rule 1 of IODA §4.3.1 speaks of. At least the soft watermark.
+    pub restore: Ratio,
     /// Above the hard watermark, leave a victim alone that has less than this share invalid.
     pub min_invalid: Ratio,
     /// Collections take no time at all: the ideal drive that every policy is measured against.
@@ -263,6 +266,13 @@ impl Config {
         self.collection.soft.of(u64::from(self.geometry.blocks_per_die())) as u32
     }
 
+    /// Blocks of a die (or lines of the drive) to which a busy window restores free space.
+    #[must_use]
+    pub fn restore_blocks(&self) -> u32 {
+        let blocks = self.collection.restore.of(u64::from(self.geometry.blocks_per_die()));
+        self.soft_blocks().max(blocks as u32)
+    }
+
     /// Blocks of a die (or lines of the drive) at the hard watermark.
     #[must_use]
     pub fn hard_blocks(&self) -> u32 {
@@ -348,6 +358,12 @@ impl Config {
                 "the soft watermark ({soft} {what}) must be above the hard watermark ({hard}); raise `soft` or lower `hard`"
             ));
         }
+        if self.collection.restore < self.collection.soft {
+            return refuse(format!(
+                "restore is {}; it must be at least the soft watermark of {}",
+                self.collection.restore, self.collection.soft
+            ));
+        }
         if self.collection.min_invalid > Ratio::ONE {
             return refuse(format!(
                 "min_invalid is {}; it must be at most 100%",
@@ -393,7 +409,7 @@ impl Config {
             ));
         }
         // One open block per die, and one more while dies drift apart within lines.
-        let reserved = self.soft_blocks() + 2;
+        let reserved = self.restore_blocks() + 2;
         let usable_blocks = g.blocks_per_die().saturating_sub(reserved);
         let usable = u64::from(usable_blocks) * u64::from(g.dies()) * u64::from(g.pages_per_block);
         if self.range_pages() * u64::from(self.ranges.count) >= usable {

@@ -98,10 +98,10 @@ impl Config {
     }
 
     /// Bytes of `S_p` that are really there to be filled between two busy windows: from just above
-    /// the soft watermark, where collection leaves the drive, down to the hard one.
+    /// the level to which collection restores the drive, down to the hard watermark.
     #[must_use]
     pub fn watermark_bytes(&self) -> f64 {
-        let blocks = self.soft_blocks() + 1 - self.hard_blocks();
+        let blocks = self.restore_blocks() + 1 - self.hard_blocks();
         f64::from(blocks) * f64::from(self.geometry.dies()) * self.block_bytes() as f64
     }
 
@@ -132,8 +132,8 @@ impl Config {
     #[must_use]
     pub fn steady_valid_ratio(&self) -> f64 {
         let blocks = self.geometry.blocks_per_die();
-        // Free down to the soft watermark, one block open.
-        let in_use = f64::from(blocks - self.soft_blocks() - 2) / f64::from(blocks);
+        // Free down to where collection restores it, one block open.
+        let in_use = f64::from(blocks - self.restore_blocks() - 2) / f64::from(blocks);
         let utilization = self.logical_pages() as f64 / (self.geometry.pages() as f64 * in_use);
         crate::aged::victim_valid_share(utilization)
     }
@@ -235,7 +235,7 @@ impl Ssd {
             headroom_pages: blocks * u64::from(shape.pages_per_block),
             due: self.waits_to_flush()
                 || (0..shape.dies).any(|die| {
-                    self.ftl.free(die) <= shape.soft && self.ftl.victim(die, false).is_some()
+                    self.ftl.free(die) <= self.collect_at() && self.ftl.victim(die, false).is_some()
                 }),
             collecting: !self.collections.is_empty() || !self.flushes_nothing(),
         }

@@ -31,6 +31,8 @@ pub(crate) struct Shape {
     pub(crate) logical_pages: u32,
     pub(crate) soft: u32,
     pub(crate) hard: u32,
+    /// Free blocks up to which a busy window collects; at least `soft`.
+    pub(crate) restore: u32,
     /// Pages of a victim that must be invalid above the hard watermark.
     pub(crate) min_invalid: u32,
     /// Pages in a block or in a line.
@@ -67,6 +69,7 @@ impl Shape {
             logical_pages: config.logical_pages() as u32,
             soft: config.soft_blocks(),
             hard: config.hard_blocks(),
+            restore: config.restore_blocks(),
             min_invalid: min_invalid.max(1),
             pages_per_unit,
             ranges: config.ranges.count,

@@ -54,6 +54,8 @@ pub(crate) struct DriveSettings {
     pub(crate) blocking: Option<Text<Blocks>>,
     /// Soft watermark: share of free blocks at which collection may start.
     pub(crate) soft: Option<Text<Percent>>,
+    /// Share of free blocks up to which a busy window collects [default: soft].
+    pub(crate) restore: Option<Text<Percent>>,
     /// Hard watermark: share of free blocks at which host writes stall.
     pub(crate) hard: Option<Text<Percent>>,
     /// Least invalid share of a victim above the hard watermark.
@@ -132,6 +134,7 @@ impl DriveSettings {
             collection_unit: text(&Unit(c.unit).to_string()),
             blocking: text(&Blocks(c.blocking).to_string()),
             soft: text(&exact_percent(c.soft)),
+            restore: text(&exact_percent(c.restore)),
             hard: text(&exact_percent(c.hard)),
             min_invalid: text(&exact_percent(c.min_invalid)),
             lba_ranges: Some(ranges.count),
@@ -179,6 +182,7 @@ impl DriveSettings {
         let spare = (before.over_provisioning, config.over_provisioning);
         c.soft = share(&self.soft).unwrap_or(in_proportion(c.soft, spare));
         c.hard = share(&self.hard).unwrap_or(in_proportion(c.hard, spare));
+        c.restore = share(&self.restore).unwrap_or(c.soft);
         put(&mut c.min_invalid, share(&self.min_invalid));
         put(&mut config.ranges.count, self.lba_ranges);
         let placement = value(&self.lba_range_placement).map(|Placement(placement)| placement);

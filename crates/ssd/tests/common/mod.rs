@@ -1,9 +1,16 @@
 //! What the tests of the drive have in common: a host that keeps a number of commands in flight.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test uses its part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "each test uses its part"
+)]
 
 use nvme::{Command, CommandId, Completion, Opcode, PlFlag, Status};
-use ssd::Ssd;
-use units::{Instant, Lba, Rng};
+use proptest::prelude::*;
+use ssd::{Blocking, CollectionUnit, Config, RangePlacement, Ssd, presets};
+use units::{Duration, Instant, Lba, Ratio, Rng};
 
 /// A host in a closed loop of single-page commands at random addresses.
 pub struct Host {
@@ -58,4 +65,36 @@ impl Host {
         }
         self.started = false;
     }
+}
+
+/// Tiny drives of every kind, of which most can exist; the test is to assume that they do.
+pub fn any_drive() -> impl Strategy<Value = Config> {
+    (
+        (1u32..5, 1u32..5, 1u32..3, 10u32..40, 1u32..20),
+        (35u32..70, 5u32..20, 3u32..10, 0u32..6, 0u32..30),
+        (0usize..2, 0usize..3, 0u64..3, 1u32..3, 0usize..2),
+    )
+        .prop_map(|(geometry, shares, (unit, blocking, transfer, ranges, placement))| {
+            let mut config = presets::preset("femu-artifact").unwrap();
+            config.geometry.channels = geometry.0;
+            config.geometry.chips_per_channel = geometry.1;
+            config.geometry.planes_per_chip = geometry.2;
+            config.geometry.blocks_per_plane = geometry.3 / geometry.2;
+            config.geometry.pages_per_block = geometry.4;
+            config.over_provisioning = Ratio::from_percent(shares.0);
+            config.collection.hard = Ratio::from_percent(shares.1);
+            config.collection.soft = Ratio::from_percent(shares.1 + shares.2);
+            config.collection.restore = Ratio::from_percent(shares.1 + shares.2 + shares.3);
+            config.collection.min_invalid = Ratio::from_percent(shares.4);
+            config.collection.unit = [CollectionUnit::Block, CollectionUnit::Line][unit];
+            config.collection.blocking =
+                [Blocking::Die, Blocking::Channel, Blocking::Controller][blocking];
+            config.timing.transfer = Duration::from_micros(10 * transfer);
+            config.ranges.placement = [RangePlacement::Channels, RangePlacement::Chips][placement];
+            let parts = [geometry.0, geometry.1][placement];
+            if unit == 0 && parts.is_multiple_of(ranges) {
+                config.ranges.count = ranges;
+            }
+            config
+        })
 }
