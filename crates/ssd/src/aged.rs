@@ -86,8 +86,8 @@ impl Ssd {
         let (first_logical, logical_pages) = shape.pages_of_range(range);
         let logical_pages = u64::from(logical_pages);
         let permutation = Permutation::new(logical_pages, rng);
-        // Collection keeps the drive just above the soft watermark; one block is open.
-        let full_blocks = shape.blocks_per_die - shape.soft - 2;
+        // Collection keeps the drive just above this level; one block is open.
+        let full_blocks = shape.blocks_per_die - shape.restore - 2;
         // The open block of every die is filled to a point of its own: dies that fill their
         // blocks in step would all collect at the same moments, which no used drive does.
         let opened: Vec<u32> =
