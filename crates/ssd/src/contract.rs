@@ -36,11 +36,18 @@ impl Config {
     }
 
     /// The time of one collection as it is to be expected: with the share of valid pages that the
-    /// contract names, or that the steady state of this drive leads to, whichever is more; of the
-    /// latter a tenth more, because the fullest of many victims decides whether a line fits.
+    /// contract names, or that [`Config::full_valid_ratio`] says, whichever is more.
     #[must_use]
     pub fn likely_unit_time(&self) -> Duration {
-        self.unit_time(self.contract.valid_ratio.max((self.steady_valid_ratio() * 1.1).min(0.99)))
+        self.unit_time(self.contract.valid_ratio.max(self.full_valid_ratio()))
+    }
+
+    /// The share of valid pages in the fuller victims of the steady state: a tenth more than
+    /// [`Config::steady_valid_ratio`], because the fullest of many victims, and the slowest die of
+    /// a line, decide whether a collection still fits into a window.
+    #[must_use]
+    pub fn full_valid_ratio(&self) -> f64 {
+        (self.steady_valid_ratio() * 1.1).min(0.99)
     }
 
     /// The longest that one collection can take: all pages but one valid, every copy behind those
@@ -138,8 +145,8 @@ impl Config {
     /// victims have `valid_ratio` of their pages valid.
     #[must_use]
     pub fn reclaimed_bytes_per_window(&self, window: Duration, valid_ratio: f64) -> f64 {
-        let collection = self.unit_time(valid_ratio).as_secs_f64();
-        let rounds = (window.as_secs_f64() / collection) as u64 as f64;
+        let collection = self.unit_time(valid_ratio).as_nanos().max(1);
+        let rounds = (window.as_nanos() / collection) as f64;
         let dies_at_once = match (self.collection.unit, self.collection.blocking) {
             (CollectionUnit::Line, _) | (_, Blocking::Die) => self.geometry.dies(),
             (_, Blocking::Channel) => self.geometry.channels,
