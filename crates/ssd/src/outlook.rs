@@ -9,6 +9,9 @@ use crate::config::Config;
 use nvme::ArrayDescription;
 use units::Duration;
 
+/// The largest share of the flash that anybody would over-provision.
+const SPARE_MOST: f64 = 0.5;
+
 /// What is to be promised: an array, its guards and a load on each of its drives.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Promise {
@@ -27,9 +30,10 @@ pub struct Promise {
 pub enum Verdict {
     /// For ever: the drive gives back in its windows what is written.
     Holds,
-    /// From rest, for a burst that lasts no longer than this; at least one cycle.
+    /// From rest, for a burst that lasts no longer than this: about a cycle at the upper bound,
+    /// which takes victims to be as full as the contract says, and longer below it.
     Bursts {
-        /// How long the usable space lasts.
+        /// How long the usable space lasts while windows give back what they can in steady state.
         lasts: Duration,
     },
     /// Not even for one cycle.
@@ -56,8 +60,8 @@ pub struct Advice {
     pub load_bytes_per_second: f64,
     /// The share of `S_p` that must be usable, if it is no more than all of it.
     pub usable_share: Option<f64>,
-    /// The share of the flash that must be over-provisioned, if it is below 1. Victims would also
-    /// be emptier then, so this is a little more than is needed.
+    /// The share of the flash that must be over-provisioned, if half of it will do. Victims would
+    /// also be emptier then, so this is a little more than is needed.
     pub over_provisioning: Option<f64>,
     /// The drives that must be able to be busy at once, if one more will do.
     pub busy_drives: Option<u32>,
@@ -187,7 +191,7 @@ impl Config {
                 .find(|&width| fits(ArrayDescription { width, ..array })),
             load_bytes_per_second: terms.highest_load(array, guard, window),
             usable_share: (share <= 1.0).then_some(share),
-            over_provisioning: (over_provisioning < 1.0).then_some(over_provisioning),
+            over_provisioning: (over_provisioning <= SPARE_MOST).then_some(over_provisioning),
             busy_drives: (array.width > least && fits(more)).then_some(more.parities),
         }
     }

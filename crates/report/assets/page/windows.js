@@ -51,7 +51,8 @@ function drawWindows(id, curves, options) {
   const { toX } = options;
   const xs = shown.flatMap(({ curve }) => curve.points.map((point) => toX(point[0])));
   const ys = shown.flatMap(({ curve }) => [curve.shortest_ms, ...curve.points.map((point) => point[1])]).map(Math.log10);
-  const [left, right] = [Math.min(...xs), Math.max(...xs)];
+  const [first, last] = [Math.min(...xs), Math.max(...xs)];
+  const [left, right] = [first - (last - first) * 0.012, last + (last - first) * 0.012];
   const [low, high] = [Math.min(...ys) - 0.08, Math.max(...ys) + 0.08];
   plot(id, {
     label: options.label + " Curves of " + shown.map(({ curve }) => curve.name).join(", ") + ".",

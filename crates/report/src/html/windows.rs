@@ -55,3 +55,29 @@ pub fn render(report: &WindowReport) -> String {
     ];
     super::page(&report.title, &body.join("\n"), &view, &SCRIPTS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn nothing_is_loaded_and_no_string_breaks_out() {
+        let evil = "</script><script>alert(1)</script><!-- \"quoted\" & 'so'";
+        let mut report = sample::windows();
+        let scripts = render(&report).matches("<script").count();
+        report.title = evil.to_owned();
+        report.command_line = evil.to_owned();
+        report.findings[0].text = evil.to_owned();
+        report.by_width[0].name = evil.to_owned();
+        report.header[1] = evil.to_owned();
+        report.rows[0] = vec![evil.to_owned(), evil.to_owned()];
+        report.notes = vec![evil.to_owned()];
+        let page = render(&report);
+        assert!(!page.contains("alert(1)</script>"));
+        assert_eq!(page.matches("<script").count(), scripts);
+        for reference in ["src=", "href=", "url(", "@import", "fetch(", "XMLHttpRequest"] {
+            assert!(!page.contains(reference), "the page has {reference}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::load::Load;
 use super::question::Question;
+use array::Level;
 use ssd::{Advice, Config, Outlook, Printed, Promise};
 
 /// One array with everything there is to say about it.
@@ -42,7 +43,8 @@ impl Answer {
             let at_flash = outlook
                 .beyond_flash
                 .map(|_| config.outlook(Promise { load_bytes_per_second: flash, ..promise }));
-            Judged { load: load.clone(), outlook, advice: config.advice(promise), at_flash }
+            let advice = possible(config.advice(promise), question.level);
+            Judged { load: load.clone(), outlook, advice, at_flash }
         };
         let judged = question.loads.iter().map(judge).collect();
         let printed = is_of_the_table(&question).then(|| config.printed_table(question.array));
@@ -52,6 +54,16 @@ impl Answer {
     /// The drives.
     pub(crate) fn config(&self) -> &Config {
         &self.question.config
+    }
+}
+
+/// `advice` without arrays that no level of RAID makes.
+fn possible(advice: Advice, level: Level) -> Advice {
+    let rebuilds = |drives: &u32| Level::ALL.iter().any(|level| level.parities() >= *drives);
+    Advice {
+        width: advice.width.filter(|width| *width >= level.parities() + 2),
+        busy_drives: advice.busy_drives.filter(rebuilds),
+        ..advice
     }
 }
 

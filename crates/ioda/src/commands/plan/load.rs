@@ -89,7 +89,8 @@ impl FromStr for Load {
         };
         let expected = "`burst`, `norm`, `flash`, or a number above 0 with dwpd, MB/s or MiB/s, \
                         such as 10dwpd or 30MB/s";
-        kind.map(|kind| Self { text: lower, kind }).ok_or_else(|| refused("load", text, expected))
+        kind.map(|kind| Self { text: text.trim().to_owned(), kind })
+            .ok_or_else(|| refused("load", text, expected))
     }
 }
 

@@ -35,7 +35,7 @@ Examples:
       the article's Figure 4a as a page, and everything as numbers
 
 A verdict `holds` is for ever: what is written in a cycle is reclaimed in a window. `burst` is for
-one burst from rest, at least a cycle long. `fails` comes with what to change. MB/s are 10^6 bytes
+one burst from rest, of about a cycle or longer. `fails` comes with what to change. MB/s are 10^6 bytes
 per second, MiB/s 2^20 (the article writes MB for MiB); loads are those of each drive, parity
 included.";
 
@@ -128,10 +128,11 @@ fn terminal(answers: &[Answer]) -> String {
     for answer in answers {
         text += &format!("{}\n", sentence::array(answer));
         for judged in &answer.judged {
-            text += &format!("  {}\n", sentence::verdict(answer, judged));
+            text += &crate::table::paragraph(&sentence::verdict(answer, judged), 2);
         }
     }
-    text += &format!("\n{}\n{}", table::render(answers), table::legend(answers));
+    text += &format!("\n{}\n", table::render(answers));
+    text.extend(table::legend(answers).into_iter().map(|line| crate::table::paragraph(line, 2)));
     text
 }
 
@@ -148,6 +149,6 @@ fn page(answers: &[Answer]) -> WindowReport {
         by_load: answers.iter().map(curves::by_load).collect(),
         header,
         rows,
-        notes: table::legend(answers).lines().map(|line| line.trim().to_owned()).collect(),
+        notes: table::legend(answers).into_iter().map(str::to_owned).collect(),
     }
 }

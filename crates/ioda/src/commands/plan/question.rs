@@ -3,7 +3,7 @@
 use super::PlanArgs;
 use super::load::{Load, UsableShare};
 use crate::exit::Failure;
-use crate::quantity::{Span, TimeWindow};
+use crate::quantity::{Span, TimeWindow, exact_duration};
 use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings};
 use crate::setup::drive_settings;
 use array::Level;
@@ -144,8 +144,10 @@ fn guards(args: &PlanArgs) -> Result<(Duration, Duration), Failure> {
     let guard = args.guard.map_or(skew, |Span(guard)| guard);
     if guard < skew {
         return Err(Failure::usage(format!(
-            "--guard is {guard}, but clocks that are off by --clock-skew {skew} let windows \
-             overlap unless it is at least {skew}"
+            "--guard is {}, but clocks that are off by --clock-skew {skew} let windows overlap \
+             unless it is at least {skew}",
+            exact_duration(guard),
+            skew = exact_duration(skew)
         )));
     }
     Ok((skew, guard))
@@ -168,13 +170,21 @@ fn window(
     if window < least {
         let guards = match guard.is_zero() {
             true => String::new(),
-            false => format!(" and its two guards {}", guard * 2),
+            false => format!(" and its two guards {}", millis_up(guard * 2)),
         };
         return Err(Failure::usage(format!(
-            "--tw is {window}, but one collection of {} (T_gc) takes {collection}{guards}; choose \
-             at least {least}",
-            config.name
+            "--tw is {}, but one collection of {} (T_gc) takes {}{guards}; choose at least {}",
+            exact_duration(window),
+            config.name,
+            millis_up(collection),
+            millis_up(least)
         )));
     }
     Ok(Some(window))
+}
+
+/// A length in ms that can be typed without being refused: rounded up to a hundredth.
+fn millis_up(duration: Duration) -> String {
+    let hundredths = duration.as_nanos().div_ceil(10_000);
+    format!("{}ms", hundredths as f64 / 100.0)
 }

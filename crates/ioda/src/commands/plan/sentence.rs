@@ -65,9 +65,7 @@ fn bursts(answer: &Answer, outlook: &Outlook, lasts: Duration) -> String {
     let most = outlook.sustainable_bytes_per_second;
     format!(
         "holds for one burst of {lasts}, but not for ever: {} keep the contract for a cycle from \
-         rest, yet windows of {} reclaim no more than {} ({}). Lower the load to that, \
-         over-provision more, so that victims hold less valid data, narrow the array, or let more \
-         drives be busy at once.",
+         rest, yet windows of {} reclaim no more than {} ({}).",
         range(outlook),
         window(outlook),
         rate(most),
@@ -115,7 +113,11 @@ fn change(answer: &Answer, judged: &Judged, reason: Reason) -> String {
                 .over_provisioning
                 .map(|share| format!("over-provisioning of {:.0}%", (share * 100.0).ceil())),
         );
-        ways.extend(advice.busy_drives.map(|drives| format!("{drives} parities and busy drives")));
+        ways.extend(
+            advice
+                .busy_drives
+                .map(|drives| format!("{drives} drives busy at once, with as many parities")),
+        );
     }
     match ways.as_slice() {
         [] => "Nothing that can be set helps: choose other drives.".to_owned(),
@@ -147,15 +149,20 @@ fn beyond(answer: &Answer, judged: &Judged) -> String {
 
 /// The verdicts for the page.
 pub(crate) fn findings(answers: &[Answer]) -> Vec<Finding> {
-    let lines = |answer| {
-        let lines = move |judged: &Judged| Finding {
+    let lines = |answer: &Answer| -> Vec<Finding> {
+        let line = |judged: &Judged| Finding {
             weight: match judged.outlook.verdict {
                 Verdict::Fails(_) => Weight::Warning,
                 Verdict::Holds | Verdict::Bursts { .. } => Weight::Result,
             },
-            text: format!("{}, {}", array(answer), verdict(answer, judged)),
+            text: format!(
+                "{} × {}, {}",
+                answer.question.array.width,
+                answer.config().name,
+                verdict(answer, judged)
+            ),
         };
-        answer.judged.iter().map(lines)
+        answer.judged.iter().map(line).collect()
     };
     answers.iter().flat_map(lines).collect()
 }

@@ -135,19 +135,21 @@ pub(crate) fn render(answers: &[Answer]) -> String {
 }
 
 /// What the rows mean.
-pub(crate) fn legend(answers: &[Answer]) -> String {
+pub(crate) fn legend(answers: &[Answer]) -> Vec<&'static str> {
     let mut lines = vec![
-        "TW_norm and TW_burst are the article's formula without rounding and guards; longest \
-         window is the bound that also holds where collection outruns the load, guards included.",
-        "Shortest window is one likely collection and two guards. Sustained is what can be written \
-         for ever with the window of the line above.",
+        "TW_norm and TW_burst are the article's formula, unrounded and without guards. The longest \
+         window is the bound that also holds where collection outruns the load, guards included; \
+         the shortest is one likely collection and two guards.",
+        "Sustained is what can be written for ever in windows of the length that is judged. What \
+         holds for a burst only would hold for ever with a load below that, fewer drives, more of \
+         them busy at once, or more spare space, with which victims hold less valid data.",
     ];
     let differs = |answer: &Answer| DRIVE_ROWS.iter().any(|(_, show)| show(answer).contains('['));
     if answers.iter().any(differs) {
         lines.push(
-            "[n] is what the article prints: its table rounds every row to whole units and goes \
-             on with the rounded ones.",
+            "[n] is what the article prints: its table goes on with rows that are rounded to whole \
+             units.",
         );
     }
-    lines.iter().map(|line| format!("  {line}\n")).collect()
+    lines
 }
