@@ -42,7 +42,7 @@ included.";
 /// Options of `ioda plan`.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
-    /// Presets or TOML files with a [drive] section, a list or repeated
+    /// Presets, or TOML files with a drive section; a list or repeated
     /// [default: the six drives of the article]
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', help_heading = "Drives")]
     drive: Vec<String>,

@@ -79,8 +79,9 @@ fn fails(answer: &Answer, judged: &Judged, reason: Reason) -> String {
     let collection = format!("one collection{guards} is likely to take {}", outlook.shortest);
     let why = match reason {
         Reason::NoWindow => format!(
-            "{collection}, but the space lasts for windows of no more than {}",
-            outlook.longest
+            "{collection}, but the space lasts for windows of no more than {}{}",
+            outlook.longest,
+            article(answer, outlook)
         ),
         Reason::TooShort => format!("{collection}, more than the window of {}", window(outlook)),
         Reason::TooLong => format!(
@@ -91,6 +92,16 @@ fn fails(answer: &Answer, judged: &Judged, reason: Reason) -> String {
         ),
     };
     format!("fails: {why}. {}", change(answer, judged, reason))
+}
+
+/// That not even the article's own lower bound fits, if so.
+fn article(answer: &Answer, outlook: &Outlook) -> String {
+    let config = answer.config();
+    let collection = config.unit_time(config.contract.valid_ratio);
+    match collection > outlook.longest {
+        true => format!(", less than even the article's lower bound, T_gc of {collection}"),
+        false => String::new(),
+    }
 }
 
 /// What to change, each alone.

@@ -62,8 +62,8 @@ const DRIVE_ROWS: [Row; 21] = [
     ("  usable GiB", |a| gib(a.config().window_parameters().usable_bytes())),
     ("  between watermarks GiB", |a| gib(a.config().watermark_bytes())),
     ("T_gc ms", |a| millis(a.config().unit_time(a.config().contract.valid_ratio))),
-    ("  likely, steady state", |a| millis(a.config().likely_unit_time())),
-    ("  worst, all but one valid", |a| millis(a.config().worst_unit_time())),
+    ("  T_gc likely, steady state", |a| millis(a.config().likely_unit_time())),
+    ("  T_gc worst, one invalid", |a| millis(a.config().worst_unit_time())),
     ("S_r MiB", |a| {
         let bytes = a.config().reclaimed_bytes();
         beside(a, mib(bytes), bytes / MIB as f64, |p| Some(p.reclaimed_mib))
@@ -79,7 +79,7 @@ const DRIVE_ROWS: [Row; 21] = [
         beside(a, mib(rate), rate / MIB as f64, |p| Some(p.normal_mib_per_second))
     }),
     ("B_burst MiB/s", |a| mib(a.config().contract.burst_bytes_per_second)),
-    ("  dies can program", |a| mib(a.config().program_bytes_per_second())),
+    ("  dies can program MiB/s", |a| mib(a.config().program_bytes_per_second())),
     ("N_ssd", |a| a.question.array.width.to_string()),
     ("  busy at once, k", |a| a.question.array.busy_drives().to_string()),
     ("TW_norm ms", |a| article(a, Config::normal_bytes_per_second, |p| p.normal_window_ms)),
@@ -93,7 +93,7 @@ type LoadRow = (&'static str, fn(&Judged) -> String);
 
 const LOAD_ROWS: [LoadRow; 4] = [
     ("longest window ms", |j| millis(j.outlook.longest)),
-    ("  judged with ms", |j| j.outlook.window.map_or_else(|| "-".to_owned(), millis)),
+    ("  judged window ms", |j| j.outlook.window.map_or_else(|| "-".to_owned(), millis)),
     ("  sustained MiB/s", |j| mib(j.outlook.sustainable_bytes_per_second)),
     ("verdict", |j| word(j.outlook.verdict)),
 ];
