@@ -89,7 +89,8 @@ fn contradictions_are_refused_with_the_parameter_and_the_limit() {
         (
             &["--load", "0dwpd"],
             "invalid value '0dwpd' for '--load <LOAD>': load \"0dwpd\" is not `burst`, `norm`, \
-             `flash`, or a number above 0 with dwpd, MB/s or MiB/s, such as 10dwpd or 30MB/s",
+             `flash`, or a number above 0 and up to 1e9 with dwpd, MB/s or MiB/s, such as 10dwpd \
+             or 30MB/s",
         ),
         (
             &["--usable-share", "1.5"],

@@ -6,6 +6,9 @@ use report::{Finding, Weight};
 use ssd::{Outlook, Reason, Verdict};
 use units::{Duration, MIB};
 
+/// The smallest load in bytes per second that is worth advising.
+const LOAD_LEAST: f64 = 1e4;
+
 /// Bytes per second as the article counts them.
 pub(crate) fn rate(bytes_per_second: f64) -> String {
     format!("{} MiB/s", three_digits(bytes_per_second / MIB as f64))
@@ -114,7 +117,7 @@ fn change(answer: &Answer, judged: &Judged, reason: Reason) -> String {
     if outlook.promise.load_bytes_per_second > advice.load_bytes_per_second {
         let load = advice.load_bytes_per_second;
         ways.extend(
-            (load > 0.0)
+            (load >= LOAD_LEAST)
                 .then(|| format!("a load of at most {} ({})", rate(load), daily(answer, load))),
         );
         ways.extend(advice.width.map(|width| format!("at most {width} drives")));
