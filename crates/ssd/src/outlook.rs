@@ -6,7 +6,7 @@
 //! in each window what is written in a cycle.
 
 use crate::config::Config;
-use nvme::ArrayDescription;
+use nvme::{ArrayDescription, WindowParameters};
 use units::Duration;
 
 /// The largest share of the flash that anybody would over-provision.
@@ -30,8 +30,8 @@ pub struct Promise {
 pub enum Verdict {
     /// For ever: the drive gives back in its windows what is written.
     Holds,
-    /// From rest, for a burst that lasts no longer than this: about a cycle at the upper bound,
-    /// which takes victims to be as full as the contract says, and longer below it.
+    /// From rest, for a burst that lasts no longer than this: at the upper bound a cycle, below it
+    /// longer, less what a collection that does not fit whole leaves unused of a window.
     Bursts {
         /// How long the usable space lasts while windows give back what they can in steady state.
         lasts: Duration,
@@ -76,7 +76,7 @@ pub struct Outlook {
     pub shortest: Duration,
     /// The article's upper bound, without guards; none where the formula sets none.
     pub article: Option<Duration>,
-    /// The upper bound that always holds.
+    /// The upper bound with [`Config::likely_parameters`], guards included.
     pub longest: Duration,
     /// The window of which the verdict speaks: the one to judge, or the longest between the bounds
     /// into which whole collections fit without rest. None if there is none.
@@ -115,6 +115,20 @@ impl Config {
         self.likely_unit_time() + guard * 2
     }
 
+    /// The terms of the window formula, with no more for `B_gc` than victims of the steady state
+    /// give back. Where these are fuller than `R_v` says, the bound would be too long.
+    #[must_use]
+    pub fn likely_parameters(&self) -> WindowParameters {
+        let unit = self.unit_time(self.full_valid_ratio());
+        let reclaimed = self.reclaimed_bytes_per_window(unit, self.full_valid_ratio());
+        let terms = self.window_parameters();
+        let likely = reclaimed / unit.as_secs_f64();
+        WindowParameters {
+            collection_bytes_per_second: terms.collection_bytes_per_second.min(likely),
+            ..terms
+        }
+    }
+
     /// Pages programmed per page that the host writes, in steady state under uniform random
     /// overwrites.
     #[must_use]
@@ -137,7 +151,7 @@ impl Config {
     #[must_use]
     pub fn outlook(&self, promise: Promise) -> Outlook {
         let Promise { array, guard, load_bytes_per_second: load, window: asked } = promise;
-        let terms = self.window_parameters();
+        let terms = self.likely_parameters();
         let (shortest, longest) =
             (self.shortest_window(guard), terms.safe_window(array, load, guard));
         let problem = match asked {
@@ -162,7 +176,7 @@ impl Config {
         Outlook {
             promise,
             shortest,
-            article: terms.longest_window(array, load),
+            article: self.window_parameters().longest_window(array, load),
             longest,
             window,
             sustainable_bytes_per_second: sustainable,
@@ -176,7 +190,7 @@ impl Config {
     #[must_use]
     pub fn advice(&self, promise: Promise) -> Advice {
         let Promise { array, guard, load_bytes_per_second: load, window } = promise;
-        let terms = self.window_parameters();
+        let terms = self.likely_parameters();
         let window = window.unwrap_or(Duration::ZERO).max(self.shortest_window(guard));
         let needed = |array| terms.needed_bytes(array, load, guard, window);
         let fits = |array| needed(array) <= terms.usable_bytes();

@@ -206,3 +206,29 @@ fn a_promise_for_ever_is_one_that_the_windows_sustain() {
     let short = Promise { window: Some(Duration::from_millis(1)), ..promise(array, 1e6) };
     assert_eq!(config.outlook(short).verdict, Verdict::Fails(Reason::TooShort));
 }
+
+#[test]
+fn what_holds_for_a_burst_lasts_for_a_cycle() {
+    let mut seen = 0;
+    for name in presets::names() {
+        let config = presets::preset(name).unwrap();
+        for (width, parities) in [(4, 1), (4, 2), (8, 1), (24, 2)] {
+            for daily in [1.0, 5.0, 20.0, 200.0] {
+                let array = ArrayDescription { width, parities };
+                let outlook = config.outlook(promise(array, config.bytes_per_second(daily)));
+                let Verdict::Bursts { lasts } = outlook.verdict else { continue };
+                // Between the shortest window and one collection of the steady state, the rest of
+                // the window is lost.
+                let unit = config.unit_time(config.full_valid_ratio()).as_secs_f64();
+                let window = outlook.window.unwrap().as_secs_f64();
+                let whole = (window / unit + 1e-6).floor() * unit / window;
+                let cycle = window * array.windows_per_cycle();
+                let least = if whole > 0.999 { cycle * 0.999 } else { cycle * whole * 0.9 };
+                let lasts = lasts.as_secs_f64();
+                assert!(lasts >= least, "{name} {width} {parities} {daily}: {lasts} of {cycle} s");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 20, "only {seen} bursts");
+}

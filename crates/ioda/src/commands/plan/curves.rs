@@ -27,7 +27,7 @@ pub(crate) fn by_load(answer: &Answer) -> WindowCurve {
     let config = answer.config();
     let daily = config.bytes_per_second(1.0);
     let most = (config.contract.burst_bytes_per_second / daily).max(LEAST_DAILY * 2.0);
-    let terms = config.window_parameters();
+    let terms = config.likely_parameters();
     let point = |step: u32| {
         let writes = LEAST_DAILY * (most / LEAST_DAILY).powf(f64::from(step) / f64::from(STEPS));
         let (array, guard) = (answer.question.array, answer.question.guard);

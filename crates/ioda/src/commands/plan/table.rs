@@ -138,8 +138,9 @@ pub(crate) fn render(answers: &[Answer]) -> String {
 pub(crate) fn legend(answers: &[Answer]) -> Vec<&'static str> {
     let mut lines = vec![
         "TW_norm and TW_burst are the article's formula, unrounded and without guards. The longest \
-         window is the bound that also holds where collection outruns the load, guards included; \
-         the shortest is one likely collection and two guards.",
+         window is the bound that also holds where collection outruns the load, with victims as \
+         full as in steady state and guards included; the shortest is one likely collection and \
+         two guards.",
         "Sustained is what can be written for ever in windows of the length that is judged. What \
          holds for a burst only would hold for ever with a load below that, fewer drives, more of \
          them busy at once, or more spare space, with which victims hold less valid data.",
