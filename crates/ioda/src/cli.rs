@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::assertion::Assertion;
-use crate::commands::{bench, completions, presets, reproduce, trace};
+use crate::commands::{bench, completions, plan, presets, reproduce, trace};
 use crate::exit;
 use crate::settings::{
     ArraySettings, DriveFlags, RunSettings, Settings, WindowSettings, WorkloadSettings,
@@ -33,6 +33,7 @@ Start here:
   ioda compare                     six policies on tpcc; writes ioda-report.html
   ioda compare azure --seed 7      another workload
   ioda run my.csv.zst              your own trace under IODA
+  ioda plan                        which busy windows keep the contract, on paper
   ioda reproduce                   the figures of the article, claim by claim
 
 Exit codes:
@@ -51,6 +52,9 @@ pub(crate) enum Command {
     /// Run one workload under one policy
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<SimulationArgs>),
+    /// Say on paper whether an array can keep the window contract, and with which window
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(plan::PlanArgs),
     /// Look into trace files and convert them
     #[command(subcommand)]
     Trace(trace::TraceCommand),

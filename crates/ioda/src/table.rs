@@ -46,6 +46,22 @@ fn lines(table: &Table) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
+/// Text wrapped to a hundred characters, indented by `indent` and its later lines by twice that.
+pub(crate) fn paragraph(text: &str, indent: usize) -> String {
+    let mut lines = vec![" ".repeat(indent)];
+    for word in text.split_whitespace() {
+        let length = lines.last().map_or(0, |line| line.chars().count());
+        if length + word.chars().count() >= 100 {
+            lines.push(" ".repeat(indent * 2));
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(word);
+            line.push(' ');
+        }
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
 /// Strings from string slices, for headers.
 pub(crate) fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()

@@ -11,6 +11,7 @@ fn every_command_explains_itself() {
         "trace",
         "trace inspect",
         "trace convert",
+        "plan",
         "presets",
         "bench",
         "reproduce",

@@ -70,6 +70,36 @@ impl WindowParameters {
         };
         seconds(before.min(after).max(0.0))
     }
+
+    /// The inverse of [`WindowParameters::safe_window`]: the bytes that must be usable so that
+    /// windows of this length keep the contract. It does not ask how many are.
+    #[must_use]
+    pub fn needed_bytes(
+        &self,
+        array: ArrayDescription,
+        write_bytes_per_second: f64,
+        guard: Duration,
+        window: Duration,
+    ) -> f64 {
+        let (load, collection) = (write_bytes_per_second, self.collection_bytes_per_second);
+        let (window, guards) = (window.as_secs_f64(), 2.0 * guard.as_secs_f64());
+        let windows = array.windows_per_cycle();
+        let before = ((windows - 1.0) * window + guards) * load;
+        let after = (windows * load - collection) * window + guards * collection;
+        before.max(after)
+    }
+
+    /// The highest load under which windows of this length keep the contract for one cycle: the
+    /// same bound, solved for the load. Zero if there is none.
+    #[must_use]
+    pub fn highest_load(&self, array: ArrayDescription, guard: Duration, window: Duration) -> f64 {
+        let collection = self.collection_bytes_per_second;
+        let (window, guards) = (window.as_secs_f64(), 2.0 * guard.as_secs_f64());
+        let windows = array.windows_per_cycle();
+        let before = self.usable_bytes() / ((windows - 1.0) * window + guards);
+        let after = (self.usable_bytes() + collection * (window - guards)) / (windows * window);
+        before.min(after).max(0.0)
+    }
 }
 
 /// A length of time, at most what fits.
@@ -124,5 +154,18 @@ mod tests {
         assert!(two > one * 2, "N/k × B − B_gc falls by more than half");
         assert!(window(1, Duration::from_millis(10)) < one);
         assert_eq!(window(1, Duration::from_secs(60)), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_bound_can_be_solved_for_space_and_for_load() {
+        let array = ArrayDescription { width: 6, parities: 1 };
+        for (load, guard) in [(17e6, 0), (17e6, 5), (100e6, 0), (536e6, 3)] {
+            let guard = Duration::from_millis(guard);
+            let window = femu().safe_window(array, load, guard);
+            let needed = femu().needed_bytes(array, load, guard, window);
+            assert!((needed / femu().usable_bytes() - 1.0).abs() < 1e-6, "{load}: {needed}");
+            let highest = femu().highest_load(array, guard, window);
+            assert!((highest / load - 1.0).abs() < 1e-6, "{load}: {highest}");
+        }
     }
 }

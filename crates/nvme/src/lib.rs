@@ -19,11 +19,13 @@
 mod bound;
 mod command;
 mod delays;
+mod rotation;
 mod status;
 mod window;
 
 pub use bound::WindowParameters;
 pub use command::{Command, CommandId, Completion, Opcode, PlFlag, Status};
 pub use delays::{Cause, Delays};
+pub use rotation::Rotation;
 pub use status::{Advertised, DriveStatus};
 pub use window::{ArrayDescription, CollectionRight, WindowSchedule};

@@ -8,9 +8,13 @@ mod escape;
 mod numbers;
 mod tables;
 mod view;
+mod windows;
 
-use crate::{Comparison, Weight, findings};
+use crate::{Comparison, Finding, Weight, findings};
 use escape::{script_json, text};
+use serde::Serialize;
+
+pub use windows::render as render_windows;
 
 const UPLOT_JS: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
 const UPLOT_CSS: &str = include_str!("../assets/uplot/uPlot.min.css");
@@ -21,14 +25,16 @@ const FIGURES: &str = include_str!("../assets/page/figures.html");
 const ERRORS_JS: &str = include_str!("../assets/page/errors.js");
 
 /// The scripts of the page in the order in which they build on each other.
-const PAGE_JS: [&str; 8] = [
+const PAGE_JS: [&str; 10] = [
     include_str!("../assets/page/theme.js"),
     include_str!("../assets/page/numbers.js"),
     include_str!("../assets/page/plot.js"),
+    include_str!("../assets/page/elements.js"),
     include_str!("../assets/page/cdf.js"),
     include_str!("../assets/page/bars.js"),
     include_str!("../assets/page/causes.js"),
     include_str!("../assets/page/timeline.js"),
+    include_str!("../assets/page/redraw.js"),
     include_str!("../assets/page/main.js"),
 ];
 
@@ -38,9 +44,6 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// The whole page.
 #[must_use]
 pub fn render(comparison: &Comparison) -> String {
-    let title = text(&comparison.title);
-    let data = script_json(&view::of(comparison));
-    let scripts = PAGE_JS.join("\n");
     let body = [
         header(comparison),
         tables::latency(comparison),
@@ -53,6 +56,14 @@ pub fn render(comparison: &Comparison) -> String {
         manifest(comparison),
     ]
     .join("\n");
+    page(&comparison.title, &body, &view::of(comparison), &PAGE_JS)
+}
+
+/// A page with `body`; its scripts find `data` as JSON in the element of that name.
+fn page(title: &str, body: &str, data: &impl Serialize, scripts: &[&str]) -> String {
+    let title = text(title);
+    let data = script_json(data);
+    let scripts = scripts.join("\n");
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
@@ -86,7 +97,21 @@ fn header(comparison: &Comparison) -> String {
         .iter()
         .map(|note| format!("<p class=\"note\">{}</p>\n", text(note)))
         .collect();
-    let sentences: String = findings(comparison)
+    let sentences = list(&findings(comparison));
+    format!(
+        "<header>\n<h1>{}</h1>\n{notes}<dl class=\"facts\">\n{facts}</dl>\n\
+         {sentences}</header>\n{NO_SCRIPT}",
+        text(&comparison.title)
+    )
+}
+
+/// What a reader without JavaScript should know.
+const NO_SCRIPT: &str =
+    "<noscript><p class=\"warning\">The plots need JavaScript; the tables do not.</p></noscript>";
+
+/// Sentences as a list.
+fn list(findings: &[Finding]) -> String {
+    let sentences: String = findings
         .iter()
         .map(|finding| match finding.weight {
             Weight::Result => format!("<li>{}</li>\n", text(&finding.text)),
@@ -96,12 +121,7 @@ fn header(comparison: &Comparison) -> String {
             ),
         })
         .collect();
-    format!(
-        "<header>\n<h1>{}</h1>\n{notes}<dl class=\"facts\">\n{facts}</dl>\n\
-         <ul class=\"findings\">\n{sentences}</ul>\n</header>\n\
-         <noscript><p class=\"warning\">The plots need JavaScript; the tables do not.</p></noscript>",
-        text(&comparison.title)
-    )
+    format!("<ul class=\"findings\">\n{sentences}</ul>\n")
 }
 
 fn manifest(comparison: &Comparison) -> String {

@@ -8,6 +8,7 @@ mod costs;
 mod document;
 mod format;
 mod summary;
+mod windows;
 
 pub mod fio;
 pub mod html;
@@ -22,3 +23,4 @@ pub use document::{
     Timeline, TimelinePoint,
 };
 pub use summary::{Finding, Weight, findings};
+pub use windows::{WindowCurve, WindowReport};

@@ -4,8 +4,8 @@
 //! rest is arithmetic, so that every test sees the same plausible document.
 
 use crate::{
-    Band, CauseSplit, Claim, Comparison, DriveSummary, Latency, Manifest, Percentile, Run,
-    Timeline, TimelinePoint,
+    Band, CauseSplit, Claim, Comparison, DriveSummary, Finding, Latency, Manifest, Percentile, Run,
+    Timeline, TimelinePoint, Weight, WindowCurve, WindowReport,
 };
 
 /// Number of reads per policy.
@@ -340,4 +340,30 @@ fn mix(value: u64) -> u64 {
         bits = bits.wrapping_mul(0xa24b_aed4_963e_e407);
     }
     bits ^ (bits >> 29)
+}
+/// Windows of two drives, of which one cannot promise anything in wide arrays.
+#[must_use]
+pub fn windows() -> WindowReport {
+    let curve = |name: &str, bytes: f64, shortest_ms: f64| WindowCurve {
+        name: name.to_owned(),
+        points: (4..=24).map(|n| (f64::from(n), bytes / f64::from(n))).collect(),
+        shortest_ms,
+        own: 8.0,
+    };
+    let curves = vec![curve("sim", 8_000.0, 658.0), curve("femu", 400.0, 10.0)];
+    let text = |line: &str| line.to_owned();
+    WindowReport {
+        title: text("Busy windows of sim, femu"),
+        ioda_version: text("0.0.0"),
+        command_line: text("ioda plan"),
+        findings: vec![
+            Finding { weight: Weight::Warning, text: text("sim, burst: fails") },
+            Finding { weight: Weight::Result, text: text("femu, burst: holds for ever") },
+        ],
+        by_width: curves.clone(),
+        by_load: curves,
+        header: ["per drive", "sim", "femu"].map(text).to_vec(),
+        rows: vec![["T_gc ms", "658", "56.8"].map(text).to_vec()],
+        notes: vec![text("Invented.")],
+    }
 }

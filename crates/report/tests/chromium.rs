@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use report::{Comparison, html, sample};
+use report::{Comparison, WindowReport, html, sample};
 
 /// Names under which Chromium is installed.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -102,6 +102,36 @@ fn the_page_answers_the_pointer() {
     assert!(page.contains(&format!("data-told=\"{ALL_PLOTS}\"")), "{}", &page[..300]);
     // The policy is hidden in each of the four legends.
     assert!(page.contains("data-hidden=\"4\""), "{}", &page[..300]);
+}
+
+#[test]
+fn windows_are_drawn_and_told() {
+    let Some(browser) = browser() else { return };
+    // Points at the middle of both plots, and hides a drive.
+    let hand = "<script>setTimeout(() => {\
+        const send = (target, type, x, y) => target.dispatchEvent(\
+            new MouseEvent(type, { clientX: x, clientY: y, bubbles: true, button: 0 }));\
+        const told = [...document.querySelectorAll('.plot')].filter((plot) => {\
+            const over = plot.querySelector('.u-over');\
+            const area = over.getBoundingClientRect();\
+            send(over, 'mouseenter', area.left, area.top);\
+            send(over, 'mousemove', area.left + area.width / 2, area.top + area.height / 2);\
+            const tip = over.querySelector('.tip');\
+            return !tip.hidden && tip.textContent.includes('sim');\
+        });\
+        document.documentElement.dataset.told = told.length;\
+        document.querySelector('.legend button').click();\
+        document.documentElement.dataset.hidden =\
+            document.querySelectorAll('[aria-pressed=false]').length;\
+    }, 200);</script></body>";
+    let page = html::render_windows(&sample::windows());
+    let shown = opened_page(&browser, &page.replace("</body>", hand));
+    assert_drawn(&shown, 2);
+    assert!(shown.contains("data-told=\"2\""), "{}", &shown[..300]);
+    // The drive is hidden in both legends.
+    assert!(shown.contains("data-hidden=\"2\""), "{}", &shown[..300]);
+    let empty = html::render_windows(&WindowReport::default());
+    assert_drawn(&opened_page(&browser, &empty), 0);
 }
 
 fn assert_drawn(page: &str, plots: usize) {

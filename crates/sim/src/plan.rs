@@ -143,19 +143,13 @@ impl Plan {
     }
 
     /// Bytes per second that each drive can be written for ever without breaking the window
-    /// contract: what it reclaims in its window of each cycle.
-    ///
-    /// Victims are taken a tenth fuller than the steady state says, because the slowest die of a
-    /// line and the busiest of many victims decide whether a collection still fits. A load with
-    /// more skew than uniform may do worse or better. Infinite if the policy has no windows.
+    /// contract; see [`ssd::Config::sustainable_bytes_per_second`]. Infinite if the policy has no
+    /// windows.
     #[must_use]
     pub fn sustainable_bytes_per_second(&self) -> f64 {
-        const MARGIN: f64 = 1.1;
         let Some(window) = self.window() else { return f64::INFINITY };
-        let valid_ratio = (self.drive.steady_valid_ratio() * MARGIN).min(0.99);
-        let open = window.saturating_sub(self.windows.guard() * 2);
-        let cycle = window.as_secs_f64() * self.array_description().windows_per_cycle();
-        self.drive.reclaimed_bytes_per_window(open, valid_ratio) / cycle
+        let (array, guard) = (self.array_description(), self.windows.guard());
+        self.drive.sustainable_bytes_per_second(array, window, guard)
     }
 
     /// Mean bytes per second that `requests` write to each drive, parity included; 0 if they take

@@ -47,6 +47,13 @@ impl Config {
         self.unit_time(self.contract.valid_ratio.max((steady + 4.0 * deviation).min(0.99)))
     }
 
+    /// The share of valid pages in the fuller victims of the steady state: a tenth more than
+    /// [`Config::steady_valid_ratio`], because the fuller ones decide how many fit into a window.
+    #[must_use]
+    pub fn full_valid_ratio(&self) -> f64 {
+        (self.steady_valid_ratio() * 1.1).min(0.99)
+    }
+
     /// The longest that one collection can take: all pages but one valid, every copy behind those
     /// of the other dies of its channel where these collect at the same time.
     #[must_use]
@@ -142,8 +149,8 @@ impl Config {
     /// victims have `valid_ratio` of their pages valid.
     #[must_use]
     pub fn reclaimed_bytes_per_window(&self, window: Duration, valid_ratio: f64) -> f64 {
-        let collection = self.unit_time(valid_ratio).as_secs_f64();
-        let rounds = (window.as_secs_f64() / collection) as u64 as f64;
+        let collection = self.unit_time(valid_ratio).as_nanos().max(1);
+        let rounds = (window.as_nanos() / collection) as f64;
         let dies_at_once = match (self.collection.unit, self.collection.blocking) {
             (CollectionUnit::Line, _) | (_, Blocking::Die) => self.geometry.dies(),
             (_, Blocking::Channel) => self.geometry.channels,

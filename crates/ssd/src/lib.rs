@@ -45,10 +45,12 @@ mod ftl;
 mod ledger;
 mod media;
 mod ops;
+mod outlook;
 mod precondition;
 pub mod presets;
 mod serve;
 mod space;
+mod table2;
 mod transfer;
 mod untimed;
 
@@ -60,4 +62,6 @@ pub use config::{
 pub use counters::Counters;
 pub use device::{Completed, Ssd};
 pub use media::Media;
+pub use outlook::{Advice, Outlook, Promise, Reason, Verdict};
 pub use precondition::Preconditioned;
+pub use table2::{MODELS, Printed};

@@ -16,6 +16,7 @@ fn drive(over_provisioning_percent: u32, unit: CollectionUnit) -> Config {
     config.geometry.pages_per_block = 128;
     config.over_provisioning = Ratio::from_percent(over_provisioning_percent);
     config.collection.soft = Ratio::from_percent(5);
+    config.collection.restore = Ratio::from_percent(5);
     config.collection.hard = Ratio::from_percent(2);
     config.collection.min_invalid = Ratio::ZERO;
     config.collection.unit = unit;

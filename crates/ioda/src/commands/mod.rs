@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod plan;
 pub(crate) mod presets;
 pub(crate) mod reproduce;
 pub(crate) mod trace;
@@ -28,6 +29,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Compare(args) => compare::compare(args, talk),
         Command::Run(args) => compare::run(args, talk),
         Command::Trace(command) => trace::run(command, talk),
+        Command::Plan(args) => plan::run(args, talk),
         Command::Presets(args) => presets::run(args),
         Command::Bench(args) => bench::run(args, talk),
         Command::Reproduce(args) => reproduce::run(args, talk),

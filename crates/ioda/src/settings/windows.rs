@@ -178,7 +178,7 @@ impl WindowSettings {
 /// The length that is meant; none for what the drives advertise.
 fn length(plan: &Plan, window: TimeWindow) -> Option<Duration> {
     let bound = |load| {
-        let parameters = plan.drive.window_parameters();
+        let parameters = plan.drive.likely_parameters();
         parameters.safe_window(plan.array_description(), load, plan.windows.guard())
     };
     match window {

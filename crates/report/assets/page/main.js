@@ -1,5 +1,4 @@
-// Reads the data, builds legends and choices, draws everything, and draws again when the window,
-// the colour scheme or a choice changes.
+// Reads the data, builds legends and choices, and draws everything, again when a choice changes.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 assignStyles(data.runs);
@@ -7,31 +6,6 @@ const hidden = new Set();
 const choice = { busy: "busy", percentile: null, scale: "share", timelines: [] };
 
 const shownRuns = () => data.runs.filter((run) => !hidden.has(run));
-
-/** An element with attributes and children. */
-function element(name, attributes, ...children) {
-  const made = document.createElement(name);
-  Object.entries(attributes || {}).forEach(([key, value]) => made.setAttribute(key, value));
-  made.append(...children);
-  return made;
-}
-
-/** A small picture for a legend: shapes are [name, attributes]. */
-function swatch(...shapes) {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
-  svg.setAttribute("viewBox", "0 0 24 12");
-  svg.setAttribute("aria-hidden", "true");
-  for (const [name, attributes] of shapes) {
-    const shape = document.createElementNS(space, name);
-    Object.entries(attributes).forEach(([key, value]) => shape.setAttribute(key, value));
-    svg.append(shape);
-  }
-  return svg;
-}
-
-const box = (fill, height) => ["rect", { x: 4, y: 6 - height / 2, width: 16, height, fill }];
-const dot = (fill) => ["circle", { cx: 12, cy: 6, r: 4, fill }];
 
 function drawLegends() {
   for (const legend of document.querySelectorAll("[data-legend=policies]")) {
@@ -151,22 +125,4 @@ function placeNumbers() {
 placeNumbers();
 buildChoices();
 buildTimelines();
-drawAll();
-
-let width = window.innerWidth;
-let pending = 0;
-window.addEventListener("resize", () => {
-  if (window.innerWidth === width) return;
-  width = window.innerWidth;
-  clearTimeout(pending);
-  pending = setTimeout(drawAll, 100);
-});
-window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-// Paper is white whatever the screen prefers.
-window.addEventListener("beforeprint", () => { root.dataset.theme = "light"; drawAll(); });
-window.addEventListener("afterprint", () => { delete root.dataset.theme; drawAll(); });
-
-// uPlot draws in a microtask, so by the next task every plot is on its canvas.
-setTimeout(() => {
-  if (!root.dataset.error) root.dataset.ready = "true";
-}, 0);
+keepDrawn(drawAll);

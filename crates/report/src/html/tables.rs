@@ -261,12 +261,12 @@ fn numbers(id: &str, title: &str, content: &str) -> String {
     )
 }
 
-fn section(id: &str, title: &str, explanation: &str, content: &str) -> String {
+pub(super) fn section(id: &str, title: &str, explanation: &str, content: &str) -> String {
     format!("<section id=\"{id}\">\n<h2>{title}</h2>\n<p>{explanation}</p>\n{content}</section>")
 }
 
 /// A table whose first column is text from the document and whose other cells are markup.
-fn table(header: &[String], rows: &[(String, Vec<String>)]) -> String {
+pub(super) fn table(header: &[String], rows: &[(String, Vec<String>)]) -> String {
     let header: String =
         header.iter().map(|name| format!("<th scope=\"col\">{}</th>", text(name))).collect();
     let rows: String = rows

@@ -1,0 +1,154 @@
+//! `ioda plan`: can this array promise it, with which window, at what price?
+//!
+//! Arithmetic only; everything is asked of [`ssd::Outlook`] and the window formula in `nvme`.
+
+mod answer;
+mod curves;
+mod document;
+mod load;
+mod question;
+mod sentence;
+mod table;
+
+use super::Talk;
+use crate::exit::Failure;
+use crate::output::{self, remark};
+use crate::quantity::{Percent, Raid, Span, Text, TimeWindow};
+use answer::Answer;
+use clap::Args;
+use load::{Load, UsableShare};
+use report::WindowReport;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda plan
+      Table 2 of the article for its six drives, and what each can really promise
+  ioda plan --drive femu --drives 8 --load 20dwpd --load burst
+      which windows keep the contract in an array of eight
+  ioda plan --drive p4600 --raid 6 --drives 12 --clock-skew 2ms --usable-share watermarks
+      two busy drives at once, clocks that disagree, and the space that is really there
+  ioda plan --drive my-drive.toml --tw 200ms --load 30MB/s
+      judge one window; my-drive.toml as `ioda presets drives --toml` prints it
+  ioda plan --html windows.html --json plan.json
+      the article's Figure 4a as a page, and everything as numbers
+
+A verdict `holds` is for ever: what is written in a cycle is reclaimed in a window. `burst` is for
+one burst from rest, of about a cycle or longer. `fails` comes with what to change. MB/s are 10^6 bytes
+per second, MiB/s 2^20 (the article writes MB for MiB); loads are those of each drive, parity
+included.";
+
+/// Options of `ioda plan`.
+#[derive(Args, Debug)]
+pub(crate) struct PlanArgs {
+    /// Presets, or TOML files with a drive section; a list or repeated
+    /// [default: the six drives of the article]
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', help_heading = "Drives")]
+    drive: Vec<String>,
+    /// Blocks in a plane: makes a preset smaller or larger
+    #[arg(long, value_name = "N", help_heading = "Drives")]
+    blocks_per_plane: Option<u32>,
+    /// Share of the flash that the host does not see; watermarks keep their share of it
+    #[arg(long, value_name = "PERCENT", help_heading = "Drives")]
+    over_provisioning: Option<Text<Percent>>,
+    /// Share of the over-provisioned space that may fill in one cycle, above 0 and at most 1, or
+    /// `watermarks` for what lies between those of the drive [default: the drive's, 0.05]
+    #[arg(long, value_name = "SHARE", help_heading = "Drives")]
+    usable_share: Option<UsableShare>,
+    /// Number of drives, k + 2 to 64 [default: the article's for its six drives, 4 for others]
+    #[arg(long, value_name = "N", help_heading = "Array")]
+    drives: Option<u32>,
+    /// RAID level: 4, 5 or 6 [default: 5]
+    #[arg(long, value_name = "LEVEL", help_heading = "Array")]
+    raid: Option<Text<Raid>>,
+    /// Drives that may be busy at once, k [default: the number of parities]
+    #[arg(long, value_name = "K", help_heading = "Array")]
+    busy_drives: Option<u32>,
+    /// Judge this busy time window, or `burst` for the one that the drives advertise
+    /// [default: look for the best]
+    #[arg(long, value_name = "TIME", help_heading = "Array")]
+    tw: Option<TimeWindow>,
+    /// Most by which the clock of any drive is off [default: 0]
+    #[arg(long, value_name = "TIME", help_heading = "Array")]
+    clock_skew: Option<Span>,
+    /// Guard at both ends of each window [default: the clock skew]
+    #[arg(long, value_name = "TIME", help_heading = "Array")]
+    guard: Option<Span>,
+    /// Bytes written to each drive: `burst` and `norm` of the drive, `flash` for all that its dies
+    /// can take in, drive writes per day of 8 hours such as 10dwpd, or a rate such as 30MB/s; a
+    /// list or repeated [default: burst,norm]
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "Load")]
+    load: Vec<Load>,
+    /// TOML file with the sections array and drive; flags override it
+    #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
+    config: Option<PathBuf>,
+    /// Write everything as JSON; `-` for standard output, instead of the table
+    #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
+    json: Option<PathBuf>,
+    /// Write one HTML page with the window over the width of the array and over the load
+    #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
+    html: Option<PathBuf>,
+}
+
+/// Answers and prints.
+pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let is_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(output::is_stdout);
+    if is_stdout(&args.json) && is_stdout(&args.html) {
+        return Err(Failure::usage(
+            "--json and --html cannot both go to standard output; name a file for one of them",
+        ));
+    }
+    let answers: Vec<Answer> = question::ask(args)?.into_iter().map(Answer::new).collect();
+    let mut wrote = Vec::new();
+    let mut file = |path: &Path, text: &str| -> Result<(), Failure> {
+        if !output::is_stdout(path) {
+            wrote.push(path.display().to_string());
+        }
+        output::write(path, text)
+    };
+    if let Some(path) = &args.json {
+        file(path, &format!("{:#}", document::of(&answers)))?;
+    }
+    if let Some(path) = &args.html {
+        file(path, &report::html::render_windows(&page(&answers)))?;
+    }
+    if !is_stdout(&args.json) && !is_stdout(&args.html) {
+        output::print(&terminal(&answers))?;
+    }
+    if !talk.quiet && !wrote.is_empty() {
+        remark(&format!("wrote {}", wrote.join(", ")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Verdicts first, then the table.
+fn terminal(answers: &[Answer]) -> String {
+    let mut text = String::new();
+    for answer in answers {
+        text += &format!("{}\n", sentence::array(answer));
+        for judged in &answer.judged {
+            text += &crate::table::paragraph(&sentence::verdict(answer, judged), 2);
+        }
+    }
+    text += &format!("\n{}\n", table::render(answers));
+    text.extend(table::legend(answers).into_iter().map(|line| crate::table::paragraph(line, 2)));
+    text
+}
+
+/// The page.
+fn page(answers: &[Answer]) -> WindowReport {
+    let (header, rows) = table::cells(answers);
+    let names: Vec<&str> = answers.iter().map(|answer| answer.config().name.as_str()).collect();
+    WindowReport {
+        title: format!("Busy windows of {}", names.join(", ")),
+        ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: std::env::args().collect::<Vec<_>>().join(" "),
+        findings: sentence::findings(answers),
+        by_width: answers.iter().map(curves::by_width).collect(),
+        by_load: answers.iter().map(curves::by_load).collect(),
+        header,
+        rows,
+        notes: table::legend(answers).into_iter().map(str::to_owned).collect(),
+    }
+}

@@ -1,0 +1,194 @@
+//! From arguments to what is asked, and what cannot be asked.
+
+use super::PlanArgs;
+use super::load::{Load, UsableShare};
+use crate::exit::Failure;
+use crate::quantity::{Span, TimeWindow, exact_duration};
+use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings};
+use crate::setup::drive_settings;
+use array::Level;
+use nvme::ArrayDescription;
+use ssd::Config;
+use units::{Duration, Ratio};
+
+/// Most drives of an array.
+const WIDTH_MAX: u32 = 64;
+/// Drives of an array, unless the article or a flag says how many.
+const WIDTH: u32 = 4;
+
+/// One array of drives and the loads to judge it under.
+pub(crate) struct Question {
+    /// The drives.
+    pub(crate) config: Config,
+    /// The level.
+    pub(crate) level: Level,
+    /// Width and drives that may be busy at once.
+    pub(crate) array: ArrayDescription,
+    /// Most by which a clock is off.
+    pub(crate) clock_skew: Duration,
+    /// Guard at both ends of each window.
+    pub(crate) guard: Duration,
+    /// The window to judge.
+    pub(crate) window: Option<Duration>,
+    /// The loads.
+    pub(crate) loads: Vec<Load>,
+}
+
+/// The questions that the arguments ask, one per drive.
+pub(crate) fn ask(args: &PlanArgs) -> Result<Vec<Question>, Failure> {
+    let file = match &args.config {
+        Some(path) => crate::settings::load(path)?,
+        None => Settings::default(),
+    };
+    let drives: Vec<DriveSettings> = match (&args.drive[..], &args.config) {
+        ([], None) => {
+            let models = ssd::MODELS.iter().map(|(name, _)| flags(args, Some(name)));
+            models.map(|flags| drive_settings(&flags, &file.drive)).collect::<Result<_, _>>()?
+        }
+        ([], Some(_)) => vec![drive_settings(&flags(args, None), &file.drive)?],
+        (named, _) => {
+            let named = named.iter().map(|name| flags(args, Some(name)));
+            named.map(|flags| drive_settings(&flags, &file.drive)).collect::<Result<_, _>>()?
+        }
+    };
+    drives.iter().map(|drive| question(args, &file.array, drive)).collect()
+}
+
+fn flags(args: &PlanArgs, name: Option<&str>) -> DriveFlags {
+    DriveFlags {
+        drive: name.map(str::to_owned),
+        blocks_per_plane: args.blocks_per_plane,
+        over_provisioning: args.over_provisioning.clone(),
+        ..DriveFlags::default()
+    }
+}
+
+fn question(
+    args: &PlanArgs,
+    file: &ArraySettings,
+    drive: &DriveSettings,
+) -> Result<Question, Failure> {
+    let mut config = drive.build()?;
+    if config.over_provisioning == Ratio::ZERO || config.over_provisioning >= Ratio::ONE {
+        return Err(Failure::usage(format!(
+            "over_provisioning (R_p) of {} is {}; it must be above 0% and below 100%, or there is \
+             nothing that may fill between two windows",
+            config.name, config.over_provisioning
+        )));
+    }
+    let contract = |error| Failure::usage(format!("drive `{}` cannot work: {error}", config.name));
+    config.validate().map_err(contract)?;
+    if config.contract.valid_ratio >= 1.0 {
+        return Err(Failure::usage(format!(
+            "valid_ratio (R_v) of {} is {}; it must be below 1, or no collection gives anything back",
+            config.name, config.contract.valid_ratio
+        )));
+    }
+    match args.usable_share {
+        Some(UsableShare::Of(share)) => config.contract.usable_share = share,
+        Some(UsableShare::Watermarks) => config.contract.usable_share = config.watermark_share(),
+        None => {}
+    }
+    if config.contract.usable_share <= 0.0 {
+        return Err(Failure::usage(format!(
+            "usable_share of {} is 0; it must be above 0 and at most 1",
+            config.name
+        )));
+    }
+    let level = args.raid.as_ref().or(file.raid.as_ref()).map_or(Level::Raid5, |raid| raid.value.0);
+    let array = array(args, file, level, &config)?;
+    let (clock_skew, guard) = guards(args)?;
+    let asked = args.tw.or(file.tw.as_ref().map(|tw| tw.value));
+    let window = window(asked, &config, array, guard)?;
+    let loads = if args.load.is_empty() { Load::usual() } else { args.load.clone() };
+    Ok(Question { config, level, array, clock_skew, guard, window, loads })
+}
+
+fn array(
+    args: &PlanArgs,
+    file: &ArraySettings,
+    level: Level,
+    config: &Config,
+) -> Result<ArrayDescription, Failure> {
+    let parities = level.parities();
+    if parities == 0 {
+        return Err(Failure::usage(
+            "--raid is raid0, which has no parity to rebuild what a busy drive holds; choose 4, 5 \
+             or 6",
+        ));
+    }
+    let busy = args.busy_drives.unwrap_or(parities);
+    if !(1..=parities).contains(&busy) {
+        let most = if parities == 1 { "1".to_owned() } else { format!("1 to {parities}") };
+        return Err(Failure::usage(format!(
+            "--busy-drives is {busy}, but {} can rebuild {parities} of a stripe; choose {most}",
+            level.name()
+        )));
+    }
+    let usual = ssd::MODELS.iter().find(|(name, _)| *name == config.name);
+    let usual = usual.map_or(WIDTH, |(_, width)| *width);
+    let width = args.drives.or(file.drives).unwrap_or(usual);
+    let least = parities + 2;
+    if !(least..=WIDTH_MAX).contains(&width) {
+        return Err(Failure::usage(format!(
+            "--drives (N_ssd) is {width}; {} with k = {parities} needs k + 2 = {least} to \
+             {WIDTH_MAX} drives",
+            level.name()
+        )));
+    }
+    Ok(ArrayDescription { width, parities: busy })
+}
+
+/// The clock skew and the guard against it.
+fn guards(args: &PlanArgs) -> Result<(Duration, Duration), Failure> {
+    let skew = args.clock_skew.map_or(Duration::ZERO, |Span(skew)| skew);
+    let guard = args.guard.map_or(skew, |Span(guard)| guard);
+    if guard < skew {
+        return Err(Failure::usage(format!(
+            "--guard is {}, but clocks that are off by --clock-skew {skew} let windows overlap \
+             unless it is at least {skew}",
+            exact_duration(guard),
+            skew = exact_duration(skew)
+        )));
+    }
+    Ok((skew, guard))
+}
+
+/// The window to judge, which must hold one collection.
+fn window(
+    asked: Option<TimeWindow>,
+    config: &Config,
+    array: ArrayDescription,
+    guard: Duration,
+) -> Result<Option<Duration>, Failure> {
+    let bound = |load| config.likely_parameters().safe_window(array, load, guard);
+    let window = match asked {
+        None => return Ok(None),
+        Some(TimeWindow::Burst) => return Ok(config.burst_window(array)),
+        Some(TimeWindow::Normal) => bound(config.normal_bytes_per_second()),
+        Some(TimeWindow::For(load)) => bound(load.bytes_per_second(config)),
+        Some(TimeWindow::Length(window)) => window,
+    };
+    let collection = config.unit_time(config.contract.valid_ratio);
+    let least = collection + guard * 2;
+    if window < least {
+        let guards = match guard.is_zero() {
+            true => String::new(),
+            false => format!(" and its two guards {}", millis_up(guard * 2)),
+        };
+        return Err(Failure::usage(format!(
+            "--tw is {}, but one collection of {} (T_gc) takes {}{guards}; choose at least {}",
+            exact_duration(window),
+            config.name,
+            millis_up(collection),
+            millis_up(least)
+        )));
+    }
+    Ok(Some(window))
+}
+
+/// A length in ms that can be typed without being refused: rounded up to a hundredth.
+fn millis_up(duration: Duration) -> String {
+    let hundredths = duration.as_nanos().div_ceil(10_000);
+    format!("{}ms", hundredths as f64 / 100.0)
+}

@@ -1,0 +1,212 @@
+//! Whether a drive in an array can keep the window contract under a load: pure arithmetic.
+//!
+//! A window must be long enough for one collection, which cannot be interrupted, and short enough
+//! that the space lasts until the next one ([`nvme::WindowParameters::safe_window`]). Between the two it
+//! keeps the contract for one cycle, from rest. To keep it for ever, the drive must also give back
+//! in each window what is written in a cycle.
+
+use crate::config::Config;
+use nvme::{ArrayDescription, WindowParameters};
+use units::Duration;
+
+/// The largest share of the flash that anybody would over-provision.
+const SPARE_MOST: f64 = 0.5;
+
+/// What is to be promised: an array, its guards and a load on each of its drives.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Promise {
+    /// The array; its parities are the drives that may be busy at once.
+    pub array: ArrayDescription,
+    /// Guard at both ends of each window.
+    pub guard: Duration,
+    /// Bytes per second that are written to each drive, parity included. Above zero.
+    pub load_bytes_per_second: f64,
+    /// The window to judge; none to look for the best.
+    pub window: Option<Duration>,
+}
+
+/// Whether the promise can be kept.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Verdict {
+    /// For ever: the drive gives back in its windows what is written.
+    Holds,
+    /// From rest, for a burst that lasts no longer than this: at the upper bound a cycle, below it
+    /// longer, less what a collection that does not fit whole leaves unused of a window.
+    Bursts {
+        /// How long the usable space lasts while windows give back what they can in steady state.
+        lasts: Duration,
+    },
+    /// Not even for one cycle.
+    Fails(Reason),
+}
+
+/// Why a promise cannot be kept for one cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// A window that is short enough for the space is too short for one collection.
+    NoWindow,
+    /// The window that was to be judged is too short for one collection.
+    TooShort,
+    /// In the window that was to be judged, space runs out before the cycle is over.
+    TooLong,
+}
+
+/// What would make a promise possible that fails: each of them alone.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Advice {
+    /// The widest array, if a narrower one of at least `k + 2` drives will do.
+    pub width: Option<u32>,
+    /// The highest load in bytes per second; zero if there is none.
+    pub load_bytes_per_second: f64,
+    /// The share of `S_p` that must be usable, if it is no more than all of it.
+    pub usable_share: Option<f64>,
+    /// The share of the flash that must be over-provisioned, if half of it will do. Victims would
+    /// also be emptier then, so this is a little more than is needed.
+    pub over_provisioning: Option<f64>,
+    /// The drives that must be able to be busy at once, if one more will do.
+    pub busy_drives: Option<u32>,
+}
+
+/// What there is to say about a promise.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Outlook {
+    /// What is to be promised.
+    pub promise: Promise,
+    /// The lower bound: one collection that cannot be interrupted, and the guards.
+    pub shortest: Duration,
+    /// The article's upper bound, without guards; none where the formula sets none.
+    pub article: Option<Duration>,
+    /// The upper bound with [`Config::likely_parameters`], guards included.
+    pub longest: Duration,
+    /// The window of which the verdict speaks: the one to judge, or the longest between the bounds
+    /// into which whole collections fit without rest. None if there is none.
+    pub window: Option<Duration>,
+    /// Bytes per second that can be written for ever with that window; zero if there is none.
+    pub sustainable_bytes_per_second: f64,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How many times the load is more than the flash can take in, if it is. Such a load cannot
+    /// come, so the space lasts longer, and the bound could be longer, by about this factor.
+    pub beyond_flash: Option<f64>,
+}
+
+impl Config {
+    /// Bytes per second that each drive can be written for ever without breaking the contract with
+    /// this window: what it reclaims in one window of each cycle, from victims that have
+    /// [`Config::full_valid_ratio`] of their pages valid. A load with more skew than uniform may do
+    /// worse or better.
+    ///
+    /// Only whole collections count, so this is a sawtooth over the window.
+    #[must_use]
+    pub fn sustainable_bytes_per_second(
+        &self,
+        array: ArrayDescription,
+        window: Duration,
+        guard: Duration,
+    ) -> f64 {
+        let open = window.saturating_sub(guard * 2);
+        let cycle = window.as_secs_f64() * array.windows_per_cycle();
+        self.reclaimed_bytes_per_window(open, self.full_valid_ratio()) / cycle
+    }
+
+    /// The shortest window: one collection that cannot be interrupted, and the guards.
+    #[must_use]
+    pub fn shortest_window(&self, guard: Duration) -> Duration {
+        self.likely_unit_time() + guard * 2
+    }
+
+    /// The terms of the window formula, with no more for `B_gc` than victims of the steady state
+    /// give back. Where these are fuller than `R_v` says, the bound would be too long.
+    #[must_use]
+    pub fn likely_parameters(&self) -> WindowParameters {
+        let unit = self.unit_time(self.full_valid_ratio());
+        let reclaimed = self.reclaimed_bytes_per_window(unit, self.full_valid_ratio());
+        let terms = self.window_parameters();
+        let likely = reclaimed / unit.as_secs_f64();
+        WindowParameters {
+            collection_bytes_per_second: terms.collection_bytes_per_second.min(likely),
+            ..terms
+        }
+    }
+
+    /// Pages programmed per page that the host writes, in steady state under uniform random
+    /// overwrites.
+    #[must_use]
+    pub fn steady_write_amplification(&self) -> f64 {
+        1.0 / (1.0 - self.steady_valid_ratio())
+    }
+
+    /// The longest window from `shortest` to `longest` into which whole collections fit without
+    /// rest, where the sawtooth of the sustainable rate has its highest tooth: guards cost the
+    /// less, the longer a window is.
+    fn best_window(&self, shortest: Duration, longest: Duration, guard: Duration) -> Duration {
+        let unit = self.unit_time(self.full_valid_ratio()).as_nanos().max(1);
+        let open = longest.saturating_sub(guard * 2).as_nanos();
+        let window = Duration::from_nanos(open / unit * unit) + guard * 2;
+        // Where the contract names fuller victims, one collection may be longer than that.
+        window.max(shortest)
+    }
+
+    /// Judges a promise.
+    #[must_use]
+    pub fn outlook(&self, promise: Promise) -> Outlook {
+        let Promise { array, guard, load_bytes_per_second: load, window: asked } = promise;
+        let terms = self.likely_parameters();
+        let (shortest, longest) =
+            (self.shortest_window(guard), terms.safe_window(array, load, guard));
+        let problem = match asked {
+            Some(window) if window < shortest => Some(Reason::TooShort),
+            _ if longest < shortest => Some(Reason::NoWindow),
+            Some(window) if window > longest => Some(Reason::TooLong),
+            _ => None,
+        };
+        let best = (shortest <= longest).then(|| self.best_window(shortest, longest, guard));
+        let window = asked.or(best);
+        let sustainable =
+            window.map_or(0.0, |window| self.sustainable_bytes_per_second(array, window, guard));
+        let verdict = match problem {
+            Some(reason) => Verdict::Fails(reason),
+            None if load <= sustainable => Verdict::Holds,
+            None => {
+                let seconds = terms.usable_bytes() / (load - sustainable);
+                Verdict::Bursts { lasts: Duration::from_nanos((seconds * 1e9) as u64) }
+            }
+        };
+        let flash = self.program_bytes_per_second();
+        Outlook {
+            promise,
+            shortest,
+            article: self.window_parameters().longest_window(array, load),
+            longest,
+            window,
+            sustainable_bytes_per_second: sustainable,
+            verdict,
+            beyond_flash: (load > flash).then_some(load / flash),
+        }
+    }
+
+    /// What would make the promise possible for one cycle with the shortest window, or with the
+    /// one to judge if that is longer.
+    #[must_use]
+    pub fn advice(&self, promise: Promise) -> Advice {
+        let Promise { array, guard, load_bytes_per_second: load, window } = promise;
+        let terms = self.likely_parameters();
+        let window = window.unwrap_or(Duration::ZERO).max(self.shortest_window(guard));
+        let needed = |array| terms.needed_bytes(array, load, guard, window);
+        let fits = |array| needed(array) <= terms.usable_bytes();
+        let least = array.busy_drives() + 2;
+        let share = needed(array) / terms.over_provisioned_bytes;
+        let over_provisioning = share / terms.usable_share * terms.over_provisioned_bytes
+            / self.geometry.raw_bytes() as f64;
+        let more = ArrayDescription { parities: array.busy_drives() + 1, ..array };
+        Advice {
+            width: (least..array.width)
+                .rev()
+                .find(|&width| fits(ArrayDescription { width, ..array })),
+            load_bytes_per_second: terms.highest_load(array, guard, window),
+            usable_share: (share <= 1.0).then_some(share),
+            over_provisioning: (over_provisioning <= SPARE_MOST).then_some(over_provisioning),
+            busy_drives: (array.width > least && fits(more)).then_some(more.parities),
+        }
+    }
+}
