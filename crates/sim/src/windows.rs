@@ -31,7 +31,7 @@ pub enum Coordinate {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WindowPlan {
     /// Busy time window, at the start if it changes; none to use what the drives advertise:
-    /// TW_burst, but no less than one collection takes.
+    /// TW_burst, or one collection where that is longer.
     pub busy_time_window: Option<Duration>,
     /// Who decides.
     pub coordinate: Coordinate,
@@ -153,10 +153,15 @@ impl WindowPlan {
         Some(self.busy_time_window.unwrap_or_else(|| self.advertised(drive, array)))
     }
 
-    /// What the drives advertise: TW_burst, but no less than one collection takes.
+    /// What the drives advertise: TW_burst. Where that cannot hold one collection no window keeps
+    /// the promise at B_burst, and the shortest is taken in which every collection fits.
     pub(crate) fn advertised(&self, drive: &ssd::Config, array: ArrayDescription) -> Duration {
         let Advertised { shortest, longest } = drive.advertise(array);
-        longest.unwrap_or(ANY_WINDOW).max(shortest + self.guard() * 2)
+        let (longest, guards) = (longest.unwrap_or(ANY_WINDOW), self.guard() * 2);
+        match longest < shortest + guards {
+            true => drive.worst_unit_time() + guards,
+            false => longest,
+        }
     }
 
     pub(crate) fn coordination(

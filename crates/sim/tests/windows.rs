@@ -202,3 +202,55 @@ fn tokens_keep_the_contract_and_ask_for_no_clock() {
         assert!(totals.collections > 20 && result.permits > 20);
     }
 }
+
+/// When a run first had a window for which `is_near` holds, in seconds after `from`.
+fn seconds_until(result: &RunResult, from: u64, is_near: impl Fn(Duration) -> bool) -> Option<f64> {
+    let start = Instant::ZERO + Duration::from_secs(from);
+    let in_force = result.windows.iter().rfind(|&&(at, _)| at <= start);
+    let later = result.windows.iter().filter(|&&(at, _)| at > start);
+    let mut all = in_force.into_iter().chain(later);
+    all.find(|&&(_, window)| is_near(window))
+        .map(|&(at, _)| at.max(start).since(start).as_secs_f64())
+}
+
+#[test]
+fn adapted_windows_follow_a_load_that_steps_from_20_to_80_drive_writes_per_day_and_back() {
+    const PHASE: u64 = 150;
+    let (period, increment) = (Duration::from_millis(50), Duration::from_millis(10));
+    let adaptive = WindowPlan {
+        coordinate: Coordinate::Adaptive { period, increment },
+        ..WindowPlan::fixed(Duration::from_millis(500))
+    };
+    let mut base = plan(Level::Raid5, 4, PolicyKind::Ioda, adaptive);
+    base.drive.contract.usable_share = base.drive.watermark_share();
+    let load = |per_day| base.drive.bytes_per_second(per_day);
+    let bound = |per_day| {
+        let parameters = base.drive.likely_parameters();
+        parameters.safe_window(base.array_description(), load(per_day), Duration::ZERO)
+    };
+    let phases = [20.0, 80.0, 20.0].map(|per_day| (Duration::from_secs(PHASE), load(per_day)));
+    let run = |windows: &WindowPlan, phases: &[(Duration, f64)]| {
+        let result = simulate(&Plan { windows: windows.clone(), ..base.clone() }, phases);
+        (result.drive_totals().contract_violations, result)
+    };
+    let (calm, _) = run(&base.windows, &phases[..1]);
+    let (adapted, result) = run(&base.windows, &phases);
+    let (heavy, light) = (bound(80.0), bound(20.0));
+    // The host lets windows grow to 20 s at most.
+    let wide = light.min(Duration::from_secs(20)) / 2;
+    let down = seconds_until(&result, PHASE, |window| window <= heavy);
+    let up = seconds_until(&result, 2 * PHASE, |window| window >= wide);
+    let (short, _) = run(&WindowPlan::fixed(heavy), &phases);
+    let (long, _) = run(&WindowPlan::fixed(light), &phases);
+    println!(
+        "bounds {light} and {heavy}; adapted: {adapted} violations ({calm} before the step), {down:?} s \
+         to come below the bound, {up:?} s to come within half of it again; fixed {heavy}: {short}, \
+         fixed {light}: {long}; windows {:?} ms",
+        result.windows.iter().map(|(_, w)| w.as_millis_f64()).collect::<Vec<_>>()
+    );
+    assert!(down.is_some_and(|seconds| seconds < PHASE as f64 / 2.0), "{down:?}");
+    assert!(up.is_some_and(|seconds| seconds < PHASE as f64), "{up:?}");
+    assert_eq!(calm, 0, "nothing to find while the load is light");
+    assert_eq!(short, 0, "the bound for the heavier load holds throughout");
+    assert!(long > 2 * adapted, "a window that is too long breaks more: {long} and {adapted}");
+}

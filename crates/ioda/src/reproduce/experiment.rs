@@ -11,13 +11,22 @@ use serde::Deserialize;
 use std::path::Path;
 
 /// The experiments of this program, so that it works anywhere.
-const BUILTIN: [(&str, &str); 6] = [
+const BUILTIN: [(&str, &str); 15] = [
     ("figure-5a.toml", include_str!("../../../../experiments/figure-5a.toml")),
     ("figure-5b.toml", include_str!("../../../../experiments/figure-5b.toml")),
     ("figure-6.toml", include_str!("../../../../experiments/figure-6.toml")),
     ("figure-7.toml", include_str!("../../../../experiments/figure-7.toml")),
     ("figure-8.toml", include_str!("../../../../experiments/figure-8.toml")),
+    ("figure-11a.toml", include_str!("../../../../experiments/figure-11a.toml")),
+    ("figure-11b.toml", include_str!("../../../../experiments/figure-11b.toml")),
+    ("figure-11c.toml", include_str!("../../../../experiments/figure-11c.toml")),
+    ("figure-12.toml", include_str!("../../../../experiments/figure-12.toml")),
+    ("figure-13.toml", include_str!("../../../../experiments/figure-13.toml")),
     ("section-6.3.9.toml", include_str!("../../../../experiments/section-6.3.9.toml")),
+    ("section-7.1.toml", include_str!("../../../../experiments/section-7.1.toml")),
+    ("section-7.2.toml", include_str!("../../../../experiments/section-7.2.toml")),
+    ("section-7.4.toml", include_str!("../../../../experiments/section-7.4.toml")),
+    ("tokens.toml", include_str!("../../../../experiments/tokens.toml")),
 ];
 
 /// One experiment.

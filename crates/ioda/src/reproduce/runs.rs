@@ -5,11 +5,14 @@ use super::series::{Series, Wanted};
 use crate::commands::Talk;
 use crate::exit::Failure;
 use crate::output::remark;
+use crate::progress::Show;
 use crate::settings::Settings;
 use crate::setup::Setup;
 use crate::simulate::{self, Outcome};
 use array::policy::PolicyKind;
 use sim::RunResult;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Requests of each workload, and blocks in each plane, for a smoke.
 const QUICK_REQUESTS: u64 = 3_000;
@@ -109,32 +112,58 @@ fn unlike(orders: &[Order], name: &str, experiment: &str) -> String {
     names.find(is_free).unwrap_or(longer)
 }
 
-/// Runs what was gathered.
+/// Runs what was gathered, so many groups side by side as there are threads: most groups are of one
+/// policy, and alone would leave cores idle.
 pub(crate) fn run(
     orders: &[Order],
     threads: Option<usize>,
     talk: Talk,
 ) -> Result<Vec<Group>, Failure> {
-    orders
-        .iter()
-        .enumerate()
-        .map(|(index, order)| {
-            let mut settings = order.settings.clone();
-            settings.run.threads = threads;
-            let setup = Setup::new(&settings, &order.policies)?;
-            let name = order.name.clone();
-            let title = format!("{name} ({} of {})", index + 1, orders.len());
-            let outcome = simulate::run(&setup, talk.progress, &title, talk.quiet)?;
-            if !talk.quiet {
-                let seconds: f64 = outcome.results.iter().map(|r| r.wall.as_secs_f64()).sum();
-                remark(&format!(
-                    "{title}: {} policies, {seconds:.1} s of processor time",
-                    setup.plans.len()
-                ));
-            }
-            Ok(Group { settings: order.settings.clone(), name, setup, outcome })
-        })
-        .collect()
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = threads.unwrap_or_else(cores).clamp(1, orders.len().max(1));
+    // One group at a time has a bar of its own; several would write over each other.
+    let talk = if workers > 1 { Talk { progress: Show::Nothing, ..talk } } else { talk };
+    let inner = if workers > 1 { Some(1) } else { threads };
+    let next = AtomicUsize::new(0);
+    let groups: Vec<Mutex<Option<Result<Group, Failure>>>> =
+        orders.iter().map(|_| Mutex::new(None)).collect();
+    let worker = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(order) = orders.get(index) else { return };
+            let title = format!("{} ({} of {})", order.name, index + 1, orders.len());
+            let group = run_one(order, inner, &title, talk);
+            *groups[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(group);
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..workers).for_each(|_| {
+            scope.spawn(worker);
+        });
+    });
+    let taken = |group: Mutex<_>| group.into_inner().unwrap_or_else(PoisonError::into_inner);
+    groups.into_iter().filter_map(taken).collect()
+}
+
+fn run_one(
+    order: &Order,
+    threads: Option<usize>,
+    title: &str,
+    talk: Talk,
+) -> Result<Group, Failure> {
+    let mut settings = order.settings.clone();
+    settings.run.threads = threads;
+    let setup = Setup::new(&settings, &order.policies)?;
+    let outcome = simulate::run(&setup, talk.progress, title, talk.quiet)?;
+    if !talk.quiet {
+        let seconds: f64 = outcome.results.iter().map(|r| r.wall.as_secs_f64()).sum();
+        let policies = match setup.plans.len() {
+            1 => "1 policy".to_owned(),
+            several => format!("{several} policies"),
+        };
+        remark(&format!("{title}: {policies}, {seconds:.1} s of processor time"));
+    }
+    Ok(Group { settings: order.settings.clone(), name: order.name.clone(), setup, outcome })
 }
 
 #[cfg(test)]
