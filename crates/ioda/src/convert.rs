@@ -1,7 +1,8 @@
 //! From the results of the simulator to the document of a report.
 
+use crate::describe;
 use crate::exit::Failure;
-use crate::setup::{self, Setup};
+use crate::setup::Setup;
 use crate::simulate::Outcome;
 use nvme::Cause;
 use report::{
@@ -36,8 +37,8 @@ pub(crate) fn comparison(
             workload: outcome.workload.clone(),
             workload_hash: outcome.workload_hash.clone(),
             replayed: outcome.replayed.clone(),
-            drive: setup::describe_drive(plan),
-            array: setup::describe_array(plan)?,
+            drive: describe::drive(plan),
+            array: describe::array(&setup.plans)?,
             configuration_toml: setup.settings.to_toml(),
             notes,
         },
