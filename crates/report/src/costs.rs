@@ -6,6 +6,9 @@ use crate::format;
 /// Writes one number of a run.
 pub(crate) type Cell = fn(&Run) -> String;
 
+/// Whether a run has any of something.
+type Occurs = fn(&Run) -> bool;
+
 /// Throughput and extra work: what it is called, and its number.
 const COSTS: [(&str, Cell); 11] = [
     ("reads/s", |run| format::count(run.iops_read.round() as u64)),
@@ -22,7 +25,7 @@ const COSTS: [(&str, Cell); 11] = [
 ];
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, fn(&Run) -> bool, Cell); 5] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 5] = [
     ("window at the end", |run| !run.windows.is_empty(), window_at_the_end),
     ("window changes", |run| run.window_changes() > 0, |run| format::count(run.window_changes())),
     ("lease messages", |run| run.permits > 0, |run| format::count(run.permits)),
