@@ -1,6 +1,6 @@
 //! `--assert 'read.p99.9<500us'`: a condition on the results, for scripts.
 //!
-//! `[POLICY:]METRIC OPERATOR LIMIT`, where the limit is a duration for latencies, a number for
+//! `[POLICY:]METRIC OPERATOR LIMIT`, where the limit is a duration for times, a number for
 //! everything else, or `FACTOR*POLICY` for the same metric of another policy. Without a policy the
 //! condition is for every policy of the run.
 
@@ -128,7 +128,7 @@ fn limit(text: &str, metric: Metric) -> Result<Limit, String> {
     }
     let value = match metric.unit() {
         Unit::Time if text.parse::<f64>().is_ok() => {
-            return Err(format!("the latency \"{text}\" has no unit (ns, us, ms or s)"));
+            return Err(format!("the time \"{text}\" has no unit (ns, us, ms or s)"));
         }
         Unit::Time => workload::parse_duration(text)
             .map(|duration| duration.as_nanos() as f64)
@@ -216,6 +216,7 @@ mod tests {
         assert_eq!(parsed("ioda.read.p99<=1.1*ideal").policy, Some(PolicyKind::Ioda));
         assert_eq!(parsed("violations==0").limit, Limit::Value(0.0));
         assert_eq!(parsed("ioda:busy2plus<=0.01%").limit, Limit::Value(0.01));
+        assert_eq!(parsed("window<=20ms").limit, Limit::Value(20_000_000.0));
         assert_eq!(parsed("write.p50<base").limit, Limit::Times(1.0, PolicyKind::Base));
     }
 
@@ -224,7 +225,8 @@ mod tests {
         let refused = |text: &str| text.parse::<Assertion>().unwrap_err().to_string();
         assert!(refused("read.p99").starts_with("no comparison is in it; write for instance"));
         assert!(refused("read.p99=1us").starts_with("the comparison is none of"));
-        assert!(refused("read.p99<500").starts_with("the latency \"500\" has no unit"));
+        assert!(refused("read.p99<500").starts_with("the time \"500\" has no unit"));
+        assert!(refused("window<500").starts_with("the time \"500\" has no unit"));
         assert!(refused("reed.p99<500us").starts_with("there is no metric \"reed.p99\""));
         assert!(refused("read.p99<2*idol").starts_with("there is no policy \"idol\""));
         assert!(refused("waf<high").starts_with("the limit \"high\" is not a number"));

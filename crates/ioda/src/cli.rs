@@ -142,8 +142,10 @@ pub(crate) struct OutputArgs {
     ///
     /// Metrics: read. or write. with p50 to p99.999, mean, max, iops or count; violations, waf,
     /// collections, stalled (pages of writes that waited for space), rebuilds, extra_reads,
-    /// fail_fasts (both in per cent), busy2plus (per cent of stripe reads with two or more busy
-    /// members). Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
+    /// fail_fasts (both in per cent), forced_flushes (pages flushed outside of busy windows),
+    /// window (the busy window at the end, 0s if there is none), window_changes, permits (leases
+    /// granted, extended or taken back), overloads (stripes with more busy members than
+    /// parities), busy2plus (per cent of stripe reads with two or more busy members). Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
     /// Without a policy it is for every policy of the run.
     #[arg(long = "assert", value_name = "CONDITION")]
     pub(crate) asserts: Vec<Assertion>,

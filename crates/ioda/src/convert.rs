@@ -1,12 +1,13 @@
 //! From the results of the simulator to the document of a report.
 
+use crate::describe;
 use crate::exit::Failure;
-use crate::setup::{self, Setup};
+use crate::setup::Setup;
 use crate::simulate::Outcome;
 use nvme::Cause;
 use report::{
-    Band, CauseSplit, Comparison, DriveSummary, Latency, Manifest, Percentile, Run, Timeline,
-    TimelinePoint,
+    Band, BufferCounters, CauseSplit, Comparison, DriveSummary, Latency, Manifest, Percentile,
+    ProgrammedWindow, Run, Timeline, TimelinePoint,
 };
 use sim::{LatencySummary, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
@@ -36,8 +37,8 @@ pub(crate) fn comparison(
             workload: outcome.workload.clone(),
             workload_hash: outcome.workload_hash.clone(),
             replayed: outcome.replayed.clone(),
-            drive: setup::describe_drive(plan),
-            array: setup::describe_array(plan)?,
+            drive: describe::drive(plan),
+            array: describe::array(&setup.plans)?,
             configuration_toml: setup.settings.to_toml(),
             notes,
         },
@@ -86,7 +87,35 @@ pub(crate) fn run(result: &RunResult) -> Run {
             .zip(&result.drives)
             .map(|(drive, result)| drive_summary(drive, result))
             .collect(),
+        windows: result.windows.iter().map(programmed_window).collect(),
+        p99_over_time: match result.windows.len() {
+            0 | 1 => Vec::new(),
+            _ => result.timeline.p99.iter().map(p99_interval).collect(),
+        },
+        permits: result.permits,
+        buffer: buffer(&totals),
     }
+}
+
+fn programmed_window(&(at, length): &(Instant, Duration)) -> ProgrammedWindow {
+    let at_s = at.since(Instant::ZERO).as_secs_f64();
+    ProgrammedWindow { at_s, length_ms: length.as_millis_f64() }
+}
+
+/// An interval by its start in seconds, and the p99 of its reads in microseconds.
+fn p99_interval(&(end, p99): &(Instant, Duration)) -> (f64, f64) {
+    let start = end.since(Instant::ZERO + sim::P99_INTERVAL);
+    (start.as_secs_f64(), p99.as_micros_f64())
+}
+
+/// The counters of write buffers; none if nothing went through one.
+fn buffer(totals: &ssd::Counters) -> Option<BufferCounters> {
+    (totals.buffered_writes_pages > 0).then_some(BufferCounters {
+        buffered_writes_pages: totals.buffered_writes_pages,
+        coalesced_writes_pages: totals.coalesced_writes_pages,
+        buffer_reads_pages: totals.buffer_reads_pages,
+        forced_flushes_pages: totals.forced_flushes_pages,
+    })
 }
 
 fn latency(summary: &LatencySummary) -> Latency {

@@ -9,6 +9,7 @@ mod assertion;
 mod cli;
 mod commands;
 mod convert;
+mod describe;
 mod exit;
 mod load;
 mod metric;

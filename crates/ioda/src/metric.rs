@@ -48,6 +48,16 @@ pub(crate) enum Metric {
     ExtraReads,
     /// Reads that drives failed fast, in per cent of all reads sent to drives.
     FailFasts,
+    /// Pages that coordinated flushes programmed outside of busy windows.
+    ForcedFlushes,
+    /// The busy window at the end, in nanoseconds; 0 without one.
+    Window,
+    /// How often the busy window changed.
+    WindowChanges,
+    /// Leases granted, extended or taken back.
+    Permits,
+    /// Times that a stripe showed more busy members than it has parities.
+    Overloads,
     /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
     Busy(usize, bool),
 }
@@ -73,7 +83,8 @@ impl fmt::Display for UnknownMetric {
             f,
             "there is no metric \"{}\"; known are read. or write. followed by p50 … p99.999, \
              mean, max, iops or count, and violations, waf, collections, stalled, rebuilds, \
-             extra_reads, fail_fasts, busy1, busy2 and so on, busy2plus and so on",
+             extra_reads, fail_fasts, forced_flushes, window, window_changes, permits, overloads, \
+             busy1, busy2 and so on, busy2plus and so on",
             self.0
         )
     }
@@ -94,6 +105,11 @@ impl FromStr for Metric {
             "rebuilds" => return Ok(Self::Rebuilds),
             "extra_reads" => return Ok(Self::ExtraReads),
             "fail_fasts" => return Ok(Self::FailFasts),
+            "forced_flushes" => return Ok(Self::ForcedFlushes),
+            "window" => return Ok(Self::Window),
+            "window_changes" => return Ok(Self::WindowChanges),
+            "permits" => return Ok(Self::Permits),
+            "overloads" => return Ok(Self::Overloads),
             _ => {}
         }
         if let Some(members) = text.strip_prefix("busy") {
@@ -137,6 +153,11 @@ impl fmt::Display for Metric {
             Self::Rebuilds => f.write_str("rebuilds"),
             Self::ExtraReads => f.write_str("extra_reads"),
             Self::FailFasts => f.write_str("fail_fasts"),
+            Self::ForcedFlushes => f.write_str("forced_flushes"),
+            Self::Window => f.write_str("window"),
+            Self::WindowChanges => f.write_str("window_changes"),
+            Self::Permits => f.write_str("permits"),
+            Self::Overloads => f.write_str("overloads"),
             Self::Busy(members, false) => write!(f, "busy{members}"),
             Self::Busy(members, true) => write!(f, "busy{members}plus"),
         }
@@ -182,6 +203,11 @@ impl Metric {
                 percent(array.rebuild_read_pages, needed)
             }
             Self::FailFasts => percent(array.fail_fasts, array.drive_read_pages),
+            Self::ForcedFlushes => result.drive_totals().forced_flushes_pages as f64,
+            Self::Window => result.window().map_or(0.0, |window| window.as_nanos() as f64),
+            Self::WindowChanges => result.windows.len().saturating_sub(1) as f64,
+            Self::Permits => result.permits as f64,
+            Self::Overloads => array.resubmitted as f64,
             Self::Busy(members, or_more) => {
                 let counts = &result.busy_members;
                 let matching = match or_more {
@@ -206,7 +232,7 @@ impl Metric {
     /// How the number is written.
     pub(crate) fn unit(self) -> Unit {
         match self {
-            Self::Latency(..) => Unit::Time,
+            Self::Latency(..) | Self::Window => Unit::Time,
             Self::ExtraReads | Self::FailFasts | Self::Busy(..) => Unit::Percent,
             Self::Iops(_)
             | Self::Count(_)
@@ -214,7 +240,11 @@ impl Metric {
             | Self::Waf
             | Self::Collections
             | Self::Stalled
-            | Self::Rebuilds => Unit::Number,
+            | Self::Rebuilds
+            | Self::ForcedFlushes
+            | Self::WindowChanges
+            | Self::Permits
+            | Self::Overloads => Unit::Number,
         }
     }
 }
@@ -273,6 +303,11 @@ mod tests {
             "rebuilds",
             "extra_reads",
             "fail_fasts",
+            "forced_flushes",
+            "window",
+            "window_changes",
+            "permits",
+            "overloads",
             "busy1",
             "busy2plus",
         ] {

@@ -4,14 +4,13 @@ use crate::exit::Failure;
 use crate::load;
 use crate::names::Unknown;
 use crate::pace;
-use crate::quantity::Flush;
 use crate::rate::Rerate;
 use crate::settings::{DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
 use array::policy::PolicyKind;
 use sim::{Plan, Preparation, WindowPlan};
 use std::path::Path;
-use units::{Bytes, Duration};
+use units::Duration;
 use workload::{Source, TraceSource};
 
 /// The workload of the demonstration.
@@ -251,42 +250,4 @@ fn faster(source: Source, factor: f64) -> Source {
         }
         Source::Synthetic(synthetic) => Source::Synthetic(synthetic),
     }
-}
-
-/// The array in words.
-pub(crate) fn describe_array(plan: &Plan) -> Result<String, Failure> {
-    Ok(format!(
-        "{} of {} drives, chunk {}, {} usable",
-        plan.level.name(),
-        plan.width,
-        Bytes(plan.chunk_bytes),
-        Bytes(plan.capacity_bytes()?)
-    ))
-}
-
-/// The drive in words.
-pub(crate) fn describe_drive(plan: &Plan) -> String {
-    let drive = &plan.drive;
-    let ioda = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
-    let window = match ioda.window() {
-        Some(window) if plan.level.parities() > 0 => format!(", busy window {window}"),
-        _ => String::new(),
-    };
-    let buffer = drive.write_buffer.map_or(String::new(), |buffer| {
-        let capacity = u64::from(buffer.pages) * u64::from(drive.geometry.page_bytes);
-        format!(", write buffer {} flushed {}", Bytes(capacity), Flush(buffer.flush))
-    });
-    format!(
-        "{}: {} of {} flash, pages of {}, {} dies{buffer}{window}; {}",
-        drive.name,
-        Bytes(drive.logical_bytes()),
-        Bytes(drive.geometry.raw_bytes()),
-        Bytes(u64::from(drive.geometry.page_bytes)),
-        drive.geometry.dies(),
-        match plan.preparation {
-            Preparation::Aged => "aged",
-            Preparation::Steady => "overwritten until steady",
-            Preparation::Fresh => "fresh",
-        }
-    )
 }

@@ -75,6 +75,71 @@ fn assertions_decide_the_exit_code() {
     assert_eq!(compared.code, 0, "{}", compared.stdout);
 }
 
+/// The line about the array, the only run and the output for assertions of a short run.
+fn coordinated(arguments: &[&str]) -> (String, Value) {
+    let mut all = vec!["dtrs", "--requests", "4000", "--json", "-"];
+    all.extend(arguments);
+    let ran = tiny("run", &all);
+    assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
+    let document = ran.json();
+    let array = document["manifest"]["array"].as_str().unwrap();
+    let words = array.split_once("; ").map_or("", |(_, words)| words).to_owned();
+    (words, document["runs"][0].clone())
+}
+
+#[test]
+fn the_report_says_how_drives_are_coordinated() {
+    let (words, run) = coordinated(&[]);
+    assert_eq!(words, "windows of 30ms in turn");
+    assert_eq!(run["windows"].as_array().unwrap().len(), 1);
+    assert!(run["p99_over_time"].is_null() && run["permits"].is_null() && run["buffer"].is_null());
+
+    let (words, run) = coordinated(&["--tw-changes", "100ms=60ms", "--guard", "1ms"]);
+    assert_eq!(words, "windows of 30ms in turn, 60ms from 100ms on, guard 1ms");
+    let lengths: Vec<f64> = run["windows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|window| window["length_ms"].as_f64().unwrap())
+        .collect();
+    assert_eq!(lengths, [30.0, 60.0]);
+    assert!(!run["p99_over_time"].as_array().unwrap().is_empty());
+
+    let (words, run) = coordinated(&["--coordinate", "adaptive", "--raid", "6", "--busy-drives=1"]);
+    assert_eq!(words, "windows in turn, adapted from 30ms every 50ms by 10ms, 1 busy at once");
+    assert!(run["windows"].as_array().unwrap().len() > 2);
+
+    let (words, run) = coordinated(&["--coordinate", "token", "--lease", "40ms"]);
+    assert_eq!(words, "tokens leased for 40ms");
+    assert!(run["permits"].as_u64().unwrap() > 4 && run["windows"].is_null());
+
+    let (words, _) = coordinated(&["--policy", "base"]);
+    assert_eq!(words, "");
+}
+
+#[test]
+fn buffers_windows_and_tokens_can_be_asserted() {
+    let holds = |arguments: &[&str], conditions: &[&str]| {
+        let mut all = vec!["dtrs", "--requests", "4000"];
+        all.extend(arguments);
+        all.extend(conditions.iter().flat_map(|condition| ["--assert", condition]));
+        let ran = tiny("run", &all);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    };
+    let stdout = holds(
+        &["--tw-changes", "100ms=60ms"],
+        &["window==60ms", "window_changes==1", "permits==0", "overloads==0", "forced_flushes==0"],
+    );
+    assert!(stdout.contains("window at the end"), "{stdout}");
+    assert!(!stdout.contains("lease messages"), "{stdout}");
+    let stdout = holds(&["--coordinate", "token"], &["permits>4", "window==0s"]);
+    assert!(stdout.contains("lease messages"), "{stdout}");
+    let buffer = ["--write-buffer", "64k", "--flush", "in-window"];
+    let stdout = holds(&buffer, &["forced_flushes>0"]);
+    assert!(stdout.contains("forced flushes"), "{stdout}");
+}
+
 #[test]
 fn fio_words_are_understood_in_both_spellings() {
     for spelling in ["--rate_iops", "--rate-iops"] {

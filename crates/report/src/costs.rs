@@ -1,13 +1,16 @@
 //! What a policy costs, in the order in which tables and pages show it.
 
-use crate::document::Run;
+use crate::document::{BufferCounters, Run};
 use crate::format;
 
 /// Writes one number of a run.
 pub(crate) type Cell = fn(&Run) -> String;
 
+/// Whether a run has any of something.
+type Occurs = fn(&Run) -> bool;
+
 /// Throughput and extra work: what it is called, and its number.
-pub(crate) const COSTS: [(&str, Cell); 11] = [
+const COSTS: [(&str, Cell); 11] = [
     ("reads/s", |run| format::count(run.iops_read.round() as u64)),
     ("writes/s", |run| format::count(run.iops_write.round() as u64)),
     ("MiB/s read", |run| format::three_digits(run.mib_per_second_read)),
@@ -20,3 +23,65 @@ pub(crate) const COSTS: [(&str, Cell); 11] = [
     ("WAF, array", |run| format::three_digits(run.write_amplification_array)),
     ("write stalls", |run| format::count(run.host_write_stalls)),
 ];
+
+/// Of what few runs have anything: what it is called, whether a run has any, and its number.
+const OCCASIONAL: [(&str, Occurs, Cell); 5] = [
+    ("window at the end", |run| !run.windows.is_empty(), window_at_the_end),
+    ("window changes", |run| run.window_changes() > 0, |run| format::count(run.window_changes())),
+    ("lease messages", |run| run.permits > 0, |run| format::count(run.permits)),
+    (
+        "coalesced writes",
+        |run| buffer(run).coalesced_writes_pages > 0,
+        |run| format::count(buffer(run).coalesced_writes_pages),
+    ),
+    (
+        "forced flushes",
+        |run| buffer(run).forced_flushes_pages > 0,
+        |run| format::count(buffer(run).forced_flushes_pages),
+    ),
+];
+
+/// The rows that `runs` need: what every run has, and what at least one of them has.
+pub(crate) fn rows(runs: &[Run]) -> Vec<(&'static str, Cell)> {
+    let occasional = OCCASIONAL
+        .into_iter()
+        .filter(|(_, occurs, _)| runs.iter().any(occurs))
+        .map(|(name, _, cell)| (name, cell));
+    COSTS.into_iter().chain(occasional).collect()
+}
+
+fn buffer(run: &Run) -> BufferCounters {
+    run.buffer.unwrap_or_default()
+}
+
+fn window_at_the_end(run: &Run) -> String {
+    let last = run.windows.last();
+    last.map_or_else(|| "-".to_owned(), |window| format::latency(window.length_ms * 1e3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProgrammedWindow;
+
+    fn names(run: Run) -> Vec<&'static str> {
+        rows(&[Run::default(), run]).into_iter().skip(COSTS.len()).map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn what_no_run_has_takes_no_row() {
+        assert!(names(Run::default()).is_empty());
+        assert!(
+            names(Run { buffer: Some(BufferCounters::default()), ..Run::default() }).is_empty()
+        );
+        let window = |length_ms| ProgrammedWindow { at_s: 0.0, length_ms };
+        let fixed = Run { windows: vec![window(100.0)], ..Run::default() };
+        assert_eq!(names(fixed), ["window at the end"]);
+        let changed = Run { windows: vec![window(100.0), window(50.0)], ..Run::default() };
+        assert_eq!(window_at_the_end(&changed), "50.0 ms");
+        assert_eq!(names(changed), ["window at the end", "window changes"]);
+        assert_eq!(names(Run { permits: 1, ..Run::default() }), ["lease messages"]);
+        let forced = BufferCounters { forced_flushes_pages: 1, ..BufferCounters::default() };
+        assert_eq!(names(Run { buffer: Some(forced), ..Run::default() }), ["forced flushes"]);
+    }
+}

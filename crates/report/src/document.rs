@@ -118,6 +118,19 @@ pub struct Run {
     pub timeline: Option<Timeline>,
     /// The drives one by one.
     pub drives: Vec<DriveSummary>,
+    /// Every length of the busy window in order of time; empty without windows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<ProgrammedWindow>,
+    /// The p99 of reads over the whole run: start of each interval in seconds of simulated time
+    /// and the latency in microseconds. Only if the window changed, to be seen beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub p99_over_time: Vec<(f64, f64)>,
+    /// Leases that the host told drives of: granted, extended or taken back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub permits: u64,
+    /// The write buffers of all drives; none if nothing was written through one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<BufferCounters>,
 }
 
 impl Run {
@@ -133,11 +146,39 @@ impl Run {
         percent(self.extra_reads, self.device_reads.saturating_sub(self.extra_reads))
     }
 
+    /// How often the length of the busy window changed.
+    #[must_use]
+    pub fn window_changes(&self) -> u64 {
+        self.windows.len().saturating_sub(1) as u64
+    }
+
     /// The split of reads at `percentile`, if it was recorded.
     #[must_use]
     pub fn cause_split(&self, percentile: f64) -> Option<&CauseSplit> {
         self.causes.iter().find(|split| same_percentile(split.percentile, percentile))
     }
+}
+
+/// A length of the busy window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProgrammedWindow {
+    /// When the drives were told, in seconds of simulated time.
+    pub at_s: f64,
+    /// The length in milliseconds.
+    pub length_ms: f64,
+}
+
+/// What went through write buffers, in pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BufferCounters {
+    /// Pages that host writes put into the buffers.
+    pub buffered_writes_pages: u64,
+    /// Those of them that replaced a version there, which then never reaches flash.
+    pub coalesced_writes_pages: u64,
+    /// Pages read from the buffers.
+    pub buffer_reads_pages: u64,
+    /// Pages that coordinated flushes programmed outside of busy windows.
+    pub forced_flushes_pages: u64,
 }
 
 /// The distribution of a latency.
@@ -282,6 +323,12 @@ pub(crate) fn busy_members_shown(runs: &[Run]) -> usize {
 /// `part` per hundred of `whole`; nothing of nothing is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+/// Whether a number may be left out of the JSON.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Percentiles are typed by people (99.9), so they are equal when they print the same.

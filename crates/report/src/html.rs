@@ -25,7 +25,7 @@ const FIGURES: &str = include_str!("../assets/page/figures.html");
 const ERRORS_JS: &str = include_str!("../assets/page/errors.js");
 
 /// The scripts of the page in the order in which they build on each other.
-const PAGE_JS: [&str; 10] = [
+const PAGE_JS: [&str; 11] = [
     include_str!("../assets/page/theme.js"),
     include_str!("../assets/page/numbers.js"),
     include_str!("../assets/page/plot.js"),
@@ -34,6 +34,7 @@ const PAGE_JS: [&str; 10] = [
     include_str!("../assets/page/bars.js"),
     include_str!("../assets/page/causes.js"),
     include_str!("../assets/page/timeline.js"),
+    include_str!("../assets/page/history.js"),
     include_str!("../assets/page/redraw.js"),
     include_str!("../assets/page/main.js"),
 ];

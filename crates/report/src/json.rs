@@ -31,6 +31,20 @@ mod tests {
     }
 
     #[test]
+    fn documents_from_before_windows_were_kept_are_read() {
+        let newer = ["windows", "p99_over_time", "permits", "buffer"];
+        let mut older = serde_json::to_value(crate::sample::comparison()).unwrap();
+        let runs = older["runs"].as_array_mut().unwrap();
+        for run in runs.iter_mut().filter_map(serde_json::Value::as_object_mut) {
+            newer.iter().for_each(|key| drop(run.remove(*key)));
+        }
+        let read = from_str(&older.to_string()).unwrap();
+        assert!(read.runs.iter().all(|run| run.windows.is_empty() && run.buffer.is_none()));
+        // What has nothing of them is written as before.
+        assert_eq!(serde_json::to_value(read).unwrap(), older);
+    }
+
+    #[test]
     fn a_missing_field_is_named() {
         let error = from_str(r#"{"title":"x"}"#).unwrap_err().to_string();
         assert!(error.contains("manifest"), "{error}");

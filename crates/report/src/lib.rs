@@ -19,8 +19,8 @@ pub mod sample;
 pub mod table;
 
 pub use document::{
-    Band, CauseSplit, Claim, Comparison, DriveSummary, Latency, Manifest, Percentile, Run,
-    Timeline, TimelinePoint,
+    Band, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Latency, Manifest,
+    Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{WindowCurve, WindowReport};

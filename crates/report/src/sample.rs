@@ -4,8 +4,8 @@
 //! rest is arithmetic, so that every test sees the same plausible document.
 
 use crate::{
-    Band, CauseSplit, Claim, Comparison, DriveSummary, Finding, Latency, Manifest, Percentile, Run,
-    Timeline, TimelinePoint, Weight, WindowCurve, WindowReport,
+    Band, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Finding, Latency, Manifest,
+    Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint, Weight, WindowCurve, WindowReport,
 };
 
 /// Number of reads per policy.
@@ -201,7 +201,47 @@ fn run(invention: &Invention) -> Run {
         erases: 5_120,
         timeline: Some(timeline(invention)),
         drives: (0..DRIVES).map(|drive| drive_summary(invention, drive)).collect(),
+        windows: programmed_windows(invention),
+        p99_over_time: p99_over_time(invention),
+        permits: 0,
+        buffer: Some(BufferCounters {
+            buffered_writes_pages: 1_350_000,
+            coalesced_writes_pages: 52_300,
+            buffer_reads_pages: 31_000,
+            forced_flushes_pages: if invention.windows { 12 } else { 0 },
+        }),
     }
+}
+
+/// Fixed windows under IOD3; under IODA they grow by 10 ms and are halved when they are too long.
+fn programmed_windows(invention: &Invention) -> Vec<ProgrammedWindow> {
+    if !invention.windows {
+        return Vec::new();
+    }
+    if invention.policy != "IODA" {
+        return vec![ProgrammedWindow { at_s: 0.0, length_ms: 100.0 }];
+    }
+    let mut length_ms = 500.0;
+    let mut step = |i: u32| {
+        let window = ProgrammedWindow { at_s: 0.4 * f64::from(i), length_ms };
+        let too_long = length_ms > 110.0 + 60.0 * random(i);
+        length_ms = if too_long { length_ms / 2.0 } else { length_ms + 10.0 };
+        window
+    };
+    (0..150).map(&mut step).collect()
+}
+
+/// Recorded where the window changed: the p99 follows it.
+fn p99_over_time(invention: &Invention) -> Vec<(f64, f64)> {
+    let windows = programmed_windows(invention);
+    if windows.len() < 2 {
+        return Vec::new();
+    }
+    let p99_us = |window: &ProgrammedWindow, i: u32| {
+        let wobble = 0.9 + 0.2 * random(i + 7);
+        invention.curve_us[2] * wobble * (window.length_ms / 100.0).max(1.0)
+    };
+    (0..).zip(&windows).map(|(i, window)| (window.at_s, p99_us(window, i))).collect()
 }
 
 fn drive_summary(invention: &Invention, drive: u32) -> DriveSummary {

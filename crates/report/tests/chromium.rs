@@ -13,7 +13,7 @@ const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// A page takes about two seconds; a browser that hangs must not hang the tests.
 const LONGEST: Duration = Duration::from_secs(90);
 /// Plots of a page in which everything was recorded.
-const ALL_PLOTS: usize = 11;
+const ALL_PLOTS: usize = 13;
 
 #[test]
 fn every_plot_is_drawn() {
@@ -36,7 +36,9 @@ fn one_run_with_little_recorded_is_drawn() {
     run.causes.clear();
     run.policy = "toString".to_owned();
     // Two panels of the distribution, busy members and two of cost remain.
-    assert_drawn(&opened(&browser, &comparison), 5);
+    let page = opened(&browser, &comparison);
+    assert_drawn(&page, 5);
+    assert!(page.contains("<figure id=\"fig-history\" hidden"), "windows did not change");
 }
 
 #[test]
@@ -100,8 +102,8 @@ fn the_page_answers_the_pointer() {
     let page = opened_page(&browser, &page);
     assert_drawn(&page, ALL_PLOTS);
     assert!(page.contains(&format!("data-told=\"{ALL_PLOTS}\"")), "{}", &page[..300]);
-    // The policy is hidden in each of the four legends.
-    assert!(page.contains("data-hidden=\"4\""), "{}", &page[..300]);
+    // The policy is hidden in each of the five legends.
+    assert!(page.contains("data-hidden=\"5\""), "{}", &page[..300]);
 }
 
 #[test]

@@ -110,6 +110,7 @@ function drawAll() {
   drawBusy(runs, choice.busy);
   drawCauses(runs, data.causes, choice.percentile, choice.scale);
   drawCosts(runs);
+  drawHistory(runs);
   const limits = latencyLimits();
   choice.timelines.forEach((run, i) => drawTimeline("timeline-" + i, run, data.causes, limits));
 }

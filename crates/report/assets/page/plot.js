@@ -114,6 +114,16 @@ function showTip(u, tip, lines) {
   tip.style.top = Math.max(0, Math.min(top + 10, height - tip.offsetHeight)) + "px";
 }
 
+/** Traces a line that holds each value of a logarithmic plot until the next, the last to `end`. */
+function traceSteps(u, columns, end) {
+  columns.x.forEach((t, i) => {
+    const until = columns.x[i + 1] ?? end;
+    const y = u.valToPos(Math.log10(Math.max(columns.y[i], 1e-3)), "y", true);
+    u.ctx[i ? "lineTo" : "moveTo"](u.valToPos(t, "x", true), y);
+    u.ctx.lineTo(u.valToPos(until, "x", true), y);
+  });
+}
+
 /** Limits drawing to the plotting area. */
 function clip(u) {
   const { left, top, width, height } = u.bbox;

@@ -67,12 +67,7 @@ function paintReads(u, line, causes, mark) {
     ctx.strokeStyle = stroke;
     ctx.lineWidth = width * px;
     ctx.beginPath();
-    line.p99.x.forEach((t, i) => {
-      const until = line.p99.x[i + 1] ?? line.end;
-      const y = u.valToPos(Math.log10(Math.max(line.p99.y[i], 1e-3)), "y", true);
-      ctx[i ? "lineTo" : "moveTo"](u.valToPos(t, "x", true), y);
-      ctx.lineTo(u.valToPos(until, "x", true), y);
-    });
+    traceSteps(u, line.p99, line.end);
     ctx.stroke();
   }
   if (line.p99.x.length) mark();

@@ -16,7 +16,7 @@ pub(super) fn four_digits(value: f64) -> f64 {
     (value * scale).round() / scale
 }
 
-/// A time in milliseconds, to the microsecond.
+/// A time in milliseconds, to the microsecond; one in seconds, to the millisecond.
 pub(super) fn microseconds(ms: f64) -> f64 {
     if ms.is_finite() { (ms * 1e3).round() / 1e3 } else { 0.0 }
 }
@@ -55,6 +55,34 @@ pub(super) fn thin_points(points: &[TimelinePoint], limit: usize) -> Vec<&Timeli
     }
     kept.sort_by(|a, b| a.t_ms.total_cmp(&b.t_ms));
     kept
+}
+
+/// A line of steps, (time, value) in order of time from 0 to `end`: of those that begin in the same
+/// of `stretches` stretches, the first, the lowest, the highest and the last.
+pub(super) fn thin_steps(steps: &[(f64, f64)], end: f64, stretches: usize) -> Vec<(f64, f64)> {
+    let stretch = |step: &(f64, f64)| (step.0 / end.max(1e-9) * stretches as f64) as usize;
+    let mut kept = Vec::new();
+    for group in steps.chunk_by(|a, b| stretch(a) == stretch(b)) {
+        let of = |worse: fn(f64, f64) -> bool| {
+            (1..group.len())
+                .fold(0, |best, i| if worse(group[best].1, group[i].1) { i } else { best })
+        };
+        let mut chosen = [0, of(|a, b| a > b), of(|a, b| a < b), group.len() - 1].to_vec();
+        chosen.sort_unstable();
+        chosen.dedup();
+        kept.extend(chosen.into_iter().map(|i| group[i]));
+    }
+    kept
+}
+
+/// The worst of the steps that begin in the same of `stretches` stretches, from where the first of
+/// them begins.
+pub(super) fn worst_steps(steps: &[(f64, f64)], end: f64, stretches: usize) -> Vec<(f64, f64)> {
+    let stretch = |step: &(f64, f64)| (step.0 / end.max(1e-9) * stretches as f64) as usize;
+    steps
+        .chunk_by(|a, b| stretch(a) == stretch(b))
+        .map(|group| (group[0].0, group.iter().map(|step| step.1).fold(0.0, f64::max)))
+        .collect()
 }
 
 /// The bands of each drive with those joined that touch, overlap or lie closer than `gap_ms`.
@@ -114,6 +142,19 @@ mod tests {
         assert_eq!(kept.len(), 100);
         assert!(kept.iter().any(|p| p.latency_us == 999.0));
         assert!(kept.is_sorted_by(|a, b| a.t_ms < b.t_ms));
+    }
+
+    #[test]
+    fn thin_steps_keep_the_extremes_of_each_stretch() {
+        let steps: Vec<(f64, f64)> =
+            (0..1_000).map(|i| (f64::from(i), f64::from(i * 7 % 1_000))).collect();
+        let kept = thin_steps(&steps, 1_000.0, 10);
+        assert!((20..=40).contains(&kept.len()), "{}", kept.len());
+        assert!(kept.iter().any(|step| step.1 == 999.0) && kept.contains(&(0.0, 0.0)));
+        assert!(kept.is_sorted_by(|a, b| a.0 < b.0));
+        assert_eq!(thin_steps(&steps[..3], 1_000.0, 1_000), steps[..3]);
+        assert!(thin_steps(&[], 0.0, 10).is_empty());
+        assert_eq!(worst_steps(&steps[..150], 300.0, 3), [(0.0, 693.0), (100.0, 994.0)]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The tables of the page, which carry every number that the plots show.
 
 use super::escape::text;
-use crate::costs::{COSTS, Cell};
+use crate::costs::{self, Cell};
 use crate::document::{busy_members_shown, percent};
 use crate::{Claim, Comparison, format};
 
@@ -166,7 +166,8 @@ pub(super) fn costs(comparison: &Comparison) -> String {
         ("drive reads", |run| format::count(run.device_reads)),
         ("drive writes", |run| format::count(run.device_writes)),
     ];
-    let columns = [&COSTS[..], &wear[..]].concat();
+    let mut columns = costs::rows(&comparison.runs);
+    columns.extend(wear);
     let mut header = vec!["policy".to_owned()];
     header.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
     header.push("contract violations".to_owned());
@@ -185,7 +186,11 @@ pub(super) fn costs(comparison: &Comparison) -> String {
         "Extra reads are reads of drives made only because of the policy, per hundred that were \
          needed anyway. WAF is write amplification: pages programmed per page that the array \
          wrote to the drives, and per page that the host wrote to the array. A contract violation \
-         is a collection that a drive had to run in its predictable window.",
+         is a collection that a drive had to run in its predictable window. Only where they occur: \
+         the busy window at the end and how often it changed; lease messages, by which the host \
+         granted, extended or took back the right to collect; coalesced writes, pages overwritten \
+         in a drive's write buffer that never reached flash; forced flushes, pages flushed outside \
+         of the busy window because the buffer was full.",
         &table(&header, &rows),
     )
 }

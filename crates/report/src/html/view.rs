@@ -2,12 +2,18 @@
 
 use serde::Serialize;
 
-use super::numbers::{four_digits, joined_bands, microseconds, thin_cdf, thin_points};
+use super::numbers::{
+    four_digits, joined_bands, microseconds, thin_cdf, thin_points, thin_steps, worst_steps,
+};
 use crate::document::percent;
 use crate::{Comparison, Run, Timeline};
 
 /// Reads drawn per policy on the timeline.
 const MOST_POINTS: usize = 3_000;
+/// Stretches of time into which windows over a whole run are divided; a plot has fewer pixels.
+const STRETCHES: usize = 1_200;
+/// The same for p99, which goes up and down more than can be told apart.
+const P99_STRETCHES: usize = 300;
 /// Bands that lie closer than this share of the timeline cannot be told apart in a plot.
 const BAND_GAP: f64 = 1.0 / 4_000.0;
 
@@ -37,6 +43,18 @@ struct RunView {
     waf_array: f64,
     extra_reads_percent: f64,
     timeline: Option<TimelineView>,
+    /// Only if the busy window changed.
+    history: Option<HistoryView>,
+}
+
+/// Lines over the whole run, in seconds of simulated time.
+#[derive(Serialize)]
+struct HistoryView {
+    end: f64,
+    /// The busy window in milliseconds.
+    window: Columns,
+    /// The p99 of reads in microseconds.
+    p99: Columns,
 }
 
 /// Two columns of the same length.
@@ -124,6 +142,22 @@ fn run_view(run: &Run, causes: &[String]) -> RunView {
         waf_array: four_digits(run.write_amplification_array),
         extra_reads_percent: four_digits(run.extra_reads_percent()),
         timeline: run.timeline.as_ref().map(|timeline| timeline_view(timeline, causes)),
+        history: (run.window_changes() > 0).then(|| history_view(run)),
+    }
+}
+
+fn history_view(run: &Run) -> HistoryView {
+    let end = run.simulated_seconds;
+    let columns = |steps: Vec<(f64, f64)>| {
+        let (x, y) = steps.into_iter().map(|(t, y)| (microseconds(t), four_digits(y))).unzip();
+        Columns { x, y }
+    };
+    let windows: Vec<(f64, f64)> =
+        run.windows.iter().map(|window| (window.at_s, window.length_ms)).collect();
+    HistoryView {
+        end: microseconds(end),
+        window: columns(thin_steps(&windows, end, STRETCHES)),
+        p99: columns(worst_steps(&run.p99_over_time, end, P99_STRETCHES)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a policy met and what it cost.
 
 use super::by_policy;
-use crate::costs::{COSTS, Cell};
+use crate::costs::{self, Cell};
 use crate::document::{busy_members_shown, percent};
 use crate::{Run, format};
 
@@ -29,7 +29,7 @@ pub(super) fn render(runs: &[Run]) -> String {
         return String::new();
     }
     let violations: (&str, Cell) = ("contract violations", |run| contract(run.contract_violations));
-    let rows = COSTS
+    let rows = costs::rows(runs)
         .into_iter()
         .chain([violations])
         .map(|(name, cell)| (name.to_owned(), runs.iter().map(cell).collect()))

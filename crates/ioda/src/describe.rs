@@ -1,0 +1,86 @@
+//! The array and its drives in words, for the heads of reports.
+
+use crate::exit::Failure;
+use crate::quantity::{Flush, exact_duration};
+use sim::{Coordinate, Plan, Preparation};
+use units::{Bytes, Duration};
+
+/// The array in words, and how its drives are coordinated if some run does that.
+pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
+    let Some(plan) = plans.first() else { return Ok(String::new()) };
+    let coordinated = plans.iter().find(|plan| plan.policy.rules().uses_windows());
+    Ok(format!(
+        "{} of {} drives, chunk {}, {} usable{}",
+        plan.level.name(),
+        plan.width,
+        Bytes(plan.chunk_bytes),
+        Bytes(plan.capacity_bytes()?),
+        coordinated.map_or_else(String::new, coordination),
+    ))
+}
+
+/// The drive in words.
+pub(crate) fn drive(plan: &Plan) -> String {
+    let drive = &plan.drive;
+    let buffer = drive.write_buffer.map_or(String::new(), |buffer| {
+        let capacity = u64::from(buffer.pages) * u64::from(drive.geometry.page_bytes);
+        format!(", write buffer {} flushed {}", Bytes(capacity), Flush(buffer.flush))
+    });
+    format!(
+        "{}: {} of {} flash, pages of {}, {} dies{buffer}; {}",
+        drive.name,
+        Bytes(drive.logical_bytes()),
+        Bytes(drive.geometry.raw_bytes()),
+        Bytes(u64::from(drive.geometry.page_bytes)),
+        drive.geometry.dies(),
+        match plan.preparation {
+            Preparation::Aged => "aged",
+            Preparation::Steady => "overwritten until steady",
+            Preparation::Fresh => "fresh",
+        }
+    )
+}
+
+/// When drives may collect; nothing that is as it is by default.
+fn coordination(plan: &Plan) -> String {
+    let windows = &plan.windows;
+    // Tokens have no window, and are described without one.
+    let window = short(plan.window().unwrap_or(Duration::ZERO));
+    let mut text = match windows.coordinate {
+        Coordinate::Windows => format!("; windows of {window} in turn"),
+        Coordinate::Adaptive { period, increment } => {
+            format!(
+                "; windows in turn, adapted from {window} every {} by {}",
+                short(period),
+                short(increment)
+            )
+        }
+        Coordinate::Token { lease: Some(lease), .. } => {
+            format!("; tokens leased for {}", short(lease))
+        }
+        Coordinate::Token { lease: None, .. } => {
+            "; tokens leased for twice one collection".to_owned()
+        }
+    };
+    for &(after, window) in &windows.changes {
+        text += &format!(", {} from {} on", short(window), short(after));
+    }
+    if let Some(busy_drives) = windows.busy_drives.filter(|&k| k != plan.level.parities()) {
+        text += &format!(", {busy_drives} busy at once");
+    }
+    if !windows.clock_skew.is_zero() {
+        text += &format!(", clocks off by up to {}", short(windows.clock_skew));
+    }
+    if windows.guard() != windows.clock_skew {
+        text += &format!(", guard {}", short(windows.guard()));
+    }
+    text
+}
+
+/// A length as people type it; one that was calculated is rounded.
+fn short(length: Duration) -> String {
+    match length.as_nanos().is_multiple_of(1_000) {
+        true => exact_duration(length),
+        false => length.to_string(),
+    }
+}
