@@ -15,6 +15,7 @@ mod metric;
 mod names;
 mod output;
 mod pace;
+mod planned;
 mod progress;
 mod quantity;
 mod rate;
