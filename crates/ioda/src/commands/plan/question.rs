@@ -70,6 +70,13 @@ fn question(
     let mut config = drive.build()?;
     planned::check_drive(&config)?;
     match args.usable_share {
+        Some(UsableShare::Of(share)) if args.simulate => {
+            return Err(Failure::usage(format!(
+                "--usable-share is {share}, but drives that --simulate runs have what lies between \
+                 their watermarks; leave it out or set it to watermarks"
+            )));
+        }
+        _ if args.simulate => config.contract.usable_share = config.watermark_share(),
         Some(UsableShare::Of(share)) => config.contract.usable_share = share,
         Some(UsableShare::Watermarks) => config.contract.usable_share = config.watermark_share(),
         None => {}

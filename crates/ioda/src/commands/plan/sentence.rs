@@ -39,7 +39,8 @@ pub(crate) fn verdict(answer: &Answer, judged: &Judged) -> String {
         Verdict::Bursts { lasts } => bursts(answer, outlook, lasts),
         Verdict::Fails(reason) => fails(answer, judged, reason),
     };
-    format!("{head}: {body}{}", beyond(answer, judged))
+    let simulated = judged.simulated.map_or(String::new(), |one| format!(" {}", one.sentence()));
+    format!("{head}: {body}{}{simulated}", beyond(answer, judged))
 }
 
 fn daily(answer: &Answer, load: f64) -> String {
