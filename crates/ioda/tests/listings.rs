@@ -57,6 +57,27 @@ fn experiments_are_listed_and_run_quickly() {
 }
 
 #[test]
+fn experiments_about_plans_need_no_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = "id = 'mine'\nfigure = 'mine'\ntitle = 'a test'\nshows = ['tw_burst_ms']\n\
+        plans = [{ name = 'four', drive = 'sim', drives = 4 }, \
+        { name = 'bare', drive = { base = 'sim', usable_share = 1.0 }, drives = 8 }, \
+        { name = 'two', drive = 'sim', drives = 8, raid = 6 }]\n\
+        [[claims]]\nid = 'order'\nstatement = ''\narticle = ''\ncheck.order.metrics = ['tw_burst_ms']\n\
+        check.order.series = [['bare', 'four'], ['bare', 'two']]\n\
+        [[claims]]\nid = 'equals'\nstatement = ''\narticle = ''\n\
+        check.equals = { metric = 'printed.tw_burst_ms', of = { bare = 5130, two = 516 } }\n";
+    std::fs::write(folder.path().join("mine.toml"), experiment).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let pages = folder.path().join("pages");
+    let arguments = ["reproduce", "--experiments", path, "--strict", "--html"];
+    let ran = ioda(&[&arguments[..], &[pages.to_str().unwrap()]].concat());
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, ""));
+    assert_eq!(std::fs::read_dir(pages).unwrap().count(), 0, "arithmetic has no pages");
+    insta::assert_snapshot!("plans", ran.stdout);
+}
+
+#[test]
 fn experiments_of_ones_own_can_fail_strictly() {
     let folder = tempfile::tempdir().unwrap();
     let experiment = "id = 'mine'\nfigure = 'mine'\ntitle = 'a test'\npolicies = ['base']\n\

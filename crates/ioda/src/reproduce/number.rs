@@ -64,9 +64,12 @@ fn any(window: Option<f64>) -> f64 {
     window.unwrap_or(f64::INFINITY)
 }
 
+/// A name, and how the number is computed.
+type Row = (&'static str, fn(&Planned) -> f64);
+
 /// Their names, and how they are computed: Table 2 without rounding and what it lacks, then with
 /// the rounding of the article. MB and GB of the article are MiB and GiB.
-const NUMBERS: [(&str, fn(&Planned) -> f64); 34] = [
+const NUMBERS: [Row; 34] = [
     ("s_blk_mib", |p| p.config.block_bytes() as f64 / MIB as f64),
     ("s_t_gib", |p| p.config.geometry.raw_bytes() as f64 / GIB as f64),
     ("s_p_gib", |p| p.config.over_provisioned_bytes() / GIB as f64),
