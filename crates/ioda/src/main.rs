@@ -16,6 +16,7 @@ mod metric;
 mod names;
 mod output;
 mod pace;
+mod planned;
 mod progress;
 mod quantity;
 mod rate;

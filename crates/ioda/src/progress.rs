@@ -33,6 +33,49 @@ impl Show {
     }
 }
 
+/// Steps of long work that are no runs, one after the other.
+pub(crate) struct Steps {
+    show: Show,
+    title: &'static str,
+    total: usize,
+    done: usize,
+    bar: Option<ProgressBar>,
+}
+
+impl Steps {
+    /// Nothing is done yet.
+    pub(crate) fn new(show: Show, title: &'static str, total: usize) -> Self {
+        let bar = (show == Show::Bar).then(|| bar(Some(total as u64)));
+        if let Some(bar) = &bar {
+            bar.enable_steady_tick(BAR_EVERY);
+        }
+        Self { show, title, total, done: 0, bar }
+    }
+
+    /// The next step begins.
+    pub(crate) fn next(&mut self, name: &str) {
+        match (&self.bar, self.show) {
+            (Some(bar), _) => {
+                bar.set_position(self.done as u64);
+                bar.set_message(format!("{}: {name}", self.title));
+            }
+            (None, Show::Lines) => {
+                remark(&format!("{}: {name} ({} of {})", self.title, self.done + 1, self.total));
+            }
+            _ => {}
+        }
+        self.done += 1;
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Does `work` while showing how far its runs have come.
 pub(crate) fn during<T: Send>(
     show: Show,

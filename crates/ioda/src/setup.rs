@@ -8,7 +8,7 @@ use crate::rate::Rerate;
 use crate::settings::{DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
 use array::policy::PolicyKind;
-use sim::{Plan, Preparation, WindowPlan};
+use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use std::path::Path;
 use units::Duration;
 use workload::{Source, TraceSource};
@@ -93,6 +93,16 @@ impl Setup {
         plan.timeline = Some(load::slice(&plan, measured.duration(rate)));
         let plans: Vec<Plan> =
             policies.iter().map(|&policy| Plan { policy, ..plan.clone() }).collect();
+        let blind = policies.iter().filter(|policy| policy.is_blind());
+        if let (Coordinate::Adaptive { .. }, Some(policy)) =
+            (plan.windows.coordinate, blind.into_iter().next())
+        {
+            notes.push(format!(
+                "under {} the host cannot adapt windows well: it sends no flagged reads, so \
+                 nothing tells it that a window is too long",
+                policy.label()
+            ));
+        }
         for plan in &plans {
             plan.layout()?;
         }

@@ -35,8 +35,46 @@ fn one_array_is_judged_with_guards_and_windows() {
 }
 
 #[test]
+fn a_simulation_stands_beside_the_formula() {
+    let drive = ["plan", "--drive", "femu", "--blocks-per-plane", "64", "--drives", "8"];
+    let arguments = [&drive[..], &["--load", "norm,30MB/s", "--simulate"]].concat();
+    let ran = ioda(&arguments);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!("simulated", ran.stdout);
+    let document = ioda(&[&arguments[..], &["--json", "-"]].concat()).json();
+    let plan = &document["plans"][0];
+    assert_eq!(plan["derived"]["usable_share"], plan["derived"]["watermark_share"]);
+    for load in plan["loads"].as_array().unwrap() {
+        let number = |key: &str| load[key].as_f64().unwrap();
+        assert_eq!(load["simulated_scale"], 1.0);
+        let ratio = number("simulated_window_ms") / number("longest_window_ms");
+        assert!((ratio / number("simulated_over_formula") - 1.0).abs() < 1e-6);
+        assert!((0.95..1.5).contains(&ratio), "{load:#}");
+    }
+}
+
+#[test]
+fn what_cannot_be_simulated_says_why() {
+    let large = ["--drive", "p4600", "--load", "1000000MB/s"];
+    let none = ["--drive", "femu", "--guard", "60s", "--load", "burst"];
+    let of = |arguments: &[&str]| {
+        let ran = ioda(&[&["plan", "--simulate", "--json", "-"], arguments].concat());
+        let load = ran.json()["plans"][0]["loads"][0].clone();
+        assert!(load["simulated_window_ms"].is_null());
+        load["sentence"].as_str().unwrap().to_owned()
+    };
+    assert!(of(&large).contains("more than 30 million; lower --load."));
+    assert!(of(&none).contains("Not simulated: the guards alone use up the space"));
+}
+
+#[test]
 fn contradictions_are_refused_with_the_parameter_and_the_limit() {
-    let cases: [(&[&str], &str); 14] = [
+    let cases: [(&[&str], &str); 15] = [
+        (
+            &["--simulate", "--usable-share", "0.05"],
+            "--usable-share is 0.05, but drives that --simulate runs have what lies between their \
+             watermarks; leave it out or set it to watermarks",
+        ),
         (
             &["--drive", "sim", "--tw", "100ms"],
             "--tw is 100ms, but one collection of sim (T_gc) takes 658.24ms; choose at least 658.24ms",

@@ -48,7 +48,8 @@ pub struct RunResult {
     /// Busy time windows of the drives, each with the time when it was programmed; empty if there
     /// were none.
     pub windows: Vec<(Instant, Duration)>,
-    /// Leases that the host granted, extended or took back.
+    /// Leases that the host granted, extended or took back, and one message to each drive at the
+    /// start that it has none.
     pub permits: u64,
     /// What happened when.
     pub timeline: Timeline,

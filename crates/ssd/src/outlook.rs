@@ -85,8 +85,9 @@ pub struct Outlook {
     pub sustainable_bytes_per_second: f64,
     /// The verdict.
     pub verdict: Verdict,
-    /// How many times the load is more than the flash can take in, if it is. Such a load cannot
-    /// come, so the space lasts longer, and the bound could be longer, by about this factor.
+    /// How many times the load is more than the flash can take in, if it is. A host that waits for
+    /// its writes cannot send that much; for it the bound could be longer by about this factor. One
+    /// that does not wait takes up space as fast as it sends, whatever the dies program.
     pub beyond_flash: Option<f64>,
 }
 

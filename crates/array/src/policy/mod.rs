@@ -132,6 +132,13 @@ impl PolicyKind {
         Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
 
+    /// Whether it uses windows but never learns from a drive whether they hold: windows cannot be
+    /// adapted by what it sees.
+    #[must_use]
+    pub fn is_blind(self) -> bool {
+        self.rules().uses_windows() && self.rules().rebuild_flag() == PlFlag::Off
+    }
+
     /// The rules.
     #[must_use]
     pub fn rules(self) -> &'static dyn Policy {

@@ -4,10 +4,10 @@ use super::Talk;
 use crate::convert;
 use crate::exit::{self, Failure};
 use crate::output::{self, remark};
-use crate::reproduce::{self, Experiment, Group, Results};
+use crate::reproduce::{self, Experiment, Group, Number, Plan, Results, Series};
 use clap::Args;
 use report::{Claim, Comparison};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -80,7 +80,10 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     if let Some(path) = &args.json {
         output::write(
             path,
-            &format!("{:#}", json!({ "claims": claims, "workloads": comparisons })),
+            &format!(
+                "{:#}",
+                json!({ "claims": claims, "workloads": comparisons, "plans": plans(&judged) })
+            ),
         )?;
     }
     if !args.json.as_ref().is_some_and(|path| output::is_stdout(path)) {
@@ -96,19 +99,42 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
 fn list(experiments: &[Experiment]) -> String {
     let mut text = String::new();
     for experiment in experiments {
-        let names: Vec<&str> = experiment.workload_names().collect();
+        let series = experiment.series();
+        let series: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
         text += &format!("{}: {}\n", experiment.id, experiment.title);
-        text += &format!("  workloads: {}\n", names.join(", "));
+        if experiment.plans.is_empty() {
+            text += &format!("  workloads: {}\n", experiment.tables().join(", "));
+        } else {
+            text += &format!("  plans: {}\n", series.join(", "));
+        }
         if !experiment.variants.is_empty() {
-            let series = experiment.series();
-            let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
-            text += &format!("  series: {}\n", names.join(", "));
+            text += &format!("  series: {}\n", series.join(", "));
         }
         for claim in &experiment.claims {
             text += &format!("  {}: {}\n", claim.id, claim.statement);
         }
     }
     text
+}
+
+/// The numbers of each plan that is shown; windows without bound are null.
+fn plans(judged: &[(&Experiment, Results<'_>, Vec<Claim>)]) -> Vec<Value> {
+    let of = |(experiment, own, _): &(&Experiment, Results<'_>, Vec<Claim>)| -> Vec<Value> {
+        let plan = |(series, plan): (Series, &Plan)| {
+            let number =
+                |number: Number| (number.to_string(), own.value(0, &series, number).into());
+            let shows = experiment.shows.iter().map(|text| number(text.value));
+            let numbers: serde_json::Map<String, Value> = shows.collect();
+            json!({
+                "experiment": experiment.id,
+                "name": plan.name,
+                "drives": plan.drives,
+                "numbers": numbers,
+            })
+        };
+        experiment.series().into_iter().zip(&experiment.plans).map(plan).collect()
+    };
+    judged.iter().flat_map(of).collect()
 }
 
 /// The document of each group, with all claims.
@@ -158,8 +184,8 @@ fn summary(claims: &[Claim], groups: &[Group], quick: bool) -> String {
             text += &format!("  {note}\n");
         }
     }
-    if quick {
-        text += "\nThis was a smoke with few requests: the numbers mean nothing.\n";
+    if quick && !groups.is_empty() {
+        text += "\nThis was a smoke with few requests: the numbers of runs mean nothing.\n";
     }
     let failed: Vec<&str> =
         claims.iter().filter(|claim| !claim.holds).map(|claim| claim.id.as_str()).collect();

@@ -1,13 +1,15 @@
-//! How a claim is checked: a closed set of three ways.
+//! How a claim is checked: a closed set of four ways.
 
 use super::Results;
 use super::experiment::{Expectation, Experiment};
+use super::number::Number;
 use super::series::Series;
 use crate::metric::{Metric, three_digits};
 use crate::quantity::Text;
 use report::Claim;
 use serde::Deserialize;
 use sim::RunResult;
+use std::collections::BTreeMap;
 
 /// Fewer requests than this beyond a percentile make it doubtful.
 const FEWEST_SAMPLES: u64 = 100;
@@ -24,15 +26,34 @@ pub(crate) enum Check {
     Ratio(Ratio),
     /// One series has a number within limits.
     Within(Within),
+    /// Series have exactly these numbers.
+    Equals(Equals),
+}
+
+/// One of them, or a list of which each must hold.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged, expecting = "series are names, or a list of lists of names")]
+enum Several<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+impl<T> Several<T> {
+    fn all(&self) -> &[T] {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Many(many) => many,
+        }
+    }
 }
 
 /// Each series has more than the next.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Order {
-    metrics: Vec<Text<Metric>>,
+    metrics: Vec<Text<Number>>,
     #[serde(alias = "policies")]
-    series: Vec<String>,
+    series: Several<Vec<String>>,
     /// Whether the same is enough.
     #[serde(default)]
     or_equal: bool,
@@ -45,7 +66,7 @@ pub(crate) struct Order {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ratio {
-    metrics: Vec<Text<Metric>>,
+    metrics: Vec<Text<Number>>,
     of: String,
     to: String,
     low: Option<f64>,
@@ -56,17 +77,37 @@ pub(crate) struct Ratio {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Within {
-    metrics: Vec<Text<Metric>>,
-    of: String,
+    metrics: Vec<Text<Number>>,
+    of: Several<String>,
     low: Option<f64>,
     high: Option<f64>,
 }
 
-/// One metric of one workload.
+/// Each series in `of` has exactly the number beside its name: for what an article prints.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Equals {
+    metric: Text<Number>,
+    of: BTreeMap<String, f64>,
+}
+
+/// What a check says about each metric of each workload: one thing, or several of a kind.
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    Order(&'a Order, &'a [String]),
+    Ratio(&'a Ratio),
+    Within(&'a Within, &'a str),
+    Equals(&'a str, f64),
+}
+
+/// One metric of one workload, or of the plans, and one part of the check.
 struct Case<'a> {
     workload: &'a str,
     index: usize,
-    metric: Metric,
+    metric: Number,
+    part: Part<'a>,
+    /// What tells it from the other cases.
+    place: String,
     series: &'a [Series],
     results: &'a Results<'a>,
 }
@@ -90,7 +131,16 @@ impl Case<'_> {
     }
 
     fn value(&self, name: &str) -> f64 {
-        self.result(name).map_or(f64::NAN, |result| self.metric.of(result))
+        let value = |series| self.results.value(self.index, series, self.metric);
+        self.find(name).and_then(value).unwrap_or(f64::NAN)
+    }
+
+    /// Where it is, with the workload even if there is only one.
+    fn full_place(&self) -> String {
+        match self.metric.is_of_plans() || self.place.starts_with(self.workload) {
+            true => self.place.clone(),
+            false => format!("{} {}", self.workload, self.place),
+        }
     }
 
     fn label<'a>(&'a self, name: &'a str) -> &'a str {
@@ -111,45 +161,80 @@ impl Order {
     }
 }
 
-impl Check {
-    fn metrics(&self) -> &[Text<Metric>] {
+impl<'a> Part<'a> {
+    /// The series that it is about.
+    fn series(self) -> Vec<&'a str> {
         match self {
+            Self::Order(_, series) => series.iter().map(String::as_str).collect(),
+            Self::Ratio(ratio) => vec![&ratio.of, &ratio.to],
+            Self::Within(_, of) | Self::Equals(of, _) => vec![of],
+        }
+    }
+}
+
+impl Check {
+    fn parts(&self) -> Vec<Part<'_>> {
+        match self {
+            Self::Order(order) => {
+                order.series.all().iter().map(|series| Part::Order(order, series)).collect()
+            }
+            Self::Ratio(ratio) => vec![Part::Ratio(ratio)],
+            Self::Within(within) => {
+                within.of.all().iter().map(|of| Part::Within(within, of)).collect()
+            }
+            Self::Equals(equals) => {
+                equals.of.iter().map(|(of, value)| Part::Equals(of, *value)).collect()
+            }
+        }
+    }
+
+    /// The numbers that it is about.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = Number> {
+        let texts = match self {
             Self::Order(Order { metrics, .. })
             | Self::Ratio(Ratio { metrics, .. })
             | Self::Within(Within { metrics, .. }) => metrics,
-        }
+            Self::Equals(Equals { metric, .. }) => std::slice::from_ref(metric),
+        };
+        texts.iter().map(|text| text.value)
     }
 
     /// The series that it is about.
     pub(crate) fn series(&self) -> Vec<&str> {
-        match self {
-            Self::Order(order) => order.series.iter().map(String::as_str).collect(),
-            Self::Ratio(ratio) => vec![&ratio.of, &ratio.to],
-            Self::Within(within) => vec![&within.of],
-        }
+        self.parts().into_iter().flat_map(Part::series).collect()
     }
 
     /// Refuses a check that says nothing.
     pub(crate) fn validate(&self) -> Result<(), String> {
-        match self {
-            Self::Order(order) if order.series.len() < 2 => {
-                Err(format!("an order of {} series says nothing; name two", order.series.len()))
-            }
-            Self::Order(order) if !(0.0..=1.0).contains(&order.tolerance) => {
-                Err(format!("tolerance is {}, but must be 0 to 1", order.tolerance))
-            }
-            _ => Ok(()),
+        let parts = self.parts();
+        if parts.is_empty() {
+            return Err("it is about no series; name one".to_owned());
         }
+        for part in parts {
+            match part {
+                Part::Order(_, series) if series.len() < 2 => {
+                    let count = series.len();
+                    return Err(format!("an order of {count} series says nothing; name two"));
+                }
+                Part::Order(order, _) if !(0.0..=1.0).contains(&order.tolerance) => {
+                    return Err(format!("tolerance is {}, but must be 0 to 1", order.tolerance));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
+}
 
-    fn find(&self, case: &Case<'_>) -> Found {
-        match self {
-            Self::Order(order) => {
-                let values: Vec<f64> = order.series.iter().map(|one| case.value(one)).collect();
+impl Case<'_> {
+    fn found(&self) -> Found {
+        match self.part {
+            Part::Order(order, series) => {
+                let values: Vec<f64> = series.iter().map(|one| self.value(one)).collect();
                 let shown = |(name, value): (&String, &f64)| {
-                    format!("{} {}", case.label(name), case.metric.unit().show(*value))
+                    format!("{} {}", self.label(name), self.metric.show(*value))
                 };
-                let shown: Vec<String> = order.series.iter().zip(&values).map(shown).collect();
+                let shown: Vec<String> = series.iter().zip(&values).map(shown).collect();
                 let ratios = values.windows(2).map(|pair| pair[0] / pair[1]);
                 Found {
                     text: shown.join(", "),
@@ -157,8 +242,8 @@ impl Check {
                     holds: values.windows(2).all(|pair| order.allows(pair[0], pair[1])),
                 }
             }
-            Self::Ratio(ratio) => {
-                let (of, to) = (case.value(&ratio.of), case.value(&ratio.to));
+            Part::Ratio(ratio) => {
+                let (of, to) = (self.value(&ratio.of), self.value(&ratio.to));
                 // Nothing is as much as nothing.
                 let value = if of == to { 1.0 } else { of / to };
                 Found {
@@ -167,17 +252,26 @@ impl Check {
                     holds: lies_within(value, ratio.low, ratio.high),
                 }
             }
-            Self::Within(within) => {
-                let value = case.value(&within.of);
-                let scaled = match case.metric {
-                    Metric::Latency(..) => value / 1e3,
+            Part::Within(within, of) => {
+                let value = self.value(of);
+                let scaled = match self.metric {
+                    Number::Run(Metric::Latency(..)) => value / 1e3,
                     _ => value,
                 };
                 Found {
-                    text: case.metric.unit().show(value),
+                    text: self.metric.show(value),
                     value,
                     holds: lies_within(scaled, within.low, within.high),
                 }
+            }
+            Part::Equals(of, wanted) => {
+                let value = self.value(of);
+                let (shown, holds) = (self.metric.show(value), value == wanted);
+                let text = match holds {
+                    true => shown,
+                    false => format!("{shown} instead of {}", self.metric.show(wanted)),
+                };
+                Found { text, value, holds }
             }
         }
     }
@@ -195,21 +289,24 @@ fn judge_one(
     series: &[Series],
     results: &Results<'_>,
 ) -> Claim {
-    let cases: Vec<Case<'_>> = experiment
-        .workload_names()
-        .enumerate()
-        .flat_map(|(index, workload)| {
-            claim.check.metrics().iter().map(move |metric| Case {
-                workload,
-                index,
-                metric: metric.value,
-                series,
-                results,
-            })
-        })
-        .collect();
+    let several_workloads = experiment.workloads.len() > 1;
+    let parts = claim.check.parts();
+    let mut cases = Vec::new();
+    for (index, workload) in experiment.tables().into_iter().enumerate() {
+        for metric in claim.check.numbers() {
+            for &part in &parts {
+                let of = (parts.len() > 1).then(|| part.series()[0]);
+                let words = [several_workloads.then_some(workload), of];
+                let mut place: Vec<String> =
+                    words.into_iter().flatten().map(str::to_owned).collect();
+                place.push(short(metric));
+                let place = place.join(" ");
+                cases.push(Case { workload, index, metric, part, place, series, results });
+            }
+        }
+    }
     let mut found: Vec<(&Case<'_>, Found)> =
-        cases.iter().map(|case| (case, claim.check.find(case))).collect();
+        cases.iter().map(|case| (case, case.found())).collect();
     found.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
     let holds = !found.is_empty() && found.iter().all(|(_, found)| found.holds);
     Claim {
@@ -217,30 +314,26 @@ fn judge_one(
         figure: experiment.figure.clone(),
         statement: claim.statement.clone(),
         article: claim.article.clone(),
-        ours: ours(&found, experiment.workloads.len() > 1),
+        ours: ours(&found),
         holds,
         note: note(claim, &found, holds),
     }
 }
 
 /// What we found: the number, or the range with the places where its ends are.
-fn ours(found: &[(&Case<'_>, Found)], several_workloads: bool) -> String {
-    let place = |case: &Case<'_>| match several_workloads {
-        true => format!("{} {}", case.workload, short(case.metric)),
-        false => short(case.metric),
-    };
+fn ours(found: &[(&Case<'_>, Found)]) -> String {
     match found {
         [] => "nothing to check".to_owned(),
         [(_, only)] => only.text.clone(),
         [(first, low), .., (last, high)] if low.text != high.text => {
-            format!("{} ({}) to {} ({})", low.text, place(first), high.text, place(last))
+            format!("{} ({}) to {} ({})", low.text, first.place, high.text, last.place)
         }
         [(_, all), ..] => format!("{} throughout", all.text),
     }
 }
 
 /// The metric without what goes without saying.
-fn short(metric: Metric) -> String {
+fn short(metric: Number) -> String {
     let text = metric.to_string();
     text.strip_prefix("read.").unwrap_or(&text).to_owned()
 }
@@ -252,9 +345,7 @@ fn note(claim: &Expectation, found: &[(&Case<'_>, Found)], holds: bool) -> Strin
         let failed: Vec<String> = found
             .iter()
             .filter(|(_, found)| !found.holds)
-            .map(|(case, found)| {
-                format!("{} {} ({})", case.workload, short(case.metric), found.text)
-            })
+            .map(|(case, found)| format!("{} ({})", case.full_place(), found.text))
             .collect();
         sentences.push(format!(
             "does not hold in {} of {} cases: {}; see {EXPLANATIONS}#{}.",
@@ -267,8 +358,9 @@ fn note(claim: &Expectation, found: &[(&Case<'_>, Found)], holds: bool) -> Strin
     let fewest = found
         .iter()
         .flat_map(|(case, _)| {
-            claim.check.series().into_iter().filter_map(|name| {
-                case.metric.samples_beyond(case.result(name)?).map(|beyond| (beyond, *case))
+            case.part.series().into_iter().filter_map(|name| {
+                let Number::Run(metric) = case.metric else { return None };
+                metric.samples_beyond(case.result(name)?).map(|beyond| (beyond, *case))
             })
         })
         .min_by_key(|(beyond, _)| *beyond);
@@ -290,7 +382,7 @@ mod tests {
     fn an_order_may_forgive_a_small_step() {
         let order = |or_equal, tolerance| Order {
             metrics: Vec::new(),
-            series: Vec::new(),
+            series: Several::Many(Vec::new()),
             or_equal,
             tolerance,
         };

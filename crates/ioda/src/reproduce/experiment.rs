@@ -1,9 +1,10 @@
 //! What an experiment file says.
 
 use super::check::Check;
+use super::number::Number;
+use super::plan::Plan;
 use super::series::Variant;
 use crate::exit::Failure;
-use crate::metric::Metric;
 use crate::names::Unknown;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::{self, Settings, WorkloadSettings};
@@ -11,7 +12,9 @@ use serde::Deserialize;
 use std::path::Path;
 
 /// The experiments of this program, so that it works anywhere.
-const BUILTIN: [(&str, &str); 15] = [
+const BUILTIN: &[(&str, &str)] = &[
+    ("table-2.toml", include_str!("../../../../experiments/table-2.toml")),
+    ("figure-4a.toml", include_str!("../../../../experiments/figure-4a.toml")),
     ("figure-5a.toml", include_str!("../../../../experiments/figure-5a.toml")),
     ("figure-5b.toml", include_str!("../../../../experiments/figure-5b.toml")),
     ("figure-6.toml", include_str!("../../../../experiments/figure-6.toml")),
@@ -42,7 +45,11 @@ pub(crate) struct Experiment {
     /// How it is set up: `[array]`, `[drive]` and `[run]` as in a configuration file.
     #[serde(default)]
     pub(crate) setup: Settings,
+    /// The plans, if it is about arithmetic; else it has workloads.
+    #[serde(default)]
+    pub(crate) plans: Vec<Plan>,
     /// The workloads.
+    #[serde(default)]
     pub(crate) workloads: Vec<WorkloadSettings>,
     /// The policies; of each variant that names none.
     #[serde(default)]
@@ -51,7 +58,7 @@ pub(crate) struct Experiment {
     #[serde(default)]
     pub(crate) variants: Vec<Variant>,
     /// The numbers that the figure shows.
-    pub(crate) shows: Vec<Text<Metric>>,
+    pub(crate) shows: Vec<Text<Number>>,
     /// What the article says.
     pub(crate) claims: Vec<Expectation>,
 }
@@ -76,12 +83,18 @@ impl Experiment {
         self.workloads.iter().map(|workload| workload.name.as_deref().unwrap_or("tpcc"))
     }
 
+    /// What its tables are about: the workloads, or the plans.
+    pub(crate) fn tables(&self) -> Vec<&str> {
+        match self.plans.is_empty() {
+            true => self.workload_names().collect(),
+            false => vec!["plan"],
+        }
+    }
+
     /// Refuses an experiment that claims something about what it does not run.
     fn check(&self, name: &str) -> Result<(), Failure> {
+        self.check_plans().map_err(|why| Failure::usage(format!("{name}: {why}")))?;
         self.check_variants(name)?;
-        if self.workloads.is_empty() {
-            return Err(Failure::usage(format!("{name}: it needs workloads")));
-        }
         let series = self.series();
         for claim in &self.claims {
             let refused = |why: String| {
@@ -95,6 +108,44 @@ impl Experiment {
             if let Err(why) = claim.check.validate() {
                 return refused(why);
             }
+        }
+        Ok(())
+    }
+}
+
+impl Experiment {
+    /// Refuses plans that cannot be, and what is not about plans where there are some.
+    fn check_plans(&self) -> Result<(), String> {
+        match (self.workloads.is_empty(), self.plans.is_empty()) {
+            (true, true) => return Err("it needs workloads or plans".to_owned()),
+            (false, false) => {
+                return Err("it has workloads and plans; leave one of them out".to_owned());
+            }
+            _ => {}
+        }
+        let claimed = self.claims.iter().flat_map(|claim| claim.check.numbers());
+        for number in self.shows.iter().map(|text| text.value).chain(claimed) {
+            if number.is_of_plans() == self.plans.is_empty() {
+                let (of, has) = match self.plans.is_empty() {
+                    true => ("plans", "workloads"),
+                    false => ("runs", "plans"),
+                };
+                return Err(format!("{number} is a metric of {of}, but the experiment has {has}"));
+            }
+        }
+        if self.plans.is_empty() {
+            return Ok(());
+        }
+        let ignored = [
+            ("setup", self.setup != Settings::default()),
+            ("policies", !self.policies.is_empty()),
+            ("variants", !self.variants.is_empty()),
+        ];
+        if let Some((key, _)) = ignored.into_iter().find(|(_, given)| *given) {
+            return Err(format!("{key} is not read where there are plans; leave it out"));
+        }
+        for plan in &self.plans {
+            plan.build().map_err(|error| format!("plan {}: {error}", plan.name))?;
         }
         Ok(())
     }

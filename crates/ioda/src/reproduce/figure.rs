@@ -1,7 +1,7 @@
 //! What a figure shows, as tables, and what became of its claims.
 
+use super::number::Number;
 use super::{Experiment, Results};
-use crate::metric::Metric;
 use crate::table;
 use report::Claim;
 
@@ -11,13 +11,13 @@ const MOST_COLUMNS: usize = 8;
 /// The tables of `experiment` and its `claims`.
 pub(crate) fn figure(experiment: &Experiment, results: &Results<'_>, claims: &[Claim]) -> String {
     let mut text = format!("{}: {}\n\n", experiment.figure, experiment.title);
-    let workloads: Vec<&str> = experiment.workload_names().collect();
-    let metrics: Vec<Metric> = experiment.shows.iter().map(|text| text.value).collect();
+    let workloads = experiment.tables();
+    let metrics: Vec<Number> = experiment.shows.iter().map(|text| text.value).collect();
     let series = experiment.series();
     let labels: Vec<&str> = series.iter().map(|one| one.label.as_str()).collect();
     text += &tables(&workloads, &metrics, &labels, |workload, metric, one| {
-        let result = series.get(one).and_then(|one| results.run(workload, one));
-        result.map_or("-".into(), |result| metric.unit().show(metric.of(result)))
+        let value = series.get(one).and_then(|one| results.value(workload, one, metric));
+        value.map_or("-".into(), |value| metric.show(value))
     });
     for claim in claims {
         let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
@@ -37,20 +37,20 @@ pub(crate) fn figure(experiment: &Experiment, results: &Results<'_>, claims: &[C
 /// series are rows instead, in one table for each workload.
 fn tables(
     workloads: &[&str],
-    metrics: &[Metric],
+    metrics: &[Number],
     series: &[&str],
-    cell: impl Fn(usize, Metric, usize) -> String,
+    cell: impl Fn(usize, Number, usize) -> String,
 ) -> String {
     let line = |first: String, cells: Vec<String>| -> Vec<String> {
         std::iter::once(first).chain(cells).collect()
     };
     let header = |first: String| line(first, table::header(series));
-    let row = |first: String, workload: usize, metric: Metric| {
+    let row = |first: String, workload: usize, metric: Number| {
         line(first, (0..series.len()).map(|one| cell(workload, metric, one)).collect())
     };
     let all: Vec<String> = if series.len() > MOST_COLUMNS {
         let table = |(workload, name): (usize, &&str)| {
-            let names = metrics.iter().map(Metric::to_string).collect();
+            let names = metrics.iter().map(Number::to_string).collect();
             let of = |(one, label): (usize, &&str)| {
                 let cells = metrics.iter().map(|&metric| cell(workload, metric, one));
                 line((*label).to_owned(), cells.collect())
@@ -64,7 +64,7 @@ fn tables(
             metrics.iter().map(|&metric| row(metric.to_string(), 0, metric)).collect();
         vec![table::numbers(&header((*only).to_owned()), &rows)]
     } else {
-        let table = |&metric: &Metric| {
+        let table = |&metric: &Number| {
             let of = |(workload, name): (usize, &&str)| row((*name).to_owned(), workload, metric);
             let rows: Vec<Vec<String>> = workloads.iter().enumerate().map(of).collect();
             table::numbers(&header(metric.to_string()), &rows)
@@ -80,9 +80,9 @@ mod tests {
 
     /// The tables as words, without rules; each cell says what it is of.
     fn words(workloads: &[&str], series: &[&str]) -> Vec<Vec<String>> {
-        let metrics: Vec<Metric> =
+        let metrics: Vec<Number> =
             ["waf", "busy1"].into_iter().map(|text| text.parse().unwrap()).collect();
-        let cell = |workload, metric: Metric, one| format!("{workload}{metric}{one}");
+        let cell = |workload, metric: Number, one| format!("{workload}{metric}{one}");
         tables(workloads, &metrics, series, cell)
             .lines()
             .filter(|line| !line.contains('─'))

@@ -7,10 +7,15 @@
 mod check;
 mod experiment;
 mod figure;
+mod number;
+mod plan;
 mod runs;
 mod series;
 
 pub(crate) use check::judge;
 pub(crate) use experiment::{Experiment, builtin, load_folder, select};
 pub(crate) use figure::figure;
+pub(crate) use number::Number;
+pub(crate) use plan::Plan;
 pub(crate) use runs::{Group, Results, gather, run};
+pub(crate) use series::Series;

@@ -1,7 +1,9 @@
 //! The runs that experiments need, each made once.
 
 use super::Experiment;
-use super::series::{Series, Wanted};
+use super::number::Number;
+use super::plan::{Plan, Planned};
+use super::series::{Series, Source, Wanted};
 use crate::commands::Talk;
 use crate::exit::Failure;
 use crate::output::remark;
@@ -37,9 +39,11 @@ pub(crate) struct Group {
     pub(crate) outcome: Outcome,
 }
 
-/// The runs of one experiment: for each of its workloads, the group of each variant.
+/// What one experiment is about: for each of its workloads, the group of each variant; or its
+/// plans.
 pub(crate) struct Results<'a> {
     groups: Vec<Vec<&'a Group>>,
+    plans: Vec<Planned>,
 }
 
 impl<'a> Results<'a> {
@@ -57,13 +61,26 @@ impl<'a> Results<'a> {
         };
         let of = |wanted: &Vec<Wanted>| wanted.iter().map(|one| find(&one.settings)).collect();
         let groups = experiment.wanted()?.iter().map(of).collect::<Result<_, _>>()?;
-        Ok(Self { groups })
+        let plans = experiment.plans.iter().map(Plan::build).collect::<Result<_, _>>()?;
+        Ok(Self { groups, plans })
     }
 
     /// What came of `series` under the workload with this index.
     pub(crate) fn run(&self, workload: usize, series: &Series) -> Option<&'a RunResult> {
-        let group = self.groups.get(workload)?.get(series.variant)?;
-        group.outcome.results.iter().find(|result| result.policy == series.policy)
+        let Source::Runs(variant, policy) = series.source else { return None };
+        let group = self.groups.get(workload)?.get(variant)?;
+        group.outcome.results.iter().find(|result| result.policy == policy)
+    }
+
+    /// `number` of `series` under the workload with this index; plans have no workload.
+    pub(crate) fn value(&self, workload: usize, series: &Series, number: Number) -> Option<f64> {
+        match (number, series.source) {
+            (Number::Run(metric), _) => self.run(workload, series).map(|run| metric.of(run)),
+            (Number::Plan(number), Source::Plan(index)) => {
+                self.plans.get(index).map(|plan| number.of(plan))
+            }
+            (Number::Plan(_), Source::Runs(..)) => None,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
-//! What an experiment compares: policies, or variants of its setup under policies.
+//! What an experiment compares: policies, variants of its setup under policies, or plans.
 
 use super::Experiment;
+use super::plan::Plan;
 use crate::exit::Failure;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::{Settings, WorkloadSettings};
@@ -24,18 +25,25 @@ pub(crate) struct Variant {
     workload: WorkloadSettings,
 }
 
-/// One run of each workload: what checks and columns are about.
+/// A plan, or one run of each workload: what checks and columns are about.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Series {
-    /// How checks name it: the policy; with variants `variant/policy`, or the variant alone if
+    /// How checks name it: the plan, or the policy; with variants `variant/policy`, or the variant alone if
     /// that has one policy.
     pub(crate) name: String,
     /// How tables name it.
     pub(crate) label: String,
-    /// Which variant, counted from 0.
-    pub(crate) variant: usize,
-    /// Under which policy.
-    pub(crate) policy: PolicyKind,
+    /// Where its numbers come from.
+    pub(crate) source: Source,
+}
+
+/// Where the numbers of a series come from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Source {
+    /// The runs of a variant, counted from 0, under a policy.
+    Runs(usize, PolicyKind),
+    /// A plan, counted from 0.
+    Plan(usize),
 }
 
 impl Series {
@@ -73,8 +81,16 @@ impl Experiment {
         self.variants.iter().map(of).collect()
     }
 
-    /// Everything that it compares, in the order of variants and policies.
+    /// Everything that it compares, in the order of plans, or of variants and policies.
     pub(crate) fn series(&self) -> Vec<Series> {
+        let plan = |(index, plan): (usize, &Plan)| Series {
+            name: plan.name.clone(),
+            label: plan.name.clone(),
+            source: Source::Plan(index),
+        };
+        if !self.plans.is_empty() {
+            return self.plans.iter().enumerate().map(plan).collect();
+        }
         let mut all = Vec::new();
         for (variant, policies) in self.policies_of_variants().iter().enumerate() {
             let of = self.variants.get(variant).map(|variant| variant.name.as_str());
@@ -87,7 +103,7 @@ impl Experiment {
                         (name.clone(), name)
                     }
                 };
-                all.push(Series { name, label, variant, policy });
+                all.push(Series { name, label, source: Source::Runs(variant, policy) });
             }
         }
         all
@@ -142,7 +158,7 @@ impl Experiment {
                 )));
             }
         }
-        if self.policies_of_variants().iter().any(Vec::is_empty) {
+        if self.plans.is_empty() && self.policies_of_variants().iter().any(Vec::is_empty) {
             return Err(Failure::usage(format!("{name}: it needs policies")));
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use super::load::Load;
 use super::question::Question;
+use super::simulated::Simulated;
 use array::Level;
 use ssd::{Advice, Config, Outlook, Printed, Promise};
 
@@ -25,6 +26,8 @@ pub(crate) struct Judged {
     pub(crate) advice: Advice,
     /// The same at what the flash can take in, if the load is more than that.
     pub(crate) at_flash: Option<Outlook>,
+    /// What a simulation says, if one was asked for.
+    pub(crate) simulated: Option<Simulated>,
 }
 
 impl Answer {
@@ -44,7 +47,7 @@ impl Answer {
                 .beyond_flash
                 .map(|_| config.outlook(Promise { load_bytes_per_second: flash, ..promise }));
             let advice = possible(config.advice(promise), question.level);
-            Judged { load: load.clone(), outlook, advice, at_flash }
+            Judged { load: load.clone(), outlook, advice, at_flash, simulated: None }
         };
         let judged = question.loads.iter().map(judge).collect();
         let printed = is_of_the_table(&question).then(|| config.printed_table(question.array));

@@ -1,6 +1,7 @@
 //! Everything as JSON. Units stand at the end of the names; windows that do not exist are null.
 
 use super::answer::{Answer, Judged};
+use super::simulated::Simulated;
 use super::{curves, sentence};
 use crate::settings::DriveSettings;
 use serde_json::{Value, json};
@@ -83,6 +84,7 @@ fn load(answer: &Answer, judged: &Judged) -> Value {
         Verdict::Bursts { lasts } => ("burst", None, Some(lasts.as_secs_f64())),
         Verdict::Fails(reason) => ("fails", Some(name(reason)), None),
     };
+    let found = judged.simulated.as_ref().and_then(Simulated::found);
     let advice = reason.is_some().then(|| {
         json!({
             "drives": advice.width,
@@ -101,6 +103,10 @@ fn load(answer: &Answer, judged: &Judged) -> Value {
         "shortest_window_ms": outlook.shortest.as_millis_f64(),
         "longest_window_ms": outlook.longest.as_millis_f64(),
         "longest_window_at_flash_ms": judged.at_flash.map(|at| at.longest.as_millis_f64()),
+        "simulated_window_ms": found.map(|found| found.window.as_millis_f64()),
+        "simulated_over_formula": found.map(|found| found.over_formula),
+        "simulated_scale": found.map(|found| found.scale.factor),
+        "simulated_divisor": found.map(|found| found.scale.divisor),
         "window_ms": outlook.window.map(Duration::as_millis_f64),
         "sustainable_bytes_per_second": outlook.sustainable_bytes_per_second,
         "verdict": verdict,

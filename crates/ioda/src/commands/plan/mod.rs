@@ -1,6 +1,7 @@
 //! `ioda plan`: can this array promise it, with which window, at what price?
 //!
-//! Arithmetic only; everything is asked of [`ssd::Outlook`] and the window formula in `nvme`.
+//! Arithmetic, asked of [`ssd::Outlook`] and the window formula in `nvme`; with `--simulate` also what
+//! a simulation finds.
 
 mod answer;
 mod curves;
@@ -8,6 +9,7 @@ mod document;
 mod load;
 mod question;
 mod sentence;
+mod simulated;
 mod table;
 
 use super::Talk;
@@ -31,6 +33,8 @@ Examples:
       two busy drives at once, clocks that disagree, and the space that is really there
   ioda plan --drive my-drive.toml --tw 200ms --load 30MB/s
       judge one window; my-drive.toml as `ioda presets drives --toml` prints it
+  ioda plan --drive femu --drives 8 --simulate
+      how tight the formula is: the longest window that a simulated drive bears
   ioda plan --html windows.html --json plan.json
       the article's Figure 4a as a page, and everything as numbers
 
@@ -80,6 +84,10 @@ pub(crate) struct PlanArgs {
     /// list or repeated [default: burst,norm]
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "Load")]
     load: Vec<Load>,
+    /// Beside each longest window, the one that a simulated drive finds, which takes seconds; large
+    /// drives are scaled down. The usable share is then `watermarks`
+    #[arg(long, help_heading = "Load")]
+    simulate: bool,
     /// TOML file with the sections array and drive; flags override it
     #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
     config: Option<PathBuf>,
@@ -99,7 +107,10 @@ pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<ExitCode, Failure> {
             "--json and --html cannot both go to standard output; name a file for one of them",
         ));
     }
-    let answers: Vec<Answer> = question::ask(args)?.into_iter().map(Answer::new).collect();
+    let mut answers: Vec<Answer> = question::ask(args)?.into_iter().map(Answer::new).collect();
+    if args.simulate {
+        simulated::simulate(&mut answers, talk.progress)?;
+    }
     let mut wrote = Vec::new();
     let mut file = |path: &Path, text: &str| -> Result<(), Failure> {
         if !output::is_stdout(path) {

@@ -3,16 +3,15 @@
 use super::PlanArgs;
 use super::load::{Load, UsableShare};
 use crate::exit::Failure;
+use crate::planned;
 use crate::quantity::{Span, TimeWindow, exact_duration};
 use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings};
 use crate::setup::drive_settings;
 use array::Level;
 use nvme::ArrayDescription;
 use ssd::Config;
-use units::{Duration, Ratio};
+use units::Duration;
 
-/// Most drives of an array.
-const WIDTH_MAX: u32 = 64;
 /// Drives of an array, unless the article or a flag says how many.
 const WIDTH: u32 = 4;
 
@@ -69,32 +68,20 @@ fn question(
     drive: &DriveSettings,
 ) -> Result<Question, Failure> {
     let mut config = drive.build()?;
-    if config.over_provisioning == Ratio::ZERO || config.over_provisioning >= Ratio::ONE {
-        return Err(Failure::usage(format!(
-            "over_provisioning (R_p) of {} is {}; it must be above 0% and below 100%, or there is \
-             nothing that may fill between two windows",
-            config.name, config.over_provisioning
-        )));
-    }
-    let contract = |error| Failure::usage(format!("drive `{}` cannot work: {error}", config.name));
-    config.validate().map_err(contract)?;
-    if config.contract.valid_ratio >= 1.0 {
-        return Err(Failure::usage(format!(
-            "valid_ratio (R_v) of {} is {}; it must be below 1, or no collection gives anything back",
-            config.name, config.contract.valid_ratio
-        )));
-    }
+    planned::check_drive(&config)?;
     match args.usable_share {
+        Some(UsableShare::Of(share)) if args.simulate => {
+            return Err(Failure::usage(format!(
+                "--usable-share is {share}, but drives that --simulate runs have what lies between \
+                 their watermarks; leave it out or set it to watermarks"
+            )));
+        }
+        _ if args.simulate => config.contract.usable_share = config.watermark_share(),
         Some(UsableShare::Of(share)) => config.contract.usable_share = share,
         Some(UsableShare::Watermarks) => config.contract.usable_share = config.watermark_share(),
         None => {}
     }
-    if config.contract.usable_share <= 0.0 {
-        return Err(Failure::usage(format!(
-            "usable_share of {} is 0; it must be above 0 and at most 1",
-            config.name
-        )));
-    }
+    planned::check_share(&config)?;
     let level = args.raid.as_ref().or(file.raid.as_ref()).map_or(Level::Raid5, |raid| raid.value.0);
     let array = array(args, file, level, &config)?;
     let (clock_skew, guard) = guards(args)?;
@@ -110,33 +97,10 @@ fn array(
     level: Level,
     config: &Config,
 ) -> Result<ArrayDescription, Failure> {
-    let parities = level.parities();
-    if parities == 0 {
-        return Err(Failure::usage(
-            "--raid is raid0, which has no parity to rebuild what a busy drive holds; choose 4, 5 \
-             or 6",
-        ));
-    }
-    let busy = args.busy_drives.unwrap_or(parities);
-    if !(1..=parities).contains(&busy) {
-        let most = if parities == 1 { "1".to_owned() } else { format!("1 to {parities}") };
-        return Err(Failure::usage(format!(
-            "--busy-drives is {busy}, but {} can rebuild {parities} of a stripe; choose {most}",
-            level.name()
-        )));
-    }
     let usual = ssd::MODELS.iter().find(|(name, _)| *name == config.name);
     let usual = usual.map_or(WIDTH, |(_, width)| *width);
     let width = args.drives.or(file.drives).unwrap_or(usual);
-    let least = parities + 2;
-    if !(least..=WIDTH_MAX).contains(&width) {
-        return Err(Failure::usage(format!(
-            "--drives (N_ssd) is {width}; {} with k = {parities} needs k + 2 = {least} to \
-             {WIDTH_MAX} drives",
-            level.name()
-        )));
-    }
-    Ok(ArrayDescription { width, parities: busy })
+    planned::array(level, width, args.busy_drives, &planned::FLAGS)
 }
 
 /// The clock skew and the guard against it.

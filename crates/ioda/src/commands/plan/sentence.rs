@@ -39,7 +39,8 @@ pub(crate) fn verdict(answer: &Answer, judged: &Judged) -> String {
         Verdict::Bursts { lasts } => bursts(answer, outlook, lasts),
         Verdict::Fails(reason) => fails(answer, judged, reason),
     };
-    format!("{head}: {body}{}", beyond(answer, judged))
+    let simulated = judged.simulated.map_or(String::new(), |one| format!(" {}", one.sentence()));
+    format!("{head}: {body}{}{simulated}", beyond(answer, judged))
 }
 
 fn daily(answer: &Answer, load: f64) -> String {
@@ -142,20 +143,21 @@ fn change(answer: &Answer, judged: &Judged, reason: Reason) -> String {
     }
 }
 
-/// A remark if the load cannot come.
+/// A remark if the load is more than the flash can take in.
 fn beyond(answer: &Answer, judged: &Judged) -> String {
     let (Some(factor), Some(at_flash)) = (judged.outlook.beyond_flash, judged.at_flash) else {
         return String::new();
     };
     let flash = answer.config().program_bytes_per_second();
     let there = match at_flash.verdict {
-        Verdict::Fails(_) => "that fails as well".to_owned(),
+        Verdict::Fails(_) => "for it no window will do either".to_owned(),
         Verdict::Holds | Verdict::Bursts { .. } => {
-            format!("for that, {} would do", range(&at_flash))
+            format!("for it {} would do", range(&at_flash))
         }
     };
     format!(
-        " The load is {} times what the dies can program, {}, so it cannot last; {there}.",
+        " The load is {} times what the dies can program, {}; a host that waits for its writes \
+         cannot send more than that: {there}.",
         three_digits(factor),
         rate(flash)
     )

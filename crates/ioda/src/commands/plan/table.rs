@@ -2,6 +2,7 @@
 
 use super::answer::{Answer, Judged};
 use super::sentence::word;
+use super::simulated::{Found, Simulated};
 use crate::metric::three_digits;
 use crate::table;
 use ssd::{Config, Printed};
@@ -91,12 +92,26 @@ const DRIVE_ROWS: [Row; 21] = [
 
 type LoadRow = (&'static str, fn(&Judged) -> String);
 
-const LOAD_ROWS: [LoadRow; 4] = [
+const LOAD_ROWS: [LoadRow; 6] = [
     ("longest window ms", |j| millis(j.outlook.longest)),
+    (SIMULATED, |j| found(j, |found| millis(found.window))),
+    (SIMULATED_OVER_BOUND, |j| found(j, |found| format!("{:.2}", found.over_formula))),
     ("  judged window ms", |j| j.outlook.window.map_or_else(|| "-".to_owned(), millis)),
     ("  sustained MiB/s", |j| mib(j.outlook.sustainable_bytes_per_second)),
     ("verdict", |j| word(j.outlook.verdict)),
 ];
+
+/// Rows that are there only if something was simulated.
+const SIMULATED: &str = "  simulated ms";
+const SIMULATED_OVER_BOUND: &str = "  simulated / longest";
+
+fn found(judged: &Judged, show: fn(&Found) -> String) -> String {
+    judged.simulated.as_ref().and_then(Simulated::found).map_or_else(|| "-".to_owned(), show)
+}
+
+fn is_simulated(answers: &[Answer]) -> bool {
+    answers.iter().flat_map(|answer| &answer.judged).any(|judged| judged.simulated.is_some())
+}
 
 /// Header and rows: a row's name, then one cell per array.
 pub(crate) fn cells(answers: &[Answer]) -> (Vec<String>, Vec<Vec<String>>) {
@@ -117,7 +132,10 @@ pub(crate) fn cells(answers: &[Answer]) -> (Vec<String>, Vec<Vec<String>>) {
             judged().map(|j| format!("{}/s", size(j.outlook.promise.load_bytes_per_second))),
         );
         rows.push(title);
-        rows.extend(LOAD_ROWS.iter().map(|(name, show)| {
+        let wanted = |(name, _): &&LoadRow| {
+            is_simulated(answers) || ![SIMULATED, SIMULATED_OVER_BOUND].contains(name)
+        };
+        rows.extend(LOAD_ROWS.iter().filter(wanted).map(|(name, show)| {
             std::iter::once(format!("  {name}")).chain(judged().map(show)).collect()
         }));
     }
@@ -145,6 +163,13 @@ pub(crate) fn legend(answers: &[Answer]) -> Vec<&'static str> {
          holds for a burst only would hold for ever with a load below that, fewer drives, more of \
          them busy at once, or more spare space, with which victims hold less valid data.",
     ];
+    if is_simulated(answers) {
+        lines.push(
+            "Simulated is the longest window, to 2 %, in which one drive at rest bears a burst of \
+             a cycle. Such a drive has what lies between its watermarks, so that is its usable \
+             share here.",
+        );
+    }
     let differs = |answer: &Answer| DRIVE_ROWS.iter().any(|(_, show)| show(answer).contains('['));
     if answers.iter().any(differs) {
         lines.push(
