@@ -1,7 +1,8 @@
 //! The array and its drives in words, for the heads of reports.
 
 use crate::exit::Failure;
-use crate::quantity::{Flush, exact_duration};
+use crate::quantity::exact_duration;
+use crate::words::Flush;
 use sim::{Coordinate, Plan, Preparation};
 use units::{Bytes, Duration};
 

@@ -25,6 +25,7 @@ mod settings;
 mod setup;
 mod simulate;
 mod table;
+mod words;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -157,31 +157,6 @@ impl FromStr for BufferSize {
     }
 }
 
-/// When a write buffer is flushed.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Flush(pub(crate) ssd::FlushRule);
-
-impl FromStr for Flush {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        match text {
-            "when-full" => Ok(Self(ssd::FlushRule::WhenFull)),
-            "in-window" => Ok(Self(ssd::FlushRule::InWindow)),
-            _ => Err(not_understood("flush rule", text, "one of when-full, in-window")),
-        }
-    }
-}
-
-impl fmt::Display for Flush {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            ssd::FlushRule::WhenFull => "when-full",
-            ssd::FlushRule::InWindow => "in-window",
-        })
-    }
-}
-
 /// The busy time window: what the drives advertise, what suits a load, or a length.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum TimeWindow {
@@ -245,100 +220,6 @@ impl FromStr for PolicyName {
     fn from_str(text: &str) -> Result<Self, Unknown> {
         let known = PolicyKind::ALL.map(PolicyKind::name);
         PolicyKind::from_name(text).map(Self).ok_or_else(|| Unknown::new("policy", text, known))
-    }
-}
-
-/// How drives are prepared.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Precondition(pub(crate) sim::Preparation);
-
-impl FromStr for Precondition {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        match text {
-            "aged" => Ok(Self(sim::Preparation::Aged)),
-            "steady" => Ok(Self(sim::Preparation::Steady)),
-            "fresh" => Ok(Self(sim::Preparation::Fresh)),
-            _ => Err(not_understood("preparation", text, "one of aged, steady, fresh")),
-        }
-    }
-}
-
-/// What a collection takes at a time.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Unit(pub(crate) ssd::CollectionUnit);
-
-impl FromStr for Unit {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        match text {
-            "block" => Ok(Self(ssd::CollectionUnit::Block)),
-            "line" => Ok(Self(ssd::CollectionUnit::Line)),
-            _ => Err(not_understood("unit of collection", text, "one of block, line")),
-        }
-    }
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            ssd::CollectionUnit::Block => "block",
-            ssd::CollectionUnit::Line => "line",
-        })
-    }
-}
-
-/// What a collection blocks.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Blocks(pub(crate) ssd::Blocking);
-
-impl FromStr for Blocks {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        match text {
-            "controller" => Ok(Self(ssd::Blocking::Controller)),
-            "channel" => Ok(Self(ssd::Blocking::Channel)),
-            "die" => Ok(Self(ssd::Blocking::Die)),
-            _ => Err(not_understood("blocking", text, "one of controller, channel, die")),
-        }
-    }
-}
-
-impl fmt::Display for Blocks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            ssd::Blocking::Controller => "controller",
-            ssd::Blocking::Channel => "channel",
-            ssd::Blocking::Die => "die",
-        })
-    }
-}
-
-/// What a range of logical blocks has of its own.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Placement(pub(crate) ssd::RangePlacement);
-
-impl FromStr for Placement {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        match text {
-            "channels" => Ok(Self(ssd::RangePlacement::Channels)),
-            "chips" => Ok(Self(ssd::RangePlacement::Chips)),
-            _ => Err(not_understood("lba_range_placement", text, "one of channels, chips")),
-        }
-    }
-}
-
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            ssd::RangePlacement::Channels => "channels",
-            ssd::RangePlacement::Chips => "chips",
-        })
     }
 }
 

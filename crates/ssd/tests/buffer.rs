@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Host, any_drive};
+use common::{Host, any_drive, worn_out};
 use nvme::{
     ArrayDescription, Cause, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag,
     Status, WindowSchedule,
@@ -229,29 +229,8 @@ proptest! {
         windows in 0u64..3,
     ) {
         // Too many refusals end the test, so that it cannot pass on nothing.
-        let made = Ssd::new(config);
-        prop_assume!(made.is_ok());
-        let mut drive = made.unwrap();
-        if seed.is_multiple_of(3) {
-            drive.precondition(seed);
-        } else if seed % 3 == 1 {
-            drive.age(seed);
-        }
-        if windows > 0 {
-            drive.set_right(Instant::ZERO, CollectionRight::Windows(WindowSchedule {
-                busy_time_window: Duration::from_millis(windows * 7),
-                array: ArrayDescription { width: 4, parities: 1 },
-        guard: Duration::ZERO,
-        not_before: Instant::ZERO,
-                cycle_start: Instant::ZERO,
-            }));
-        }
-        drive.set_instant_collection(seed.is_multiple_of(5));
-        let pages = drive.logical_blocks();
-        let mut host = Host::new(seed, 1 + (seed % 50) as u32, 90);
-        host.run(&mut drive, (3 * pages).min(4_000), |_, _| {});
-        host.drain(&mut drive);
-        drive.check_invariants();
+        prop_assume!(config.validate().is_ok());
+        let mut drive = worn_out(config, seed, windows);
         // What is left on its way to flash arrives there, and then the maps can be checked as well.
         for _ in 0..10_000 {
             if drive.next_deadline() != Instant::NEVER {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Host, any_drive};
+use common::{Host, any_drive, worn_out};
 use nvme::{
     ArrayDescription, Cause, CollectionRight, Command, CommandId, Opcode, PlFlag, Status,
     WindowSchedule,
@@ -261,29 +261,7 @@ proptest! {
     fn a_full_drive_never_gets_stuck(config in any_drive(), seed in 0u64..1000, windows in 0u64..3) {
         // Too many refusals end the test, so that it cannot pass on nothing.
         prop_assume!(config.validate().is_ok());
-        let mut drive = Ssd::new(config).unwrap();
-        if seed.is_multiple_of(3) {
-            drive.precondition(seed);
-            drive.check_invariants();
-        } else if seed % 3 == 1 {
-            drive.age(seed);
-            drive.check_invariants();
-        }
-        if windows > 0 {
-            drive.set_right(Instant::ZERO, CollectionRight::Windows(WindowSchedule {
-                busy_time_window: Duration::from_millis(windows * 7),
-                array: ArrayDescription { width: 4, parities: 1 },
-            guard: Duration::ZERO,
-            not_before: Instant::ZERO,
-                cycle_start: Instant::ZERO,
-            }));
-        }
-        drive.set_instant_collection(seed.is_multiple_of(5));
-        let pages = drive.logical_blocks();
-        let mut host = Host::new(seed, 1 + (seed % 50) as u32, 90);
-        host.run(&mut drive, (3 * pages).min(4_000), |_, _| {});
-        host.drain(&mut drive);
-        drive.check_invariants();
+        let drive = worn_out(config, seed, windows);
         prop_assert!(drive.counters().write_amplification() >= 1.0);
     }
 }

@@ -119,8 +119,8 @@ fn drive_table(args: &PresetsArgs) -> String {
             pcie.map_or("-".into(), |bytes| format!("{}", bytes / 1_000_000_000))
         }),
         ("over-prov. R_p", |c| crate::quantity::exact_percent(c.over_provisioning)),
-        ("collects", |c| crate::quantity::Unit(c.collection.unit).to_string()),
-        ("and blocks", |c| crate::quantity::Blocks(c.collection.blocking).to_string()),
+        ("collects", |c| crate::words::Unit(c.collection.unit).to_string()),
+        ("and blocks", |c| crate::words::Blocks(c.collection.blocking).to_string()),
     ];
     let mut rows: Vec<Vec<String>> = fields
         .iter()

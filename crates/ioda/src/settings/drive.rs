@@ -3,9 +3,9 @@
 use crate::exit::Failure;
 use crate::names::Unknown;
 use crate::quantity::{
-    Bandwidth, Blocks, BufferSize, Flush, Percent, Placement, Size, Span, Text, Unit,
-    exact_duration, exact_percent, exact_size,
+    Bandwidth, BufferSize, Percent, Size, Span, Text, exact_duration, exact_percent, exact_size,
 };
+use crate::words::{Blocks, Flush, Placement, Unit};
 use serde::{Deserialize, Serialize};
 use ssd::{Config, WriteBufferConfig};
 use std::str::FromStr;

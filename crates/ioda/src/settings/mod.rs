@@ -14,9 +14,8 @@ pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
 use crate::exit::Failure;
-use crate::quantity::{
-    BufferSize, Flush, Percent, PolicyName, Precondition, Raid, Size, Text, TimeWindow,
-};
+use crate::quantity::{BufferSize, Percent, PolicyName, Raid, Size, Text, TimeWindow};
+use crate::words::{Flush, Precondition};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 

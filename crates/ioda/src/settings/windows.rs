@@ -2,10 +2,10 @@
 
 use crate::exit::Failure;
 use crate::quantity::{Span, Text, TimeWindow, not_understood};
+use crate::words::Coordinator;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use sim::{Coordinate, Plan, WindowPlan};
-use std::fmt;
 use std::str::FromStr;
 use units::Duration;
 use workload::OptionError;
@@ -17,30 +17,6 @@ const INCREMENT: Duration = Duration::from_millis(10);
 const BASE: Duration = Duration::from_millis(500);
 /// Time between two looks at the drives where tokens are granted.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-
-/// Who decides when a drive may collect.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Coordinator {
-    /// The clock.
-    Windows,
-    /// The clock, at a length that the host adapts.
-    Adaptive,
-    /// The host, by tokens.
-    Token,
-}
-
-impl FromStr for Coordinator {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        match text {
-            "windows" => Ok(Self::Windows),
-            "adaptive" => Ok(Self::Adaptive),
-            "token" => Ok(Self::Token),
-            _ => Err(not_understood("coordination", text, "one of windows, adaptive, token")),
-        }
-    }
-}
 
 /// A window and from when on, as in `30s=200ms`.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -59,16 +35,6 @@ impl FromStr for Change {
         let after = workload::parse_duration(after.trim()).map_err(|_| refused())?;
         let window = window.trim().parse().map_err(|_| refused())?;
         Ok(Self { after, window })
-    }
-}
-
-impl fmt::Display for Coordinator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Windows => "windows",
-            Self::Adaptive => "adaptive",
-            Self::Token => "token",
-        })
     }
 }
 

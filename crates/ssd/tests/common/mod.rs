@@ -7,7 +7,10 @@
     reason = "each test uses its part"
 )]
 
-use nvme::{Command, CommandId, Completion, Opcode, PlFlag, Status};
+use nvme::{
+    ArrayDescription, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status,
+    WindowSchedule,
+};
 use proptest::prelude::*;
 use ssd::{Blocking, CollectionUnit, Config, RangePlacement, Ssd, presets};
 use units::{Duration, Instant, Lba, Ratio, Rng};
@@ -97,4 +100,33 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
             }
             config
         })
+}
+
+/// A drive of this kind, prepared in one of three ways, perhaps with windows, perhaps collecting in
+/// no time, after a host has written to it from all sides for some time.
+pub fn worn_out(config: Config, seed: u64, windows: u64) -> Ssd {
+    let mut drive = Ssd::new(config).unwrap();
+    if seed.is_multiple_of(3) {
+        drive.precondition(seed);
+    } else if seed % 3 == 1 {
+        drive.age(seed);
+    }
+    drive.check_invariants();
+    if windows > 0 {
+        let schedule = WindowSchedule {
+            array: ArrayDescription { width: 4, parities: 1 },
+            busy_time_window: Duration::from_millis(windows * 7),
+            cycle_start: Instant::ZERO,
+            not_before: Instant::ZERO,
+            guard: Duration::ZERO,
+        };
+        drive.set_right(Instant::ZERO, CollectionRight::Windows(schedule));
+    }
+    drive.set_instant_collection(seed.is_multiple_of(5));
+    let pages = drive.logical_blocks();
+    let mut host = Host::new(seed, 1 + (seed % 50) as u32, 90);
+    host.run(&mut drive, (3 * pages).min(4_000), |_, _| {});
+    host.drain(&mut drive);
+    drive.check_invariants();
+    drive
 }

@@ -1,0 +1,206 @@
+//! Options that are one of a few words.
+
+use crate::quantity::not_understood;
+use sim::Preparation;
+use ssd::{Blocking, CollectionUnit, FlushRule, RangePlacement};
+use std::fmt;
+use std::str::FromStr;
+use workload::OptionError;
+
+/// The words of an option and what they mean.
+struct Words<T: 'static> {
+    /// What the option is called in messages.
+    option: &'static str,
+    /// The words in a list, for messages.
+    expected: &'static str,
+    words: &'static [(&'static str, T)],
+}
+
+impl<T: Copy + PartialEq> Words<T> {
+    fn parse(&self, text: &str) -> Result<T, OptionError> {
+        let found = self.words.iter().find(|(word, _)| *word == text);
+        found
+            .map(|&(_, value)| value)
+            .ok_or_else(|| not_understood(self.option, text, self.expected))
+    }
+
+    fn word(&self, value: T) -> &'static str {
+        self.words.iter().find(|&&(_, known)| known == value).map_or("", |&(word, _)| word)
+    }
+}
+
+/// Who decides when a drive may collect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Coordinator {
+    /// The clock.
+    Windows,
+    /// The clock, at a length that the host adapts.
+    Adaptive,
+    /// The host, by tokens.
+    Token,
+}
+
+const COORDINATORS: Words<Coordinator> = Words {
+    option: "coordination",
+    expected: "one of windows, adaptive, token",
+    words: &[
+        ("windows", Coordinator::Windows),
+        ("adaptive", Coordinator::Adaptive),
+        ("token", Coordinator::Token),
+    ],
+};
+
+impl FromStr for Coordinator {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        COORDINATORS.parse(text)
+    }
+}
+
+impl fmt::Display for Coordinator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(COORDINATORS.word(*self))
+    }
+}
+
+/// How drives are prepared.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Precondition(pub(crate) Preparation);
+
+const PREPARATIONS: Words<Preparation> = Words {
+    option: "preparation",
+    expected: "one of aged, steady, fresh",
+    words: &[
+        ("aged", Preparation::Aged),
+        ("steady", Preparation::Steady),
+        ("fresh", Preparation::Fresh),
+    ],
+};
+
+impl FromStr for Precondition {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        PREPARATIONS.parse(text).map(Self)
+    }
+}
+
+/// When a write buffer is flushed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Flush(pub(crate) FlushRule);
+
+const FLUSH_RULES: Words<FlushRule> = Words {
+    option: "flush rule",
+    expected: "one of when-full, in-window",
+    words: &[("when-full", FlushRule::WhenFull), ("in-window", FlushRule::InWindow)],
+};
+
+impl FromStr for Flush {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        FLUSH_RULES.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Flush {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(FLUSH_RULES.word(self.0))
+    }
+}
+
+/// What a collection takes at a time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Unit(pub(crate) CollectionUnit);
+
+const UNITS: Words<CollectionUnit> = Words {
+    option: "unit of collection",
+    expected: "one of block, line",
+    words: &[("block", CollectionUnit::Block), ("line", CollectionUnit::Line)],
+};
+
+impl FromStr for Unit {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        UNITS.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(UNITS.word(self.0))
+    }
+}
+
+/// What a collection blocks.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Blocks(pub(crate) Blocking);
+
+const BLOCKING: Words<Blocking> = Words {
+    option: "blocking",
+    expected: "one of controller, channel, die",
+    words: &[
+        ("controller", Blocking::Controller),
+        ("channel", Blocking::Channel),
+        ("die", Blocking::Die),
+    ],
+};
+
+impl FromStr for Blocks {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        BLOCKING.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(BLOCKING.word(self.0))
+    }
+}
+
+/// What a range of logical blocks has of its own.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Placement(pub(crate) RangePlacement);
+
+const PLACEMENTS: Words<RangePlacement> = Words {
+    option: "lba_range_placement",
+    expected: "one of channels, chips",
+    words: &[("channels", RangePlacement::Channels), ("chips", RangePlacement::Chips)],
+};
+
+impl FromStr for Placement {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        PLACEMENTS.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(PLACEMENTS.word(self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_list_every_word() {
+        fn check<T: Copy + PartialEq>(list: &Words<T>) {
+            let words: Vec<&str> = list.words.iter().map(|&(word, _)| word).collect();
+            assert_eq!(list.expected, format!("one of {}", words.join(", ")));
+        }
+        check(&COORDINATORS);
+        check(&PREPARATIONS);
+        check(&FLUSH_RULES);
+        check(&UNITS);
+        check(&BLOCKING);
+        check(&PLACEMENTS);
+    }
+}
