@@ -6,7 +6,8 @@
 use array::{Level, policy::PolicyKind};
 use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
 use ssd::{
-    Blocking, CollectionUnit, FlushRule, RangeConfig, RangePlacement, WriteBufferConfig, presets,
+    Blocking, CollectionUnit, FlushRule, RangeConfig, RangePlacement, SchedulingConfig,
+    SuspensionConfig, WriteBufferConfig, presets,
 };
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
@@ -42,6 +43,20 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
         _ => None,
     }
     .map(|flush| WriteBufferConfig { flush, ..WriteBufferConfig::new(1 + rng.below(64) as u32) });
+    if drive.collection.blocking == Blocking::Die {
+        let most = rng.below(4) as u32;
+        let (program, erase) = (Duration::from_micros(10), Duration::from_micros(100));
+        let read_priority = rng.below(2) == 0;
+        drive.scheduling = SchedulingConfig {
+            read_priority,
+            preemptive_collection: rng.below(2) == 0,
+            suspension: (read_priority && most > 0).then_some(SuspensionConfig {
+                program,
+                erase,
+                most,
+            }),
+        };
+    }
     let ranges = RangeConfig { count: 2, placement: RangePlacement::Channels };
     let may_have_ranges =
         drive.write_buffer.is_none() && drive.collection.unit == CollectionUnit::Block;

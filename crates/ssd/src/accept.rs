@@ -37,7 +37,9 @@ impl Ssd {
         if target.collection.is_some() || target.flushes > 0 {
             return true;
         }
-        target.queue.held_up > 0 && self.allowed_until(now, self.range_of_die(die)).is_some()
+        target.queue.held_up > 0
+            && !self.config.scheduling.read_priority
+            && self.allowed_until(now, self.range_of_die(die)).is_some()
     }
 
     pub(crate) fn accept_read(&mut self, now: Instant, command: &Command) {
@@ -113,6 +115,7 @@ impl Ssd {
     /// current step, of the collection, and of the work in the queue.
     fn busy_remaining(&self, now: Instant, die: u32) -> Duration {
         let mut left = self.step_left(now, die) + self.dies[die as usize].queue.work;
+        left += self.suspended_left(die);
         if let Some(collection) = self.dies[die as usize].collection {
             let collection = self.collections.get(collection);
             let worker = collection.victim_die.unwrap_or(die);
@@ -210,14 +213,20 @@ impl Ssd {
 
     #[inline]
     pub(crate) fn enqueue(&mut self, now: Instant, die: u32, mut op: Op, service: Duration) {
+        let overtakes = self.overtakes(die, op.kind);
         let target = &mut self.dies[die as usize];
         // What queues up behind I/O that a collection held up is held up by it as well.
-        let behind = target.collection.is_some() || target.queue.held_up > 0;
+        let behind = target.collection.is_some() || (target.queue.held_up > 0 && !overtakes);
         op.held_up = op.kind != OpKind::Hold && behind;
         self.held_up += u32::from(op.held_up);
         let op = self.ops.insert(op);
-        target.queue.push_back(&mut self.ops, op, service);
-        if target.state == State::Idle {
+        if overtakes {
+            target.queue.push_read(&mut self.ops, op, service);
+            self.suspend(now, die);
+        } else {
+            target.queue.push_back(&mut self.ops, op, service);
+        }
+        if self.dies[die as usize].state == State::Idle {
             self.dispatch(now, die);
         }
     }

@@ -128,7 +128,7 @@ impl Ssd {
             _ if self.config.timing.transfer.is_zero() => Duration::ZERO,
             _ => self.program_service,
         };
-        self.step_left(now, die) + rest + worker.queue.work
+        self.step_left(now, die) + self.suspended_left(die) + rest + worker.queue.work
     }
 
     /// First die and number of dies that a collection on `die` keeps from the host.
@@ -218,8 +218,13 @@ impl Ssd {
 
     /// The next copy of a collecting die, or the erase when nothing valid is left.
     #[inline]
-    fn step_job(&mut self, now: Instant, die: u32) {
+    pub(crate) fn step_job(&mut self, now: Instant, die: u32) {
         let index = die as usize;
+        if self.yields_to_host(now, die) {
+            self.dies[index].state = State::Idle;
+            self.dispatch(now, die);
+            return;
+        }
         let Some(job) = &mut self.dies[index].job else { return };
         let end = job.first_page + self.ftl.shape.pages_per_block;
         let timing = &self.config.timing;

@@ -129,6 +129,34 @@ impl RangeConfig {
     pub const ONE: Self = Self { count: 1, placement: RangePlacement::Channels };
 }
 
+/// Interrupting programs and erases for reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SuspensionConfig {
+    /// Time to suspend a program, and again to resume it.
+    pub program: Duration,
+    /// Time to suspend an erase, and again to resume it.
+    pub erase: Duration,
+    /// Most suspensions of one operation, so that it ends.
+    pub most: u32,
+}
+
+/// What may overtake what on a die.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SchedulingConfig {
+    /// Reads are served before the writes that wait with them.
+    pub read_priority: bool,
+    /// The host is served between the page operations of a collection, above the hard watermark.
+    pub preemptive_collection: bool,
+    /// Programs and erases are interrupted for reads, above the hard watermark.
+    pub suspension: Option<SuspensionConfig>,
+}
+
+impl SchedulingConfig {
+    /// First come, first served.
+    pub const FIRST_COME: Self =
+        Self { read_priority: false, preemptive_collection: false, suspension: None };
+}
+
 /// The terms from which a drive computes its busy window (IODA §4.3.3 and Table 2).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ContractConfig {
@@ -182,10 +210,16 @@ impl WriteBufferConfig {
     }
 
     fn validate(&self) -> Result<(), ConfigError> {
-        let Self { pages, high, low, .. } = self;
+        let Self { pages, latency, high, low, .. } = self;
         if *pages == 0 {
             return refuse(String::from(
                 "the write buffer has 0 pages; give it at least 1, or leave it out",
+            ));
+        }
+        // A host that goes on when it is answered would go on for ever without time passing.
+        if latency.is_zero() {
+            return refuse(String::from(
+                "the write buffer answers in no time; set buffer_latency to at least 1ns",
             ));
         }
         if *high > Ratio::ONE {
@@ -217,6 +251,8 @@ pub struct Config {
     pub collection: CollectionConfig,
     /// Ranges of logical blocks.
     pub ranges: RangeConfig,
+    /// What may overtake what.
+    pub scheduling: SchedulingConfig,
     /// The terms of the window contract.
     pub contract: ContractConfig,
     /// The write buffer, if there is one.
@@ -288,6 +324,7 @@ impl Config {
         self.validate_geometry()?;
         self.validate_watermarks()?;
         self.validate_ranges()?;
+        self.validate_scheduling()?;
         self.validate_room()?;
         self.write_buffer.map_or(Ok(()), |buffer| buffer.validate())
     }
@@ -368,6 +405,21 @@ impl Config {
             return refuse(format!(
                 "min_invalid is {}; it must be at most 100%",
                 self.collection.min_invalid
+            ));
+        }
+        Ok(())
+    }
+
+    fn validate_scheduling(&self) -> Result<(), ConfigError> {
+        let SchedulingConfig { read_priority, preemptive_collection, suspension } = self.scheduling;
+        if preemptive_collection && self.collection.blocking != Blocking::Die {
+            return refuse(String::from(
+                "preemptive collection keeps only its die from the host, but blocking is wider; set blocking to die",
+            ));
+        }
+        if suspension.is_some() && (!read_priority || self.collection.blocking != Blocking::Die) {
+            return refuse(String::from(
+                "suspension lets reads interrupt the die that serves them; set read_priority to true and blocking to die",
             ));
         }
         Ok(())

@@ -19,6 +19,8 @@ pub struct Counters {
     pub contract_violations: u64,
     /// Host page writes that had to wait for space on flash; with a write buffer, flushes that had to.
     pub stalled_writes_pages: u64,
+    /// Programs and erases interrupted for reads.
+    pub suspensions: u64,
     /// Commands failed fast.
     pub fail_fasts: u64,
     /// Pages that host writes put into the write buffer.

@@ -2,6 +2,7 @@
 
 use crate::ledger::{Ledger, Spent};
 use crate::ops::OpQueue;
+use crate::schedule::Suspended;
 use nvme::Delays;
 
 /// What a die does now.
@@ -15,6 +16,8 @@ pub(crate) enum State {
     Copying(Step),
     /// Erasing the collected block.
     Erasing,
+    /// Interrupting the program or erase in [`Die::suspended`].
+    Suspending,
     /// Kept from the host by a collection that works elsewhere, or has not begun.
     Held,
 }
@@ -67,6 +70,10 @@ pub(crate) struct Die {
     pub(crate) job: Option<Job>,
     pub(crate) copy: Copy,
     pub(crate) ledger: Ledger,
+    /// What was interrupted for reads.
+    pub(crate) suspended: Option<Suspended>,
+    /// How often the operation in service was interrupted.
+    pub(crate) suspensions: u32,
 }
 
 impl Die {
@@ -82,6 +89,8 @@ impl Die {
             job: None,
             copy: Copy { from: 0, to: 0, logical: 0 },
             ledger: Ledger::new(),
+            suspended: None,
+            suspensions: 0,
         }
     }
 }

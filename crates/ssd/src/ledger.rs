@@ -46,6 +46,11 @@ impl Ledger {
         Self { spent: [0; KINDS], current: None, since: Instant::ZERO, lead: Duration::ZERO }
     }
 
+    /// What it is spent on now.
+    pub(crate) fn current(&self) -> Option<Work> {
+        self.current
+    }
+
     /// Turns to other work (or none) at `now`.
     #[inline]
     pub(crate) fn switch(&mut self, now: Instant, work: Option<Work>) {

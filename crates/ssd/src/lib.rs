@@ -48,6 +48,7 @@ mod ops;
 mod outlook;
 mod precondition;
 pub mod presets;
+mod schedule;
 mod serve;
 mod space;
 mod table2;
@@ -57,7 +58,8 @@ mod untimed;
 pub use collection::CollectionSpan;
 pub use config::{
     Blocking, CollectionConfig, CollectionUnit, Config, ConfigError, ContractConfig, FlushRule,
-    Geometry, RangeConfig, RangePlacement, Timing, WriteBufferConfig,
+    Geometry, RangeConfig, RangePlacement, SchedulingConfig, SuspensionConfig, Timing,
+    WriteBufferConfig,
 };
 pub use counters::Counters;
 pub use device::{Completed, Ssd};

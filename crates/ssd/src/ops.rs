@@ -51,6 +51,8 @@ impl Op {
 pub(crate) struct OpQueue {
     head: u32,
     tail: u32,
+    /// The last of the reads that stand in front of everything else, if they have priority.
+    last_read: u32,
     /// Service time of the waiting host operations.
     pub(crate) work: Duration,
     /// Waiting operations that queued up behind a collection.
@@ -59,7 +61,7 @@ pub(crate) struct OpQueue {
 
 impl OpQueue {
     pub(crate) const fn new() -> Self {
-        Self { head: NO_OP, tail: NO_OP, work: Duration::ZERO, held_up: 0 }
+        Self { head: NO_OP, tail: NO_OP, last_read: NO_OP, work: Duration::ZERO, held_up: 0 }
     }
 
     #[inline]
@@ -76,6 +78,24 @@ impl OpQueue {
         self.work += service;
     }
 
+    /// Puts a read behind the reads that have overtaken the rest, and in front of the rest.
+    pub(crate) fn push_read(&mut self, ops: &mut Slab<Op>, op: u32, service: Duration) {
+        let before = core::mem::replace(&mut self.last_read, op);
+        let next = if before == NO_OP { self.head } else { ops.get(before).next };
+        let entry = ops.get_mut(op);
+        entry.next = next;
+        self.held_up += u32::from(entry.held_up);
+        if before == NO_OP {
+            self.head = op;
+        } else {
+            ops.get_mut(before).next = op;
+        }
+        if next == NO_OP {
+            self.tail = op;
+        }
+        self.work += service;
+    }
+
     #[inline]
     pub(crate) fn front(&self) -> Option<u32> {
         (self.head != NO_OP).then_some(self.head)
@@ -85,6 +105,9 @@ impl OpQueue {
     pub(crate) fn pop_front(&mut self, ops: &Slab<Op>, service: Duration) {
         let entry = ops.get(self.head);
         self.held_up -= u32::from(entry.held_up);
+        if self.last_read == self.head {
+            self.last_read = NO_OP;
+        }
         self.head = entry.next;
         if self.head == NO_OP {
             self.tail = NO_OP;

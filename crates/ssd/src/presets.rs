@@ -8,7 +8,7 @@
 
 use crate::config::{
     Blocking, CollectionConfig, CollectionUnit, Config, ContractConfig, Geometry, RangeConfig,
-    Timing,
+    SchedulingConfig, Timing,
 };
 use alloc::string::String;
 use units::{Duration, MIB, Ratio};
@@ -257,6 +257,7 @@ fn build(row: &Row) -> Config {
             instant: false,
         },
         ranges: RangeConfig::ONE,
+        scheduling: SchedulingConfig::FIRST_COME,
         contract: ContractConfig {
             valid_ratio: row.valid_ratio,
             burst_bytes_per_second: burst,

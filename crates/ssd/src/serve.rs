@@ -19,7 +19,7 @@ impl Ssd {
         }
     }
 
-    fn service_of(&self, kind: OpKind) -> Duration {
+    pub(crate) fn service_of(&self, kind: OpKind) -> Duration {
         match kind {
             OpKind::Read => self.read_service,
             OpKind::Program | OpKind::Flush => self.program_service,
@@ -32,6 +32,14 @@ impl Ssd {
     #[inline]
     pub(crate) fn dispatch(&mut self, now: Instant, die: u32) {
         let index = die as usize;
+        if self.dies[index].suspended.is_some() {
+            if self.resume(now, die) {
+                return;
+            }
+        } else if self.dies[index].job.is_some() && !self.yields_to_host(now, die) {
+            self.step_job(now, die);
+            return;
+        }
         let Some(op) = self.dies[index].queue.front() else {
             self.dies[index].state = State::Idle;
             self.dies[index].ledger.switch(now, None);
@@ -81,7 +89,13 @@ impl Ssd {
     /// The current step of a die is over.
     #[inline]
     pub(crate) fn end_step(&mut self, now: Instant, die: u32) {
+        if self.config.scheduling.suspension.is_some()
+            && self.dies[die as usize].suspended.is_none()
+        {
+            self.dies[die as usize].suspensions = 0;
+        }
         match self.dies[die as usize].state {
+            State::Suspending => self.dispatch(now, die),
             State::Serving(step) => self.end_host_step(now, die, step),
             State::Copying(step) => self.end_copy_step(now, die, step),
             State::Erasing => self.end_job(now, die),

@@ -202,7 +202,7 @@ fn a_buffer_that_is_too_small_for_a_cycle_says_so() {
 }
 
 fn any_drive_with_a_buffer() -> impl Strategy<Value = Config> {
-    (any_drive(), (1u32..80, 0usize..2, 0u64..100, 1u32..101, 0u32..100)).prop_map(
+    (any_drive(), (1u32..80, 0usize..2, 1u64..100, 1u32..101, 0u32..100)).prop_map(
         |(mut config, (slots, rule, latency, high, low))| {
             config.ranges.count = 1;
             config.write_buffer = Some(WriteBufferConfig {

@@ -7,12 +7,16 @@ use crate::quantity::{
 };
 use crate::words::{Blocks, Flush, Placement, Unit};
 use serde::{Deserialize, Serialize};
-use ssd::{Config, WriteBufferConfig};
+use ssd::{Config, SuspensionConfig, WriteBufferConfig};
 use std::str::FromStr;
-use units::Ratio;
+use units::{Duration, Ratio};
 
 /// The drive that is used unless another is named.
 pub(crate) const DEFAULT_DRIVE: &str = "femu-artifact";
+
+/// Usual times to suspend and to resume.
+const SUSPEND_PROGRAM: Duration = Duration::from_micros(10);
+const SUSPEND_ERASE: Duration = Duration::from_micros(100);
 
 /// The drives: `[drive]`. Whatever is left out is as in `base`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -60,6 +64,16 @@ pub(crate) struct DriveSettings {
     pub(crate) hard: Option<Text<Percent>>,
     /// Least invalid share of a victim above the hard watermark.
     pub(crate) min_invalid: Option<Text<Percent>>,
+    /// Reads are served before the writes that wait with them.
+    pub(crate) read_priority: Option<bool>,
+    /// The host is served between the page operations of a collection.
+    pub(crate) preemptive_collection: Option<bool>,
+    /// Most suspensions of one program or erase for reads; 0 for none.
+    pub(crate) suspensions: Option<u32>,
+    /// Time to suspend a program, and again to resume it [default: 10us].
+    pub(crate) suspend_program: Option<Text<Span>>,
+    /// Time to suspend an erase, and again to resume it [default: 100us].
+    pub(crate) suspend_erase: Option<Text<Span>>,
     /// Ranges of logical blocks with dies of their own.
     pub(crate) lba_ranges: Option<u32>,
     /// What a range has of its own: channels or chips.
@@ -108,7 +122,7 @@ impl DriveSettings {
     /// Everything about `config`, spelt out.
     pub(crate) fn full(config: &Config) -> Self {
         let Config { name, geometry: g, timing: t, over_provisioning, collection: c, .. } = config;
-        let Config { contract, write_buffer, ranges, .. } = config;
+        let Config { contract, write_buffer, ranges, scheduling, .. } = config;
         let capacity = |buffer: &WriteBufferConfig| {
             exact_size(u64::from(buffer.pages) * u64::from(g.page_bytes))
         };
@@ -137,6 +151,15 @@ impl DriveSettings {
             restore: text(&exact_percent(c.restore)),
             hard: text(&exact_percent(c.hard)),
             min_invalid: text(&exact_percent(c.min_invalid)),
+            read_priority: Some(scheduling.read_priority),
+            preemptive_collection: Some(scheduling.preemptive_collection),
+            suspensions: Some(scheduling.suspension.map_or(0, |suspension| suspension.most)),
+            suspend_program: scheduling
+                .suspension
+                .and_then(|suspension| text(&exact_duration(suspension.program))),
+            suspend_erase: scheduling
+                .suspension
+                .and_then(|suspension| text(&exact_duration(suspension.erase))),
             lba_ranges: Some(ranges.count),
             lba_range_placement: text(&Placement(ranges.placement).to_string()),
             valid_ratio: Some(contract.valid_ratio),
@@ -184,6 +207,13 @@ impl DriveSettings {
         c.hard = share(&self.hard).unwrap_or(in_proportion(c.hard, spare));
         c.restore = share(&self.restore).unwrap_or(c.soft);
         put(&mut c.min_invalid, share(&self.min_invalid));
+        put(&mut config.scheduling.read_priority, self.read_priority);
+        put(&mut config.scheduling.preemptive_collection, self.preemptive_collection);
+        self.put_suspension(
+            &mut config,
+            length(&self.suspend_program),
+            length(&self.suspend_erase),
+        )?;
         put(&mut config.ranges.count, self.lba_ranges);
         let placement = value(&self.lba_range_placement).map(|Placement(placement)| placement);
         put(&mut config.ranges.placement, placement);
@@ -237,6 +267,32 @@ impl DriveSettings {
             ))),
             None => Ok(None),
         }
+    }
+
+    /// Programs and erases that may be interrupted.
+    fn put_suspension(
+        &self,
+        config: &mut Config,
+        program: Option<Duration>,
+        erase: Option<Duration>,
+    ) -> Result<(), Failure> {
+        let before = config.scheduling.suspension;
+        let most = self.suspensions.or(before.map(|suspension| suspension.most)).unwrap_or(0);
+        if most == 0 && (program.is_some() || erase.is_some()) {
+            return Err(Failure::usage(
+                "suspend_program and suspend_erase are of no use while suspensions is 0; set it to \
+                 the most that one operation may suffer",
+            ));
+        }
+        let cost = |given: Option<Duration>, before: Option<Duration>, usual| {
+            given.or(before).unwrap_or(usual)
+        };
+        config.scheduling.suspension = (most > 0).then(|| SuspensionConfig {
+            program: cost(program, before.map(|s| s.program), SUSPEND_PROGRAM),
+            erase: cost(erase, before.map(|s| s.erase), SUSPEND_ERASE),
+            most,
+        });
+        Ok(())
     }
 
     /// Refuses terms of the contract that no formula can use.

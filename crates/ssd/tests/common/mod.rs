@@ -12,7 +12,10 @@ use nvme::{
     WindowSchedule,
 };
 use proptest::prelude::*;
-use ssd::{Blocking, CollectionUnit, Config, RangePlacement, Ssd, presets};
+use ssd::{
+    Blocking, CollectionUnit, Config, RangePlacement, SchedulingConfig, Ssd, SuspensionConfig,
+    presets,
+};
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
 /// A host in a closed loop of single-page commands at random addresses.
@@ -76,30 +79,47 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
         (1u32..5, 1u32..5, 1u32..3, 10u32..40, 1u32..20),
         (35u32..70, 5u32..20, 3u32..10, 0u32..6, 0u32..30),
         (0usize..2, 0usize..3, 0u64..3, 1u32..3, 0usize..2),
+        (any::<bool>(), any::<bool>(), 0u32..4),
     )
-        .prop_map(|(geometry, shares, (unit, blocking, transfer, ranges, placement))| {
-            let mut config = presets::preset("femu-artifact").unwrap();
-            config.geometry.channels = geometry.0;
-            config.geometry.chips_per_channel = geometry.1;
-            config.geometry.planes_per_chip = geometry.2;
-            config.geometry.blocks_per_plane = geometry.3 / geometry.2;
-            config.geometry.pages_per_block = geometry.4;
-            config.over_provisioning = Ratio::from_percent(shares.0);
-            config.collection.hard = Ratio::from_percent(shares.1);
-            config.collection.soft = Ratio::from_percent(shares.1 + shares.2);
-            config.collection.restore = Ratio::from_percent(shares.1 + shares.2 + shares.3);
-            config.collection.min_invalid = Ratio::from_percent(shares.4);
-            config.collection.unit = [CollectionUnit::Block, CollectionUnit::Line][unit];
-            config.collection.blocking =
-                [Blocking::Die, Blocking::Channel, Blocking::Controller][blocking];
-            config.timing.transfer = Duration::from_micros(10 * transfer);
-            config.ranges.placement = [RangePlacement::Channels, RangePlacement::Chips][placement];
-            let parts = [geometry.0, geometry.1][placement];
-            if unit == 0 && parts.is_multiple_of(ranges) {
-                config.ranges.count = ranges;
-            }
-            config
-        })
+        .prop_map(
+            |(geometry, shares, (unit, blocking, transfer, ranges, placement), scheduling)| {
+                let mut config = presets::preset("femu-artifact").unwrap();
+                config.geometry.channels = geometry.0;
+                config.geometry.chips_per_channel = geometry.1;
+                config.geometry.planes_per_chip = geometry.2;
+                config.geometry.blocks_per_plane = geometry.3 / geometry.2;
+                config.geometry.pages_per_block = geometry.4;
+                config.over_provisioning = Ratio::from_percent(shares.0);
+                config.collection.hard = Ratio::from_percent(shares.1);
+                config.collection.soft = Ratio::from_percent(shares.1 + shares.2);
+                config.collection.restore = Ratio::from_percent(shares.1 + shares.2 + shares.3);
+                config.collection.min_invalid = Ratio::from_percent(shares.4);
+                config.collection.unit = [CollectionUnit::Block, CollectionUnit::Line][unit];
+                config.collection.blocking =
+                    [Blocking::Die, Blocking::Channel, Blocking::Controller][blocking];
+                config.timing.transfer = Duration::from_micros(10 * transfer);
+                config.ranges.placement =
+                    [RangePlacement::Channels, RangePlacement::Chips][placement];
+                if config.collection.blocking == Blocking::Die {
+                    let (read_priority, preemptive_collection, most) = scheduling;
+                    let suspension = SuspensionConfig {
+                        program: Duration::from_micros(10),
+                        erase: Duration::from_micros(100),
+                        most,
+                    };
+                    config.scheduling = SchedulingConfig {
+                        read_priority,
+                        preemptive_collection,
+                        suspension: (read_priority && most > 0).then_some(suspension),
+                    };
+                }
+                let parts = [geometry.0, geometry.1][placement];
+                if unit == 0 && parts.is_multiple_of(ranges) {
+                    config.ranges.count = ranges;
+                }
+                config
+            },
+        )
 }
 
 /// A drive of this kind, prepared in one of three ways, perhaps with windows, perhaps collecting in
