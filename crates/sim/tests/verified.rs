@@ -43,6 +43,7 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
         _ => None,
     }
     .map(|flush| WriteBufferConfig { flush, ..WriteBufferConfig::new(1 + rng.below(64) as u32) });
+    drive.collection.copyback = rng.below(2) == 0;
     if drive.collection.blocking == Blocking::Die {
         let most = rng.below(4) as u32;
         let (program, erase) = (Duration::from_micros(10), Duration::from_micros(100));

@@ -241,7 +241,7 @@ impl Ssd {
         self.ftl.touch(logical);
         let to = self.ftl.allocate_for_collection(die);
         self.dies[index].copy = Copy { from, to, logical };
-        if timing.transfer.is_zero() {
+        if self.config.copy_transfer().is_zero() {
             // Nothing can come between sensing and programming: book both as one step.
             self.dies[index].state = State::Copying(Step::Program);
             let (read, length) = (timing.read, timing.read + timing.program);

@@ -101,6 +101,9 @@ pub struct CollectionConfig {
     pub restore: Ratio,
     /// Above the hard watermark, leave a victim alone that has less than this share invalid.
     pub min_invalid: Ratio,
+    /// Pages are copied within their die, without crossing the channel and its error correction
+    /// (TTFLASH §4.1).
+    pub copyback: bool,
     /// Collections take no time at all: the ideal drive that every policy is measured against.
     pub instant: bool,
 }

@@ -15,10 +15,17 @@ impl Config {
         self.copy_time() * valid_pages + self.timing.erase
     }
 
-    /// The time to copy one page within its die: `t_r + t_w + 2 t_cpt`.
+    /// The time to copy one page within its die: `t_r + t_w + 2 t_cpt`, or `t_r + t_w` where it does
+    /// not leave the die.
     #[must_use]
     pub fn copy_time(&self) -> Duration {
-        self.timing.read + self.timing.program + self.timing.transfer * 2
+        self.timing.read + self.timing.program + self.copy_transfer()
+    }
+
+    /// The time for which copying a page holds its channel: out through error correction and back
+    /// in.
+    pub(crate) fn copy_transfer(&self) -> Duration {
+        if self.collection.copyback { Duration::ZERO } else { self.timing.transfer * 2 }
     }
 
     /// Bytes of a block, `S_blk`.
@@ -174,7 +181,7 @@ impl Config {
 
     /// The longest a collection of `valid` pages can take once its dies are held.
     pub(crate) fn collection_bound(&self, valid: u32) -> Duration {
-        let transfer = self.timing.transfer;
+        let transfer = self.copy_transfer();
         let alone = match (self.collection.unit, self.collection.blocking) {
             (CollectionUnit::Block, Blocking::Channel | Blocking::Controller) => true,
             _ => transfer.is_zero(),
@@ -185,7 +192,7 @@ impl Config {
         }
         // Every other die of the channel may be ahead of each copy, moving a page twice.
         let others = u64::from(self.geometry.chips_per_channel) - 1;
-        undisturbed + transfer * 2 * others * u64::from(valid)
+        undisturbed + transfer * others * u64::from(valid)
     }
 }
 

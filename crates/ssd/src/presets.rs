@@ -254,6 +254,7 @@ fn build(row: &Row) -> Config {
             hard: Ratio::from_parts_per_million(over_provisioning.parts_per_million() / 10 * 2),
             restore: Ratio::from_parts_per_million(over_provisioning.parts_per_million() / 10 * 4),
             min_invalid: Ratio::from_percent(row.min_invalid_percent),
+            copyback: false,
             instant: false,
         },
         ranges: RangeConfig::ONE,

@@ -41,7 +41,7 @@ impl Ssd {
         let channel = &mut self.channels[(die / self.ftl.shape.chips_per_channel) as usize];
         let (work, length) = match target.state {
             // Out through error correction and back in.
-            State::Copying(_) => (Work::CollectionRead, self.config.timing.transfer * 2),
+            State::Copying(_) => (Work::CollectionRead, self.config.copy_transfer()),
             _ => match self.ops.get(target.op).kind {
                 OpKind::Read => {
                     let after = channel.ledger.read(now);

@@ -1,10 +1,10 @@
 //! What may overtake what on a die: reads, the host before a collection, suspension.
-#![allow(clippy::unwrap_used, reason = "tests stop")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 mod common;
 
 use common::Host;
-use nvme::{Command, CommandId, Opcode, PlFlag};
+use nvme::{Cause, Command, CommandId, Opcode, PlFlag};
 use ssd::{CollectionUnit, Config, SchedulingConfig, Ssd, SuspensionConfig, presets};
 use units::{Duration, Instant, Lba, Rng};
 
@@ -166,4 +166,42 @@ fn drives_that_cannot_do_it_are_refused() {
     assert!(config.validate().unwrap_err().to_string().contains("set blocking to die"));
     let config = small(with(false, false, true));
     assert!(config.validate().unwrap_err().to_string().contains("read_priority"));
+}
+
+#[test]
+fn copyback_leaves_the_channel_to_the_other_dies() {
+    // TTFLASH Figure 3: what a collection on one die does to reads on the other dies of its channel.
+    let waits = |blocking, copyback| {
+        let mut config = small(with(false, false, false));
+        config.geometry.chips_per_channel = 8;
+        config.timing.transfer = Duration::from_micros(100);
+        config.collection.blocking = blocking;
+        config.collection.copyback = copyback;
+        let mut drive = Ssd::new(config).unwrap();
+        drive.age(3);
+        let mut host = Host::new(7, 1, 20);
+        // All waiting for collections, and that of reads which only met them on the channel.
+        let (mut all, mut channel) = (Duration::ZERO, Duration::ZERO);
+        host.run(&mut drive, 20_000, |_, completion| {
+            let delays = &completion.delays;
+            let (read, program, erase) = (
+                delays.get(Cause::BehindCollectionRead),
+                delays.get(Cause::BehindCollectionProgram),
+                delays.get(Cause::BehindCollectionErase),
+            );
+            all += read + program + erase;
+            if program.is_zero() && erase.is_zero() {
+                channel += read;
+            }
+        });
+        println!("{blocking:?}, copyback {copyback}: {all}, on the channel {channel}");
+        (all, channel)
+    };
+    let (_, held) = waits(ssd::Blocking::Channel, false);
+    let (die_blocking, shared) = waits(ssd::Blocking::Die, false);
+    let (plane_blocking, alone) = waits(ssd::Blocking::Die, true);
+    assert!(held.is_zero(), "whoever waits, waits for the collection itself");
+    assert!(shared > Duration::from_millis(50), "copies on the channel delay other dies: {shared}");
+    assert!(alone.is_zero(), "copies within the die do not: {alone}");
+    assert!(plane_blocking < die_blocking, "and they are over sooner");
 }

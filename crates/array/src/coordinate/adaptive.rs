@@ -7,9 +7,9 @@
 //! the flag are its eyes, so an array that nobody reads from learns nothing.
 //!
 //! Our additions: a new length is put into force at the end of a turn (if shorter) or of a cycle
-//! (if longer), so that collections are not cut short; it is halved once for every length that was in
-//! force; and windows are never shorter than one
-//! collection (§4.3.2), because nothing could be collected in them and halving would go on for ever.
+//! (if longer), so that collections are not cut short; it is halved once for every length that was
+//! in force; and windows are never shorter than one collection (§4.3.2), because nothing could be
+//! collected in them and halving would go on for ever. `docs/windows.md` has what came of it.
 
 use super::turns::Turns;
 use crate::action::Action;

@@ -62,6 +62,8 @@ pub(crate) struct DriveSettings {
     pub(crate) restore: Option<Text<Percent>>,
     /// Hard watermark: share of free blocks at which host writes stall.
     pub(crate) hard: Option<Text<Percent>>,
+    /// Collection copies pages within their die, without the channel.
+    pub(crate) copyback: Option<bool>,
     /// Least invalid share of a victim above the hard watermark.
     pub(crate) min_invalid: Option<Text<Percent>>,
     /// Reads are served before the writes that wait with them.
@@ -150,6 +152,7 @@ impl DriveSettings {
             soft: text(&exact_percent(c.soft)),
             restore: text(&exact_percent(c.restore)),
             hard: text(&exact_percent(c.hard)),
+            copyback: Some(c.copyback),
             min_invalid: text(&exact_percent(c.min_invalid)),
             read_priority: Some(scheduling.read_priority),
             preemptive_collection: Some(scheduling.preemptive_collection),
@@ -206,6 +209,7 @@ impl DriveSettings {
         c.soft = share(&self.soft).unwrap_or(in_proportion(c.soft, spare));
         c.hard = share(&self.hard).unwrap_or(in_proportion(c.hard, spare));
         c.restore = share(&self.restore).unwrap_or(c.soft);
+        put(&mut c.copyback, self.copyback);
         put(&mut c.min_invalid, share(&self.min_invalid));
         put(&mut config.scheduling.read_priority, self.read_priority);
         put(&mut config.scheduling.preemptive_collection, self.preemptive_collection);

@@ -79,7 +79,7 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
         (1u32..5, 1u32..5, 1u32..3, 10u32..40, 1u32..20),
         (35u32..70, 5u32..20, 3u32..10, 0u32..6, 0u32..30),
         (0usize..2, 0usize..3, 0u64..3, 1u32..3, 0usize..2),
-        (any::<bool>(), any::<bool>(), 0u32..4),
+        (any::<bool>(), any::<bool>(), 0u32..4, any::<bool>()),
     )
         .prop_map(
             |(geometry, shares, (unit, blocking, transfer, ranges, placement), scheduling)| {
@@ -101,7 +101,7 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                 config.ranges.placement =
                     [RangePlacement::Channels, RangePlacement::Chips][placement];
                 if config.collection.blocking == Blocking::Die {
-                    let (read_priority, preemptive_collection, most) = scheduling;
+                    let (read_priority, preemptive_collection, most, _) = scheduling;
                     let suspension = SuspensionConfig {
                         program: Duration::from_micros(10),
                         erase: Duration::from_micros(100),
