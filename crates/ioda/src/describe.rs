@@ -9,6 +9,9 @@ use units::{Bytes, Duration};
 /// The array in words, and how its drives are coordinated if some run does that.
 pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
     let Some(plan) = plans.first() else { return Ok(String::new()) };
+    if plan.width == 1 {
+        return Ok(format!("a single drive, {} usable", Bytes(plan.capacity_bytes()?)));
+    }
     let coordinated = plans.iter().find(|plan| plan.policy.rules().uses_windows());
     Ok(format!(
         "{} of {} drives, chunk {}, {} usable{}",

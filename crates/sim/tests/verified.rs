@@ -95,11 +95,14 @@ fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     let drive = tiny_drive(&mut rng);
     let page = u64::from(drive.geometry.page_bytes);
     let windows = random_windows(&mut rng, drive.ranges.count);
+    let width = level.least_width() + rng.below(4) as u32;
+    let chunk_pages = 1 + rng.below(4);
     Plan {
+        width,
+        // A drive alone is not cut into chunks.
+        chunk_bytes: if width == 1 { drive.logical_bytes() } else { page * chunk_pages },
         drive,
         level,
-        width: (level.parities() + 2).max(3) + rng.below(4) as u32,
-        chunk_bytes: page * (1 + rng.below(4)),
         policy,
         windows,
         rebuild_compute: Duration::from_micros(3),
