@@ -10,11 +10,12 @@ pub(crate) type Cell = fn(&Run) -> String;
 type Occurs = fn(&Run) -> bool;
 
 /// Throughput and extra work: what it is called, and its number.
-const COSTS: [(&str, Cell); 11] = [
+const COSTS: [(&str, Cell); 12] = [
     ("reads/s", |run| format::count(run.iops_read.round() as u64)),
     ("writes/s", |run| format::count(run.iops_write.round() as u64)),
     ("MiB/s read", |run| format::three_digits(run.mib_per_second_read)),
     ("MiB/s written", |run| format::three_digits(run.mib_per_second_write)),
+    ("blocked reads", |run| format::percent(run.blocked_percent())),
     ("extra reads", |run| format::percent(run.extra_reads_percent())),
     ("rebuilds", |run| format::count(run.rebuilds)),
     ("fail-fasts", |run| format::count(run.fail_fasts)),
@@ -25,9 +26,10 @@ const COSTS: [(&str, Cell); 11] = [
 ];
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 5] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 6] = [
     ("window at the end", |run| !run.windows.is_empty(), window_at_the_end),
     ("window changes", |run| run.window_changes() > 0, |run| format::count(run.window_changes())),
+    ("suspensions", |run| run.suspensions > 0, |run| format::count(run.suspensions)),
     ("lease messages", |run| run.permits > 0, |run| format::count(run.permits)),
     (
         "coalesced writes",

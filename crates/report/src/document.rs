@@ -63,6 +63,12 @@ pub struct Run {
     pub label: String,
     /// Hash over every result; equal hashes mean equal runs.
     pub result_hash: String,
+    /// What the run's drives are, in words, where not all runs have the same; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub layout: String,
+    /// Bytes that the host can use.
+    #[serde(default)]
+    pub capacity_bytes: u64,
     /// Length of the run in simulated time.
     pub simulated_seconds: f64,
     /// Time it took to simulate.
@@ -88,6 +94,9 @@ pub struct Run {
     /// Stripe reads by the number of members that were sent a read which met a collection, and
     /// failed fast or waited, rebuilds included: index 0 to N.
     pub met_sub_ios_per_stripe_read: Vec<u64>,
+    /// Host reads that collections made wait.
+    #[serde(default)]
+    pub blocked_reads: BlockedReads,
     /// Reads of a stripe.
     pub stripe_reads: u64,
     /// Drive reads made only because of the policy, for instance to rebuild.
@@ -96,6 +105,9 @@ pub struct Run {
     pub device_reads: u64,
     /// All writes sent to drives, parity included.
     pub device_writes: u64,
+    /// Programs and erases that were interrupted for reads.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspensions: u64,
     /// Pages computed from the other members of the stripe.
     pub rebuilds: u64,
     /// Reads which a drive refused at once because a collection stood in the way.
@@ -122,9 +134,13 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<ProgrammedWindow>,
     /// The p99 of reads over the whole run: start of each interval in seconds of simulated time
-    /// and the latency in microseconds. Only if the window changed, to be seen beside it.
+    /// and the latency in microseconds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub p99_over_time: Vec<(f64, f64)>,
+    /// Free blocks over the whole run: seconds of simulated time, and the share of its blocks that
+    /// each drive had free then, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub free_over_time: Vec<(f64, Vec<f64>)>,
     /// Leases that the host told drives of: granted, extended or taken back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub permits: u64,
@@ -144,6 +160,13 @@ impl Run {
     #[must_use]
     pub fn extra_reads_percent(&self) -> f64 {
         percent(self.extra_reads, self.device_reads.saturating_sub(self.extra_reads))
+    }
+
+    /// Host reads that collections made wait, per hundred.
+    #[must_use]
+    pub fn blocked_percent(&self) -> f64 {
+        let BlockedReads { by_collection, by_queue } = self.blocked_reads;
+        percent(by_collection + by_queue, self.read.count)
     }
 
     /// How often the length of the busy window changed.
@@ -166,6 +189,15 @@ pub struct ProgrammedWindow {
     pub at_s: f64,
     /// The length in milliseconds.
     pub length_ms: f64,
+}
+
+/// Host reads that waited because of collections, each counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockedReads {
+    /// Reads that waited for a collection itself.
+    pub by_collection: u64,
+    /// Other reads, which waited for I/O of the host that a collection had held up.
+    pub by_queue: u64,
 }
 
 /// What went through write buffers, in pages.

@@ -66,6 +66,7 @@ impl Ssd {
                 blocks: command.blocks,
                 remaining: command.blocks - buffered,
                 met_collection: met,
+                held_up: false,
                 before_flash: Delays::ZERO,
                 arrived: now,
             });
@@ -106,6 +107,7 @@ impl Ssd {
                 status: Status::FailedFast,
                 busy_remaining,
                 met_collection: true,
+                held_up: false,
                 delays,
             },
         });
@@ -147,6 +149,7 @@ impl Ssd {
             blocks: command.blocks,
             remaining: command.blocks,
             met_collection: false,
+            held_up: false,
             before_flash: Delays::ZERO,
             arrived: now,
         });
@@ -219,6 +222,9 @@ impl Ssd {
         let behind = target.collection.is_some() || (target.queue.held_up > 0 && !overtakes);
         op.held_up = op.kind != OpKind::Hold && behind;
         self.held_up += u32::from(op.held_up);
+        if op.held_up && op.kind == OpKind::Read {
+            self.commands.get_mut(op.owner).held_up = true;
+        }
         let op = self.ops.insert(op);
         if overtakes {
             target.queue.push_read(&mut self.ops, op, service);

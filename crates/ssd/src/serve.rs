@@ -202,6 +202,7 @@ pub(crate) fn succeeded(command: &InFlight, delays: Delays) -> Completion {
         status: Status::Success,
         busy_remaining: Duration::ZERO,
         met_collection: command.met_collection,
+        held_up: command.held_up,
         delays,
     }
 }
