@@ -7,7 +7,7 @@ use crate::simulate::Outcome;
 use nvme::Cause;
 use report::{
     Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, Latency, Manifest, Percentile,
-    ProgrammedWindow, Run, Timeline, TimelinePoint,
+    ProgrammedWindow, RainCounters, Run, Timeline, TimelinePoint,
 };
 use sim::{LatencySummary, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
@@ -89,6 +89,8 @@ pub(crate) fn run(result: &RunResult) -> Run {
         write_amplification_device: totals.write_amplification(),
         write_amplification_array: array.write_amplification() * totals.write_amplification(),
         erases: totals.erases,
+        host_programs_pages: totals.host_programs_pages,
+        collection_programs_pages: totals.collection_programs_pages,
         timeline: timeline(result),
         drives: (0..)
             .zip(&result.drives)
@@ -99,6 +101,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
         free_over_time: result.timeline.free.iter().map(free_blocks).collect(),
         permits: result.permits,
         buffer: buffer(&totals),
+        rain: rain(&totals),
     }
 }
 
@@ -125,6 +128,18 @@ fn buffer(totals: &ssd::Counters) -> Option<BufferCounters> {
         coalesced_writes_pages: totals.coalesced_writes_pages,
         buffer_reads_pages: totals.buffer_reads_pages,
         forced_flushes_pages: totals.forced_flushes_pages,
+    })
+}
+
+/// The counters of parity within drives; none if none was programmed.
+fn rain(totals: &ssd::Counters) -> Option<RainCounters> {
+    (totals.parity_programs_pages > 0).then_some(RainCounters {
+        parity_programs_pages: totals.parity_programs_pages,
+        parity_reads_pages: totals.parity_reads_pages,
+        rebuilt_pages: totals.rebuilt_pages,
+        rebuild_reads_pages: totals.rebuild_reads_pages,
+        rotation_breaches: totals.rotation_breaches,
+        moved_stripes: totals.moved_stripes,
     })
 }
 

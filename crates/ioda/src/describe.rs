@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::quantity::exact_duration;
 use crate::words::Flush;
 use sim::{Coordinate, Plan, Preparation};
-use ssd::{Blocking, Config, SchedulingConfig};
+use ssd::{Blocking, Config, RainConfig, Rotation, SchedulingConfig};
 use units::{Bytes, Duration};
 
 /// The array in words, and how its drives are coordinated if some run does that.
@@ -98,6 +98,26 @@ fn features(drive: &Config) -> String {
     add(read_priority, "reads first");
     let most = suspension.map_or(0, |suspension| suspension.most);
     add(most > 0, &format!("up to {most} suspensions of a program or erase"));
+    match drive.rain {
+        None => text + ", no RAIN",
+        Some(rain) => format!("{text}; {}", rain_words(rain)),
+    }
+}
+
+/// Parity within the drive.
+fn rain_words(rain: RainConfig) -> String {
+    let mut text = format!("RAIN {}+1", rain.width - 1);
+    if rain.tolerant_reads {
+        text += ", tolerant reads";
+    }
+    match rain.rotation {
+        Rotation::Off => {}
+        Rotation::On => text += ", rotating collection",
+        Rotation::Forced => text += ", rotating collection at any price",
+    }
+    if let Some(erases) = rain.wear_leveling {
+        text += &format!(", wear levelled to {erases} erases");
+    }
     text
 }
 

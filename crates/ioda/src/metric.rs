@@ -54,6 +54,20 @@ pub(crate) enum Metric {
     Erases,
     /// Programs and erases that were interrupted for reads.
     Suspensions,
+    /// Pages programmed on flash for the host.
+    HostPrograms,
+    /// Parity pages programmed within the drives.
+    ParityPrograms,
+    /// Pages that collections programmed.
+    CollectionPrograms,
+    /// Pages of the host that drives computed from the rest of their stripe.
+    RebuiltPages,
+    /// Pages that drives read for that beyond what the host asked for.
+    RebuildReads,
+    /// Collections that began although another die of their plane group collected.
+    Breaches,
+    /// Stripes that were moved to even out wear.
+    MovedStripes,
     /// Free blocks at the end on the drive that has fewest, in per cent.
     Free,
     /// The fewest free blocks that any drive had at any time, in per cent.
@@ -102,7 +116,8 @@ impl fmt::Display for UnknownMetric {
             "there is no metric \"{}\"; known are read. or write. followed by p50 … p99.999, \
              mean, max, iops, mib_per_second or count, and capacity_gib, blocked, \
              collection_blocked, queue_blocked, violations, waf, collections, erases, suspensions, \
-             free_blocks, least_free_blocks, stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, permits, overloads, \
+             host_programs, parity_programs, collection_programs, rebuilt_pages, rebuild_reads, \
+             rotation_breaches, moved_stripes, free_blocks, least_free_blocks, stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, permits, overloads, \
              busy1, busy2 and so on, busy2plus and so on",
             self.0
         )
@@ -126,6 +141,13 @@ impl FromStr for Metric {
             "queue_blocked" => return Ok(Self::QueueBlocked),
             "erases" => return Ok(Self::Erases),
             "suspensions" => return Ok(Self::Suspensions),
+            "host_programs" => return Ok(Self::HostPrograms),
+            "parity_programs" => return Ok(Self::ParityPrograms),
+            "collection_programs" => return Ok(Self::CollectionPrograms),
+            "rebuilt_pages" => return Ok(Self::RebuiltPages),
+            "rebuild_reads" => return Ok(Self::RebuildReads),
+            "rotation_breaches" => return Ok(Self::Breaches),
+            "moved_stripes" => return Ok(Self::MovedStripes),
             "free_blocks" => return Ok(Self::Free),
             "least_free_blocks" => return Ok(Self::LeastFree),
             "stalled" => return Ok(Self::Stalled),
@@ -181,6 +203,13 @@ impl fmt::Display for Metric {
             Self::QueueBlocked => f.write_str("queue_blocked"),
             Self::Erases => f.write_str("erases"),
             Self::Suspensions => f.write_str("suspensions"),
+            Self::HostPrograms => f.write_str("host_programs"),
+            Self::ParityPrograms => f.write_str("parity_programs"),
+            Self::CollectionPrograms => f.write_str("collection_programs"),
+            Self::RebuiltPages => f.write_str("rebuilt_pages"),
+            Self::RebuildReads => f.write_str("rebuild_reads"),
+            Self::Breaches => f.write_str("rotation_breaches"),
+            Self::MovedStripes => f.write_str("moved_stripes"),
             Self::Free => f.write_str("free_blocks"),
             Self::LeastFree => f.write_str("least_free_blocks"),
             Self::Violations => f.write_str("violations"),
@@ -244,6 +273,13 @@ impl Metric {
             Self::QueueBlocked => percent(result.blocked_reads.by_queue, result.read.count()),
             Self::Erases => result.drive_totals().erases as f64,
             Self::Suspensions => result.drive_totals().suspensions as f64,
+            Self::HostPrograms => result.drive_totals().host_programs_pages as f64,
+            Self::ParityPrograms => result.drive_totals().parity_programs_pages as f64,
+            Self::CollectionPrograms => result.drive_totals().collection_programs_pages as f64,
+            Self::RebuiltPages => result.drive_totals().rebuilt_pages as f64,
+            Self::RebuildReads => result.drive_totals().rebuild_reads_pages as f64,
+            Self::Breaches => result.drive_totals().rotation_breaches as f64,
+            Self::MovedStripes => result.drive_totals().moved_stripes as f64,
             Self::Free => 100.0 * result.free_share(),
             Self::LeastFree => 100.0 * result.least_free_share(),
             Self::Violations => result.drive_totals().contract_violations as f64,
@@ -299,6 +335,13 @@ impl Metric {
             | Self::Capacity
             | Self::Erases
             | Self::Suspensions
+            | Self::HostPrograms
+            | Self::ParityPrograms
+            | Self::CollectionPrograms
+            | Self::RebuiltPages
+            | Self::RebuildReads
+            | Self::Breaches
+            | Self::MovedStripes
             | Self::Count(_)
             | Self::Violations
             | Self::Waf
@@ -372,6 +415,13 @@ mod tests {
             "queue_blocked",
             "erases",
             "suspensions",
+            "host_programs",
+            "parity_programs",
+            "collection_programs",
+            "rebuilt_pages",
+            "rebuild_reads",
+            "rotation_breaches",
+            "moved_stripes",
             "free_blocks",
             "least_free_blocks",
             "violations",

@@ -1,6 +1,6 @@
 //! What a policy costs, in the order in which tables and pages show it.
 
-use crate::document::{BufferCounters, Run};
+use crate::document::{BufferCounters, RainCounters, Run};
 use crate::format;
 
 /// Writes one number of a run.
@@ -26,7 +26,7 @@ const COSTS: [(&str, Cell); 12] = [
 ];
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 6] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 11] = [
     ("window at the end", |run| !run.windows.is_empty(), window_at_the_end),
     ("window changes", |run| run.window_changes() > 0, |run| format::count(run.window_changes())),
     ("suspensions", |run| run.suspensions > 0, |run| format::count(run.suspensions)),
@@ -41,6 +41,27 @@ const OCCASIONAL: [(&str, Occurs, Cell); 6] = [
         |run| buffer(run).forced_flushes_pages > 0,
         |run| format::count(buffer(run).forced_flushes_pages),
     ),
+    (
+        "parity programs",
+        |run| run.rain.is_some(),
+        |run| format::count(rain(run).parity_programs_pages),
+    ),
+    ("pages computed", |run| run.rain.is_some(), |run| format::count(rain(run).rebuilt_pages)),
+    (
+        "reads to compute",
+        |run| run.rain.is_some(),
+        |run| format::count(rain(run).rebuild_reads_pages + rain(run).parity_reads_pages),
+    ),
+    (
+        "rotation breaches",
+        |run| rain(run).rotation_breaches > 0,
+        |run| format::count(rain(run).rotation_breaches),
+    ),
+    (
+        "moved stripes",
+        |run| rain(run).moved_stripes > 0,
+        |run| format::count(rain(run).moved_stripes),
+    ),
 ];
 
 /// The rows that `runs` need: what every run has, and what at least one of them has.
@@ -54,6 +75,10 @@ pub(crate) fn rows(runs: &[Run]) -> Vec<(&'static str, Cell)> {
 
 fn buffer(run: &Run) -> BufferCounters {
     run.buffer.unwrap_or_default()
+}
+
+fn rain(run: &Run) -> RainCounters {
+    run.rain.unwrap_or_default()
 }
 
 fn window_at_the_end(run: &Run) -> String {

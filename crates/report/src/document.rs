@@ -126,6 +126,12 @@ pub struct Run {
     pub write_amplification_array: f64,
     /// Blocks erased on all drives.
     pub erases: u64,
+    /// Pages programmed for the host, parity of the array included.
+    #[serde(default)]
+    pub host_programs_pages: u64,
+    /// Pages programmed by collections.
+    #[serde(default)]
+    pub collection_programs_pages: u64,
     /// A stretch of the run in detail.
     pub timeline: Option<Timeline>,
     /// The drives one by one.
@@ -147,6 +153,9 @@ pub struct Run {
     /// The write buffers of all drives; none if nothing was written through one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<BufferCounters>,
+    /// Parity within the drives; none if they keep none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rain: Option<RainCounters>,
 }
 
 impl Run {
@@ -211,6 +220,23 @@ pub struct BufferCounters {
     pub buffer_reads_pages: u64,
     /// Pages that coordinated flushes programmed outside of busy windows.
     pub forced_flushes_pages: u64,
+}
+
+/// Parity within the drives, on all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RainCounters {
+    /// Parity pages programmed.
+    pub parity_programs_pages: u64,
+    /// Pages read to compute parity.
+    pub parity_reads_pages: u64,
+    /// Pages of the host that were computed from the rest of their stripe.
+    pub rebuilt_pages: u64,
+    /// Pages read for that beyond what the host asked for.
+    pub rebuild_reads_pages: u64,
+    /// Collections that began although another die of their plane group collected.
+    pub rotation_breaches: u64,
+    /// Stripes that were moved to even out wear.
+    pub moved_stripes: u64,
 }
 
 /// The distribution of a latency.

@@ -21,7 +21,7 @@ pub mod table;
 
 pub use document::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Latency, Manifest,
-    Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint,
+    Percentile, ProgrammedWindow, RainCounters, Run, Timeline, TimelinePoint,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{WindowCurve, WindowReport};

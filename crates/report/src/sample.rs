@@ -203,6 +203,8 @@ fn run(invention: &Invention) -> Run {
         write_amplification_device: invention.write_amplification,
         write_amplification_array: invention.write_amplification * 2.0,
         erases: 5_120,
+        host_programs_pages: 1_350_000,
+        collection_programs_pages: 1_420_000,
         timeline: Some(timeline(invention)),
         drives: (0..DRIVES).map(|drive| drive_summary(invention, drive)).collect(),
         windows: programmed_windows(invention),
@@ -215,6 +217,7 @@ fn run(invention: &Invention) -> Run {
             buffer_reads_pages: 31_000,
             forced_flushes_pages: if invention.windows { 12 } else { 0 },
         }),
+        rain: None,
     }
 }
 

@@ -95,21 +95,8 @@ impl RunResult {
     #[must_use]
     pub fn drive_totals(&self) -> ssd::Counters {
         let mut total = ssd::Counters::default();
-        for DriveResult { counters: c, .. } in &self.drives {
-            total.host_reads_pages += c.host_reads_pages;
-            total.host_programs_pages += c.host_programs_pages;
-            total.collection_reads_pages += c.collection_reads_pages;
-            total.collection_programs_pages += c.collection_programs_pages;
-            total.erases += c.erases;
-            total.collections += c.collections;
-            total.contract_violations += c.contract_violations;
-            total.stalled_writes_pages += c.stalled_writes_pages;
-            total.suspensions += c.suspensions;
-            total.fail_fasts += c.fail_fasts;
-            total.buffered_writes_pages += c.buffered_writes_pages;
-            total.coalesced_writes_pages += c.coalesced_writes_pages;
-            total.buffer_reads_pages += c.buffer_reads_pages;
-            total.forced_flushes_pages += c.forced_flushes_pages;
+        for drive in &self.drives {
+            total.add(&drive.counters);
         }
         total
     }

@@ -10,6 +10,7 @@ use crate::die::Die;
 use crate::ftl::{Ftl, NONE};
 use crate::media::Media;
 use crate::ops::Op;
+use crate::rain::Rain;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -64,6 +65,7 @@ pub struct Ssd {
     pub(crate) leaving_until: Instant,
     pub(crate) completed: VecDeque<Completed>,
     pub(crate) buffer: Option<Buffer>,
+    pub(crate) rain: Option<Rain>,
     pub(crate) media: Option<Vec<Media>>,
     pub(crate) spans: Option<Vec<CollectionSpan>>,
     /// Flash pages of the read being checked; kept to spare an allocation per command.
@@ -108,6 +110,7 @@ impl Ssd {
             leaving_until: Instant::ZERO,
             completed: VecDeque::new(),
             buffer: config.write_buffer.map(Buffer::new),
+            rain: config.rain.map(|rain| Rain::new(&config, rain)),
             media: None,
             spans: None,
             scratch: Vec::new(),
@@ -210,7 +213,7 @@ impl Ssd {
         if let Some(&(at, _)) = self.arriving.front() {
             due = due.min(at);
         }
-        due.min(self.next_answer())
+        due.min(self.next_answer()).min(self.next_computed())
     }
 
     /// The next completion.
@@ -229,6 +232,7 @@ impl Ssd {
         let logical = lba.0 as u32;
         let page = self.ftl.lookup(logical);
         self.meets_collection(now, self.die_for_read(logical, page))
+            && !self.would_be_computed(now, logical)
     }
 
     /// Whether no collection or buffer flush runs or waits, nor has a collection left work behind.
@@ -286,6 +290,8 @@ impl Ssd {
             }
         } else if self.next_answer() == due {
             self.end_answer(due);
+        } else if self.next_computed() == due {
+            self.end_computing(due);
         } else {
             self.begin_window(due);
         }

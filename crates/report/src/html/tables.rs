@@ -192,7 +192,10 @@ pub(super) fn costs(comparison: &Comparison) -> String {
          granted, extended or took back the right to collect; suspensions, programs and erases that \
          were interrupted for reads; coalesced writes, pages overwritten \
          in a drive's write buffer that never reached flash; forced flushes, pages flushed outside \
-         of the busy window because the buffer was full.",
+         of the busy window because the buffer was full; of parity within the drives (RAIN), its \
+         programs, pages of the host that were computed from the rest of their stripe, what was \
+         read for parity and for them, and rotation breaches, collections beside another of their \
+         plane group.",
         &table(&header, &rows),
     )
 }
