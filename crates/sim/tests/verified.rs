@@ -210,6 +210,7 @@ fn check(level: Level) {
         assert!(buffered.parity_reads_pages > 10_000, "{buffered:?}");
         assert!(buffered.rebuilt_pages > 1_000, "{buffered:?}");
         assert!(buffered.rotation_breaches > 10, "{buffered:?}");
+        assert!(buffered.moved_stripes > 100, "{buffered:?}");
         // RAID-0 has no policies with windows here, so no window is ever missed.
         assert!(level == Level::Raid0 || buffered.forced_flushes_pages > 1_000, "{buffered:?}");
     }

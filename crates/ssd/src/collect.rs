@@ -334,6 +334,7 @@ impl Ssd {
             media.push(Media::Erased { first_page: job.first_page, pages });
         }
         self.ftl.erase(die, block);
+        self.count_wear(die);
         self.counters.erases += 1;
         let collection = self.collections.get_mut(id);
         collection.jobs_active -= 1;

@@ -24,6 +24,8 @@ pub struct Counters {
     pub rotation_breaches: u64,
     /// Stripes that were moved to even out wear.
     pub moved_stripes: u64,
+    /// Pages programmed for that, beyond those that were written anyway.
+    pub moved_pages: u64,
     /// Blocks erased.
     pub erases: u64,
     /// Collections (of a block or of a line) that ended.
@@ -54,8 +56,10 @@ impl Counters {
         if self.host_programs_pages == 0 {
             return 1.0;
         }
-        let programs =
-            self.host_programs_pages + self.parity_programs_pages + self.collection_programs_pages;
+        let programs = self.host_programs_pages
+            + self.parity_programs_pages
+            + self.moved_pages
+            + self.collection_programs_pages;
         programs as f64 / self.host_programs_pages as f64
     }
 
@@ -67,6 +71,7 @@ impl Counters {
             + self.collection_reads_pages
             + self.collection_programs_pages
             + self.parity_programs_pages
+            + self.moved_pages
             + self.parity_reads_pages
             + self.rebuild_reads_pages
     }
@@ -85,6 +90,7 @@ impl Counters {
             rebuild_reads_pages,
             rotation_breaches,
             moved_stripes,
+            moved_pages,
             erases,
             collections,
             contract_violations,
@@ -106,6 +112,7 @@ impl Counters {
         self.rebuild_reads_pages += rebuild_reads_pages;
         self.rotation_breaches += rotation_breaches;
         self.moved_stripes += moved_stripes;
+        self.moved_pages += moved_pages;
         self.erases += erases;
         self.collections += collections;
         self.contract_violations += contract_violations;

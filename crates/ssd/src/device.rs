@@ -222,6 +222,14 @@ impl Ssd {
         self.completed.pop_front()
     }
 
+    /// Whether a collection holds the die that `lba` lies on.
+    #[must_use]
+    pub fn is_collecting_at(&self, lba: Lba) -> bool {
+        let logical = lba.0 as u32;
+        let die = self.die_for_read(logical, self.ftl.lookup(logical));
+        self.dies[die as usize].collection.is_some()
+    }
+
     /// Whether a read of `lba` that arrived now would meet a collection or buffer flush on what it
     /// needs.
     #[must_use]

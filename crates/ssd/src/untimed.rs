@@ -55,6 +55,7 @@ impl Ssd {
             media.push(Media::Erased { first_page, pages });
         }
         self.ftl.erase(die, block);
+        self.count_wear(die);
         copied
     }
 }

@@ -11,6 +11,8 @@ use crate::flush::FLUSHES_PER_DIE;
 use crate::ftl::{Allocated, NONE};
 use crate::media::Media;
 use crate::ops::{Op, OpKind};
+use crate::rain::layout::Place;
+use crate::rain::wear::Move;
 use alloc::vec::Vec;
 use units::Instant;
 
@@ -36,11 +38,23 @@ pub(crate) struct StripeFlush {
     stripe: u32,
     /// Slots whose pages come from the buffer, as bits.
     dirty: u64,
+    /// Slots whose pages are not changed but go to another place.
+    moved: u64,
+    /// Where the stripe will lie.
+    target: Place,
     method: Method,
     /// The new places, by slot.
     pages: Vec<(u32, u32)>,
     reads_left: u32,
     programs_left: u32,
+}
+
+/// A stripe that has places for all its new pages.
+struct Placed {
+    flush: u32,
+    /// Slots that are read for its parity, as bits.
+    reads: u64,
+    places: Vec<Allocated>,
 }
 
 /// A program that waits until its die is free of collections.
@@ -91,27 +105,77 @@ impl Ssd {
         false
     }
 
+    /// Flushes a stripe, perhaps to another place.
     fn begin_stripe(&mut self, now: Instant, chosen: Chosen) {
-        let Some(rain) = &mut self.rain else { return };
+        let Some(rain) = &self.rain else { return };
         let Chosen { stripe, method } = chosen;
         let place = rain.layout.place(stripe);
+        match self.level_wear(stripe, rain.order.dirty(stripe)) {
+            Move::Stay => {
+                let placed = self.place_stripe(stripe, method, place);
+                self.run_flush(now, placed);
+            }
+            Move::Shift(turned) => {
+                let placed = self.place_stripe(stripe, Method::Reconstruct, turned);
+                self.run_flush(now, placed);
+            }
+            Move::Exchange { place: other, with } => {
+                if let Some(rain) = &mut self.rain {
+                    rain.exchanging += 2;
+                }
+                let back = Place { group: place.group, shift: 0 };
+                let placed = self.place_stripe(stripe, Method::Reconstruct, other);
+                let exchanged = self.place_stripe(with, Method::Reconstruct, back);
+                self.run_flush(now, placed);
+                self.run_flush(now, exchanged);
+            }
+        }
+    }
+
+    /// Gives all new pages of a stripe their places. Nothing starts before that is done for all of
+    /// them, because a collection that starts could take what room there is.
+    fn place_stripe(&mut self, stripe: u32, method: Method, target: Place) -> Placed {
+        let reads = {
+            let dirty = self.rain.as_ref().map_or(0, |rain| rain.order.dirty(stripe));
+            self.read_slots(stripe, dirty, method)
+        };
+        let rain = self.rain.as_mut().expect("stripes exist with RAIN only");
+        let place = rain.layout.place(stripe);
         let dirty = rain.order.begin(stripe, place.group);
+        // A stripe that moves takes its clean pages along.
+        let moved = if target == place { 0 } else { reads };
         let parity = rain.layout.data();
+        let slots = dirty | moved | 1 << parity;
+        let mut places = Vec::with_capacity(slots.count_ones() as usize);
+        let mut pages = Vec::with_capacity(slots.count_ones() as usize);
+        for slot in (0..=parity).filter(|&slot| slots >> slot & 1 == 1) {
+            let die = rain.layout.die_at(stripe, slot, target);
+            let place = self.ftl.allocate_for_host_on(die);
+            let place = place.expect("a stripe is chosen if it has room");
+            self.ftl.pin(place.page);
+            places.push(place);
+            pages.push((slot, place.page));
+        }
         let flush = rain.flushes.insert(StripeFlush {
             stripe,
             dirty,
+            moved,
+            target,
             method,
-            pages: Vec::with_capacity(dirty.count_ones() as usize + 1),
-            reads_left: 0,
-            programs_left: dirty.count_ones() + 1,
+            pages,
+            reads_left: reads.count_ones(),
+            programs_left: slots.count_ones(),
         });
         rain.flushing.insert(stripe, flush);
-        let reads = self.read_slots(stripe, dirty, method);
-        // A collection that starts meanwhile could take what room there is, so places come first.
-        let slots = (0..=parity).filter(|&slot| slot == parity || dirty >> slot & 1 == 1);
-        let places: Vec<Allocated> =
-            slots.map(|slot| self.place_page(flush, stripe, slot)).collect();
-        self.program_dirty(now, flush);
+        Placed { flush, reads, places }
+    }
+
+    fn run_flush(&mut self, now: Instant, placed: Placed) {
+        let Placed { flush, reads, places } = placed;
+        let Some(rain) = &self.rain else { return };
+        let StripeFlush { stripe, dirty, .. } = *rain.flushes.get(flush);
+        let parity = rain.layout.data();
+        self.program_slots(now, flush, dirty);
         for place in places {
             self.collect_if_low(now, place);
         }
@@ -139,42 +203,38 @@ impl Ssd {
             .fold(0, |slots, slot| slots | 1 << slot)
     }
 
-    /// Gives a page of a stripe its new place.
-    fn place_page(&mut self, flush: u32, stripe: u32, slot: u32) -> Allocated {
-        let rain = self.rain.as_mut().expect("stripes exist with RAIN only");
-        let die = rain.layout.die_of(rain.layout.page(stripe, slot));
-        let place = self.ftl.allocate_for_host_on(die).expect("a stripe is chosen if it has room");
-        self.ftl.pin(place.page);
-        rain.flushes.get_mut(flush).pages.push((slot, place.page));
-        place
-    }
-
-    /// Programs the pages of a stripe that come from the buffer.
-    fn program_dirty(&mut self, now: Instant, flush: u32) {
+    /// Programs these slots of a stripe: with their pages from the buffer if they are dirty, else
+    /// with what was read.
+    fn program_slots(&mut self, now: Instant, flush: u32, slots: u64) {
         let Some(rain) = &self.rain else { return };
-        let StripeFlush { stripe, ref pages, .. } = *rain.flushes.get(flush);
+        let StripeFlush { stripe, dirty, ref pages, .. } = *rain.flushes.get(flush);
         let layout = &rain.layout;
-        let programs: Vec<Delayed> = pages
+        let programs: Vec<(bool, Delayed)> = pages
             .iter()
-            .filter(|&&(slot, _)| slot < layout.data())
-            .map(|&(slot, flash)| Delayed { flush, page: layout.page(stripe, slot), flash })
+            .filter(|&&(slot, _)| slots >> slot & 1 == 1)
+            .map(|&(slot, flash)| {
+                let page = layout.page(stripe, slot);
+                (dirty >> slot & 1 == 1, Delayed { flush, page, flash })
+            })
             .collect();
-        for program in programs {
+        for (is_dirty, program) in programs {
             let Delayed { page, flash, .. } = program;
-            if let Some(buffer) = &mut self.buffer {
+            if is_dirty && let Some(buffer) = &mut self.buffer {
                 buffer.start_flush_of(page);
                 buffer.starved = false;
             }
             if let Some(media) = &mut self.media {
-                media.push(Media::Flushed { logical: page, page: flash });
+                media.push(match is_dirty {
+                    true => Media::Flushed { logical: page, page: flash },
+                    false => Media::Copied { from: self.ftl.lookup(page), to: flash },
+                });
             }
             self.program_or_delay(now, self.ftl.shape.die_of(flash), program);
         }
     }
 
     fn read_for_parity(&mut self, now: Instant, flush: u32, stripe: u32, slot: u32) {
-        let Some(rain) = &mut self.rain else { return };
-        rain.flushes.get_mut(flush).reads_left += 1;
+        let Some(rain) = &self.rain else { return };
         let page = rain.layout.page(stripe, slot);
         let flash = self.ftl.lookup(page);
         let op = Op::new(OpKind::FlushRead, flush, 0, page, flash);
@@ -199,6 +259,9 @@ impl Ssd {
     /// Everything that the parity is computed from is there.
     fn program_parity(&mut self, now: Instant, flush: u32) {
         let Some(rain) = &self.rain else { return };
+        let moved = rain.flushes.get(flush).moved;
+        self.program_slots(now, flush, moved);
+        let Some(rain) = &self.rain else { return };
         let StripeFlush { stripe, dirty, method, ref pages, .. } = *rain.flushes.get(flush);
         let parity = rain.layout.data();
         let page = rain.layout.page(stripe, parity);
@@ -209,7 +272,7 @@ impl Ssd {
             media.extend(new.map(|from| Media::Added { from, to: flash }));
             let old = match method {
                 Method::Modify => dirty | 1 << parity,
-                Method::Reconstruct => rain.order.all() & !dirty,
+                Method::Reconstruct => rain.order.all() & !dirty & !moved,
             };
             for slot in (0..=parity).filter(|&slot| old >> slot & 1 == 1) {
                 let from = self.ftl.lookup(rain.layout.page(stripe, slot));
@@ -257,13 +320,15 @@ impl Ssd {
         let Op { owner: flush, logical, .. } = *self.ops.get(op);
         self.ops.release(op);
         self.dies[die as usize].flushes -= 1;
-        if logical < self.ftl.shape.logical_pages {
-            self.counters.host_programs_pages += 1;
-        } else {
-            self.counters.parity_programs_pages += 1;
-        }
         if let Some(rain) = &mut self.rain {
             let stripe_flush = rain.flushes.get_mut(flush);
+            let (_, slot) = rain.layout.slot_of(logical);
+            let programs = match slot {
+                _ if stripe_flush.dirty >> slot & 1 == 1 => &mut self.counters.host_programs_pages,
+                parity if parity == rain.layout.data() => &mut self.counters.parity_programs_pages,
+                _ => &mut self.counters.moved_pages,
+            };
+            *programs += 1;
             stripe_flush.programs_left -= 1;
             let stripe = stripe_flush.stripe;
             // A page of it that is being computed needs what is mapped now.
@@ -299,12 +364,12 @@ impl Ssd {
     fn map_stripe(&mut self, now: Instant, flush: u32) {
         let (Some(buffer), Some(rain)) = (&mut self.buffer, &mut self.rain) else { return };
         let stripe_flush = rain.flushes.get_mut(flush);
-        let stripe = stripe_flush.stripe;
+        let StripeFlush { stripe, dirty, target, .. } = *stripe_flush;
         for (slot, flash) in core::mem::take(&mut stripe_flush.pages) {
             let page = rain.layout.page(stripe, slot);
             self.ftl.commit_write(page, flash);
             self.ftl.unpin(flash);
-            if page < rain.layout.logical_pages
+            if dirty >> slot & 1 == 1
                 && buffer.end_flush(page)
                 && let Some(media) = &mut self.media
             {
@@ -317,6 +382,12 @@ impl Ssd {
         }
         rain.flushes.release(flush);
         rain.flushing.remove(&stripe);
+        let before = rain.layout.place(stripe);
+        if target != before {
+            self.counters.moved_stripes += 1;
+            rain.exchanging -= u32::from(target.group != before.group);
+            rain.layout.set_place(stripe, target);
+        }
         rain.order.end(&rain.layout, stripe);
         self.admit_waiting(now);
     }

@@ -14,6 +14,7 @@ mod layout;
 mod order;
 mod rebuild;
 mod rotate;
+mod wear;
 
 pub use config::{RainConfig, Rotation};
 pub(crate) use rebuild::{COMPUTED, NO_REBUILD};
@@ -50,6 +51,14 @@ pub(crate) struct Rain {
     computing: VecDeque<Computing>,
     /// Dies of each group that a collection holds.
     collecting: Vec<u32>,
+    /// Erases of each die.
+    wear: Vec<u32>,
+    /// Erases of each group.
+    group_wear: Vec<u64>,
+    /// Stripes on their way from one group to another.
+    exchanging: u32,
+    /// Of each group, the row in which the next stripe to exchange with is looked for.
+    partner_rows: Vec<u32>,
 }
 
 impl Rain {
@@ -67,6 +76,10 @@ impl Rain {
             rebuilding: BTreeMap::new(),
             computing: VecDeque::new(),
             collecting: vec![0; layout.groups as usize],
+            wear: vec![0; drive.geometry.dies() as usize],
+            group_wear: vec![0; layout.groups as usize],
+            exchanging: 0,
+            partner_rows: vec![0; layout.groups as usize],
             layout,
         }
     }
@@ -77,6 +90,12 @@ impl Ssd {
     #[must_use]
     pub fn rain_stripes(&self) -> u32 {
         self.rain.as_ref().map_or(0, |rain| rain.layout.stripes())
+    }
+
+    /// Stripes that are away from their static place.
+    #[must_use]
+    pub fn moved_rain_stripes(&self) -> usize {
+        self.rain.as_ref().map_or(0, |rain| rain.layout.moved())
     }
 
     /// The flash pages of a stripe, parity included, that were ever written. They add up to zero.

@@ -68,6 +68,16 @@ impl StripeOrder {
         }
     }
 
+    /// Whether pages of a stripe wait in the buffer or are being flushed.
+    pub(crate) fn contains(&self, stripe: u32) -> bool {
+        self.stripes.contains_key(&stripe)
+    }
+
+    /// The dirty pages of a stripe that is not being flushed.
+    pub(crate) fn dirty(&self, stripe: u32) -> u64 {
+        self.stripes.get(&stripe).map_or(0, |waiting| waiting.dirty)
+    }
+
     /// The oldest stripe of a group of which every page is dirty.
     pub(crate) fn whole(&self, group: u32) -> Option<u32> {
         self.whole[group as usize].front().copied()
