@@ -77,6 +77,8 @@ impl RunResult {
             total.collections += c.collections;
             total.contract_violations += c.contract_violations;
             total.stalled_writes_pages += c.stalled_writes_pages;
+            total.suspensions += c.suspensions;
+            total.scrubbed_pages += c.scrubbed_pages;
             total.fail_fasts += c.fail_fasts;
             total.buffered_writes_pages += c.buffered_writes_pages;
             total.coalesced_writes_pages += c.coalesced_writes_pages;

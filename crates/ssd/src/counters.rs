@@ -21,6 +21,8 @@ pub struct Counters {
     pub stalled_writes_pages: u64,
     /// Programs and erases interrupted for reads.
     pub suspensions: u64,
+    /// Pages read in idle time to check what was copied past error correction.
+    pub scrubbed_pages: u64,
     /// Commands failed fast.
     pub fail_fasts: u64,
     /// Pages that host writes put into the write buffer.

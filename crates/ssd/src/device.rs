@@ -10,6 +10,7 @@ use crate::die::Die;
 use crate::ftl::{Ftl, NONE};
 use crate::media::Media;
 use crate::ops::Op;
+use crate::scrub::Unchecked;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -64,6 +65,8 @@ pub struct Ssd {
     pub(crate) leaving_until: Instant,
     pub(crate) completed: VecDeque<Completed>,
     pub(crate) buffer: Option<Buffer>,
+    /// Copies to check in idle time, if the drive does that.
+    pub(crate) unchecked: Option<Unchecked>,
     pub(crate) media: Option<Vec<Media>>,
     pub(crate) spans: Option<Vec<CollectionSpan>>,
     /// Flash pages of the read being checked; kept to spare an allocation per command.
@@ -108,6 +111,7 @@ impl Ssd {
             leaving_until: Instant::ZERO,
             completed: VecDeque::new(),
             buffer: config.write_buffer.map(Buffer::new),
+            unchecked: Unchecked::new(&config),
             media: None,
             spans: None,
             scratch: Vec::new(),
