@@ -27,26 +27,60 @@ const ORDER: [Class; 4] =
 impl Ssd {
     /// The stripe that is flushed next, if one can be. Without urgency a die has one flush at a time,
     /// which leaves it to reads for longer.
+    ///
+    /// A group in which nothing can be flushed is not looked at again before something changes
+    /// there; see [`Ssd::may_flush_group`].
     pub(crate) fn next_stripe(&mut self, urgent: bool) -> Option<Chosen> {
         let limit = if urgent { FLUSHES_PER_DIE } else { 1 };
-        let rain = self.rain.as_ref()?;
-        let (groups, turn) = (rain.layout.groups, rain.turn);
-        let chosen = ORDER.into_iter().find_map(|class| {
-            (1..=groups)
-                .map(|step| (turn + step) % groups)
-                .find_map(|group| Some((group, self.stripe_of(group, class, limit)?)))
-        });
-        let (group, chosen) = chosen?;
-        if let Some(rain) = &mut self.rain {
-            rain.turn = group;
+        let rain = self.rain.as_mut()?;
+        if urgent && !core::mem::replace(&mut rain.urgent, urgent) {
+            rain.may_flush.fill(true);
         }
+        rain.urgent = urgent;
+        let (groups, turn) = (rain.layout.groups, rain.turn);
+        let mut best: Option<(usize, u32, Chosen)> = None;
+        for group in (1..=groups).map(|step| (turn + step) % groups) {
+            if !self.rain.as_ref()?.may_flush[group as usize] {
+                debug_assert!(self.best_of(group, limit).is_none(), "group {group} was forgotten");
+                continue;
+            }
+            match self.best_of(group, limit) {
+                Some((class, chosen)) if best.is_none_or(|(least, ..)| class < least) => {
+                    best = Some((class, group, chosen));
+                }
+                Some(_) => {}
+                None => self.rain.as_mut()?.may_flush[group as usize] = false,
+            }
+            if best.is_some_and(|(class, ..)| class == 0) {
+                break;
+            }
+        }
+        let (_, group, chosen) = best?;
+        self.rain.as_mut()?.turn = group;
         Some(chosen)
+    }
+
+    /// Something has changed that may let a stripe of this group be flushed: a die has less to do or
+    /// more room, a collection has taken or returned it, or a page has become dirty.
+    #[inline]
+    pub(crate) fn may_flush_group(&mut self, group: u32) {
+        if let Some(rain) = &mut self.rain {
+            rain.may_flush[group as usize] = true;
+        }
+    }
+
+    /// The oldest stripe of a group that can be flushed in the best class, and the class.
+    fn best_of(&self, group: u32, limit: u32) -> Option<(usize, Chosen)> {
+        ORDER.into_iter().enumerate().find_map(|(rank, class)| {
+            let chosen = self.stripe_of(group, class, limit)?;
+            Some((rank, chosen))
+        })
     }
 
     /// The oldest stripe of a group that can be flushed in this class.
     fn stripe_of(&self, group: u32, class: Class, limit: u32) -> Option<Chosen> {
         let rain = self.rain.as_ref()?;
-        let layout = &rain.layout;
+        let parity = 1 << rain.layout.data();
         let tolerated = match class {
             Class::WholeQuiet | Class::PartQuiet => 0,
             Class::WholeTolerant | Class::PartTolerant => 1,
@@ -54,16 +88,15 @@ impl Ssd {
         match class {
             Class::WholeQuiet | Class::WholeTolerant => {
                 let stripe = rain.order.whole(group)?;
-                let fits =
-                    self.suits(stripe, 1 << layout.data() | rain.order.all(), tolerated, limit);
+                let fits = self.suits(stripe, parity | rain.order.all(), tolerated, limit);
                 fits.then_some(Chosen { stripe, method: Method::Reconstruct })
             }
             Class::PartQuiet | Class::PartTolerant => {
                 rain.order.parts(group).take(LOOKED_AT).find_map(|(stripe, dirty)| {
-                    let method = self.method(stripe, dirty)?;
-                    let programmed = dirty | 1 << layout.data();
-                    let fits = self.suits(stripe, programmed, tolerated, limit);
-                    fits.then_some(Chosen { stripe, method })
+                    if !self.suits(stripe, dirty | parity, tolerated, limit) {
+                        return None;
+                    }
+                    Some(Chosen { stripe, method: self.method(stripe, dirty)? })
                 })
             }
         }

@@ -6,11 +6,13 @@
 //! parity, or the other pages, whichever is less and can be read without waiting for a collection.
 //! A page whose die collects waits in RAM until that is over; the others do not wait for it.
 
+use crate::buffer::Buffer;
 use crate::device::Ssd;
 use crate::flush::FLUSHES_PER_DIE;
 use crate::ftl::{Allocated, NONE};
 use crate::media::Media;
 use crate::ops::{Op, OpKind};
+use crate::rain::Rain;
 use crate::rain::layout::Place;
 use crate::rain::wear::Move;
 use alloc::vec::Vec;
@@ -65,14 +67,23 @@ pub(crate) struct Delayed {
     flash: u32,
 }
 
+impl Rain {
+    /// Sorts pages that have become dirty into their stripes.
+    fn take_new(&mut self, buffer: &mut Buffer) {
+        while let Some(page) = buffer.take_new() {
+            self.order.push(&self.layout, page);
+            let (stripe, _) = self.layout.slot_of(page);
+            self.may_flush[self.layout.place(stripe).group as usize] = true;
+        }
+    }
+}
+
 impl Ssd {
     /// Flushes stripes as far as the rule and the dies allow.
     pub(crate) fn flush_stripes(&mut self, now: Instant) {
         loop {
             let (Some(buffer), Some(rain)) = (&mut self.buffer, &mut self.rain) else { return };
-            while let Some(page) = buffer.take_new() {
-                rain.order.push(&rain.layout, page);
-            }
+            rain.take_new(buffer);
             if !buffer.has_dirty() {
                 return;
             }
@@ -98,6 +109,9 @@ impl Ssd {
         }
         let waited = core::mem::replace(&mut buffer.starved, true);
         if self.collect_everywhere_instantly() {
+            if let Some(rain) = &mut self.rain {
+                rain.may_flush.fill(true);
+            }
             return !waited;
         }
         self.counters.stalled_writes_pages += u64::from(!waited);
@@ -292,6 +306,7 @@ impl Ssd {
         let waiting = &mut rain.delayed[die as usize];
         if target.collection.is_some() || target.flushes >= FLUSHES_PER_DIE || !waiting.is_empty() {
             waiting.push_back(program);
+            rain.may_flush[rain.layout.group_of(die) as usize] = true;
             return;
         }
         target.flushes += 1;
@@ -337,6 +352,7 @@ impl Ssd {
             }
         }
         self.release_delayed(now, die);
+        self.may_flush_group(self.group_of(die));
         self.dispatch(now, die);
         self.flush_stripes(now);
     }
@@ -377,9 +393,7 @@ impl Ssd {
             }
         }
         // Pages that were written again meanwhile.
-        while let Some(page) = buffer.take_new() {
-            rain.order.push(&rain.layout, page);
-        }
+        rain.take_new(buffer);
         rain.flushes.release(flush);
         rain.flushing.remove(&stripe);
         let before = rain.layout.place(stripe);
@@ -389,6 +403,7 @@ impl Ssd {
             rain.layout.set_place(stripe, target);
         }
         rain.order.end(&rain.layout, stripe);
+        rain.may_flush[rain.layout.place(stripe).group as usize] = true;
         self.admit_waiting(now);
     }
 }

@@ -39,6 +39,10 @@ pub(crate) struct Rain {
     order: StripeOrder,
     /// The group that was flushed last; the next one has its turn.
     turn: u32,
+    /// Groups in which a flush may be possible, because something changed since none was.
+    may_flush: Vec<bool>,
+    /// Whether the host waited when that was found out.
+    urgent: bool,
     flushes: Slab<StripeFlush>,
     /// Stripes that are being flushed, and their flush.
     flushing: BTreeMap<u32, u32>,
@@ -69,6 +73,8 @@ impl Rain {
             config,
             order: StripeOrder::new(layout.groups, layout.data()),
             turn: 0,
+            may_flush: vec![true; layout.groups as usize],
+            urgent: false,
             flushes: Slab::new(),
             flushing: BTreeMap::new(),
             delayed: vec![VecDeque::new(); drive.geometry.dies() as usize],

@@ -55,6 +55,7 @@ impl Ssd {
             } else {
                 rain.collecting[group] -= 1;
             }
+            rain.may_flush[group] = true;
         }
     }
 }
