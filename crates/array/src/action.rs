@@ -2,7 +2,7 @@
 
 use crate::engine::{ReadOrWrite, RequestId};
 use alloc::vec::Vec;
-use nvme::{CollectionRight, Command, CommandId, Delays};
+use nvme::{Blocked, CollectionRight, Command, CommandId, Delays};
 use units::{DriveId, Instant};
 
 /// A stripe operation: the part of a request that lies in the same rows of one stripe. The number
@@ -143,4 +143,6 @@ pub struct Outcome {
     pub delays: Delays,
     /// Parts of stripes that the request had rebuilt.
     pub rebuilds: u32,
+    /// What collections did to a read, the worst of its parts.
+    pub blocked: Blocked,
 }

@@ -9,7 +9,9 @@ use crate::op::{Phase, Plan, StripeOp, SubIo};
 use crate::policy::{Policy, PolicyKind};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use nvme::{Cause, Command, CommandId, Completion, Delays, DriveStatus, Opcode, PlFlag, Status};
+use nvme::{
+    Blocked, Cause, Command, CommandId, Completion, Delays, DriveStatus, Opcode, PlFlag, Status,
+};
 use units::{DriveId, Duration, Instant, Slab};
 
 /// Read or write.
@@ -64,6 +66,7 @@ pub(crate) struct InFlight {
     pub(crate) arrived: Instant,
     pub(crate) ops_left: u32,
     pub(crate) rebuilds: u32,
+    pub(crate) blocked: Blocked,
 }
 
 /// One array. See the crate documentation for the contract of its methods.
@@ -224,6 +227,7 @@ impl Array {
             arrived: now,
             ops_left: 0,
             rebuilds: 0,
+            blocked: Blocked::No,
         });
         // Counted before any of them starts, because a stripe operation may end at once.
         let segments = self.layout.segments(first, pages);
@@ -276,6 +280,7 @@ impl Array {
             stale: 0,
             commits_seen: self.locks.commits(segment.stripe),
             busy: 0,
+            blocked: Blocked::No,
             locked: false,
             rebuilt: false,
             failures: Vec::new(),
@@ -322,6 +327,10 @@ impl Array {
         match op.phase {
             Phase::Gather | Phase::WaitWrite => {
                 let passed = self.passed(&sub_io, &completion.delays);
+                if completion.status == Status::Success {
+                    let op = self.ops.get_mut(sub_io.op);
+                    op.blocked = op.blocked.max(completion.blocked());
+                }
                 match completion.status {
                     Status::Success => self.read_succeeded(now, &sub_io, completion.id, passed),
                     Status::FailedFast => {
@@ -388,6 +397,7 @@ impl Array {
         let target = self.ops.get_mut(op);
         target.phase = Phase::Drain;
         let (request, delays, rebuilt) = (target.request, target.delays, target.rebuilt);
+        let blocked = target.blocked;
         if target.kind == ReadOrWrite::Read {
             let busy = target.busy.count_ones() as usize;
             self.counters.busy_sub_ios[busy] += 1;
@@ -395,9 +405,10 @@ impl Array {
         self.counters.rebuilds += u64::from(rebuilt);
         let in_flight = self.requests.get_mut(request);
         in_flight.rebuilds += u32::from(rebuilt);
+        in_flight.blocked = in_flight.blocked.max(blocked);
         in_flight.ops_left -= 1;
         if in_flight.ops_left == 0 {
-            let InFlight { id, kind, arrived, rebuilds, .. } = *in_flight;
+            let InFlight { id, kind, arrived, rebuilds, blocked, .. } = *in_flight;
             self.requests.release(request);
             self.actions.push_back(Action::Complete(Outcome {
                 request: id,
@@ -406,6 +417,7 @@ impl Array {
                 completed: now,
                 delays,
                 rebuilds,
+                blocked,
             }));
         }
         self.close_if_drained(op);

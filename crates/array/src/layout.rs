@@ -30,6 +30,16 @@ impl Level {
         }
     }
 
+    /// Fewest drives: one drive alone is a RAID-0, and needs no other name.
+    #[must_use]
+    pub const fn least_width(self) -> u32 {
+        match self {
+            Self::Raid0 => 1,
+            Self::Raid4 | Self::Raid5 => WIDTH_MIN,
+            Self::Raid6 => WIDTH_MIN + 1,
+        }
+    }
+
     /// The level as people write it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -53,8 +63,8 @@ pub enum Role {
     Q,
 }
 
-/// Smallest width of an array.
-pub(crate) const WIDTH_MIN: u32 = 3;
+/// Smallest width of an array with parity.
+const WIDTH_MIN: u32 = 3;
 /// Largest width of an array; members of a stripe are kept as bits of a `u64`.
 pub(crate) const WIDTH_MAX: u32 = 64;
 
@@ -137,7 +147,7 @@ impl Layout {
         chunk_pages: u32,
         drive_pages: u64,
     ) -> Result<Self, LayoutError> {
-        let least = WIDTH_MIN.max(level.parities() + 2);
+        let least = level.least_width();
         if !(least..=WIDTH_MAX).contains(&width) {
             return Err(LayoutError::Width { level, width, least });
         }
@@ -340,7 +350,7 @@ mod tests {
     #[test]
     fn roles_and_members_agree_for_every_level_and_width() {
         for level in Level::ALL {
-            for width in WIDTH_MIN.max(level.parities() + 2)..=WIDTH_MAX {
+            for width in level.least_width()..=WIDTH_MAX {
                 let layout = Layout::new(level, width, 2, 1000).unwrap();
                 for stripe in 0..u64::from(2 * width) {
                     for chunk in 0..layout.data_chunks() {
@@ -356,9 +366,12 @@ mod tests {
 
     #[test]
     fn segments_cover_every_page_once() {
-        for (level, width, chunk) in
-            [(Level::Raid5, 4, 1), (Level::Raid6, 6, 8), (Level::Raid0, 3, 5)]
-        {
+        for (level, width, chunk) in [
+            (Level::Raid5, 4, 1),
+            (Level::Raid6, 6, 8),
+            (Level::Raid0, 3, 5),
+            (Level::Raid0, 1, 400),
+        ] {
             let layout = Layout::new(level, width, chunk, 400).unwrap();
             for first in 0..60 {
                 for pages in 1..80 {
@@ -382,6 +395,8 @@ mod tests {
     fn impossible_layouts_are_refused() {
         let error = Layout::new(Level::Raid6, 3, 1, 10).unwrap_err();
         assert_eq!(alloc::format!("{error}"), "raid6 needs between 4 and 64 drives, not 3");
+        let error = Layout::new(Level::Raid0, 0, 1, 10).unwrap_err();
+        assert_eq!(alloc::format!("{error}"), "raid0 needs between 1 and 64 drives, not 0");
         assert!(Layout::new(Level::Raid5, 65, 1, 10).is_err());
         assert!(Layout::new(Level::Raid5, 4, 0, 10).is_err());
         assert!(Layout::new(Level::Raid5, 4, 11, 10).is_err());

@@ -3,7 +3,7 @@
 use crate::engine::ReadOrWrite;
 use crate::policy::Failure;
 use alloc::vec::Vec;
-use nvme::Delays;
+use nvme::{Blocked, Delays};
 use units::Instant;
 
 /// Where a stripe operation stands.
@@ -69,6 +69,8 @@ pub(crate) struct StripeOp {
     pub(crate) commits_seen: u64,
     /// Members whose sub-I/O met a collection.
     pub(crate) busy: u64,
+    /// What collections did to the reads that it waited for.
+    pub(crate) blocked: Blocked,
     /// Registered in the lock table.
     pub(crate) locked: bool,
     /// Pages of it were rebuilt.

@@ -89,6 +89,7 @@ impl Script {
             status,
             busy_remaining: Duration::from_micros(busy_micros),
             met_collection: status == Status::FailedFast,
+            held_up: false,
             delays,
         };
         self.array.handle_completion(self.now, &completion);

@@ -6,8 +6,8 @@ use crate::setup::Setup;
 use crate::simulate::Outcome;
 use nvme::Cause;
 use report::{
-    Band, BufferCounters, CauseSplit, Comparison, DriveSummary, Latency, Manifest, Percentile,
-    ProgrammedWindow, Run, Timeline, TimelinePoint,
+    Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, Latency, Manifest,
+    Percentile, ProgrammedWindow, RainCounters, Run, Timeline, TimelinePoint,
 };
 use sim::{LatencySummary, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
@@ -21,29 +21,29 @@ pub(crate) fn comparison(
     outcome: &Outcome,
     title: String,
 ) -> Result<Comparison, Failure> {
+    let runs = outcome.results.iter().map(run).collect();
+    Ok(Comparison { title, manifest: manifest(setup, outcome)?, runs, claims: Vec::new() })
+}
+
+/// What is needed to run `setup` again.
+pub(crate) fn manifest(setup: &Setup, outcome: &Outcome) -> Result<Manifest, Failure> {
     let plan = setup.plan();
     let mut notes = setup.notes.clone();
     let verified: u64 = outcome.results.iter().map(|result| result.verified_pages).sum();
     if verified > 0 {
         notes.push(format!("verified: {verified} pages read, all as they were written"));
     }
-    let runs = outcome.results.iter().map(run);
-    Ok(Comparison {
-        title,
-        manifest: Manifest {
-            ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
-            command_line: std::env::args().collect::<Vec<_>>().join(" "),
-            seed: plan.seed.to_string(),
-            workload: outcome.workload.clone(),
-            workload_hash: outcome.workload_hash.clone(),
-            replayed: outcome.replayed.clone(),
-            drive: describe::drive(plan),
-            array: describe::array(&setup.plans)?,
-            configuration_toml: setup.settings.to_toml(),
-            notes,
-        },
-        runs: runs.collect(),
-        claims: Vec::new(),
+    Ok(Manifest {
+        ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: std::env::args().collect::<Vec<_>>().join(" "),
+        seed: plan.seed.to_string(),
+        workload: outcome.workload.clone(),
+        workload_hash: outcome.workload_hash.clone(),
+        replayed: outcome.replayed.clone(),
+        drive: describe::drive(plan),
+        array: describe::array(&setup.plans)?,
+        configuration_toml: setup.settings.to_toml(),
+        notes,
     })
 }
 
@@ -57,6 +57,8 @@ pub(crate) fn run(result: &RunResult) -> Run {
         policy: result.policy.label().to_owned(),
         label: result.policy.label().to_owned(),
         result_hash: format!("{:016x}", result.hash),
+        layout: String::new(),
+        capacity_bytes: result.capacity_bytes,
         simulated_seconds: seconds,
         wall_seconds: result.wall.as_secs_f64(),
         page_operations: totals.page_operations(),
@@ -69,10 +71,15 @@ pub(crate) fn run(result: &RunResult) -> Run {
         causes: SPLIT_PERCENTILES.into_iter().filter_map(|p| cause_split(result, p)).collect(),
         busy_sub_ios_per_stripe_read: result.busy_members.clone(),
         met_sub_ios_per_stripe_read: array.busy_sub_ios.clone(),
+        blocked_reads: BlockedReads {
+            by_collection: result.blocked_reads.by_collection,
+            by_queue: result.blocked_reads.by_queue,
+        },
         stripe_reads: array.stripe_reads,
         extra_reads: array.rebuild_read_pages,
         device_reads: array.drive_read_pages,
         device_writes: array.drive_written_pages,
+        suspensions: totals.suspensions,
         rebuilds: array.rebuilds,
         fail_fasts: array.fail_fasts,
         resubmitted: array.resubmitted,
@@ -82,18 +89,19 @@ pub(crate) fn run(result: &RunResult) -> Run {
         write_amplification_device: totals.write_amplification(),
         write_amplification_array: array.write_amplification() * totals.write_amplification(),
         erases: totals.erases,
+        host_programs_pages: totals.host_programs_pages,
+        collection_programs_pages: totals.collection_programs_pages,
         timeline: timeline(result),
         drives: (0..)
             .zip(&result.drives)
             .map(|(drive, result)| drive_summary(drive, result))
             .collect(),
         windows: result.windows.iter().map(programmed_window).collect(),
-        p99_over_time: match result.windows.len() {
-            0 | 1 => Vec::new(),
-            _ => result.timeline.p99.iter().map(p99_interval).collect(),
-        },
+        p99_over_time: result.timeline.p99.iter().map(p99_interval).collect(),
+        free_over_time: result.timeline.free.iter().map(free_blocks).collect(),
         permits: result.permits,
         buffer: buffer(&totals),
+        rain: rain(&totals),
     }
 }
 
@@ -108,6 +116,11 @@ fn p99_interval(&(end, p99): &(Instant, Duration)) -> (f64, f64) {
     (start.as_secs_f64(), p99.as_micros_f64())
 }
 
+/// A time in seconds, and the share of its blocks that each drive had free then.
+fn free_blocks((at, shares): &(Instant, Vec<f64>)) -> (f64, Vec<f64>) {
+    (at.since(Instant::ZERO).as_secs_f64(), shares.clone())
+}
+
 /// The counters of write buffers; none if nothing went through one.
 fn buffer(totals: &ssd::Counters) -> Option<BufferCounters> {
     (totals.buffered_writes_pages > 0).then_some(BufferCounters {
@@ -115,6 +128,18 @@ fn buffer(totals: &ssd::Counters) -> Option<BufferCounters> {
         coalesced_writes_pages: totals.coalesced_writes_pages,
         buffer_reads_pages: totals.buffer_reads_pages,
         forced_flushes_pages: totals.forced_flushes_pages,
+    })
+}
+
+/// The counters of parity within drives; none if none was programmed.
+fn rain(totals: &ssd::Counters) -> Option<RainCounters> {
+    (totals.parity_programs_pages > 0).then_some(RainCounters {
+        parity_programs_pages: totals.parity_programs_pages,
+        parity_reads_pages: totals.parity_reads_pages,
+        rebuilt_pages: totals.rebuilt_pages,
+        rebuild_reads_pages: totals.rebuild_reads_pages,
+        rotation_breaches: totals.rotation_breaches,
+        moved_stripes: totals.moved_stripes,
     })
 }
 

@@ -4,11 +4,15 @@ use crate::exit::Failure;
 use crate::quantity::exact_duration;
 use crate::words::Flush;
 use sim::{Coordinate, Plan, Preparation};
+use ssd::{Blocking, Config, RainConfig, Rotation, SchedulingConfig};
 use units::{Bytes, Duration};
 
 /// The array in words, and how its drives are coordinated if some run does that.
 pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
     let Some(plan) = plans.first() else { return Ok(String::new()) };
+    if plan.width == 1 {
+        return Ok(format!("a single drive, {} usable", Bytes(plan.capacity_bytes()?)));
+    }
     let coordinated = plans.iter().find(|plan| plan.policy.rules().uses_windows());
     Ok(format!(
         "{} of {} drives, chunk {}, {} usable{}",
@@ -20,6 +24,35 @@ pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
     ))
 }
 
+/// What the systems of several series are: what all have in common, and for each the rest.
+pub(crate) struct Layouts {
+    /// The drive, if it is the same everywhere.
+    pub(crate) drive: String,
+    /// The array, if it is the same everywhere.
+    pub(crate) array: String,
+    /// For each series what is not the same everywhere.
+    pub(crate) each: Vec<String>,
+}
+
+/// The drives and arrays of several plans in words.
+pub(crate) fn layouts(plans: &[&Plan]) -> Result<Layouts, Failure> {
+    let drives: Vec<String> = plans.iter().map(|plan| drive(plan)).collect();
+    let arrays: Vec<String> =
+        plans.iter().map(|plan| array(std::slice::from_ref(*plan))).collect::<Result<_, _>>()?;
+    let common = |all: &[String]| match all {
+        [first, rest @ ..] if rest.iter().all(|one| one == first) => first.clone(),
+        _ => String::new(),
+    };
+    let shared = [common(&drives), common(&arrays)];
+    let each = drives.iter().zip(&arrays).map(|(drive, array)| {
+        let own = [drive, array].into_iter().zip(&shared).filter(|(_, common)| common.is_empty());
+        own.map(|(text, _)| text.as_str()).collect::<Vec<_>>().join("; ")
+    });
+    let each = each.collect();
+    let [drive, array] = shared;
+    Ok(Layouts { drive, array, each })
+}
+
 /// The drive in words.
 pub(crate) fn drive(plan: &Plan) -> String {
     let drive = &plan.drive;
@@ -28,18 +61,62 @@ pub(crate) fn drive(plan: &Plan) -> String {
         format!(", write buffer {} flushed {}", Bytes(capacity), Flush(buffer.flush))
     });
     format!(
-        "{}: {} of {} flash, pages of {}, {} dies{buffer}; {}",
+        "{}: {} of {} flash, pages of {}, {} dies{buffer}; {}; {}",
         drive.name,
         Bytes(drive.logical_bytes()),
         Bytes(drive.geometry.raw_bytes()),
         Bytes(u64::from(drive.geometry.page_bytes)),
         drive.geometry.dies(),
+        features(drive),
         match plan.preparation {
             Preparation::Aged => "aged",
             Preparation::Steady => "overwritten until steady",
             Preparation::Fresh => "fresh",
         }
     )
+}
+
+/// What collections keep the host from, and what the drive does about it.
+fn features(drive: &Config) -> String {
+    let SchedulingConfig { read_priority, preemptive_collection, suspension } = drive.scheduling;
+    let scope = match drive.collection.blocking {
+        Blocking::Controller => "the whole drive",
+        Blocking::Channel => "their channel",
+        Blocking::Die => "their die",
+    };
+    let mut text = format!("collections block {scope}");
+    let mut add = |applies: bool, words: &str| {
+        if applies {
+            text += ", ";
+            text += words;
+        }
+    };
+    add(drive.collection.copyback, "copyback");
+    add(preemptive_collection, "preemptive collection");
+    add(read_priority, "reads first");
+    let most = suspension.map_or(0, |suspension| suspension.most);
+    add(most > 0, &format!("up to {most} suspensions of a program or erase"));
+    match drive.rain {
+        None => text + ", no RAIN",
+        Some(rain) => format!("{text}; {}", rain_words(rain)),
+    }
+}
+
+/// Parity within the drive.
+fn rain_words(rain: RainConfig) -> String {
+    let mut text = format!("RAIN {}+1", rain.width - 1);
+    if rain.tolerant_reads {
+        text += ", tolerant reads";
+    }
+    match rain.rotation {
+        Rotation::Off => {}
+        Rotation::On => text += ", rotating collection",
+        Rotation::Forced => text += ", rotating collection at any price",
+    }
+    if let Some(erases) = rain.wear_leveling {
+        text += &format!(", wear levelled to {erases} erases");
+    }
+    text
 }
 
 /// When drives may collect; nothing that is as it is by default.

@@ -1,9 +1,9 @@
 //! Numbers that assertions and claims are about.
 
-use sim::{LatencySummary, RunResult};
+use sim::{BlockedReads, LatencySummary, RunResult};
 use std::fmt;
 use std::str::FromStr;
-use units::Duration;
+use units::{Duration, GIB, MIB};
 
 /// Reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,14 +32,46 @@ pub(crate) enum Metric {
     Latency(Direction, Statistic),
     /// Requests per second.
     Iops(Direction),
+    /// Mebibytes per second.
+    Bandwidth(Direction),
     /// Requests.
     Count(Direction),
+    /// Gibibytes that the host can use.
+    Capacity,
+    /// Reads that waited because of collections, in per cent.
+    Blocked,
+    /// Reads that waited for a collection itself, in per cent.
+    CollectionBlocked,
+    /// Other reads that waited for I/O which a collection had held up, in per cent.
+    QueueBlocked,
     /// Collections in predictable windows.
     Violations,
     /// Pages programmed per page that the array wrote to its drives.
     Waf,
     /// Collections of a block or a line, on all drives.
     Collections,
+    /// Blocks erased on all drives.
+    Erases,
+    /// Programs and erases that were interrupted for reads.
+    Suspensions,
+    /// Pages programmed on flash for the host.
+    HostPrograms,
+    /// Parity pages programmed within the drives.
+    ParityPrograms,
+    /// Pages that collections programmed.
+    CollectionPrograms,
+    /// Pages of the host that drives computed from the rest of their stripe.
+    RebuiltPages,
+    /// Pages that drives read for that beyond what the host asked for.
+    RebuildReads,
+    /// Collections that began although another die of their plane group collected.
+    Breaches,
+    /// Stripes that were moved to even out wear.
+    MovedStripes,
+    /// Free blocks at the end on the drive that has fewest, in per cent.
+    Free,
+    /// The fewest free blocks that any drive had at any time, in per cent.
+    LeastFree,
     /// Pages of host writes that had to wait for space on their drive.
     Stalled,
     /// Stripe operations that used rebuilt pages.
@@ -82,8 +114,10 @@ impl fmt::Display for UnknownMetric {
         write!(
             f,
             "there is no metric \"{}\"; known are read. or write. followed by p50 … p99.999, \
-             mean, max, iops or count, and violations, waf, collections, stalled, rebuilds, \
-             extra_reads, fail_fasts, forced_flushes, window, window_changes, permits, overloads, \
+             mean, max, iops, mib_per_second or count, and capacity_gib, blocked, \
+             collection_blocked, queue_blocked, violations, waf, collections, erases, suspensions, \
+             host_programs, parity_programs, collection_programs, rebuilt_pages, rebuild_reads, \
+             rotation_breaches, moved_stripes, free_blocks, least_free_blocks, stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, permits, overloads, \
              busy1, busy2 and so on, busy2plus and so on",
             self.0
         )
@@ -101,6 +135,21 @@ impl FromStr for Metric {
             "violations" => return Ok(Self::Violations),
             "waf" => return Ok(Self::Waf),
             "collections" => return Ok(Self::Collections),
+            "capacity_gib" => return Ok(Self::Capacity),
+            "blocked" => return Ok(Self::Blocked),
+            "collection_blocked" => return Ok(Self::CollectionBlocked),
+            "queue_blocked" => return Ok(Self::QueueBlocked),
+            "erases" => return Ok(Self::Erases),
+            "suspensions" => return Ok(Self::Suspensions),
+            "host_programs" => return Ok(Self::HostPrograms),
+            "parity_programs" => return Ok(Self::ParityPrograms),
+            "collection_programs" => return Ok(Self::CollectionPrograms),
+            "rebuilt_pages" => return Ok(Self::RebuiltPages),
+            "rebuild_reads" => return Ok(Self::RebuildReads),
+            "rotation_breaches" => return Ok(Self::Breaches),
+            "moved_stripes" => return Ok(Self::MovedStripes),
+            "free_blocks" => return Ok(Self::Free),
+            "least_free_blocks" => return Ok(Self::LeastFree),
             "stalled" => return Ok(Self::Stalled),
             "rebuilds" => return Ok(Self::Rebuilds),
             "extra_reads" => return Ok(Self::ExtraReads),
@@ -127,6 +176,7 @@ impl FromStr for Metric {
             "mean" => Ok(Self::Latency(direction, Statistic::Mean)),
             "max" => Ok(Self::Latency(direction, Statistic::Max)),
             "iops" => Ok(Self::Iops(direction)),
+            "mib_per_second" => Ok(Self::Bandwidth(direction)),
             "count" => Ok(Self::Count(direction)),
             percentile => percentile
                 .strip_prefix('p')
@@ -145,7 +195,23 @@ impl fmt::Display for Metric {
             Self::Latency(direction, Statistic::Mean) => write!(f, "{direction}.mean"),
             Self::Latency(direction, Statistic::Max) => write!(f, "{direction}.max"),
             Self::Iops(direction) => write!(f, "{direction}.iops"),
+            Self::Bandwidth(direction) => write!(f, "{direction}.mib_per_second"),
             Self::Count(direction) => write!(f, "{direction}.count"),
+            Self::Capacity => f.write_str("capacity_gib"),
+            Self::Blocked => f.write_str("blocked"),
+            Self::CollectionBlocked => f.write_str("collection_blocked"),
+            Self::QueueBlocked => f.write_str("queue_blocked"),
+            Self::Erases => f.write_str("erases"),
+            Self::Suspensions => f.write_str("suspensions"),
+            Self::HostPrograms => f.write_str("host_programs"),
+            Self::ParityPrograms => f.write_str("parity_programs"),
+            Self::CollectionPrograms => f.write_str("collection_programs"),
+            Self::RebuiltPages => f.write_str("rebuilt_pages"),
+            Self::RebuildReads => f.write_str("rebuild_reads"),
+            Self::Breaches => f.write_str("rotation_breaches"),
+            Self::MovedStripes => f.write_str("moved_stripes"),
+            Self::Free => f.write_str("free_blocks"),
+            Self::LeastFree => f.write_str("least_free_blocks"),
             Self::Violations => f.write_str("violations"),
             Self::Waf => f.write_str("waf"),
             Self::Collections => f.write_str("collections"),
@@ -187,12 +253,35 @@ impl Metric {
                 };
                 latency.as_nanos() as f64
             }
-            Self::Iops(direction) => {
-                let seconds = result.simulated.as_secs_f64();
-                let count = summary(result, direction).count() as f64;
-                if seconds > 0.0 { count / seconds } else { 0.0 }
+            Self::Iops(direction) => per_second(result, summary(result, direction).count() as f64),
+            Self::Bandwidth(direction) => {
+                let bytes = match direction {
+                    Direction::Read => result.read_bytes,
+                    Direction::Write => result.written_bytes,
+                };
+                per_second(result, bytes as f64 / MIB as f64)
             }
             Self::Count(direction) => summary(result, direction).count() as f64,
+            Self::Capacity => result.capacity_bytes as f64 / GIB as f64,
+            Self::Blocked => {
+                let BlockedReads { by_collection, by_queue } = result.blocked_reads;
+                percent(by_collection + by_queue, result.read.count())
+            }
+            Self::CollectionBlocked => {
+                percent(result.blocked_reads.by_collection, result.read.count())
+            }
+            Self::QueueBlocked => percent(result.blocked_reads.by_queue, result.read.count()),
+            Self::Erases => result.drive_totals().erases as f64,
+            Self::Suspensions => result.drive_totals().suspensions as f64,
+            Self::HostPrograms => result.drive_totals().host_programs_pages as f64,
+            Self::ParityPrograms => result.drive_totals().parity_programs_pages as f64,
+            Self::CollectionPrograms => result.drive_totals().collection_programs_pages as f64,
+            Self::RebuiltPages => result.drive_totals().rebuilt_pages as f64,
+            Self::RebuildReads => result.drive_totals().rebuild_reads_pages as f64,
+            Self::Breaches => result.drive_totals().rotation_breaches as f64,
+            Self::MovedStripes => result.drive_totals().moved_stripes as f64,
+            Self::Free => 100.0 * result.free_share(),
+            Self::LeastFree => 100.0 * result.least_free_share(),
             Self::Violations => result.drive_totals().contract_violations as f64,
             Self::Waf => result.drive_totals().write_amplification(),
             Self::Collections => result.drive_totals().collections as f64,
@@ -233,8 +322,26 @@ impl Metric {
     pub(crate) fn unit(self) -> Unit {
         match self {
             Self::Latency(..) | Self::Window => Unit::Time,
-            Self::ExtraReads | Self::FailFasts | Self::Busy(..) => Unit::Percent,
+            Self::ExtraReads
+            | Self::FailFasts
+            | Self::Blocked
+            | Self::CollectionBlocked
+            | Self::QueueBlocked
+            | Self::Free
+            | Self::LeastFree
+            | Self::Busy(..) => Unit::Percent,
             Self::Iops(_)
+            | Self::Bandwidth(_)
+            | Self::Capacity
+            | Self::Erases
+            | Self::Suspensions
+            | Self::HostPrograms
+            | Self::ParityPrograms
+            | Self::CollectionPrograms
+            | Self::RebuiltPages
+            | Self::RebuildReads
+            | Self::Breaches
+            | Self::MovedStripes
             | Self::Count(_)
             | Self::Violations
             | Self::Waf
@@ -279,6 +386,11 @@ fn summary(result: &RunResult, direction: Direction) -> &LatencySummary {
     }
 }
 
+fn per_second(result: &RunResult, amount: f64) -> f64 {
+    let seconds = result.simulated.as_secs_f64();
+    if seconds > 0.0 { amount / seconds } else { 0.0 }
+}
+
 fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
@@ -296,6 +408,22 @@ mod tests {
             "write.max",
             "read.iops",
             "write.count",
+            "read.mib_per_second",
+            "capacity_gib",
+            "blocked",
+            "collection_blocked",
+            "queue_blocked",
+            "erases",
+            "suspensions",
+            "host_programs",
+            "parity_programs",
+            "collection_programs",
+            "rebuilt_pages",
+            "rebuild_reads",
+            "rotation_breaches",
+            "moved_stripes",
+            "free_blocks",
+            "least_free_blocks",
             "violations",
             "waf",
             "collections",

@@ -5,7 +5,7 @@ use crate::load;
 use crate::names::Unknown;
 use crate::pace;
 use crate::rate::Rerate;
-use crate::settings::{DriveFlags, DriveSettings, Settings, WorkloadSettings};
+use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
 use array::policy::PolicyKind;
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
@@ -123,17 +123,38 @@ impl Setup {
     }
 }
 
+/// The level that is asked for; that of a single drive needs no word.
+fn level(array: &ArraySettings) -> Level {
+    let usual = if array.drives == Some(1) { Level::Raid0 } else { Level::Raid5 };
+    array.raid.as_ref().map_or(usual, |raid| raid.value.0)
+}
+
+/// Those of `policies` that can be run on the array; Base if there are none. Without parity
+/// nothing can be rebuilt.
+pub(crate) fn possible(policies: &[PolicyKind], array: &ArraySettings) -> Vec<PolicyKind> {
+    if level(array).parities() > 0 {
+        return policies.to_vec();
+    }
+    let without_parity = [PolicyKind::Base, PolicyKind::Ideal];
+    let mut possible = policies.to_vec();
+    possible.retain(|policy| without_parity.contains(policy));
+    if possible.is_empty() { vec![PolicyKind::Base] } else { possible }
+}
+
 /// The plan that all policies share.
 fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
     let drive = settings.drive.build()?;
     let page = u64::from(drive.geometry.page_bytes);
     let array = &settings.array;
     let run = &settings.run;
+    let width = array.drives.unwrap_or(DRIVES);
+    // Requests to a drive alone stay whole.
+    let chunk_bytes = if width == 1 { drive.logical_bytes() } else { page.max(CHUNK_BYTES) };
     let mut plan = Plan {
         drive,
-        level: array.raid.as_ref().map_or(Level::Raid5, |raid| raid.value.0),
-        width: array.drives.unwrap_or(DRIVES),
-        chunk_bytes: array.chunk.as_ref().map_or(page.max(CHUNK_BYTES), |chunk| chunk.value.0),
+        level: level(array),
+        width,
+        chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
         policy: PolicyKind::Base,
         windows: WindowPlan::default(),
         rebuild_compute: REBUILD_COMPUTE,

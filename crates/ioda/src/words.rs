@@ -2,7 +2,7 @@
 
 use crate::quantity::not_understood;
 use sim::Preparation;
-use ssd::{Blocking, CollectionUnit, FlushRule, RangePlacement};
+use ssd::{Blocking, CollectionUnit, FlushRule, RangePlacement, Rotation};
 use std::fmt;
 use std::str::FromStr;
 use workload::OptionError;
@@ -107,6 +107,30 @@ impl FromStr for Flush {
 impl fmt::Display for Flush {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(FLUSH_RULES.word(self.0))
+    }
+}
+
+/// Whether the dies of a plane group take turns in collecting.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Rotating(pub(crate) Rotation);
+
+const ROTATIONS: Words<Rotation> = Words {
+    option: "rotating collection",
+    expected: "one of off, on, forced",
+    words: &[("off", Rotation::Off), ("on", Rotation::On), ("forced", Rotation::Forced)],
+};
+
+impl FromStr for Rotating {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        ROTATIONS.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Rotating {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(ROTATIONS.word(self.0))
     }
 }
 

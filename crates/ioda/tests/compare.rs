@@ -30,6 +30,31 @@ fn a_comparison_has_six_runs_that_collect_and_keep_the_contract() {
 }
 
 #[test]
+fn a_drive_alone_is_a_whole_system() {
+    let alone = ["dtrs", "--requests", "4000", "--drives", "1", "--json", "-"];
+    let compared = tiny("compare", &alone);
+    assert_eq!(compared.code, 0, "{}", compared.stderr);
+    let document = compared.json();
+    let runs = document["runs"].as_array().unwrap();
+    let policies: Vec<&str> = runs.iter().map(|run| run["policy"].as_str().unwrap()).collect();
+    assert_eq!(policies, ["Base", "Ideal"]);
+    assert!(runs[0]["collections"].as_u64().unwrap() > 0);
+    let requests = runs[0]["read"]["count"].as_u64().unwrap();
+    // Nothing cuts a request.
+    assert_eq!(runs[0]["stripe_reads"].as_u64().unwrap(), requests);
+    let array = document["manifest"]["array"].as_str().unwrap();
+    assert!(array.starts_with("a single drive, "), "{array}");
+
+    let ran = tiny("run", &alone).json();
+    assert_eq!(ran["runs"][0]["result_hash"], runs[0]["result_hash"]);
+    let refused = tiny("run", &["dtrs", "--drives", "1", "--policy", "ioda"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("raid0 has none; choose raid4"), "{}", refused.stderr);
+    let refused = tiny("run", &["dtrs", "--drives", "1", "--raid", "5"]);
+    assert!(refused.stderr.contains("raid5 needs between 3 and 64 drives"), "{}", refused.stderr);
+}
+
+#[test]
 fn results_do_not_depend_on_threads_but_on_the_seed() {
     let run = |extra: &[&str]| {
         let mut arguments = vec!["msnfs", "--requests", "2000", "--json", "-"];
@@ -92,7 +117,7 @@ fn the_report_says_how_drives_are_coordinated() {
     let (words, run) = coordinated(&[]);
     assert_eq!(words, "windows of 30ms in turn");
     assert_eq!(run["windows"].as_array().unwrap().len(), 1);
-    assert!(run["p99_over_time"].is_null() && run["permits"].is_null() && run["buffer"].is_null());
+    assert!(run["permits"].is_null() && run["buffer"].is_null());
 
     let (words, run) = coordinated(&["--tw-changes", "100ms=60ms", "--guard", "1ms"]);
     assert_eq!(words, "windows of 30ms in turn, 60ms from 100ms on, guard 1ms");

@@ -52,6 +52,18 @@ pub enum Status {
     FailedFast,
 }
 
+/// What collections did to a read that was served (TTFLASH §6.1 and Figure 7).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Blocked {
+    /// It waited for no collection.
+    #[default]
+    No,
+    /// It waited for I/O of the host that a collection had held up.
+    Queue,
+    /// It waited for a collection itself.
+    Collection,
+}
+
 /// A drive's answer to a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
@@ -66,6 +78,24 @@ pub struct Completion {
     /// real drive does not say so for commands that wait; the model does, so that policies can be
     /// compared.
     pub met_collection: bool,
+    /// Whether some page of it queued where a collection had held something up.
+    pub held_up: bool,
     /// Where the time went; the parts sum to the command's latency.
     pub delays: Delays,
+}
+
+impl Completion {
+    /// What collections did to the command. Of a command of several pages the last one counts: that
+    /// is the one that was late.
+    #[inline]
+    #[must_use]
+    pub fn blocked(&self) -> Blocked {
+        if !self.delays.behind_collections().is_zero() {
+            Blocked::Collection
+        } else if self.held_up && !self.delays.behind_host().is_zero() {
+            Blocked::Queue
+        } else {
+            Blocked::No
+        }
+    }
 }

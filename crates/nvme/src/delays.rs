@@ -87,6 +87,22 @@ impl Delays {
         self.parts[cause as usize]
     }
 
+    /// The part that went to waiting for collections.
+    #[inline]
+    #[must_use]
+    pub fn behind_collections(&self) -> Duration {
+        self.get(Cause::BehindCollectionRead)
+            + self.get(Cause::BehindCollectionProgram)
+            + self.get(Cause::BehindCollectionErase)
+    }
+
+    /// The part that went to waiting for other requests of the host.
+    #[inline]
+    #[must_use]
+    pub fn behind_host(&self) -> Duration {
+        self.get(Cause::BehindHostReads) + self.get(Cause::BehindHostWrites)
+    }
+
     /// All parts in the order of [`Cause::ALL`].
     #[must_use]
     pub fn parts(&self) -> &[Duration; Cause::COUNT] {

@@ -24,7 +24,7 @@ mod status;
 mod window;
 
 pub use bound::WindowParameters;
-pub use command::{Command, CommandId, Completion, Opcode, PlFlag, Status};
+pub use command::{Blocked, Command, CommandId, Completion, Opcode, PlFlag, Status};
 pub use delays::{Cause, Delays};
 pub use rotation::Rotation;
 pub use status::{Advertised, DriveStatus};

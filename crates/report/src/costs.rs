@@ -1,6 +1,6 @@
 //! What a policy costs, in the order in which tables and pages show it.
 
-use crate::document::{BufferCounters, Run};
+use crate::document::{BufferCounters, RainCounters, Run};
 use crate::format;
 
 /// Writes one number of a run.
@@ -10,11 +10,12 @@ pub(crate) type Cell = fn(&Run) -> String;
 type Occurs = fn(&Run) -> bool;
 
 /// Throughput and extra work: what it is called, and its number.
-const COSTS: [(&str, Cell); 11] = [
+const COSTS: [(&str, Cell); 12] = [
     ("reads/s", |run| format::count(run.iops_read.round() as u64)),
     ("writes/s", |run| format::count(run.iops_write.round() as u64)),
     ("MiB/s read", |run| format::three_digits(run.mib_per_second_read)),
     ("MiB/s written", |run| format::three_digits(run.mib_per_second_write)),
+    ("blocked reads", |run| format::percent(run.blocked_percent())),
     ("extra reads", |run| format::percent(run.extra_reads_percent())),
     ("rebuilds", |run| format::count(run.rebuilds)),
     ("fail-fasts", |run| format::count(run.fail_fasts)),
@@ -25,9 +26,10 @@ const COSTS: [(&str, Cell); 11] = [
 ];
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 5] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 11] = [
     ("window at the end", |run| !run.windows.is_empty(), window_at_the_end),
     ("window changes", |run| run.window_changes() > 0, |run| format::count(run.window_changes())),
+    ("suspensions", |run| run.suspensions > 0, |run| format::count(run.suspensions)),
     ("lease messages", |run| run.permits > 0, |run| format::count(run.permits)),
     (
         "coalesced writes",
@@ -38,6 +40,27 @@ const OCCASIONAL: [(&str, Occurs, Cell); 5] = [
         "forced flushes",
         |run| buffer(run).forced_flushes_pages > 0,
         |run| format::count(buffer(run).forced_flushes_pages),
+    ),
+    (
+        "parity programs",
+        |run| run.rain.is_some(),
+        |run| format::count(rain(run).parity_programs_pages),
+    ),
+    ("pages computed", |run| run.rain.is_some(), |run| format::count(rain(run).rebuilt_pages)),
+    (
+        "reads to compute",
+        |run| run.rain.is_some(),
+        |run| format::count(rain(run).rebuild_reads_pages + rain(run).parity_reads_pages),
+    ),
+    (
+        "rotation breaches",
+        |run| rain(run).rotation_breaches > 0,
+        |run| format::count(rain(run).rotation_breaches),
+    ),
+    (
+        "moved stripes",
+        |run| rain(run).moved_stripes > 0,
+        |run| format::count(rain(run).moved_stripes),
     ),
 ];
 
@@ -52,6 +75,10 @@ pub(crate) fn rows(runs: &[Run]) -> Vec<(&'static str, Cell)> {
 
 fn buffer(run: &Run) -> BufferCounters {
     run.buffer.unwrap_or_default()
+}
+
+fn rain(run: &Run) -> RainCounters {
+    run.rain.unwrap_or_default()
 }
 
 fn window_at_the_end(run: &Run) -> String {

@@ -63,6 +63,12 @@ pub struct Run {
     pub label: String,
     /// Hash over every result; equal hashes mean equal runs.
     pub result_hash: String,
+    /// What the run's drives are, in words, where not all runs have the same; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub layout: String,
+    /// Bytes that the host can use.
+    #[serde(default)]
+    pub capacity_bytes: u64,
     /// Length of the run in simulated time.
     pub simulated_seconds: f64,
     /// Time it took to simulate.
@@ -88,6 +94,9 @@ pub struct Run {
     /// Stripe reads by the number of members that were sent a read which met a collection, and
     /// failed fast or waited, rebuilds included: index 0 to N.
     pub met_sub_ios_per_stripe_read: Vec<u64>,
+    /// Host reads that collections made wait.
+    #[serde(default)]
+    pub blocked_reads: BlockedReads,
     /// Reads of a stripe.
     pub stripe_reads: u64,
     /// Drive reads made only because of the policy, for instance to rebuild.
@@ -96,6 +105,9 @@ pub struct Run {
     pub device_reads: u64,
     /// All writes sent to drives, parity included.
     pub device_writes: u64,
+    /// Programs and erases that were interrupted for reads.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspensions: u64,
     /// Pages computed from the other members of the stripe.
     pub rebuilds: u64,
     /// Reads which a drive refused at once because a collection stood in the way.
@@ -114,6 +126,12 @@ pub struct Run {
     pub write_amplification_array: f64,
     /// Blocks erased on all drives.
     pub erases: u64,
+    /// Pages programmed for the host, parity of the array included.
+    #[serde(default)]
+    pub host_programs_pages: u64,
+    /// Pages programmed by collections.
+    #[serde(default)]
+    pub collection_programs_pages: u64,
     /// A stretch of the run in detail.
     pub timeline: Option<Timeline>,
     /// The drives one by one.
@@ -122,15 +140,22 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<ProgrammedWindow>,
     /// The p99 of reads over the whole run: start of each interval in seconds of simulated time
-    /// and the latency in microseconds. Only if the window changed, to be seen beside it.
+    /// and the latency in microseconds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub p99_over_time: Vec<(f64, f64)>,
+    /// Free blocks over the whole run: seconds of simulated time, and the share of its blocks that
+    /// each drive had free then, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub free_over_time: Vec<(f64, Vec<f64>)>,
     /// Leases that the host told drives of: granted, extended or taken back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub permits: u64,
     /// The write buffers of all drives; none if nothing was written through one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<BufferCounters>,
+    /// Parity within the drives; none if they keep none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rain: Option<RainCounters>,
 }
 
 impl Run {
@@ -144,6 +169,13 @@ impl Run {
     #[must_use]
     pub fn extra_reads_percent(&self) -> f64 {
         percent(self.extra_reads, self.device_reads.saturating_sub(self.extra_reads))
+    }
+
+    /// Host reads that collections made wait, per hundred.
+    #[must_use]
+    pub fn blocked_percent(&self) -> f64 {
+        let BlockedReads { by_collection, by_queue } = self.blocked_reads;
+        percent(by_collection + by_queue, self.read.count)
     }
 
     /// How often the length of the busy window changed.
@@ -168,6 +200,15 @@ pub struct ProgrammedWindow {
     pub length_ms: f64,
 }
 
+/// Host reads that waited because of collections, each counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockedReads {
+    /// Reads that waited for a collection itself.
+    pub by_collection: u64,
+    /// Other reads, which waited for I/O of the host that a collection had held up.
+    pub by_queue: u64,
+}
+
 /// What went through write buffers, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BufferCounters {
@@ -179,6 +220,23 @@ pub struct BufferCounters {
     pub buffer_reads_pages: u64,
     /// Pages that coordinated flushes programmed outside of busy windows.
     pub forced_flushes_pages: u64,
+}
+
+/// Parity within the drives, on all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RainCounters {
+    /// Parity pages programmed.
+    pub parity_programs_pages: u64,
+    /// Pages read to compute parity.
+    pub parity_reads_pages: u64,
+    /// Pages of the host that were computed from the rest of their stripe.
+    pub rebuilt_pages: u64,
+    /// Pages read for that beyond what the host asked for.
+    pub rebuild_reads_pages: u64,
+    /// Collections that began although another die of their plane group collected.
+    pub rotation_breaches: u64,
+    /// Stripes that were moved to even out wear.
+    pub moved_stripes: u64,
 }
 
 /// The distribution of a latency.

@@ -10,6 +10,7 @@ mod tables;
 mod view;
 mod windows;
 
+use crate::layouts::layouts;
 use crate::{Comparison, Finding, Weight, findings};
 use escape::{script_json, text};
 use serde::Serialize;
@@ -93,6 +94,12 @@ fn header(comparison: &Comparison) -> String {
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", text(value)))
         .collect();
+    let drives: String = layouts(&comparison.runs)
+        .into_iter()
+        .map(|(layout, runs)| {
+            format!("<div><dt>{}</dt><dd>{}</dd></div>\n", text(&runs.join(", ")), text(layout))
+        })
+        .collect();
     let notes: String = manifest
         .notes
         .iter()
@@ -100,7 +107,7 @@ fn header(comparison: &Comparison) -> String {
         .collect();
     let sentences = list(&findings(comparison));
     format!(
-        "<header>\n<h1>{}</h1>\n{notes}<dl class=\"facts\">\n{facts}</dl>\n\
+        "<header>\n<h1>{}</h1>\n{notes}<dl class=\"facts\">\n{facts}{drives}</dl>\n\
          {sentences}</header>\n{NO_SCRIPT}",
         text(&comparison.title)
     )

@@ -32,7 +32,15 @@ mod tests {
 
     #[test]
     fn documents_from_before_windows_were_kept_are_read() {
-        let newer = ["windows", "p99_over_time", "permits", "buffer"];
+        let newer = [
+            "windows",
+            "p99_over_time",
+            "free_over_time",
+            "permits",
+            "buffer",
+            "rain",
+            "suspensions",
+        ];
         let mut older = serde_json::to_value(crate::sample::comparison()).unwrap();
         let runs = older["runs"].as_array_mut().unwrap();
         for run in runs.iter_mut().filter_map(serde_json::Value::as_object_mut) {

@@ -4,8 +4,9 @@
 //! rest is arithmetic, so that every test sees the same plausible document.
 
 use crate::{
-    Band, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Finding, Latency, Manifest,
-    Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint, Weight, WindowCurve, WindowReport,
+    Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Finding,
+    Latency, Manifest, Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint, Weight,
+    WindowCurve, WindowReport,
 };
 
 /// Number of reads per policy.
@@ -174,6 +175,8 @@ fn run(invention: &Invention) -> Run {
         policy: invention.policy.to_owned(),
         label: invention.policy.to_owned(),
         result_hash: format!("{:016x}", mix(stripe_reads + extra_reads)),
+        layout: String::new(),
+        capacity_bytes: 36 << 30,
         simulated_seconds: 60.0,
         wall_seconds: 7.5,
         page_operations: 14_000_000 + extra_reads,
@@ -186,10 +189,12 @@ fn run(invention: &Invention) -> Run {
         causes: [50.0, 99.0, 99.9, 99.99].map(|p| cause_split(invention, p)).to_vec(),
         busy_sub_ios_per_stripe_read: busy,
         met_sub_ios_per_stripe_read: failed,
+        blocked_reads: blocked_reads(invention),
         stripe_reads,
         extra_reads,
         device_reads: needed + extra_reads,
         device_writes: 1_350_000,
+        suspensions: 0,
         rebuilds: extra_reads / 3,
         fail_fasts,
         resubmitted: if invention.windows { 0 } else { fail_fasts / 9 },
@@ -199,10 +204,13 @@ fn run(invention: &Invention) -> Run {
         write_amplification_device: invention.write_amplification,
         write_amplification_array: invention.write_amplification * 2.0,
         erases: 5_120,
+        host_programs_pages: 1_350_000,
+        collection_programs_pages: 1_420_000,
         timeline: Some(timeline(invention)),
         drives: (0..DRIVES).map(|drive| drive_summary(invention, drive)).collect(),
         windows: programmed_windows(invention),
         p99_over_time: p99_over_time(invention),
+        free_over_time: free_over_time(invention),
         permits: 0,
         buffer: Some(BufferCounters {
             buffered_writes_pages: 1_350_000,
@@ -210,6 +218,7 @@ fn run(invention: &Invention) -> Run {
             buffer_reads_pages: 31_000,
             forced_flushes_pages: if invention.windows { 12 } else { 0 },
         }),
+        rain: None,
     }
 }
 
@@ -242,6 +251,25 @@ fn p99_over_time(invention: &Invention) -> Vec<(f64, f64)> {
         invention.curve_us[2] * wobble * (window.length_ms / 100.0).max(1.0)
     };
     (0..).zip(&windows).map(|(i, window)| (window.at_s, p99_us(window, i))).collect()
+}
+
+/// As many as meet a busy member if nothing gets around it.
+fn blocked_reads(invention: &Invention) -> BlockedReads {
+    let share = invention.collection_share[2];
+    let met: u64 = invention.busy_per_million.iter().map(|&n| n * READS / 1_000_000).sum();
+    let by_collection = (met as f64 * share) as u64;
+    BlockedReads { by_collection, by_queue: by_collection / 5 }
+}
+
+/// Recorded where the window changed, too: up and down between the watermarks.
+fn free_over_time(invention: &Invention) -> Vec<(f64, Vec<f64>)> {
+    let windows = programmed_windows(invention);
+    if windows.len() < 2 {
+        return Vec::new();
+    }
+    let share = |i: u32, drive: u32| 0.06 + 0.04 * random(i * DRIVES + drive);
+    let shares = |i: u32| (0..DRIVES).map(|drive| share(i, drive)).collect();
+    (0..).zip(&windows).map(|(i, window)| (window.at_s, shares(i))).collect()
 }
 
 fn drive_summary(invention: &Invention, drive: u32) -> DriveSummary {

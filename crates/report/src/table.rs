@@ -10,6 +10,7 @@ mod latency;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
+use crate::layouts::layouts;
 use crate::{Comparison, Run, Weight, findings};
 
 /// Policies side by side in one table.
@@ -52,6 +53,9 @@ fn heading(comparison: &Comparison) -> String {
     ];
     for (name, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
         text += &format!("  {name:<9} {value}\n");
+    }
+    for (layout, runs) in layouts(&comparison.runs) {
+        text += &format!("  {:<9} {layout}\n", runs.join(", "));
     }
     for note in &manifest.notes {
         text += &format!("  note      {note}\n");

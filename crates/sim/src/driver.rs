@@ -3,11 +3,11 @@
 use crate::causes::CauseBuckets;
 use crate::latency::LatencySummary;
 use crate::plan::{Plan, PlanError};
-use crate::result::{DriveResult, RunResult};
+use crate::result::{BlockedReads, DriveResult, RunResult};
 use crate::timeline::Recorder;
 use crate::verify::{Mismatch, Verifier};
 use array::{Action, Array, Outcome, ReadOrWrite, RequestId};
-use nvme::{CollectionRight, WindowSchedule};
+use nvme::{Blocked, CollectionRight, WindowSchedule};
 use ssd::{CollectionSpan, Ssd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
@@ -126,6 +126,7 @@ struct Run<'a, I> {
     read_bytes: u64,
     written_bytes: u64,
     causes: CauseBuckets,
+    blocked_reads: BlockedReads,
     busy_members: Vec<u64>,
     /// Drives that are not [`Ssd::quiet`], as bits.
     unquiet: u64,
@@ -198,6 +199,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             read_bytes: 0,
             written_bytes: 0,
             causes: CauseBuckets::new(),
+            blocked_reads: BlockedReads::default(),
             busy_members: vec![0; width + 1],
             unquiet: 0,
             until_look: 1,
@@ -448,6 +450,11 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 self.read.record(latency);
                 self.causes.record(&outcome.delays, latency);
                 self.recorder.record_read(now, latency, &outcome.delays);
+                match outcome.blocked {
+                    Blocked::No => {}
+                    Blocked::Queue => self.blocked_reads.by_queue += 1,
+                    Blocked::Collection => self.blocked_reads.by_collection += 1,
+                }
             }
             ReadOrWrite::Write => self.write.record(latency),
         }
@@ -458,6 +465,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 policy: self.plan.policy.name(),
             })?;
         }
+        self.recorder.look_at_space(now, &self.drives);
         if self.completed.is_multiple_of(PROGRESS_STEP) {
             self.progress.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
             self.collect_spans();
@@ -505,9 +513,11 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             wall: started.elapsed(),
             read: self.read,
             write: self.write,
+            capacity_bytes: self.array.capacity_bytes(),
             read_bytes: self.read_bytes,
             written_bytes: self.written_bytes,
             causes: self.causes,
+            blocked_reads: self.blocked_reads,
             busy_members: self.busy_members,
             array: self.array.counters().clone(),
             drives,

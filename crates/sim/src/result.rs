@@ -15,6 +15,16 @@ pub struct DriveResult {
     pub free_share: f64,
 }
 
+/// Reads of the host that collections made wait (TTFLASH §6.1 and Figure 7). Each read is counted
+/// once, by the worst of its parts; one that was rebuilt in time is not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BlockedReads {
+    /// Reads that waited for a collection itself.
+    pub by_collection: u64,
+    /// Other reads, which waited for I/O of the host that a collection had held up.
+    pub by_queue: u64,
+}
+
 /// What came of one run.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -32,12 +42,16 @@ pub struct RunResult {
     pub read: LatencySummary,
     /// Write latency, from the intended arrival.
     pub write: LatencySummary,
+    /// Bytes that the host can use.
+    pub capacity_bytes: u64,
     /// Bytes read by the host.
     pub read_bytes: u64,
     /// Bytes written by the host.
     pub written_bytes: u64,
     /// Where the time of reads went.
     pub causes: CauseBuckets,
+    /// Reads that collections made wait.
+    pub blocked_reads: BlockedReads,
     /// Stripe reads by the number of members that would have met a collection when the read came:
     /// index 0 to the array's width. All stripe reads up to a width of 8, a sample beyond.
     pub busy_members: Vec<u64>,
@@ -64,26 +78,25 @@ impl RunResult {
         self.windows.last().map(|&(_, window)| window)
     }
 
+    /// The share of blocks that are free at the end on the drive that has fewest.
+    #[must_use]
+    pub fn free_share(&self) -> f64 {
+        self.drives.iter().map(|drive| drive.free_share).fold(1.0, f64::min)
+    }
+
+    /// The least share of blocks that any drive had free whenever it was looked at.
+    #[must_use]
+    pub fn least_free_share(&self) -> f64 {
+        let seen = self.timeline.free.iter().flat_map(|(_, shares)| shares);
+        seen.copied().fold(self.free_share(), f64::min)
+    }
+
     /// Totals of all drives.
     #[must_use]
     pub fn drive_totals(&self) -> ssd::Counters {
         let mut total = ssd::Counters::default();
-        for DriveResult { counters: c, .. } in &self.drives {
-            total.host_reads_pages += c.host_reads_pages;
-            total.host_programs_pages += c.host_programs_pages;
-            total.collection_reads_pages += c.collection_reads_pages;
-            total.collection_programs_pages += c.collection_programs_pages;
-            total.erases += c.erases;
-            total.collections += c.collections;
-            total.contract_violations += c.contract_violations;
-            total.stalled_writes_pages += c.stalled_writes_pages;
-            total.suspensions += c.suspensions;
-            total.scrubbed_pages += c.scrubbed_pages;
-            total.fail_fasts += c.fail_fasts;
-            total.buffered_writes_pages += c.buffered_writes_pages;
-            total.coalesced_writes_pages += c.coalesced_writes_pages;
-            total.buffer_reads_pages += c.buffer_reads_pages;
-            total.forced_flushes_pages += c.forced_flushes_pages;
+        for drive in &self.drives {
+            total.add(&drive.counters);
         }
         total
     }

@@ -1,7 +1,7 @@
 //! A slice of a run, read by read, with windows and collections.
 
 use nvme::{Cause, CollectionRight, Delays};
-use ssd::CollectionSpan;
+use ssd::{CollectionSpan, Ssd};
 use units::{Duration, Instant};
 
 /// Which slice to record.
@@ -48,12 +48,17 @@ pub struct Timeline {
     pub collections: Vec<Band>,
     /// The whole run in intervals: end of the interval, 99th percentile of its reads.
     pub p99: Vec<(Instant, Duration)>,
+    /// The whole run: the share of its blocks that each drive had free, about every
+    /// [`FREE_INTERVAL`].
+    pub free: Vec<(Instant, Vec<f64>)>,
 }
 
 /// Intervals of the slice from which points are kept.
 const SLICE_INTERVALS: u64 = 800;
 /// Length of the intervals of [`Timeline::p99`].
 pub const P99_INTERVAL: Duration = Duration::from_millis(250);
+/// Time between two entries of [`Timeline::free`].
+pub const FREE_INTERVAL: Duration = P99_INTERVAL;
 
 pub(crate) struct Recorder {
     timeline: Timeline,
@@ -62,6 +67,8 @@ pub(crate) struct Recorder {
     /// Latencies of the current p99 interval.
     latencies: Vec<Duration>,
     interval_end: Instant,
+    /// When free blocks are to be looked at again.
+    next_look: Instant,
     /// The right of each drive and since when it has it.
     rights: Vec<(Instant, CollectionRight)>,
 }
@@ -75,6 +82,7 @@ impl Recorder {
             slowest: None,
             latencies: Vec::new(),
             interval_end: Instant::ZERO + P99_INTERVAL,
+            next_look: if slice.is_some() { Instant::ZERO } else { Instant::NEVER },
         }
     }
 
@@ -110,6 +118,16 @@ impl Recorder {
                 self.latencies.clear();
             }
             self.interval_end += P99_INTERVAL;
+        }
+    }
+
+    /// Notes how many blocks each drive has free, if it is time to.
+    #[inline]
+    pub(crate) fn look_at_space(&mut self, now: Instant, drives: &[Ssd]) {
+        if now >= self.next_look {
+            self.next_look = now + FREE_INTERVAL;
+            let shares = drives.iter().map(Ssd::free_share).collect();
+            self.timeline.free.push((now, shares));
         }
     }
 

@@ -231,6 +231,16 @@ impl Verifier {
                         data[block as usize] = buffer[&logical];
                     }
                 }
+                Media::SensedPart { command, block, page } => {
+                    if let (Some(page), Some(data)) = (page, self.commands.get_mut(&command)) {
+                        gf::multiply_add(&mut data[block as usize], &flash[page as usize], 1);
+                    }
+                }
+                Media::Cleared { page } => flash[page as usize] = ZERO,
+                Media::Added { from, to } => {
+                    let added = flash[from as usize];
+                    gf::multiply_add(&mut flash[to as usize], &added, 1);
+                }
                 Media::Copied { from, to } => flash[to as usize] = flash[from as usize],
                 Media::Scrubbed { page } => {
                     assert_ne!(flash[page as usize], ERASED, "page {page} was checked when erased");
@@ -335,6 +345,7 @@ impl Verifier {
 
     /// After the last request: every page that was ever written, and the parity of its stripe.
     pub(crate) fn scrub(&self, array: &Array, drives: &[Ssd]) -> Result<(), Mismatch> {
+        self.scrub_rain(drives)?;
         let layout = array.layout();
         let chunk_pages = layout.chunk_pages();
         let mut rows: Vec<(u64, u32)> = Vec::new();
@@ -367,6 +378,22 @@ impl Verifier {
                     Role::Q => q,
                 };
                 check(lba.0, *tag, &[expected], || format!("the parity scrub of stripe {stripe}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The parity that the drives keep within themselves: the pages of every stripe on flash add up
+    /// to zero.
+    fn scrub_rain(&self, drives: &[Ssd]) -> Result<(), Mismatch> {
+        for (position, drive) in drives.iter().enumerate() {
+            for stripe in 0..drive.rain_stripes() {
+                let mut sum = ZERO;
+                for page in drive.rain_stripe_pages(stripe) {
+                    gf::multiply_add(&mut sum, &self.flash[position][page as usize], 1);
+                }
+                let during = || format!("the scrub of stripe {stripe} within drive {position}");
+                check(u64::from(stripe), sum, &[ZERO], during)?;
             }
         }
         Ok(())

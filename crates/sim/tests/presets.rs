@@ -15,6 +15,9 @@ fn every_drive_works_under_every_policy() {
         drive.geometry.planes_per_chip = 1;
         drive.geometry.blocks_per_plane = 64;
         drive.geometry.pages_per_block = 16;
+        if let Some(buffer) = &mut drive.write_buffer {
+            buffer.pages = 256;
+        }
         for policy in PolicyKind::ALL {
             let plan = Plan {
                 chunk_bytes: u64::from(drive.geometry.page_bytes),

@@ -6,8 +6,8 @@
 use array::{Level, policy::PolicyKind};
 use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
 use ssd::{
-    Blocking, CollectionUnit, FlushRule, RangeConfig, RangePlacement, SchedulingConfig,
-    ScrubConfig, SuspensionConfig, WriteBufferConfig, presets,
+    Blocking, CollectionUnit, FlushRule, RainConfig, RangeConfig, RangePlacement, Rotation,
+    SchedulingConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig, presets,
 };
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
@@ -71,6 +71,28 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
     drive
 }
 
+/// Turns a drive in three into one with parity of its own.
+fn add_rain(drive: &mut ssd::Config, rng: &mut Rng) {
+    if rng.below(3) > 0 {
+        return;
+    }
+    let width = 3 + rng.below(3) as u32;
+    drive.geometry.channels = width * (1 + rng.below(2) as u32);
+    drive.geometry.chips_per_channel = 1 + rng.below(2) as u32;
+    drive.collection.unit = CollectionUnit::Block;
+    drive.ranges = RangeConfig::ONE;
+    let pages = 2 * width + rng.below(60) as u32;
+    drive.write_buffer = Some(WriteBufferConfig::new(pages));
+    let rotation = [Rotation::Off, Rotation::On, Rotation::Forced][rng.below(3) as usize];
+    let rotates = drive.collection.blocking == Blocking::Die;
+    drive.rain = Some(RainConfig {
+        tolerant_reads: rng.below(4) > 0,
+        rotation: if rotates { rotation } else { Rotation::Off },
+        wear_leveling: (rng.below(2) == 0).then_some(1 + rng.below(4) as u32),
+        ..RainConfig::new(width)
+    });
+}
+
 /// Windows of every kind, with clocks that disagree and guards that may not suffice: the contract
 /// may break, the data may not.
 fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
@@ -96,14 +118,18 @@ fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
 
 fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     let mut rng = Rng::stream(seed, "plan");
-    let drive = tiny_drive(&mut rng);
+    let mut drive = tiny_drive(&mut rng);
+    add_rain(&mut drive, &mut Rng::stream(seed, "rain"));
     let page = u64::from(drive.geometry.page_bytes);
     let windows = random_windows(&mut rng, drive.ranges.count);
+    let width = level.least_width() + rng.below(4) as u32;
+    let chunk_pages = 1 + rng.below(4);
     Plan {
+        width,
+        // A drive alone is not cut into chunks.
+        chunk_bytes: if width == 1 { drive.logical_bytes() } else { page * chunk_pages },
         drive,
         level,
-        width: (level.parities() + 2).max(3) + rng.below(4) as u32,
-        chunk_bytes: page * (1 + rng.below(4)),
         policy,
         windows,
         rebuild_compute: Duration::from_micros(3),
@@ -162,7 +188,6 @@ fn check(level: Level) {
     let mut rebuilds = 0;
     let mut collections = 0;
     let mut shared = 0;
-    let mut scrubbed = 0;
     let mut buffered = ssd::Counters::default();
     for seed in seeds(30) {
         for policy in PolicyKind::ALL {
@@ -177,18 +202,20 @@ fn check(level: Level) {
             shared += result.array.shared_with_write;
             let totals = result.drive_totals();
             collections += totals.collections;
-            scrubbed += totals.scrubbed_pages;
-            buffered.buffer_reads_pages += totals.buffer_reads_pages;
-            buffered.coalesced_writes_pages += totals.coalesced_writes_pages;
-            buffered.forced_flushes_pages += totals.forced_flushes_pages;
+            buffered.add(&totals);
         }
     }
     // A test that never meets what it is for proves nothing.
     assert!(collections > 1_000, "{collections} collections");
     if std::env::var("IODA_SEED").is_err() {
-        assert!(scrubbed > 1_000, "{scrubbed} pages scrubbed");
+        assert!(buffered.scrubbed_pages > 1_000, "{buffered:?}");
         assert!(buffered.buffer_reads_pages > 1_000, "{buffered:?}");
         assert!(buffered.coalesced_writes_pages > 1_000, "{buffered:?}");
+        assert!(buffered.parity_programs_pages > 10_000, "{buffered:?}");
+        assert!(buffered.parity_reads_pages > 10_000, "{buffered:?}");
+        assert!(buffered.rebuilt_pages > 1_000, "{buffered:?}");
+        assert!(buffered.rotation_breaches > 10, "{buffered:?}");
+        assert!(buffered.moved_stripes > 100, "{buffered:?}");
         // RAID-0 has no policies with windows here, so no window is ever missed.
         assert!(level == Level::Raid0 || buffered.forced_flushes_pages > 1_000, "{buffered:?}");
     }

@@ -6,6 +6,8 @@ use crate::die::State;
 use crate::flush::BUFFERED;
 use crate::ftl::{Allocated, NONE};
 use crate::ops::{Op, OpKind};
+use crate::rain::COMPUTED;
+use alloc::vec::Vec;
 use nvme::{Cause, Command, Completion, Delays, PlFlag, Status};
 use units::{Duration, Instant};
 
@@ -14,6 +16,9 @@ impl Ssd {
     #[inline]
     pub(crate) fn die_for_read(&self, logical: u32, page: u32) -> u32 {
         if page == NONE {
+            if let Some(rain) = &self.rain {
+                return rain.layout.die_of(logical);
+            }
             let chance = logical.wrapping_mul(0x9e37_79b1);
             if self.ftl.shape.ranges == 1 {
                 return chance % self.ftl.shape.dies;
@@ -34,7 +39,8 @@ impl Ssd {
     #[inline]
     pub(crate) fn meets_collection(&self, now: Instant, die: u32) -> bool {
         let target = &self.dies[die as usize];
-        if target.collection.is_some() || target.flushes > 0 {
+        // With RAIN, pages leave the buffer at any time; there is no promise about that.
+        if target.collection.is_some() || (target.flushes > 0 && self.rain.is_none()) {
             return true;
         }
         target.queue.held_up > 0
@@ -52,10 +58,13 @@ impl Ssd {
             Some(_) => self.mark_buffered(first, &mut pages),
         };
         let mut met = false;
+        let mut computed = false;
         if !self.quiet() {
-            met = pages.iter().zip(first..).any(|(&page, logical)| {
-                page != BUFFERED && self.meets_collection(now, self.die_for_read(logical, page))
-            });
+            met = self.any_meets_collection(now, first, &pages);
+            if met && self.mark_computed(now, first, &mut pages) {
+                computed = true;
+                met = self.any_meets_collection(now, first, &pages);
+            }
         }
         if met && command.pl == PlFlag::Predictable {
             self.fail_fast(now, command, &pages);
@@ -66,17 +75,24 @@ impl Ssd {
                 blocks: command.blocks,
                 remaining: command.blocks - buffered,
                 met_collection: met,
+                held_up: false,
                 before_flash: Delays::ZERO,
                 arrived: now,
             });
+            let rebuilds =
+                if computed { self.begin_rebuilds(now, slot, &pages) } else { Vec::new() };
             for (block, &page) in (0..command.blocks).zip(&pages) {
                 if page == BUFFERED {
                     self.read_buffered(now, slot, block);
                     continue;
                 }
+                if page == COMPUTED {
+                    continue;
+                }
                 let logical = first + block;
                 let die = self.die_for_read(logical, page);
-                let mut op = Op::new(OpKind::Read, slot, block, logical, page);
+                let rebuild = self.rebuild_of(&rebuilds, logical);
+                let mut op = Op::new(OpKind::Read, slot, block, logical, rebuild);
                 op.before = self.dies[die as usize].ledger.read(now);
                 self.enqueue(now, die, op, self.read_service);
             }
@@ -84,11 +100,20 @@ impl Ssd {
         self.scratch = pages;
     }
 
+    /// Whether one of the `pages` from logical page `first` on would wait for a collection.
+    fn any_meets_collection(&self, now: Instant, first: u32, pages: &[u32]) -> bool {
+        pages.iter().zip(first..).any(|(&page, logical)| {
+            page != BUFFERED
+                && page != COMPUTED
+                && self.meets_collection(now, self.die_for_read(logical, page))
+        })
+    }
+
     #[cold]
     fn fail_fast(&mut self, now: Instant, command: &Command, pages: &[u32]) {
         let mut busy_remaining = Duration::ZERO;
         for (&page, logical) in pages.iter().zip(command.lba.0 as u32..) {
-            if page == BUFFERED {
+            if page == BUFFERED || page == COMPUTED {
                 continue;
             }
             let die = self.die_for_read(logical, page);
@@ -106,6 +131,7 @@ impl Ssd {
                 status: Status::FailedFast,
                 busy_remaining,
                 met_collection: true,
+                held_up: false,
                 delays,
             },
         });
@@ -114,8 +140,12 @@ impl Ssd {
     /// Time until a read that arrives now on `die` could be served (IODA §4.2.2): the rest of the
     /// current step, of the collection, and of the work in the queue.
     fn busy_remaining(&self, now: Instant, die: u32) -> Duration {
-        let mut left = self.step_left(now, die) + self.dies[die as usize].queue.work;
-        left += self.suspended_left(die);
+        self.collection_left(now, die) + self.dies[die as usize].queue.work
+    }
+
+    /// What is left of the current step of a die and of its collection.
+    pub(crate) fn collection_left(&self, now: Instant, die: u32) -> Duration {
+        let mut left = self.step_left(now, die) + self.suspended_left(die);
         if let Some(collection) = self.dies[die as usize].collection {
             let collection = self.collections.get(collection);
             let worker = collection.victim_die.unwrap_or(die);
@@ -147,6 +177,7 @@ impl Ssd {
             blocks: command.blocks,
             remaining: command.blocks,
             met_collection: false,
+            held_up: false,
             before_flash: Delays::ZERO,
             arrived: now,
         });
@@ -219,6 +250,9 @@ impl Ssd {
         let behind = target.collection.is_some() || (target.queue.held_up > 0 && !overtakes);
         op.held_up = op.kind != OpKind::Hold && behind;
         self.held_up += u32::from(op.held_up);
+        if op.held_up && op.kind == OpKind::Read {
+            self.commands.get_mut(op.owner).held_up = true;
+        }
         let op = self.ops.insert(op);
         if overtakes {
             target.queue.push_read(&mut self.ops, op, service);

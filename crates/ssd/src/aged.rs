@@ -72,19 +72,28 @@ impl Ssd {
     pub fn age(&mut self, seed: u64) {
         assert_eq!(self.commands_in_flight(), 0, "aging a drive in use");
         let mut rng = Rng::stream(seed, "age");
-        for range in 0..self.ftl.shape.ranges {
-            self.age_range(range, &mut rng);
+        if let Some(rain) = &self.rain {
+            // Every die has pages of its own, one in each row.
+            let layout = rain.layout.clone();
+            for die in 0..self.ftl.shape.dies {
+                let page = |row| layout.page_in_row(die, row);
+                self.age_dies(&[die], layout.rows, page, &mut rng);
+            }
+        } else {
+            for range in 0..self.ftl.shape.ranges {
+                let mut dies = self.ftl.dies_of_range(range).to_vec();
+                dies.sort_unstable();
+                let (first, pages) = self.ftl.shape.pages_of_range(range);
+                self.age_dies(&dies, pages, |page| first + page, &mut rng);
+            }
         }
         self.reset_counters();
     }
 
-    /// Ages the dies of one range of logical blocks.
-    fn age_range(&mut self, range: u32, rng: &mut Rng) {
+    /// Ages the dies that share so many pages, of which `page` gives the one with a number.
+    fn age_dies(&mut self, dies: &[u32], pages: u32, page: impl Fn(u32) -> u32, rng: &mut Rng) {
         let shape = self.ftl.shape;
-        let mut dies = self.ftl.dies_of_range(range).to_vec();
-        dies.sort_unstable();
-        let (first_logical, logical_pages) = shape.pages_of_range(range);
-        let logical_pages = u64::from(logical_pages);
+        let logical_pages = u64::from(pages);
         let permutation = Permutation::new(logical_pages, rng);
         // Collection keeps the drive just above this level; one block is open.
         let full_blocks = shape.blocks_per_die - shape.restore - 2;
@@ -115,8 +124,7 @@ impl Ssd {
                     let left = logical_pages - next_logical;
                     let valid = left == slots_left || (left > 0 && rng.unit_f64() < valid_share);
                     slots_left -= 1;
-                    let logical =
-                        valid.then(|| first_logical + permutation.apply(next_logical) as u32);
+                    let logical = valid.then(|| page(permutation.apply(next_logical) as u32));
                     next_logical += u64::from(valid);
                     self.ftl.place(die, logical);
                 }

@@ -51,6 +51,8 @@ pub(crate) struct Buffer {
     pages: BTreeMap<u32, Page>,
     /// Dirty pages that a program may take up, in the order in which they became dirty.
     order: VecDeque<u32>,
+    /// Dirty pages that a program may take up, in `order` or, with RAIN, taken from there by stripe.
+    ready: u32,
     /// Slots in use: versions that are dirty or being flushed.
     occupied: u32,
     /// Flush programs that are queued or running.
@@ -76,6 +78,7 @@ impl Buffer {
             low: share(config.low),
             pages: BTreeMap::new(),
             order: VecDeque::new(),
+            ready: 0,
             occupied: 0,
             flushing: 0,
             waiting: VecDeque::new(),
@@ -108,20 +111,20 @@ impl Buffer {
         let flushing = before.is_some();
         self.pages.insert(logical, Page { dirty: true, flushing });
         if !flushing {
-            self.order.push_back(logical);
+            self.push(logical);
         }
         Admitted::New
     }
 
     /// Whether a page is dirty that a program may take up.
     pub(crate) fn has_dirty(&self) -> bool {
-        !self.order.is_empty()
+        self.ready > 0
     }
 
     /// Whether a free-running flush takes the next page.
     pub(crate) fn drains(&mut self) -> bool {
         self.draining |= self.occupied >= self.high;
-        self.draining &= self.order.len() as u64 > u64::from(self.low);
+        self.draining &= self.ready > self.low;
         self.draining
     }
 
@@ -133,9 +136,25 @@ impl Buffer {
     /// The oldest dirty page, which a program takes up now.
     pub(crate) fn start_flush(&mut self) -> Option<u32> {
         let logical = self.order.pop_front()?;
+        self.start_flush_of(logical);
+        Some(logical)
+    }
+
+    /// The next dirty page that has no stripe yet.
+    pub(crate) fn take_new(&mut self) -> Option<u32> {
+        self.order.pop_front()
+    }
+
+    fn push(&mut self, logical: u32) {
+        self.order.push_back(logical);
+        self.ready += 1;
+    }
+
+    /// This dirty page, which is in the order no longer, is taken up by a program now.
+    pub(crate) fn start_flush_of(&mut self, logical: u32) {
+        self.ready -= 1;
         self.pages.insert(logical, Page { dirty: false, flushing: true });
         self.flushing += 1;
-        Some(logical)
     }
 
     /// The program of a page is done. Returns whether the buffer holds it no longer.
@@ -145,7 +164,7 @@ impl Buffer {
         match self.pages.get_mut(&logical) {
             Some(page) if page.dirty => {
                 page.flushing = false;
-                self.order.push_back(logical);
+                self.push(logical);
                 false
             }
             _ => {
@@ -163,7 +182,7 @@ impl Buffer {
         assert_eq!(self.occupied as usize, dirty + flushing, "slots in use");
         assert_eq!(self.flushing as usize, flushing, "programs in flight");
         let queued = count(|page| page.dirty && !page.flushing);
-        assert_eq!(self.order.len(), queued, "pages that may be flushed");
+        assert_eq!(self.ready as usize, queued, "pages that may be flushed");
         assert!(self.occupied <= self.config.pages);
     }
 }

@@ -43,22 +43,46 @@ impl Ssd {
         if self.config.collection.instant {
             return;
         }
+        if let Some(groups) = self.rotating_groups() {
+            for group in 0..groups {
+                self.collect_in_group(now, group, forced);
+            }
+            return;
+        }
         for scope in 0..self.scope_busy.len() {
-            self.collect_in_scope(now, scope, forced);
+            self.collect_in_scope_now(now, scope, forced);
         }
     }
 
+    /// Starts the collection that is due in a scope, if its dies need not take turns with others.
     pub(crate) fn collect_in_scope(&mut self, now: Instant, scope: usize, forced: bool) {
-        if self.scope_busy[scope] || (!forced && self.flush_goes_first(now)) {
-            return;
+        match self.rotating_groups() {
+            // Only dies take turns, so the scope is one.
+            Some(_) => self.collect_in_group(now, self.group_of(scope as u32), forced),
+            None => {
+                self.collect_in_scope_now(now, scope, forced);
+            }
         }
-        let Some((die, block)) = self.neediest_victim(now, scope, forced) else { return };
+    }
+
+    /// Starts the collection that is due in a scope. Returns whether there was one.
+    pub(crate) fn collect_in_scope_now(
+        &mut self,
+        now: Instant,
+        scope: usize,
+        forced: bool,
+    ) -> bool {
+        if self.scope_busy[scope] || (!forced && self.flush_goes_first(now)) {
+            return false;
+        }
+        let Some((die, block)) = self.neediest_victim(now, scope, forced) else { return false };
         let until = self.allowed_until(now, self.range_of_die(die));
         let fits = until.is_some_and(|until| self.fits(now, until, die, block));
         if !fits && !forced {
-            return;
+            return false;
         }
         self.hold_dies(now, scope, die, block, until.unwrap_or(Instant::NEVER), !fits);
+        true
     }
 
     /// Whether a die may be collected now as far as windows go: its range has its turn, or host
@@ -183,6 +207,7 @@ impl Ssd {
             let Collection { first_die, dies, .. } = *self.collections.get(collection);
             for die in first_die..first_die + dies {
                 self.dies[die as usize].collection = Some(collection);
+                self.count_collecting(die, true);
                 let hold = Op::new(OpKind::Hold, collection, 0, NONE, NONE);
                 self.enqueue(now, die, hold, Duration::ZERO);
             }
@@ -312,6 +337,7 @@ impl Ssd {
         }
         self.note_erase(die, job.first_page);
         self.ftl.erase(die, block);
+        self.count_wear(die);
         self.counters.erases += 1;
         let collection = self.collections.get_mut(id);
         collection.jobs_active -= 1;
@@ -358,6 +384,12 @@ impl Ssd {
         for die in first_die..first_die + dies {
             self.dies[die as usize].collection = None;
             self.dies[die as usize].state = State::Idle;
+            self.count_collecting(die, false);
+        }
+        if self.rain.is_some() {
+            for die in first_die..first_die + dies {
+                self.release_delayed(now, die);
+            }
         }
         for die in first_die..first_die + dies {
             if self.dies[die as usize].state == State::Idle {

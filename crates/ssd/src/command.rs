@@ -11,6 +11,8 @@ pub(crate) struct InFlight {
     pub(crate) blocks: u32,
     pub(crate) remaining: u32,
     pub(crate) met_collection: bool,
+    /// Some page of it queued where a collection had held something up.
+    pub(crate) held_up: bool,
     /// Time from the arrival to the start of page operations: data crossing PCIe.
     pub(crate) before_flash: Delays,
     pub(crate) arrived: Instant,

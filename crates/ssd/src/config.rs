@@ -1,5 +1,6 @@
 //! What a drive is made of, and which drives cannot exist.
 
+use crate::rain::RainConfig;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
@@ -269,6 +270,8 @@ pub struct Config {
     pub contract: ContractConfig,
     /// The write buffer, if there is one.
     pub write_buffer: Option<WriteBufferConfig>,
+    /// Parity within the drive, if there is any.
+    pub rain: Option<RainConfig>,
 }
 
 /// Why a drive cannot exist, in one sentence that says what to change.
@@ -289,11 +292,21 @@ pub(crate) const DIES_MAX: u32 = 4096;
 pub(crate) const PAGES_PER_BLOCK_MAX: u32 = 1 << 16;
 
 impl Config {
+    /// Pages that the drive keeps: those that the host sees and their parity.
+    #[must_use]
+    pub fn stored_pages(&self) -> u64 {
+        let pages = self.geometry.pages();
+        let stored = pages - self.over_provisioning.of(pages);
+        // With RAIN every die has one page of each stripe of its group.
+        let dies = u64::from(self.geometry.dies());
+        if self.rain.is_some() { stored / dies * dies } else { stored }
+    }
+
     /// Logical blocks that the host sees.
     #[must_use]
     pub fn logical_pages(&self) -> u64 {
-        let pages = self.geometry.pages();
-        pages - self.over_provisioning.of(pages)
+        let stored = self.stored_pages();
+        self.rain.map_or(stored, |rain| stored / u64::from(rain.width) * u64::from(rain.width - 1))
     }
 
     /// Bytes that the host sees.
@@ -338,6 +351,7 @@ impl Config {
         self.validate_ranges()?;
         self.validate_scheduling()?;
         self.validate_scrub()?;
+        self.rain.map_or(Ok(()), |rain| rain.validate(self))?;
         self.validate_room()?;
         self.write_buffer.map_or(Ok(()), |buffer| buffer.validate())
     }
@@ -493,12 +507,16 @@ impl Config {
         let reserved = self.restore_blocks() + 2;
         let usable_blocks = g.blocks_per_die().saturating_sub(reserved);
         let usable = u64::from(usable_blocks) * u64::from(g.dies()) * u64::from(g.pages_per_block);
-        if self.range_pages() * u64::from(self.ranges.count) >= usable {
+        let stored = match self.rain {
+            Some(_) => self.stored_pages(),
+            None => self.range_pages() * u64::from(self.ranges.count),
+        };
+        if stored >= usable {
             let needed = g.pages() - usable + 1;
             let percent = needed as f64 * 100.0 / g.pages() as f64;
             return refuse(format!(
-                "the drive exposes {} of {} pages, but collection keeps {reserved} of {} blocks per die free or open, which leaves it no invalid page to reclaim: raise over-provisioning above {percent:.1}% or lower the soft watermark",
-                self.logical_pages(),
+                "the drive stores {} of {} pages, but collection keeps {reserved} of {} blocks per die free or open, which leaves it no invalid page to reclaim: raise over-provisioning above {percent:.1}% or lower the soft watermark",
+                self.stored_pages(),
                 g.pages(),
                 g.blocks_per_die(),
             ));
@@ -507,7 +525,7 @@ impl Config {
     }
 }
 
-fn refuse(reason: String) -> Result<(), ConfigError> {
+pub(crate) fn refuse(reason: String) -> Result<(), ConfigError> {
     Err(ConfigError(reason))
 }
 

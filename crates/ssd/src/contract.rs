@@ -2,6 +2,7 @@
 
 use crate::config::{Blocking, CollectionUnit, Config};
 use crate::device::Ssd;
+use crate::rain::Rotation;
 use nvme::{Advertised, ArrayDescription, CollectionRight, DriveStatus, WindowParameters};
 use units::{Duration, Instant};
 
@@ -148,7 +149,7 @@ impl Config {
         let blocks = self.geometry.blocks_per_die();
         // Free down to where collection restores it, one block open.
         let in_use = f64::from(blocks - self.restore_blocks() - 2) / f64::from(blocks);
-        let utilization = self.logical_pages() as f64 / (self.geometry.pages() as f64 * in_use);
+        let utilization = self.stored_pages() as f64 / (self.geometry.pages() as f64 * in_use);
         crate::aged::victim_valid_share(utilization)
     }
 
@@ -163,7 +164,19 @@ impl Config {
             (_, Blocking::Channel) => self.geometry.channels,
             (_, Blocking::Controller) => 1,
         };
-        rounds * f64::from(dies_at_once) * (1.0 - valid_ratio) * self.block_bytes() as f64
+        let (dies_at_once, host_share) = match self.rain {
+            None => (dies_at_once, 1.0),
+            Some(rain) => {
+                let width = rain.width;
+                let groups = self.geometry.dies() / width;
+                let rotates = rain.rotation != Rotation::Off;
+                let dies_at_once = if rotates { dies_at_once.min(groups) } else { dies_at_once };
+                // The rest goes to parity, even if every stripe leaves the buffer whole.
+                (dies_at_once, f64::from(width - 1) / f64::from(width))
+            }
+        };
+        let reclaimed = (1.0 - valid_ratio) * self.block_bytes() as f64 * host_share;
+        rounds * f64::from(dies_at_once) * reclaimed
     }
 
     /// `TW_burst`: the busy window that keeps the contract at `B_burst` in this array; none if

@@ -11,6 +11,21 @@ pub struct Counters {
     pub collection_reads_pages: u64,
     /// Pages programmed by collection.
     pub collection_programs_pages: u64,
+    /// Parity pages programmed within the drive.
+    pub parity_programs_pages: u64,
+    /// Pages read to compute parity within the drive.
+    pub parity_reads_pages: u64,
+    /// Pages of the host that were computed from the rest of their stripe within the drive.
+    pub rebuilt_pages: u64,
+    /// Pages read for that beyond what the host asked for.
+    pub rebuild_reads_pages: u64,
+    /// Collections that began while another die of their plane group collected, because their die was
+    /// out of free blocks.
+    pub rotation_breaches: u64,
+    /// Stripes that were moved to even out wear.
+    pub moved_stripes: u64,
+    /// Pages programmed for that, beyond those that were written anyway.
+    pub moved_pages: u64,
     /// Blocks erased.
     pub erases: u64,
     /// Collections (of a block or of a line) that ended.
@@ -43,16 +58,75 @@ impl Counters {
         if self.host_programs_pages == 0 {
             return 1.0;
         }
-        let programs = self.host_programs_pages + self.collection_programs_pages;
+        let programs = self.host_programs_pages
+            + self.parity_programs_pages
+            + self.moved_pages
+            + self.collection_programs_pages;
         programs as f64 / self.host_programs_pages as f64
     }
 
-    /// Page reads and programs of host and collection together.
+    /// Page reads and programs of host, parity, collection and scrubbing together.
     #[must_use]
     pub fn page_operations(&self) -> u64 {
         self.host_reads_pages
             + self.host_programs_pages
             + self.collection_reads_pages
             + self.collection_programs_pages
+            + self.parity_programs_pages
+            + self.moved_pages
+            + self.parity_reads_pages
+            + self.rebuild_reads_pages
+            + self.scrubbed_pages
+    }
+
+    /// Adds the totals of another drive.
+    pub fn add(&mut self, other: &Self) {
+        // Taken apart, so that no field is forgotten.
+        let Self {
+            host_reads_pages,
+            host_programs_pages,
+            collection_reads_pages,
+            collection_programs_pages,
+            parity_programs_pages,
+            parity_reads_pages,
+            rebuilt_pages,
+            rebuild_reads_pages,
+            rotation_breaches,
+            moved_stripes,
+            moved_pages,
+            erases,
+            collections,
+            contract_violations,
+            stalled_writes_pages,
+            suspensions,
+            scrubbed_pages,
+            fail_fasts,
+            buffered_writes_pages,
+            coalesced_writes_pages,
+            buffer_reads_pages,
+            forced_flushes_pages,
+        } = other;
+        self.host_reads_pages += host_reads_pages;
+        self.host_programs_pages += host_programs_pages;
+        self.collection_reads_pages += collection_reads_pages;
+        self.collection_programs_pages += collection_programs_pages;
+        self.parity_programs_pages += parity_programs_pages;
+        self.parity_reads_pages += parity_reads_pages;
+        self.rebuilt_pages += rebuilt_pages;
+        self.rebuild_reads_pages += rebuild_reads_pages;
+        self.rotation_breaches += rotation_breaches;
+        self.moved_stripes += moved_stripes;
+        self.moved_pages += moved_pages;
+        self.erases += erases;
+        self.collections += collections;
+        self.contract_violations += contract_violations;
+        self.stalled_writes_pages += stalled_writes_pages;
+        self.suspensions += suspensions;
+        self.scrubbed_pages += scrubbed_pages;
+        self.fail_fasts += fail_fasts;
+        self.buffered_writes_pages += buffered_writes_pages;
+        self.coalesced_writes_pages += coalesced_writes_pages;
+        self.buffer_reads_pages += buffer_reads_pages;
+        self.forced_flushes_pages += forced_flushes_pages;
     }
 }

@@ -10,6 +10,7 @@ use crate::die::Die;
 use crate::ftl::{Ftl, NONE};
 use crate::media::Media;
 use crate::ops::Op;
+use crate::rain::Rain;
 use crate::scrub::Unchecked;
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -67,6 +68,7 @@ pub struct Ssd {
     pub(crate) buffer: Option<Buffer>,
     /// Copies to check in idle time, if the drive does that.
     pub(crate) unchecked: Option<Unchecked>,
+    pub(crate) rain: Option<Rain>,
     pub(crate) media: Option<Vec<Media>>,
     pub(crate) spans: Option<Vec<CollectionSpan>>,
     /// Flash pages of the read being checked; kept to spare an allocation per command.
@@ -112,6 +114,7 @@ impl Ssd {
             completed: VecDeque::new(),
             buffer: config.write_buffer.map(Buffer::new),
             unchecked: Unchecked::new(&config),
+            rain: config.rain.map(|rain| Rain::new(&config, rain)),
             media: None,
             spans: None,
             scratch: Vec::new(),
@@ -214,13 +217,21 @@ impl Ssd {
         if let Some(&(at, _)) = self.arriving.front() {
             due = due.min(at);
         }
-        due.min(self.next_answer())
+        due.min(self.next_answer()).min(self.next_computed())
     }
 
     /// The next completion.
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completed> {
         self.completed.pop_front()
+    }
+
+    /// Whether a collection holds the die that `lba` lies on.
+    #[must_use]
+    pub fn is_collecting_at(&self, lba: Lba) -> bool {
+        let logical = lba.0 as u32;
+        let die = self.die_for_read(logical, self.ftl.lookup(logical));
+        self.dies[die as usize].collection.is_some()
     }
 
     /// Whether a read of `lba` that arrived now would meet a collection or buffer flush on what it
@@ -233,6 +244,7 @@ impl Ssd {
         let logical = lba.0 as u32;
         let page = self.ftl.lookup(logical);
         self.meets_collection(now, self.die_for_read(logical, page))
+            && !self.would_be_computed(now, logical)
     }
 
     /// Whether no collection or buffer flush runs or waits, nor has a collection left work behind.
@@ -290,6 +302,8 @@ impl Ssd {
             }
         } else if self.next_answer() == due {
             self.end_answer(due);
+        } else if self.next_computed() == due {
+            self.end_computing(due);
         } else {
             self.begin_window(due);
         }

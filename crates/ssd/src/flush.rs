@@ -17,7 +17,7 @@ use units::{Duration, Instant, Lba};
 
 /// Flush programs that one die has at a time: one to work on and one to go on with. More would not
 /// flush any faster, and reads would find them in their way.
-const FLUSHES_PER_DIE: u32 = 2;
+pub(crate) const FLUSHES_PER_DIE: u32 = 2;
 
 /// In the place of a flash page while a read is accepted: the page is in the buffer. No drive has as
 /// many flash pages.
@@ -107,7 +107,7 @@ impl Ssd {
         self.flush(now);
     }
 
-    fn admit_waiting(&mut self, now: Instant) {
+    pub(crate) fn admit_waiting(&mut self, now: Instant) {
         while let Some(buffer) = &mut self.buffer {
             let Some(&(slot, block)) = buffer.waiting.front() else { return };
             let command = self.commands.get_mut(slot);
@@ -132,7 +132,9 @@ impl Ssd {
     /// Queues flush programs as far as the rule, the window and the dies allow.
     #[inline]
     pub(crate) fn flush(&mut self, now: Instant) {
-        if self.buffer.is_some() {
+        if self.rain.is_some() {
+            self.flush_stripes(now);
+        } else if self.buffer.is_some() {
             while self.flush_next(now) {}
             self.collect_after_flush(now);
         }

@@ -29,6 +29,8 @@ pub(crate) struct Shape {
     pub(crate) pages_per_block: u32,
     pub(crate) pages_per_die: u32,
     pub(crate) logical_pages: u32,
+    /// Logical pages and the parity behind them.
+    pub(crate) stored_pages: u32,
     pub(crate) soft: u32,
     pub(crate) hard: u32,
     /// Free blocks up to which a busy window collects; at least `soft`.
@@ -67,6 +69,7 @@ impl Shape {
             pages_per_block: g.pages_per_block,
             pages_per_die: g.blocks_per_die() * g.pages_per_block,
             logical_pages: config.logical_pages() as u32,
+            stored_pages: config.stored_pages() as u32,
             soft: config.soft_blocks(),
             hard: config.hard_blocks(),
             restore: config.restore_blocks(),
@@ -141,6 +144,9 @@ pub(crate) struct Ftl {
     order: Vec<u32>,
     /// Of each range, the die whose turn it is.
     turns: Vec<u32>,
+    /// Of each block, the pages that are allocated for a stripe and not mapped before the whole
+    /// stripe is programmed; empty without RAIN. A block with such pages is no victim.
+    pinned: Vec<u32>,
 }
 
 /// A place for a host page.
@@ -166,7 +172,7 @@ impl Ftl {
         order.sort_by_key(|&die| shape.range_of_die(die));
         Self {
             shape,
-            logical_to_flash: vec![NONE; shape.logical_pages as usize],
+            logical_to_flash: vec![NONE; shape.stored_pages as usize],
             flash_to_logical: vec![NONE; (shape.dies * shape.pages_per_die) as usize],
             valid: vec![NOT_A_CANDIDATE; units as usize],
             erase_counts: vec![0; blocks as usize],
@@ -174,6 +180,7 @@ impl Ftl {
             frontiers: vec![Frontier { next: 0, end: 0, block: NONE }; shape.dies as usize],
             order,
             turns: vec![0; shape.ranges as usize],
+            pinned: vec![0; if config.rain.is_some() { blocks as usize } else { 0 }],
         }
     }
 
@@ -181,6 +188,12 @@ impl Ftl {
     #[inline]
     pub(crate) fn lookup(&self, logical: u32) -> u32 {
         self.logical_to_flash[logical as usize]
+    }
+
+    /// Where the logical page is, if it was ever written.
+    pub(crate) fn mapped(&self, logical: u32) -> Option<u32> {
+        let page = self.lookup(logical);
+        (page != NONE).then_some(page)
     }
 
     /// The logical page that a flash page holds, or [`NONE`].
@@ -243,6 +256,28 @@ impl Ftl {
         Some(Allocated { page, die, opened_block })
     }
 
+    /// Whether [`Ftl::allocate_for_host_on`] would find a place.
+    pub(crate) fn has_room_on(&self, die: u32) -> bool {
+        let (free, hard) = (self.space.free(die), self.shape.hard);
+        let frontier = &self.frontiers[die as usize];
+        free > hard || (free == hard && frontier.next < frontier.end)
+    }
+
+    /// A page that was allocated for a stripe stays where it is until it is mapped.
+    pub(crate) fn pin(&mut self, page: u32) {
+        self.pinned[self.shape.unit_of(page)] += 1;
+    }
+
+    /// The page is mapped now, and its block a candidate as soon as it is full.
+    pub(crate) fn unpin(&mut self, page: u32) {
+        let unit = self.shape.unit_of(page);
+        self.pinned[unit] -= 1;
+        let open = self.frontiers[self.shape.die_of(page) as usize].block;
+        if self.pinned[unit] == 0 && unit as u32 % self.shape.blocks_per_die != open {
+            self.valid[unit] &= !NOT_A_CANDIDATE;
+        }
+    }
+
     /// A place on `die` for a page that collection moves.
     #[inline]
     pub(crate) fn allocate_for_collection(&mut self, die: u32) -> u32 {
@@ -274,7 +309,9 @@ impl Ftl {
         let full = self.frontiers[die as usize].block;
         if full != NONE && self.space.close(full) {
             let unit = self.shape.unit_of(self.shape.first_page(die, full));
-            self.valid[unit] &= !NOT_A_CANDIDATE;
+            if self.pinned.get(unit).is_none_or(|&pinned| pinned == 0) {
+                self.valid[unit] &= !NOT_A_CANDIDATE;
+            }
         }
         self.frontiers[die as usize] =
             Frontier { next: first, end: first + self.shape.pages_per_block, block };

@@ -1,7 +1,7 @@
 //! The device model: one flash drive as a pure state machine.
 //!
 //! Knows: geometry, NAND timing, dies and channels as queues, the flash translation layer (FTL),
-//! garbage collection, the write buffer, and the predictable and busy windows of IODA. Does not
+//! garbage collection, the write buffer, parity within the drive, and the predictable and busy windows of IODA. Does not
 //! know: that arrays exist beyond their width, what a policy is, clocks, threads, files, sockets, or
 //! the data.
 //!
@@ -48,6 +48,7 @@ mod ops;
 mod outlook;
 mod precondition;
 pub mod presets;
+mod rain;
 mod schedule;
 mod scrub;
 mod serve;
@@ -67,4 +68,5 @@ pub use device::{Completed, Ssd};
 pub use media::Media;
 pub use outlook::{Advice, Outlook, Promise, Reason, Verdict};
 pub use precondition::Preconditioned;
+pub use rain::{RainConfig, Rotation};
 pub use table2::{MODELS, Printed};

@@ -18,6 +18,16 @@ pub enum Media {
         /// Flash address, none if never written.
         page: Option<u32>,
     },
+    /// The flash page `page` now leaves its die to be added (by exclusive or) to block `block` of
+    /// the command, which is zero at first; a page that was never written adds nothing.
+    SensedPart {
+        /// The reading command.
+        command: CommandId,
+        /// Block within the command, from 0.
+        block: u32,
+        /// Flash address, none if never written.
+        page: Option<u32>,
+    },
     /// Block `block` of the command's data is now in the flash page `page`.
     Programmed {
         /// The writing command.
@@ -59,7 +69,19 @@ pub enum Media {
         /// Logical page.
         logical: u32,
     },
-    /// Collection copied one flash page to another.
+    /// The flash page `page`, which will hold parity, is zero now.
+    Cleared {
+        /// Flash address.
+        page: u32,
+    },
+    /// One flash page was added (by exclusive or) to another, which will hold parity.
+    Added {
+        /// Source flash address.
+        from: u32,
+        /// Flash address of the parity.
+        to: u32,
+    },
+    /// One flash page was copied to another, by a collection or with its stripe.
     Copied {
         /// Source flash address.
         from: u32,

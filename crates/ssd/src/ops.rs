@@ -13,10 +13,28 @@ pub(crate) enum OpKind {
     Read,
     /// Take a page in and program it.
     Program,
-    /// Program a page from the write buffer.
+    /// Program a page from the write buffer, or the parity of such pages.
     Flush,
+    /// Sense a page that the host did not ask for, to compute one that it did, and send it out.
+    RebuildRead,
+    /// Sense a page for new parity and send it out.
+    FlushRead,
     /// Hold the die for a collection.
     Hold,
+}
+
+impl OpKind {
+    /// Whether the host waits for it as for a read.
+    #[inline]
+    pub(crate) fn is_host_read(self) -> bool {
+        matches!(self, Self::Read | Self::RebuildRead)
+    }
+
+    /// Whether it senses a page and sends it out.
+    #[inline]
+    pub(crate) fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::RebuildRead | Self::FlushRead)
+    }
 }
 
 /// One entry of a die's queue.
@@ -25,14 +43,15 @@ pub(crate) struct Op {
     pub(crate) kind: OpKind,
     /// Whether the entry queued up behind a collection.
     pub(crate) held_up: bool,
-    /// The command it belongs to; the collection for [`OpKind::Hold`], why it was queued for
-    /// [`OpKind::Flush`].
+    /// The command it belongs to; the collection for [`OpKind::Hold`], the rebuild for
+    /// [`OpKind::RebuildRead`], the stripe being flushed for [`OpKind::FlushRead`] and, with RAIN,
+    /// [`OpKind::Flush`]; else why that was queued.
     pub(crate) owner: u32,
     /// Block within the command.
     pub(crate) block: u32,
     /// Logical page.
     pub(crate) logical: u32,
-    /// Flash page.
+    /// Flash page that is programmed; of [`OpKind::Read`], the rebuild that it is part of as well.
     pub(crate) flash: u32,
     /// The die's ledger when a read arrived.
     pub(crate) before: Spent,

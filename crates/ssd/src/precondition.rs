@@ -1,6 +1,7 @@
 //! Bringing a drive to steady state before anything is measured.
 
 use crate::device::Ssd;
+use crate::ftl::Allocated;
 use units::{Ratio, Rng};
 
 /// Rounds after which a drive that will not settle is taken as it is.
@@ -29,8 +30,9 @@ impl Ssd {
     pub fn precondition(&mut self, seed: u64) -> Preconditioned {
         assert_eq!(self.commands_in_flight(), 0, "preconditioning a drive in use");
         let logical_pages = self.ftl.shape.logical_pages;
-        for logical in 0..logical_pages {
-            self.write_untimed(logical);
+        // With RAIN the parity pages follow, one of each stripe.
+        for page in 0..self.ftl.shape.stored_pages {
+            self.write_page_untimed(page);
         }
         let mut rng = Rng::stream(seed, "precondition");
         let round = (Ratio::from_percent(25).of(u64::from(logical_pages))).max(1);
@@ -53,26 +55,37 @@ impl Ssd {
         result
     }
 
-    /// Writes one page and collects as needed, in no time.
+    /// Writes a logical page, and with RAIN its parity, and collects as needed, in no time.
     fn write_untimed(&mut self, logical: u32) {
-        let Some(place) = self.ftl.allocate_for_host(logical) else {
+        self.write_page_untimed(logical);
+        self.counters.host_programs_pages += 1;
+        if let Some(rain) = &self.rain {
+            let parity = rain.layout.parity_of(logical);
+            self.write_page_untimed(parity);
+            self.counters.parity_programs_pages += 1;
+        }
+    }
+
+    fn write_page_untimed(&mut self, page: u32) {
+        let Some(place) = self.place_untimed(page) else {
             // Every die is at the hard watermark: validation left each of them a victim somewhere.
             for die in 0..self.ftl.shape.dies {
                 self.collect_instantly(die);
             }
-            let place =
-                self.ftl.allocate_for_host(logical).expect("collection makes room by validation");
-            self.commit_untimed(logical, place.page);
+            let place = self.place_untimed(page).expect("collection makes room by validation");
+            self.ftl.commit_write(page, place.page);
             return;
         };
-        self.commit_untimed(logical, place.page);
+        self.ftl.commit_write(page, place.page);
         if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape.soft {
             self.collect_instantly(place.die);
         }
     }
 
-    fn commit_untimed(&mut self, logical: u32, page: u32) {
-        self.ftl.commit_write(logical, page);
-        self.counters.host_programs_pages += 1;
+    fn place_untimed(&mut self, page: u32) -> Option<Allocated> {
+        match &self.rain {
+            None => self.ftl.allocate_for_host(page),
+            Some(rain) => self.ftl.allocate_for_host_on(rain.layout.die_of(page)),
+        }
     }
 }

@@ -8,8 +8,9 @@
 
 use crate::config::{
     Blocking, CollectionConfig, CollectionUnit, Config, ContractConfig, Geometry, RangeConfig,
-    SchedulingConfig, Timing,
+    SchedulingConfig, Timing, WriteBufferConfig,
 };
+use crate::rain::RainConfig;
 use alloc::string::String;
 use units::{Duration, MIB, Ratio};
 
@@ -37,6 +38,13 @@ struct Row {
     unit: CollectionUnit,
     blocking: Blocking,
     min_invalid_percent: u32,
+    /// Soft and hard watermark; 0 to derive them from the over-provisioned space.
+    watermarks_percent: (u32, u32),
+    copyback: bool,
+    /// 0 for none.
+    write_buffer_mib: u32,
+    /// Width of RAIN stripes, 0 for none.
+    rain: u32,
 }
 
 /// What the rows of IODA's Table 2 have in common: one block per channel is collected at a time,
@@ -62,6 +70,10 @@ const TABLE_2: Row = Row {
     unit: CollectionUnit::Block,
     blocking: Blocking::Channel,
     min_invalid_percent: 0,
+    watermarks_percent: (0, 0),
+    copyback: false,
+    write_buffer_mib: 0,
+    rain: 0,
 };
 
 const ROWS: [Row; 9] = [
@@ -163,7 +175,7 @@ const ROWS: [Row; 9] = [
     },
     Row {
         name: "ttflash",
-        source: "TTFLASH Table 1, 256 GiB, channel-blocking collection; 10 % over-provisioning is our choice",
+        source: "TTFLASH Table 1, 256 GiB with RAIN 7+1 and 64 MiB of RAM; watermarks of its simulator, and over-provisioning at which victims have the 25 % valid pages of its Table 3, because its own drives are part-filled",
         transfer: 100,
         program: 800,
         read: 40,
@@ -172,10 +184,15 @@ const ROWS: [Row; 9] = [
         page_kib: 4,
         blocks_per_plane: 4096,
         channels: 8,
-        over_provisioning_percent: 10,
-        valid_ratio: 0.75,
+        over_provisioning_percent: 62,
+        valid_ratio: 0.25,
         drive_writes_per_day: 5.0,
         burst_mib_per_second: 0.0,
+        blocking: Blocking::Die,
+        watermarks_percent: (30, 10),
+        copyback: true,
+        write_buffer_mib: 64,
+        rain: 8,
         ..TABLE_2
     },
     Row {
@@ -242,6 +259,18 @@ fn build(row: &Row) -> Config {
         0.0 => channel_burst,
         mib => mib * MIB as f64,
     };
+    let (soft, hard) = match row.watermarks_percent {
+        (0, 0) => {
+            let tenth = over_provisioning.parts_per_million() / 10;
+            (Ratio::from_parts_per_million(tenth * 4), Ratio::from_parts_per_million(tenth * 2))
+        }
+        (soft, hard) => (Ratio::from_percent(soft), Ratio::from_percent(hard)),
+    };
+    // From 80 % (TTFLASH §4.5) a little at a time, so that a flush is never long in the way.
+    let write_buffer = (row.write_buffer_mib > 0).then(|| WriteBufferConfig {
+        low: Ratio::from_percent(75),
+        ..WriteBufferConfig::new(row.write_buffer_mib * 1024 / row.page_kib)
+    });
     Config {
         name: String::from(row.name),
         geometry,
@@ -250,11 +279,11 @@ fn build(row: &Row) -> Config {
         collection: CollectionConfig {
             unit: row.unit,
             blocking: row.blocking,
-            soft: Ratio::from_parts_per_million(over_provisioning.parts_per_million() / 10 * 4),
-            hard: Ratio::from_parts_per_million(over_provisioning.parts_per_million() / 10 * 2),
-            restore: Ratio::from_parts_per_million(over_provisioning.parts_per_million() / 10 * 4),
+            soft,
+            hard,
+            restore: soft,
             min_invalid: Ratio::from_percent(row.min_invalid_percent),
-            copyback: false,
+            copyback: row.copyback,
             instant: false,
         },
         ranges: RangeConfig::ONE,
@@ -266,7 +295,8 @@ fn build(row: &Row) -> Config {
             drive_writes_per_day: row.drive_writes_per_day,
             usable_share: 0.05,
         },
-        write_buffer: None,
+        write_buffer,
+        rain: (row.rain > 0).then(|| RainConfig::new(row.rain)),
     }
 }
 

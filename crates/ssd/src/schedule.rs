@@ -32,7 +32,7 @@ impl Ssd {
     pub(crate) fn overtakes(&self, die: u32, kind: OpKind) -> bool {
         let target = &self.dies[die as usize];
         self.config.scheduling.read_priority
-            && kind == OpKind::Read
+            && kind.is_host_read()
             && (target.collection.is_none() || target.job.is_some())
     }
 
@@ -112,7 +112,7 @@ impl Ssd {
     pub(crate) fn resume(&mut self, now: Instant, die: u32) -> bool {
         let Some(suspended) = self.dies[die as usize].suspended else { return false };
         let next = self.dies[die as usize].queue.front();
-        let is_read = next.is_some_and(|next| self.ops.get(next).kind == OpKind::Read);
+        let is_read = next.is_some_and(|next| self.ops.get(next).kind.is_host_read());
         if is_read && self.has_time_for(now, die, self.read_service + suspended.left) {
             return false;
         }

@@ -3,10 +3,10 @@
 use crate::command::InFlight;
 use crate::device::{Completed, Ssd};
 use crate::die::{State, Step};
-use crate::ftl::NONE;
 use crate::ledger::{Work, explain_wait};
 use crate::media::Media;
 use crate::ops::{Op, OpKind};
+use crate::rain::NO_REBUILD;
 use nvme::{Cause, Completion, Delays, Status};
 use units::{Duration, Instant};
 
@@ -22,7 +22,7 @@ impl Ssd {
 
     pub(crate) fn service_of(&self, kind: OpKind) -> Duration {
         match kind {
-            OpKind::Read => self.read_service,
+            OpKind::Read | OpKind::RebuildRead | OpKind::FlushRead => self.read_service,
             OpKind::Program | OpKind::Flush => self.program_service,
             OpKind::Hold => Duration::ZERO,
         }
@@ -55,10 +55,15 @@ impl Ssd {
         self.held_up -= u32::from(held_up);
         target.op = op;
         match kind {
-            OpKind::Read => {
+            OpKind::Read | OpKind::RebuildRead => {
                 target.delays = Delays::ZERO;
                 explain_wait(&mut target.delays, &before, &target.ledger.read(now));
                 target.ledger.switch(now, Some(Work::HostRead));
+                target.state = State::Serving(Step::Sense);
+                self.deadlines.set(index, now + self.config.timing.read);
+            }
+            OpKind::FlushRead => {
+                target.ledger.switch(now, Some(Work::HostWrite));
                 target.state = State::Serving(Step::Sense);
                 self.deadlines.set(index, now + self.config.timing.read);
             }
@@ -107,45 +112,58 @@ impl Ssd {
     fn end_host_step(&mut self, now: Instant, die: u32, step: Step) {
         let kind = self.ops.get(self.dies[die as usize].op).kind;
         match (kind, step) {
-            (OpKind::Read, Step::Sense) => {
+            (kind, Step::Sense) => {
                 let target = &mut self.dies[die as usize];
                 target.delays.add(Cause::NandRead, self.config.timing.read);
                 if self.config.timing.transfer.is_zero() {
-                    self.end_read(now, die);
+                    self.end_sensing(now, die, kind);
                 } else {
                     self.request_channel(now, die);
                 }
             }
-            (OpKind::Read, _) => {
+            (kind, _) if kind.is_read() => {
                 let transfer = self.config.timing.transfer;
                 self.dies[die as usize].delays.add(Cause::Transfer, transfer);
                 self.release_channel(now, die);
-                self.end_read(now, die);
+                self.end_sensing(now, die, kind);
             }
             (_, Step::Transfer) => {
                 self.release_channel(now, die);
                 self.dies[die as usize].state = State::Serving(Step::Program);
                 self.deadlines.set(die as usize, now + self.config.timing.program);
             }
+            (OpKind::Flush, _) if self.rain.is_some() => self.end_stripe_program(now, die),
             (OpKind::Flush, _) => self.end_flush(now, die),
             (_, _) => self.end_program(now, die),
+        }
+    }
+
+    /// A page has left its die.
+    #[inline]
+    fn end_sensing(&mut self, now: Instant, die: u32, kind: OpKind) {
+        match kind {
+            OpKind::RebuildRead => self.end_rebuild_read(now, die),
+            OpKind::FlushRead => self.end_flush_read(now, die),
+            _ => self.end_read(now, die),
         }
     }
 
     fn end_read(&mut self, now: Instant, die: u32) {
         let target = &self.dies[die as usize];
         let (delays, op) = (target.delays, target.op);
-        let Op { owner, block, logical, .. } = *self.ops.get(op);
+        let Op { owner, block, logical, flash: rebuild, .. } = *self.ops.get(op);
         self.ops.release(op);
         self.counters.host_reads_pages += 1;
         let id = self.commands.get(owner).id;
+        if rebuild != NO_REBUILD {
+            self.add_to_rebuild(now, rebuild, logical, delays);
+        }
         if let Some(command) = self.end_page(owner) {
             self.send_data(now, succeeded(&command, delays), command.blocks);
         }
         if let Some(media) = &mut self.media {
             // Collection may have moved the page while the read waited, so look it up now.
-            let flash = self.ftl.lookup(logical);
-            let page = (flash != NONE).then_some(flash);
+            let page = self.ftl.mapped(logical);
             media.push(Media::Sensed { command: id, block, page });
         }
         self.dispatch(now, die);
@@ -153,7 +171,7 @@ impl Ssd {
 
     /// One page of a command is done. Returns the command if it was the last.
     #[inline]
-    fn end_page(&mut self, command: u32) -> Option<InFlight> {
+    pub(crate) fn end_page(&mut self, command: u32) -> Option<InFlight> {
         let in_flight = self.commands.get_mut(command);
         in_flight.remaining -= 1;
         if in_flight.remaining > 0 {
@@ -203,6 +221,7 @@ pub(crate) fn succeeded(command: &InFlight, delays: Delays) -> Completion {
         status: Status::Success,
         busy_remaining: Duration::ZERO,
         met_collection: command.met_collection,
+        held_up: command.held_up,
         delays,
     }
 }

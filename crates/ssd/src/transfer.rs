@@ -45,7 +45,7 @@ impl Ssd {
             State::Copying(_) => (Work::CollectionRead, self.config.copy_transfer()),
             State::Scrubbing(_) => (Work::CollectionRead, self.config.timing.transfer),
             _ => match self.ops.get(target.op).kind {
-                OpKind::Read => {
+                OpKind::Read | OpKind::RebuildRead => {
                     let after = channel.ledger.read(now);
                     explain_wait(&mut target.delays, &target.channel_before, &after);
                     (Work::HostRead, self.config.timing.transfer)

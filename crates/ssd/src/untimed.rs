@@ -56,6 +56,7 @@ impl Ssd {
         }
         self.note_erase(die, first_page);
         self.ftl.erase(die, block);
+        self.count_wear(die);
         copied
     }
 }

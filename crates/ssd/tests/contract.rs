@@ -63,7 +63,9 @@ fn an_idle_drive_takes_what_its_parts_take() {
 #[test]
 fn dies_work_in_parallel_and_channels_one_page_at_a_time() {
     // TTFLASH Table 1: 8 pages written over 8 channels take as long as one.
-    let mut drive = Ssd::new(presets::preset("ttflash").unwrap()).unwrap();
+    let mut config = presets::preset("ttflash").unwrap();
+    (config.rain, config.write_buffer) = (None, None);
+    let mut drive = Ssd::new(config).unwrap();
     let timing = drive.config().timing;
     let (eight, _) = alone(&mut drive, Instant::ZERO, Opcode::Write, 0, 8);
     assert_eq!(eight, timing.transfer + timing.program);

@@ -4,7 +4,7 @@ use super::Talk;
 use crate::cli::{OutputArgs, SimulationArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, remark};
-use crate::setup::Setup;
+use crate::setup::{self, Setup};
 use crate::simulate::{self, Outcome};
 use crate::{convert, quantity::exact_duration};
 use array::policy::PolicyKind;
@@ -39,7 +39,8 @@ fn simulate(
 ) -> Result<ExitCode, Failure> {
     let output = &args.output;
     check_outputs(output)?;
-    let setup = Setup::new(&args.settings()?, policies)?;
+    let settings = args.settings()?;
+    let setup = Setup::new(&settings, &setup::possible(policies, &settings.array))?;
     let outcome = simulate::run(&setup, talk.progress, "", talk.quiet)?;
     let comparison = convert::comparison(&setup, &outcome, title(&setup))?;
     write(output, page, &comparison, talk)?;

@@ -1,12 +1,13 @@
 //! `ioda reproduce`.
 
 use super::Talk;
-use crate::convert;
 use crate::exit::{self, Failure};
 use crate::output::{self, remark};
-use crate::reproduce::{self, Experiment, Group, Number, Plan, Results, Series};
+use crate::reproduce::{
+    self, Experiment, Group, Judged, Number, Page, Plan, Results, Series, pages,
+};
 use clap::Args;
-use report::{Claim, Comparison};
+use report::{Claim, Comparison, Manifest, Run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,7 +44,7 @@ pub(crate) struct ReproduceArgs {
     /// Write claims and runs as JSON; `-` for standard output, instead of the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write one HTML page per workload into this folder
+    /// Write one HTML page per workload, and per figure that compares drives, into this folder
     #[arg(long, value_name = "FOLDER")]
     html: Option<PathBuf>,
     /// Runs side by side; of no influence on any result [default: one per core]
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     }
     let orders = reproduce::gather(&experiments, args.quick)?;
     let groups = reproduce::run(&orders, args.threads, talk)?;
-    let judged: Vec<(&Experiment, Results<'_>, Vec<Claim>)> = experiments
+    let judged: Vec<Judged<'_>> = experiments
         .iter()
         .map(|experiment| {
             let own = Results::of(&groups, experiment, args.quick)?;
@@ -73,22 +74,25 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
         })
         .collect::<Result<_, Failure>>()?;
     let claims: Vec<Claim> = judged.iter().flat_map(|(.., claims)| claims.clone()).collect();
-    let comparisons = comparisons(&groups, &claims)?;
-    if let Some(folder) = &args.html {
-        write_pages(folder, &groups, &comparisons, talk)?;
-    }
+    let comparisons = pages::of_groups(&groups, &judged)?;
+    let figures = pages::figures(&judged)?;
     if let Some(path) = &args.json {
-        output::write(
-            path,
-            &format!(
-                "{:#}",
-                json!({ "claims": claims, "workloads": comparisons, "plans": plans(&judged) })
-            ),
-        )?;
+        let document = json!({
+            "claims": claims,
+            "workloads": comparisons,
+            "figures": systems(&figures),
+            "plans": plans(&judged),
+        });
+        output::write(path, &format!("{document:#}"))?;
+    }
+    if let Some(folder) = &args.html {
+        let mut all = pages::plain(&groups, &comparisons, &judged);
+        all.extend(figures);
+        write_pages(folder, &all, talk)?;
     }
     if !args.json.as_ref().is_some_and(|path| output::is_stdout(path)) {
         for (experiment, own, claims) in &judged {
-            output::print(&reproduce::figure(experiment, own, claims))?;
+            output::print(&reproduce::figure(experiment, own, claims)?)?;
         }
         output::print(&summary(&claims, &groups, args.quick))?;
     }
@@ -118,8 +122,8 @@ fn list(experiments: &[Experiment]) -> String {
 }
 
 /// The numbers of each plan that is shown; windows without bound are null.
-fn plans(judged: &[(&Experiment, Results<'_>, Vec<Claim>)]) -> Vec<Value> {
-    let of = |(experiment, own, _): &(&Experiment, Results<'_>, Vec<Claim>)| -> Vec<Value> {
+fn plans(judged: &[Judged<'_>]) -> Vec<Value> {
+    let of = |(experiment, own, _): &Judged<'_>| -> Vec<Value> {
         let plan = |(series, plan): (Series, &Plan)| {
             let number =
                 |number: Number| (number.to_string(), own.value(0, &series, number).into());
@@ -137,30 +141,35 @@ fn plans(judged: &[(&Experiment, Results<'_>, Vec<Claim>)]) -> Vec<Value> {
     judged.iter().flat_map(of).collect()
 }
 
-/// The document of each group, with all claims.
-fn comparisons(groups: &[Group], claims: &[Claim]) -> Result<Vec<Comparison>, Failure> {
-    groups
-        .iter()
-        .map(|group| {
-            let title = format!("ioda reproduce: {}", group.name);
-            let comparison = convert::comparison(&group.setup, &group.outcome, title)?;
-            Ok(Comparison { claims: claims.to_vec(), ..comparison })
+/// What the series of each figure with variants were run on; their numbers are in `workloads`, with
+/// the same hash.
+fn systems(figures: &[Page]) -> Vec<Value> {
+    let series = |manifest: &Manifest, run: &Run| {
+        let differs = |common: &String| (!common.is_empty()).then(|| common.clone());
+        let own = (!run.layout.is_empty()).then(|| run.layout.clone());
+        let words = [differs(&manifest.drive), differs(&manifest.array), own];
+        json!({
+            "series": run.name(),
+            "system": words.into_iter().flatten().collect::<Vec<_>>().join("; "),
+            "capacity_bytes": run.capacity_bytes,
+            "result_hash": run.result_hash,
         })
-        .collect()
+    };
+    let figure = |page: &Page| {
+        let Comparison { manifest, runs, .. } = &page.comparison;
+        let all: Vec<Value> = runs.iter().map(|run| series(manifest, run)).collect();
+        json!({ "figure": page.name, "series": all })
+    };
+    figures.iter().map(figure).collect()
 }
 
-fn write_pages(
-    folder: &PathBuf,
-    groups: &[Group],
-    comparisons: &[Comparison],
-    talk: Talk,
-) -> Result<(), Failure> {
+fn write_pages(folder: &PathBuf, pages: &[Page], talk: Talk) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
     })?;
-    for (group, comparison) in groups.iter().zip(comparisons) {
-        let path = folder.join(format!("{}.html", file_name(&group.name)));
-        output::write(&path, &report::html::render(comparison))?;
+    for page in pages {
+        let path = folder.join(format!("{}.html", file_name(&page.name)));
+        output::write(&path, &report::html::render(&page.comparison))?;
         if !talk.quiet {
             remark(&format!("wrote {}", path.display()));
         }

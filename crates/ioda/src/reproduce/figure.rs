@@ -1,15 +1,21 @@
 //! What a figure shows, as tables, and what became of its claims.
 
 use super::number::Number;
-use super::{Experiment, Results};
-use crate::table;
+use super::{Experiment, Results, Series};
+use crate::exit::Failure;
+use crate::{describe, table};
 use report::Claim;
+use sim::Plan;
 
 /// More series than this are rows, because so many columns do not fit on a terminal.
 const MOST_COLUMNS: usize = 8;
 
 /// The tables of `experiment` and its `claims`.
-pub(crate) fn figure(experiment: &Experiment, results: &Results<'_>, claims: &[Claim]) -> String {
+pub(crate) fn figure(
+    experiment: &Experiment,
+    results: &Results<'_>,
+    claims: &[Claim],
+) -> Result<String, Failure> {
     let mut text = format!("{}: {}\n\n", experiment.figure, experiment.title);
     let workloads = experiment.tables();
     let metrics: Vec<Number> = experiment.shows.iter().map(|text| text.value).collect();
@@ -19,6 +25,7 @@ pub(crate) fn figure(experiment: &Experiment, results: &Results<'_>, claims: &[C
         let value = series.get(one).and_then(|one| results.value(workload, one, metric));
         value.map_or("-".into(), |value| metric.show(value))
     });
+    text += &systems(experiment, results)?;
     for claim in claims {
         let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
         text += &format!(
@@ -30,7 +37,31 @@ pub(crate) fn figure(experiment: &Experiment, results: &Results<'_>, claims: &[C
         }
     }
     text.push('\n');
-    text
+    Ok(text)
+}
+
+/// What each series was run on, where they differ: a base without the parity of the others must not
+/// pass for one with it. Workloads do not change it.
+fn systems(experiment: &Experiment, results: &Results<'_>) -> Result<String, Failure> {
+    if experiment.variants.is_empty() {
+        return Ok(String::new());
+    }
+    let series = experiment.series();
+    let of = |one| Some((one, results.plan_and_run(0, one)?.0));
+    let (series, plans): (Vec<&Series>, Vec<&Plan>) = series.iter().filter_map(of).unzip();
+    let layouts = describe::layouts(&plans)?;
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for common in [layouts.drive, layouts.array].into_iter().filter(|text| !text.is_empty()) {
+        lines.push((common, vec!["all"]));
+    }
+    for (one, own) in series.iter().zip(layouts.each).filter(|(_, own)| !own.is_empty()) {
+        match lines.iter_mut().find(|(text, _)| *text == own) {
+            Some((_, names)) => names.push(&one.label),
+            None => lines.push((own, vec![&one.label])),
+        }
+    }
+    let line = |(text, names): (String, Vec<&str>)| format!("  {}: {text}\n", names.join(", "));
+    Ok(format!("\nruns on\n{}", lines.into_iter().map(line).collect::<String>()))
 }
 
 /// One workload is one table of metrics by series; several are one table for each metric. Many

@@ -67,9 +67,30 @@ impl<'a> Results<'a> {
 
     /// What came of `series` under the workload with this index.
     pub(crate) fn run(&self, workload: usize, series: &Series) -> Option<&'a RunResult> {
-        let Source::Runs(variant, policy) = series.source else { return None };
-        let group = self.groups.get(workload)?.get(variant)?;
-        group.outcome.results.iter().find(|result| result.policy == policy)
+        self.plan_and_run(workload, series).map(|(_, result)| result)
+    }
+
+    /// The same, with what was run.
+    pub(crate) fn plan_and_run(
+        &self,
+        workload: usize,
+        series: &Series,
+    ) -> Option<(&'a sim::Plan, &'a RunResult)> {
+        let Source::Runs(_, policy) = series.source else { return None };
+        let group = self.group(workload, series)?;
+        let result = group.outcome.results.iter().find(|result| result.policy == policy)?;
+        Some((group.setup.plans.iter().find(|plan| plan.policy == policy)?, result))
+    }
+
+    /// The group that `series` is of under the workload with this index.
+    pub(crate) fn group(&self, workload: usize, series: &Series) -> Option<&'a Group> {
+        let Source::Runs(variant, _) = series.source else { return None };
+        self.groups.get(workload)?.get(variant).copied()
+    }
+
+    /// Whether some of it was run in `group`.
+    pub(crate) fn has(&self, group: &Group) -> bool {
+        self.groups.iter().flatten().any(|one| std::ptr::eq(*one, group))
     }
 
     /// `number` of `series` under the workload with this index; plans have no workload.

@@ -6,9 +6,9 @@ use crate::quantity::{
     Bandwidth, BufferSize, Percent, ScrubAfter, Size, Span, Text, exact_duration, exact_percent,
     exact_size,
 };
-use crate::words::{Blocks, Flush, Placement, Unit};
+use crate::words::{Blocks, Flush, Placement, Rotating, Unit};
 use serde::{Deserialize, Serialize};
-use ssd::{Config, ScrubConfig, SuspensionConfig, WriteBufferConfig};
+use ssd::{Config, RainConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig};
 use std::str::FromStr;
 use units::{Duration, Ratio};
 
@@ -101,6 +101,16 @@ pub(crate) struct DriveSettings {
     pub(crate) flush_high: Option<Text<Percent>>,
     /// Dirty share of the buffer at which it stops.
     pub(crate) flush_low: Option<Text<Percent>>,
+    /// Pages of a RAIN stripe within the drive, parity included; 0 for no RAIN.
+    pub(crate) rain: Option<u32>,
+    /// Pages on a die that collects are computed from the rest of their stripe [default: true].
+    pub(crate) tolerant_reads: Option<bool>,
+    /// The dies of a plane group collect in turns: off, on or forced [default: on].
+    pub(crate) rotating_collection: Option<Text<Rotating>>,
+    /// Time to compute a page from the rest of its stripe [default: 3us].
+    pub(crate) xor: Option<Text<Span>>,
+    /// A stripe moves away from a die that has so many more erases; 0 for never [default: 0].
+    pub(crate) wear_leveling: Option<u32>,
 }
 
 fn put<T: Copy>(field: &mut T, setting: Option<T>) {
@@ -127,7 +137,7 @@ impl DriveSettings {
     /// Everything about `config`, spelt out.
     pub(crate) fn full(config: &Config) -> Self {
         let Config { name, geometry: g, timing: t, over_provisioning, collection: c, .. } = config;
-        let Config { contract, write_buffer, ranges, scheduling, scrub, .. } = config;
+        let Config { contract, write_buffer, ranges, scheduling, scrub, rain, .. } = config;
         let capacity = |buffer: &WriteBufferConfig| {
             exact_size(u64::from(buffer.pages) * u64::from(g.page_bytes))
         };
@@ -180,6 +190,11 @@ impl DriveSettings {
             buffer_latency: buffer.and_then(|b| text(&exact_duration(b.latency))),
             flush_high: buffer.and_then(|b| text(&exact_percent(b.high))),
             flush_low: buffer.and_then(|b| text(&exact_percent(b.low))),
+            rain: Some(rain.map_or(0, |rain| rain.width)),
+            tolerant_reads: rain.map(|rain| rain.tolerant_reads),
+            rotating_collection: rain.and_then(|rain| text(&Rotating(rain.rotation).to_string())),
+            xor: rain.and_then(|rain| text(&exact_duration(rain.xor))),
+            wear_leveling: rain.map(|rain| rain.wear_leveling.unwrap_or(0)),
         }
     }
 
@@ -237,6 +252,7 @@ impl DriveSettings {
         put(&mut contract.usable_share, self.usable_share);
         self.check_contract()?;
         config.write_buffer = self.buffer(&config)?;
+        config.rain = self.rain_stripes(config.rain)?;
         if config != before {
             config.name = self.name.clone().unwrap_or_else(|| format!("{base}, changed"));
         }
@@ -280,6 +296,38 @@ impl DriveSettings {
             ))),
             None => Ok(None),
         }
+    }
+
+    /// The stripes of a drive that otherwise has those of `before`.
+    fn rain_stripes(&self, before: Option<RainConfig>) -> Result<Option<RainConfig>, Failure> {
+        let width = self.rain.unwrap_or(before.map_or(0, |rain| rain.width));
+        if width == 0 {
+            let idle = [
+                ("tolerant_reads", self.tolerant_reads == Some(true)),
+                ("rotating_collection", {
+                    let rotation = value(&self.rotating_collection);
+                    rotation.is_some_and(|Rotating(rotation)| rotation != ssd::Rotation::Off)
+                }),
+                ("xor", self.xor.is_some()),
+                ("wear_leveling", self.wear_leveling.is_some_and(|erases| erases > 0)),
+            ];
+            return match idle.into_iter().find(|(_, given)| *given) {
+                Some((key, _)) => Err(Failure::usage(format!(
+                    "{key} is about RAIN, and the drive has none; set rain to the width of a \
+                     stripe such as 8, or leave {key} out"
+                ))),
+                None => Ok(None),
+            };
+        }
+        let mut rain = before.unwrap_or(RainConfig::new(width));
+        rain.width = width;
+        put(&mut rain.tolerant_reads, self.tolerant_reads);
+        put(&mut rain.rotation, value(&self.rotating_collection).map(|Rotating(rule)| rule));
+        put(&mut rain.xor, value(&self.xor).map(|Span(length)| length));
+        if let Some(erases) = self.wear_leveling {
+            rain.wear_leveling = (erases > 0).then_some(erases);
+        }
+        Ok(Some(rain))
     }
 
     /// Programs and erases that may be interrupted.
@@ -380,6 +428,24 @@ mod tests {
         assert_eq!(again.build().unwrap(), config, "{full}");
         let without = DriveSettings { scrub_after: "none".parse().ok(), ..again };
         assert_eq!(without.build().unwrap().scrub, None);
+    }
+
+    #[test]
+    fn rain_survives_being_spelt_out() {
+        let text = "base = \"ttflash\"\nrain = 4\ntolerant_reads = false\n\
+                    rotating_collection = \"forced\"\nxor = \"1us\"\nwear_leveling = 5\n";
+        let config = toml::from_str::<DriveSettings>(text).unwrap().build().unwrap();
+        let rain = config.rain.unwrap();
+        assert_eq!((rain.width, rain.tolerant_reads, rain.wear_leveling), (4, false, Some(5)));
+        let full = toml::to_string(&DriveSettings::full(&config)).unwrap();
+        let again: DriveSettings = toml::from_str(&full).unwrap();
+        assert_eq!(again.build().unwrap(), config, "{full}");
+        let without = DriveSettings { rain: Some(0), ..again };
+        let error = without.build().unwrap_err().to_string();
+        assert!(error.starts_with("rotating_collection is about RAIN"), "{error}");
+        let off =
+            "base = \"ttflash\"\nrain = 0\ntolerant_reads = false\nrotating_collection = \"off\"\n";
+        assert_eq!(toml::from_str::<DriveSettings>(off).unwrap().build().unwrap().rain, None);
     }
 
     #[test]

@@ -24,13 +24,14 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Array")]
 pub(crate) struct ArraySettings {
-    /// Number of drives, 3 to 64 [default: 4]
+    /// Number of drives, 3 to 64, or 1 and 2 without parity [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) drives: Option<u32>,
-    /// RAID level: 0, 4, 5 or 6 [default: 5]
+    /// RAID level: 0, 4, 5 or 6 [default: 5, or 0 for a single drive]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) raid: Option<Text<Raid>>,
-    /// Chunk, a multiple of the drive's page [default: 4k or the page, if that is larger]
+    /// Chunk, a multiple of the drive's page [default: 4k or the page, if that is larger; all of a
+    /// single drive]
     #[arg(long, value_name = "SIZE")]
     pub(crate) chunk: Option<Text<Size>>,
     /// Busy time window: a length, `burst` for what the drives advertise, `norm` for their rated

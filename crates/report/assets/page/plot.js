@@ -115,10 +115,10 @@ function showTip(u, tip, lines) {
 }
 
 /** Traces a line that holds each value of a logarithmic plot until the next, the last to `end`. */
-function traceSteps(u, columns, end) {
+function traceSteps(u, columns, end, scaled = Math.log10) {
   columns.x.forEach((t, i) => {
     const until = columns.x[i + 1] ?? end;
-    const y = u.valToPos(Math.log10(Math.max(columns.y[i], 1e-3)), "y", true);
+    const y = u.valToPos(scaled(Math.max(columns.y[i], 1e-3)), "y", true);
     u.ctx[i ? "lineTo" : "moveTo"](u.valToPos(t, "x", true), y);
     u.ctx.lineTo(u.valToPos(until, "x", true), y);
   });

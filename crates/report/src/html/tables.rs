@@ -183,14 +183,19 @@ pub(super) fn costs(comparison: &Comparison) -> String {
     section(
         "costs",
         "Throughput and cost in numbers",
-        "Extra reads are reads of drives made only because of the policy, per hundred that were \
+        "Blocked reads are reads of the host that waited for a collection, or for I/O that a \
+         collection had held up. Extra reads are reads of drives made only because of the policy, per hundred that were \
          needed anyway. WAF is write amplification: pages programmed per page that the array \
          wrote to the drives, and per page that the host wrote to the array. A contract violation \
          is a collection that a drive had to run in its predictable window. Only where they occur: \
          the busy window at the end and how often it changed; lease messages, by which the host \
-         granted, extended or took back the right to collect; coalesced writes, pages overwritten \
+         granted, extended or took back the right to collect; suspensions, programs and erases that \
+         were interrupted for reads; coalesced writes, pages overwritten \
          in a drive's write buffer that never reached flash; forced flushes, pages flushed outside \
-         of the busy window because the buffer was full.",
+         of the busy window because the buffer was full; of parity within the drives (RAIN), its \
+         programs, pages of the host that were computed from the rest of their stripe, what was \
+         read for parity and for them, and rotation breaches, collections beside another of their \
+         plane group.",
         &table(&header, &rows),
     )
 }

@@ -12,7 +12,7 @@ use crate::{Comparison, Run, Timeline};
 const MOST_POINTS: usize = 3_000;
 /// Stretches of time into which windows over a whole run are divided; a plot has fewer pixels.
 const STRETCHES: usize = 1_200;
-/// The same for p99, which goes up and down more than can be told apart.
+/// The same for p99 and free blocks, which go up and down more than can be told apart.
 const P99_STRETCHES: usize = 300;
 /// Bands that lie closer than this share of the timeline cannot be told apart in a plot.
 const BAND_GAP: f64 = 1.0 / 4_000.0;
@@ -43,7 +43,7 @@ struct RunView {
     waf_array: f64,
     extra_reads_percent: f64,
     timeline: Option<TimelineView>,
-    /// Only if the busy window changed.
+    /// Only if the busy window changed or free blocks were recorded.
     history: Option<HistoryView>,
 }
 
@@ -51,10 +51,12 @@ struct RunView {
 #[derive(Serialize)]
 struct HistoryView {
     end: f64,
-    /// The busy window in milliseconds.
+    /// The busy window in milliseconds; empty if it never changed.
     window: Columns,
     /// The p99 of reads in microseconds.
     p99: Columns,
+    /// Free blocks in per cent, of the drive that has fewest.
+    free: Columns,
 }
 
 /// Two columns of the same length.
@@ -142,7 +144,8 @@ fn run_view(run: &Run, causes: &[String]) -> RunView {
         waf_array: four_digits(run.write_amplification_array),
         extra_reads_percent: four_digits(run.extra_reads_percent()),
         timeline: run.timeline.as_ref().map(|timeline| timeline_view(timeline, causes)),
-        history: (run.window_changes() > 0).then(|| history_view(run)),
+        history: (run.window_changes() > 0 || !run.free_over_time.is_empty())
+            .then(|| history_view(run)),
     }
 }
 
@@ -152,12 +155,18 @@ fn history_view(run: &Run) -> HistoryView {
         let (x, y) = steps.into_iter().map(|(t, y)| (microseconds(t), four_digits(y))).unzip();
         Columns { x, y }
     };
-    let windows: Vec<(f64, f64)> =
-        run.windows.iter().map(|window| (window.at_s, window.length_ms)).collect();
+    let windows: Vec<(f64, f64)> = match run.window_changes() {
+        0 => Vec::new(),
+        _ => run.windows.iter().map(|window| (window.at_s, window.length_ms)).collect(),
+    };
+    let fewest = |shares: &[f64]| 100.0 * shares.iter().copied().fold(1.0, f64::min);
+    let free: Vec<(f64, f64)> =
+        run.free_over_time.iter().map(|(at, shares)| (*at, fewest(shares))).collect();
     HistoryView {
         end: microseconds(end),
         window: columns(thin_steps(&windows, end, STRETCHES)),
         p99: columns(worst_steps(&run.p99_over_time, end, P99_STRETCHES)),
+        free: columns(thin_steps(&free, end, P99_STRETCHES)),
     }
 }
 

@@ -13,8 +13,8 @@ use nvme::{
 };
 use proptest::prelude::*;
 use ssd::{
-    Blocking, CollectionUnit, Config, RangePlacement, SchedulingConfig, ScrubConfig, Ssd,
-    SuspensionConfig, presets,
+    Blocking, CollectionUnit, Config, RainConfig, RangeConfig, RangePlacement, Rotation,
+    SchedulingConfig, ScrubConfig, Ssd, SuspensionConfig, WriteBufferConfig, presets,
 };
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
@@ -124,6 +124,27 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                 config
             },
         )
+}
+
+/// Tiny drives with parity of their own, of which most can exist.
+pub fn any_rain_drive() -> impl Strategy<Value = Config> {
+    (any_drive(), 3u32..6, 1u32..3, 0u32..100, 0usize..3, any::<bool>(), 0u32..4).prop_map(
+        |(mut config, width, sets, pages, rotation, tolerant_reads, erases)| {
+            config.geometry.channels = width * sets;
+            config.collection.unit = CollectionUnit::Block;
+            config.ranges = RangeConfig::ONE;
+            config.write_buffer = Some(WriteBufferConfig::new(2 * width + pages));
+            let rotates = config.collection.blocking == Blocking::Die;
+            let rotation = [Rotation::Off, Rotation::On, Rotation::Forced][rotation];
+            config.rain = Some(RainConfig {
+                tolerant_reads,
+                rotation: if rotates { rotation } else { Rotation::Off },
+                wear_leveling: (erases > 0).then_some(erases),
+                ..RainConfig::new(width)
+            });
+            config
+        },
+    )
 }
 
 /// A drive of this kind, prepared in one of three ways, perhaps with windows, perhaps collecting in

@@ -1,0 +1,108 @@
+//! The documents of a reproduction: one for each workload of a figure that compares variants, with
+//! the drives of every series, and one for each other group of runs.
+
+use super::{Experiment, Group, Results};
+use crate::exit::Failure;
+use crate::{convert, describe};
+use report::{Claim, Comparison, Manifest, Run};
+use sim::Plan;
+
+/// An experiment with its results and claims.
+pub(crate) type Judged<'a> = (&'a Experiment, Results<'a>, Vec<Claim>);
+
+/// A document and how it is called.
+pub(crate) struct Page {
+    /// Part of its file name.
+    pub(crate) name: String,
+    /// What it shows.
+    pub(crate) comparison: Comparison,
+}
+
+/// The documents of all `groups`, each with the claims that are about it.
+pub(crate) fn of_groups(
+    groups: &[Group],
+    judged: &[Judged<'_>],
+) -> Result<Vec<Comparison>, Failure> {
+    groups
+        .iter()
+        .map(|group| {
+            let title = format!("ioda reproduce: {}", group.name);
+            let comparison = convert::comparison(&group.setup, &group.outcome, title)?;
+            let about = judged.iter().filter(|(_, results, _)| results.has(group));
+            let claims = about.flat_map(|(.., claims)| claims.clone()).collect();
+            Ok(Comparison { claims, ..comparison })
+        })
+        .collect()
+}
+
+/// Those of `groups` that no figure with variants shows beside others, as pages.
+pub(crate) fn plain(groups: &[Group], all: &[Comparison], judged: &[Judged<'_>]) -> Vec<Page> {
+    let is_plain = |group: &Group| {
+        judged
+            .iter()
+            .any(|(experiment, results, _)| experiment.variants.is_empty() && results.has(group))
+    };
+    let named = groups.iter().zip(all).filter(|(group, _)| is_plain(group));
+    named
+        .map(|(group, comparison)| Page {
+            name: group.name.clone(),
+            comparison: comparison.clone(),
+        })
+        .collect()
+}
+
+/// The figures that compare variants, one document for each workload.
+pub(crate) fn figures(judged: &[Judged<'_>]) -> Result<Vec<Page>, Failure> {
+    let mut pages = Vec::new();
+    for (experiment, results, claims) in judged {
+        if experiment.variants.is_empty() {
+            continue;
+        }
+        for (workload, name) in experiment.tables().into_iter().enumerate() {
+            pages.push(Page {
+                name: format!("{}, {name}", experiment.id),
+                comparison: figure(experiment, results, claims, (workload, name))?,
+            });
+        }
+    }
+    Ok(pages)
+}
+
+/// Every series of `experiment` under one workload.
+pub(crate) fn figure(
+    experiment: &Experiment,
+    results: &Results<'_>,
+    claims: &[Claim],
+    (workload, name): (usize, &str),
+) -> Result<Comparison, Failure> {
+    let series = experiment.series();
+    let mut runs = Vec::new();
+    let mut plans: Vec<&Plan> = Vec::new();
+    let mut notes: Vec<String> = Vec::new();
+    let mut manifest = Manifest::default();
+    for one in &series {
+        let Some((plan, result)) = results.plan_and_run(workload, one) else { continue };
+        let Some(group) = results.group(workload, one) else { continue };
+        if plans.is_empty() {
+            manifest = convert::manifest(&group.setup, &group.outcome)?;
+            manifest.configuration_toml = String::new();
+        }
+        for note in &group.setup.notes {
+            let note = format!("{}: {note}", one.label);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        plans.push(plan);
+        runs.push(Run { label: one.label.clone(), ..convert::run(result) });
+    }
+    let layouts = describe::layouts(&plans)?;
+    manifest.drive = layouts.drive;
+    manifest.array = layouts.array;
+    for (run, layout) in runs.iter_mut().zip(layouts.each) {
+        run.layout = layout;
+    }
+    manifest.notes = notes;
+    let title = format!("{}: {} ({name})", experiment.figure, experiment.title);
+    Ok(Comparison { title, manifest, runs, claims: claims.to_vec() })
+}

@@ -1,0 +1,223 @@
+//! Where the pages of a stripe lie: static by their number, dynamic within their die.
+//!
+//! `N − 1` consecutive logical pages and their parity are a stripe. The dies at the same position
+//! on `N` channels are a plane group, and a stripe lies in one group, a page on each die (TTFLASH
+//! §4.2 and Figure 4). Stripes go round the groups, and in a group from one row to the next the
+//! parity moves by one channel; so consecutive stripes do not meet on a die, and every die of a
+//! group has its share of the parity. Within its die a page is anywhere, like on a drive without
+//! stripes.
+//!
+//! Parity pages have numbers of their own behind the logical pages, so that mapping and collection
+//! treat them like any other page.
+
+use crate::config::Config;
+use alloc::collections::BTreeMap;
+
+/// Where a stripe lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// The plane group.
+    pub(crate) group: u32,
+    /// By how many channels the stripe is turned against its static place.
+    pub(crate) shift: u32,
+}
+
+/// The arithmetic of stripes, and the places of those that have moved.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// `N`.
+    pub(crate) width: u32,
+    pub(crate) groups: u32,
+    /// Stripes in each group.
+    pub(crate) rows: u32,
+    chips_per_channel: u32,
+    /// Logical pages; the parity of stripe `s` is page `logical_pages + s`.
+    pub(crate) logical_pages: u32,
+    /// Stripes away from their static place (the table and, by its keys, the bits of TTFLASH §7).
+    moved: BTreeMap<u32, Place>,
+}
+
+impl Layout {
+    /// The layout of a drive with RAIN.
+    pub(crate) fn new(config: &Config, width: u32) -> Self {
+        let geometry = &config.geometry;
+        let groups = geometry.dies() / width;
+        let rows = (config.stored_pages() / u64::from(geometry.dies())) as u32;
+        Self {
+            width,
+            groups,
+            rows,
+            chips_per_channel: geometry.chips_per_channel,
+            logical_pages: config.logical_pages() as u32,
+            moved: BTreeMap::new(),
+        }
+    }
+
+    /// Pages of a stripe that the host sees.
+    #[inline]
+    pub(crate) fn data(&self) -> u32 {
+        self.width - 1
+    }
+
+    pub(crate) fn stripes(&self) -> u32 {
+        self.rows * self.groups
+    }
+
+    /// The stripe of a page, and its slot there; the last slot is the parity.
+    #[inline]
+    pub(crate) fn slot_of(&self, page: u32) -> (u32, u32) {
+        if page < self.logical_pages {
+            (page / self.data(), page % self.data())
+        } else {
+            (page - self.logical_pages, self.data())
+        }
+    }
+
+    /// The page in a slot of a stripe.
+    #[inline]
+    pub(crate) fn page(&self, stripe: u32, slot: u32) -> u32 {
+        if slot == self.data() { self.logical_pages + stripe } else { stripe * self.data() + slot }
+    }
+
+    /// The parity of a page's stripe.
+    pub(crate) fn parity_of(&self, page: u32) -> u32 {
+        let (stripe, _) = self.slot_of(page);
+        self.logical_pages + stripe
+    }
+
+    /// Where a stripe lies now.
+    #[inline]
+    pub(crate) fn place(&self, stripe: u32) -> Place {
+        if let Some(&place) = self.moved.get(&stripe) {
+            return place;
+        }
+        Place { group: stripe % self.groups, shift: 0 }
+    }
+
+    /// The stripe lies at `place` from now on.
+    pub(crate) fn set_place(&mut self, stripe: u32, place: Place) {
+        let home = Place { group: stripe % self.groups, shift: 0 };
+        if place == home {
+            self.moved.remove(&stripe);
+        } else {
+            self.moved.insert(stripe, place);
+        }
+    }
+
+    /// Stripes that are not at their static place.
+    pub(crate) fn moved(&self) -> usize {
+        self.moved.len()
+    }
+
+    /// The position within its group that a slot of a stripe has there.
+    #[inline]
+    pub(crate) fn position(&self, stripe: u32, slot: u32, place: Place) -> u32 {
+        let (home, row) = (stripe % self.groups, stripe / self.groups);
+        let parity = self.width - 1 - (home + row) % self.width;
+        let fixed = match slot {
+            parity_slot if parity_slot == self.data() => parity,
+            before if before < parity => before,
+            behind => behind + 1,
+        };
+        (fixed + self.width - place.shift) % self.width
+    }
+
+    /// The die that a slot of a stripe has at `place`.
+    #[inline]
+    pub(crate) fn die_at(&self, stripe: u32, slot: u32, place: Place) -> u32 {
+        self.die(place.group, self.position(stripe, slot, place))
+    }
+
+    /// The die that a page lies on, written or not.
+    #[inline]
+    pub(crate) fn die_of(&self, page: u32) -> u32 {
+        let (stripe, slot) = self.slot_of(page);
+        self.die_at(stripe, slot, self.place(stripe))
+    }
+
+    /// The die at a position of a group.
+    #[inline]
+    pub(crate) fn die(&self, group: u32, position: u32) -> u32 {
+        let (set, chip) = (group / self.chips_per_channel, group % self.chips_per_channel);
+        (set * self.width + position) * self.chips_per_channel + chip
+    }
+
+    /// The plane group of a die.
+    #[inline]
+    pub(crate) fn group_of(&self, die: u32) -> u32 {
+        let (channel, chip) = (die / self.chips_per_channel, die % self.chips_per_channel);
+        channel / self.width * self.chips_per_channel + chip
+    }
+
+    /// The page that a die has in a row, while no stripe has moved.
+    pub(crate) fn page_in_row(&self, die: u32, row: u32) -> u32 {
+        let group = self.group_of(die);
+        let position = die / self.chips_per_channel % self.width;
+        let stripe = row * self.groups + group;
+        let place = Place { group, shift: 0 };
+        let slot = (0..self.width).find(|&slot| self.position(stripe, slot, place) == position);
+        self.page(stripe, slot.unwrap_or(self.data()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presets;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    fn layout(channels: u32, chips: u32, width: u32) -> Layout {
+        let mut config = presets::preset("ttflash").unwrap();
+        config.geometry.channels = channels;
+        config.geometry.chips_per_channel = chips;
+        config.geometry.blocks_per_plane = 32;
+        config.rain = Some(crate::RainConfig::new(width));
+        Layout::new(&config, width)
+    }
+
+    #[test]
+    fn the_first_stripes_lie_as_in_figure_4() {
+        let layout = layout(4, 2, 4);
+        let positions = |stripe| {
+            let place = layout.place(stripe);
+            let positions: Vec<u32> =
+                (0..4).map(|slot| layout.position(stripe, slot, place)).collect();
+            (place.group, positions)
+        };
+        assert_eq!(positions(0), (0, vec![0, 1, 2, 3]), "0 1 2 P");
+        assert_eq!(positions(1), (1, vec![0, 1, 3, 2]), "3 4 P 5");
+        assert_eq!(positions(2), (0, vec![0, 1, 3, 2]), "the next row of the first group");
+    }
+
+    #[test]
+    fn shifting_turns_a_stripe() {
+        // TTFLASH §7: {0 1 2 P} becomes {1 2 P 0}.
+        let layout = layout(4, 2, 4);
+        let place = Place { group: 0, shift: 1 };
+        let positions: Vec<u32> = (0..4).map(|slot| layout.position(0, slot, place)).collect();
+        assert_eq!(positions, vec![3, 0, 1, 2]);
+    }
+
+    #[test]
+    fn every_page_has_one_die_and_every_row_of_a_die_one_page() {
+        for (channels, chips, width) in [(4, 2, 4), (8, 8, 8), (8, 3, 4), (6, 5, 3), (12, 7, 6)] {
+            let layout = layout(channels, chips, width);
+            let mut seen = vec![false; (layout.stripes() * width) as usize];
+            let mut parities = vec![0; (channels * chips) as usize];
+            for die in 0..channels * chips {
+                for row in 0..layout.rows {
+                    let page = layout.page_in_row(die, row);
+                    assert_eq!(layout.die_of(page), die);
+                    assert!(!core::mem::replace(&mut seen[page as usize], true));
+                    let (stripe, slot) = layout.slot_of(page);
+                    assert_eq!(layout.page(stripe, slot), page);
+                    parities[die as usize] += u32::from(slot == layout.data());
+                }
+            }
+            assert!(seen.into_iter().all(|seen| seen));
+            let (fewest, most) = (parities.iter().min(), parities.iter().max());
+            assert!(most.unwrap() - fewest.unwrap() <= 1, "parity lies evenly: {parities:?}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Stripes that wait in the write buffer: which of them are whole, and in which order they came.
+
+use crate::rain::layout::Layout;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// A stripe with pages in the buffer.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    /// Its dirty pages, one bit for each slot.
+    dirty: u64,
+    /// It is being flushed, and what has become dirty since waits for the end of that.
+    in_flight: bool,
+    /// Number of its entry among the stripes in parts.
+    ticket: u64,
+}
+
+/// Stripes with dirty pages, oldest first, group by group: the stripes of a group need the same
+/// dies, so only the first ones of each matter.
+#[derive(Clone, Debug)]
+pub(crate) struct StripeOrder {
+    stripes: BTreeMap<u32, Waiting>,
+    /// Of each group, the stripes of which every page is dirty.
+    whole: Vec<VecDeque<u32>>,
+    /// Of each group, the others with their tickets. An entry is left behind when its stripe becomes
+    /// whole or is taken, and is passed over then.
+    parts: Vec<VecDeque<(u32, u64)>>,
+    next_ticket: u64,
+    /// All pages of a stripe but its parity.
+    all: u64,
+}
+
+impl StripeOrder {
+    pub(crate) fn new(groups: u32, data: u32) -> Self {
+        Self {
+            stripes: BTreeMap::new(),
+            whole: vec![VecDeque::new(); groups as usize],
+            parts: vec![VecDeque::new(); groups as usize],
+            next_ticket: 0,
+            all: (1 << data) - 1,
+        }
+    }
+
+    /// Every page of a stripe, as bits.
+    pub(crate) fn all(&self) -> u64 {
+        self.all
+    }
+
+    /// A page has become dirty.
+    pub(crate) fn push(&mut self, layout: &Layout, page: u32) {
+        let (stripe, slot) = layout.slot_of(page);
+        let ticket = self.next_ticket;
+        let fresh = Waiting { dirty: 0, in_flight: false, ticket };
+        let waiting = self.stripes.entry(stripe).or_insert(fresh);
+        let was_empty = waiting.dirty == 0;
+        waiting.dirty |= 1 << slot;
+        if waiting.in_flight {
+            return;
+        }
+        let group = layout.place(stripe).group as usize;
+        if waiting.dirty == self.all {
+            self.whole[group].push_back(stripe);
+        } else if was_empty {
+            waiting.ticket = ticket;
+            self.next_ticket += 1;
+            self.parts[group].push_back((stripe, ticket));
+        }
+    }
+
+    /// Whether pages of a stripe wait in the buffer or are being flushed.
+    pub(crate) fn contains(&self, stripe: u32) -> bool {
+        self.stripes.contains_key(&stripe)
+    }
+
+    /// The dirty pages of a stripe that is not being flushed.
+    pub(crate) fn dirty(&self, stripe: u32) -> u64 {
+        self.stripes.get(&stripe).map_or(0, |waiting| waiting.dirty)
+    }
+
+    /// The oldest stripe of a group of which every page is dirty.
+    pub(crate) fn whole(&self, group: u32) -> Option<u32> {
+        self.whole[group as usize].front().copied()
+    }
+
+    /// Oldest stripes of a group with some dirty pages, and these.
+    pub(crate) fn parts(&self, group: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let entries = self.parts[group as usize].iter();
+        entries
+            .filter(|&&(stripe, ticket)| self.is_current(stripe, ticket))
+            .map(|&(stripe, _)| (stripe, self.stripes[&stripe].dirty))
+    }
+
+    fn is_current(&self, stripe: u32, ticket: u64) -> bool {
+        self.stripes.get(&stripe).is_some_and(|waiting| {
+            waiting.ticket == ticket && !waiting.in_flight && waiting.dirty != self.all
+        })
+    }
+
+    /// The dirty pages of a stripe, which are being flushed from now on.
+    pub(crate) fn begin(&mut self, stripe: u32, group: u32) -> u64 {
+        let fresh = Waiting { dirty: 0, in_flight: false, ticket: u64::MAX };
+        let waiting = self.stripes.entry(stripe).or_insert(fresh);
+        let dirty = core::mem::take(&mut waiting.dirty);
+        waiting.in_flight = true;
+        if dirty == self.all {
+            let whole = &mut self.whole[group as usize];
+            whole.retain(|&other| other != stripe);
+        }
+        while let Some(&(stripe, ticket)) = self.parts[group as usize].front()
+            && !self.is_current(stripe, ticket)
+        {
+            self.parts[group as usize].pop_front();
+        }
+        dirty
+    }
+
+    /// A stripe was flushed. Pages that have become dirty since wait in its present group.
+    pub(crate) fn end(&mut self, layout: &Layout, stripe: u32) {
+        let Some(waiting) = self.stripes.get_mut(&stripe) else { return };
+        waiting.in_flight = false;
+        let group = layout.place(stripe).group as usize;
+        if waiting.dirty == 0 {
+            self.stripes.remove(&stripe);
+        } else if waiting.dirty == self.all {
+            self.whole[group].push_back(stripe);
+        } else {
+            waiting.ticket = self.next_ticket;
+            self.next_ticket += 1;
+            self.parts[group].push_back((stripe, waiting.ticket));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presets;
+
+    #[test]
+    fn stripes_become_whole_and_come_back_when_written_meanwhile() {
+        let mut config = presets::preset("ttflash").unwrap();
+        config.geometry.channels = 4;
+        config.geometry.blocks_per_plane = 32;
+        config.rain = Some(crate::RainConfig::new(4));
+        let layout = Layout::new(&config, 4);
+        let mut order = StripeOrder::new(layout.groups, 3);
+        order.push(&layout, 1);
+        order.push(&layout, 24);
+        let parts = |order: &StripeOrder| order.parts(0).collect::<Vec<_>>();
+        assert_eq!(parts(&order), [(0, 0b010), (8, 0b001)]);
+        order.push(&layout, 0);
+        order.push(&layout, 2);
+        assert_eq!((order.whole(0), parts(&order)), (Some(0), [(8, 1)].to_vec()));
+        assert_eq!(order.begin(0, 0), 0b111);
+        order.push(&layout, 2);
+        assert_eq!((order.whole(0), parts(&order)), (None, [(8, 1)].to_vec()));
+        order.end(&layout, 0);
+        assert_eq!(parts(&order), [(8, 0b001), (0, 0b100)], "what came meanwhile is younger");
+        assert_eq!(order.begin(8, 0), 1);
+        order.end(&layout, 8);
+        assert_eq!(parts(&order), [(0, 0b100)]);
+    }
+}
