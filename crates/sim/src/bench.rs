@@ -5,8 +5,8 @@ use crate::plan::{Plan, PlanError, Preparation, prepare_drives};
 use crate::result::RunResult;
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use ssd::{
-    Blocking, Config, Counters, SchedulingConfig, ScrubConfig, Ssd, SuspensionConfig,
-    WriteBufferConfig,
+    Blocking, CollectionUnit, Config, Counters, RainConfig, SchedulingConfig, ScrubConfig, Ssd,
+    SuspensionConfig, WriteBufferConfig,
 };
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
@@ -19,8 +19,7 @@ const DRIVE_DEPTH: u32 = 256;
 
 /// Write buffer of the drive with every feature.
 const BUFFER_BYTES: u32 = 8 << 20;
-/// Idle time after which its dies scrub. The load of the benchmark leaves none: what is measured of
-/// scrubbing is that the drive keeps account of what it would check.
+/// Idle time after which its dies scrub.
 const SCRUB_AFTER: Duration = Duration::from_millis(1);
 /// What its programs and erases suffer from reads.
 const SUSPENSION: SuspensionConfig = SuspensionConfig {
@@ -30,11 +29,13 @@ const SUSPENSION: SuspensionConfig = SuspensionConfig {
 };
 
 /// The drive with everything on that works inside of it: reads first, collections that give way,
-/// suspension, copyback, scrubbing, a write buffer.
+/// suspension, copyback, scrubbing, a write buffer, and RAIN with stripes as wide as the drive, which
+/// collects block by block.
 #[must_use]
 pub fn with_every_feature(config: &Config) -> Config {
     let mut config = config.clone();
     config.collection.blocking = Blocking::Die;
+    config.collection.unit = CollectionUnit::Block;
     config.collection.copyback = true;
     config.scheduling = SchedulingConfig {
         read_priority: true,
@@ -43,13 +44,14 @@ pub fn with_every_feature(config: &Config) -> Config {
     };
     config.scrub = Some(ScrubConfig { after: SCRUB_AFTER });
     config.write_buffer = Some(WriteBufferConfig::new(BUFFER_BYTES / config.geometry.page_bytes));
+    config.rain = Some(RainConfig::new(config.geometry.channels));
     config
 }
 
 /// What a benchmark measured.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchResult {
-    /// Page reads and programs of host and collection.
+    /// Page reads and programs of host, parity, collection and scrubbing.
     pub page_operations: u64,
     /// Pages read and written by the host.
     pub host_pages: u64,
@@ -168,9 +170,15 @@ mod tests {
         let plain = bench_drive(&config, 200_000, 1).unwrap().counters;
         assert!(plain.collections > 0 && plain.suspensions + plain.buffered_writes_pages == 0);
         let every = with_every_feature(&config);
-        assert!(every.collection.copyback && every.scrub.is_some());
-        let every = bench_drive(&every, 200_000, 1).unwrap().counters;
-        let counts = [every.collections, every.suspensions, every.buffered_writes_pages];
+        let every = bench_drive(&every, 50_000, 1).unwrap().counters;
+        let counts = [
+            every.collections,
+            every.suspensions,
+            every.buffered_writes_pages,
+            every.parity_programs_pages,
+            every.rebuilt_pages,
+            every.scrubbed_pages,
+        ];
         assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
     }
 }

@@ -65,7 +65,7 @@ impl Counters {
         programs as f64 / self.host_programs_pages as f64
     }
 
-    /// Page reads and programs of host, parity and collection together.
+    /// Page reads and programs of host, parity, collection and scrubbing together.
     #[must_use]
     pub fn page_operations(&self) -> u64 {
         self.host_reads_pages
@@ -76,6 +76,7 @@ impl Counters {
             + self.moved_pages
             + self.parity_reads_pages
             + self.rebuild_reads_pages
+            + self.scrubbed_pages
     }
 
     /// Adds the totals of another drive.
