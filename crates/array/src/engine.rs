@@ -9,7 +9,9 @@ use crate::op::{Phase, Plan, StripeOp, SubIo};
 use crate::policy::{Policy, PolicyKind};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use nvme::{Blocked, Cause, Command, CommandId, Completion, Delays, DriveStatus, Opcode, PlFlag, Status};
+use nvme::{
+    Blocked, Cause, Command, CommandId, Completion, Delays, DriveStatus, Opcode, PlFlag, Status,
+};
 use units::{DriveId, Duration, Instant, Slab};
 
 /// Read or write.

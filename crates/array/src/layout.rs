@@ -366,9 +366,12 @@ mod tests {
 
     #[test]
     fn segments_cover_every_page_once() {
-        for (level, width, chunk) in
-            [(Level::Raid5, 4, 1), (Level::Raid6, 6, 8), (Level::Raid0, 3, 5), (Level::Raid0, 1, 400)]
-        {
+        for (level, width, chunk) in [
+            (Level::Raid5, 4, 1),
+            (Level::Raid6, 6, 8),
+            (Level::Raid0, 3, 5),
+            (Level::Raid0, 1, 400),
+        ] {
             let layout = Layout::new(level, width, chunk, 400).unwrap();
             for first in 0..60 {
                 for pages in 1..80 {

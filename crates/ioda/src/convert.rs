@@ -6,8 +6,8 @@ use crate::setup::Setup;
 use crate::simulate::Outcome;
 use nvme::Cause;
 use report::{
-    Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, Latency, Manifest, Percentile,
-    ProgrammedWindow, RainCounters, Run, Timeline, TimelinePoint,
+    Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, Latency, Manifest,
+    Percentile, ProgrammedWindow, RainCounters, Run, Timeline, TimelinePoint,
 };
 use sim::{LatencySummary, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};

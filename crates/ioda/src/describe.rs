@@ -37,10 +37,8 @@ pub(crate) struct Layouts {
 /// The drives and arrays of several plans in words.
 pub(crate) fn layouts(plans: &[&Plan]) -> Result<Layouts, Failure> {
     let drives: Vec<String> = plans.iter().map(|plan| drive(plan)).collect();
-    let arrays: Vec<String> = plans
-        .iter()
-        .map(|plan| array(std::slice::from_ref(*plan)))
-        .collect::<Result<_, _>>()?;
+    let arrays: Vec<String> =
+        plans.iter().map(|plan| array(std::slice::from_ref(*plan))).collect::<Result<_, _>>()?;
     let common = |all: &[String]| match all {
         [first, rest @ ..] if rest.iter().all(|one| one == first) => first.clone(),
         _ => String::new(),

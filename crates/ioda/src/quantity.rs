@@ -157,6 +157,21 @@ impl FromStr for BufferSize {
     }
 }
 
+/// Idle time before a die scrubs, or `none`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct ScrubAfter(pub(crate) Option<Duration>);
+
+impl FromStr for ScrubAfter {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        workload::parse_duration(text).map(|after| Self(Some(after)))
+    }
+}
+
 /// The busy time window: what the drives advertise, what suits a load, or a length.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum TimeWindow {

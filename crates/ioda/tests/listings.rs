@@ -22,6 +22,10 @@ fn a_quick_benchmark_measures_something() {
     let document = ioda(&["bench", "--quick", "--json", "--quiet"]).json();
     let benchmarks = document["benchmarks"].as_array().unwrap();
     assert!(benchmarks.len() >= 4);
+    let every = benchmarks
+        .iter()
+        .filter(|benchmark| benchmark["size"].as_str().unwrap().ends_with("every feature"));
+    assert_eq!(every.count(), 1);
     for benchmark in benchmarks {
         assert!(benchmark["page_operations_per_second"].as_f64().unwrap() > 1e4);
     }

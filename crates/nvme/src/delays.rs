@@ -14,7 +14,7 @@ pub enum Cause {
     BehindHostReads,
     /// Queueing behind writes of the host.
     BehindHostWrites,
-    /// Queueing behind a collection that reads.
+    /// Queueing behind a collection that reads, or behind the checking of what it copied.
     BehindCollectionRead,
     /// Queueing behind a collection that programs.
     BehindCollectionProgram,

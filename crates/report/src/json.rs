@@ -33,7 +33,12 @@ mod tests {
     #[test]
     fn documents_from_before_windows_were_kept_are_read() {
         let newer = [
-            "windows", "p99_over_time", "free_over_time", "permits", "buffer", "rain",
+            "windows",
+            "p99_over_time",
+            "free_over_time",
+            "permits",
+            "buffer",
+            "rain",
             "suspensions",
         ];
         let mut older = serde_json::to_value(crate::sample::comparison()).unwrap();

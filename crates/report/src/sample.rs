@@ -4,8 +4,9 @@
 //! rest is arithmetic, so that every test sees the same plausible document.
 
 use crate::{
-    Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Finding, Latency, Manifest,
-    Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint, Weight, WindowCurve, WindowReport,
+    Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Finding,
+    Latency, Manifest, Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint, Weight,
+    WindowCurve, WindowReport,
 };
 
 /// Number of reads per policy.

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, Preparation, bench_array, bench_drive};
+use sim::{Plan, Preparation, bench_array, bench_drive, with_every_feature};
 use units::{Bytes, Duration};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,10 +15,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     println!("single drive, 70 % reads and 30 % writes of one page, steady state, collection on");
     println!(
-        "{:>10} {:>14} {:>12} {:>9} {:>7}",
+        "{:>23} {:>14} {:>12} {:>9} {:>7}",
         "capacity", "Mpage-op/s", "ns/page-op", "relative", "WAF"
     );
-    let mut first = None;
+    let mut drives = Vec::new();
     for doublings in [0, 2, 4, 7] {
         if quick && doublings > 2 {
             break;
@@ -29,11 +29,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             config.geometry.page_bytes *= 4;
             config.geometry.blocks_per_plane <<= doublings - 2;
         }
+        drives.push((Bytes(config.geometry.raw_bytes()).to_string(), config));
+    }
+    let every = format!("{}, every feature", Bytes(artifact.geometry.raw_bytes()));
+    drives.insert(1, (every, with_every_feature(&artifact)));
+    let mut first = None;
+    for (capacity, config) in drives {
         let result = bench_drive(&config, host_pages, 1)?;
         let nanos = result.nanos_per_page_operation();
         println!(
-            "{:>10} {:>14.2} {:>12.1} {:>9.2} {:>7.2}",
-            Bytes(config.geometry.raw_bytes()).to_string(),
+            "{capacity:>23} {:>14.2} {:>12.1} {:>9.2} {:>7.2}",
             result.page_operations_per_second() / 1e6,
             nanos,
             nanos / *first.get_or_insert(nanos),

@@ -4,7 +4,10 @@ use crate::driver::run;
 use crate::plan::{Plan, PlanError, Preparation, prepare_drives};
 use crate::result::RunResult;
 use nvme::{Command, CommandId, Opcode, PlFlag};
-use ssd::Ssd;
+use ssd::{
+    Blocking, Config, Counters, SchedulingConfig, ScrubConfig, Ssd, SuspensionConfig,
+    WriteBufferConfig,
+};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration as WallTime, Instant as WallClock};
@@ -13,6 +16,35 @@ use workload::{Arrival, Op, Request};
 
 /// Commands that the benchmark of a drive keeps in flight.
 const DRIVE_DEPTH: u32 = 256;
+
+/// Write buffer of the drive with every feature.
+const BUFFER_BYTES: u32 = 8 << 20;
+/// Idle time after which its dies scrub. The load of the benchmark leaves none: what is measured of
+/// scrubbing is that the drive keeps account of what it would check.
+const SCRUB_AFTER: Duration = Duration::from_millis(1);
+/// What its programs and erases suffer from reads.
+const SUSPENSION: SuspensionConfig = SuspensionConfig {
+    program: Duration::from_micros(10),
+    erase: Duration::from_micros(100),
+    most: 3,
+};
+
+/// The drive with everything on that works inside of it: reads first, collections that give way,
+/// suspension, copyback, scrubbing, a write buffer.
+#[must_use]
+pub fn with_every_feature(config: &Config) -> Config {
+    let mut config = config.clone();
+    config.collection.blocking = Blocking::Die;
+    config.collection.copyback = true;
+    config.scheduling = SchedulingConfig {
+        read_priority: true,
+        preemptive_collection: true,
+        suspension: Some(SUSPENSION),
+    };
+    config.scrub = Some(ScrubConfig { after: SCRUB_AFTER });
+    config.write_buffer = Some(WriteBufferConfig::new(BUFFER_BYTES / config.geometry.page_bytes));
+    config
+}
 
 /// What a benchmark measured.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +55,8 @@ pub struct BenchResult {
     pub host_pages: u64,
     /// Write amplification during the measurement.
     pub write_amplification: f64,
+    /// What the drives did, all told.
+    pub counters: Counters,
     /// Time on a real clock.
     pub wall: WallTime,
     /// Time that was simulated.
@@ -30,6 +64,17 @@ pub struct BenchResult {
 }
 
 impl BenchResult {
+    fn new(counters: Counters, wall: WallTime, simulated: Duration) -> Self {
+        Self {
+            page_operations: counters.page_operations(),
+            host_pages: counters.host_reads_pages + counters.host_programs_pages,
+            write_amplification: counters.write_amplification(),
+            counters,
+            wall,
+            simulated,
+        }
+    }
+
     /// Page operations per second of real time, on one core.
     #[must_use]
     pub fn page_operations_per_second(&self) -> f64 {
@@ -49,11 +94,7 @@ impl BenchResult {
 /// # Errors
 ///
 /// If the drive is impossible.
-pub fn bench_drive(
-    config: &ssd::Config,
-    host_pages: u64,
-    seed: u64,
-) -> Result<BenchResult, PlanError> {
+pub fn bench_drive(config: &Config, host_pages: u64, seed: u64) -> Result<BenchResult, PlanError> {
     let name = config.name.clone();
     let mut drive = Ssd::new(config.clone()).map_err(|error| PlanError::Drive { name, error })?;
     drive.age(seed);
@@ -78,14 +119,8 @@ pub fn bench_drive(
             drive.handle_command(now, &command(completed.completion.id));
         }
     }
-    let counters = drive.counters();
-    Ok(BenchResult {
-        page_operations: counters.page_operations(),
-        host_pages: counters.host_reads_pages + counters.host_programs_pages,
-        write_amplification: counters.write_amplification(),
-        wall: started.elapsed(),
-        simulated: now.since(Instant::ZERO),
-    })
+    let wall = started.elapsed();
+    Ok(BenchResult::new(*drive.counters(), wall, now.since(Instant::ZERO)))
 }
 
 /// An array under single-page requests, 70 % reads and 30 % writes at random addresses, with
@@ -118,13 +153,24 @@ pub fn bench_array(
         Err(crate::SimError::Plan(error)) => return Err(error),
         Err(error) => unreachable!("a generated workload fits its array: {error}"),
     };
-    let totals = result.drive_totals();
-    let bench = BenchResult {
-        page_operations: totals.page_operations(),
-        host_pages: totals.host_reads_pages + totals.host_programs_pages,
-        write_amplification: totals.write_amplification(),
-        wall: started.elapsed(),
-        simulated: result.simulated,
-    };
+    let bench = BenchResult::new(result.drive_totals(), started.elapsed(), result.simulated);
     Ok((bench, result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_feature_is_at_work() {
+        let mut config = ssd::presets::preset("femu-artifact").unwrap();
+        config.geometry.blocks_per_plane = 64;
+        let plain = bench_drive(&config, 200_000, 1).unwrap().counters;
+        assert!(plain.collections > 0 && plain.suspensions + plain.buffered_writes_pages == 0);
+        let every = with_every_feature(&config);
+        assert!(every.collection.copyback && every.scrub.is_some());
+        let every = bench_drive(&every, 200_000, 1).unwrap().counters;
+        let counts = [every.collections, every.suspensions, every.buffered_writes_pages];
+        assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+    }
 }

@@ -20,7 +20,7 @@ mod timeline;
 mod verify;
 mod windows;
 
-pub use bench::{BenchResult, bench_array, bench_drive};
+pub use bench::{BenchResult, bench_array, bench_drive, with_every_feature};
 pub use burst::{AtRest, Burst, BurstResult, breaks_contract, burst, longest_simulated_window};
 pub use causes::{CauseBuckets, CauseSplit};
 pub use compare::{Progress, run_all};

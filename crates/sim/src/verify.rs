@@ -242,6 +242,9 @@ impl Verifier {
                     gf::multiply_add(&mut flash[to as usize], &added, 1);
                 }
                 Media::Copied { from, to } => flash[to as usize] = flash[from as usize],
+                Media::Scrubbed { page } => {
+                    assert_ne!(flash[page as usize], ERASED, "page {page} was checked when erased");
+                }
                 Media::Erased { first_page, pages } => {
                     flash[first_page as usize..(first_page + pages) as usize].fill(ERASED);
                 }

@@ -7,7 +7,7 @@ use array::{Level, policy::PolicyKind};
 use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
 use ssd::{
     Blocking, CollectionUnit, FlushRule, RainConfig, RangeConfig, RangePlacement, Rotation,
-    SchedulingConfig, SuspensionConfig, WriteBufferConfig, presets,
+    SchedulingConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig, presets,
 };
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
@@ -44,6 +44,10 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
     }
     .map(|flush| WriteBufferConfig { flush, ..WriteBufferConfig::new(1 + rng.below(64) as u32) });
     drive.collection.copyback = rng.below(2) == 0;
+    if drive.collection.copyback && rng.below(2) == 0 {
+        let after = Duration::from_micros(1 + rng.below(2_000));
+        drive.scrub = Some(ScrubConfig { after });
+    }
     if drive.collection.blocking == Blocking::Die {
         let most = rng.below(4) as u32;
         let (program, erase) = (Duration::from_micros(10), Duration::from_micros(100));
@@ -184,6 +188,7 @@ fn check(level: Level) {
     let mut rebuilds = 0;
     let mut collections = 0;
     let mut shared = 0;
+    let mut scrubbed = 0;
     let mut buffered = ssd::Counters::default();
     for seed in seeds(30) {
         for policy in PolicyKind::ALL {
@@ -199,11 +204,13 @@ fn check(level: Level) {
             let totals = result.drive_totals();
             collections += totals.collections;
             buffered.add(&totals);
+            scrubbed += totals.scrubbed_pages;
         }
     }
     // A test that never meets what it is for proves nothing.
     assert!(collections > 1_000, "{collections} collections");
     if std::env::var("IODA_SEED").is_err() {
+        assert!(scrubbed > 1_000, "{scrubbed} pages scrubbed");
         assert!(buffered.buffer_reads_pages > 1_000, "{buffered:?}");
         assert!(buffered.coalesced_writes_pages > 1_000, "{buffered:?}");
         assert!(buffered.parity_programs_pages > 10_000, "{buffered:?}");

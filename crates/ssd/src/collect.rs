@@ -150,6 +150,7 @@ impl Ssd {
         let rest = match worker.state {
             State::Idle | State::Held => Duration::ZERO,
             _ if self.config.timing.transfer.is_zero() => Duration::ZERO,
+            State::Scrubbing(_) => self.config.timing.transfer,
             _ => self.program_service,
         };
         self.step_left(now, die) + self.suspended_left(die) + rest + worker.queue.work
@@ -312,6 +313,7 @@ impl Ssd {
                     media.push(Media::Copied { from, to });
                 }
                 self.ftl.commit_copy(logical, from, to);
+                self.note_copy(die, to);
                 self.counters.collection_reads_pages += 1;
                 self.counters.collection_programs_pages += 1;
                 self.step_job(now, die);
@@ -333,6 +335,7 @@ impl Ssd {
         if let Some(media) = &mut self.media {
             media.push(Media::Erased { first_page: job.first_page, pages });
         }
+        self.note_erase(die, job.first_page);
         self.ftl.erase(die, block);
         self.count_wear(die);
         self.counters.erases += 1;

@@ -161,6 +161,13 @@ impl SchedulingConfig {
         Self { read_priority: false, preemptive_collection: false, suspension: None };
 }
 
+/// Checking pages that were copied within their die, past error correction, in idle time (TTFLASH §7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScrubConfig {
+    /// A die that has been idle for this long begins to check.
+    pub after: Duration,
+}
+
 /// The terms from which a drive computes its busy window (IODA §4.3.3 and Table 2).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ContractConfig {
@@ -257,6 +264,8 @@ pub struct Config {
     pub ranges: RangeConfig,
     /// What may overtake what.
     pub scheduling: SchedulingConfig,
+    /// Checking of copied pages in idle time, if there is any.
+    pub scrub: Option<ScrubConfig>,
     /// The terms of the window contract.
     pub contract: ContractConfig,
     /// The write buffer, if there is one.
@@ -342,6 +351,7 @@ impl Config {
         self.validate_ranges()?;
         self.validate_scheduling()?;
         self.rain.map_or(Ok(()), |rain| rain.validate(self))?;
+        self.validate_scrub()?;
         self.validate_room()?;
         self.write_buffer.map_or(Ok(()), |buffer| buffer.validate())
     }
@@ -437,6 +447,22 @@ impl Config {
         if suspension.is_some() && (!read_priority || self.collection.blocking != Blocking::Die) {
             return refuse(String::from(
                 "suspension lets reads interrupt the die that serves them; set read_priority to true and blocking to die",
+            ));
+        }
+        Ok(())
+    }
+
+    fn validate_scrub(&self) -> Result<(), ConfigError> {
+        let Some(ScrubConfig { after }) = self.scrub else { return Ok(()) };
+        if !self.collection.copyback {
+            return refuse(String::from(
+                "scrubbing checks pages that were copied past error correction, but without copyback every copy passes it; set copyback to true or leave out scrub_after",
+            ));
+        }
+        // A host that sends as soon as it is answered would find the die at work again.
+        if after.is_zero() {
+            return refuse(String::from(
+                "scrubbing begins in no time, so that no die would ever be idle for the host; set scrub_after to at least 1ns",
             ));
         }
         Ok(())

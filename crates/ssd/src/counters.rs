@@ -36,6 +36,8 @@ pub struct Counters {
     pub stalled_writes_pages: u64,
     /// Programs and erases interrupted for reads.
     pub suspensions: u64,
+    /// Pages read in idle time to check what was copied past error correction.
+    pub scrubbed_pages: u64,
     /// Commands failed fast.
     pub fail_fasts: u64,
     /// Pages that host writes put into the write buffer.
@@ -96,6 +98,7 @@ impl Counters {
             contract_violations,
             stalled_writes_pages,
             suspensions,
+            scrubbed_pages,
             fail_fasts,
             buffered_writes_pages,
             coalesced_writes_pages,
@@ -118,6 +121,7 @@ impl Counters {
         self.contract_violations += contract_violations;
         self.stalled_writes_pages += stalled_writes_pages;
         self.suspensions += suspensions;
+        self.scrubbed_pages += scrubbed_pages;
         self.fail_fasts += fail_fasts;
         self.buffered_writes_pages += buffered_writes_pages;
         self.coalesced_writes_pages += coalesced_writes_pages;

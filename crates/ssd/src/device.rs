@@ -11,6 +11,7 @@ use crate::ftl::{Ftl, NONE};
 use crate::media::Media;
 use crate::ops::Op;
 use crate::rain::Rain;
+use crate::scrub::Unchecked;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -66,6 +67,8 @@ pub struct Ssd {
     pub(crate) completed: VecDeque<Completed>,
     pub(crate) buffer: Option<Buffer>,
     pub(crate) rain: Option<Rain>,
+    /// Copies to check in idle time, if the drive does that.
+    pub(crate) unchecked: Option<Unchecked>,
     pub(crate) media: Option<Vec<Media>>,
     pub(crate) spans: Option<Vec<CollectionSpan>>,
     /// Flash pages of the read being checked; kept to spare an allocation per command.
@@ -111,6 +114,7 @@ impl Ssd {
             completed: VecDeque::new(),
             buffer: config.write_buffer.map(Buffer::new),
             rain: config.rain.map(|rain| Rain::new(&config, rain)),
+            unchecked: Unchecked::new(&config),
             media: None,
             spans: None,
             scratch: Vec::new(),

@@ -8,7 +8,7 @@ use nvme::Delays;
 /// What a die does now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    /// Nothing.
+    /// Nothing. A deadline, if there is one, is when it begins to scrub.
     Idle,
     /// A step of a host operation; the operation is in [`Die::op`].
     Serving(Step),
@@ -18,6 +18,8 @@ pub(crate) enum State {
     Erasing,
     /// Interrupting the program or erase in [`Die::suspended`].
     Suspending,
+    /// A step of reading a page to check it.
+    Scrubbing(Step),
     /// Kept from the host by a collection that works elsewhere, or has not begun.
     Held,
 }

@@ -9,6 +9,7 @@ use units::{Duration, Instant};
 pub(crate) enum Work {
     HostRead,
     HostWrite,
+    /// Also the checking in idle time of what a collection copied.
     CollectionRead,
     CollectionProgram,
     CollectionErase,

@@ -50,6 +50,7 @@ mod precondition;
 pub mod presets;
 mod rain;
 mod schedule;
+mod scrub;
 mod serve;
 mod space;
 mod table2;
@@ -59,7 +60,7 @@ mod untimed;
 pub use collection::CollectionSpan;
 pub use config::{
     Blocking, CollectionConfig, CollectionUnit, Config, ConfigError, ContractConfig, FlushRule,
-    Geometry, RangeConfig, RangePlacement, SchedulingConfig, SuspensionConfig, Timing,
+    Geometry, RangeConfig, RangePlacement, SchedulingConfig, ScrubConfig, SuspensionConfig, Timing,
     WriteBufferConfig,
 };
 pub use counters::Counters;

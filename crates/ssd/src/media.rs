@@ -88,6 +88,12 @@ pub enum Media {
         /// Destination flash address.
         to: u32,
     },
+    /// The drive checked a flash page that was copied within its die: the page left for error
+    /// correction, and goes no further.
+    Scrubbed {
+        /// Flash address.
+        page: u32,
+    },
     /// A block was erased.
     Erased {
         /// Its first flash address.

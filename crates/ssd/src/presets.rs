@@ -288,6 +288,7 @@ fn build(row: &Row) -> Config {
         },
         ranges: RangeConfig::ONE,
         scheduling: SchedulingConfig::FIRST_COME,
+        scrub: None,
         contract: ContractConfig {
             valid_ratio: row.valid_ratio,
             burst_bytes_per_second: burst,

@@ -11,9 +11,10 @@ use nvme::{Cause, Completion, Delays, Status};
 use units::{Duration, Instant};
 
 impl Ssd {
-    /// What is left of the current step of a die; nothing if it waits.
+    /// What is left of the current step of a die; nothing if it waits or is idle.
     pub(crate) fn step_left(&self, now: Instant, die: u32) -> Duration {
         match self.deadlines.get(die as usize) {
+            _ if self.dies[die as usize].state == State::Idle => Duration::ZERO,
             Instant::NEVER => Duration::ZERO,
             due => due.since(now),
         }
@@ -41,9 +42,7 @@ impl Ssd {
             return;
         }
         let Some(op) = self.dies[index].queue.front() else {
-            self.dies[index].state = State::Idle;
-            self.dies[index].ledger.switch(now, None);
-            self.deadlines.set(index, Instant::NEVER);
+            self.rest(now, die);
             return;
         };
         let (kind, held_up, before, owner) = {
@@ -104,7 +103,9 @@ impl Ssd {
             State::Serving(step) => self.end_host_step(now, die, step),
             State::Copying(step) => self.end_copy_step(now, die, step),
             State::Erasing => self.end_job(now, die),
-            State::Idle | State::Held => unreachable!("die {die} has a deadline but no work"),
+            State::Scrubbing(step) => self.end_scrub_step(now, die, step),
+            State::Idle => self.scrub(now, die),
+            State::Held => unreachable!("die {die} has a deadline but no work"),
         }
     }
 

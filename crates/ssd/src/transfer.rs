@@ -16,6 +16,7 @@ impl Ssd {
         let state = &mut self.dies[die as usize].state;
         *state = match state {
             State::Copying(_) => State::Copying(step),
+            State::Scrubbing(_) => State::Scrubbing(step),
             _ => State::Serving(step),
         };
     }
@@ -42,6 +43,7 @@ impl Ssd {
         let (work, length) = match target.state {
             // Out through error correction and back in.
             State::Copying(_) => (Work::CollectionRead, self.config.copy_transfer()),
+            State::Scrubbing(_) => (Work::CollectionRead, self.config.timing.transfer),
             _ => match self.ops.get(target.op).kind {
                 OpKind::Read | OpKind::RebuildRead => {
                     let after = channel.ledger.read(now);

@@ -54,6 +54,7 @@ impl Ssd {
         if let Some(media) = &mut self.media {
             media.push(Media::Erased { first_page, pages });
         }
+        self.note_erase(die, first_page);
         self.ftl.erase(die, block);
         self.count_wear(die);
         copied

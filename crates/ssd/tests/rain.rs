@@ -306,7 +306,7 @@ fn drives_that_cannot_do_it_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Whatever the drive, every stripe has its pages on different dies of one group, and turns are
     /// only broken where that is counted.

@@ -19,7 +19,9 @@ Examples:
   ioda bench --quick     a few seconds, to see that it works
 
 A page operation is a page read or programmed, for the host or for a collection. Each run is on one
-core: page-sized requests at random addresses, 70 % reads, drives in steady state and collecting.";
+core: page-sized requests at random addresses, 70 % reads, drives in steady state and collecting.
+Every feature: read priority, collections that give way, suspension, copyback, a write buffer of
+8 MiB, and scrubbing, for which this load leaves no idle time.";
 
 /// Blocks in each plane, summed over the drives of an array: 64 GiB in all.
 const ARRAY_BLOCKS: u32 = 4096;
@@ -90,7 +92,11 @@ fn drives(quick: bool) -> Result<Vec<(&'static str, String, Config)>, Failure> {
         &[64, 256, 1024, 4096, 8192]
     };
     let size = Bytes(article.geometry.raw_bytes());
-    let mut drives = vec![("the article's drive", format!("{size}, pages of 4 KiB"), article)];
+    let every = sim::with_every_feature(&article);
+    let mut drives = vec![
+        ("the article's drive", format!("{size}, pages of 4 KiB"), article),
+        ("the article's drive", format!("{size}, pages of 4 KiB, every feature"), every),
+    ];
     for &blocks_per_plane in blocks {
         let mut config = femu()?;
         config.geometry.page_bytes = 16 << 10;

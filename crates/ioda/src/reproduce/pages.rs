@@ -38,13 +38,16 @@ pub(crate) fn of_groups(
 /// Those of `groups` that no figure with variants shows beside others, as pages.
 pub(crate) fn plain(groups: &[Group], all: &[Comparison], judged: &[Judged<'_>]) -> Vec<Page> {
     let is_plain = |group: &Group| {
-        judged.iter().any(|(experiment, results, _)| {
-            experiment.variants.is_empty() && results.has(group)
-        })
+        judged
+            .iter()
+            .any(|(experiment, results, _)| experiment.variants.is_empty() && results.has(group))
     };
     let named = groups.iter().zip(all).filter(|(group, _)| is_plain(group));
     named
-        .map(|(group, comparison)| Page { name: group.name.clone(), comparison: comparison.clone() })
+        .map(|(group, comparison)| Page {
+            name: group.name.clone(),
+            comparison: comparison.clone(),
+        })
         .collect()
 }
 

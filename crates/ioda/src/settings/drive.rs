@@ -3,11 +3,12 @@
 use crate::exit::Failure;
 use crate::names::Unknown;
 use crate::quantity::{
-    Bandwidth, BufferSize, Percent, Size, Span, Text, exact_duration, exact_percent, exact_size,
+    Bandwidth, BufferSize, Percent, ScrubAfter, Size, Span, Text, exact_duration, exact_percent,
+    exact_size,
 };
 use crate::words::{Blocks, Flush, Placement, Rotating, Unit};
 use serde::{Deserialize, Serialize};
-use ssd::{Config, RainConfig, SuspensionConfig, WriteBufferConfig};
+use ssd::{Config, RainConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig};
 use std::str::FromStr;
 use units::{Duration, Ratio};
 
@@ -76,6 +77,8 @@ pub(crate) struct DriveSettings {
     pub(crate) suspend_program: Option<Text<Span>>,
     /// Time to suspend an erase, and again to resume it [default: 100us].
     pub(crate) suspend_erase: Option<Text<Span>>,
+    /// Idle time after which a die checks what was copied past error correction, or `none`.
+    pub(crate) scrub_after: Option<Text<ScrubAfter>>,
     /// Ranges of logical blocks with dies of their own.
     pub(crate) lba_ranges: Option<u32>,
     /// What a range has of its own: channels or chips.
@@ -134,7 +137,7 @@ impl DriveSettings {
     /// Everything about `config`, spelt out.
     pub(crate) fn full(config: &Config) -> Self {
         let Config { name, geometry: g, timing: t, over_provisioning, collection: c, .. } = config;
-        let Config { contract, write_buffer, ranges, scheduling, rain, .. } = config;
+        let Config { contract, write_buffer, ranges, scheduling, rain, scrub, .. } = config;
         let capacity = |buffer: &WriteBufferConfig| {
             exact_size(u64::from(buffer.pages) * u64::from(g.page_bytes))
         };
@@ -173,6 +176,9 @@ impl DriveSettings {
             suspend_erase: scheduling
                 .suspension
                 .and_then(|suspension| text(&exact_duration(suspension.erase))),
+            scrub_after: text(
+                &scrub.map_or("none".to_owned(), |scrub| exact_duration(scrub.after)),
+            ),
             lba_ranges: Some(ranges.count),
             lba_range_placement: text(&Placement(ranges.placement).to_string()),
             valid_ratio: Some(contract.valid_ratio),
@@ -233,6 +239,9 @@ impl DriveSettings {
             length(&self.suspend_program),
             length(&self.suspend_erase),
         )?;
+        let scrub = value(&self.scrub_after)
+            .map(|ScrubAfter(after)| after.map(|after| ScrubConfig { after }));
+        put(&mut config.scrub, scrub);
         put(&mut config.ranges.count, self.lba_ranges);
         let placement = value(&self.lba_range_placement).map(|Placement(placement)| placement);
         put(&mut config.ranges.placement, placement);
@@ -422,9 +431,21 @@ mod tests {
         let without = DriveSettings { rain: Some(0), ..again };
         let error = without.build().unwrap_err().to_string();
         assert!(error.starts_with("rotating_collection is about RAIN"), "{error}");
-        let off =
-            "base = \"ttflash\"\nrain = 0\ntolerant_reads = false\nrotating_collection = \"off\"\n";
+        let off = "base = \"ttflash\"\nrain = 0\ntolerant_reads = false\n\
+                   rotating_collection = \"off\"\n";
         assert_eq!(toml::from_str::<DriveSettings>(off).unwrap().build().unwrap().rain, None);
+    }
+
+    #[test]
+    fn scrubbing_survives_being_spelt_out() {
+        let text = "copyback = true\nscrub_after = \"7ms\"\n";
+        let config = toml::from_str::<DriveSettings>(text).unwrap().build().unwrap();
+        assert_eq!(config.scrub, Some(ScrubConfig { after: Duration::from_millis(7) }));
+        let full = toml::to_string(&DriveSettings::full(&config)).unwrap();
+        let again: DriveSettings = toml::from_str(&full).unwrap();
+        assert_eq!(again.build().unwrap(), config, "{full}");
+        let without = DriveSettings { scrub_after: "none".parse().ok(), ..again };
+        assert_eq!(without.build().unwrap().scrub, None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use nvme::{
 use proptest::prelude::*;
 use ssd::{
     Blocking, CollectionUnit, Config, RainConfig, RangeConfig, RangePlacement, Rotation,
-    SchedulingConfig, Ssd, SuspensionConfig, WriteBufferConfig, presets,
+    SchedulingConfig, ScrubConfig, Ssd, SuspensionConfig, WriteBufferConfig, presets,
 };
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
@@ -79,10 +79,11 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
         (1u32..5, 1u32..5, 1u32..3, 10u32..40, 1u32..20),
         (35u32..70, 5u32..20, 3u32..10, 0u32..6, 0u32..30),
         (0usize..2, 0usize..3, 0u64..3, 1u32..3, 0usize..2),
-        (any::<bool>(), any::<bool>(), 0u32..4, any::<bool>()),
+        (any::<bool>(), any::<bool>(), 0u32..4, any::<bool>(), 0u64..4),
     )
         .prop_map(
             |(geometry, shares, (unit, blocking, transfer, ranges, placement), scheduling)| {
+                let (read_priority, preemptive_collection, most, copyback, scrub) = scheduling;
                 let mut config = presets::preset("femu-artifact").unwrap();
                 config.geometry.channels = geometry.0;
                 config.geometry.chips_per_channel = geometry.1;
@@ -101,7 +102,6 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                 config.ranges.placement =
                     [RangePlacement::Channels, RangePlacement::Chips][placement];
                 if config.collection.blocking == Blocking::Die {
-                    let (read_priority, preemptive_collection, most, _) = scheduling;
                     let suspension = SuspensionConfig {
                         program: Duration::from_micros(10),
                         erase: Duration::from_micros(100),
@@ -113,6 +113,10 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                         suspension: (read_priority && most > 0).then_some(suspension),
                     };
                 }
+                config.collection.copyback = copyback;
+                // From the time of half a page read to several page operations.
+                let after = Duration::from_micros(20) * (scrub * scrub * scrub);
+                config.scrub = (copyback && scrub > 0).then_some(ScrubConfig { after });
                 let parts = [geometry.0, geometry.1][placement];
                 if unit == 0 && parts.is_multiple_of(ranges) {
                     config.ranges.count = ranges;
