@@ -23,8 +23,7 @@ pub(crate) struct StripeOrder {
     stripes: BTreeMap<u32, Waiting>,
     /// Of each group, the stripes of which every page is dirty.
     whole: Vec<VecDeque<u32>>,
-    /// Of each group, the others with their tickets. An entry is left behind when its stripe becomes
-    /// whole or is taken, and is passed over then.
+    /// Of each group, the others with their tickets.
     parts: Vec<VecDeque<(u32, u64)>>,
     next_ticket: u64,
     /// All pages of a stripe but its parity.
@@ -61,6 +60,11 @@ impl StripeOrder {
         let group = layout.place(stripe).group as usize;
         if waiting.dirty == self.all {
             self.whole[group].push_back(stripe);
+            // It has become whole soon after it came, so it is looked for from the back.
+            let parts = &mut self.parts[group];
+            if let Some(at) = parts.iter().rposition(|&(other, _)| other == stripe) {
+                parts.remove(at);
+            }
         } else if was_empty {
             waiting.ticket = ticket;
             self.next_ticket += 1;
@@ -107,10 +111,11 @@ impl StripeOrder {
             let whole = &mut self.whole[group as usize];
             whole.retain(|&other| other != stripe);
         }
-        while let Some(&(stripe, ticket)) = self.parts[group as usize].front()
-            && !self.is_current(stripe, ticket)
-        {
-            self.parts[group as usize].pop_front();
+        // Only the first of them are ever taken. An entry that stayed behind would be passed over by
+        // every later look at the group.
+        let parts = &mut self.parts[group as usize];
+        if let Some(at) = parts.iter().position(|&(other, _)| other == stripe) {
+            parts.remove(at);
         }
         dirty
     }
