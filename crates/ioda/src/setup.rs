@@ -9,6 +9,7 @@ use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings, Worklo
 use array::Level;
 use array::policy::PolicyKind;
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
+use ssd::Config;
 use std::path::Path;
 use units::Duration;
 use workload::{Source, TraceSource};
@@ -19,6 +20,8 @@ const DEFAULT_WORKLOAD: &str = "tpcc";
 const TPCC_REQUESTS: u64 = 800_000;
 /// The smallest chunk that is chosen unless one is given: that of the article.
 const CHUNK_BYTES: u64 = 4096;
+/// About as many pages has the chunk of a single drive.
+const CHUNK_OF_ONE_PAGES: u64 = 256;
 /// Drives of the array unless their number is given: as in the article.
 const DRIVES: u32 = 4;
 /// Time to compute a rebuilt page.
@@ -141,6 +144,14 @@ pub(crate) fn possible(policies: &[PolicyKind], array: &ArraySettings) -> Vec<Po
     if possible.is_empty() { vec![PolicyKind::Base] } else { possible }
 }
 
+/// The chunk of a drive alone: large, so that few requests are cut, and only where the drive's own
+/// stripes end. Not the whole drive, because a stripe of the array is what writes queue up for.
+fn chunk_of_one(drive: &Config) -> u64 {
+    let stripe = drive.rain.map_or(1, |rain| u64::from(rain.width).saturating_sub(1).max(1));
+    let pages = CHUNK_OF_ONE_PAGES.min(drive.logical_pages()).max(stripe) / stripe * stripe;
+    pages * u64::from(drive.geometry.page_bytes)
+}
+
 /// The plan that all policies share.
 fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
     let drive = settings.drive.build()?;
@@ -148,8 +159,7 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
     let array = &settings.array;
     let run = &settings.run;
     let width = array.drives.unwrap_or(DRIVES);
-    // Requests to a drive alone stay whole.
-    let chunk_bytes = if width == 1 { drive.logical_bytes() } else { page.max(CHUNK_BYTES) };
+    let chunk_bytes = if width == 1 { chunk_of_one(&drive) } else { page.max(CHUNK_BYTES) };
     let mut plan = Plan {
         drive,
         level: level(array),

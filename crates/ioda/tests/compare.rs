@@ -40,8 +40,9 @@ fn a_drive_alone_is_a_whole_system() {
     assert_eq!(policies, ["Base", "Ideal"]);
     assert!(runs[0]["collections"].as_u64().unwrap() > 0);
     let requests = runs[0]["read"]["count"].as_u64().unwrap();
-    // Nothing cuts a request.
-    assert_eq!(runs[0]["stripe_reads"].as_u64().unwrap(), requests);
+    // Few requests are cut; with chunks of 4 KiB there would be ten times as many.
+    let parts = runs[0]["stripe_reads"].as_u64().unwrap();
+    assert!((requests..requests * 5 / 4).contains(&parts), "{parts} parts of {requests} reads");
     let array = document["manifest"]["array"].as_str().unwrap();
     assert!(array.starts_with("a single drive, "), "{array}");
 

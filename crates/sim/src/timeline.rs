@@ -58,7 +58,7 @@ const SLICE_INTERVALS: u64 = 800;
 /// Length of the intervals of [`Timeline::p99`].
 pub const P99_INTERVAL: Duration = Duration::from_millis(250);
 /// Time between two entries of [`Timeline::free`].
-pub const FREE_INTERVAL: Duration = P99_INTERVAL;
+pub const FREE_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) struct Recorder {
     timeline: Timeline,

@@ -30,8 +30,8 @@ pub(crate) struct ArraySettings {
     /// RAID level: 0, 4, 5 or 6 [default: 5, or 0 for a single drive]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) raid: Option<Text<Raid>>,
-    /// Chunk, a multiple of the drive's page [default: 4k or the page, if that is larger; all of a
-    /// single drive]
+    /// Chunk, a multiple of the drive's page [default: 4k or the page, if that is larger; about 256
+    /// pages on a single drive]
     #[arg(long, value_name = "SIZE")]
     pub(crate) chunk: Option<Text<Size>>,
     /// Busy time window: a length, `burst` for what the drives advertise, `norm` for their rated
