@@ -27,6 +27,12 @@ fn a_comparison_has_six_runs_that_collect_and_keep_the_contract() {
     }
     assert_eq!(document["manifest"]["replayed"], "4000 of 4000 requests replayed");
     assert!(runs[4]["timeline"]["windows"].as_array().unwrap().len() > 4);
+    // Only Base lets reads wait for collections, and only Ideal has none that take time.
+    let blocked = |run: &Value| run["blocked_reads"]["by_collection"].as_u64().unwrap();
+    assert!(blocked(&runs[0]) > blocked(&runs[4]), "{} reads blocked", blocked(&runs[0]));
+    assert_eq!(runs[5]["blocked_reads"], serde_json::json!({ "by_collection": 0, "by_queue": 0 }));
+    let free = runs[0]["free_over_time"].as_array().unwrap();
+    assert_eq!(free[0][1].as_array().unwrap().len(), 4);
 }
 
 #[test]
@@ -45,6 +51,8 @@ fn a_drive_alone_is_a_whole_system() {
     assert!((requests..requests * 5 / 4).contains(&parts), "{parts} parts of {requests} reads");
     let array = document["manifest"]["array"].as_str().unwrap();
     assert!(array.starts_with("a single drive, "), "{array}");
+    let drive = document["manifest"]["drive"].as_str().unwrap();
+    assert!(drive.contains("; collections block their "), "{drive}");
 
     let ran = tiny("run", &alone).json();
     assert_eq!(ran["runs"][0]["result_hash"], runs[0]["result_hash"]);

@@ -22,7 +22,7 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "--drives", "2"],
         &["compare", "--drives", "65"],
         &["compare", "--raid", "1"],
-        &["compare", "--raid", "0"],
+        &["compare", "--raid", "0", "--policy", "ioda"],
         &["run", "--raid", "6", "--drives", "3"],
         &["compare", "--tw", "0ms"],
         &["compare", "tpc"],

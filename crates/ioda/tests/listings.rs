@@ -11,7 +11,7 @@ fn presets_are_listed() {
     insta::assert_snapshot!("presets", ran.stdout);
     let document = ioda(&["presets", "--json"]).json();
     assert_eq!(document["drives"].as_array().unwrap().len(), 9);
-    assert_eq!(document["workloads"].as_array().unwrap().len(), 9);
+    assert_eq!(document["workloads"].as_array().unwrap().len(), 13);
     assert_eq!(document["policies"].as_array().unwrap().len(), 6);
     let only = ioda(&["presets", "policies", "--json"]).json();
     assert!(only["drives"].is_null());
