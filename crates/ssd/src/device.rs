@@ -217,7 +217,15 @@ impl Ssd {
         if let Some(&(at, _)) = self.arriving.front() {
             due = due.min(at);
         }
-        due.min(self.next_answer()).min(self.next_computed())
+        if self.buffer.is_none() {
+            return due;
+        }
+        due.min(self.next_from_buffer())
+    }
+
+    /// When a drive with a buffer, and perhaps RAIN, answers from it or has computed a page.
+    fn next_from_buffer(&self) -> Instant {
+        self.next_answer().min(self.next_computed())
     }
 
     /// The next completion.

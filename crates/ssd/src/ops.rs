@@ -29,12 +29,6 @@ impl OpKind {
     pub(crate) fn is_host_read(self) -> bool {
         matches!(self, Self::Read | Self::RebuildRead)
     }
-
-    /// Whether it senses a page and sends it out.
-    #[inline]
-    pub(crate) fn is_read(self) -> bool {
-        matches!(self, Self::Read | Self::RebuildRead | Self::FlushRead)
-    }
 }
 
 /// One entry of a die's queue.

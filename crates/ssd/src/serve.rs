@@ -115,22 +115,28 @@ impl Ssd {
             (kind, Step::Sense) => {
                 let target = &mut self.dies[die as usize];
                 target.delays.add(Cause::NandRead, self.config.timing.read);
-                if self.config.timing.transfer.is_zero() {
-                    self.end_sensing(now, die, kind);
-                } else {
+                if !self.config.timing.transfer.is_zero() {
                     self.request_channel(now, die);
+                } else if kind == OpKind::Read {
+                    self.end_read(now, die);
+                } else {
+                    self.end_inner_read(now, die, kind);
                 }
             }
-            (kind, _) if kind.is_read() => {
-                let transfer = self.config.timing.transfer;
-                self.dies[die as usize].delays.add(Cause::Transfer, transfer);
-                self.release_channel(now, die);
-                self.end_sensing(now, die, kind);
-            }
-            (_, Step::Transfer) => {
+            (OpKind::Program | OpKind::Flush, Step::Transfer) => {
                 self.release_channel(now, die);
                 self.dies[die as usize].state = State::Serving(Step::Program);
                 self.deadlines.set(die as usize, now + self.config.timing.program);
+            }
+            (kind, Step::Transfer) => {
+                let transfer = self.config.timing.transfer;
+                self.dies[die as usize].delays.add(Cause::Transfer, transfer);
+                self.release_channel(now, die);
+                if kind == OpKind::Read {
+                    self.end_read(now, die);
+                } else {
+                    self.end_inner_read(now, die, kind);
+                }
             }
             (OpKind::Flush, _) if self.rain.is_some() => self.end_stripe_program(now, die),
             (OpKind::Flush, _) => self.end_flush(now, die),
@@ -138,13 +144,11 @@ impl Ssd {
         }
     }
 
-    /// A page has left its die.
-    #[inline]
-    fn end_sensing(&mut self, now: Instant, die: u32, kind: OpKind) {
+    /// A page that the drive needs itself has left its die.
+    fn end_inner_read(&mut self, now: Instant, die: u32, kind: OpKind) {
         match kind {
             OpKind::RebuildRead => self.end_rebuild_read(now, die),
-            OpKind::FlushRead => self.end_flush_read(now, die),
-            _ => self.end_read(now, die),
+            _ => self.end_flush_read(now, die),
         }
     }
 
