@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::Host;
+use common::{Host, any_drive};
 use nvme::{Cause, Command, CommandId, Opcode, PlFlag};
+use proptest::prelude::*;
 use ssd::{CollectionUnit, Config, SchedulingConfig, Ssd, SuspensionConfig, presets};
 use units::{Duration, Instant, Lba, Rng};
 
@@ -204,4 +205,61 @@ fn copyback_leaves_the_channel_to_the_other_dies() {
     assert!(shared > Duration::from_millis(50), "copies on the channel delay other dies: {shared}");
     assert!(alone.is_zero(), "copies within the die do not: {alone}");
     assert!(plane_blocking < die_blocking, "and they are over sooner");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Above the hard watermark, a collection that gives way costs a read that comes alone one of its
+    /// copies or the erase, of which suspension leaves the interruption.
+    #[test]
+    fn a_collection_that_gives_way_costs_one_step(mut config in any_drive(), seed in 0u64..1000) {
+        config.collection.blocking = ssd::Blocking::Die;
+        config.collection.unit = CollectionUnit::Block;
+        config.scrub = None;
+        // One die, so that its free blocks are those of the drive.
+        (config.geometry.channels, config.geometry.chips_per_channel) = (1, 1);
+        config.ranges.count = 1;
+        config.scheduling.preemptive_collection = true;
+        // As often as they like, so that no operation is left alone because of reads before.
+        config.scheduling.suspension = config
+            .scheduling
+            .suspension
+            .filter(|_| seed.is_multiple_of(2))
+            .map(|suspension| SuspensionConfig { most: 1_000, ..suspension });
+        prop_assume!(config.validate().is_ok());
+        let timing = config.timing;
+        // A copy that has begun to sense is not interrupted before it programs.
+        let copy = timing.read + timing.transfer * 2 + timing.program;
+        let bound = match config.scheduling.suspension {
+            None => copy.max(timing.erase),
+            Some(SuspensionConfig { erase, .. }) => copy.max(erase),
+        };
+        let mut drive = Ssd::new(config).unwrap();
+        drive.age(seed);
+        let mut rng = Rng::new(seed);
+        let mut now = Instant::ZERO;
+        for id in 0..600 {
+            let opcode = if rng.below(3) == 0 { Opcode::Write } else { Opcode::Read };
+            let lba = Lba(rng.below(drive.logical_blocks()));
+            let above_hard = drive.status().headroom_pages > 0;
+            let command = Command { id: CommandId(id), opcode, lba, blocks: 1, pl: PlFlag::Off };
+            drive.handle_command(now, &command);
+            let mut done = None;
+            while done.is_none() {
+                drive.handle_deadline(drive.next_deadline());
+                while let Some(completed) = drive.poll_completion() {
+                    done = Some(completed);
+                }
+            }
+            let delays = done.unwrap().completion.delays;
+            let wait = delays.get(Cause::BehindCollectionRead)
+                + delays.get(Cause::BehindCollectionProgram)
+                + delays.get(Cause::BehindCollectionErase);
+            if above_hard && opcode == Opcode::Read {
+                prop_assert!(wait <= bound, "{wait}, at most {bound}");
+            }
+            now = done.unwrap().at + Duration::from_micros(rng.below(3_000));
+        }
+    }
 }

@@ -12,7 +12,7 @@ struct Waiting {
     dirty: u64,
     /// It is being flushed, and what has become dirty since waits for the end of that.
     in_flight: bool,
-    /// Number of its entry among the stripes in parts.
+    /// Its number among the stripes in parts.
     ticket: u64,
 }
 
@@ -23,8 +23,8 @@ pub(crate) struct StripeOrder {
     stripes: BTreeMap<u32, Waiting>,
     /// Of each group, the stripes of which every page is dirty.
     whole: Vec<VecDeque<u32>>,
-    /// Of each group, the others with their tickets.
-    parts: Vec<VecDeque<(u32, u64)>>,
+    /// Of each group, the others by their tickets.
+    parts: Vec<BTreeMap<u64, u32>>,
     next_ticket: u64,
     /// All pages of a stripe but its parity.
     all: u64,
@@ -35,7 +35,7 @@ impl StripeOrder {
         Self {
             stripes: BTreeMap::new(),
             whole: vec![VecDeque::new(); groups as usize],
-            parts: vec![VecDeque::new(); groups as usize],
+            parts: vec![BTreeMap::new(); groups as usize],
             next_ticket: 0,
             all: (1 << data) - 1,
         }
@@ -49,26 +49,21 @@ impl StripeOrder {
     /// A page has become dirty.
     pub(crate) fn push(&mut self, layout: &Layout, page: u32) {
         let (stripe, slot) = layout.slot_of(page);
-        let ticket = self.next_ticket;
-        let fresh = Waiting { dirty: 0, in_flight: false, ticket };
+        let fresh = Waiting { dirty: 0, in_flight: false, ticket: 0 };
         let waiting = self.stripes.entry(stripe).or_insert(fresh);
-        let was_empty = waiting.dirty == 0;
+        let before = waiting.dirty;
         waiting.dirty |= 1 << slot;
         if waiting.in_flight {
             return;
         }
         let group = layout.place(stripe).group as usize;
         if waiting.dirty == self.all {
+            self.parts[group].remove(&waiting.ticket);
             self.whole[group].push_back(stripe);
-            // It has become whole soon after it came, so it is looked for from the back.
-            let parts = &mut self.parts[group];
-            if let Some(at) = parts.iter().rposition(|&(other, _)| other == stripe) {
-                parts.remove(at);
-            }
-        } else if was_empty {
-            waiting.ticket = ticket;
+        } else if before == 0 {
+            waiting.ticket = self.next_ticket;
+            self.parts[group].insert(self.next_ticket, stripe);
             self.next_ticket += 1;
-            self.parts[group].push_back((stripe, ticket));
         }
     }
 
@@ -89,33 +84,21 @@ impl StripeOrder {
 
     /// Oldest stripes of a group with some dirty pages, and these.
     pub(crate) fn parts(&self, group: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
-        let entries = self.parts[group as usize].iter();
-        entries
-            .filter(|&&(stripe, ticket)| self.is_current(stripe, ticket))
-            .map(|&(stripe, _)| (stripe, self.stripes[&stripe].dirty))
+        self.parts[group as usize].values().map(|&stripe| (stripe, self.dirty(stripe)))
     }
 
-    fn is_current(&self, stripe: u32, ticket: u64) -> bool {
-        self.stripes.get(&stripe).is_some_and(|waiting| {
-            waiting.ticket == ticket && !waiting.in_flight && waiting.dirty != self.all
-        })
-    }
-
-    /// The dirty pages of a stripe, which are being flushed from now on.
+    /// The dirty pages of a stripe, which are being flushed from now on. If they are all, it is the
+    /// oldest of its group with all of them.
     pub(crate) fn begin(&mut self, stripe: u32, group: u32) -> u64 {
-        let fresh = Waiting { dirty: 0, in_flight: false, ticket: u64::MAX };
+        let fresh = Waiting { dirty: 0, in_flight: false, ticket: 0 };
         let waiting = self.stripes.entry(stripe).or_insert(fresh);
         let dirty = core::mem::take(&mut waiting.dirty);
         waiting.in_flight = true;
         if dirty == self.all {
-            let whole = &mut self.whole[group as usize];
-            whole.retain(|&other| other != stripe);
-        }
-        // Only the first of them are ever taken. An entry that stayed behind would be passed over by
-        // every later look at the group.
-        let parts = &mut self.parts[group as usize];
-        if let Some(at) = parts.iter().position(|&(other, _)| other == stripe) {
-            parts.remove(at);
+            let oldest = self.whole[group as usize].pop_front();
+            debug_assert_eq!(oldest, Some(stripe));
+        } else if dirty != 0 {
+            self.parts[group as usize].remove(&waiting.ticket);
         }
         dirty
     }
@@ -131,8 +114,8 @@ impl StripeOrder {
             self.whole[group].push_back(stripe);
         } else {
             waiting.ticket = self.next_ticket;
+            self.parts[group].insert(self.next_ticket, stripe);
             self.next_ticket += 1;
-            self.parts[group].push_back((stripe, waiting.ticket));
         }
     }
 }
