@@ -87,6 +87,13 @@ pub(crate) fn figure(
             manifest = convert::manifest(&group.setup, &group.outcome)?;
             manifest.configuration_toml = String::new();
         }
+        // Variants may change the workload; their notes say how.
+        if manifest.workload != group.outcome.workload {
+            name.clone_into(&mut manifest.workload);
+        }
+        if manifest.replayed != group.outcome.replayed {
+            manifest.replayed.clear();
+        }
         for note in &group.setup.notes {
             let note = format!("{}: {note}", one.label);
             if !notes.contains(&note) {
