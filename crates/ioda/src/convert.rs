@@ -80,6 +80,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
         device_reads: array.drive_read_pages,
         device_writes: array.drive_written_pages,
         suspensions: totals.suspensions,
+        scrubbed_pages: totals.scrubbed_pages,
         rebuilds: array.rebuilds,
         fail_fasts: array.fail_fasts,
         resubmitted: array.resubmitted,

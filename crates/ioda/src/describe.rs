@@ -96,6 +96,9 @@ fn features(drive: &Config) -> String {
     add(read_priority, "reads first");
     let most = suspension.map_or(0, |suspension| suspension.most);
     add(most > 0, &format!("up to {most} suspensions of a program or erase"));
+    if let Some(scrub) = drive.scrub {
+        add(true, &format!("scrubbing after {}", short(scrub.after)));
+    }
     match drive.rain {
         None => text + ", no RAIN",
         Some(rain) => format!("{text}; {}", rain_words(rain)),

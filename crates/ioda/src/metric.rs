@@ -68,6 +68,8 @@ pub(crate) enum Metric {
     Breaches,
     /// Stripes that were moved to even out wear.
     MovedStripes,
+    /// Copies past error correction that drives checked in idle time.
+    Scrubbed,
     /// Free blocks at the end on the drive that has fewest, in per cent.
     Free,
     /// The fewest free blocks that any drive had at any time, in per cent.
@@ -117,7 +119,9 @@ impl fmt::Display for UnknownMetric {
              mean, max, iops, mib_per_second or count, and capacity_gib, blocked, \
              collection_blocked, queue_blocked, violations, waf, collections, erases, suspensions, \
              host_programs, parity_programs, collection_programs, rebuilt_pages, rebuild_reads, \
-             rotation_breaches, moved_stripes, free_blocks, least_free_blocks, stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, permits, overloads, \
+             rotation_breaches, moved_stripes, scrubbed_pages, free_blocks, least_free_blocks, \
+             stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, \
+             permits, overloads, \
              busy1, busy2 and so on, busy2plus and so on",
             self.0
         )
@@ -148,6 +152,7 @@ impl FromStr for Metric {
             "rebuild_reads" => return Ok(Self::RebuildReads),
             "rotation_breaches" => return Ok(Self::Breaches),
             "moved_stripes" => return Ok(Self::MovedStripes),
+            "scrubbed_pages" => return Ok(Self::Scrubbed),
             "free_blocks" => return Ok(Self::Free),
             "least_free_blocks" => return Ok(Self::LeastFree),
             "stalled" => return Ok(Self::Stalled),
@@ -210,6 +215,7 @@ impl fmt::Display for Metric {
             Self::RebuildReads => f.write_str("rebuild_reads"),
             Self::Breaches => f.write_str("rotation_breaches"),
             Self::MovedStripes => f.write_str("moved_stripes"),
+            Self::Scrubbed => f.write_str("scrubbed_pages"),
             Self::Free => f.write_str("free_blocks"),
             Self::LeastFree => f.write_str("least_free_blocks"),
             Self::Violations => f.write_str("violations"),
@@ -280,6 +286,7 @@ impl Metric {
             Self::RebuildReads => result.drive_totals().rebuild_reads_pages as f64,
             Self::Breaches => result.drive_totals().rotation_breaches as f64,
             Self::MovedStripes => result.drive_totals().moved_stripes as f64,
+            Self::Scrubbed => result.drive_totals().scrubbed_pages as f64,
             Self::Free => 100.0 * result.free_share(),
             Self::LeastFree => 100.0 * result.least_free_share(),
             Self::Violations => result.drive_totals().contract_violations as f64,
@@ -342,6 +349,7 @@ impl Metric {
             | Self::RebuildReads
             | Self::Breaches
             | Self::MovedStripes
+            | Self::Scrubbed
             | Self::Count(_)
             | Self::Violations
             | Self::Waf
@@ -422,6 +430,7 @@ mod tests {
             "rebuild_reads",
             "rotation_breaches",
             "moved_stripes",
+            "scrubbed_pages",
             "free_blocks",
             "least_free_blocks",
             "violations",

@@ -26,10 +26,11 @@ const COSTS: [(&str, Cell); 12] = [
 ];
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 11] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 12] = [
     ("window at the end", |run| !run.windows.is_empty(), window_at_the_end),
     ("window changes", |run| run.window_changes() > 0, |run| format::count(run.window_changes())),
     ("suspensions", |run| run.suspensions > 0, |run| format::count(run.suspensions)),
+    ("scrubbed pages", |run| run.scrubbed_pages > 0, |run| format::count(run.scrubbed_pages)),
     ("lease messages", |run| run.permits > 0, |run| format::count(run.permits)),
     (
         "coalesced writes",

@@ -108,6 +108,9 @@ pub struct Run {
     /// Programs and erases that were interrupted for reads.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub suspensions: u64,
+    /// Copies past error correction that drives checked in idle time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub scrubbed_pages: u64,
     /// Pages computed from the other members of the stripe.
     pub rebuilds: u64,
     /// Reads which a drive refused at once because a collection stood in the way.

@@ -40,6 +40,7 @@ mod tests {
             "buffer",
             "rain",
             "suspensions",
+            "scrubbed_pages",
         ];
         let mut older = serde_json::to_value(crate::sample::comparison()).unwrap();
         let runs = older["runs"].as_array_mut().unwrap();

@@ -195,6 +195,7 @@ fn run(invention: &Invention) -> Run {
         device_reads: needed + extra_reads,
         device_writes: 1_350_000,
         suspensions: 0,
+        scrubbed_pages: 0,
         rebuilds: extra_reads / 3,
         fail_fasts,
         resubmitted: if invention.windows { 0 } else { fail_fasts / 9 },

@@ -190,7 +190,8 @@ pub(super) fn costs(comparison: &Comparison) -> String {
          is a collection that a drive had to run in its predictable window. Only where they occur: \
          the busy window at the end and how often it changed; lease messages, by which the host \
          granted, extended or took back the right to collect; suspensions, programs and erases that \
-         were interrupted for reads; coalesced writes, pages overwritten \
+         were interrupted for reads; scrubbed pages, copies past error correction that drives \
+         checked in idle time; coalesced writes, pages overwritten \
          in a drive's write buffer that never reached flash; forced flushes, pages flushed outside \
          of the busy window because the buffer was full; of parity within the drives (RAIN), its \
          programs, pages of the host that were computed from the rest of their stripe, what was \
