@@ -8,8 +8,9 @@ use crate::reproduce::{
 };
 use clap::Args;
 use report::{Claim, Comparison, Manifest, Run};
+use serde::Serialize;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -74,21 +75,8 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
         })
         .collect::<Result<_, Failure>>()?;
     let claims: Vec<Claim> = judged.iter().flat_map(|(.., claims)| claims.clone()).collect();
-    let comparisons = pages::of_groups(&groups, &judged)?;
-    let figures = pages::figures(&judged)?;
-    if let Some(path) = &args.json {
-        let document = json!({
-            "claims": claims,
-            "workloads": comparisons,
-            "figures": systems(&figures),
-            "plans": plans(&judged),
-        });
-        output::write(path, &format!("{document:#}"))?;
-    }
-    if let Some(folder) = &args.html {
-        let mut all = pages::plain(&groups, &comparisons, &judged);
-        all.extend(figures);
-        write_pages(folder, &all, talk)?;
+    if args.json.is_some() || args.html.is_some() {
+        write(args, &groups, &judged, &claims, talk)?;
     }
     if !args.json.as_ref().is_some_and(|path| output::is_stdout(path)) {
         for (experiment, own, claims) in &judged {
@@ -98,6 +86,50 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     }
     let holds = claims.iter().all(|claim| claim.holds);
     Ok(ExitCode::from(if holds || !args.strict { exit::OK } else { exit::FAILED }))
+}
+
+/// What `--json` writes.
+#[derive(Serialize)]
+struct Document<'a> {
+    claims: &'a [Claim],
+    workloads: &'a [Comparison],
+    figures: &'a [Value],
+    plans: &'a [Value],
+}
+
+/// Writes the pages and the document that were asked for.
+fn write(
+    args: &ReproduceArgs,
+    groups: &[Group],
+    judged: &[Judged<'_>],
+    claims: &[Claim],
+    talk: Talk,
+) -> Result<(), Failure> {
+    let comparisons = pages::of_groups(groups, judged)?;
+    if let Some(folder) = &args.html {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
+        })?;
+        for (name, comparison) in pages::plain(groups, &comparisons, judged) {
+            write_page(folder, name, comparison, talk)?;
+        }
+    }
+    let mut figures = Vec::new();
+    for page in pages::figures(judged) {
+        let Page { name, comparison } = page?;
+        if let Some(folder) = &args.html {
+            write_page(folder, &name, &comparison, talk)?;
+        }
+        figures.push(system(&name, &comparison));
+    }
+    if let Some(path) = &args.json {
+        let document =
+            Document { claims, workloads: &comparisons, figures: &figures, plans: &plans(judged) };
+        let text = serde_json::to_string_pretty(&document)
+            .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
+        output::write(path, &text)?;
+    }
+    Ok(())
 }
 
 fn list(experiments: &[Experiment]) -> String {
@@ -141,9 +173,9 @@ fn plans(judged: &[Judged<'_>]) -> Vec<Value> {
     judged.iter().flat_map(of).collect()
 }
 
-/// What the series of each figure with variants were run on; their numbers are in `workloads`, with
+/// What the series of a figure with variants were run on; their numbers are in `workloads`, with
 /// the same hash.
-fn systems(figures: &[Page]) -> Vec<Value> {
+fn system(name: &str, comparison: &Comparison) -> Value {
     let series = |manifest: &Manifest, run: &Run| {
         let differs = |common: &String| (!common.is_empty()).then(|| common.clone());
         let own = (!run.layout.is_empty()).then(|| run.layout.clone());
@@ -155,24 +187,21 @@ fn systems(figures: &[Page]) -> Vec<Value> {
             "result_hash": run.result_hash,
         })
     };
-    let figure = |page: &Page| {
-        let Comparison { manifest, runs, .. } = &page.comparison;
-        let all: Vec<Value> = runs.iter().map(|run| series(manifest, run)).collect();
-        json!({ "figure": page.name, "series": all })
-    };
-    figures.iter().map(figure).collect()
+    let Comparison { manifest, runs, .. } = comparison;
+    let all: Vec<Value> = runs.iter().map(|run| series(manifest, run)).collect();
+    json!({ "figure": name, "series": all })
 }
 
-fn write_pages(folder: &PathBuf, pages: &[Page], talk: Talk) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
-    })?;
-    for page in pages {
-        let path = folder.join(format!("{}.html", file_name(&page.name)));
-        output::write(&path, &report::html::render(&page.comparison))?;
-        if !talk.quiet {
-            remark(&format!("wrote {}", path.display()));
-        }
+fn write_page(
+    folder: &Path,
+    name: &str,
+    comparison: &Comparison,
+    talk: Talk,
+) -> Result<(), Failure> {
+    let path = folder.join(format!("{}.html", file_name(name)));
+    output::write(&path, &report::html::render(comparison))?;
+    if !talk.quiet {
+        remark(&format!("wrote {}", path.display()));
     }
     Ok(())
 }

@@ -35,37 +35,34 @@ pub(crate) fn of_groups(
         .collect()
 }
 
-/// Those of `groups` that no figure with variants shows beside others, as pages.
-pub(crate) fn plain(groups: &[Group], all: &[Comparison], judged: &[Judged<'_>]) -> Vec<Page> {
+/// Those of `groups` that no figure with variants shows beside others, with their names.
+pub(crate) fn plain<'a>(
+    groups: &'a [Group],
+    all: &'a [Comparison],
+    judged: &[Judged<'_>],
+) -> impl Iterator<Item = (&'a str, &'a Comparison)> {
     let is_plain = |group: &Group| {
         judged
             .iter()
             .any(|(experiment, results, _)| experiment.variants.is_empty() && results.has(group))
     };
-    let named = groups.iter().zip(all).filter(|(group, _)| is_plain(group));
-    named
-        .map(|(group, comparison)| Page {
-            name: group.name.clone(),
-            comparison: comparison.clone(),
-        })
-        .collect()
+    let named = groups.iter().zip(all).filter(move |(group, _)| is_plain(group));
+    named.map(|(group, comparison)| (group.name.as_str(), comparison))
 }
 
-/// The figures that compare variants, one document for each workload.
-pub(crate) fn figures(judged: &[Judged<'_>]) -> Result<Vec<Page>, Failure> {
-    let mut pages = Vec::new();
-    for (experiment, results, claims) in judged {
-        if experiment.variants.is_empty() {
-            continue;
-        }
-        for (workload, name) in experiment.tables().into_iter().enumerate() {
-            pages.push(Page {
-                name: format!("{}, {name}", experiment.id),
-                comparison: figure(experiment, results, claims, (workload, name))?,
-            });
-        }
-    }
-    Ok(pages)
+/// The figures that compare variants, one document for each workload. They are made one by one,
+/// because all of them together are larger than what they are made from.
+pub(crate) fn figures<'a>(
+    judged: &'a [Judged<'_>],
+) -> impl Iterator<Item = Result<Page, Failure>> + 'a {
+    judged.iter().filter(|(experiment, ..)| !experiment.variants.is_empty()).flat_map(
+        |(experiment, results, claims)| {
+            experiment.tables().into_iter().enumerate().map(move |(workload, name)| {
+                let comparison = figure(experiment, results, claims, (workload, name))?;
+                Ok(Page { name: format!("{}, {name}", experiment.id), comparison })
+            })
+        },
+    )
 }
 
 /// Every series of `experiment` under one workload.
