@@ -282,6 +282,7 @@ impl Array {
             busy: 0,
             blocked: Blocked::No,
             locked: false,
+            races: false,
             rebuilt: false,
             failures: Vec::new(),
             prefixes: Vec::new(),

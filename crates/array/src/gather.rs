@@ -29,6 +29,9 @@ impl Array {
             return;
         }
         let lba = self.layout.lba(target.stripe, target.first_row);
+        if self.policy.races() && self.begin_race(op, wanted) {
+            return;
+        }
         let mut avoided = 0u64;
         for member in members(wanted) {
             match self.policy.first_attempt(now, DriveId(member), lba, &self.coordinator) {
@@ -45,6 +48,24 @@ impl Array {
             self.ops.get_mut(op).missing = avoided;
             self.rebuild(now, op, Delays::ZERO);
         }
+    }
+
+    /// Asks all members of the stripe, if it stands still. A write in flight is not raced against: its
+    /// rows are read as they are, like by any other policy. Returns whether the race has begun.
+    fn begin_race(&mut self, op: u32, wanted: u64) -> bool {
+        let is_read = self.ops.get(op).kind == ReadOrWrite::Read;
+        if !is_read || self.layout.parities() == 0 || !matches!(self.may_rebuild(op), Rebuild::Read)
+        {
+            return false;
+        }
+        self.settle(op);
+        self.enter_lock(op);
+        self.ops.get_mut(op).races = true;
+        for member in members(self.layout.all_members()) {
+            let for_rebuild = wanted >> member & 1 == 0;
+            self.submit(op, member, Opcode::Read, PlFlag::Off, for_rebuild, 0);
+        }
+        true
     }
 
     pub(crate) fn read_succeeded(
@@ -252,11 +273,16 @@ impl Array {
             self.end_gather(now, op);
             return;
         }
+        let parity = self.layout.parity_mask(target.stripe);
+        let data = self.layout.all_members() & !parity;
+        if target.races {
+            // Whatever has not answered is computed as soon as that is possible.
+            self.ops.get_mut(op).missing = data & !self.ops.get(op).have;
+        }
+        let target = self.ops.get(op);
         if unknown & !target.missing != 0 {
             return;
         }
-        let parity = self.layout.parity_mask(target.stripe);
-        let data = self.layout.all_members() & !parity;
         let known_parities = (target.have & parity).count_ones();
         let solvable = data & !target.have & !target.missing == 0
             && known_parities >= (target.missing & data).count_ones();

@@ -73,6 +73,8 @@ pub(crate) struct StripeOp {
     pub(crate) blocked: Blocked,
     /// Registered in the lock table.
     pub(crate) locked: bool,
+    /// All members were asked, and whichever suffice are taken.
+    pub(crate) races: bool,
     /// Pages of it were rebuilt.
     pub(crate) rebuilt: bool,
     /// Failed sub-I/Os among the missing members.

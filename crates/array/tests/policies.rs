@@ -292,6 +292,40 @@ fn a_rebuild_takes_what_a_write_in_flight_holds() {
 }
 
 #[test]
+fn proactive_goes_on_with_the_first_that_suffice() {
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Proactive);
+    s.request(ReadOrWrite::Read, 0, 1);
+    for drive in [3, 1, 2] {
+        s.ok(drive);
+    }
+    s.compute();
+    assert_eq!(s.log, "r0 r1 r2 r3 done ");
+    // The one that is late is in nobody's way any more.
+    s.ok(0);
+    assert_eq!((s.array.counters().rebuilds, s.array.counters().rebuild_read_pages), (1, 3));
+    assert_eq!(s.array.operations_in_flight(), 0);
+
+    // If what was asked for comes first, nothing is computed.
+    s.log.clear();
+    s.request(ReadOrWrite::Read, 0, 2);
+    for drive in [1, 0] {
+        s.ok(drive);
+    }
+    assert_eq!(s.log, "r0 r1 r2 r3 done ");
+    assert_eq!(s.array.counters().rebuilds, 1);
+}
+
+#[test]
+fn proactive_waits_for_a_write_that_is_under_way() {
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Proactive);
+    s.request(ReadOrWrite::Write, 0, 3);
+    s.log.clear();
+    // Data and parity of the stripe are being written: one without the other fits nothing.
+    s.request(ReadOrWrite::Read, 0, 1);
+    assert_eq!(s.log, "r0 ");
+}
+
+#[test]
 fn pages_written_in_part_are_read_first() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::Base);
     let request = Request {

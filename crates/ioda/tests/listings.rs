@@ -12,7 +12,7 @@ fn presets_are_listed() {
     let document = ioda(&["presets", "--json"]).json();
     assert_eq!(document["drives"].as_array().unwrap().len(), 9);
     assert_eq!(document["workloads"].as_array().unwrap().len(), 13);
-    assert_eq!(document["policies"].as_array().unwrap().len(), 6);
+    assert_eq!(document["policies"].as_array().unwrap().len(), 7);
     let only = ioda(&["presets", "policies", "--json"]).json();
     assert!(only["drives"].is_null());
 }

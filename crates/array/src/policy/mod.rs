@@ -1,6 +1,6 @@
 //! Policies: when to wait, when to rebuild.
 //!
-//! A policy answers four questions about reads; everything else is the same for all of them.
+//! A policy answers a few questions about reads; everything else is the same for all of them.
 //! Reads that a write needs for its parity are reads like any other (IODA §4.4, "Write Path").
 
 mod base;
@@ -9,6 +9,7 @@ mod iod1;
 mod iod2;
 mod iod3;
 mod ioda;
+mod proactive;
 
 use crate::coordinate::Coordinator;
 use nvme::PlFlag;
@@ -54,6 +55,12 @@ pub trait Policy {
         failures.len() - 1
     }
 
+    /// Whether a read of the host asks all members of its stripe at once, and goes on with the first
+    /// that suffice.
+    fn races(&self) -> bool {
+        false
+    }
+
     /// Whether the drives are given busy windows.
     fn uses_windows(&self) -> bool {
         false
@@ -80,12 +87,19 @@ pub enum PolicyKind {
     Ioda,
     /// Collections take no time.
     Ideal,
+    /// Read whole stripes and take what comes first.
+    Proactive,
 }
 
 impl PolicyKind {
-    /// All policies in the order of the article's figures.
-    pub const ALL: [Self; 6] =
+    /// IODA, its parts, and the two between which they are measured (IODA §6.1), in the order of the
+    /// article's figures.
+    pub const IODA_PARTS: [Self; 6] =
         [Self::Base, Self::Iod1, Self::Iod2, Self::Iod3, Self::Ioda, Self::Ideal];
+
+    /// All policies.
+    pub const ALL: [Self; 7] =
+        [Self::Base, Self::Iod1, Self::Iod2, Self::Iod3, Self::Ioda, Self::Ideal, Self::Proactive];
 
     /// The name people type.
     #[must_use]
@@ -97,6 +111,7 @@ impl PolicyKind {
             Self::Iod3 => "iod3",
             Self::Ioda => "ioda",
             Self::Ideal => "ideal",
+            Self::Proactive => "proactive",
         }
     }
 
@@ -110,6 +125,7 @@ impl PolicyKind {
             Self::Iod3 => "IOD3",
             Self::Ioda => "IODA",
             Self::Ideal => "Ideal",
+            Self::Proactive => "Proactive",
         }
     }
 
@@ -123,6 +139,7 @@ impl PolicyKind {
             Self::Iod3 => "drives collect in turn; never read from the drive whose turn it is",
             Self::Ioda => "drives collect in turn and fail busy reads fast, the host rebuilds them",
             Self::Ideal => "collections take no time",
+            Self::Proactive => "read whole stripes, go on with the members that answer first",
         }
     }
 
@@ -149,6 +166,7 @@ impl PolicyKind {
             Self::Iod3 => &iod3::Iod3,
             Self::Ioda => &ioda::Ioda,
             Self::Ideal => &ideal::Ideal,
+            Self::Proactive => &proactive::Proactive,
         }
     }
 }

@@ -18,7 +18,7 @@ const REPORT: &str = "ioda-report.html";
 /// `ioda compare`.
 pub(crate) fn compare(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let page = (!args.output.no_html).then(|| PathBuf::from(REPORT));
-    simulate(args, &PolicyKind::ALL, page, talk)
+    simulate(args, &PolicyKind::IODA_PARTS, page, talk)
 }
 
 /// `ioda run`.
