@@ -331,11 +331,13 @@ proptest! {
 
     #[test]
     fn turns_are_broken_only_where_that_is_counted(
-        config in any_rain_drive(),
+        mut config in any_rain_drive(),
         seed in 0u64..1000,
     ) {
+        config.collection.blocking = Blocking::Die;
+        let rain = config.rain.as_mut().unwrap();
+        rain.rotation = [Rotation::On, Rotation::Forced][seed as usize % 2];
         prop_assume!(config.validate().is_ok());
-        prop_assume!(config.rain.unwrap().rotation != Rotation::Off);
         let mut drive = Ssd::new(config).unwrap();
         drive.age(seed);
         drive.record_collections();
