@@ -67,8 +67,8 @@ pub(crate) struct DriveFlags {
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunSettings {
-    /// Policies: base, iod1, iod2, iod3, ioda, ideal; a list or repeated
-    /// [default: all; `ioda run`: ioda]
+    /// Policies: base, iod1, iod2, iod3, ioda, ideal, proactive; a list or repeated (see `ioda presets
+    /// policies`) [default: the first six; `ioda run`: ioda]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) policy: Vec<Text<PolicyName>>,
