@@ -4,6 +4,7 @@
 use crate::device::Ssd;
 use crate::flush::FLUSHES_PER_DIE;
 use crate::rain::flush::{Chosen, Method};
+use crate::rain::layout::{set_of, slots};
 
 /// Stripes in parts that are looked at in each group.
 const LOOKED_AT: usize = 8;
@@ -33,7 +34,7 @@ impl Ssd {
     pub(crate) fn next_stripe(&mut self, urgent: bool) -> Option<Chosen> {
         let limit = if urgent { FLUSHES_PER_DIE } else { 1 };
         let rain = self.rain.as_mut()?;
-        if urgent && !core::mem::replace(&mut rain.urgent, urgent) {
+        if urgent && !rain.urgent {
             rain.may_flush.fill(true);
         }
         rain.urgent = urgent;
@@ -104,12 +105,12 @@ impl Ssd {
 
     /// Whether these slots of a stripe can be programmed: every die has room, and not more than
     /// `tolerated` of them would have to wait.
-    fn suits(&self, stripe: u32, slots: u64, tolerated: u32, limit: u32) -> bool {
+    fn suits(&self, stripe: u32, written: u64, tolerated: u32, limit: u32) -> bool {
         let Some(rain) = &self.rain else { return false };
         let layout = &rain.layout;
         let place = layout.place(stripe);
         let mut waiting = 0;
-        for slot in (0..=layout.data()).filter(|&slot| slots >> slot & 1 == 1) {
+        for slot in slots(written) {
             let die = layout.die_at(stripe, slot, place);
             if !self.ftl.has_room_on(die) {
                 return false;
@@ -129,7 +130,7 @@ impl Ssd {
     }
 
     /// Whether a program on `die` would neither wait for a collection nor for others that do.
-    fn is_reached(&self, die: u32) -> bool {
+    pub(crate) fn is_reached(&self, die: u32) -> bool {
         let delayed = self.rain.as_ref().is_some_and(|rain| !rain.delayed[die as usize].is_empty());
         self.dies[die as usize].collection.is_none() && !delayed
     }
@@ -146,25 +147,22 @@ impl Ssd {
     /// collect. None if both ways meet a collection.
     fn method(&self, stripe: u32, dirty: u64) -> Option<Method> {
         let reads = |method: Method| {
-            let slots = self.read_slots(stripe, dirty, method);
-            let blocked = self.slots_on_collecting_dies(stripe, slots);
-            (blocked == 0).then_some((slots.count_ones(), method))
+            let read = self.read_slots(stripe, dirty, method);
+            let blocked = self.slots_on_collecting_dies(stripe, read);
+            (blocked == 0).then_some((read.count_ones(), method))
         };
         let ways = [reads(Method::Modify), reads(Method::Reconstruct)];
         ways.into_iter().flatten().min_by_key(|&(reads, _)| reads).map(|(_, method)| method)
     }
 
     /// Those slots of a stripe whose die collects.
-    pub(crate) fn slots_on_collecting_dies(&self, stripe: u32, slots: u64) -> u64 {
+    pub(crate) fn slots_on_collecting_dies(&self, stripe: u32, of: u64) -> u64 {
         let Some(rain) = &self.rain else { return 0 };
         let layout = &rain.layout;
         let place = layout.place(stripe);
-        (0..=layout.data())
-            .filter(|&slot| slots >> slot & 1 == 1)
-            .filter(|&slot| {
-                let die = layout.die_at(stripe, slot, place);
-                self.dies[die as usize].collection.is_some()
-            })
-            .fold(0, |slots, slot| slots | 1 << slot)
+        set_of(slots(of).filter(|&slot| {
+            let die = layout.die_at(stripe, slot, place);
+            self.dies[die as usize].collection.is_some()
+        }))
     }
 }

@@ -13,7 +13,7 @@ use crate::ftl::{Allocated, NONE};
 use crate::media::Media;
 use crate::ops::{Op, OpKind};
 use crate::rain::Rain;
-use crate::rain::layout::Place;
+use crate::rain::layout::{Place, set_of, slots};
 use crate::rain::wear::Move;
 use alloc::vec::Vec;
 use units::Instant;
@@ -149,20 +149,18 @@ impl Ssd {
     /// Gives all new pages of a stripe their places. Nothing starts before that is done for all of
     /// them, because a collection that starts could take what room there is.
     fn place_stripe(&mut self, stripe: u32, method: Method, target: Place) -> Placed {
-        let reads = {
-            let dirty = self.rain.as_ref().map_or(0, |rain| rain.order.dirty(stripe));
-            self.read_slots(stripe, dirty, method)
-        };
         let rain = self.rain.as_mut().expect("stripes exist with RAIN only");
         let place = rain.layout.place(stripe);
         let dirty = rain.order.begin(stripe, place.group);
+        let reads = self.read_slots(stripe, dirty, method);
+        let rain = self.rain.as_mut().expect("stripes exist with RAIN only");
         // A stripe that moves takes its clean pages along.
         let moved = if target == place { 0 } else { reads };
         let parity = rain.layout.data();
-        let slots = dirty | moved | 1 << parity;
-        let mut places = Vec::with_capacity(slots.count_ones() as usize);
-        let mut pages = Vec::with_capacity(slots.count_ones() as usize);
-        for slot in (0..=parity).filter(|&slot| slots >> slot & 1 == 1) {
+        let written = dirty | moved | 1 << parity;
+        let mut places = Vec::with_capacity(written.count_ones() as usize);
+        let mut pages = Vec::with_capacity(written.count_ones() as usize);
+        for slot in slots(written) {
             let die = rain.layout.die_at(stripe, slot, target);
             let place = self.ftl.allocate_for_host_on(die);
             let place = place.expect("a stripe is chosen if it has room");
@@ -178,7 +176,7 @@ impl Ssd {
             method,
             pages,
             reads_left: reads.count_ones(),
-            programs_left: slots.count_ones(),
+            programs_left: written.count_ones(),
         });
         rain.flushing.insert(stripe, flush);
         Placed { flush, reads, places }
@@ -188,12 +186,11 @@ impl Ssd {
         let Placed { flush, reads, places } = placed;
         let Some(rain) = &self.rain else { return };
         let StripeFlush { stripe, dirty, .. } = *rain.flushes.get(flush);
-        let parity = rain.layout.data();
         self.program_slots(now, flush, dirty);
         for place in places {
             self.collect_if_low(now, place);
         }
-        for slot in (0..=parity).filter(|&slot| reads >> slot & 1 == 1) {
+        for slot in slots(reads) {
             self.read_for_parity(now, flush, stripe, slot);
         }
         if reads == 0 {
@@ -206,26 +203,23 @@ impl Ssd {
     pub(crate) fn read_slots(&self, stripe: u32, dirty: u64, method: Method) -> u64 {
         let Some(rain) = &self.rain else { return 0 };
         let layout = &rain.layout;
-        let written = |slot: &u32| self.ftl.lookup(layout.page(stripe, *slot)) != NONE;
+        let is_written = |slot: &u32| self.ftl.lookup(layout.page(stripe, *slot)) != NONE;
         let wanted = match method {
             Method::Modify => dirty | 1 << layout.data(),
             Method::Reconstruct => rain.order.all() & !dirty,
         };
-        (0..=layout.data())
-            .filter(|slot| wanted >> slot & 1 == 1)
-            .filter(written)
-            .fold(0, |slots, slot| slots | 1 << slot)
+        set_of(slots(wanted).filter(is_written))
     }
 
     /// Programs these slots of a stripe: with their pages from the buffer if they are dirty, else
     /// with what was read.
-    fn program_slots(&mut self, now: Instant, flush: u32, slots: u64) {
+    fn program_slots(&mut self, now: Instant, flush: u32, wanted: u64) {
         let Some(rain) = &self.rain else { return };
         let StripeFlush { stripe, dirty, ref pages, .. } = *rain.flushes.get(flush);
         let layout = &rain.layout;
         let programs: Vec<(bool, Delayed)> = pages
             .iter()
-            .filter(|&&(slot, _)| slots >> slot & 1 == 1)
+            .filter(|&&(slot, _)| wanted >> slot & 1 == 1)
             .map(|&(slot, flash)| {
                 let page = layout.page(stripe, slot);
                 (dirty >> slot & 1 == 1, Delayed { flush, page, flash })
@@ -280,19 +274,14 @@ impl Ssd {
         let parity = rain.layout.data();
         let page = rain.layout.page(stripe, parity);
         let Some(&(_, flash)) = pages.iter().find(|&&(slot, _)| slot == parity) else { return };
-        if let Some(media) = &mut self.media {
-            media.push(Media::Cleared { page: flash });
+        if self.media.is_some() {
+            let old = self.read_slots(stripe, dirty, method) & !moved;
+            let old = slots(old).map(|slot| self.ftl.lookup(rain.layout.page(stripe, slot)));
             let new = pages.iter().filter(|&&(slot, _)| slot != parity).map(|&(_, page)| page);
-            media.extend(new.map(|from| Media::Added { from, to: flash }));
-            let old = match method {
-                Method::Modify => dirty | 1 << parity,
-                Method::Reconstruct => rain.order.all() & !dirty & !moved,
-            };
-            for slot in (0..=parity).filter(|&slot| old >> slot & 1 == 1) {
-                let from = self.ftl.lookup(rain.layout.page(stripe, slot));
-                if from != NONE {
-                    media.push(Media::Added { from, to: flash });
-                }
+            let terms: Vec<u32> = new.chain(old).collect();
+            if let Some(media) = &mut self.media {
+                media.push(Media::Cleared { page: flash });
+                media.extend(terms.into_iter().map(|from| Media::Added { from, to: flash }));
             }
         }
         let die = self.ftl.shape.die_of(flash);
@@ -301,18 +290,12 @@ impl Ssd {
 
     /// Programs a page now, or when its die is free of collections.
     fn program_or_delay(&mut self, now: Instant, die: u32, program: Delayed) {
-        let Some(rain) = &mut self.rain else { return };
-        let target = &mut self.dies[die as usize];
-        let waiting = &mut rain.delayed[die as usize];
-        if target.collection.is_some() || target.flushes >= FLUSHES_PER_DIE || !waiting.is_empty() {
-            waiting.push_back(program);
-            rain.may_flush[rain.layout.group_of(die) as usize] = true;
-            return;
+        if self.is_reached(die) && self.dies[die as usize].flushes < FLUSHES_PER_DIE {
+            self.start_program(now, die, program);
+        } else if let Some(rain) = &mut self.rain {
+            rain.delayed[die as usize].push_back(program);
+            self.may_flush_group(self.group_of(die));
         }
-        target.flushes += 1;
-        let Delayed { flush, page, flash } = program;
-        let op = Op::new(OpKind::Flush, flush, 0, page, flash);
-        self.enqueue(now, die, op, self.program_service);
     }
 
     /// Lets programs go ahead that waited for a die.
@@ -323,10 +306,15 @@ impl Ssd {
                 return;
             }
             let Some(program) = rain.delayed[die as usize].pop_front() else { return };
-            self.dies[die as usize].flushes += 1;
-            let op = Op::new(OpKind::Flush, program.flush, 0, program.page, program.flash);
-            self.enqueue(now, die, op, self.program_service);
+            self.start_program(now, die, program);
         }
+    }
+
+    fn start_program(&mut self, now: Instant, die: u32, program: Delayed) {
+        self.dies[die as usize].flushes += 1;
+        let Delayed { flush, page, flash } = program;
+        let op = Op::new(OpKind::Flush, flush, 0, page, flash);
+        self.enqueue(now, die, op, self.program_service);
     }
 
     /// A page of a stripe is programmed.

@@ -37,6 +37,21 @@ pub(crate) struct Layout {
     moved: BTreeMap<u32, Place>,
 }
 
+/// The slots in a set that is kept as bits, in order.
+pub(crate) fn slots(set: u64) -> impl Iterator<Item = u32> {
+    let mut left = set;
+    core::iter::from_fn(move || {
+        let slot = left.trailing_zeros();
+        left &= left.wrapping_sub(1);
+        (slot < u64::BITS).then_some(slot)
+    })
+}
+
+/// Slots as bits.
+pub(crate) fn set_of(slots: impl Iterator<Item = u32>) -> u64 {
+    slots.fold(0, |set, slot| set | 1 << slot)
+}
+
 impl Layout {
     /// The layout of a drive with RAIN.
     pub(crate) fn new(config: &Config, width: u32) -> Self {

@@ -6,6 +6,7 @@ use crate::device::Ssd;
 use crate::flush::BUFFERED;
 use crate::media::Media;
 use crate::ops::{Op, OpKind};
+use crate::rain::layout::{set_of, slots};
 use crate::serve::succeeded;
 use alloc::vec::Vec;
 use nvme::{Cause, Delays};
@@ -55,11 +56,8 @@ impl Ssd {
 
     /// The same for the pages from `slot` on of one stripe.
     fn mark_in_stripe(&self, now: Instant, stripe: u32, slot: u32, pages: &mut [u32]) -> bool {
-        let read = pages
-            .iter()
-            .zip(slot..)
-            .filter(|&(&page, _)| page != BUFFERED)
-            .fold(0, |slots, (_, slot)| slots | 1u64 << slot);
+        let on_flash = pages.iter().zip(slot..).filter(|&(&page, _)| page != BUFFERED);
+        let read = set_of(on_flash.map(|(_, slot)| slot));
         let blocked = self.slots_on_collecting_dies(stripe, read);
         if blocked == 0 || !self.is_worth_computing(now, stripe, read, blocked) {
             return false;
@@ -91,8 +89,7 @@ impl Ssd {
             return true;
         }
         let place = layout.place(stripe);
-        let busy_channels = (0..=layout.data())
-            .filter(|&slot| additional >> slot & 1 == 1)
+        let busy_channels = slots(additional)
             .filter(|&slot| {
                 let channel = &self.channels[self.channel_of(layout.die_at(stripe, slot, place))];
                 channel.busy || !channel.waiting.is_empty()

@@ -8,7 +8,7 @@
 //! written, and cost the programs of the pages that would have stayed.
 
 use crate::device::Ssd;
-use crate::rain::layout::Place;
+use crate::rain::layout::{Place, slots};
 
 /// Stripes that are looked at to find one to exchange with.
 const LOOKED_AT: u32 = 64;
@@ -72,8 +72,7 @@ impl Ssd {
         let layout = &rain.layout;
         let written = dirty | 1 << layout.data();
         let burdened = |place: Place| {
-            (0..=layout.data())
-                .filter(|&slot| written >> slot & 1 == 1)
+            slots(written)
                 .map(|slot| rain.wear[layout.die_at(stripe, slot, place) as usize])
                 .max()
                 .unwrap_or(0)
