@@ -127,6 +127,14 @@ impl FromStr for Percent {
     }
 }
 
+/// What `parse` makes of a text, unless that is `none`.
+fn none_or<T>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, OptionError>,
+) -> Result<Option<T>, OptionError> {
+    if text == "none" { Ok(None) } else { parse(text).map(Some) }
+}
+
 /// A limit in bytes per second, or `none`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Bandwidth(pub(crate) Option<u64>);
@@ -135,10 +143,7 @@ impl FromStr for Bandwidth {
     type Err = OptionError;
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
-        if text == "none" {
-            return Ok(Self(None));
-        }
-        workload::parse_size(text).map(|bytes| Self(Some(bytes)))
+        none_or(text, workload::parse_size).map(Self)
     }
 }
 
@@ -150,10 +155,7 @@ impl FromStr for BufferSize {
     type Err = OptionError;
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
-        if text == "none" {
-            return Ok(Self(None));
-        }
-        workload::parse_size(text).map(|bytes| Self(Some(bytes)))
+        none_or(text, workload::parse_size).map(Self)
     }
 }
 
@@ -165,10 +167,7 @@ impl FromStr for ScrubAfter {
     type Err = OptionError;
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
-        if text == "none" {
-            return Ok(Self(None));
-        }
-        workload::parse_duration(text).map(|after| Self(Some(after)))
+        none_or(text, workload::parse_duration).map(Self)
     }
 }
 
