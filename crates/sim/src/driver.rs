@@ -165,7 +165,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             layout,
             page_bytes: plan.drive.geometry.page_bytes,
             policy: plan.policy,
-            policy_settings: plan.policy_settings,
+            policy_settings: plan.policy_settings(),
             coordination: plan.coordination(),
             rebuild_compute: plan.rebuild_compute,
             data_actions: plan.verify,

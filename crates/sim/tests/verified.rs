@@ -3,7 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::{Level, policy::PolicyKind};
+use array::Level;
+use array::policy::{HedgeSettings, PolicyKind, PolicySettings, SitOutSettings};
 use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
 use ssd::{
     Blocking, CollectionUnit, FlushRule, RainConfig, RangeConfig, RangePlacement, Rotation,
@@ -116,6 +117,26 @@ fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
     windows
 }
 
+/// Delays and objectives short enough to be missed all the time.
+fn random_settings(rng: &mut Rng) -> PolicySettings {
+    let micros = |rng: &mut Rng, most| Duration::from_micros(rng.below(most));
+    PolicySettings {
+        hedge: HedgeSettings {
+            delay: micros(rng, 2_000),
+            quantile: Ratio::from_percent(50 + rng.below(50) as u32),
+            budget: Ratio::from_percent(rng.below(101) as u32),
+        },
+        spare_reads: 1 + rng.below(2) as u32,
+        sit_out: SitOutSettings {
+            interval: Duration::from_micros(1) + micros(rng, 3_000),
+            looks: 1,
+            period: micros(rng, 20_000),
+        },
+        objective: micros(rng, 2_000),
+        ..PolicySettings::default()
+    }
+}
+
 fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     let mut rng = Rng::stream(seed, "plan");
     let mut drive = tiny_drive(&mut rng);
@@ -131,7 +152,7 @@ fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         drive,
         level,
         policy,
-        policy_settings: array::policy::PolicySettings::default(),
+        policy_settings: random_settings(&mut rng),
         windows,
         rebuild_compute: Duration::from_micros(3),
         preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
@@ -192,7 +213,7 @@ fn check(level: Level) {
     let mut buffered = ssd::Counters::default();
     for seed in seeds(30) {
         for &policy in PolicyKind::ALL {
-            if !policy.is_possible(level.parities()) {
+            if !policy.is_possible(level.parities(), false) {
                 continue;
             }
             let plan = random_plan(seed, level, policy);
