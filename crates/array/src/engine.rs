@@ -380,7 +380,7 @@ impl Array {
         debug_assert_eq!(*out & 1 << member, 0, "one command per member and direction");
         *out |= 1 << member;
         let blocks = target.rows;
-        let lba = self.layout.lba(target.stripe, target.first_row);
+        let lba = self.layout.lba(target.stripe, target.first_row, DriveId(member));
         let pages = u64::from(blocks);
         match opcode {
             Opcode::Read => self.counters.drive_read_pages += pages,

@@ -2,6 +2,7 @@
 
 use crate::action::{DataAction, OpId, Slot};
 use crate::engine::{Array, ReadOrWrite};
+use crate::layout::Role;
 use crate::op::{Phase, SubIo};
 use crate::parity::{self, members};
 use crate::policy::{Attempt, Failure};
@@ -28,13 +29,15 @@ impl Array {
             self.end_gather(now, op);
             return;
         }
-        let lba = self.layout.lba(target.stripe, target.first_row);
+        let (stripe, first_row) = (target.stripe, target.first_row);
         if self.policy.races() && self.begin_race(op, wanted) {
             return;
         }
         let mut avoided = 0u64;
         for member in members(wanted) {
-            match self.policy.first_attempt(now, DriveId(member), lba, &self.coordinator) {
+            let drive = DriveId(member);
+            let lba = self.layout.lba(stripe, first_row, drive);
+            match self.policy.first_attempt(now, drive, lba, &self.coordinator) {
                 // Of more drives than there are parities, some must be read whatever they do.
                 Attempt::Avoid if avoided.count_ones() < self.layout.parities() => {
                     avoided |= 1 << member;
@@ -61,7 +64,7 @@ impl Array {
         self.settle(op);
         self.enter_lock(op);
         self.ops.get_mut(op).races = true;
-        for member in members(self.layout.all_members()) {
+        for member in members(self.layout.members(self.ops.get(op).stripe)) {
             let for_rebuild = wanted >> member & 1 == 0;
             self.submit(op, member, Opcode::Read, PlFlag::Off, for_rebuild, 0);
         }
@@ -197,7 +200,7 @@ impl Array {
         let target = self.ops.get_mut(op);
         let known = target.have | target.outstanding;
         let parity = self.layout.parity_mask(target.stripe);
-        let data = self.layout.all_members() & !parity;
+        let data = self.layout.members(target.stripe) & !parity;
         let mut needed = data & !target.missing;
         // One parity for each missing data chunk, those first that are there or coming anyway.
         let mut parities_needed = (target.missing & data).count_ones();
@@ -274,10 +277,11 @@ impl Array {
             return;
         }
         let parity = self.layout.parity_mask(target.stripe);
-        let data = self.layout.all_members() & !parity;
+        let data = self.layout.members(target.stripe) & !parity;
         if target.races {
             // Whatever has not answered is computed as soon as that is possible.
-            self.ops.get_mut(op).missing = data & !self.ops.get(op).have;
+            let target = self.ops.get_mut(op);
+            target.missing = (data | target.wanted) & !target.have;
         }
         let target = self.ops.get(op);
         if unknown & !target.missing != 0 {
@@ -293,11 +297,16 @@ impl Array {
         target.rebuilt = true;
         target.phase = Phase::Compute;
         target.delays = passed;
-        target.delays.add(Cause::Rebuild, self.rebuild_compute);
+        // A copy is taken as it is; only parity has to be added up.
+        let compute = match self.layout.level().is_mirrored() {
+            true => Duration::ZERO,
+            false => self.rebuild_compute,
+        };
+        target.delays.add(Cause::Rebuild, compute);
         if self.data_actions {
             self.say_rebuild(op);
         }
-        self.computing.push_back((now + self.rebuild_compute, op));
+        self.computing.push_back((now + compute, op));
     }
 
     fn say_rebuild(&mut self, op: u32) {
@@ -346,15 +355,16 @@ impl Array {
         }
     }
 
-    /// Page of the array that row 0 of a data member of an operation is.
+    /// Page of the array that row 0 of a member of an operation is: one with data, or with a copy.
     pub(crate) fn first_page(&self, op: u32, member: u8) -> u64 {
         let target = self.ops.get(op);
-        match self.layout.role(target.stripe, DriveId(member)) {
-            crate::layout::Role::Data(chunk) => {
-                self.layout.page(target.stripe, chunk, target.first_row)
-            }
-            _ => unreachable!("the host's pages are data"),
-        }
+        let chunk = match self.layout.role(target.stripe, DriveId(member)) {
+            Role::Data(chunk) => chunk,
+            // All members of a mirror hold its one chunk.
+            Role::P if self.layout.level().is_mirrored() => 0,
+            Role::P | Role::Q => unreachable!("the host's pages are data"),
+        };
+        self.layout.page(target.stripe, chunk, target.first_row)
     }
 
     /// A read that waited for a write tries its rebuild again.

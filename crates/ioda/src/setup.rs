@@ -135,7 +135,7 @@ fn level(array: &ArraySettings) -> Level {
 /// Those of `policies` that can be run on the array; Base if there are none. Without parity
 /// nothing can be rebuilt.
 pub(crate) fn possible(policies: &[PolicyKind], array: &ArraySettings) -> Vec<PolicyKind> {
-    if level(array).parities() > 0 {
+    if level(array).is_redundant() {
         return policies.to_vec();
     }
     let without_parity = [PolicyKind::Base, PolicyKind::Ideal];
@@ -144,7 +144,7 @@ pub(crate) fn possible(policies: &[PolicyKind], array: &ArraySettings) -> Vec<Po
     if possible.is_empty() { vec![PolicyKind::Base] } else { possible }
 }
 
-/// The chunk of a drive alone: large, so that few requests are cut, and only where the drive's own
+/// The chunk of a drive alone, or of drives that all hold the same: large, so that few requests are cut, and only where the drive's own
 /// stripes end. Not the whole drive, because a stripe of the array is what writes queue up for.
 fn chunk_of_one(drive: &Config) -> u64 {
     let stripe = drive.rain.map_or(1, |rain| u64::from(rain.width).saturating_sub(1).max(1));
@@ -159,11 +159,16 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
     let array = &settings.array;
     let run = &settings.run;
     let width = array.drives.unwrap_or(DRIVES);
-    let chunk_bytes = if width == 1 { chunk_of_one(&drive) } else { page.max(CHUNK_BYTES) };
+    let level = level(array);
+    // Nothing is striped over drives that all hold the same.
+    let alike = level == Level::Raid1 && array.stripe_width.is_none_or(|members| members == width);
+    let chunk_bytes =
+        if width == 1 || alike { chunk_of_one(&drive) } else { page.max(CHUNK_BYTES) };
     let mut plan = Plan {
         drive,
-        level: level(array),
+        level,
         width,
+        stripe_width: array.stripe_width,
         chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
         policy: PolicyKind::Base,
         windows: WindowPlan::default(),

@@ -27,6 +27,8 @@ pub struct Plan {
     pub level: Level,
     /// Number of drives.
     pub width: u32,
+    /// Members of a stripe, if not as many as is usual for the level.
+    pub stripe_width: Option<u32>,
     /// Bytes in a chunk; a multiple of the drives' page.
     pub chunk_bytes: u64,
     /// The policy.
@@ -74,7 +76,7 @@ pub enum PlanError {
     Windows(#[from] WindowError),
     /// Policies with windows need parity.
     #[error(
-        "policy {policy} rebuilds reads from parity, but {level} has none; choose raid4, raid5 or raid6, or the policies base and ideal"
+        "policy {policy} rebuilds reads from parity, but {level} has none; choose raid4, raid5, raid6 or a mirror (raid1, raid10), or the policies base and ideal"
     )]
     NoParity {
         /// The policy.
@@ -100,8 +102,11 @@ impl Plan {
         }
         let chunk_pages = self.chunk_bytes / u64::from(page_bytes);
         let chunk_pages = u32::try_from(chunk_pages).unwrap_or(u32::MAX);
-        let layout = Layout::new(self.level, self.width, chunk_pages, self.drive.logical_pages())?;
-        if layout.parities() == 0 && self.policy.rules().uses_windows() {
+        let stripe_width = self.stripe_width();
+        let drive_pages = self.drive.logical_pages();
+        let layout =
+            Layout::striped(self.level, self.width, stripe_width, chunk_pages, drive_pages)?;
+        if !self.level.is_redundant() && self.policy.rules().uses_windows() {
             let (policy, level) = (self.policy.name(), self.level.name());
             return Err(PlanError::NoParity { policy, level });
         }
@@ -121,10 +126,22 @@ impl Plan {
         Ok(self.layout()?.capacity_pages() * page_bytes)
     }
 
+    /// Members of a stripe.
+    #[must_use]
+    pub fn stripe_width(&self) -> u32 {
+        self.stripe_width.unwrap_or(self.level.usual_stripe_width(self.width))
+    }
+
+    /// Number of members that a stripe can miss, `k`.
+    #[must_use]
+    pub fn parities(&self) -> u32 {
+        self.level.parities(self.stripe_width())
+    }
+
     /// The array as its drives know it: width, and how many of them may be busy at once.
     #[must_use]
     pub fn array_description(&self) -> ArrayDescription {
-        let parities = self.windows.busy_drives.unwrap_or(self.level.parities());
+        let parities = self.windows.busy_drives.unwrap_or(self.parities());
         ArrayDescription { width: self.width, parities }
     }
 

@@ -13,6 +13,7 @@ fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Pla
         drive,
         level,
         width,
+        stripe_width: None,
         policy,
         windows: sim::WindowPlan::default(),
         rebuild_compute: Duration::from_micros(3),

@@ -24,6 +24,7 @@ fn every_drive_works_under_every_policy() {
                 drive: drive.clone(),
                 level: Level::Raid5,
                 width: 4,
+                stripe_width: None,
                 policy,
                 windows: sim::WindowPlan::fixed(Duration::from_millis(100)),
                 rebuild_compute: Duration::from_micros(3),

@@ -122,10 +122,16 @@ fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     add_rain(&mut drive, &mut Rng::stream(seed, "rain"));
     let page = u64::from(drive.geometry.page_bytes);
     let windows = random_windows(&mut rng, drive.ranges.count);
-    let width = level.least_width() + rng.below(4) as u32;
+    let more = rng.below(4) as u32;
+    let width = level.least_width() + if level == Level::Raid10 { 2 * more } else { more };
+    let mut stripes = Rng::stream(seed, "stripes");
+    let narrow = level != Level::Raid10 && stripes.below(2) == 0;
+    let stripe_width =
+        narrow.then(|| level.least_width() + stripes.below(u64::from(more) + 1) as u32);
     let chunk_pages = 1 + rng.below(4);
     Plan {
         width,
+        stripe_width,
         // A drive alone is not cut into chunks.
         chunk_bytes: if width == 1 { drive.logical_bytes() } else { page * chunk_pages },
         drive,
@@ -188,6 +194,7 @@ fn check(level: Level) {
     let mut rebuilds = 0;
     let mut collections = 0;
     let mut shared = 0;
+    let mut narrow = 0;
     let mut buffered = ssd::Counters::default();
     for seed in seeds(30) {
         for policy in PolicyKind::ALL {
@@ -200,6 +207,7 @@ fn check(level: Level) {
             assert!(result.verified_pages > 0);
             rebuilds += result.array.rebuilds;
             shared += result.array.shared_with_write;
+            narrow += u64::from(plan.stripe_width() < plan.width);
             let totals = result.drive_totals();
             collections += totals.collections;
             buffered.add(&totals);
@@ -208,6 +216,7 @@ fn check(level: Level) {
     // A test that never meets what it is for proves nothing.
     assert!(collections > 1_000, "{collections} collections");
     if std::env::var("IODA_SEED").is_err() {
+        assert!(narrow > 20, "{narrow} runs with stripes narrower than the array");
         assert!(buffered.scrubbed_pages > 1_000, "{buffered:?}");
         assert!(buffered.buffer_reads_pages > 1_000, "{buffered:?}");
         assert!(buffered.coalesced_writes_pages > 1_000, "{buffered:?}");
@@ -228,6 +237,16 @@ fn check(level: Level) {
 #[test]
 fn raid0_reads_what_was_written() {
     check(Level::Raid0);
+}
+
+#[test]
+fn raid1_reads_what_was_written() {
+    check(Level::Raid1);
+}
+
+#[test]
+fn raid10_reads_what_was_written() {
+    check(Level::Raid10);
 }
 
 #[test]

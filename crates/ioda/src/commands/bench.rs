@@ -120,6 +120,7 @@ fn plan(width: u32, seed: u64) -> Result<Plan, Failure> {
         drive,
         level: Level::Raid5,
         width,
+        stripe_width: None,
         policy: PolicyKind::Base,
         windows: sim::WindowPlan::default(),
         rebuild_compute: Duration::from_micros(3),

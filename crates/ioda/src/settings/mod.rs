@@ -24,12 +24,15 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Array")]
 pub(crate) struct ArraySettings {
-    /// Number of drives, 3 to 64, or 1 and 2 without parity [default: 4]
+    /// Number of drives, 3 to 64, or 2 for mirrors, or 1 and 2 without redundancy [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) drives: Option<u32>,
-    /// RAID level: 0, 4, 5 or 6 [default: 5, or 0 for a single drive]
+    /// RAID level: 0, 1, 4, 5, 6 or 10 [default: 5, or 0 for a single drive]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) raid: Option<Text<Raid>>,
+    /// Members of a stripe, parity included, where not all drives are [default: all; 2 in RAID-10]
+    #[arg(long, value_name = "N")]
+    pub(crate) stripe_width: Option<u32>,
     /// Chunk, a multiple of the drive's page [default: 4k or the page, if that is larger; about 256
     /// pages on a single drive]
     #[arg(long, value_name = "SIZE")]
