@@ -13,7 +13,7 @@ pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
     if plan.width == 1 {
         return Ok(format!("a single drive, {} usable", Bytes(plan.capacity_bytes()?)));
     }
-    let coordinated = plans.iter().find(|plan| plan.policy.rules().uses_windows());
+    let coordinated = plans.iter().find(|plan| plan.policy.uses_windows());
     let narrow = match plan.stripe_width() {
         members if members == plan.level.usual_stripe_width(plan.width) => String::new(),
         members => format!(" in stripes of {members}"),

@@ -1,7 +1,10 @@
 //! What to run.
 
 use crate::windows::{WindowError, WindowPlan};
-use array::{Coordination, Layout, LayoutError, Level, policy::PolicyKind};
+use array::{
+    Coordination, Layout, LayoutError, Level,
+    policy::{PolicyKind, PolicySettings},
+};
 use nvme::ArrayDescription;
 use ssd::Ssd;
 use thiserror::Error;
@@ -33,6 +36,8 @@ pub struct Plan {
     pub chunk_bytes: u64,
     /// The policy.
     pub policy: PolicyKind,
+    /// What is set about policies.
+    pub policy_settings: PolicySettings,
     /// When drives may collect, under policies with windows.
     pub windows: WindowPlan,
     /// Time to compute a rebuilt page.
@@ -74,7 +79,7 @@ pub enum PlanError {
     /// The windows contradict themselves or the array.
     #[error("{0}")]
     Windows(#[from] WindowError),
-    /// Policies with windows need parity.
+    /// Policies that rebuild need parity.
     #[error(
         "policy {policy} rebuilds reads from parity, but {level} has none; choose raid4, raid5, raid6 or a mirror (raid1, raid10), or the policies base and ideal"
     )]
@@ -106,11 +111,11 @@ impl Plan {
         let drive_pages = self.drive.logical_pages();
         let layout =
             Layout::striped(self.level, self.width, stripe_width, chunk_pages, drive_pages)?;
-        if !self.level.is_redundant() && self.policy.rules().uses_windows() {
+        if !self.policy.is_possible(layout.parities()) {
             let (policy, level) = (self.policy.name(), self.level.name());
             return Err(PlanError::NoParity { policy, level });
         }
-        if self.policy.rules().uses_windows() {
+        if self.policy.uses_windows() {
             self.windows.validate(&self.drive, &layout)?;
         }
         Ok(layout)
@@ -155,7 +160,7 @@ impl Plan {
     /// windows.
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
-        let uses_windows = self.policy.rules().uses_windows();
+        let uses_windows = self.policy.uses_windows();
         uses_windows.then(|| self.windows.first_window(&self.drive, self.array_description()))?
     }
 
@@ -202,7 +207,7 @@ impl Plan {
 
     /// How the array coordinates its drives.
     pub(crate) fn coordination(&self) -> Coordination {
-        match self.policy.rules().uses_windows() {
+        match self.policy.uses_windows() {
             true => self.windows.coordination(&self.drive, self.array_description()),
             false => Coordination::Free,
         }
