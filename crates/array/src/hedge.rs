@@ -85,7 +85,7 @@ impl Array {
     /// How many reads it takes to rebuild the `late` members while they are still awaited.
     fn reads_to_rebuild(&self, op: u32, late: u64) -> u32 {
         let target = self.ops.get(op);
-        let suffice = self.layout.all_members().count_ones() - self.layout.parities();
+        let suffice = self.layout.data_chunks();
         let known = target.have | target.outstanding & !late;
         suffice.saturating_sub(known.count_ones())
     }
@@ -96,7 +96,7 @@ impl Array {
         // the host, but not to compute with; reading it again would cost more than the wait is worth.
         let moved = target.kind == ReadOrWrite::Read
             && target.commits_seen != self.locks.commits(target.stripe)
-            && target.have | target.outstanding & !late != 0;
+            && (target.have | target.outstanding & !late != 0 || late.count_ones() > 1);
         late.count_ones() <= self.layout.parities()
             && !moved
             && matches!(self.may_rebuild(op), Rebuild::Read)

@@ -110,8 +110,9 @@ pub trait Policy: Send {
         Attempt::Send(PlFlag::Off)
     }
 
-    /// Which of the `copies` (drives as bits) of a mirror a read goes to, the first block of `primary`
-    /// at `lba`.
+    /// Which of the `copies` (drives as bits) of the same pages a read of the host goes to, the first
+    /// of them at `lba` of `primary`, which holds the chunk that the others are copies of. Only on
+    /// mirrors.
     fn choose_copy(
         &mut self,
         _now: Instant,

@@ -4,6 +4,7 @@ use super::{
     Policy, PolicySettings, base, first_k, harmonia, hedged, ideal, iod1, iod2, iod3,
     iod3_commodity, ioda, latency_weighted, least_outstanding, mittos, proactive, sit_out,
 };
+use crate::layout::Level;
 use alloc::boxed::Box;
 use core::fmt;
 
@@ -159,13 +160,13 @@ impl PolicyKind {
         matches!(self.0.windows, WindowUse::Blind | WindowUse::Imagined)
     }
 
-    /// Whether an array with so many parities, of mirrors or not, can be run by it.
+    /// Whether an array of this level can be run by it.
     #[must_use]
-    pub const fn is_possible(self, parities: u32, mirrored: bool) -> bool {
+    pub const fn is_possible(self, level: Level) -> bool {
         match self.0.needs {
             Needs::Nothing => true,
-            Needs::Redundancy => parities > 0,
-            Needs::Mirrors => parities > 0 && mirrored,
+            Needs::Redundancy => level.is_redundant(),
+            Needs::Mirrors => level.is_mirrored(),
         }
     }
 }
