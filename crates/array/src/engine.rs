@@ -7,7 +7,9 @@ use crate::hedge::Hedges;
 use crate::layout::{Layout, Segment};
 use crate::lock::LockTable;
 use crate::op::{Phase, Plan, StripeOp, SubIo};
-use crate::policy::{Answered, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, WindowUse};
+use crate::policy::{
+    Answered, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, Tally, WindowUse,
+};
 use crate::queues::Queues;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -156,6 +158,12 @@ impl Array {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What the policy has counted since the start.
+    #[must_use]
+    pub fn tallies(&self) -> Vec<Tally> {
+        self.policy.tallies()
     }
 
     /// Requests that are not done.

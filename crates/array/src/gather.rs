@@ -45,7 +45,7 @@ impl Array {
         if spare_reads > 0 && self.begin_race(now, op, wanted, spare_reads) {
             return;
         }
-        let mut avoided = 0u64;
+        let (mut avoided, mut doubted) = (0u64, 0u64);
         for member in members(wanted) {
             let drive = DriveId(member);
             let lba = self.layout.lba(stripe, first_row, drive);
@@ -57,12 +57,19 @@ impl Array {
                 }
                 Attempt::Avoid => self.read(now, op, member, PlFlag::Off, false, 0),
                 Attempt::Send(pl) => self.read(now, op, member, pl, false, 0),
+                Attempt::SendAndRebuild => {
+                    doubted |= 1 << member;
+                    self.read(now, op, member, PlFlag::Off, false, 0);
+                }
             }
         }
         if avoided != 0 {
             self.counters.avoided += u64::from(avoided.count_ones());
             self.ops.get_mut(op).missing = avoided;
             self.rebuild(now, op, Delays::ZERO);
+        }
+        if doubted != 0 {
+            self.rebuild_doubted(now, op, doubted);
         }
         self.set_hedge(now, op);
     }

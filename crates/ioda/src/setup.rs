@@ -132,15 +132,11 @@ fn level(array: &ArraySettings) -> Level {
     array.raid.as_ref().map_or(usual, |raid| raid.value.0)
 }
 
-/// Those of `policies` that can be run on the array; Base if there are none. Without parity
-/// nothing can be rebuilt.
+/// Those of `policies` that can be run on the array; Base if there are none.
 pub(crate) fn possible(policies: &[PolicyKind], array: &ArraySettings) -> Vec<PolicyKind> {
-    if level(array).is_redundant() {
-        return policies.to_vec();
-    }
-    let without_parity = [PolicyKind::BASE, PolicyKind::IDEAL];
+    let level = level(array);
     let mut possible = policies.to_vec();
-    possible.retain(|policy| without_parity.contains(policy));
+    possible.retain(|policy| policy.is_possible(level));
     if possible.is_empty() { vec![PolicyKind::BASE] } else { possible }
 }
 
@@ -171,7 +167,7 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
         stripe_width: array.stripe_width,
         chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
         policy: PolicyKind::BASE,
-        policy_settings: array::policy::PolicySettings::default(),
+        policy_settings: settings.policies.settings()?,
         windows: WindowPlan::default(),
         rebuild_compute: REBUILD_COMPUTE,
         preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),

@@ -3,10 +3,10 @@
 use crate::windows::{WindowError, WindowPlan};
 use array::{
     Coordination, Layout, LayoutError, Level,
-    policy::{PolicyKind, PolicySettings},
+    policy::{DriveProfile, Needs, PolicyKind, PolicySettings, WindowUse},
 };
 use nvme::ArrayDescription;
-use ssd::Ssd;
+use ssd::{Blocking, CollectionUnit, Ssd};
 use thiserror::Error;
 use units::{Duration, Instant, Rng};
 
@@ -89,6 +89,16 @@ pub enum PlanError {
         /// The level.
         level: &'static str,
     },
+    /// Policies that choose among copies need some.
+    #[error(
+        "policy {policy} chooses among the copies of a mirror, but {level} has none; choose raid1 or raid10"
+    )]
+    NoMirrors {
+        /// The policy.
+        policy: &'static str,
+        /// The level.
+        level: &'static str,
+    },
 }
 
 impl Plan {
@@ -111,9 +121,12 @@ impl Plan {
         let drive_pages = self.drive.logical_pages();
         let layout =
             Layout::striped(self.level, self.width, stripe_width, chunk_pages, drive_pages)?;
-        if !self.policy.is_possible(layout.parities()) {
+        if !self.policy.is_possible(self.level) {
             let (policy, level) = (self.policy.name(), self.level.name());
-            return Err(PlanError::NoParity { policy, level });
+            return Err(match self.policy.about().needs {
+                Needs::Mirrors => PlanError::NoMirrors { policy, level },
+                Needs::Redundancy | Needs::Nothing => PlanError::NoParity { policy, level },
+            });
         }
         if self.policy.uses_windows() {
             self.windows.validate(&self.drive, &layout)?;
@@ -205,11 +218,40 @@ impl Plan {
         Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
     }
 
+    /// What can be set about policies, and what the host knows about these drives.
+    pub(crate) fn policy_settings(&self) -> PolicySettings {
+        let drive = &self.drive;
+        let geometry = &drive.geometry;
+        let valid = drive.steady_valid_ratio();
+        let blocks_at_once = match drive.collection.unit {
+            CollectionUnit::Line => geometry.dies(),
+            CollectionUnit::Block => 1,
+        };
+        let dies_held = match (drive.collection.unit, drive.collection.blocking) {
+            (CollectionUnit::Line, _) | (_, Blocking::Controller) => geometry.dies(),
+            (_, Blocking::Channel) => geometry.dies() / geometry.channels,
+            (_, Blocking::Die) => 1,
+        };
+        let block_pages = f64::from(geometry.pages_per_block * blocks_at_once);
+        let profile = DriveProfile {
+            read: drive.timing.read + drive.timing.transfer,
+            write: drive.timing.program + drive.timing.transfer,
+            dies: geometry.dies(),
+            collection: drive.unit_time(valid),
+            pages_between_collections: ((1.0 - valid) * block_pages) as u64,
+            collections_to_hold_it: geometry.dies() / dies_held,
+        };
+        PolicySettings { profile, ..self.policy_settings }
+    }
+
     /// How the array coordinates its drives.
     pub(crate) fn coordination(&self) -> Coordination {
-        match self.policy.uses_windows() {
-            true => self.windows.coordination(&self.drive, self.array_description()),
-            false => Coordination::Free,
+        match self.policy.about().windows {
+            WindowUse::None => Coordination::Free,
+            WindowUse::Together => self.windows.together(&self.drive),
+            WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined => {
+                self.windows.coordination(&self.drive, self.array_description())
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::causes::CauseBuckets;
 use crate::latency::LatencySummary;
 use crate::timeline::Timeline;
-use array::policy::PolicyKind;
+use array::policy::{PolicyKind, Tally};
 use units::{Duration, Instant};
 
 /// One drive after a run.
@@ -57,6 +57,8 @@ pub struct RunResult {
     pub busy_members: Vec<u64>,
     /// The array's totals.
     pub array: array::Counters,
+    /// What the policy has counted itself.
+    pub tallies: Vec<Tally>,
     /// The drives, in order.
     pub drives: Vec<DriveResult>,
     /// Busy time windows of the drives, each with the time when it was programmed; empty if there

@@ -5,11 +5,13 @@
 
 mod drive;
 mod file;
+mod policies;
 mod windows;
 mod workload;
 
 pub(crate) use drive::DriveSettings;
 pub(crate) use file::{drive_from, load, parse};
+pub(crate) use policies::PolicyOptions;
 pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
@@ -70,8 +72,8 @@ pub(crate) struct DriveFlags {
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunSettings {
-    /// Policies: base, iod1, iod2, iod3, ioda, ideal, proactive; a list or repeated (see `ioda presets
-    /// policies`) [default: the first six; `ioda run`: ioda]
+    /// Policies by name, a list or repeated; `ioda presets policies` says what each does
+    /// [default: base,iod1,iod2,iod3,ioda,ideal; `ioda run`: ioda]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) policy: Vec<Text<PolicyName>>,
@@ -99,6 +101,8 @@ pub(crate) struct Settings {
     pub(crate) array: ArraySettings,
     /// When drives may collect.
     pub(crate) windows: WindowSettings,
+    /// Options of single policies.
+    pub(crate) policies: PolicyOptions,
     /// The drives.
     pub(crate) drive: DriveSettings,
     /// The workload.
