@@ -29,6 +29,12 @@ pub struct Counters {
     pub resubmitted: u64,
     /// Sub-I/Os not sent because their drive was in its busy window.
     pub avoided: u64,
+    /// Stripe operations that read more because answers were late.
+    pub hedges: u64,
+    /// Those of them that were known by rebuilding before the late answer came.
+    pub hedges_won: u64,
+    /// Late stripe operations that the policy did not let read more.
+    pub hedges_denied: u64,
     /// Rebuilds that took pages from a write in flight.
     pub shared_with_write: u64,
     /// Stripe operations that waited for a stripe lock.
@@ -55,6 +61,9 @@ impl Counters {
             rebuilds: 0,
             resubmitted: 0,
             avoided: 0,
+            hedges: 0,
+            hedges_won: 0,
+            hedges_denied: 0,
             shared_with_write: 0,
             lock_waits: 0,
             full_stripe_writes: 0,

@@ -3,10 +3,13 @@
 use crate::action::{Action, DataAction, OpId, Outcome};
 use crate::coordinate::{Coordination, Coordinator};
 use crate::counters::Counters;
+use crate::hedge::Hedges;
 use crate::layout::{Layout, Segment};
 use crate::lock::LockTable;
 use crate::op::{Phase, Plan, StripeOp, SubIo};
-use crate::policy::{Policy, PolicyKind};
+use crate::policy::{Answered, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, WindowUse};
+use crate::queues::Queues;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nvme::{
@@ -49,6 +52,8 @@ pub struct Config {
     pub page_bytes: u32,
     /// The policy.
     pub policy: PolicyKind,
+    /// What is set about policies.
+    pub policy_settings: PolicySettings,
     /// When each drive may collect; without effect under policies that have no windows.
     pub coordination: Coordination,
     /// Time to compute a rebuilt page. The articles give less than 10 µs (IODA §4.2.1) and less
@@ -73,7 +78,9 @@ pub(crate) struct InFlight {
 pub struct Array {
     pub(crate) layout: Layout,
     pub(crate) page_bytes: u64,
-    pub(crate) policy: &'static dyn Policy,
+    pub(crate) policy: Box<dyn Policy>,
+    /// Whether the drives hear when they may collect.
+    pub(crate) permits: bool,
     pub(crate) coordinator: Coordinator,
     pub(crate) rebuild_compute: Duration,
     pub(crate) data_actions: bool,
@@ -84,6 +91,8 @@ pub struct Array {
     pub(crate) actions: VecDeque<Action>,
     /// Rebuilds that are being computed; all take as long, so they stay in order.
     pub(crate) computing: VecDeque<(Instant, u32)>,
+    pub(crate) hedges: Hedges,
+    pub(crate) queues: Queues,
     /// Stripe operations since the start.
     pub(crate) operations: u64,
     pub(crate) counters: Counters,
@@ -94,13 +103,26 @@ impl Array {
     #[must_use]
     pub fn new(config: Config) -> Self {
         let mut actions = VecDeque::new();
-        let policy = config.policy.rules();
-        let coordination =
-            if policy.uses_windows() { config.coordination } else { Coordination::Free };
-        let coordinator = Coordinator::new(&coordination, config.layout.width(), &mut actions);
+        let width = config.layout.width();
+        let about = config.policy.about();
+        let policy = (about.build)(&PolicySetup {
+            drives: width,
+            parities: config.layout.parities(),
+            settings: &config.policy_settings,
+        });
+        let coordination = match about.windows {
+            WindowUse::None => Coordination::Free,
+            _ => config.coordination,
+        };
+        let coordinator = Coordinator::new(&coordination, width, &mut actions);
+        let permits = about.windows != WindowUse::Imagined;
+        if !permits {
+            actions.clear();
+        }
         Self {
             page_bytes: u64::from(config.page_bytes),
             policy,
+            permits,
             coordinator,
             rebuild_compute: config.rebuild_compute,
             data_actions: config.data_actions,
@@ -110,8 +132,10 @@ impl Array {
             locks: LockTable::new(),
             actions,
             computing: VecDeque::new(),
+            hedges: Hedges::new(),
+            queues: Queues::new(width),
             operations: 0,
-            counters: Counters::new(config.layout.width() as usize),
+            counters: Counters::new(width as usize),
             layout: config.layout,
         }
     }
@@ -158,7 +182,10 @@ impl Array {
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         let computed = self.computing.front().map_or(Instant::NEVER, |&(due, _)| due);
-        computed.min(self.coordinator.next_deadline())
+        computed
+            .min(self.coordinator.next_deadline())
+            .min(self.hedges.next_deadline())
+            .min(self.policy.next_deadline())
     }
 
     /// Lets time pass until `now`.
@@ -172,6 +199,12 @@ impl Array {
         }
         if self.coordinator.next_deadline() <= now {
             self.coordinator.handle_deadline(now, &mut self.actions);
+        }
+        if self.policy.next_deadline() <= now {
+            self.policy.handle_deadline(now);
+        }
+        while let Some((op, serial)) = self.hedges.pop_due(now) {
+            self.hedge(now, op, serial);
         }
     }
 
@@ -191,7 +224,11 @@ impl Array {
     pub fn set_window(&mut self, now: Instant, busy_time_window: Duration) -> bool {
         assert!(!busy_time_window.is_zero(), "a window of no length");
         self.handle_deadline(now);
-        self.coordinator.set_window(now, busy_time_window, &mut self.actions)
+        let changed = self.coordinator.set_window(now, busy_time_window, &mut self.actions);
+        if !self.permits {
+            self.actions.retain(|action| !matches!(action, Action::Permit { .. }));
+        }
+        changed
     }
 
     /// Takes the answer of a drive to [`Action::AskStatus`].
@@ -283,6 +320,7 @@ impl Array {
             blocked: Blocked::No,
             locked: false,
             races: false,
+            hedge_reads: 0,
             rebuilt: false,
             failures: Vec::new(),
             prefixes: Vec::new(),
@@ -313,6 +351,18 @@ impl Array {
         self.sub_ios.release(slot);
         let bit = 1 << sub_io.member;
         let op = self.ops.get_mut(sub_io.op);
+        let answered = Answered {
+            command: Sent {
+                drive: DriveId(sub_io.member),
+                opcode: if sub_io.write { Opcode::Write } else { Opcode::Read },
+                lba: self.layout.lba(op.stripe, op.first_row),
+                blocks: op.rows,
+            },
+            status: completion.status,
+            latency: now.since(sub_io.sent),
+        };
+        self.queues.remove(answered.command.drive, answered.command.opcode, op.rows);
+        self.policy.answered(now, &answered);
         if completion.met_collection {
             op.busy |= bit;
         }
@@ -362,19 +412,32 @@ impl Array {
         self.actions.push_back(Action::Data(action));
     }
 
-    /// Sends a command for all rows of `op` to one of its members.
+    /// Sends a read of all rows of `op` to one of its members.
     #[inline]
-    pub(crate) fn submit(
+    pub(crate) fn read(
         &mut self,
+        now: Instant,
         op: u32,
         member: u8,
-        opcode: Opcode,
         pl: PlFlag,
         for_rebuild: bool,
         round: u8,
     ) {
-        let write = opcode == Opcode::Write;
-        let id = self.sub_ios.insert(SubIo { op, member, write, for_rebuild, round });
+        self.submit(SubIo { op, member, write: false, for_rebuild, round, sent: now }, pl);
+    }
+
+    /// Sends a write of all rows of `op` to one of its members.
+    #[inline]
+    pub(crate) fn write(&mut self, now: Instant, op: u32, member: u8) {
+        let sub_io = SubIo { op, member, write: true, for_rebuild: false, round: 0, sent: now };
+        self.submit(sub_io, PlFlag::Off);
+    }
+
+    #[inline]
+    fn submit(&mut self, sub_io: SubIo, pl: PlFlag) {
+        let SubIo { op, member, write, for_rebuild, sent, .. } = sub_io;
+        let opcode = if write { Opcode::Write } else { Opcode::Read };
+        let id = self.sub_ios.insert(sub_io);
         let target = self.ops.get_mut(op);
         let out = if write { &mut target.writing } else { &mut target.outstanding };
         debug_assert_eq!(*out & 1 << member, 0, "one command per member and direction");
@@ -389,8 +452,11 @@ impl Array {
         if for_rebuild {
             self.counters.rebuild_read_pages += pages;
         }
+        let drive = DriveId(member);
+        self.queues.add(drive, opcode, blocks);
+        self.policy.sent(sent, &Sent { drive, opcode, lba, blocks });
         let command = Command { id: CommandId(id), opcode, lba, blocks, pl };
-        self.actions.push_back(Action::Submit { drive: DriveId(member), command, op: OpId(op) });
+        self.actions.push_back(Action::Submit { drive, command, op: OpId(op) });
     }
 
     /// A stripe operation has done what its request needs of it.
@@ -398,12 +464,17 @@ impl Array {
         let target = self.ops.get_mut(op);
         target.phase = Phase::Drain;
         let (request, delays, rebuilt) = (target.request, target.delays, target.rebuilt);
+        let hedge_reads = target.hedge_reads;
         let blocked = target.blocked;
         if target.kind == ReadOrWrite::Read {
             let busy = target.busy.count_ones() as usize;
             self.counters.busy_sub_ios[busy] += 1;
         }
         self.counters.rebuilds += u64::from(rebuilt);
+        if hedge_reads > 0 {
+            self.counters.hedges_won += u64::from(rebuilt);
+            self.policy.hedge_ended(hedge_reads, rebuilt);
+        }
         let in_flight = self.requests.get_mut(request);
         in_flight.rebuilds += u32::from(rebuilt);
         in_flight.blocked = in_flight.blocked.max(blocked);

@@ -4,12 +4,12 @@ use crate::action::{DataAction, OpId, Slot};
 use crate::engine::{Array, ReadOrWrite};
 use crate::op::{Phase, SubIo};
 use crate::parity::{self, members};
-use crate::policy::{Attempt, Failure};
-use nvme::{Cause, CommandId, Delays, Opcode, PlFlag};
+use crate::policy::{Attempt, Failure, View};
+use nvme::{Cause, CommandId, Delays, PlFlag};
 use units::{DriveId, Duration, Instant};
 
 /// How a rebuild may go on.
-enum Rebuild {
+pub(crate) enum Rebuild {
     /// Read the other members.
     Read,
     /// Read them, and take what this write holds in memory.
@@ -29,18 +29,20 @@ impl Array {
             return;
         }
         let lba = self.layout.lba(target.stripe, target.first_row);
-        if self.policy.races() && self.begin_race(op, wanted) {
+        let spare_reads = self.policy.spare_reads();
+        if spare_reads > 0 && self.begin_race(now, op, wanted, spare_reads) {
             return;
         }
         let mut avoided = 0u64;
         for member in members(wanted) {
-            match self.policy.first_attempt(now, DriveId(member), lba, &self.coordinator) {
+            let view = View { coordinator: &self.coordinator, queues: &self.queues };
+            match self.policy.first_attempt(now, DriveId(member), lba, &view) {
                 // Of more drives than there are parities, some must be read whatever they do.
                 Attempt::Avoid if avoided.count_ones() < self.layout.parities() => {
                     avoided |= 1 << member;
                 }
-                Attempt::Avoid => self.submit(op, member, Opcode::Read, PlFlag::Off, false, 0),
-                Attempt::Send(pl) => self.submit(op, member, Opcode::Read, pl, false, 0),
+                Attempt::Avoid => self.read(now, op, member, PlFlag::Off, false, 0),
+                Attempt::Send(pl) => self.read(now, op, member, pl, false, 0),
             }
         }
         if avoided != 0 {
@@ -48,11 +50,13 @@ impl Array {
             self.ops.get_mut(op).missing = avoided;
             self.rebuild(now, op, Delays::ZERO);
         }
+        self.set_hedge(now, op);
     }
 
-    /// Asks all members of the stripe, if it stands still. A write in flight is not raced against: its
-    /// rows are read as they are, like by any other policy. Returns whether the race has begun.
-    fn begin_race(&mut self, op: u32, wanted: u64) -> bool {
+    /// Asks so many members of the stripe more than suffice, if it stands still. A write in flight is
+    /// not raced against: its rows are read as they are, like by any other policy. Returns whether
+    /// the race has begun.
+    fn begin_race(&mut self, now: Instant, op: u32, wanted: u64, spare_reads: u32) -> bool {
         let is_read = self.ops.get(op).kind == ReadOrWrite::Read;
         if !is_read || self.layout.parities() == 0 || !matches!(self.may_rebuild(op), Rebuild::Read)
         {
@@ -61,9 +65,17 @@ impl Array {
         self.settle(op);
         self.enter_lock(op);
         self.ops.get_mut(op).races = true;
-        for member in members(self.layout.all_members()) {
+        let stripe = self.ops.get(op).stripe;
+        let parity = self.layout.parity_mask(stripe);
+        let all = self.layout.all_members();
+        // All data first: it takes one parity less to compute with.
+        let others = members(all & !parity & !wanted).chain(members(parity & !wanted));
+        let suffice = all.count_ones() - self.layout.parities();
+        let more = suffice.saturating_add(spare_reads).saturating_sub(wanted.count_ones());
+        let asked = others.take(more as usize).fold(wanted, |mask, member| mask | 1 << member);
+        for member in members(asked) {
             let for_rebuild = wanted >> member & 1 == 0;
-            self.submit(op, member, Opcode::Read, PlFlag::Off, for_rebuild, 0);
+            self.read(now, op, member, PlFlag::Off, for_rebuild, 0);
         }
         true
     }
@@ -82,7 +94,7 @@ impl Array {
             target.stale &= !bit;
             let pl = self.policy.rebuild_flag();
             let round = self.new_round(op, passed);
-            self.submit(op, member, Opcode::Read, pl, true, round);
+            self.read(now, op, member, pl, true, round);
             return;
         }
         // What a write in flight has lent is newer than anything that arrives now.
@@ -128,7 +140,7 @@ impl Array {
             self.counters.resubmitted += 1;
             self.coordinator.note_too_many_busy();
             // Without the flag, so that it cannot fail again (IODA §4.2.2).
-            self.submit(op, failure.drive.0, Opcode::Read, PlFlag::Off, false, round);
+            self.read(now, op, failure.drive.0, PlFlag::Off, false, round);
         }
         self.rebuild(now, op, passed);
     }
@@ -163,7 +175,7 @@ impl Array {
                 }
             }
             self.enter_lock(op);
-            self.read_survivors(op, &passed);
+            self.read_survivors(now, op, &passed);
         }
         self.go_on_if_known(now, op, passed);
     }
@@ -182,7 +194,7 @@ impl Array {
         }
     }
 
-    fn enter_lock(&mut self, op: u32) {
+    pub(crate) fn enter_lock(&mut self, op: u32) {
         let target = self.ops.get_mut(op);
         if !target.locked {
             target.locked = true;
@@ -192,7 +204,7 @@ impl Array {
     }
 
     /// Sends the reads that a rebuild needs.
-    fn read_survivors(&mut self, op: u32, passed: &Delays) {
+    pub(crate) fn read_survivors(&mut self, now: Instant, op: u32, passed: &Delays) {
         let pl = self.policy.rebuild_flag();
         let target = self.ops.get_mut(op);
         let known = target.have | target.outstanding;
@@ -215,12 +227,12 @@ impl Array {
         }
         let round = self.new_round(op, *passed);
         for member in members(to_read) {
-            self.submit(op, member, Opcode::Read, pl, true, round);
+            self.read(now, op, member, pl, true, round);
         }
     }
 
     /// Whether a rebuild may read the stripe now. Writes have the stripe to themselves already.
-    fn may_rebuild(&self, op: u32) -> Rebuild {
+    pub(crate) fn may_rebuild(&self, op: u32) -> Rebuild {
         let target = self.ops.get(op);
         if target.kind == ReadOrWrite::Write {
             return Rebuild::Read;
@@ -262,7 +274,7 @@ impl Array {
     }
 
     /// Goes on if everything wanted is known or can be computed.
-    fn go_on_if_known(&mut self, now: Instant, op: u32, passed: Delays) {
+    pub(crate) fn go_on_if_known(&mut self, now: Instant, op: u32, passed: Delays) {
         let target = self.ops.get(op);
         if target.phase != Phase::Gather {
             return;
@@ -277,7 +289,8 @@ impl Array {
         let data = self.layout.all_members() & !parity;
         if target.races {
             // Whatever has not answered is computed as soon as that is possible.
-            self.ops.get_mut(op).missing = data & !self.ops.get(op).have;
+            let have = self.ops.get(op).have;
+            self.ops.get_mut(op).missing = data & !have | unknown;
         }
         let target = self.ops.get(op);
         if unknown & !target.missing != 0 {
@@ -312,7 +325,7 @@ impl Array {
     /// Everything wanted is known.
     pub(crate) fn end_gather(&mut self, now: Instant, op: u32) {
         match self.ops.get(op).kind {
-            ReadOrWrite::Write => self.begin_commit(op),
+            ReadOrWrite::Write => self.begin_commit(now, op),
             ReadOrWrite::Read => {
                 if self.data_actions {
                     self.say_deliver(op);

@@ -35,11 +35,13 @@ mod counters;
 mod engine;
 mod gather;
 pub mod gf;
+mod hedge;
 mod layout;
 mod lock;
 mod op;
 mod parity;
 pub mod policy;
+mod queues;
 mod write;
 
 pub use action::{Action, DataAction, OpId, Outcome, Slot, Term};
@@ -47,3 +49,4 @@ pub use coordinate::{AdaptiveConfig, Coordination, Coordinator, TokenConfig, Win
 pub use counters::Counters;
 pub use engine::{Array, Config, ReadOrWrite, Request, RequestId};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
+pub use queues::{Queue, Queues};

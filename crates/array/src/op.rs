@@ -75,6 +75,8 @@ pub(crate) struct StripeOp {
     pub(crate) locked: bool,
     /// All members were asked, and whichever suffice are taken.
     pub(crate) races: bool,
+    /// Reads that were sent because others had not been answered in time.
+    pub(crate) hedge_reads: u32,
     /// Pages of it were rebuilt.
     pub(crate) rebuilt: bool,
     /// Failed sub-I/Os among the missing members.
@@ -129,4 +131,5 @@ pub(crate) struct SubIo {
     pub(crate) for_rebuild: bool,
     /// Which prefix of the operation it continues.
     pub(crate) round: u8,
+    pub(crate) sent: Instant,
 }

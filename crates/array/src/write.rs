@@ -5,7 +5,6 @@ use crate::engine::{Array, ReadOrWrite};
 use crate::op::{Phase, Plan};
 use crate::parity::{self, members};
 use alloc::vec::Vec;
-use nvme::{Opcode, PlFlag};
 use units::Instant;
 
 impl Array {
@@ -62,12 +61,12 @@ impl Array {
     }
 
     /// Old data is known: compute the new, and write it as soon as no rebuild reads the old.
-    pub(crate) fn begin_commit(&mut self, op: u32) {
+    pub(crate) fn begin_commit(&mut self, now: Instant, op: u32) {
         if self.data_actions {
             self.say_new_data(op);
         }
         self.ops.get_mut(op).phase = Phase::WaitReaders;
-        self.commit_if_unread(op);
+        self.commit_if_unread(now, op);
     }
 
     fn say_new_data(&mut self, op: u32) {
@@ -88,7 +87,7 @@ impl Array {
         }
     }
 
-    fn commit_if_unread(&mut self, op: u32) {
+    fn commit_if_unread(&mut self, now: Instant, op: u32) {
         let target = self.ops.get(op);
         let read =
             self.locks.on(target.stripe).iter().any(|&other| self.ops.get(other).holds_up(target));
@@ -101,7 +100,7 @@ impl Array {
         let stripe = target.stripe;
         self.locks.note_commit(stripe);
         for member in members(written) {
-            self.submit(op, member, Opcode::Write, PlFlag::Off, false, 0);
+            self.write(now, op, member);
         }
     }
 
@@ -136,7 +135,7 @@ impl Array {
             match target.phase {
                 Phase::WaitTurn if self.is_writers_turn(op) => self.plan_write(now, op),
                 Phase::WaitWrite => self.retry_rebuild(now, op),
-                Phase::WaitReaders => self.commit_if_unread(op),
+                Phase::WaitReaders => self.commit_if_unread(now, op),
                 _ => {}
             }
         }

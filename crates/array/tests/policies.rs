@@ -1,7 +1,7 @@
 //! What each policy sends to the drives, checked command by command against a scripted host.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::policy::PolicyKind;
+use array::policy::{PolicyKind, PolicySettings};
 use array::{
     Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId,
     WindowConfig,
@@ -11,6 +11,10 @@ use std::fmt::Write as _;
 use units::{DriveId, Duration, Instant};
 
 const PAGE: u64 = 4096;
+
+fn named(name: &str) -> PolicyKind {
+    PolicyKind::from_name(name).unwrap()
+}
 
 struct Script {
     array: Array,
@@ -34,6 +38,7 @@ impl Script {
             layout: Layout::new(level, width, 1, 1000).unwrap(),
             page_bytes: PAGE as u32,
             policy,
+            policy_settings: PolicySettings::default(),
             coordination,
             rebuild_compute: Duration::from_micros(3),
             data_actions: false,
@@ -117,7 +122,7 @@ impl Script {
 
 #[test]
 fn base_waits() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Base);
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::BASE);
     s.request(ReadOrWrite::Read, 0, 2);
     s.ok(0);
     s.ok(1);
@@ -126,7 +131,7 @@ fn base_waits() {
 
 #[test]
 fn iod1_rebuilds_without_the_flag() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Iod1);
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::IOD1);
     s.request(ReadOrWrite::Read, 0, 1);
     s.busy(0, 500);
     for drive in [1, 2, 3] {
@@ -140,7 +145,7 @@ fn iod1_rebuilds_without_the_flag() {
 
 #[test]
 fn iod1_waits_for_what_fails_last_when_too_many_fail() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Iod1);
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::IOD1);
     s.request(ReadOrWrite::Read, 0, 2);
     s.busy(0, 100);
     s.busy(1, 900);
@@ -151,7 +156,7 @@ fn iod1_waits_for_what_fails_last_when_too_many_fail() {
 #[test]
 fn iod2_waits_for_the_shortest_busy_remaining_time() {
     for (first, second, waited) in [(100, 900, "r0"), (900, 100, "r1")] {
-        let mut s = Script::new(Level::Raid5, 4, PolicyKind::Iod2);
+        let mut s = Script::new(Level::Raid5, 4, PolicyKind::IOD2);
         s.request(ReadOrWrite::Read, 0, 2);
         s.busy(0, first);
         s.busy(1, second);
@@ -167,7 +172,7 @@ fn iod2_waits_for_the_shortest_busy_remaining_time() {
 
 #[test]
 fn iod2_learns_from_rebuild_reads_that_fail() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Iod2);
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::IOD2);
     s.request(ReadOrWrite::Read, 0, 1);
     s.busy(0, 100);
     s.busy(2, 900);
@@ -184,7 +189,7 @@ fn iod2_learns_from_rebuild_reads_that_fail() {
 
 #[test]
 fn iod3_never_reads_from_the_drive_whose_turn_it_is() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Iod3);
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::IOD3);
     s.request(ReadOrWrite::Read, 0, 2);
     // At time 0 it is drive 0's turn.
     assert_eq!(s.log, "r1 r2 r3 ");
@@ -201,7 +206,7 @@ fn iod3_never_reads_from_the_drive_whose_turn_it_is() {
 
 #[test]
 fn ioda_sends_to_busy_drives_and_rebuilds_what_fails() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Ioda);
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::IODA);
     s.request(ReadOrWrite::Read, 0, 2);
     s.busy(0, 100);
     for drive in [1, 2, 3] {
@@ -214,7 +219,7 @@ fn ioda_sends_to_busy_drives_and_rebuilds_what_fails() {
 #[test]
 fn raid6_rebuilds_two_without_waiting() {
     // Stripe 0 of a RAID-6 of five: data on drives 1, 2, 3, P on 4, Q on 0.
-    let mut s = Script::new(Level::Raid6, 5, PolicyKind::Ioda);
+    let mut s = Script::new(Level::Raid6, 5, PolicyKind::IODA);
     s.request(ReadOrWrite::Read, 0, 3);
     s.busy(1, 100);
     assert_eq!(s.log, "R1 R2 R3 R0 ", "one parity is enough for one missing chunk");
@@ -242,7 +247,7 @@ fn writes_read_whichever_is_less() {
         (Level::Raid6, 8, 1, "r0 r1 r7 "),
     ];
     for (level, width, pages, expected) in cases {
-        let mut s = Script::new(level, width, PolicyKind::Base);
+        let mut s = Script::new(level, width, PolicyKind::BASE);
         s.request(ReadOrWrite::Write, 0, pages);
         assert_eq!(s.log, expected, "{level:?} of {width}, {pages} pages");
     }
@@ -251,7 +256,7 @@ fn writes_read_whichever_is_less() {
 #[test]
 fn reads_for_parity_carry_the_flag_and_are_rebuilt() {
     // IODA §4.4, "Write Path".
-    let mut s = Script::new(Level::Raid5, 8, PolicyKind::Ioda);
+    let mut s = Script::new(Level::Raid5, 8, PolicyKind::IODA);
     s.request(ReadOrWrite::Write, 0, 1);
     assert_eq!(s.log, "R0 R7 ");
     s.busy(0, 100);
@@ -269,7 +274,7 @@ fn reads_for_parity_carry_the_flag_and_are_rebuilt() {
 
 #[test]
 fn writes_of_one_stripe_take_turns() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Base);
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::BASE);
     s.request(ReadOrWrite::Write, 0, 3);
     s.request(ReadOrWrite::Write, 0, 3);
     assert_eq!(s.log, "W0 W1 W2 W3 ", "the second waits");
@@ -281,7 +286,7 @@ fn writes_of_one_stripe_take_turns() {
 
 #[test]
 fn a_rebuild_takes_what_a_write_in_flight_holds() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Ioda);
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::IODA);
     s.request(ReadOrWrite::Write, 0, 3);
     s.log.clear();
     s.out.clear();
@@ -293,7 +298,7 @@ fn a_rebuild_takes_what_a_write_in_flight_holds() {
 
 #[test]
 fn proactive_goes_on_with_the_first_that_suffice() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Proactive);
+    let mut s = Script::new(Level::Raid5, 4, named("proactive"));
     s.request(ReadOrWrite::Read, 0, 1);
     for drive in [3, 1, 2] {
         s.ok(drive);
@@ -317,7 +322,7 @@ fn proactive_goes_on_with_the_first_that_suffice() {
 
 #[test]
 fn proactive_waits_for_a_write_that_is_under_way() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Proactive);
+    let mut s = Script::new(Level::Raid5, 4, named("proactive"));
     s.request(ReadOrWrite::Write, 0, 3);
     s.log.clear();
     // Data and parity of the stripe are being written: one without the other fits nothing.
@@ -327,7 +332,7 @@ fn proactive_waits_for_a_write_that_is_under_way() {
 
 #[test]
 fn pages_written_in_part_are_read_first() {
-    let mut s = Script::new(Level::Raid5, 4, PolicyKind::Base);
+    let mut s = Script::new(Level::Raid5, 4, PolicyKind::BASE);
     let request = Request {
         id: RequestId(1),
         kind: ReadOrWrite::Write,
@@ -344,14 +349,16 @@ fn pages_written_in_part_are_read_first() {
 #[test]
 fn policies_answer_to_their_names() {
     for kind in PolicyKind::ALL {
-        assert_eq!(PolicyKind::from_name(kind.label()), Some(kind));
+        let named = PolicyKind::ALL.iter().filter(|other| *other == kind).count();
+        assert_eq!(named, 1, "{kind:?} is a name of its own");
+        assert_eq!(PolicyKind::from_name(&kind.name().to_uppercase()), Some(*kind));
     }
     assert_eq!(PolicyKind::from_name("nothing"), None);
 }
 
 #[test]
 fn a_write_waits_for_rebuilds_of_the_old_stripe_only() {
-    let mut s = Script::new(Level::Raid5, 8, PolicyKind::Ioda);
+    let mut s = Script::new(Level::Raid5, 8, PolicyKind::IODA);
     // A rebuild of drive 1 reads the stripe as it is.
     s.request(ReadOrWrite::Read, 1, 1);
     s.busy(1, 100);

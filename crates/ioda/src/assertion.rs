@@ -211,13 +211,13 @@ mod tests {
         assert_eq!((assertion.policy, assertion.operator), (None, Operator::Less));
         assert_eq!(assertion.limit, Limit::Value(500_000.0));
         let assertion = parsed("IODA: read.p99 <= 1.1 * ideal");
-        assert_eq!(assertion.policy, Some(PolicyKind::Ioda));
-        assert_eq!(assertion.limit, Limit::Times(1.1, PolicyKind::Ideal));
-        assert_eq!(parsed("ioda.read.p99<=1.1*ideal").policy, Some(PolicyKind::Ioda));
+        assert_eq!(assertion.policy, Some(PolicyKind::IODA));
+        assert_eq!(assertion.limit, Limit::Times(1.1, PolicyKind::IDEAL));
+        assert_eq!(parsed("ioda.read.p99<=1.1*ideal").policy, Some(PolicyKind::IODA));
         assert_eq!(parsed("violations==0").limit, Limit::Value(0.0));
         assert_eq!(parsed("ioda:busy2plus<=0.01%").limit, Limit::Value(0.01));
         assert_eq!(parsed("window<=20ms").limit, Limit::Value(20_000_000.0));
-        assert_eq!(parsed("write.p50<base").limit, Limit::Times(1.0, PolicyKind::Base));
+        assert_eq!(parsed("write.p50<base").limit, Limit::Times(1.0, PolicyKind::BASE));
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
     if plan.width == 1 {
         return Ok(format!("a single drive, {} usable", Bytes(plan.capacity_bytes()?)));
     }
-    let coordinated = plans.iter().find(|plan| plan.policy.rules().uses_windows());
+    let coordinated = plans.iter().find(|plan| plan.policy.uses_windows());
     Ok(format!(
         "{} of {} drives, chunk {}, {} usable{}",
         plan.level.name(),

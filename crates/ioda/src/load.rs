@@ -67,7 +67,7 @@ pub(crate) fn bytes_per_request(
 pub(crate) fn measure(plan: &Plan, source: &Source, capacity: u64) -> Result<Measured, Failure> {
     let mut workload = source.open(capacity)?;
     let (requests, duration) = length(source, workload.statistics());
-    let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
+    let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
     let sustainable = (plan.level.parities() > 0).then(|| windowed.sustainable_bytes_per_second());
     let sample: Vec<Request> = workload.by_ref().take(SAMPLE).collect::<Result<_, _>>()?;
     let sampled = sample.len();
@@ -209,7 +209,7 @@ fn length(source: &Source, statistics: Option<&Statistics>) -> (Option<u64>, Opt
 
 /// The slice of a run to record read by read: about twenty windows, a quarter into it.
 pub(crate) fn slice(plan: &Plan, duration: Option<Duration>) -> TimelineConfig {
-    let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
+    let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
     let window = windowed.window().unwrap_or(SLICE_LEAST);
     let length = (window * SLICE_WINDOWS).clamp(SLICE_LEAST, SLICE_MOST);
     let start = duration.map_or(Duration::ZERO, |duration| duration / 4);

@@ -232,7 +232,7 @@ impl FromStr for PolicyName {
     type Err = Unknown;
 
     fn from_str(text: &str) -> Result<Self, Unknown> {
-        let known = PolicyKind::ALL.map(PolicyKind::name);
+        let known = PolicyKind::ALL.iter().map(|kind| kind.name());
         PolicyKind::from_name(text).map(Self).ok_or_else(|| Unknown::new("policy", text, known))
     }
 }
@@ -286,6 +286,6 @@ mod tests {
             assert_eq!(text.parse(), Ok(Raid(Level::Raid6)));
         }
         assert!("1".parse::<Raid>().is_err());
-        assert!(matches!("IODA".parse(), Ok(PolicyName(PolicyKind::Ioda))));
+        assert_eq!("IODA".parse::<PolicyName>().ok(), Some(PolicyName(PolicyKind::IODA)));
     }
 }

@@ -138,10 +138,10 @@ pub(crate) fn possible(policies: &[PolicyKind], array: &ArraySettings) -> Vec<Po
     if level(array).parities() > 0 {
         return policies.to_vec();
     }
-    let without_parity = [PolicyKind::Base, PolicyKind::Ideal];
+    let without_parity = [PolicyKind::BASE, PolicyKind::IDEAL];
     let mut possible = policies.to_vec();
     possible.retain(|policy| without_parity.contains(policy));
-    if possible.is_empty() { vec![PolicyKind::Base] } else { possible }
+    if possible.is_empty() { vec![PolicyKind::BASE] } else { possible }
 }
 
 /// The chunk of a drive alone: large, so that few requests are cut, and only where the drive's own
@@ -165,7 +165,8 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
         level: level(array),
         width,
         chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
-        policy: PolicyKind::Base,
+        policy: PolicyKind::BASE,
+        policy_settings: array::policy::PolicySettings::default(),
         windows: WindowPlan::default(),
         rebuild_compute: REBUILD_COMPUTE,
         preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),

@@ -26,11 +26,15 @@ pub enum Cause {
     Rebuild,
     /// Waiting for a stripe lock.
     StripeLock,
+    /// Waiting for a drive that did not answer in time, until the host read more instead.
+    LateAnswer,
+    /// Held back by the host, before anything was sent.
+    HeldBack,
 }
 
 impl Cause {
     /// Number of causes.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 12;
 
     /// All causes in the order of [`Delays::parts`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -44,6 +48,8 @@ impl Cause {
         Self::FailFast,
         Self::Rebuild,
         Self::StripeLock,
+        Self::LateAnswer,
+        Self::HeldBack,
     ];
 
     /// The cause in words.
@@ -60,6 +66,8 @@ impl Cause {
             Self::FailFast => "fail-fast round trip",
             Self::Rebuild => "rebuild",
             Self::StripeLock => "stripe lock",
+            Self::LateAnswer => "late answer",
+            Self::HeldBack => "held back",
         }
     }
 }

@@ -152,9 +152,8 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         progress: &'a AtomicU64,
     ) -> Result<Self, SimError<E>> {
         let layout = plan.layout()?;
-        let rules = plan.policy.rules();
         for drive in &mut drives {
-            drive.set_instant_collection(rules.collects_instantly());
+            drive.set_instant_collection(plan.policy.about().collects_instantly);
             if plan.timeline.is_some() {
                 drive.record_collections();
             }
@@ -166,6 +165,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             layout,
             page_bytes: plan.drive.geometry.page_bytes,
             policy: plan.policy,
+            policy_settings: plan.policy_settings,
             coordination: plan.coordination(),
             rebuild_compute: plan.rebuild_compute,
             data_actions: plan.verify,
@@ -545,7 +545,8 @@ mod tests {
             level: Level::Raid5,
             width: 4,
             chunk_bytes: 4096,
-            policy: PolicyKind::Base,
+            policy: PolicyKind::BASE,
+            policy_settings: array::policy::PolicySettings::default(),
             windows: crate::WindowPlan::default(),
             rebuild_compute: Duration::ZERO,
             preparation: Preparation::Fresh,

@@ -1,7 +1,10 @@
 //! What to run.
 
 use crate::windows::{WindowError, WindowPlan};
-use array::{Coordination, Layout, LayoutError, Level, policy::PolicyKind};
+use array::{
+    Coordination, Layout, LayoutError, Level,
+    policy::{PolicyKind, PolicySettings},
+};
 use nvme::ArrayDescription;
 use ssd::Ssd;
 use thiserror::Error;
@@ -31,6 +34,8 @@ pub struct Plan {
     pub chunk_bytes: u64,
     /// The policy.
     pub policy: PolicyKind,
+    /// What is set about policies.
+    pub policy_settings: PolicySettings,
     /// When drives may collect, under policies with windows.
     pub windows: WindowPlan,
     /// Time to compute a rebuilt page.
@@ -72,7 +77,7 @@ pub enum PlanError {
     /// The windows contradict themselves or the array.
     #[error("{0}")]
     Windows(#[from] WindowError),
-    /// Policies with windows need parity.
+    /// Policies that rebuild need parity.
     #[error(
         "policy {policy} rebuilds reads from parity, but {level} has none; choose raid4, raid5 or raid6, or the policies base and ideal"
     )]
@@ -101,11 +106,11 @@ impl Plan {
         let chunk_pages = self.chunk_bytes / u64::from(page_bytes);
         let chunk_pages = u32::try_from(chunk_pages).unwrap_or(u32::MAX);
         let layout = Layout::new(self.level, self.width, chunk_pages, self.drive.logical_pages())?;
-        if layout.parities() == 0 && self.policy.rules().uses_windows() {
+        if !self.policy.is_possible(layout.parities()) {
             let (policy, level) = (self.policy.name(), self.level.name());
             return Err(PlanError::NoParity { policy, level });
         }
-        if self.policy.rules().uses_windows() {
+        if self.policy.uses_windows() {
             self.windows.validate(&self.drive, &layout)?;
         }
         Ok(layout)
@@ -138,7 +143,7 @@ impl Plan {
     /// windows.
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
-        let uses_windows = self.policy.rules().uses_windows();
+        let uses_windows = self.policy.uses_windows();
         uses_windows.then(|| self.windows.first_window(&self.drive, self.array_description()))?
     }
 
@@ -185,7 +190,7 @@ impl Plan {
 
     /// How the array coordinates its drives.
     pub(crate) fn coordination(&self) -> Coordination {
-        match self.policy.rules().uses_windows() {
+        match self.policy.uses_windows() {
             true => self.windows.coordination(&self.drive, self.array_description()),
             false => Coordination::Free,
         }

@@ -14,6 +14,7 @@ fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Pla
         level,
         width,
         policy,
+        policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),
         rebuild_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
@@ -37,7 +38,7 @@ fn sustainable(plan: &Plan, preset: &str, requests: u64, share: f64) -> Source {
         |requests, rate| Source::Preset { preset, seed: 1, requests: Some(requests), rate };
     let sample = source(20_000, 1.0).open(plan.capacity_bytes().unwrap()).unwrap();
     let load = plan.drive_load_bytes_per_second(sample.map(Result::unwrap)).unwrap();
-    let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
+    let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
     let rate = (share * windowed.sustainable_bytes_per_second() / load).min(1.0);
     source(requests, rate)
 }
@@ -79,7 +80,7 @@ fn results_do_not_depend_on_threads() {
 #[test]
 fn ioda_keeps_its_contract_and_stays_close_to_ideal() {
     let policies =
-        [PolicyKind::Base, PolicyKind::Iod1, PolicyKind::Iod2, PolicyKind::Ioda, PolicyKind::Ideal];
+        [PolicyKind::BASE, PolicyKind::IOD1, PolicyKind::IOD2, PolicyKind::IODA, PolicyKind::IDEAL];
     let mut drive = quarter_artifact();
     // TW_burst of a drive of a quarter of the size is a quarter as long.
     drive.name = String::from("quarter of femu-artifact");
@@ -119,7 +120,7 @@ fn ioda_keeps_its_contract_and_stays_close_to_ideal() {
 
 #[test]
 fn every_delay_has_a_cause() {
-    for (policy, level) in [(PolicyKind::Ioda, Level::Raid5), (PolicyKind::Iod1, Level::Raid6)] {
+    for (policy, level) in [(PolicyKind::IODA, Level::Raid5), (PolicyKind::IOD1, Level::Raid6)] {
         let plan = plan(ssd::presets::preset("femu").unwrap(), level, 5, policy);
         let source = sustainable(&plan, "azure", 8_000, 3.0);
         // The driver asserts for every read that the parts sum to the latency (debug builds).
@@ -135,7 +136,7 @@ fn a_latency_counts_from_the_intended_arrival() {
     // A thousand reads of one page at the same moment: the last waits for all others.
     let mut drive = quarter_artifact();
     drive.over_provisioning = Ratio::from_percent(50);
-    let plan = plan(drive, Level::Raid5, 4, PolicyKind::Base);
+    let plan = plan(drive, Level::Raid5, 4, PolicyKind::BASE);
     let requests = (0..1_000).map(|_| {
         let at = Instant::from_nanos(5);
         Ok::<_, WorkloadError>(Request {

@@ -27,6 +27,7 @@ fn plan(policy: PolicyKind, buffer: Option<(u64, FlushRule)>) -> Plan {
         level: Level::Raid5,
         width: 4,
         policy,
+        policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),
         rebuild_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
@@ -39,7 +40,7 @@ fn plan(policy: PolicyKind, buffer: Option<(u64, FlushRule)>) -> Plan {
 /// Single pages at random, six of ten written, at `share` of what windows sustain.
 fn result(plan: &Plan, share: f64) -> RunResult {
     const WRITE_PERCENT: u64 = 60;
-    let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
+    let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
     // Each write goes to two of the four drives: data and parity.
     let writes_per_second =
         share * windowed.sustainable_bytes_per_second() * 4.0 / (2.0 * plan.chunk_bytes as f64);
@@ -93,7 +94,7 @@ fn show(name: &str, result: &RunResult) {
 /// written 2.5 MiB, which a buffer of 4 MiB holds and one of 2 MiB does not.
 #[test]
 fn coordinated_flushes_keep_reads_at_one_busy_drive() {
-    let ioda = |buffer| result(&plan(PolicyKind::Ioda, buffer), 0.9);
+    let ioda = |buffer| result(&plan(PolicyKind::IODA, buffer), 0.9);
     let through = ioda(None);
     let free = ioda(Some((4, FlushRule::WhenFull)));
     let coordinated = ioda(Some((4, FlushRule::InWindow)));
@@ -119,7 +120,7 @@ fn coordinated_flushes_keep_reads_at_one_busy_drive() {
 
 #[test]
 fn without_windows_there_is_nothing_to_coordinate() {
-    let base = |flush| result(&plan(PolicyKind::Base, Some((4, flush))), 0.5);
+    let base = |flush| result(&plan(PolicyKind::BASE, Some((4, flush))), 0.5);
     let (free, coordinated) = (base(FlushRule::WhenFull), base(FlushRule::InWindow));
     assert_eq!(free.hash, coordinated.hash);
     assert_eq!(coordinated.drive_totals().forced_flushes_pages, 0);

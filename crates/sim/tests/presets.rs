@@ -18,13 +18,14 @@ fn every_drive_works_under_every_policy() {
         if let Some(buffer) = &mut drive.write_buffer {
             buffer.pages = 256;
         }
-        for policy in PolicyKind::ALL {
+        for &policy in PolicyKind::ALL {
             let plan = Plan {
                 chunk_bytes: u64::from(drive.geometry.page_bytes),
                 drive: drive.clone(),
                 level: Level::Raid5,
                 width: 4,
                 policy,
+                policy_settings: array::policy::PolicySettings::default(),
                 windows: sim::WindowPlan::fixed(Duration::from_millis(100)),
                 rebuild_compute: Duration::from_micros(3),
                 preparation: Preparation::Aged,
@@ -34,7 +35,7 @@ fn every_drive_works_under_every_policy() {
             };
             let pages = plan.capacity_bytes().unwrap() / plan.chunk_bytes;
             // Half of what windows sustain, in single pages: two writes to drives for each.
-            let windowed = Plan { policy: PolicyKind::Ioda, ..plan.clone() };
+            let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
             let per_second =
                 windowed.sustainable_bytes_per_second() * 4.0 / (2.0 * plan.chunk_bytes as f64);
             let gap = Duration::from_nanos((1e9 / per_second) as u64);
@@ -59,7 +60,7 @@ fn every_drive_works_under_every_policy() {
                 result.read.percentile(99.9),
             );
             assert!(totals.collections > 0, "{name} {policy:?}");
-            if policy.rules().uses_windows() {
+            if policy.uses_windows() {
                 assert_eq!(totals.contract_violations, 0, "{name} {policy:?}");
                 let two_busy = result.array.busy_sub_ios[2..].iter().sum::<u64>();
                 assert_eq!(two_busy, 0, "{name} {policy:?}");

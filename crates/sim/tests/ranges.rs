@@ -24,6 +24,7 @@ fn simulate(ranges: RangeConfig, blocking: Blocking, policy: PolicyKind) -> RunR
         level: Level::Raid5,
         width: 4,
         policy,
+        policy_settings: array::policy::PolicySettings::default(),
         windows,
         rebuild_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
@@ -71,8 +72,8 @@ fn concurrent_millis(result: &RunResult) -> usize {
 
 #[test]
 fn drives_collect_at_once_and_no_stripe_meets_two_if_ranges_have_their_own_channels() {
-    let one = simulate(RangeConfig::ONE, Blocking::Channel, PolicyKind::Ioda);
-    let two = simulate(ranges(4, RangePlacement::Channels), Blocking::Channel, PolicyKind::Ioda);
+    let one = simulate(RangeConfig::ONE, Blocking::Channel, PolicyKind::IODA);
+    let two = simulate(ranges(4, RangePlacement::Channels), Blocking::Channel, PolicyKind::IODA);
     for result in [&one, &two] {
         assert_eq!(result.drive_totals().contract_violations, 0);
         assert_eq!(busy_twice(result), 0, "{:?}", result.busy_members);
@@ -84,16 +85,16 @@ fn drives_collect_at_once_and_no_stripe_meets_two_if_ranges_have_their_own_chann
 
 #[test]
 fn shared_channels_break_windows_in_two_dimensions() {
-    let ideal = simulate(ranges(4, RangePlacement::Chips), Blocking::Die, PolicyKind::Ideal);
-    let own = simulate(ranges(4, RangePlacement::Channels), Blocking::Channel, PolicyKind::Ioda);
+    let ideal = simulate(ranges(4, RangePlacement::Chips), Blocking::Die, PolicyKind::IDEAL);
+    let own = simulate(ranges(4, RangePlacement::Channels), Blocking::Channel, PolicyKind::IODA);
     let p99 = |result: &RunResult| result.read.percentile(99.0);
     let p999 = |result: &RunResult| result.read.percentile(99.9);
     // Collection that holds its channel keeps the chips of other ranges from the host.
-    let held = simulate(ranges(4, RangePlacement::Chips), Blocking::Channel, PolicyKind::Ioda);
+    let held = simulate(ranges(4, RangePlacement::Chips), Blocking::Channel, PolicyKind::IODA);
     assert!(busy_twice(&held) > 100, "{:?}", held.busy_members);
     // Collection that only uses the channel delays reads of other ranges behind its copies, and no
     // window says so.
-    let shared = simulate(ranges(4, RangePlacement::Chips), Blocking::Die, PolicyKind::Ioda);
+    let shared = simulate(ranges(4, RangePlacement::Chips), Blocking::Die, PolicyKind::IODA);
     println!(
         "p99 and p99.9: ideal {} {}, own channels {} {}, held channels {} {}, shared {} {}",
         p99(&ideal),

@@ -131,6 +131,7 @@ fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         drive,
         level,
         policy,
+        policy_settings: array::policy::PolicySettings::default(),
         windows,
         rebuild_compute: Duration::from_micros(3),
         preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
@@ -190,8 +191,8 @@ fn check(level: Level) {
     let mut shared = 0;
     let mut buffered = ssd::Counters::default();
     for seed in seeds(30) {
-        for policy in PolicyKind::ALL {
-            if level == Level::Raid0 && policy.rules().uses_windows() {
+        for &policy in PolicyKind::ALL {
+            if !policy.is_possible(level.parities()) {
                 continue;
             }
             let plan = random_plan(seed, level, policy);

@@ -21,6 +21,7 @@ fn plan(level: Level, width: u32, policy: PolicyKind, windows: WindowPlan) -> Pl
         level,
         width,
         policy,
+        policy_settings: array::policy::PolicySettings::default(),
         windows,
         rebuild_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
@@ -73,7 +74,7 @@ fn busy_at_least(result: &RunResult, members: usize) -> u64 {
 fn with_two_parities_two_drives_are_busy_and_never_three() {
     for width in [5, 6] {
         let windows = WindowPlan::fixed(Duration::from_millis(60));
-        let plan = plan(Level::Raid6, width, PolicyKind::Ioda, windows);
+        let plan = plan(Level::Raid6, width, PolicyKind::IODA, windows);
         let result = simulate(&plan, &steady(&plan, 6, 0.8));
         let totals = result.drive_totals();
         assert_eq!(totals.contract_violations, 0, "{width} drives");
@@ -92,7 +93,7 @@ fn with_two_parities_two_drives_are_busy_and_never_three() {
 fn one_of_two_parities_can_be_kept_in_reserve() {
     let windows =
         WindowPlan { busy_drives: Some(1), ..WindowPlan::fixed(Duration::from_millis(60)) };
-    let plan = plan(Level::Raid6, 6, PolicyKind::Ioda, windows);
+    let plan = plan(Level::Raid6, 6, PolicyKind::IODA, windows);
     let result = simulate(&plan, &steady(&plan, 6, 0.8));
     assert_eq!(result.drive_totals().contract_violations, 0);
     assert_eq!(busy_at_least(&result, 2), 0, "{:?}", result.busy_members);
@@ -106,7 +107,7 @@ fn the_contract_survives_the_clock_skew_that_its_guard_is_for() {
             guard,
             ..WindowPlan::fixed(Duration::from_millis(60))
         };
-        let plan = plan(level, width, PolicyKind::Ioda, windows);
+        let plan = plan(level, width, PolicyKind::IODA, windows);
         simulate(&plan, &steady(&plan, 6, 0.8))
     };
     for (level, width, parities) in [(Level::Raid5, 4, 1), (Level::Raid6, 6, 2)] {
@@ -137,7 +138,7 @@ fn windows_change_on_a_running_array_without_breaking_the_contract() {
                 .collect(),
             ..WindowPlan::fixed(Duration::from_millis(60))
         };
-        let plan = plan(level, width, PolicyKind::Ioda, windows);
+        let plan = plan(level, width, PolicyKind::IODA, windows);
         let result = simulate(&plan, &steady(&plan, 6, 0.5));
         let programmed: Vec<u64> =
             result.windows.iter().map(|(_, window)| window.as_nanos() / 1_000_000).collect();
@@ -153,7 +154,7 @@ fn a_window_that_is_too_short_can_be_mended_on_the_running_array() {
     // No collection fits into 10 ms; five fit into 60.
     let phases = [(Duration::from_secs(5), 70e6)];
     let violations = |windows| {
-        let plan = plan(Level::Raid5, 4, PolicyKind::Ioda, windows);
+        let plan = plan(Level::Raid5, 4, PolicyKind::IODA, windows);
         simulate(&plan, &phases).drive_totals().contract_violations
     };
     let too_short = WindowPlan::fixed(Duration::from_millis(10));
@@ -170,7 +171,7 @@ fn adapted_windows_grow_until_they_break_and_are_halved_then() {
         coordinate: Coordinate::Adaptive { period, increment },
         ..WindowPlan::fixed(Duration::from_millis(60))
     };
-    let plan = plan(Level::Raid5, 4, PolicyKind::Ioda, windows);
+    let plan = plan(Level::Raid5, 4, PolicyKind::IODA, windows);
     let result = simulate(&plan, &[(Duration::from_secs(40), 35e6)]);
     let lengths: Vec<Duration> = result.windows.iter().map(|&(_, window)| window).collect();
     let grew = lengths.windows(2).filter(|pair| pair[1] > pair[0]).count();
@@ -194,7 +195,7 @@ fn tokens_keep_the_contract_and_ask_for_no_clock() {
             clock_skew: Duration::from_millis(1),
             ..WindowPlan::default()
         };
-        let plan = plan(level, width, PolicyKind::Ioda, windows);
+        let plan = plan(level, width, PolicyKind::IODA, windows);
         let result = simulate(&plan, &[(Duration::from_secs(6), 20e6)]);
         let totals = result.drive_totals();
         assert_eq!(totals.contract_violations, 0, "{}", level.name());
@@ -221,7 +222,7 @@ fn adapted_windows_follow_a_load_that_steps_from_20_to_80_drive_writes_per_day_a
         coordinate: Coordinate::Adaptive { period, increment },
         ..WindowPlan::fixed(Duration::from_millis(500))
     };
-    let mut base = plan(Level::Raid5, 4, PolicyKind::Ioda, adaptive);
+    let mut base = plan(Level::Raid5, 4, PolicyKind::IODA, adaptive);
     base.drive.contract.usable_share = base.drive.watermark_share();
     let load = |per_day| base.drive.bytes_per_second(per_day);
     let bound = |per_day| {

@@ -3,15 +3,22 @@
 //! Every read goes to the drive that holds the page, without a flag, and waits for collections
 //! (IODA §6.1, "Base"). Costs nothing extra; pays with its tail.
 
-use super::{Attempt, Policy};
-use crate::coordinate::Coordinator;
-use nvme::PlFlag;
-use units::{DriveId, Instant, Lba};
+use super::{About, Needs, Policy, PolicyKind, WindowUse};
+use alloc::boxed::Box;
 
-pub(super) struct Base;
+/// The policy.
+pub(super) const BASE: PolicyKind = PolicyKind::new(&About {
+    name: "base",
+    label: "Base",
+    summary: "wait for whatever is slow (Linux md)",
+    source: "IODA §6.1; Linux md",
+    drive_changes: "nothing",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Nothing,
+    build: |_| Box::new(Base),
+});
 
-impl Policy for Base {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
-        Attempt::Send(PlFlag::Off)
-    }
-}
+struct Base;
+
+impl Policy for Base {}

@@ -3,19 +3,22 @@
 //! Collections still happen and still amplify writes; only their delays are gone (IODA §6.1,
 //! "Ideal"). Not a policy that anyone can have, but the line that the others are measured against.
 
-use super::{Attempt, Policy};
-use crate::coordinate::Coordinator;
-use nvme::PlFlag;
-use units::{DriveId, Instant, Lba};
+use super::{About, Needs, Policy, PolicyKind, WindowUse};
+use alloc::boxed::Box;
 
-pub(super) struct Ideal;
+/// The policy.
+pub(super) const IDEAL: PolicyKind = PolicyKind::new(&About {
+    name: "ideal",
+    label: "Ideal",
+    summary: "collections take no time",
+    source: "IODA §6.1",
+    drive_changes: "collections that take no time, which no drive has",
+    windows: WindowUse::None,
+    collects_instantly: true,
+    needs: Needs::Nothing,
+    build: |_| Box::new(Ideal),
+});
 
-impl Policy for Ideal {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
-        Attempt::Send(PlFlag::Off)
-    }
+struct Ideal;
 
-    fn collects_instantly(&self) -> bool {
-        true
-    }
-}
+impl Policy for Ideal {}

@@ -5,15 +5,28 @@
 //! be rebuilt; of more, the ones that fail later are sent again without the flag and wait. Costs
 //! the extra reads of rebuilds; helpless when several drives collect at once.
 
-use super::{Attempt, Policy};
-use crate::coordinate::Coordinator;
+use super::{About, Attempt, Needs, Policy, PolicyKind, View, WindowUse};
+use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
 
-pub(super) struct Iod1;
+/// The policy.
+pub(super) const IOD1: PolicyKind = PolicyKind::new(&About {
+    name: "iod1",
+    label: "IOD1",
+    summary: "drives fail busy reads fast, the host rebuilds them",
+    source: "IODA §4.2",
+    drive_changes: "the PL flag",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Iod1),
+});
+
+struct Iod1;
 
 impl Policy for Iod1 {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
+    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
         Attempt::Send(PlFlag::Predictable)
     }
 }

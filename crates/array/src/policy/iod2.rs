@@ -5,15 +5,28 @@
 //! without the flag; the k busiest are rebuilt. Costs as IOD1; when all drives age at the same
 //! pace their remaining times are alike and little is gained.
 
-use super::{Attempt, Failure, Policy, least_busy};
-use crate::coordinate::Coordinator;
+use super::{About, Attempt, Failure, Needs, Policy, PolicyKind, View, WindowUse, least_busy};
+use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
 
-pub(super) struct Iod2;
+/// The policy.
+pub(super) const IOD2: PolicyKind = PolicyKind::new(&About {
+    name: "iod2",
+    label: "IOD2",
+    summary: "as IOD1; of too many failures, wait for the least busy drives",
+    source: "IODA §4.2.2",
+    drive_changes: "the PL flag and busy remaining time",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Iod2),
+});
+
+struct Iod2;
 
 impl Policy for Iod2 {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
+    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
         Attempt::Send(PlFlag::Predictable)
     }
 

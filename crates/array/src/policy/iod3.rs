@@ -4,28 +4,37 @@
 //! read is rebuilt from the others. Needs no flag. Costs a rebuild for one read in N, whether or
 //! not the page would have met the collection.
 
-use super::{Attempt, Policy};
-use crate::coordinate::Coordinator;
+use super::{About, Attempt, Needs, Policy, PolicyKind, View, WindowUse};
+use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
 
-pub(super) struct Iod3;
+/// The policy.
+pub(super) const IOD3: PolicyKind = PolicyKind::new(&About {
+    name: "iod3",
+    label: "IOD3",
+    summary: "drives collect in turn; never read from the drive whose turn it is",
+    source: "IODA §4.3",
+    drive_changes: "busy windows",
+    windows: WindowUse::Blind,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Iod3),
+});
+
+struct Iod3;
 
 impl Policy for Iod3 {
     fn first_attempt(
-        &self,
+        &mut self,
         now: Instant,
         drive: DriveId,
         lba: Lba,
-        coordinator: &Coordinator,
+        view: &View<'_>,
     ) -> Attempt {
-        match coordinator.is_busy(drive, lba, now) {
+        match view.coordinator.is_busy(drive, lba, now) {
             true => Attempt::Avoid,
             false => Attempt::Send(PlFlag::Off),
         }
-    }
-
-    fn uses_windows(&self) -> bool {
-        true
     }
 }

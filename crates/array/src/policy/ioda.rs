@@ -5,15 +5,28 @@
 //! drive break the contract, the least busy of too many failures is waited for, as in IOD2 (§7.3).
 //! Costs the extra reads of few rebuilds, and write amplification if windows are short.
 
-use super::{Attempt, Failure, Policy, least_busy};
-use crate::coordinate::Coordinator;
+use super::{About, Attempt, Failure, Needs, Policy, PolicyKind, View, WindowUse, least_busy};
+use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
 
-pub(super) struct Ioda;
+/// The policy.
+pub(super) const IODA: PolicyKind = PolicyKind::new(&About {
+    name: "ioda",
+    label: "IODA",
+    summary: "drives collect in turn and fail busy reads fast, the host rebuilds them",
+    source: "IODA §4.4",
+    drive_changes: "the PL flag, busy remaining time and busy windows",
+    windows: WindowUse::Seen,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Ioda),
+});
+
+struct Ioda;
 
 impl Policy for Ioda {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
+    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
         Attempt::Send(PlFlag::Predictable)
     }
 
@@ -23,9 +36,5 @@ impl Policy for Ioda {
 
     fn wait_for(&self, failures: &[Failure]) -> usize {
         least_busy(failures)
-    }
-
-    fn uses_windows(&self) -> bool {
-        true
     }
 }

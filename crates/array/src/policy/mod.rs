@@ -1,7 +1,8 @@
 //! Policies: when to wait, when to rebuild.
 //!
-//! A policy answers a few questions about reads; everything else is the same for all of them.
-//! Reads that a write needs for its parity are reads like any other (IODA §4.4, "Write Path").
+//! A policy answers a few questions about reads and sees what is sent and answered; everything else
+//! is the same for all of them. Reads that a write needs for its parity are reads like any other
+//! (IODA §4.4, "Write Path"). `docs/writing-a-policy.md` walks through a small one.
 
 mod base;
 mod ideal;
@@ -10,9 +11,15 @@ mod iod2;
 mod iod3;
 mod ioda;
 mod proactive;
+mod registry;
+mod settings;
+
+pub use registry::{About, Needs, PolicyKind, PolicySetup, WindowUse};
+pub use settings::PolicySettings;
 
 use crate::coordinate::Coordinator;
-use nvme::PlFlag;
+use crate::queues::Queues;
+use nvme::{Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
 
 /// What to do about a sub-I/O before anything is known about it.
@@ -33,16 +40,51 @@ pub struct Failure {
     pub busy_remaining: Duration,
 }
 
-/// What the array asks its policy.
-pub trait Policy {
+/// What a policy can look at when it is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Who may collect when.
+    pub coordinator: &'a Coordinator,
+    /// Commands that are out.
+    pub queues: &'a Queues,
+}
+
+/// A command as it goes out to a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// The drive.
+    pub drive: DriveId,
+    /// What it is to do.
+    pub opcode: Opcode,
+    /// First logical block.
+    pub lba: Lba,
+    /// Number of logical blocks.
+    pub blocks: u32,
+}
+
+/// A drive's answer to a command, as much as a real drive says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answered {
+    /// The command.
+    pub command: Sent,
+    /// How it ended.
+    pub status: Status,
+    /// Time since it was sent.
+    pub latency: Duration,
+}
+
+/// What the array asks its policy, and tells it.
+pub trait Policy: Send {
     /// What to do about the first read of pages that are wanted from `drive`, the first at `lba`.
     fn first_attempt(
-        &self,
-        now: Instant,
-        drive: DriveId,
-        lba: Lba,
-        coordinator: &Coordinator,
-    ) -> Attempt;
+        &mut self,
+        _now: Instant,
+        _drive: DriveId,
+        _lba: Lba,
+        _view: &View<'_>,
+    ) -> Attempt {
+        Attempt::Send(PlFlag::Off)
+    }
 
     /// How reads are flagged that serve only to rebuild others.
     fn rebuild_flag(&self) -> PlFlag {
@@ -55,120 +97,42 @@ pub trait Policy {
         failures.len() - 1
     }
 
-    /// Whether a read of the host asks all members of its stripe at once, and goes on with the first
-    /// that suffice.
-    fn races(&self) -> bool {
-        false
+    /// How many members of its stripe a read of the host asks beyond those that suffice to compute
+    /// any page; it goes on with the first that suffice. 0 to ask only for what is wanted.
+    fn spare_reads(&self) -> u32 {
+        0
     }
 
-    /// Whether the drives are given busy windows.
-    fn uses_windows(&self) -> bool {
-        false
+    /// After how long without an answer from one of its drives a stripe operation begins to rebuild
+    /// what is missing, while it goes on waiting; none for never.
+    fn hedge_after(&mut self, _now: Instant) -> Option<Duration> {
+        None
     }
 
-    /// Whether the drives collect in no time.
-    fn collects_instantly(&self) -> bool {
-        false
-    }
-}
-
-/// The policies by name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PolicyKind {
-    /// Wait for whatever is slow.
-    Base,
-    /// PL flag and rebuild.
-    Iod1,
-    /// PL flag, rebuild, and busy remaining time.
-    Iod2,
-    /// Windows only.
-    Iod3,
-    /// PL flag and windows.
-    Ioda,
-    /// Collections take no time.
-    Ideal,
-    /// Read whole stripes and take what comes first.
-    Proactive,
-}
-
-impl PolicyKind {
-    /// IODA, its parts, and the two between which they are measured (IODA §6.1), in the order of the
-    /// article's figures.
-    pub const IODA_PARTS: [Self; 6] =
-        [Self::Base, Self::Iod1, Self::Iod2, Self::Iod3, Self::Ioda, Self::Ideal];
-
-    /// All policies.
-    pub const ALL: [Self; 7] =
-        [Self::Base, Self::Iod1, Self::Iod2, Self::Iod3, Self::Ioda, Self::Ideal, Self::Proactive];
-
-    /// The name people type.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Base => "base",
-            Self::Iod1 => "iod1",
-            Self::Iod2 => "iod2",
-            Self::Iod3 => "iod3",
-            Self::Ioda => "ioda",
-            Self::Ideal => "ideal",
-            Self::Proactive => "proactive",
-        }
+    /// Whether a stripe operation may send `reads` more because drives among `late` (as bits) have
+    /// not answered in time. Asked once per operation, when its time is up and a rebuild is
+    /// possible.
+    fn may_hedge(&mut self, _now: Instant, _late: u64, _reads: u32, _view: &View<'_>) -> bool {
+        true
     }
 
-    /// The name in figures.
-    #[must_use]
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Base => "Base",
-            Self::Iod1 => "IOD1",
-            Self::Iod2 => "IOD2",
-            Self::Iod3 => "IOD3",
-            Self::Ioda => "IODA",
-            Self::Ideal => "Ideal",
-            Self::Proactive => "Proactive",
-        }
+    /// A stripe operation that sent `reads` more is known: by what it rebuilt, or (if not `won`) by
+    /// the answer that was late.
+    fn hedge_ended(&mut self, _reads: u32, _won: bool) {}
+
+    /// A command goes out.
+    fn sent(&mut self, _now: Instant, _command: &Sent) {}
+
+    /// A drive has answered.
+    fn answered(&mut self, _now: Instant, _answer: &Answered) {}
+
+    /// When [`Policy::handle_deadline`] is to be called if nothing else happens.
+    fn next_deadline(&self) -> Instant {
+        Instant::NEVER
     }
 
-    /// What the policy does, in a line.
-    #[must_use]
-    pub const fn summary(self) -> &'static str {
-        match self {
-            Self::Base => "wait for whatever is slow",
-            Self::Iod1 => "drives fail busy reads fast, the host rebuilds them",
-            Self::Iod2 => "as IOD1; of too many failures, wait for the least busy drives",
-            Self::Iod3 => "drives collect in turn; never read from the drive whose turn it is",
-            Self::Ioda => "drives collect in turn and fail busy reads fast, the host rebuilds them",
-            Self::Ideal => "collections take no time",
-            Self::Proactive => "read whole stripes, go on with the members that answer first",
-        }
-    }
-
-    /// The policy called `name`, in upper or lower case.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
-    }
-
-    /// Whether it uses windows but never learns from a drive whether they hold: windows cannot be
-    /// adapted by what it sees.
-    #[must_use]
-    pub fn is_blind(self) -> bool {
-        self.rules().uses_windows() && self.rules().rebuild_flag() == PlFlag::Off
-    }
-
-    /// The rules.
-    #[must_use]
-    pub fn rules(self) -> &'static dyn Policy {
-        match self {
-            Self::Base => &base::Base,
-            Self::Iod1 => &iod1::Iod1,
-            Self::Iod2 => &iod2::Iod2,
-            Self::Iod3 => &iod3::Iod3,
-            Self::Ioda => &ioda::Ioda,
-            Self::Ideal => &ideal::Ideal,
-            Self::Proactive => &proactive::Proactive,
-        }
-    }
+    /// Lets time pass until `now`.
+    fn handle_deadline(&mut self, _now: Instant) {}
 }
 
 /// Index of the failure with the shortest busy remaining time (IODA §4.2.2); the earliest of equals.

@@ -4,19 +4,26 @@
 //! answered, whatever the others do. Needs nothing from the drives. Costs the reads of the other
 //! members with every read, which queue up in front of reads that somebody waits for.
 
-use super::{Attempt, Policy};
-use crate::coordinate::Coordinator;
-use nvme::PlFlag;
-use units::{DriveId, Instant, Lba};
+use super::{About, Needs, Policy, PolicyKind, WindowUse};
+use alloc::boxed::Box;
 
-pub(super) struct Proactive;
+/// The policy.
+pub(super) const PROACTIVE: PolicyKind = PolicyKind::new(&About {
+    name: "proactive",
+    label: "Proactive",
+    summary: "read whole stripes, go on with the members that answer first",
+    source: "IODA §6.2.1",
+    drive_changes: "nothing",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Proactive),
+});
+
+struct Proactive;
 
 impl Policy for Proactive {
-    fn first_attempt(&self, _: Instant, _: DriveId, _: Lba, _: &Coordinator) -> Attempt {
-        Attempt::Send(PlFlag::Off)
-    }
-
-    fn races(&self) -> bool {
-        true
+    fn spare_reads(&self) -> u32 {
+        u32::MAX
     }
 }

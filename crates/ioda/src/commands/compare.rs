@@ -28,7 +28,7 @@ pub(crate) fn run(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure
             "`ioda run` takes one policy; `ioda compare` takes several".to_owned(),
         ));
     }
-    simulate(args, &[PolicyKind::Ioda], None, talk)
+    simulate(args, &[PolicyKind::IODA], None, talk)
 }
 
 fn simulate(

@@ -136,7 +136,7 @@ pub(crate) fn gather(experiments: &[Experiment], quick: bool) -> Result<Vec<Orde
     for order in &mut orders {
         let wanted = &order.policies;
         order.policies =
-            PolicyKind::ALL.into_iter().filter(|policy| wanted.contains(policy)).collect();
+            PolicyKind::ALL.iter().copied().filter(|policy| wanted.contains(policy)).collect();
     }
     Ok(orders)
 }
@@ -224,8 +224,8 @@ mod tests {
                 .iter()
                 .map(|order| (order.name.as_str(), order.policies.as_slice()))
                 .collect();
-            let shared: &[PolicyKind] = &[PolicyKind::Base, PolicyKind::Ioda];
-            let own: &[PolicyKind] = &[PolicyKind::Base, PolicyKind::Ideal];
+            let shared: &[PolicyKind] = &[PolicyKind::BASE, PolicyKind::IODA];
+            let own: &[PolicyKind] = &[PolicyKind::BASE, PolicyKind::IDEAL];
             assert_eq!(found, [("tpcc", shared), ("tpcc, five", own)]);
         }
     }

@@ -203,8 +203,8 @@ mod tests {
         assert_eq!((wanted.len(), wanted[0].len()), (2, 2));
         let (plain, six) = (&wanted[0][0], &wanted[0][1]);
         assert_eq!((plain.name.as_str(), six.name.as_str()), ("tpcc, plain", "tpcc, six"));
-        assert_eq!(plain.policies, [PolicyKind::Base, PolicyKind::Ioda]);
-        assert_eq!(six.policies, [PolicyKind::Ioda]);
+        assert_eq!(plain.policies, [PolicyKind::BASE, PolicyKind::IODA]);
+        assert_eq!(six.policies, [PolicyKind::IODA]);
         let array = &six.settings.array;
         assert_eq!((array.drives, array.raid.as_ref().unwrap().value.0), (Some(6), Level::Raid6));
         assert_eq!(array.chunk, plain.settings.array.chunk);

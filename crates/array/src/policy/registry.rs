@@ -1,0 +1,171 @@
+//! The list of policies: what each is called, what it needs, how it is made.
+
+use super::{Policy, PolicySettings, base, ideal, iod1, iod2, iod3, ioda, proactive};
+use alloc::boxed::Box;
+use core::fmt;
+
+/// What a policy has to do with busy windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WindowUse {
+    /// Drives collect when it is due.
+    None,
+    /// Drives collect in turn, and the array trusts that without looking.
+    Blind,
+    /// Drives collect in turn, and reads carry the flag, so that the array sees if they do not.
+    Seen,
+    /// The array acts as if drives collected in turn, but they never hear of it.
+    Imagined,
+    /// All drives collect at the same time.
+    Together,
+}
+
+/// What a policy needs of the array.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Needs {
+    /// Any level.
+    Nothing,
+    /// A level with redundancy, from which reads can be rebuilt.
+    Redundancy,
+}
+
+/// Everything about a policy that does not change while it runs.
+#[derive(Debug)]
+pub struct About {
+    /// The name people type.
+    pub name: &'static str,
+    /// The name in figures.
+    pub label: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Where it comes from: an article's section or a product.
+    pub source: &'static str,
+    /// What it needs of the drives that ordinary ones do not have.
+    pub drive_changes: &'static str,
+    /// What it has to do with busy windows.
+    pub windows: WindowUse,
+    /// Whether the drives are to collect in no time, which no drive can.
+    pub collects_instantly: bool,
+    /// What it needs of the array.
+    pub needs: Needs,
+    /// Makes its rules for one array.
+    pub build: fn(&PolicySetup<'_>) -> Box<dyn Policy>,
+}
+
+/// The array that a policy is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicySetup<'a> {
+    /// Number of drives.
+    pub drives: u32,
+    /// How many members of a stripe can be rebuilt at once.
+    pub parities: u32,
+    /// What can be set about policies.
+    pub settings: &'a PolicySettings,
+}
+
+/// A policy by name: a handle that is copied and compared.
+#[derive(Clone, Copy)]
+pub struct PolicyKind(&'static About);
+
+impl PolicyKind {
+    /// Wait for whatever is slow.
+    pub const BASE: Self = base::BASE;
+    /// PL flag and rebuild.
+    pub const IOD1: Self = iod1::IOD1;
+    /// PL flag, rebuild, and busy remaining time.
+    pub const IOD2: Self = iod2::IOD2;
+    /// Windows only.
+    pub const IOD3: Self = iod3::IOD3;
+    /// PL flag and windows.
+    pub const IODA: Self = ioda::IODA;
+    /// Collections take no time.
+    pub const IDEAL: Self = ideal::IDEAL;
+
+    /// IODA, its parts, and the two between which they are measured (IODA §6.1), in the order of the
+    /// article's figures.
+    pub const IODA_PARTS: [Self; 6] =
+        [Self::BASE, Self::IOD1, Self::IOD2, Self::IOD3, Self::IODA, Self::IDEAL];
+
+    /// All policies. A new one is a file and a line here.
+    pub const ALL: &'static [Self] = &[
+        base::BASE,
+        iod1::IOD1,
+        iod2::IOD2,
+        iod3::IOD3,
+        ioda::IODA,
+        ideal::IDEAL,
+        proactive::PROACTIVE,
+    ];
+
+    /// The policy that `about` describes.
+    #[must_use]
+    pub const fn new(about: &'static About) -> Self {
+        Self(about)
+    }
+
+    /// What there is to know about it.
+    #[must_use]
+    pub const fn about(self) -> &'static About {
+        self.0
+    }
+
+    /// The name people type.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// The name in figures.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        self.0.label
+    }
+
+    /// What the policy does, in a line.
+    #[must_use]
+    pub const fn summary(self) -> &'static str {
+        self.0.summary
+    }
+
+    /// The policy of the registry called `name`, in upper or lower case.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether drives are given busy windows, or the array acts as if they were.
+    #[must_use]
+    pub const fn uses_windows(self) -> bool {
+        matches!(self.0.windows, WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined)
+    }
+
+    /// Whether it uses windows but never learns from a drive whether they hold: windows cannot be
+    /// adapted by what it sees.
+    #[must_use]
+    pub const fn is_blind(self) -> bool {
+        matches!(self.0.windows, WindowUse::Blind | WindowUse::Imagined)
+    }
+
+    /// Whether an array with so many parities can be run by it.
+    #[must_use]
+    pub const fn is_possible(self, parities: u32) -> bool {
+        match self.0.needs {
+            Needs::Nothing => true,
+            Needs::Redundancy => parities > 0,
+        }
+    }
+}
+
+// Names are unique, and the address of a constant is not.
+impl PartialEq for PolicyKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for PolicyKind {}
+
+impl fmt::Debug for PolicyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name)
+    }
+}

@@ -1,0 +1,66 @@
+//! Commands that are out, drive by drive.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use nvme::Opcode;
+use units::DriveId;
+
+/// Blocks that drives were asked to read and write and have not answered yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Queues {
+    drives: Vec<Queue>,
+}
+
+/// What is out at one drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Queue {
+    /// Blocks to be read.
+    pub read_blocks: u32,
+    /// Blocks to be written.
+    pub write_blocks: u32,
+}
+
+impl Queue {
+    /// All blocks that are out.
+    #[must_use]
+    pub const fn blocks(&self) -> u32 {
+        self.read_blocks + self.write_blocks
+    }
+
+    fn side(&mut self, opcode: Opcode) -> &mut u32 {
+        match opcode {
+            Opcode::Read => &mut self.read_blocks,
+            Opcode::Write => &mut self.write_blocks,
+        }
+    }
+}
+
+impl Queues {
+    /// Empty queues of so many drives.
+    #[must_use]
+    pub fn new(drives: u32) -> Self {
+        Self { drives: vec![Queue::default(); drives as usize] }
+    }
+
+    /// What is out at `drive`.
+    #[must_use]
+    pub fn of(&self, drive: DriveId) -> Queue {
+        self.drives[drive.index()]
+    }
+
+    /// What is out at each drive, in order.
+    #[must_use]
+    pub fn all(&self) -> &[Queue] {
+        &self.drives
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, drive: DriveId, opcode: Opcode, blocks: u32) {
+        *self.drives[drive.index()].side(opcode) += blocks;
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, drive: DriveId, opcode: Opcode, blocks: u32) {
+        *self.drives[drive.index()].side(opcode) -= blocks;
+    }
+}
