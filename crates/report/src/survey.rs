@@ -9,8 +9,8 @@ mod spread;
 use crate::document::{Latency, Run};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use costs::{columns, drive_changes};
 pub use costs::{PolicyCosts, costs};
+pub(crate) use costs::{columns, drive_changes};
 pub use spread::{Spread, Statistic, quantile_curve};
 
 /// Version of the schema of [`Survey`] and of the records that it is made of. It grows with every

@@ -2,7 +2,7 @@
 
 use crate::windows::{WindowError, WindowPlan};
 use array::{
-    Coordination, Layout, LayoutError, Level,
+    Array, Coordination, Layout, LayoutError, Level,
     policy::{PolicyKind, PolicySettings},
 };
 use nvme::ArrayDescription;
@@ -188,8 +188,21 @@ impl Plan {
         Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
     }
 
+    /// The array, idle.
+    pub(crate) fn array(&self) -> Result<Array, PlanError> {
+        Ok(Array::new(array::Config {
+            layout: self.layout()?,
+            page_bytes: self.drive.geometry.page_bytes,
+            policy: self.policy,
+            policy_settings: self.policy_settings,
+            coordination: self.coordination(),
+            rebuild_compute: self.rebuild_compute,
+            data_actions: self.verify,
+        }))
+    }
+
     /// How the array coordinates its drives.
-    pub(crate) fn coordination(&self) -> Coordination {
+    fn coordination(&self) -> Coordination {
         match self.policy.uses_windows() {
             true => self.windows.coordination(&self.drive, self.array_description()),
             false => Coordination::Free,

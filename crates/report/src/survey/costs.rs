@@ -197,7 +197,7 @@ pub(crate) fn columns(all: &[PolicyCosts]) -> Vec<Column> {
 
 /// The changes of drives in words.
 pub(crate) fn drive_changes(costs: &PolicyCosts) -> &str {
-    if costs.drive_changes.is_empty() { "none" } else { &costs.drive_changes }
+    if costs.drive_changes.is_empty() { "nothing" } else { &costs.drive_changes }
 }
 
 /// A number that may be far below 1; nothing is `0`.
@@ -231,7 +231,7 @@ mod tests {
             let kept = runs_of(&survey, policy).filter(|(key, _)| keep(*key));
             kept.map(|(_, run)| run.device_reads).sum()
         };
-        let ended = |key| key != ("azure", "2");
+        let ended = |key: (&str, &str)| key != ("azure", "2");
         let expected = sum("iod1", |_| true) as f64 / sum("base", ended) as f64;
         assert_eq!(of("iod1").device_reads_of_base, Some(expected));
         survey.runs.iter_mut().for_each(|run| run.outcome = Outcome::Failed(String::new()));

@@ -63,6 +63,8 @@ pub struct Spread {
     pub low_us: f64,
     /// The highest in microseconds.
     pub high_us: f64,
+    /// How many seeds there are, at least 1.
+    pub seeds: usize,
     /// Whether fewer than 100 samples lie beyond it with some seed.
     pub has_few_samples: bool,
 }
@@ -79,19 +81,18 @@ impl Spread {
         Some(Self {
             low_us: *values.first()?,
             high_us: *values.last()?,
+            seeds: values.len(),
             median_us: median(&values)?,
             has_few_samples: few.contains(&true),
         })
     }
 
-    /// Half the distance from the lowest to the highest, in per cent of the median.
+    /// Half the distance from the lowest to the highest, in per cent of the median; none of a
+    /// single seed, which says nothing about it.
     #[must_use]
-    pub fn half_width_percent(&self) -> f64 {
-        if self.median_us > 0.0 {
-            50.0 * (self.high_us - self.low_us) / self.median_us
-        } else {
-            0.0
-        }
+    pub fn half_width_percent(&self) -> Option<f64> {
+        let is_known = self.seeds > 1 && self.median_us > 0.0;
+        is_known.then(|| 50.0 * (self.high_us - self.low_us) / self.median_us)
     }
 }
 
@@ -118,7 +119,8 @@ pub fn quantile_curve(latencies: &[&Latency], nines: &[f64]) -> Vec<f64> {
         })
         .collect();
     let at = |wanted: f64| {
-        let mut values: Vec<f64> = curves.iter().filter_map(|curve| height(curve, wanted)).collect();
+        let mut values: Vec<f64> =
+            curves.iter().filter_map(|curve| height(curve, wanted)).collect();
         values.sort_by(f64::total_cmp);
         median(&values).unwrap_or(0.0)
     };
@@ -162,7 +164,9 @@ mod tests {
         assert_eq!((three.low_us, three.median_us, three.high_us), (10.0, 26.0, 30.0));
         assert!(three.has_few_samples);
         let two = Spread::of(seeds[..2].iter(), p99).unwrap();
-        assert_eq!((two.median_us, two.half_width_percent()), (20.0, 50.0));
+        assert_eq!((two.median_us, two.half_width_percent()), (20.0, Some(50.0)));
+        let one = Spread::of(seeds[..1].iter(), p99).unwrap();
+        assert_eq!((one.seeds, one.half_width_percent()), (1, None));
         assert!(!two.has_few_samples);
         assert_eq!(Spread::of(seeds.iter(), Statistic::Percentile(99.9)), None);
         assert_eq!(Spread::of([].into_iter(), Statistic::Mean), None);

@@ -47,27 +47,29 @@ fn ran(survey: &Survey) -> impl Iterator<Item = &SurveyPolicy> {
 fn latency(survey: &Survey, workload: &str, title: &str) -> String {
     let mut header = vec!["policy".to_owned()];
     for statistic in SHOWN {
-        header.extend([statistic.name(), "spread".to_owned(), "Ideal".to_owned()]);
+        header.extend([statistic.name(), "spread".to_owned(), "× Ideal".to_owned()]);
     }
-    let rows: Vec<Vec<String>> = ran(survey)
-        .map(|policy| {
-            let mut row = vec![policy.label.clone()];
-            for statistic in SHOWN {
-                let read = Direction::Read;
-                let spread = survey.spread(&policy.name, workload, read, statistic);
-                let ratio = survey.of_ideal(&policy.name, workload, read, statistic);
-                row.push(spread.map_or("-".to_owned(), |spread| {
-                    let mark = if spread.has_few_samples { "~" } else { "" };
-                    format!("{}{mark}", format::latency(spread.median_us))
-                }));
-                row.push(spread.map_or("-".to_owned(), |spread| {
-                    format!("± {}", format::percent(spread.half_width_percent()))
-                }));
-                row.push(ratio.map_or("-".to_owned(), format::ratio));
-            }
-            row
-        })
-        .collect();
+    let rows: Vec<Vec<String>> =
+        ran(survey)
+            .map(|policy| {
+                let mut row = vec![policy.label.clone()];
+                for statistic in SHOWN {
+                    let read = Direction::Read;
+                    let spread = survey.spread(&policy.name, workload, read, statistic);
+                    let ratio = survey.of_ideal(&policy.name, workload, read, statistic);
+                    row.push(spread.map_or("-".to_owned(), |spread| {
+                        let mark = if spread.has_few_samples { "~" } else { "" };
+                        format!("{}{mark}", format::latency(spread.median_us))
+                    }));
+                    let half_width = spread.and_then(|spread| spread.half_width_percent());
+                    row.push(half_width.map_or("-".to_owned(), |percent| {
+                        format!("± {}", format::percent(percent))
+                    }));
+                    row.push(ratio.map_or("-".to_owned(), format::ratio));
+                }
+                row
+            })
+            .collect();
     numbers(title, &header, rows, 0)
 }
 
