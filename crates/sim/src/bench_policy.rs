@@ -149,6 +149,7 @@ mod tests {
             drive,
             level: Level::Raid5,
             width: 4,
+            stripe_width: None,
             policy,
             policy_settings: array::policy::PolicySettings::default(),
             windows: crate::WindowPlan::default(),
