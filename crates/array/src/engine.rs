@@ -7,7 +7,9 @@ use crate::hedge::Hedges;
 use crate::layout::{Layout, Segment};
 use crate::lock::LockTable;
 use crate::op::{Phase, Plan, StripeOp, SubIo};
-use crate::policy::{Answered, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, WindowUse};
+use crate::policy::{
+    Answered, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, Tally, WindowUse,
+};
 use crate::queues::Queues;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -158,6 +160,12 @@ impl Array {
         &self.counters
     }
 
+    /// What the policy has counted since the start.
+    #[must_use]
+    pub fn tallies(&self) -> Vec<Tally> {
+        self.policy.tallies()
+    }
+
     /// Requests that are not done.
     #[must_use]
     pub fn requests_in_flight(&self) -> usize {
@@ -294,8 +302,13 @@ impl Array {
 
     fn open(&mut self, now: Instant, request: u32, segment: &Segment, partial: u64) {
         let InFlight { id, kind, .. } = *self.requests.get(request);
-        let touched = (segment.first_chunk..segment.first_chunk + segment.chunks)
-            .fold(0, |mask, chunk| mask | 1 << self.layout.member_of(segment.stripe, chunk).0);
+        let touched = match kind {
+            ReadOrWrite::Read if self.layout.level().is_mirrored() => {
+                self.choose_copy(now, segment.stripe, segment.first_row)
+            }
+            _ => (segment.first_chunk..segment.first_chunk + segment.chunks)
+                .fold(0, |mask, chunk| mask | 1 << self.layout.member_of(segment.stripe, chunk).0),
+        };
         self.operations += 1;
         let op = self.ops.insert(StripeOp {
             serial: self.operations,
@@ -355,7 +368,7 @@ impl Array {
             command: Sent {
                 drive: DriveId(sub_io.member),
                 opcode: if sub_io.write { Opcode::Write } else { Opcode::Read },
-                lba: self.layout.lba(op.stripe, op.first_row),
+                lba: self.layout.lba(op.stripe, op.first_row, DriveId(sub_io.member)),
                 blocks: op.rows,
             },
             status: completion.status,
@@ -443,7 +456,7 @@ impl Array {
         debug_assert_eq!(*out & 1 << member, 0, "one command per member and direction");
         *out |= 1 << member;
         let blocks = target.rows;
-        let lba = self.layout.lba(target.stripe, target.first_row);
+        let lba = self.layout.lba(target.stripe, target.first_row, DriveId(member));
         let pages = u64::from(blocks);
         match opcode {
             Opcode::Read => self.counters.drive_read_pages += pages,

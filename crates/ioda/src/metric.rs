@@ -90,6 +90,10 @@ pub(crate) enum Metric {
     WindowChanges,
     /// Leases granted, extended or taken back.
     Permits,
+    /// Pages read from drives.
+    DeviceReads,
+    /// Late reads that were rebuilt as well.
+    Hedges,
     /// Times that a stripe showed more busy members than it has parities.
     Overloads,
     /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
@@ -163,6 +167,8 @@ impl FromStr for Metric {
             "window" => return Ok(Self::Window),
             "window_changes" => return Ok(Self::WindowChanges),
             "permits" => return Ok(Self::Permits),
+            "device_reads" => return Ok(Self::DeviceReads),
+            "hedges" => return Ok(Self::Hedges),
             "overloads" => return Ok(Self::Overloads),
             _ => {}
         }
@@ -229,6 +235,8 @@ impl fmt::Display for Metric {
             Self::Window => f.write_str("window"),
             Self::WindowChanges => f.write_str("window_changes"),
             Self::Permits => f.write_str("permits"),
+            Self::DeviceReads => f.write_str("device_reads"),
+            Self::Hedges => f.write_str("hedges"),
             Self::Overloads => f.write_str("overloads"),
             Self::Busy(members, false) => write!(f, "busy{members}"),
             Self::Busy(members, true) => write!(f, "busy{members}plus"),
@@ -303,6 +311,8 @@ impl Metric {
             Self::Window => result.window().map_or(0.0, |window| window.as_nanos() as f64),
             Self::WindowChanges => result.windows.len().saturating_sub(1) as f64,
             Self::Permits => result.permits as f64,
+            Self::DeviceReads => array.drive_read_pages as f64,
+            Self::Hedges => array.hedges as f64,
             Self::Overloads => array.resubmitted as f64,
             Self::Busy(members, or_more) => {
                 let counts = &result.busy_members;
@@ -359,6 +369,8 @@ impl Metric {
             | Self::ForcedFlushes
             | Self::WindowChanges
             | Self::Permits
+            | Self::DeviceReads
+            | Self::Hedges
             | Self::Overloads => Unit::Number,
         }
     }
@@ -444,6 +456,8 @@ mod tests {
             "window",
             "window_changes",
             "permits",
+            "device_reads",
+            "hedges",
             "overloads",
             "busy1",
             "busy2plus",

@@ -21,8 +21,9 @@ pub mod survey;
 pub mod table;
 
 pub use document::{
-    Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Latency,
-    Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Timeline, TimelinePoint,
+    Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, HedgeCounters,
+    Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Tally, Timeline,
+    TimelinePoint,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{WindowCurve, WindowReport};

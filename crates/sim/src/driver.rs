@@ -11,13 +11,13 @@ use nvme::{Blocked, CollectionRight, WindowSchedule};
 use ssd::{CollectionSpan, Ssd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
-use units::{Deadlines, Duration, Instant};
+use units::{Deadlines, DriveId, Duration, Instant};
 use workload::{Arrival, Op, Request};
 
 /// Simulated time without any progress after which a run is given up.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Completed requests between two reports of progress.
-const PROGRESS_STEP: u64 = 4096;
+/// Completed requests between two reports of progress, and two entries of [`RunResult::pace`].
+pub(crate) const PROGRESS_STEP: u64 = 4096;
 
 /// Why a run ended early.
 #[derive(Debug, Error)]
@@ -140,6 +140,8 @@ struct Run<'a, I> {
     verifier: Option<Verifier>,
     hash: u64,
     completed: u64,
+    /// When each further [`PROGRESS_STEP`] requests were done.
+    pace: Vec<Instant>,
     progress: &'a AtomicU64,
 }
 
@@ -201,6 +203,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             spans: Vec::new(),
             hash: 0x1d0a,
             completed: 0,
+            pace: Vec::new(),
             progress,
         })
     }
@@ -359,13 +362,13 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             if self.until_look > 0 {
                 continue;
             }
-            self.until_look = layout.width().div_ceil(8);
-            let lba = layout.lba(segment.stripe, segment.first_row);
-            let mut candidates = self.unquiet;
+            self.until_look = layout.stripe_width().div_ceil(8);
+            let mut candidates = self.unquiet & layout.members(segment.stripe);
             let mut busy = 0;
             while candidates != 0 {
                 let drive = candidates.trailing_zeros() as usize;
                 candidates &= candidates - 1;
+                let lba = layout.lba(segment.stripe, segment.first_row, DriveId(drive as u8));
                 busy += usize::from(self.drives[drive].would_meet_collection(now, lba));
             }
             self.busy_members[busy] += 1;
@@ -459,6 +462,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         self.recorder.look_at_space(now, &self.drives);
         if self.completed.is_multiple_of(PROGRESS_STEP) {
             self.progress.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
+            self.pace.push(now);
             self.collect_spans();
         }
         if self.closed {
@@ -501,6 +505,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             hash: self.hash,
             requests: self.taken,
             simulated: self.last_completion.since(Instant::ZERO),
+            pace: self.pace,
             wall: started.elapsed(),
             read: self.read,
             write: self.write,
@@ -511,6 +516,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             blocked_reads: self.blocked_reads,
             busy_members: self.busy_members,
             array: self.array.counters().clone(),
+            tallies: self.array.tallies(),
             drives,
             windows: self.window_changes,
             permits: self.permits,
@@ -535,6 +541,7 @@ mod tests {
             drive,
             level: Level::Raid5,
             width: 4,
+            stripe_width: None,
             chunk_bytes: 4096,
             policy: PolicyKind::BASE,
             policy_settings: array::policy::PolicySettings::default(),

@@ -3,7 +3,8 @@
 use crate::exit::Failure;
 use crate::settings::Settings;
 use crate::setup::Setup;
-use array::policy::PolicyKind;
+use array::Level;
+use array::policy::{Needs, PolicyKind};
 use report::survey::SurveyWorkload;
 use sha2::{Digest, Sha256};
 use sim::Plan;
@@ -16,8 +17,10 @@ use workload::{BlockSizes, Preset, Rw, Source, Synthetic};
 const MOST_BYTES: u64 = 10 * GIB;
 /// Clients of the runs at saturation, as in Figures 10h and 12 of the IODA article.
 pub(crate) const CLIENTS: u32 = 256;
-/// Their requests, in all.
-const SATURATION_REQUESTS: u64 = 200_000;
+/// Their writes, in all: the first half uses up what drives with windows can put off.
+const SATURATION_WRITES: u64 = 400_000;
+/// Their requests, if they do not write that much.
+const SATURATION_LEAST: u64 = 200_000;
 /// Their mixes: reads in per cent.
 const SATURATION_READS: [u32; 3] = [100, 80, 0];
 /// Size of their requests, and of the blocks at which they begin.
@@ -115,7 +118,7 @@ impl Matrix {
             .policies
             .iter()
             .map(|&policy| {
-                let plan = Plan { policy, timeline: None, ..standard.plan().clone() };
+                let plan = on_its_level(policy, standard.plan());
                 let plan = plan.layout().map(|_| plan).map_err(|error| error.to_string());
                 Candidate { policy, plan }
             })
@@ -171,6 +174,18 @@ impl Job {
     }
 }
 
+/// The array of `standard` under `policy`; those that choose among copies get the same drives as
+/// pairs of mirrors.
+fn on_its_level(policy: PolicyKind, standard: &Plan) -> Plan {
+    let plan = Plan { policy, timeline: None, ..standard.clone() };
+    match policy.about().needs {
+        Needs::Mirrors if !plan.level.is_mirrored() => {
+            Plan { level: Level::Raid10, stripe_width: None, ..plan }
+        }
+        Needs::Nothing | Needs::Redundancy | Needs::Mirrors => plan,
+    }
+}
+
 /// The plans of those `candidates` that can be run, with `seed`.
 fn possible(candidates: &[Candidate], seed: u64) -> impl Iterator<Item = Plan> {
     let plans = candidates.iter().filter_map(|candidate| candidate.plan.as_ref().ok());
@@ -202,13 +217,15 @@ fn saturating(plan: &Plan, read_percent: u32) -> Result<Source, Failure> {
     let page_bytes = SATURATION_BYTES.max(plan.drive.geometry.page_bytes);
     let capacity = plan.capacity_bytes()?;
     let bytes = u64::from(page_bytes);
+    let write_percent = 100 - u64::from(read_percent);
+    let requests = (100 * SATURATION_WRITES).checked_div(write_percent).unwrap_or(SATURATION_LEAST);
     Ok(Source::from(Synthetic {
         rw: Rw::RandRw,
         rwmixread: read_percent,
         bs: BlockSizes { read: bytes, write: bytes },
         iodepth: CLIENTS,
         size: capacity - capacity % bytes,
-        number_ios: Some(SATURATION_REQUESTS),
+        number_ios: Some(requests),
         randseed: plan.seed,
         ..Synthetic::default()
     }))
