@@ -218,6 +218,19 @@ impl Plan {
         Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
     }
 
+    /// The same under `policy`; one that chooses among copies gets the same drives as pairs of mirrors,
+    /// unless they are mirrors.
+    #[must_use]
+    pub fn under(&self, policy: PolicyKind) -> Self {
+        let plan = Self { policy, ..self.clone() };
+        match policy.about().needs {
+            Needs::Mirrors if !plan.level.is_mirrored() => {
+                Self { level: Level::Raid10, stripe_width: None, ..plan }
+            }
+            Needs::Nothing | Needs::Redundancy | Needs::Mirrors => plan,
+        }
+    }
+
     /// The array, idle.
     pub(crate) fn array(&self) -> Result<Array, PlanError> {
         Ok(Array::new(array::Config {

@@ -3,8 +3,7 @@
 use crate::exit::Failure;
 use crate::settings::Settings;
 use crate::setup::Setup;
-use array::Level;
-use array::policy::{Needs, PolicyKind};
+use array::policy::PolicyKind;
 use report::survey::SurveyWorkload;
 use sha2::{Digest, Sha256};
 use sim::Plan;
@@ -118,7 +117,7 @@ impl Matrix {
             .policies
             .iter()
             .map(|&policy| {
-                let plan = on_its_level(policy, standard.plan());
+                let plan = Plan { timeline: None, ..standard.plan().under(policy) };
                 let plan = plan.layout().map(|_| plan).map_err(|error| error.to_string());
                 Candidate { policy, plan }
             })
@@ -171,18 +170,6 @@ impl Job {
                 format!("{read_percent} % reads at saturation under {policy}")
             }
         }
-    }
-}
-
-/// The array of `standard` under `policy`; those that choose among copies get the same drives as
-/// pairs of mirrors.
-fn on_its_level(policy: PolicyKind, standard: &Plan) -> Plan {
-    let plan = Plan { policy, timeline: None, ..standard.clone() };
-    match policy.about().needs {
-        Needs::Mirrors if !plan.level.is_mirrored() => {
-            Plan { level: Level::Raid10, stripe_width: None, ..plan }
-        }
-        Needs::Nothing | Needs::Redundancy | Needs::Mirrors => plan,
     }
 }
 
