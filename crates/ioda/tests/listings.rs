@@ -12,7 +12,10 @@ fn presets_are_listed() {
     let document = ioda(&["presets", "--json"]).json();
     assert_eq!(document["drives"].as_array().unwrap().len(), 9);
     assert_eq!(document["workloads"].as_array().unwrap().len(), 13);
-    assert_eq!(document["policies"].as_array().unwrap().len(), array::policy::PolicyKind::ALL.len());
+    assert_eq!(
+        document["policies"].as_array().unwrap().len(),
+        array::policy::PolicyKind::ALL.len()
+    );
     let only = ioda(&["presets", "policies", "--json"]).json();
     assert!(only["drives"].is_null());
 }
