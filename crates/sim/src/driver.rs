@@ -16,8 +16,8 @@ use workload::{Arrival, Op, Request};
 
 /// Simulated time without any progress after which a run is given up.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Completed requests between two reports of progress.
-const PROGRESS_STEP: u64 = 4096;
+/// Completed requests between two reports of progress, and two entries of [`RunResult::pace`].
+pub(crate) const PROGRESS_STEP: u64 = 4096;
 
 /// Why a run ended early.
 #[derive(Debug, Error)]
@@ -140,6 +140,8 @@ struct Run<'a, I> {
     verifier: Option<Verifier>,
     hash: u64,
     completed: u64,
+    /// When each further [`PROGRESS_STEP`] requests were done.
+    pace: Vec<Instant>,
     progress: &'a AtomicU64,
 }
 
@@ -201,6 +203,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             spans: Vec::new(),
             hash: 0x1d0a,
             completed: 0,
+            pace: Vec::new(),
             progress,
         })
     }
@@ -459,6 +462,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         self.recorder.look_at_space(now, &self.drives);
         if self.completed.is_multiple_of(PROGRESS_STEP) {
             self.progress.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
+            self.pace.push(now);
             self.collect_spans();
         }
         if self.closed {
@@ -501,6 +505,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             hash: self.hash,
             requests: self.taken,
             simulated: self.last_completion.since(Instant::ZERO),
+            pace: self.pace,
             wall: started.elapsed(),
             read: self.read,
             write: self.write,

@@ -218,6 +218,19 @@ impl Plan {
         Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
     }
 
+    /// The same under `policy`; one that chooses among copies gets the same drives as pairs of mirrors,
+    /// unless they are mirrors.
+    #[must_use]
+    pub fn under(&self, policy: PolicyKind) -> Self {
+        let plan = Self { policy, ..self.clone() };
+        match policy.about().needs {
+            Needs::Mirrors if !plan.level.is_mirrored() => {
+                Self { level: Level::Raid10, stripe_width: None, ..plan }
+            }
+            Needs::Nothing | Needs::Redundancy | Needs::Mirrors => plan,
+        }
+    }
+
     /// What can be set about policies, and what the host knows about these drives.
     fn policy_settings(&self) -> PolicySettings {
         let drive = &self.drive;
