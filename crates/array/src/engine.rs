@@ -9,6 +9,7 @@ use crate::lock::LockTable;
 use crate::op::{Phase, Plan, StripeOp, SubIo};
 use crate::policy::{Answered, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, WindowUse};
 use crate::queues::Queues;
+use crate::stage::{Stage, StageCounters};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -93,6 +94,8 @@ pub struct Array {
     pub(crate) computing: VecDeque<(Instant, u32)>,
     pub(crate) hedges: Hedges,
     pub(crate) queues: Queues,
+    /// The fast memory in front of the drives, if the policy has one.
+    pub(crate) stage: Option<Box<Stage>>,
     /// Stripe operations since the start.
     pub(crate) operations: u64,
     pub(crate) counters: Counters,
@@ -110,6 +113,8 @@ impl Array {
             parities: config.layout.parities(),
             settings: &config.policy_settings,
         });
+        let page_bytes = u64::from(config.page_bytes);
+        let stage = policy.stage().map(|stage| Box::new(Stage::new(stage, width, page_bytes)));
         let coordination = match about.windows {
             WindowUse::None => Coordination::Free,
             _ => config.coordination,
@@ -120,7 +125,7 @@ impl Array {
             actions.clear();
         }
         Self {
-            page_bytes: u64::from(config.page_bytes),
+            page_bytes,
             policy,
             permits,
             coordinator,
@@ -134,6 +139,7 @@ impl Array {
             computing: VecDeque::new(),
             hedges: Hedges::new(),
             queues: Queues::new(width),
+            stage,
             operations: 0,
             counters: Counters::new(width as usize),
             layout: config.layout,
@@ -156,6 +162,18 @@ impl Array {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What the stage has done; none if the policy has none.
+    #[must_use]
+    pub fn stage_counters(&self) -> Option<&StageCounters> {
+        self.stage.as_ref().map(|stage| &stage.counters)
+    }
+
+    /// Pages that the stage holds.
+    #[must_use]
+    pub fn staged_pages(&self) -> u64 {
+        self.stage.as_ref().map_or(0, |stage| stage.held_pages())
     }
 
     /// Requests that are not done.
@@ -186,6 +204,7 @@ impl Array {
             .min(self.coordinator.next_deadline())
             .min(self.hedges.next_deadline())
             .min(self.policy.next_deadline())
+            .min(self.stage.as_ref().map_or(Instant::NEVER, |stage| stage.next_deadline()))
     }
 
     /// Lets time pass until `now`.
@@ -202,6 +221,10 @@ impl Array {
         }
         if self.policy.next_deadline() <= now {
             self.policy.handle_deadline(now);
+            self.drain(now);
+        }
+        if self.stage.as_ref().is_some_and(|stage| stage.next_deadline() <= now) {
+            self.handle_stage_deadline(now);
         }
         while let Some((op, serial)) = self.hedges.pop_due(now) {
             self.hedge(now, op, serial);
@@ -349,20 +372,36 @@ impl Array {
         let slot = completion.id.0;
         let sub_io = *self.sub_ios.get(slot);
         self.sub_ios.release(slot);
+        let drain = self.take_drain(slot);
+        let command = drain.unwrap_or_else(|| self.command_of(&sub_io));
+        self.queues.remove(command.drive, command.opcode, command.blocks);
+        let latency = now.since(sub_io.sent);
+        self.policy.answered(now, &Answered { command, status: completion.status, latency });
+        if drain.is_some() {
+            self.end_drain(now, &command);
+            return;
+        }
+        if sub_io.write {
+            self.end_bypass(now, &command);
+        }
+        self.take_answer(now, &sub_io, completion);
+    }
+
+    /// The pages that a command is about.
+    pub(crate) fn command_of(&self, sub_io: &SubIo) -> Sent {
+        let op = self.ops.get(sub_io.op);
+        Sent {
+            drive: DriveId(sub_io.member),
+            opcode: if sub_io.write { Opcode::Write } else { Opcode::Read },
+            lba: self.layout.lba(op.stripe, op.first_row),
+            blocks: op.rows,
+        }
+    }
+
+    /// Goes on with the stripe operation whose command was answered, by its drive or the stage.
+    pub(crate) fn take_answer(&mut self, now: Instant, sub_io: &SubIo, completion: &Completion) {
         let bit = 1 << sub_io.member;
         let op = self.ops.get_mut(sub_io.op);
-        let answered = Answered {
-            command: Sent {
-                drive: DriveId(sub_io.member),
-                opcode: if sub_io.write { Opcode::Write } else { Opcode::Read },
-                lba: self.layout.lba(op.stripe, op.first_row),
-                blocks: op.rows,
-            },
-            status: completion.status,
-            latency: now.since(sub_io.sent),
-        };
-        self.queues.remove(answered.command.drive, answered.command.opcode, op.rows);
-        self.policy.answered(now, &answered);
         if completion.met_collection {
             op.busy |= bit;
         }
@@ -377,15 +416,15 @@ impl Array {
         self.counters.fail_fasts += u64::from(completion.status == Status::FailedFast);
         match op.phase {
             Phase::Gather | Phase::WaitWrite => {
-                let passed = self.passed(&sub_io, &completion.delays);
+                let passed = self.passed(sub_io, &completion.delays);
                 if completion.status == Status::Success {
                     let op = self.ops.get_mut(sub_io.op);
                     op.blocked = op.blocked.max(completion.blocked());
                 }
                 match completion.status {
-                    Status::Success => self.read_succeeded(now, &sub_io, completion.id, passed),
+                    Status::Success => self.read_succeeded(now, sub_io, completion.id, passed),
                     Status::FailedFast => {
-                        self.read_failed(now, &sub_io, passed, completion.busy_remaining);
+                        self.read_failed(now, sub_io, passed, completion.busy_remaining);
                     }
                 }
             }
@@ -436,27 +475,38 @@ impl Array {
     #[inline]
     fn submit(&mut self, sub_io: SubIo, pl: PlFlag) {
         let SubIo { op, member, write, for_rebuild, sent, .. } = sub_io;
-        let opcode = if write { Opcode::Write } else { Opcode::Read };
-        let id = self.sub_ios.insert(sub_io);
+        let slot = self.sub_ios.insert(sub_io);
+        let command = self.command_of(&sub_io);
         let target = self.ops.get_mut(op);
         let out = if write { &mut target.writing } else { &mut target.outstanding };
         debug_assert_eq!(*out & 1 << member, 0, "one command per member and direction");
         *out |= 1 << member;
-        let blocks = target.rows;
-        let lba = self.layout.lba(target.stripe, target.first_row);
+        if self.stage.is_some() && self.stage_command(sent, slot, &command) {
+            return;
+        }
+        if for_rebuild {
+            self.counters.rebuild_read_pages += u64::from(command.blocks);
+        }
+        self.send(sent, slot, &command, pl);
+    }
+
+    /// Sends a command to its drive.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Instant, slot: u32, command: &Sent, pl: PlFlag) {
+        let Sent { drive, opcode, lba, blocks } = *command;
         let pages = u64::from(blocks);
         match opcode {
             Opcode::Read => self.counters.drive_read_pages += pages,
             Opcode::Write => self.counters.drive_written_pages += pages,
         }
-        if for_rebuild {
-            self.counters.rebuild_read_pages += pages;
-        }
-        let drive = DriveId(member);
         self.queues.add(drive, opcode, blocks);
-        self.policy.sent(sent, &Sent { drive, opcode, lba, blocks });
-        let command = Command { id: CommandId(id), opcode, lba, blocks, pl };
-        self.actions.push_back(Action::Submit { drive, command, op: OpId(op) });
+        self.policy.sent(now, command);
+        let op = OpId(self.sub_ios.get(slot).op);
+        let to_drive = Command { id: CommandId(slot), opcode, lba, blocks, pl };
+        self.actions.push_back(Action::Submit { drive, command: to_drive, op });
+        if opcode == Opcode::Read {
+            self.say_staged(slot, command);
+        }
     }
 
     /// A stripe operation has done what its request needs of it.

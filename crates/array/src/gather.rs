@@ -35,6 +35,10 @@ impl Array {
         }
         let mut avoided = 0u64;
         for member in members(wanted) {
+            if self.is_staged(op, member) {
+                self.read(now, op, member, PlFlag::Off, false, 0);
+                continue;
+            }
             let view = View { coordinator: &self.coordinator, queues: &self.queues };
             match self.policy.first_attempt(now, DriveId(member), lba, &view) {
                 // Of more drives than there are parities, some must be read whatever they do.

@@ -42,6 +42,8 @@ mod op;
 mod parity;
 pub mod policy;
 mod queues;
+mod stage;
+mod staging;
 mod write;
 
 pub use action::{Action, DataAction, OpId, Outcome, Slot, Term};
@@ -50,3 +52,4 @@ pub use counters::Counters;
 pub use engine::{Array, Config, ReadOrWrite, Request, RequestId};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use queues::{Queue, Queues};
+pub use stage::{StageConfig, StageCounters};

@@ -19,6 +19,7 @@ pub use settings::PolicySettings;
 
 use crate::coordinate::Coordinator;
 use crate::queues::Queues;
+use crate::stage::StageConfig;
 use nvme::{Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
 
@@ -125,6 +126,20 @@ pub trait Policy: Send {
 
     /// A drive has answered.
     fn answered(&mut self, _now: Instant, _answer: &Answered) {}
+
+    /// The fast memory in front of the drives in which writes wait; none if they do not. Asked once.
+    fn stage(&self) -> Option<StageConfig> {
+        None
+    }
+
+    /// From when on what is staged for `drive` may be drained to it: `now` if it may be, or when to
+    /// ask again.
+    fn drains_from(&mut self, now: Instant, _drive: DriveId, _view: &View<'_>) -> Instant {
+        now
+    }
+
+    /// Pages came into the stage or left it; now it holds so many.
+    fn stage_changed(&mut self, _now: Instant, _held_pages: u64) {}
 
     /// When [`Policy::handle_deadline`] is to be called if nothing else happens.
     fn next_deadline(&self) -> Instant {
