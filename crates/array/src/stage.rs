@@ -46,6 +46,19 @@ pub struct StageCounters {
     pub bypassed_pages: u64,
 }
 
+impl StageCounters {
+    /// Adds what another stage has done; of the peaks the higher one is kept.
+    pub fn add(&mut self, other: &Self) {
+        self.staged_pages += other.staged_pages;
+        self.replaced_pages += other.replaced_pages;
+        self.peak_pages = self.peak_pages.max(other.peak_pages);
+        self.waits += other.waits;
+        self.drained_pages += other.drained_pages;
+        self.read_pages += other.read_pages;
+        self.bypassed_pages += other.bypassed_pages;
+    }
+}
+
 /// A page that is held.
 #[derive(Clone, Copy, Debug)]
 struct Page {
@@ -136,11 +149,6 @@ impl Stage {
     pub(crate) fn may_drain(&self, drive: DriveId) -> bool {
         let held = &self.drives[drive.index()];
         !held.order.is_empty() && held.draining < self.config.drain_depth
-    }
-
-    /// Drain commands that are out at `drive`.
-    pub(crate) fn draining(&self, drive: DriveId) -> u32 {
-        self.drives[drive.index()].draining
     }
 
     /// Which of the pages from `lba` on are held, counted from the first.

@@ -186,8 +186,8 @@ impl Array {
         let left = stage.end_supersede(written.drive, written.lba, written.blocks);
         if !left.is_empty() {
             self.leave_stage(now, written.drive, left);
-            self.drain(now);
         }
+        self.drain(now);
     }
 
     /// Pages have left the stage: there is room for writes that wait.

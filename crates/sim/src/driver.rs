@@ -421,6 +421,14 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                     self.drives[drive].handle_command(now, &command);
                     self.touch(drive);
                 }
+                Action::SubmitStaged { drive, command } => {
+                    let drive = drive.index();
+                    if let Some(verifier) = &mut self.verifier {
+                        verifier.submit_staged(drive, &command);
+                    }
+                    self.drives[drive].handle_command(now, &command);
+                    self.touch(drive);
+                }
                 Action::Permit { drive, right } => self.permit(now, drive.index(), right),
                 Action::AskStatus { drive } => {
                     let status = self.drives[drive.index()].status();
@@ -520,6 +528,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             blocked_reads: self.blocked_reads,
             busy_members: self.busy_members,
             array: self.array.counters().clone(),
+            stage: self.array.stage_counters().copied(),
             drives,
             windows: self.window_changes,
             permits: self.permits,

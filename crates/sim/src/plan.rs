@@ -144,7 +144,8 @@ impl Plan {
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
         let uses_windows = self.policy.uses_windows();
-        uses_windows.then(|| self.windows.first_window(&self.drive, self.array_description()))?
+        let windows = || self.windows.of(self.policy);
+        uses_windows.then(|| windows().first_window(&self.drive, self.array_description()))?
     }
 
     /// Bytes per second that each drive can be written for ever without breaking the window
@@ -191,7 +192,9 @@ impl Plan {
     /// How the array coordinates its drives.
     pub(crate) fn coordination(&self) -> Coordination {
         match self.policy.uses_windows() {
-            true => self.windows.coordination(&self.drive, self.array_description()),
+            true => {
+                self.windows.of(self.policy).coordination(&self.drive, self.array_description())
+            }
             false => Coordination::Free,
         }
     }

@@ -57,6 +57,8 @@ pub struct RunResult {
     pub busy_members: Vec<u64>,
     /// The array's totals.
     pub array: array::Counters,
+    /// The stage's totals, if the policy has one.
+    pub stage: Option<array::StageCounters>,
     /// The drives, in order.
     pub drives: Vec<DriveResult>,
     /// Busy time windows of the drives, each with the time when it was programmed; empty if there

@@ -3,7 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::{Level, policy::PolicyKind};
+use array::policy::{PolicyKind, PolicySettings, StageSettings};
+use array::{Level, StageCounters};
 use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
 use ssd::{
     Blocking, CollectionUnit, FlushRule, RainConfig, RangeConfig, RangePlacement, Rotation,
@@ -116,6 +117,20 @@ fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
     windows
 }
 
+/// Stages that are often full, that let some writes pass, and that drain little at a time.
+fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
+    let mut some = |most: u64| (rng.below(3) > 0).then(|| 1 + rng.below(most));
+    PolicySettings {
+        stage: StageSettings {
+            capacity_bytes: some(120).map(|pages| page * pages),
+            read_latency: some(20).map(Duration::from_micros),
+            write_latency: some(20).map(Duration::from_micros),
+            largest_write_bytes: some(4).map(|pages| page * pages),
+            drain_depth: some(6).map(|depth| depth as u32),
+        },
+    }
+}
+
 fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     let mut rng = Rng::stream(seed, "plan");
     let mut drive = tiny_drive(&mut rng);
@@ -131,7 +146,7 @@ fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         drive,
         level,
         policy,
-        policy_settings: array::policy::PolicySettings::default(),
+        policy_settings: random_settings(&mut Rng::stream(seed, "policy"), page),
         windows,
         rebuild_compute: Duration::from_micros(3),
         preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
@@ -190,6 +205,7 @@ fn check(level: Level) {
     let mut collections = 0;
     let mut shared = 0;
     let mut buffered = ssd::Counters::default();
+    let mut staged = StageCounters::default();
     for seed in seeds(30) {
         for &policy in PolicyKind::ALL {
             if !policy.is_possible(level.parities()) {
@@ -201,6 +217,9 @@ fn check(level: Level) {
             assert!(result.verified_pages > 0);
             rebuilds += result.array.rebuilds;
             shared += result.array.shared_with_write;
+            if let Some(stage) = result.stage {
+                staged.add(&stage);
+            }
             let totals = result.drive_totals();
             collections += totals.collections;
             buffered.add(&totals);
@@ -223,6 +242,9 @@ fn check(level: Level) {
     if level != Level::Raid0 && std::env::var("IODA_SEED").is_err() {
         assert!(rebuilds > 1_000, "{rebuilds} rebuilds");
         assert!(shared > 10, "{shared} rebuilds from a write in flight");
+        assert!(staged.replaced_pages > 1_000 && staged.waits > 1_000, "{staged:?}");
+        assert!(staged.drained_pages > 1_000 && staged.read_pages > 1_000, "{staged:?}");
+        assert!(staged.bypassed_pages > 1_000, "{staged:?}");
     }
 }
 

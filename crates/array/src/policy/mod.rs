@@ -13,9 +13,10 @@ mod ioda;
 mod proactive;
 mod registry;
 mod settings;
+mod staged;
 
 pub use registry::{About, Needs, PolicyKind, PolicySetup, WindowUse};
-pub use settings::PolicySettings;
+pub use settings::{PolicySettings, StageSettings};
 
 use crate::coordinate::Coordinator;
 use crate::queues::Queues;
