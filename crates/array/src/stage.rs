@@ -34,8 +34,8 @@ pub struct StageCounters {
     pub staged_pages: u64,
     /// Pages among them that replaced a version which had not been drained.
     pub replaced_pages: u64,
-    /// Most pages that it held at once.
-    pub peak_pages: u64,
+    /// Most bytes that it held at once.
+    pub peak_bytes: u64,
     /// Writes that waited for room in it.
     pub waits: u64,
     /// Pages written from it to drives.
@@ -51,7 +51,7 @@ impl StageCounters {
     pub fn add(&mut self, other: &Self) {
         self.staged_pages += other.staged_pages;
         self.replaced_pages += other.replaced_pages;
-        self.peak_pages = self.peak_pages.max(other.peak_pages);
+        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
         self.waits += other.waits;
         self.drained_pages += other.drained_pages;
         self.read_pages += other.read_pages;
@@ -185,7 +185,8 @@ impl Stage {
             }
         }
         self.counters.staged_pages += u64::from(blocks);
-        self.counters.peak_pages = self.counters.peak_pages.max(self.held_pages);
+        let held_bytes = self.held_pages * self.page_bytes;
+        self.counters.peak_bytes = self.counters.peak_bytes.max(held_bytes);
     }
 
     /// The pages that are drained to `drive` next: the oldest, and those behind it on the drive that
@@ -294,7 +295,7 @@ mod tests {
         assert_eq!(stage.rows(DRIVE, Lba(4), 8), [2]);
         assert_eq!(stage.begin_drain(DRIVE), Some((Lba(6), 1)));
         assert_eq!(stage.end_drain(DRIVE, Lba(6), 1), [Lba(6)]);
-        assert_eq!((stage.held_pages(), stage.counters.peak_pages), (0, 3));
+        assert_eq!((stage.held_pages(), stage.counters.peak_bytes), (0, 3 * 4096));
     }
 
     #[test]

@@ -69,6 +69,10 @@ impl Script {
                     write!(self.log, "{what}{} ", drive.0).unwrap();
                     self.out.push((drive, command, self.now));
                 }
+                Action::SubmitStaged { drive, command } => {
+                    write!(self.log, "D{} ", drive.0).unwrap();
+                    self.out.push((drive, command, self.now));
+                }
                 Action::Permit { .. } | Action::AskStatus { .. } => {}
                 Action::Complete(outcome) => {
                     let sum = outcome.delays.total();

@@ -4,7 +4,8 @@ use crate::assertion::Assertion;
 use crate::commands::{bench, completions, plan, presets, reproduce, trace};
 use crate::exit;
 use crate::settings::{
-    ArraySettings, DriveFlags, RunSettings, Settings, WindowSettings, WorkloadSettings,
+    ArraySettings, DriveFlags, RunSettings, Settings, StageSettings, WindowSettings,
+    WorkloadSettings,
 };
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -107,6 +108,9 @@ pub(crate) struct SimulationArgs {
     /// When drives may collect.
     #[command(flatten)]
     pub(crate) windows: WindowSettings,
+    /// The fast memory in front of the drives.
+    #[command(flatten)]
+    pub(crate) stage: StageSettings,
     /// The drives.
     #[command(flatten)]
     pub(crate) drive: DriveFlags,
@@ -122,7 +126,7 @@ pub(crate) struct SimulationArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Configuration and results")]
 pub(crate) struct OutputArgs {
-    /// TOML file with the sections array, windows, drive, workload and run; flags override it
+    /// TOML file with the sections array, windows, stage, drive, workload and run; flags override it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Write the report as one HTML page [default: ioda-report.html; `ioda run`: none]
@@ -162,6 +166,7 @@ impl SimulationArgs {
         let flags = Settings {
             array: self.array.clone(),
             windows: self.windows.clone(),
+            stage: self.stage.clone(),
             workload: self.workload.clone(),
             run: self.run.clone(),
             ..Settings::default()

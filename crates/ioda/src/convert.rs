@@ -7,7 +7,7 @@ use crate::simulate::Outcome;
 use nvme::Cause;
 use report::{
     Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, Latency, Manifest,
-    Percentile, ProgrammedWindow, RainCounters, Run, Timeline, TimelinePoint,
+    Percentile, ProgrammedWindow, RainCounters, Run, StageCounters, Timeline, TimelinePoint,
 };
 use sim::{LatencySummary, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
@@ -102,6 +102,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
         free_over_time: result.timeline.free.iter().map(free_blocks).collect(),
         permits: result.permits,
         buffer: buffer(&totals),
+        stage: result.stage.as_ref().map(stage),
         rain: rain(&totals),
     }
 }
@@ -130,6 +131,19 @@ fn buffer(totals: &ssd::Counters) -> Option<BufferCounters> {
         buffer_reads_pages: totals.buffer_reads_pages,
         forced_flushes_pages: totals.forced_flushes_pages,
     })
+}
+
+/// The counters of the host's fast memory.
+fn stage(counters: &array::StageCounters) -> StageCounters {
+    StageCounters {
+        host_buffer_peak_bytes: counters.peak_bytes,
+        staged_pages: counters.staged_pages,
+        replaced_pages: counters.replaced_pages,
+        drained_pages: counters.drained_pages,
+        read_pages: counters.read_pages,
+        bypassed_pages: counters.bypassed_pages,
+        waits: counters.waits,
+    }
 }
 
 /// The counters of parity within drives; none if none was programmed.

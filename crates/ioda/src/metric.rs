@@ -1,5 +1,6 @@
 //! Numbers that assertions and claims are about.
 
+use array::StageCounters;
 use sim::{BlockedReads, LatencySummary, RunResult};
 use std::fmt;
 use std::str::FromStr;
@@ -92,6 +93,14 @@ pub(crate) enum Metric {
     Permits,
     /// Times that a stripe showed more busy members than it has parities.
     Overloads,
+    /// Most that the host's staging memory held, in mebibytes.
+    StagePeak,
+    /// Writes that waited for room there.
+    StageWaits,
+    /// Pages of reads that were answered from there.
+    StageReads,
+    /// Pages drained from there to drives.
+    DrainedPages,
     /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
     Busy(usize, bool),
 }
@@ -121,7 +130,7 @@ impl fmt::Display for UnknownMetric {
              host_programs, parity_programs, collection_programs, rebuilt_pages, rebuild_reads, \
              rotation_breaches, moved_stripes, scrubbed_pages, free_blocks, least_free_blocks, \
              stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, \
-             permits, overloads, \
+             permits, overloads, host_buffer_peak_mib, stage_waits, stage_reads, drained_pages, \
              busy1, busy2 and so on, busy2plus and so on",
             self.0
         )
@@ -164,6 +173,10 @@ impl FromStr for Metric {
             "window_changes" => return Ok(Self::WindowChanges),
             "permits" => return Ok(Self::Permits),
             "overloads" => return Ok(Self::Overloads),
+            "host_buffer_peak_mib" => return Ok(Self::StagePeak),
+            "stage_waits" => return Ok(Self::StageWaits),
+            "stage_reads" => return Ok(Self::StageReads),
+            "drained_pages" => return Ok(Self::DrainedPages),
             _ => {}
         }
         if let Some(members) = text.strip_prefix("busy") {
@@ -230,6 +243,10 @@ impl fmt::Display for Metric {
             Self::WindowChanges => f.write_str("window_changes"),
             Self::Permits => f.write_str("permits"),
             Self::Overloads => f.write_str("overloads"),
+            Self::StagePeak => f.write_str("host_buffer_peak_mib"),
+            Self::StageWaits => f.write_str("stage_waits"),
+            Self::StageReads => f.write_str("stage_reads"),
+            Self::DrainedPages => f.write_str("drained_pages"),
             Self::Busy(members, false) => write!(f, "busy{members}"),
             Self::Busy(members, true) => write!(f, "busy{members}plus"),
         }
@@ -304,6 +321,10 @@ impl Metric {
             Self::WindowChanges => result.windows.len().saturating_sub(1) as f64,
             Self::Permits => result.permits as f64,
             Self::Overloads => array.resubmitted as f64,
+            Self::StagePeak => stage(result).peak_bytes as f64 / MIB as f64,
+            Self::StageWaits => stage(result).waits as f64,
+            Self::StageReads => stage(result).read_pages as f64,
+            Self::DrainedPages => stage(result).drained_pages as f64,
             Self::Busy(members, or_more) => {
                 let counts = &result.busy_members;
                 let matching = match or_more {
@@ -359,7 +380,11 @@ impl Metric {
             | Self::ForcedFlushes
             | Self::WindowChanges
             | Self::Permits
-            | Self::Overloads => Unit::Number,
+            | Self::Overloads
+            | Self::StagePeak
+            | Self::StageWaits
+            | Self::StageReads
+            | Self::DrainedPages => Unit::Number,
         }
     }
 }
@@ -392,6 +417,10 @@ fn summary(result: &RunResult, direction: Direction) -> &LatencySummary {
         Direction::Read => &result.read,
         Direction::Write => &result.write,
     }
+}
+
+fn stage(result: &RunResult) -> StageCounters {
+    result.stage.unwrap_or_default()
 }
 
 fn per_second(result: &RunResult, amount: f64) -> f64 {
@@ -445,6 +474,10 @@ mod tests {
             "window_changes",
             "permits",
             "overloads",
+            "host_buffer_peak_mib",
+            "stage_waits",
+            "stage_reads",
+            "drained_pages",
             "busy1",
             "busy2plus",
         ] {

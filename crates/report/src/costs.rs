@@ -1,6 +1,6 @@
 //! What a policy costs, in the order in which tables and pages show it.
 
-use crate::document::{BufferCounters, RainCounters, Run};
+use crate::document::{BufferCounters, RainCounters, Run, StageCounters};
 use crate::format;
 
 /// Writes one number of a run.
@@ -26,12 +26,28 @@ const COSTS: [(&str, Cell); 12] = [
 ];
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 12] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 16] = [
     ("window at the end", |run| !run.windows.is_empty(), window_at_the_end),
     ("window changes", |run| run.window_changes() > 0, |run| format::count(run.window_changes())),
     ("suspensions", |run| run.suspensions > 0, |run| format::count(run.suspensions)),
     ("scrubbed pages", |run| run.scrubbed_pages > 0, |run| format::count(run.scrubbed_pages)),
     ("lease messages", |run| run.permits > 0, |run| format::count(run.permits)),
+    (
+        "host buffer, MiB",
+        |run| run.stage.is_some(),
+        |run| format::three_digits(stage(run).host_buffer_peak_bytes as f64 / f64::from(1 << 20)),
+    ),
+    ("waits for host buffer", |run| stage(run).waits > 0, |run| format::count(stage(run).waits)),
+    (
+        "pages read there",
+        |run| stage(run).read_pages > 0,
+        |run| format::count(stage(run).read_pages),
+    ),
+    (
+        "pages past it",
+        |run| stage(run).bypassed_pages > 0,
+        |run| format::count(stage(run).bypassed_pages),
+    ),
     (
         "coalesced writes",
         |run| buffer(run).coalesced_writes_pages > 0,
@@ -76,6 +92,10 @@ pub(crate) fn rows(runs: &[Run]) -> Vec<(&'static str, Cell)> {
 
 fn buffer(run: &Run) -> BufferCounters {
     run.buffer.unwrap_or_default()
+}
+
+fn stage(run: &Run) -> StageCounters {
+    run.stage.unwrap_or_default()
 }
 
 fn rain(run: &Run) -> RainCounters {

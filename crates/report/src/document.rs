@@ -156,6 +156,9 @@ pub struct Run {
     /// The write buffers of all drives; none if nothing was written through one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<BufferCounters>,
+    /// The fast memory of the host in which writes wait; none if the policy has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<StageCounters>,
     /// Parity within the drives; none if they keep none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rain: Option<RainCounters>,
@@ -223,6 +226,25 @@ pub struct BufferCounters {
     pub buffer_reads_pages: u64,
     /// Pages that coordinated flushes programmed outside of busy windows.
     pub forced_flushes_pages: u64,
+}
+
+/// What went through the fast memory of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StageCounters {
+    /// Most bytes that it held at once.
+    pub host_buffer_peak_bytes: u64,
+    /// Pages written into it.
+    pub staged_pages: u64,
+    /// Those of them that replaced a version which had not been drained.
+    pub replaced_pages: u64,
+    /// Pages drained from it to drives.
+    pub drained_pages: u64,
+    /// Pages of reads that it answered.
+    pub read_pages: u64,
+    /// Pages of writes that were too large for it.
+    pub bypassed_pages: u64,
+    /// Writes that waited for room in it.
+    pub waits: u64,
 }
 
 /// Parity within the drives, on all of them.

@@ -21,7 +21,8 @@ pub mod table;
 
 pub use document::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Latency,
-    Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Timeline, TimelinePoint,
+    Manifest, Percentile, ProgrammedWindow, RainCounters, Run, StageCounters, Timeline,
+    TimelinePoint,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{WindowCurve, WindowReport};

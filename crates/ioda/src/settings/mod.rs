@@ -5,11 +5,13 @@
 
 mod drive;
 mod file;
+mod stage;
 mod windows;
 mod workload;
 
 pub(crate) use drive::DriveSettings;
 pub(crate) use file::{drive_from, load, parse};
+pub(crate) use stage::StageSettings;
 pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
@@ -96,6 +98,8 @@ pub(crate) struct Settings {
     pub(crate) array: ArraySettings,
     /// When drives may collect.
     pub(crate) windows: WindowSettings,
+    /// The fast memory in front of the drives.
+    pub(crate) stage: StageSettings,
     /// The drives.
     pub(crate) drive: DriveSettings,
     /// The workload.
