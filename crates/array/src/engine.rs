@@ -7,7 +7,9 @@ use crate::hedge::Hedges;
 use crate::layout::{Layout, Segment};
 use crate::lock::LockTable;
 use crate::op::{Phase, Plan, StripeOp, SubIo};
-use crate::policy::{Answered, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, WindowUse};
+use crate::policy::{
+    Answered, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, Tally, WindowUse,
+};
 use crate::queues::Queues;
 use crate::stage::{Stage, StageCounters};
 use alloc::boxed::Box;
@@ -170,10 +172,10 @@ impl Array {
         self.stage.as_ref().map(|stage| &stage.counters)
     }
 
-    /// Pages that the stage holds.
+    /// What the policy has counted since the start.
     #[must_use]
-    pub fn staged_pages(&self) -> u64 {
-        self.stage.as_ref().map_or(0, |stage| stage.held_pages())
+    pub fn tallies(&self) -> Vec<Tally> {
+        self.policy.tallies()
     }
 
     /// Requests that are not done.
@@ -317,8 +319,13 @@ impl Array {
 
     fn open(&mut self, now: Instant, request: u32, segment: &Segment, partial: u64) {
         let InFlight { id, kind, .. } = *self.requests.get(request);
-        let touched = (segment.first_chunk..segment.first_chunk + segment.chunks)
-            .fold(0, |mask, chunk| mask | 1 << self.layout.member_of(segment.stripe, chunk).0);
+        let touched = match kind {
+            ReadOrWrite::Read if self.layout.level().is_mirrored() => {
+                self.choose_copy(now, segment.stripe, segment.first_row)
+            }
+            _ => (segment.first_chunk..segment.first_chunk + segment.chunks)
+                .fold(0, |mask, chunk| mask | 1 << self.layout.member_of(segment.stripe, chunk).0),
+        };
         self.operations += 1;
         let op = self.ops.insert(StripeOp {
             serial: self.operations,
@@ -393,7 +400,7 @@ impl Array {
         Sent {
             drive: DriveId(sub_io.member),
             opcode: if sub_io.write { Opcode::Write } else { Opcode::Read },
-            lba: self.layout.lba(op.stripe, op.first_row),
+            lba: self.layout.lba(op.stripe, op.first_row, DriveId(sub_io.member)),
             blocks: op.rows,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::action::{DataAction, OpId, Slot};
 use crate::engine::{Array, ReadOrWrite};
+use crate::layout::Role;
 use crate::op::{Phase, SubIo};
 use crate::parity::{self, members};
 use crate::policy::{Attempt, Failure, View};
@@ -19,6 +20,17 @@ pub(crate) enum Rebuild {
 }
 
 impl Array {
+    /// The member of a mirror that a read of `stripe` goes to, as a bit.
+    pub(crate) fn choose_copy(&mut self, now: Instant, stripe: u64, first_row: u32) -> u64 {
+        let primary = self.layout.member_of(stripe, 0);
+        let copies = self.layout.members(stripe);
+        let lba = self.layout.lba(stripe, first_row, primary);
+        let view = View { coordinator: &self.coordinator, queues: &self.queues };
+        let chosen = self.policy.choose_copy(now, primary, copies, lba, &view);
+        assert_eq!(copies >> chosen.0 & 1, 1, "{chosen:?} has no copy of stripe {stripe}");
+        1 << chosen.0
+    }
+
     /// Begins to get the `wanted` members of an operation.
     pub(crate) fn gather(&mut self, now: Instant, op: u32, wanted: u64) {
         let target = self.ops.get_mut(op);
@@ -28,31 +40,40 @@ impl Array {
             self.end_gather(now, op);
             return;
         }
-        let lba = self.layout.lba(target.stripe, target.first_row);
+        let (stripe, first_row) = (target.stripe, target.first_row);
         let spare_reads = self.policy.spare_reads();
         if spare_reads > 0 && self.begin_race(now, op, wanted, spare_reads) {
             return;
         }
-        let mut avoided = 0u64;
+        let (mut avoided, mut doubted) = (0u64, 0u64);
         for member in members(wanted) {
             if self.is_staged(op, member) {
                 self.read(now, op, member, PlFlag::Off, false, 0);
                 continue;
             }
+            let drive = DriveId(member);
+            let lba = self.layout.lba(stripe, first_row, drive);
             let view = View { coordinator: &self.coordinator, queues: &self.queues };
-            match self.policy.first_attempt(now, DriveId(member), lba, &view) {
+            match self.policy.first_attempt(now, drive, lba, &view) {
                 // Of more drives than there are parities, some must be read whatever they do.
                 Attempt::Avoid if avoided.count_ones() < self.layout.parities() => {
                     avoided |= 1 << member;
                 }
                 Attempt::Avoid => self.read(now, op, member, PlFlag::Off, false, 0),
                 Attempt::Send(pl) => self.read(now, op, member, pl, false, 0),
+                Attempt::SendAndRebuild => {
+                    doubted |= 1 << member;
+                    self.read(now, op, member, PlFlag::Off, false, 0);
+                }
             }
         }
         if avoided != 0 {
             self.counters.avoided += u64::from(avoided.count_ones());
             self.ops.get_mut(op).missing = avoided;
             self.rebuild(now, op, Delays::ZERO);
+        }
+        if doubted != 0 {
+            self.rebuild_doubted(now, op, doubted);
         }
         self.set_hedge(now, op);
     }
@@ -71,7 +92,7 @@ impl Array {
         self.ops.get_mut(op).races = true;
         let stripe = self.ops.get(op).stripe;
         let parity = self.layout.parity_mask(stripe);
-        let all = self.layout.all_members();
+        let all = self.layout.members(stripe);
         // All data first: it takes one parity less to compute with.
         let others = members(all & !parity & !wanted).chain(members(parity & !wanted));
         let suffice = all.count_ones() - self.layout.parities();
@@ -213,7 +234,7 @@ impl Array {
         let target = self.ops.get_mut(op);
         let known = target.have | target.outstanding;
         let parity = self.layout.parity_mask(target.stripe);
-        let data = self.layout.all_members() & !parity;
+        let data = self.layout.members(target.stripe) & !parity;
         let mut needed = data & !target.missing;
         // One parity for each missing data chunk, those first that are there or coming anyway.
         let mut parities_needed = (target.missing & data).count_ones();
@@ -290,7 +311,7 @@ impl Array {
             return;
         }
         let parity = self.layout.parity_mask(target.stripe);
-        let data = self.layout.all_members() & !parity;
+        let data = self.layout.members(target.stripe) & !parity;
         if target.races {
             // Whatever has not answered is computed as soon as that is possible.
             let have = self.ops.get(op).have;
@@ -310,11 +331,16 @@ impl Array {
         target.rebuilt = true;
         target.phase = Phase::Compute;
         target.delays = passed;
-        target.delays.add(Cause::Rebuild, self.rebuild_compute);
+        // A copy is taken as it is; only parity has to be added up.
+        let compute = match self.layout.level().is_mirrored() {
+            true => Duration::ZERO,
+            false => self.rebuild_compute,
+        };
+        target.delays.add(Cause::Rebuild, compute);
         if self.data_actions {
             self.say_rebuild(op);
         }
-        self.computing.push_back((now + self.rebuild_compute, op));
+        self.computing.push_back((now + compute, op));
     }
 
     fn say_rebuild(&mut self, op: u32) {
@@ -363,15 +389,16 @@ impl Array {
         }
     }
 
-    /// Page of the array that row 0 of a data member of an operation is.
+    /// Page of the array that row 0 of a member of an operation is: one with data, or with a copy.
     pub(crate) fn first_page(&self, op: u32, member: u8) -> u64 {
         let target = self.ops.get(op);
-        match self.layout.role(target.stripe, DriveId(member)) {
-            crate::layout::Role::Data(chunk) => {
-                self.layout.page(target.stripe, chunk, target.first_row)
-            }
-            _ => unreachable!("the host's pages are data"),
-        }
+        let chunk = match self.layout.role(target.stripe, DriveId(member)) {
+            Role::Data(chunk) => chunk,
+            // All members of a mirror hold its one chunk.
+            Role::P if self.layout.level().is_mirrored() => 0,
+            Role::P | Role::Q => unreachable!("the host's pages are data"),
+        };
+        self.layout.page(target.stripe, chunk, target.first_row)
     }
 
     /// A read that waited for a write tries its rebuild again.

@@ -52,44 +52,66 @@ impl Array {
     /// An operation is late, unless it has ended: rebuild what is missing if that can be done and the
     /// policy lets it.
     pub(crate) fn hedge(&mut self, now: Instant, op: u32, serial: u64) {
-        if self.ops.get(op).serial != serial {
-            return;
-        }
         let target = self.ops.get(op);
         let late = target.wanted & !target.have;
-        // What is being rebuilt already needs no hedge.
-        if target.phase != Phase::Gather || late == 0 || target.races || target.missing != 0 {
+        if target.serial != serial || target.phase != Phase::Gather || late == 0 {
             return;
         }
-        // Parity needs members of one moment. What a read knows from before a write is good enough for
-        // the host, but not to compute with; reading it again would cost more than the wait is worth.
-        let moved = target.kind == ReadOrWrite::Read
-            && target.commits_seen != self.locks.commits(target.stripe)
-            && target.have | (target.outstanding & !late) != 0;
-        let hopeless = late.count_ones() > self.layout.parities()
-            || moved
-            || !matches!(self.may_rebuild(op), Rebuild::Read);
+        // What is being rebuilt already needs no hedge.
+        if target.races || target.missing != 0 {
+            return;
+        }
+        let reads = self.reads_to_rebuild(op, late);
         let view = View { coordinator: &self.coordinator, queues: &self.queues };
-        let members = self.layout.all_members().count_ones() - self.layout.parities();
-        let target = self.ops.get(op);
-        let reads = members - (target.have | target.outstanding & !late).count_ones().min(members);
-        if hopeless || !self.policy.may_hedge(now, late, reads, &view) {
+        if !self.can_rebuild_beside(op, late) || !self.policy.may_hedge(now, late, reads, &view) {
             self.counters.hedges_denied += 1;
             return;
         }
         self.counters.hedges += 1;
-        let target = self.ops.get(op);
+        let target = self.ops.get_mut(op);
+        target.hedge_reads = reads;
         let mut passed = Delays::ZERO;
         passed.add(Cause::LateAnswer, now.since(self.requests.get(target.request).arrived));
-        let commits = self.locks.commits(target.stripe);
+        self.rebuild_beside(now, op, late, passed);
+    }
+
+    /// Rebuilds at once what was sent only to see whether it comes first.
+    pub(crate) fn rebuild_doubted(&mut self, now: Instant, op: u32, doubted: u64) {
+        if self.ops.get(op).missing == 0 && self.can_rebuild_beside(op, doubted) {
+            self.rebuild_beside(now, op, doubted, Delays::ZERO);
+        }
+    }
+
+    /// How many reads it takes to rebuild the `late` members while they are still awaited.
+    fn reads_to_rebuild(&self, op: u32, late: u64) -> u32 {
+        let target = self.ops.get(op);
+        let suffice = self.layout.data_chunks();
+        let known = target.have | target.outstanding & !late;
+        suffice.saturating_sub(known.count_ones())
+    }
+
+    fn can_rebuild_beside(&self, op: u32, late: u64) -> bool {
+        let target = self.ops.get(op);
+        // Parity needs members of one moment. What a read knows from before a write is good enough for
+        // the host, but not to compute with; reading it again would cost more than the wait is worth.
+        let moved = target.kind == ReadOrWrite::Read
+            && target.commits_seen != self.locks.commits(target.stripe)
+            && (target.have | target.outstanding & !late != 0 || late.count_ones() > 1);
+        late.count_ones() <= self.layout.parities()
+            && !moved
+            && matches!(self.may_rebuild(op), Rebuild::Read)
+    }
+
+    /// Reads what the `late` members can be computed from, and goes on with what comes first.
+    fn rebuild_beside(&mut self, now: Instant, op: u32, late: u64, passed: Delays) {
+        let commits = self.locks.commits(self.ops.get(op).stripe);
         let target = self.ops.get_mut(op);
         target.commits_seen = commits;
         target.races = true;
-        target.hedge_reads = reads;
         target.missing = late;
         self.enter_lock(op);
         self.read_survivors(now, op, &passed);
-        // Nothing to read: everything else is known already.
+        // Nothing to read if everything else is known already.
         self.go_on_if_known(now, op, passed);
     }
 }

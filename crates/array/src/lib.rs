@@ -47,7 +47,9 @@ mod staging;
 mod write;
 
 pub use action::{Action, DataAction, OpId, Outcome, Slot, Term};
-pub use coordinate::{AdaptiveConfig, Coordination, Coordinator, TokenConfig, WindowConfig};
+pub use coordinate::{
+    AdaptiveConfig, Coordination, Coordinator, TogetherConfig, TokenConfig, WindowConfig,
+};
 pub use counters::Counters;
 pub use engine::{Array, Config, ReadOrWrite, Request, RequestId};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};

@@ -48,7 +48,7 @@ pub(crate) struct StripeOp {
     pub(crate) stripe: u64,
     pub(crate) first_row: u32,
     pub(crate) rows: u32,
-    /// Members that hold the host's pages.
+    /// Members that hold the host's pages; of a mirror that is read, the one that is asked.
     pub(crate) touched: u64,
     /// Members of which the host writes part of a page.
     pub(crate) partial: u64,

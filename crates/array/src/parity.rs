@@ -38,7 +38,7 @@ fn weight(parity: Role, chunk: u32) -> u8 {
 /// New parity `member` from the new data of `written` members and the old data of the others.
 pub(crate) fn full(layout: &Layout, stripe: u64, member: u8, written: u64) -> Vec<Term> {
     let parity = layout.role(stripe, DriveId(member));
-    members(layout.all_members() & !layout.parity_mask(stripe))
+    members(layout.members(stripe) & !layout.parity_mask(stripe))
         .map(|data| Term {
             coefficient: data_weight(layout, stripe, parity, data),
             slot: if written >> data & 1 == 1 { new(data) } else { old(data) },
@@ -69,9 +69,10 @@ fn data_weight(layout: &Layout, stripe: u64, parity: Role, member: u8) -> u8 {
 /// as there are data chunks.
 ///
 /// The stripe satisfies one equation per parity, `parity + Σ weight × data = 0`. Members that are
-/// neither missing nor present must be parities: their equations are left out. What remains is a
-/// system of at most two equations in at most two unknowns, solved by elimination; P and Q of
-/// RAID-6 make every such system solvable (Anvin, "The mathematics of RAID-6").
+/// neither missing nor present must be parities: their equations are left out. What remains is
+/// solved by elimination; P and Q of RAID-6 make every system of two equations in two unknowns
+/// solvable (Anvin, "The mathematics of RAID-6"), and of mirrors every equation has the datum and one
+/// copy.
 pub(crate) fn rebuild(
     layout: &Layout,
     stripe: u64,
@@ -79,18 +80,21 @@ pub(crate) fn rebuild(
     present: u64,
 ) -> Vec<(u8, Vec<Term>)> {
     let unknowns: Vec<u8> = members(missing).collect();
-    let absent = layout.all_members() & !missing & !present;
+    let all = layout.members(stripe);
+    let absent = all & !missing & !present;
     assert_eq!(absent & !layout.parity_mask(stripe), 0, "absent data must be a missing member");
-    // Each row: coefficient of every member of the stripe.
+    // Each row: coefficient of every member of the stripe, by drive.
     let mut equations: Vec<Vec<u8>> = members(layout.parity_mask(stripe) & !absent)
         .map(|parity| {
             let role = layout.role(stripe, DriveId(parity));
-            (0..layout.width() as u8)
-                .map(|member| match layout.role(stripe, DriveId(member)) {
+            let mut equation = alloc::vec![0; layout.width() as usize];
+            for member in members(all) {
+                equation[usize::from(member)] = match layout.role(stripe, DriveId(member)) {
                     Role::Data(chunk) => weight(role, chunk),
                     _ => u8::from(member == parity),
-                })
-                .collect()
+                };
+            }
+            equation
         })
         .collect();
     for (step, &unknown) in unknowns.iter().enumerate() {
@@ -143,17 +147,25 @@ mod tests {
     #[test]
     fn any_k_members_can_be_rebuilt() {
         let mut rng = Rng::new(5);
-        for (level, width) in
-            [(Level::Raid4, 3), (Level::Raid5, 4), (Level::Raid6, 4), (Level::Raid6, 7)]
-        {
-            let layout = Layout::new(level, width, 1, 100).unwrap();
-            for stripe in 0..u64::from(width) {
+        for (level, width, stripe_width) in [
+            (Level::Raid4, 3, 3),
+            (Level::Raid5, 4, 4),
+            (Level::Raid6, 4, 4),
+            (Level::Raid6, 7, 7),
+            (Level::Raid5, 7, 3),
+            (Level::Raid1, 4, 4),
+            (Level::Raid1, 5, 3),
+            (Level::Raid10, 6, 2),
+        ] {
+            let layout = Layout::striped(level, width, stripe_width, 1, 100).unwrap();
+            for stripe in 0..u64::from(width * stripe_width) {
                 let bytes = stripe_bytes(&layout, stripe, &mut rng);
-                for missing in 1..=layout.all_members() {
+                let all = layout.members(stripe);
+                for missing in (1..=all).filter(|missing| missing & !all == 0) {
                     if missing.count_ones() > layout.parities() {
                         continue;
                     }
-                    let present = layout.all_members() & !missing;
+                    let present = all & !missing;
                     for (member, terms) in rebuild(&layout, stripe, missing, present) {
                         assert_eq!(evaluate(&terms, &bytes), bytes[member as usize]);
                     }
@@ -173,7 +185,7 @@ mod tests {
                     if missing == absent {
                         continue;
                     }
-                    let present = layout.all_members() & !(1 << missing) & !(1 << absent);
+                    let present = layout.members(stripe) & !(1 << missing) & !(1 << absent);
                     let solved = rebuild(&layout, stripe, 1 << missing, present);
                     assert_eq!(evaluate(&solved[0].1, &bytes), bytes[missing as usize]);
                 }

@@ -23,7 +23,7 @@ impl Array {
     pub(crate) fn is_staged(&self, op: u32, member: u8) -> bool {
         let Some(stage) = &self.stage else { return false };
         let target = self.ops.get(op);
-        let lba = self.layout.lba(target.stripe, target.first_row);
+        let lba = self.layout.lba(target.stripe, target.first_row, DriveId(member));
         stage.rows(DriveId(member), lba, target.rows).len() as u32 == target.rows
     }
 

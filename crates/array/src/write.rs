@@ -37,7 +37,7 @@ impl Array {
     fn plan_write(&mut self, now: Instant, op: u32) {
         let target = self.ops.get_mut(op);
         let parity = self.layout.parity_mask(target.stripe);
-        let data = self.layout.all_members() & !parity;
+        let data = self.layout.members(target.stripe) & !parity;
         let modify = target.touched | parity;
         let reconstruct = match parity {
             // Without parity only the rest of a page that is written in part must be known.

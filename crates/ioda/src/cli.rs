@@ -4,7 +4,7 @@ use crate::assertion::Assertion;
 use crate::commands::{bench, completions, plan, presets, reproduce, trace};
 use crate::exit;
 use crate::settings::{
-    ArraySettings, DriveFlags, RunSettings, Settings, StageSettings, WindowSettings,
+    ArraySettings, DriveFlags, PolicyOptions, RunSettings, Settings, StageSettings, WindowSettings,
     WorkloadSettings,
 };
 use clap::{Args, Parser, Subcommand};
@@ -111,6 +111,9 @@ pub(crate) struct SimulationArgs {
     /// The fast memory in front of the drives.
     #[command(flatten)]
     pub(crate) stage: StageSettings,
+    /// Options of single policies.
+    #[command(flatten)]
+    pub(crate) policies: PolicyOptions,
     /// The drives.
     #[command(flatten)]
     pub(crate) drive: DriveFlags,
@@ -126,7 +129,8 @@ pub(crate) struct SimulationArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Configuration and results")]
 pub(crate) struct OutputArgs {
-    /// TOML file with the sections array, windows, stage, drive, workload and run; flags override it
+    /// TOML file with the sections array, windows, stage, policies, drive, workload and run; flags
+    /// override it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Write the report as one HTML page [default: ioda-report.html; `ioda run`: none]
@@ -167,6 +171,7 @@ impl SimulationArgs {
             array: self.array.clone(),
             windows: self.windows.clone(),
             stage: self.stage.clone(),
+            policies: self.policies.clone(),
             workload: self.workload.clone(),
             run: self.run.clone(),
             ..Settings::default()

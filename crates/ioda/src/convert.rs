@@ -6,8 +6,9 @@ use crate::setup::Setup;
 use crate::simulate::Outcome;
 use nvme::Cause;
 use report::{
-    Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, Latency, Manifest,
-    Percentile, ProgrammedWindow, RainCounters, Run, StageCounters, Timeline, TimelinePoint,
+    Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, HedgeCounters,
+    Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, StageCounters, Tally,
+    Timeline, TimelinePoint,
 };
 use sim::{LatencySummary, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
@@ -32,6 +33,12 @@ pub(crate) fn manifest(setup: &Setup, outcome: &Outcome) -> Result<Manifest, Fai
     let verified: u64 = outcome.results.iter().map(|result| result.verified_pages).sum();
     if verified > 0 {
         notes.push(format!("verified: {verified} pages read, all as they were written"));
+    }
+    for result in outcome.results.iter().filter(|result| !result.tallies.is_empty()) {
+        let tallies = result.tallies.iter();
+        let tallies = tallies.map(|tally| format!("{} {}", tally.count, tally.name));
+        let tallies: Vec<String> = tallies.collect();
+        notes.push(format!("{} counted: {}", result.policy.label(), tallies.join(", ")));
     }
     Ok(Manifest {
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -84,6 +91,8 @@ pub(crate) fn run(result: &RunResult) -> Run {
         rebuilds: array.rebuilds,
         fail_fasts: array.fail_fasts,
         resubmitted: array.resubmitted,
+        hedges: hedges(array),
+        tallies: result.tallies.iter().map(tally).collect(),
         contract_violations: totals.contract_violations,
         collections: totals.collections,
         host_write_stalls: totals.stalled_writes_pages,
@@ -121,6 +130,19 @@ fn p99_interval(&(end, p99): &(Instant, Duration)) -> (f64, f64) {
 /// A time in seconds, and the share of its blocks that each drive had free then.
 fn free_blocks((at, shares): &(Instant, Vec<f64>)) -> (f64, Vec<f64>) {
     (at.since(Instant::ZERO).as_secs_f64(), shares.clone())
+}
+
+/// Hedged reads; none if nothing was ever late.
+fn hedges(array: &array::Counters) -> Option<HedgeCounters> {
+    (array.hedges + array.hedges_denied > 0).then_some(HedgeCounters {
+        hedged: array.hedges,
+        won: array.hedges_won,
+        denied: array.hedges_denied,
+    })
+}
+
+fn tally(tally: &array::policy::Tally) -> Tally {
+    Tally { name: tally.name.to_owned(), count: tally.count }
 }
 
 /// The counters of write buffers; none if nothing went through one.

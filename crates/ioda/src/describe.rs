@@ -14,8 +14,12 @@ pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
         return Ok(format!("a single drive, {} usable", Bytes(plan.capacity_bytes()?)));
     }
     let coordinated = plans.iter().find(|plan| plan.policy.uses_windows());
+    let narrow = match plan.stripe_width() {
+        members if members == plan.level.usual_stripe_width(plan.width) => String::new(),
+        members => format!(" in stripes of {members}"),
+    };
     Ok(format!(
-        "{} of {} drives, chunk {}, {} usable{}",
+        "{} of {} drives{narrow}, chunk {}, {} usable{}",
         plan.level.name(),
         plan.width,
         Bytes(plan.chunk_bytes),
@@ -146,7 +150,7 @@ fn coordination(plan: &Plan) -> String {
     for &(after, window) in &windows.changes {
         text += &format!(", {} from {} on", short(window), short(after));
     }
-    if let Some(busy_drives) = windows.busy_drives.filter(|&k| k != plan.level.parities()) {
+    if let Some(busy_drives) = windows.busy_drives.filter(|&k| k != plan.parities()) {
         text += &format!(", {busy_drives} busy at once");
     }
     if !windows.clock_skew.is_zero() {

@@ -68,7 +68,7 @@ pub(crate) fn measure(plan: &Plan, source: &Source, capacity: u64) -> Result<Mea
     let mut workload = source.open(capacity)?;
     let (requests, duration) = length(source, workload.statistics());
     let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
-    let sustainable = (plan.level.parities() > 0).then(|| windowed.sustainable_bytes_per_second());
+    let sustainable = plan.level.is_redundant().then(|| windowed.sustainable_bytes_per_second());
     let sample: Vec<Request> = workload.by_ref().take(SAMPLE).collect::<Result<_, _>>()?;
     let sampled = sample.len();
     let drive = match source {

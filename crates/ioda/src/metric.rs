@@ -91,6 +91,10 @@ pub(crate) enum Metric {
     WindowChanges,
     /// Leases granted, extended or taken back.
     Permits,
+    /// Pages read from drives.
+    DeviceReads,
+    /// Late reads that were rebuilt as well.
+    Hedges,
     /// Times that a stripe showed more busy members than it has parities.
     Overloads,
     /// Most that the host's staging memory held, in mebibytes.
@@ -172,6 +176,8 @@ impl FromStr for Metric {
             "window" => return Ok(Self::Window),
             "window_changes" => return Ok(Self::WindowChanges),
             "permits" => return Ok(Self::Permits),
+            "device_reads" => return Ok(Self::DeviceReads),
+            "hedges" => return Ok(Self::Hedges),
             "overloads" => return Ok(Self::Overloads),
             "host_buffer_peak_mib" => return Ok(Self::StagePeak),
             "stage_waits" => return Ok(Self::StageWaits),
@@ -242,6 +248,8 @@ impl fmt::Display for Metric {
             Self::Window => f.write_str("window"),
             Self::WindowChanges => f.write_str("window_changes"),
             Self::Permits => f.write_str("permits"),
+            Self::DeviceReads => f.write_str("device_reads"),
+            Self::Hedges => f.write_str("hedges"),
             Self::Overloads => f.write_str("overloads"),
             Self::StagePeak => f.write_str("host_buffer_peak_mib"),
             Self::StageWaits => f.write_str("stage_waits"),
@@ -320,6 +328,8 @@ impl Metric {
             Self::Window => result.window().map_or(0.0, |window| window.as_nanos() as f64),
             Self::WindowChanges => result.windows.len().saturating_sub(1) as f64,
             Self::Permits => result.permits as f64,
+            Self::DeviceReads => array.drive_read_pages as f64,
+            Self::Hedges => array.hedges as f64,
             Self::Overloads => array.resubmitted as f64,
             Self::StagePeak => stage(result).peak_bytes as f64 / MIB as f64,
             Self::StageWaits => stage(result).waits as f64,
@@ -380,6 +390,8 @@ impl Metric {
             | Self::ForcedFlushes
             | Self::WindowChanges
             | Self::Permits
+            | Self::DeviceReads
+            | Self::Hedges
             | Self::Overloads
             | Self::StagePeak
             | Self::StageWaits
@@ -473,6 +485,8 @@ mod tests {
             "window",
             "window_changes",
             "permits",
+            "device_reads",
+            "hedges",
             "overloads",
             "host_buffer_peak_mib",
             "stage_waits",

@@ -61,11 +61,20 @@ pub(crate) fn array(
     busy: Option<u32>,
     names: &Names,
 ) -> Result<ArrayDescription, Failure> {
-    let parities = level.parities();
-    if parities == 0 {
+    let parities = level.parities(level.usual_stripe_width(width));
+    if !level.is_redundant() {
         return Err(Failure::usage(format!(
-            "{} is raid0, which has no parity to rebuild what a busy drive holds; choose 4, 5 or 6",
+            "{} is raid0, which has no parity to rebuild what a busy drive holds; choose 4, 5 or 6, or the \
+             mirrors 1 or 10",
             names.raid
+        )));
+    }
+    let least = level.least_width();
+    if !(least..=WIDTH_MAX).contains(&width) {
+        return Err(Failure::usage(format!(
+            "{} (N_ssd) is {width}; {} needs {least} to {WIDTH_MAX} drives",
+            names.drives,
+            level.name()
         )));
     }
     let busy = busy.unwrap_or(parities);
@@ -74,15 +83,6 @@ pub(crate) fn array(
         return Err(Failure::usage(format!(
             "{} is {busy}, but {} can rebuild {parities} of a stripe; choose {most}",
             names.busy_drives,
-            level.name()
-        )));
-    }
-    let least = parities + 2;
-    if !(least..=WIDTH_MAX).contains(&width) {
-        return Err(Failure::usage(format!(
-            "{} (N_ssd) is {width}; {} with k = {parities} needs k + 2 = {least} to {WIDTH_MAX} \
-             drives",
-            names.drives,
             level.name()
         )));
     }

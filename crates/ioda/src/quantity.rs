@@ -220,7 +220,7 @@ impl FromStr for Raid {
             .into_iter()
             .find(|level| level.name().strip_prefix("raid") == Some(number))
             .map(Self)
-            .ok_or_else(|| not_understood("RAID level", text, "one of 0, 4, 5, 6"))
+            .ok_or_else(|| not_understood("RAID level", text, "one of 0, 1, 4, 5, 6, 10"))
     }
 }
 
@@ -285,7 +285,9 @@ mod tests {
         for text in ["6", "raid6", "RAID-6"] {
             assert_eq!(text.parse(), Ok(Raid(Level::Raid6)));
         }
-        assert!("1".parse::<Raid>().is_err());
+        assert_eq!("raid1".parse(), Ok(Raid(Level::Raid1)));
+        assert_eq!("10".parse(), Ok(Raid(Level::Raid10)));
+        assert!("2".parse::<Raid>().is_err());
         assert_eq!("IODA".parse::<PolicyName>().ok(), Some(PolicyName(PolicyKind::IODA)));
     }
 }

@@ -132,19 +132,15 @@ fn level(array: &ArraySettings) -> Level {
     array.raid.as_ref().map_or(usual, |raid| raid.value.0)
 }
 
-/// Those of `policies` that can be run on the array; Base if there are none. Without parity
-/// nothing can be rebuilt.
+/// Those of `policies` that can be run on the array; Base if there are none.
 pub(crate) fn possible(policies: &[PolicyKind], array: &ArraySettings) -> Vec<PolicyKind> {
-    if level(array).parities() > 0 {
-        return policies.to_vec();
-    }
-    let without_parity = [PolicyKind::BASE, PolicyKind::IDEAL];
+    let level = level(array);
     let mut possible = policies.to_vec();
-    possible.retain(|policy| without_parity.contains(policy));
+    possible.retain(|policy| policy.is_possible(level));
     if possible.is_empty() { vec![PolicyKind::BASE] } else { possible }
 }
 
-/// The chunk of a drive alone: large, so that few requests are cut, and only where the drive's own
+/// The chunk of a drive alone, or of drives that all hold the same: large, so that few requests are cut, and only where the drive's own
 /// stripes end. Not the whole drive, because a stripe of the array is what writes queue up for.
 fn chunk_of_one(drive: &Config) -> u64 {
     let stripe = drive.rain.map_or(1, |rain| u64::from(rain.width).saturating_sub(1).max(1));
@@ -159,14 +155,22 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
     let array = &settings.array;
     let run = &settings.run;
     let width = array.drives.unwrap_or(DRIVES);
-    let chunk_bytes = if width == 1 { chunk_of_one(&drive) } else { page.max(CHUNK_BYTES) };
+    let level = level(array);
+    // Nothing is striped over drives that all hold the same.
+    let alike = level == Level::Raid1 && array.stripe_width.is_none_or(|members| members == width);
+    let chunk_bytes =
+        if width == 1 || alike { chunk_of_one(&drive) } else { page.max(CHUNK_BYTES) };
     let mut plan = Plan {
         drive,
-        level: level(array),
+        level,
         width,
+        stripe_width: array.stripe_width,
         chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
         policy: PolicyKind::BASE,
-        policy_settings: PolicySettings { stage: settings.stage.policy_settings(page)? },
+        policy_settings: PolicySettings {
+            stage: settings.stage.policy_settings(page)?,
+            ..settings.policies.settings()?
+        },
         windows: WindowPlan::default(),
         rebuild_compute: REBUILD_COMPUTE,
         preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),

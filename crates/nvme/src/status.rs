@@ -20,6 +20,8 @@ pub struct DriveStatus {
     pub headroom_pages: u64,
     /// Whether there is something to collect now.
     pub due: bool,
+    /// Whether some die has come to the point at which it would collect without being told.
+    pub must_collect: bool,
     /// Whether a collection runs or waits for its dies.
     pub collecting: bool,
 }

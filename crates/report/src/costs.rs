@@ -1,6 +1,6 @@
 //! What a policy costs, in the order in which tables and pages show it.
 
-use crate::document::{BufferCounters, RainCounters, Run, StageCounters};
+use crate::document::{BufferCounters, HedgeCounters, RainCounters, Run, StageCounters};
 use crate::format;
 
 /// Writes one number of a run.
@@ -26,7 +26,10 @@ const COSTS: [(&str, Cell); 12] = [
 ];
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 16] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 19] = [
+    ("hedges", |run| run.hedges.is_some(), |run| format::count(hedges(run).hedged)),
+    ("hedges that won", |run| run.hedges.is_some(), |run| format::count(hedges(run).won)),
+    ("hedges denied", |run| hedges(run).denied > 0, |run| format::count(hedges(run).denied)),
     ("window at the end", |run| !run.windows.is_empty(), window_at_the_end),
     ("window changes", |run| run.window_changes() > 0, |run| format::count(run.window_changes())),
     ("suspensions", |run| run.suspensions > 0, |run| format::count(run.suspensions)),
@@ -88,6 +91,10 @@ pub(crate) fn rows(runs: &[Run]) -> Vec<(&'static str, Cell)> {
         .filter(|(_, occurs, _)| runs.iter().any(occurs))
         .map(|(name, _, cell)| (name, cell));
     COSTS.into_iter().chain(occasional).collect()
+}
+
+fn hedges(run: &Run) -> HedgeCounters {
+    run.hedges.unwrap_or_default()
 }
 
 fn buffer(run: &Run) -> BufferCounters {

@@ -117,6 +117,12 @@ pub struct Run {
     pub fail_fasts: u64,
     /// Reads sent again after a fail-fast, this time to wait.
     pub resubmitted: u64,
+    /// Reads that were hedged; none if nothing was ever late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hedges: Option<HedgeCounters>,
+    /// What the policy has counted itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tallies: Vec<Tally>,
     /// Collections that a drive had to run in its predictable window.
     pub contract_violations: u64,
     /// Collections on all drives.
@@ -213,6 +219,28 @@ pub struct BlockedReads {
     pub by_collection: u64,
     /// Other reads, which waited for I/O of the host that a collection had held up.
     pub by_queue: u64,
+}
+
+/// Reads of (parts of) stripes whose answers were late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HedgeCounters {
+    /// Those that were rebuilt as well.
+    pub hedged: u64,
+    /// Of these, those where the rebuilt data came first.
+    pub won: u64,
+    /// Those that had to wait: no budget, or nothing to rebuild from.
+    pub denied: u64,
+}
+
+/// Something that a policy has counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tally {
+    /// What.
+    pub name: String,
+    /// How often.
+    pub count: u64,
 }
 
 /// What went through write buffers, in pages.

@@ -20,9 +20,9 @@ pub mod sample;
 pub mod table;
 
 pub use document::{
-    Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Latency,
-    Manifest, Percentile, ProgrammedWindow, RainCounters, Run, StageCounters, Timeline,
-    TimelinePoint,
+    Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, HedgeCounters,
+    Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, StageCounters, Tally,
+    Timeline, TimelinePoint,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{WindowCurve, WindowReport};

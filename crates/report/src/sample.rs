@@ -199,6 +199,8 @@ fn run(invention: &Invention) -> Run {
         rebuilds: extra_reads / 3,
         fail_fasts,
         resubmitted: if invention.windows { 0 } else { fail_fasts / 9 },
+        hedges: None,
+        tallies: Vec::new(),
         contract_violations: invention.violations,
         collections: 5_120,
         host_write_stalls: if invention.policy == "Base" { 3 } else { 0 },

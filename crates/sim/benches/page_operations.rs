@@ -63,6 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             drive: drive.clone(),
             level: Level::Raid5,
             width,
+            stripe_width: None,
             chunk_bytes: 4096,
             policy: PolicyKind::BASE,
             policy_settings: array::policy::PolicySettings::default(),

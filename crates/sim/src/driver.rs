@@ -11,7 +11,7 @@ use nvme::{Blocked, CollectionRight, WindowSchedule};
 use ssd::{CollectionSpan, Ssd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
-use units::{Deadlines, Duration, Instant};
+use units::{Deadlines, DriveId, Duration, Instant};
 use workload::{Arrival, Op, Request};
 
 /// Simulated time without any progress after which a run is given up.
@@ -165,7 +165,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             layout,
             page_bytes: plan.drive.geometry.page_bytes,
             policy: plan.policy,
-            policy_settings: plan.policy_settings,
+            policy_settings: plan.policy_settings(),
             coordination: plan.coordination(),
             rebuild_compute: plan.rebuild_compute,
             data_actions: plan.verify,
@@ -368,13 +368,13 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             if self.until_look > 0 {
                 continue;
             }
-            self.until_look = layout.width().div_ceil(8);
-            let lba = layout.lba(segment.stripe, segment.first_row);
-            let mut candidates = self.unquiet;
+            self.until_look = layout.stripe_width().div_ceil(8);
+            let mut candidates = self.unquiet & layout.members(segment.stripe);
             let mut busy = 0;
             while candidates != 0 {
                 let drive = candidates.trailing_zeros() as usize;
                 candidates &= candidates - 1;
+                let lba = layout.lba(segment.stripe, segment.first_row, DriveId(drive as u8));
                 busy += usize::from(self.drives[drive].would_meet_collection(now, lba));
             }
             self.busy_members[busy] += 1;
@@ -529,6 +529,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             busy_members: self.busy_members,
             array: self.array.counters().clone(),
             stage: self.array.stage_counters().copied(),
+            tallies: self.array.tallies(),
             drives,
             windows: self.window_changes,
             permits: self.permits,
@@ -553,6 +554,7 @@ mod tests {
             drive,
             level: Level::Raid5,
             width: 4,
+            stripe_width: None,
             chunk_bytes: 4096,
             policy: PolicyKind::BASE,
             policy_settings: array::policy::PolicySettings::default(),

@@ -3,10 +3,10 @@
 use crate::windows::{WindowError, WindowPlan};
 use array::{
     Coordination, Layout, LayoutError, Level,
-    policy::{PolicyKind, PolicySettings},
+    policy::{DriveProfile, Needs, PolicyKind, PolicySettings, WindowUse},
 };
 use nvme::ArrayDescription;
-use ssd::Ssd;
+use ssd::{Blocking, CollectionUnit, Ssd};
 use thiserror::Error;
 use units::{Duration, Instant, Rng};
 
@@ -30,6 +30,8 @@ pub struct Plan {
     pub level: Level,
     /// Number of drives.
     pub width: u32,
+    /// Members of a stripe, if not as many as is usual for the level.
+    pub stripe_width: Option<u32>,
     /// Bytes in a chunk; a multiple of the drives' page.
     pub chunk_bytes: u64,
     /// The policy.
@@ -79,9 +81,19 @@ pub enum PlanError {
     Windows(#[from] WindowError),
     /// Policies that rebuild need parity.
     #[error(
-        "policy {policy} rebuilds reads from parity, but {level} has none; choose raid4, raid5 or raid6, or the policies base and ideal"
+        "policy {policy} rebuilds reads from parity, but {level} has none; choose raid4, raid5, raid6 or a mirror (raid1, raid10), or the policies base and ideal"
     )]
     NoParity {
+        /// The policy.
+        policy: &'static str,
+        /// The level.
+        level: &'static str,
+    },
+    /// Policies that choose among copies need some.
+    #[error(
+        "policy {policy} chooses among the copies of a mirror, but {level} has none; choose raid1 or raid10"
+    )]
+    NoMirrors {
         /// The policy.
         policy: &'static str,
         /// The level.
@@ -105,10 +117,16 @@ impl Plan {
         }
         let chunk_pages = self.chunk_bytes / u64::from(page_bytes);
         let chunk_pages = u32::try_from(chunk_pages).unwrap_or(u32::MAX);
-        let layout = Layout::new(self.level, self.width, chunk_pages, self.drive.logical_pages())?;
-        if !self.policy.is_possible(layout.parities()) {
+        let stripe_width = self.stripe_width();
+        let drive_pages = self.drive.logical_pages();
+        let layout =
+            Layout::striped(self.level, self.width, stripe_width, chunk_pages, drive_pages)?;
+        if !self.policy.is_possible(self.level) {
             let (policy, level) = (self.policy.name(), self.level.name());
-            return Err(PlanError::NoParity { policy, level });
+            return Err(match self.policy.about().needs {
+                Needs::Mirrors => PlanError::NoMirrors { policy, level },
+                Needs::Redundancy | Needs::Nothing => PlanError::NoParity { policy, level },
+            });
         }
         if self.policy.uses_windows() {
             self.windows.validate(&self.drive, &layout)?;
@@ -126,10 +144,22 @@ impl Plan {
         Ok(self.layout()?.capacity_pages() * page_bytes)
     }
 
+    /// Members of a stripe.
+    #[must_use]
+    pub fn stripe_width(&self) -> u32 {
+        self.stripe_width.unwrap_or(self.level.usual_stripe_width(self.width))
+    }
+
+    /// Number of members that a stripe can miss, `k`.
+    #[must_use]
+    pub fn parities(&self) -> u32 {
+        self.level.parities(self.stripe_width())
+    }
+
     /// The array as its drives know it: width, and how many of them may be busy at once.
     #[must_use]
     pub fn array_description(&self) -> ArrayDescription {
-        let parities = self.windows.busy_drives.unwrap_or(self.level.parities());
+        let parities = self.windows.busy_drives.unwrap_or(self.parities());
         ArrayDescription { width: self.width, parities }
     }
 
@@ -189,13 +219,40 @@ impl Plan {
         Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
     }
 
+    /// What can be set about policies, and what the host knows about these drives.
+    pub(crate) fn policy_settings(&self) -> PolicySettings {
+        let drive = &self.drive;
+        let geometry = &drive.geometry;
+        let valid = drive.steady_valid_ratio();
+        let blocks_at_once = match drive.collection.unit {
+            CollectionUnit::Line => geometry.dies(),
+            CollectionUnit::Block => 1,
+        };
+        let dies_held = match (drive.collection.unit, drive.collection.blocking) {
+            (CollectionUnit::Line, _) | (_, Blocking::Controller) => geometry.dies(),
+            (_, Blocking::Channel) => geometry.dies() / geometry.channels,
+            (_, Blocking::Die) => 1,
+        };
+        let block_pages = f64::from(geometry.pages_per_block * blocks_at_once);
+        let profile = DriveProfile {
+            read: drive.timing.read + drive.timing.transfer,
+            write: drive.timing.program + drive.timing.transfer,
+            dies: geometry.dies(),
+            collection: drive.unit_time(valid),
+            pages_between_collections: ((1.0 - valid) * block_pages) as u64,
+            collections_to_hold_it: geometry.dies() / dies_held,
+        };
+        PolicySettings { profile, ..self.policy_settings }
+    }
+
     /// How the array coordinates its drives.
     pub(crate) fn coordination(&self) -> Coordination {
-        match self.policy.uses_windows() {
-            true => {
+        match self.policy.about().windows {
+            WindowUse::None => Coordination::Free,
+            WindowUse::Together => self.windows.together(&self.drive),
+            WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined | WindowUse::Roles { .. } => {
                 self.windows.of(self.policy).coordination(&self.drive, self.array_description())
             }
-            false => Coordination::Free,
         }
     }
 }

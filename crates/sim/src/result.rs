@@ -3,7 +3,7 @@
 use crate::causes::CauseBuckets;
 use crate::latency::LatencySummary;
 use crate::timeline::Timeline;
-use array::policy::PolicyKind;
+use array::policy::{PolicyKind, Tally};
 use units::{Duration, Instant};
 
 /// One drive after a run.
@@ -59,6 +59,8 @@ pub struct RunResult {
     pub array: array::Counters,
     /// The stage's totals, if the policy has one.
     pub stage: Option<array::StageCounters>,
+    /// What the policy has counted itself.
+    pub tallies: Vec<Tally>,
     /// The drives, in order.
     pub drives: Vec<DriveResult>,
     /// Busy time windows of the drives, each with the time when it was programmed; empty if there

@@ -393,12 +393,18 @@ impl Verifier {
         rows.dedup();
         for (stripe, row) in rows {
             debug_assert!(row < chunk_pages);
-            let lba = layout.lba(stripe, row);
-            let tags: Vec<Tag> =
-                (0..self.width).map(|member| self.stored(member, &drives[member], lba)).collect();
+            let members =
+                (0..self.width).filter(|&member| layout.members(stripe) >> member & 1 == 1);
+            let tags: Vec<(DriveId, Tag)> = members
+                .map(|member| {
+                    let drive = DriveId(member as u8);
+                    let lba = layout.lba(stripe, row, drive);
+                    (drive, self.stored(member, &drives[member], lba))
+                })
+                .collect();
             let (mut p, mut q) = (ZERO, ZERO);
-            for (member, tag) in tags.iter().enumerate() {
-                if let Role::Data(chunk) = layout.role(stripe, DriveId(member as u8)) {
+            for (drive, tag) in &tags {
+                if let Role::Data(chunk) = layout.role(stripe, *drive) {
                     let page = layout.page(stripe, chunk, row);
                     let (_, committed) = self.reference.committed(page);
                     check(page, *tag, &[committed], || String::from("the final scrub"))?;
@@ -406,12 +412,13 @@ impl Verifier {
                     gf::multiply_add(&mut q, tag, gf::power(chunk));
                 }
             }
-            for (member, tag) in tags.iter().enumerate() {
-                let expected = match layout.role(stripe, DriveId(member as u8)) {
+            for (drive, tag) in &tags {
+                let expected = match layout.role(stripe, *drive) {
                     Role::Data(_) => continue,
                     Role::P => p,
                     Role::Q => q,
                 };
+                let lba = layout.lba(stripe, row, *drive);
                 check(lba.0, *tag, &[expected], || format!("the parity scrub of stripe {stripe}"))?;
             }
         }

@@ -1,10 +1,13 @@
 //! The part of a plan that says when drives may collect.
 
 use array::policy::PolicyKind;
-use array::{AdaptiveConfig, Coordination, Layout, TokenConfig, WindowConfig};
+use array::{AdaptiveConfig, Coordination, Layout, TogetherConfig, TokenConfig, WindowConfig};
 use nvme::{Advertised, ArrayDescription};
 use thiserror::Error;
 use units::{Duration, Instant};
+
+/// Time between two looks at drives that collect together: much less than a collection takes.
+const TOGETHER_LOOKS: Duration = Duration::from_millis(1);
 
 /// Who decides when a drive may collect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -202,6 +205,16 @@ impl WindowPlan {
                 start,
             }),
         }
+    }
+
+    /// All drives at once, for as long as it takes to collect twice: once for what was due, and once
+    /// for what became due meanwhile.
+    pub(crate) fn together(&self, drive: &ssd::Config) -> Coordination {
+        Coordination::Together(TogetherConfig {
+            lease: drive.likely_unit_time() * 2,
+            period: TOGETHER_LOOKS,
+            start: Instant::ZERO,
+        })
     }
 
     /// What the clock of a drive must show when the host means `host`: later on clocks that are

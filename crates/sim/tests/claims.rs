@@ -13,6 +13,7 @@ fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Pla
         drive,
         level,
         width,
+        stripe_width: None,
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),

@@ -26,6 +26,7 @@ fn plan(policy: PolicyKind, buffer: Option<(u64, FlushRule)>) -> Plan {
         drive,
         level: Level::Raid5,
         width: 4,
+        stripe_width: None,
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),

@@ -19,11 +19,15 @@ fn every_drive_works_under_every_policy() {
             buffer.pages = 256;
         }
         for &policy in PolicyKind::ALL {
+            if !policy.is_possible(Level::Raid5) {
+                continue;
+            }
             let plan = Plan {
                 chunk_bytes: u64::from(drive.geometry.page_bytes),
                 drive: drive.clone(),
                 level: Level::Raid5,
                 width: 4,
+                stripe_width: None,
                 policy,
                 policy_settings: array::policy::PolicySettings::default(),
                 windows: sim::WindowPlan::fixed(Duration::from_millis(100)),

@@ -23,6 +23,7 @@ fn simulate(ranges: RangeConfig, blocking: Blocking, policy: PolicyKind) -> RunR
         drive,
         level: Level::Raid5,
         width: 4,
+        stripe_width: None,
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows,

@@ -3,8 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::policy::{PolicyKind, PolicySettings, StageSettings};
+use array::policy::{
+    About, Attempt, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings, SitOutSettings,
+    StageSettings, View, WindowUse,
+};
 use array::{Level, StageCounters};
+use nvme::PlFlag;
 use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
 use ssd::{
     Blocking, CollectionUnit, FlushRule, RainConfig, RangeConfig, RangePlacement, Rotation,
@@ -12,7 +16,7 @@ use ssd::{
 };
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
-use units::{Duration, Instant, Ratio, Rng};
+use units::{DriveId, Duration, Instant, Lba, Ratio, Rng};
 use workload::{Arrival, Op, Request};
 
 /// A drive of a few hundred pages: small enough that every run overwrites it several times.
@@ -117,17 +121,32 @@ fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
     windows
 }
 
-/// Stages that are often full, that let some writes pass, and that drain little at a time.
+/// Delays and objectives short enough to be missed all the time; stages that are often full, that let
+/// some writes pass, and that drain little at a time.
 fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
-    let mut some = |most: u64| (rng.below(3) > 0).then(|| 1 + rng.below(most));
+    let micros = |rng: &mut Rng, most| Duration::from_micros(rng.below(most));
+    let some = |rng: &mut Rng, most: u64| (rng.below(3) > 0).then(|| 1 + rng.below(most));
     PolicySettings {
-        stage: StageSettings {
-            capacity_bytes: some(120).map(|pages| page * pages),
-            read_latency: some(20).map(Duration::from_micros),
-            write_latency: some(20).map(Duration::from_micros),
-            largest_write_bytes: some(4).map(|pages| page * pages),
-            drain_depth: some(6).map(|depth| depth as u32),
+        hedge: HedgeSettings {
+            delay: micros(rng, 2_000),
+            quantile: Ratio::from_percent(50 + rng.below(50) as u32),
+            budget: Ratio::from_percent(rng.below(101) as u32),
         },
+        spare_reads: 1 + rng.below(2) as u32,
+        sit_out: SitOutSettings {
+            interval: Duration::from_micros(1) + micros(rng, 3_000),
+            looks: 1,
+            period: micros(rng, 20_000),
+        },
+        objective: micros(rng, 2_000),
+        stage: StageSettings {
+            capacity_bytes: some(rng, 120).map(|pages| page * pages),
+            read_latency: some(rng, 20).map(Duration::from_micros),
+            write_latency: some(rng, 20).map(Duration::from_micros),
+            largest_write_bytes: some(rng, 4).map(|pages| page * pages),
+            drain_depth: some(rng, 6).map(|depth| depth as u32),
+        },
+        ..PolicySettings::default()
     }
 }
 
@@ -137,10 +156,16 @@ fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     add_rain(&mut drive, &mut Rng::stream(seed, "rain"));
     let page = u64::from(drive.geometry.page_bytes);
     let windows = random_windows(&mut rng, drive.ranges.count);
-    let width = level.least_width() + rng.below(4) as u32;
+    let more = rng.below(4) as u32;
+    let width = level.least_width() + if level == Level::Raid10 { 2 * more } else { more };
+    let mut stripes = Rng::stream(seed, "stripes");
+    let narrow = level != Level::Raid10 && stripes.below(2) == 0;
+    let stripe_width =
+        narrow.then(|| level.least_width() + stripes.below(u64::from(more) + 1) as u32);
     let chunk_pages = 1 + rng.below(4);
     Plan {
         width,
+        stripe_width,
         // A drive alone is not cut into chunks.
         chunk_bytes: if width == 1 { drive.logical_bytes() } else { page * chunk_pages },
         drive,
@@ -200,15 +225,61 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
+/// A policy that asks the copies of a mirror in turn, and lets busy drives fail.
+const IN_TURN: PolicyKind = PolicyKind::new(&About {
+    name: "in-turn",
+    label: "In turn",
+    summary: "asks copies in turn",
+    source: "this test",
+    drive_changes: "the PL flag",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(InTurn { reads: 0 }),
+});
+
+struct InTurn {
+    reads: u32,
+}
+
+impl Policy for InTurn {
+    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
+        Attempt::Send(PlFlag::Predictable)
+    }
+
+    fn choose_copy(
+        &mut self,
+        _: Instant,
+        _: DriveId,
+        copies: u64,
+        _: Lba,
+        _: &View<'_>,
+    ) -> DriveId {
+        self.reads += 1;
+        let copy = (0..64).filter(|drive| copies >> drive & 1 == 1);
+        DriveId(copy.cycle().nth(self.reads as usize % 8).unwrap())
+    }
+}
+
+/// Of so many seeds, each policy is run with one.
+const SEEDS_OF_A_POLICY: u64 = 9;
+
 fn check(level: Level) {
     let mut rebuilds = 0;
     let mut collections = 0;
     let mut shared = 0;
+    let mut narrow = 0;
     let mut buffered = ssd::Counters::default();
     let mut staged = StageCounters::default();
-    for seed in seeds(30) {
-        for &policy in PolicyKind::ALL {
-            if !policy.is_possible(level.parities()) {
+    let mut hedges = 0;
+    let alone = std::env::var("IODA_SEED").is_ok();
+    for seed in seeds(90) {
+        for (index, policy) in (0..).zip(PolicyKind::ALL.iter().copied().chain([IN_TURN])) {
+            // Each seed has its share of the policies, each policy its share of the seeds.
+            let is_its_turn = seed % SEEDS_OF_A_POLICY == index % SEEDS_OF_A_POLICY;
+            // Few run without redundancy.
+            let is_its_turn = is_its_turn || level == Level::Raid0 && seed < 30;
+            if !policy.is_possible(level) || !(is_its_turn || alone) {
                 continue;
             }
             let plan = random_plan(seed, level, policy);
@@ -220,6 +291,8 @@ fn check(level: Level) {
             if let Some(stage) = result.stage {
                 staged.add(&stage);
             }
+            hedges += result.array.hedges_won;
+            narrow += u64::from(plan.stripe_width() < plan.width);
             let totals = result.drive_totals();
             collections += totals.collections;
             buffered.add(&totals);
@@ -227,7 +300,8 @@ fn check(level: Level) {
     }
     // A test that never meets what it is for proves nothing.
     assert!(collections > 1_000, "{collections} collections");
-    if std::env::var("IODA_SEED").is_err() {
+    if !alone {
+        assert!(narrow > 10, "{narrow} runs with stripes narrower than the array");
         assert!(buffered.scrubbed_pages > 1_000, "{buffered:?}");
         assert!(buffered.buffer_reads_pages > 1_000, "{buffered:?}");
         assert!(buffered.coalesced_writes_pages > 1_000, "{buffered:?}");
@@ -239,18 +313,29 @@ fn check(level: Level) {
         // RAID-0 has no policies with windows here, so no window is ever missed.
         assert!(level == Level::Raid0 || buffered.forced_flushes_pages > 1_000, "{buffered:?}");
     }
-    if level != Level::Raid0 && std::env::var("IODA_SEED").is_err() {
+    if level != Level::Raid0 && !alone {
         assert!(rebuilds > 1_000, "{rebuilds} rebuilds");
         assert!(shared > 10, "{shared} rebuilds from a write in flight");
         assert!(staged.replaced_pages > 1_000 && staged.waits > 1_000, "{staged:?}");
         assert!(staged.drained_pages > 1_000 && staged.read_pages > 1_000, "{staged:?}");
         assert!(staged.bypassed_pages > 1_000, "{staged:?}");
+        assert!(hedges > 1_000, "{hedges} hedges that came first");
     }
 }
 
 #[test]
 fn raid0_reads_what_was_written() {
     check(Level::Raid0);
+}
+
+#[test]
+fn raid1_reads_what_was_written() {
+    check(Level::Raid1);
+}
+
+#[test]
+fn raid10_reads_what_was_written() {
+    check(Level::Raid10);
 }
 
 #[test]

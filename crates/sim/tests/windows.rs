@@ -20,6 +20,7 @@ fn plan(level: Level, width: u32, policy: PolicyKind, windows: WindowPlan) -> Pl
         drive,
         level,
         width,
+        stripe_width: None,
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows,
@@ -35,7 +36,7 @@ fn plan(level: Level, width: u32, policy: PolicyKind, windows: WindowPlan) -> Pl
 /// written to each drive, parity included. Two reads for every write.
 fn requests(plan: &Plan, phases: &[(Duration, f64)]) -> Vec<Request> {
     let pages = plan.capacity_bytes().unwrap() / PAGE;
-    let written_per_write = f64::from(1 + plan.level.parities()) / f64::from(plan.width);
+    let written_per_write = f64::from(1 + plan.parities()) / f64::from(plan.width);
     let mut rng = Rng::stream(plan.seed, "requests");
     let mut requests = Vec::new();
     let mut start = Instant::ZERO;

@@ -264,6 +264,9 @@ impl Ssd {
                 || (0..shape.dies).any(|die| {
                     self.ftl.free(die) <= self.collect_at() && self.ftl.victim(die, false).is_some()
                 }),
+            must_collect: (0..shape.dies).any(|die| {
+                self.ftl.free(die) <= shape.soft && self.ftl.victim(die, false).is_some()
+            }),
             collecting: !self.collections.is_empty() || !self.flushes_nothing(),
         }
     }

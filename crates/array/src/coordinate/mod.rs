@@ -1,15 +1,18 @@
 //! Coordination: which drive may collect when, so that no stripe has more busy members than it has
 //! parities.
 //!
-//! Three ways, all with the same end: windows in turn by the drives' clocks (IODA §4.3), the same
+//! Three ways with this end: windows in turn by the drives' clocks (IODA §4.3), the same
 //! with a length that the host adapts while it watches (§7.2), and a token that the host hands to
-//! the drives that need it most (not in the article).
+//! the drives that need it most (not in the article). And one with the
+//! opposite end, all drives at once, to compare with.
 
 mod adaptive;
+mod together;
 mod tokens;
 mod turns;
 
 pub use adaptive::AdaptiveConfig;
+pub use together::TogetherConfig;
 pub use tokens::TokenConfig;
 pub use turns::WindowConfig;
 
@@ -17,6 +20,7 @@ use crate::action::Action;
 use adaptive::Adaptive;
 use alloc::collections::VecDeque;
 use nvme::DriveStatus;
+use together::Together;
 use tokens::Tokens;
 use turns::Turns;
 use units::{DriveId, Duration, Instant, Lba};
@@ -32,6 +36,8 @@ pub enum Coordination {
     Adaptive(WindowConfig, AdaptiveConfig),
     /// By tokens that the host grants.
     Token(TokenConfig),
+    /// All at the same time.
+    Together(TogetherConfig),
 }
 
 /// The state of a coordination.
@@ -45,6 +51,8 @@ pub enum Coordinator {
     Adaptive(Turns, Adaptive),
     /// Tokens.
     Token(Tokens),
+    /// All at the same time.
+    Together(Together),
 }
 
 impl Coordinator {
@@ -63,6 +71,7 @@ impl Coordinator {
                 Self::Adaptive(turns, adaptive)
             }
             Coordination::Token(config) => Self::Token(Tokens::new(config, width, actions)),
+            Coordination::Together(config) => Self::Together(Together::new(config, width, actions)),
         }
     }
 
@@ -73,17 +82,19 @@ impl Coordinator {
             Self::Free => false,
             Self::Windows(turns) | Self::Adaptive(turns, _) => turns.is_busy(drive, lba, now),
             Self::Token(tokens) => tokens.is_busy(drive, now),
+            Self::Together(together) => together.is_busy(now),
         }
     }
 
     /// The busy window of `drive` that is open at `now`, or else its next: its start and its end. Of a
     /// drive with several ranges of logical blocks it is that of the first. None where the clock does
-    /// not tell: without coordination, and where tokens are granted.
+    /// not tell a drive's own: without coordination, and where tokens are granted or all drives
+    /// collect together.
     #[must_use]
     pub fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
         match self {
             Self::Windows(turns) | Self::Adaptive(turns, _) => Some(turns.window(drive, now)),
-            Self::Free | Self::Token(_) => None,
+            Self::Free | Self::Token(_) | Self::Together(_) => None,
         }
     }
 
@@ -92,7 +103,7 @@ impl Coordinator {
     pub fn busy_time_window(&self) -> Option<Duration> {
         match self {
             Self::Windows(turns) | Self::Adaptive(turns, _) => Some(turns.busy_time_window()),
-            Self::Free | Self::Token(_) => None,
+            Self::Free | Self::Token(_) | Self::Together(_) => None,
         }
     }
 
@@ -101,6 +112,7 @@ impl Coordinator {
             Self::Free | Self::Windows(_) => Instant::NEVER,
             Self::Adaptive(_, adaptive) => adaptive.next_deadline(),
             Self::Token(tokens) => tokens.next_deadline(),
+            Self::Together(together) => together.next_deadline(),
         }
     }
 
@@ -109,6 +121,7 @@ impl Coordinator {
             Self::Free | Self::Windows(_) => {}
             Self::Adaptive(turns, adaptive) => adaptive.handle_deadline(now, turns, actions),
             Self::Token(tokens) => tokens.handle_deadline(now, actions),
+            Self::Together(together) => together.handle_deadline(now, actions),
         }
     }
 
@@ -132,7 +145,7 @@ impl Coordinator {
                 turns.reconfigure(now, window, actions);
                 true
             }
-            Self::Free | Self::Adaptive(..) | Self::Token(_) => false,
+            Self::Free | Self::Adaptive(..) | Self::Token(_) | Self::Together(_) => false,
         }
     }
 
@@ -143,8 +156,10 @@ impl Coordinator {
         status: &DriveStatus,
         actions: &mut VecDeque<Action>,
     ) {
-        if let Self::Token(tokens) = self {
-            tokens.handle_status(now, drive, status, actions);
+        match self {
+            Self::Token(tokens) => tokens.handle_status(now, drive, status, actions),
+            Self::Together(together) => together.handle_status(now, drive, status, actions),
+            Self::Free | Self::Windows(_) | Self::Adaptive(..) => {}
         }
     }
 }

@@ -97,7 +97,12 @@ impl Tokens {
 
     fn answer(&self, drive: u8) -> DriveStatus {
         // Only asked for once every drive has answered.
-        let nothing = DriveStatus { headroom_pages: u64::MAX, due: false, collecting: false };
+        let nothing = DriveStatus {
+            headroom_pages: u64::MAX,
+            due: false,
+            must_collect: false,
+            collecting: false,
+        };
         self.answers[usize::from(drive)].unwrap_or(nothing)
     }
 

@@ -22,7 +22,7 @@ pub(super) const IOD3: PolicyKind = PolicyKind::new(&About {
     build: |_| Box::new(Iod3),
 });
 
-struct Iod3;
+pub(super) struct Iod3;
 
 impl Policy for Iod3 {
     fn first_attempt(

@@ -5,22 +5,35 @@
 //! (IODA §4.4, "Write Path"). `docs/writing-a-policy.md` walks through a small one.
 
 mod base;
+mod budget;
+mod first_k;
+mod harmonia;
+mod hedged;
 mod ideal;
 mod iod1;
 mod iod2;
 mod iod3;
+mod iod3_commodity;
 mod ioda;
+mod latency_weighted;
+mod least_outstanding;
+mod mittos;
 mod proactive;
+mod quantile;
 mod registry;
 mod settings;
+mod sit_out;
 mod staged;
 
+pub use hedged::HedgeSettings;
 pub use registry::{About, Needs, PolicyKind, PolicySetup, WindowUse};
-pub use settings::{PolicySettings, StageSettings};
+pub use settings::{DriveProfile, PolicySettings, StageSettings};
+pub use sit_out::SitOutSettings;
 
 use crate::coordinate::Coordinator;
 use crate::queues::Queues;
 use crate::stage::StageConfig;
+use alloc::vec::Vec;
 use nvme::{Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
 
@@ -31,6 +44,8 @@ pub enum Attempt {
     Send(PlFlag),
     /// Do not send it; rebuild it from the other members.
     Avoid,
+    /// Send it and rebuild it as well; take what comes first.
+    SendAndRebuild,
 }
 
 /// A sub-I/O that its drive failed fast.
@@ -75,6 +90,15 @@ pub struct Answered {
     pub latency: Duration,
 }
 
+/// Something that a policy has counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tally {
+    /// What.
+    pub name: &'static str,
+    /// How often.
+    pub count: u64,
+}
+
 /// What the array asks its policy, and tells it.
 pub trait Policy: Send {
     /// What to do about the first read of pages that are wanted from `drive`, the first at `lba`.
@@ -86,6 +110,20 @@ pub trait Policy: Send {
         _view: &View<'_>,
     ) -> Attempt {
         Attempt::Send(PlFlag::Off)
+    }
+
+    /// Which of the `copies` (drives as bits) of the same pages a read of the host goes to, the first
+    /// of them at `lba` of `primary`, which holds the chunk that the others are copies of. Only on
+    /// mirrors.
+    fn choose_copy(
+        &mut self,
+        _now: Instant,
+        primary: DriveId,
+        _copies: u64,
+        _lba: Lba,
+        _view: &View<'_>,
+    ) -> DriveId {
+        primary
     }
 
     /// How reads are flagged that serve only to rebuild others.
@@ -149,6 +187,16 @@ pub trait Policy: Send {
 
     /// Lets time pass until `now`.
     fn handle_deadline(&mut self, _now: Instant) {}
+
+    /// What it has counted since the start.
+    fn tallies(&self) -> Vec<Tally> {
+        Vec::new()
+    }
+}
+
+/// The drives whose bits are set.
+fn members_of(mask: u64) -> impl Iterator<Item = DriveId> {
+    crate::parity::members(mask).map(DriveId)
 }
 
 /// Index of the failure with the shortest busy remaining time (IODA §4.2.2); the earliest of equals.

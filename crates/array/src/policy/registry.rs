@@ -1,6 +1,10 @@
 //! The list of policies: what each is called, what it needs, how it is made.
 
-use super::{Policy, PolicySettings, base, ideal, iod1, iod2, iod3, ioda, proactive, staged};
+use super::{
+    Policy, PolicySettings, base, first_k, harmonia, hedged, ideal, iod1, iod2, iod3,
+    iod3_commodity, ioda, latency_weighted, least_outstanding, mittos, proactive, sit_out, staged,
+};
+use crate::layout::Level;
 use alloc::boxed::Box;
 use core::fmt;
 use units::Duration;
@@ -33,6 +37,8 @@ pub enum Needs {
     Nothing,
     /// A level with redundancy, from which reads can be rebuilt.
     Redundancy,
+    /// A level of mirrors.
+    Mirrors,
 }
 
 /// Everything about a policy that does not change while it runs.
@@ -100,7 +106,16 @@ impl PolicyKind {
         iod3::IOD3,
         ioda::IODA,
         ideal::IDEAL,
+        iod3_commodity::IOD3_COMMODITY,
         proactive::PROACTIVE,
+        harmonia::HARMONIA,
+        mittos::MITTOS,
+        hedged::HEDGED,
+        hedged::HEDGED_QUANTILE,
+        first_k::FIRST_K,
+        sit_out::SIT_OUT,
+        least_outstanding::LEAST_OUTSTANDING,
+        latency_weighted::LATENCY_WEIGHTED,
         staged::RAILS,
         staged::IODA_NVM,
     ];
@@ -166,12 +181,13 @@ impl PolicyKind {
         }
     }
 
-    /// Whether an array with so many parities can be run by it.
+    /// Whether an array of this level can be run by it.
     #[must_use]
-    pub const fn is_possible(self, parities: u32) -> bool {
+    pub const fn is_possible(self, level: Level) -> bool {
         match self.0.needs {
             Needs::Nothing => true,
-            Needs::Redundancy => parities > 0,
+            Needs::Redundancy => level.is_redundant(),
+            Needs::Mirrors => level.is_mirrored(),
         }
     }
 }

@@ -1,13 +1,69 @@
 //! What can be set about policies.
 
+use super::{HedgeSettings, SitOutSettings};
 use crate::stage::StageConfig;
 use units::Duration;
 
 /// Settings of all policies that have any; each reads its own.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PolicySettings {
+    /// When reads are hedged, under `hedged` and `hedged-quantile`.
+    pub hedge: HedgeSettings,
+    /// Members asked beyond those that suffice, under `first-k`.
+    pub spare_reads: u32,
+    /// When a drive sits out, under `sit-out`.
+    pub sit_out: SitOutSettings,
+    /// The longest predicted wait of a read that is sent, under `mittos`. Ours: longer than reads
+    /// take on flash that is not collecting.
+    pub objective: Duration,
     /// The fast memory of policies that stage writes.
     pub stage: StageSettings,
+    /// What the host knows about its drives, under `mittos`.
+    pub profile: DriveProfile,
+}
+
+impl Default for PolicySettings {
+    fn default() -> Self {
+        Self {
+            hedge: HedgeSettings::default(),
+            spare_reads: 1,
+            sit_out: SitOutSettings::default(),
+            objective: Duration::from_millis(1),
+            stage: StageSettings::default(),
+            profile: DriveProfile::default(),
+        }
+    }
+}
+
+/// A drive as one knows it who has measured it once: all drives of an array are alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DriveProfile {
+    /// Time to read a page from an idle drive.
+    pub read: Duration,
+    /// Time to write a page to an idle drive.
+    pub write: Duration,
+    /// Pages that are worked on at the same time.
+    pub dies: u32,
+    /// How long a collection takes.
+    pub collection: Duration,
+    /// Pages that the host writes from one collection to the next.
+    pub pages_between_collections: u64,
+    /// Collections at the same time that hold the whole drive: 1 if each does.
+    pub collections_to_hold_it: u32,
+}
+
+impl Default for DriveProfile {
+    /// A drive of which nothing is known: it never collects.
+    fn default() -> Self {
+        Self {
+            read: Duration::ZERO,
+            write: Duration::ZERO,
+            dies: 1,
+            collection: Duration::ZERO,
+            pages_between_collections: u64::MAX,
+            collections_to_hold_it: 1,
+        }
+    }
 }
 
 /// What is set about the fast memory in which writes wait; none for what the policy takes by default.

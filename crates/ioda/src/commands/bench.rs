@@ -120,6 +120,7 @@ fn plan(width: u32, seed: u64) -> Result<Plan, Failure> {
         drive,
         level: Level::Raid5,
         width,
+        stripe_width: None,
         policy: PolicyKind::BASE,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),

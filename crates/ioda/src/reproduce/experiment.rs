@@ -20,6 +20,8 @@ const BUILTIN: &[(&str, &str)] = &[
     ("figure-6.toml", include_str!("../../../../experiments/figure-6.toml")),
     ("figure-7.toml", include_str!("../../../../experiments/figure-7.toml")),
     ("figure-8.toml", include_str!("../../../../experiments/figure-8.toml")),
+    ("figure-10d.toml", include_str!("../../../../experiments/figure-10d.toml")),
+    ("figure-10e.toml", include_str!("../../../../experiments/figure-10e.toml")),
     ("figure-10f.toml", include_str!("../../../../experiments/figure-10f.toml")),
     ("figure-10g.toml", include_str!("../../../../experiments/figure-10g.toml")),
     ("figure-10h.toml", include_str!("../../../../experiments/figure-10h.toml")),

@@ -5,12 +5,14 @@
 
 mod drive;
 mod file;
+mod policies;
 mod stage;
 mod windows;
 mod workload;
 
 pub(crate) use drive::DriveSettings;
 pub(crate) use file::{drive_from, load, parse};
+pub(crate) use policies::PolicyOptions;
 pub(crate) use stage::StageSettings;
 pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
@@ -26,12 +28,15 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Array")]
 pub(crate) struct ArraySettings {
-    /// Number of drives, 3 to 64, or 1 and 2 without parity [default: 4]
+    /// Number of drives, 3 to 64, or 2 for mirrors, or 1 and 2 without redundancy [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) drives: Option<u32>,
-    /// RAID level: 0, 4, 5 or 6 [default: 5, or 0 for a single drive]
+    /// RAID level: 0, 1, 4, 5, 6 or 10 [default: 5, or 0 for a single drive]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) raid: Option<Text<Raid>>,
+    /// Members of a stripe, parity included, where not all drives are [default: all; 2 in RAID-10]
+    #[arg(long, value_name = "N")]
+    pub(crate) stripe_width: Option<u32>,
     /// Chunk, a multiple of the drive's page [default: 4k or the page, if that is larger; about 256
     /// pages on a single drive]
     #[arg(long, value_name = "SIZE")]
@@ -69,8 +74,8 @@ pub(crate) struct DriveFlags {
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunSettings {
-    /// Policies: base, iod1, iod2, iod3, ioda, ideal, proactive; a list or repeated (see `ioda presets
-    /// policies`) [default: the first six; `ioda run`: ioda]
+    /// Policies by name, a list or repeated; `ioda presets policies` says what each does
+    /// [default: base,iod1,iod2,iod3,ioda,ideal; `ioda run`: ioda]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) policy: Vec<Text<PolicyName>>,
@@ -100,6 +105,8 @@ pub(crate) struct Settings {
     pub(crate) windows: WindowSettings,
     /// The fast memory in front of the drives.
     pub(crate) stage: StageSettings,
+    /// Options of single policies.
+    pub(crate) policies: PolicyOptions,
     /// The drives.
     pub(crate) drive: DriveSettings,
     /// The workload.

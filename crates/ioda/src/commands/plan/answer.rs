@@ -46,7 +46,7 @@ impl Answer {
             let at_flash = outlook
                 .beyond_flash
                 .map(|_| config.outlook(Promise { load_bytes_per_second: flash, ..promise }));
-            let advice = possible(config.advice(promise), question.level);
+            let advice = possible(config.advice(promise), &question);
             Judged { load: load.clone(), outlook, advice, at_flash, simulated: None }
         };
         let judged = question.loads.iter().map(judge).collect();
@@ -60,11 +60,15 @@ impl Answer {
     }
 }
 
-/// `advice` without arrays that no level of RAID makes.
-fn possible(advice: Advice, level: Level) -> Advice {
-    let rebuilds = |drives: &u32| Level::ALL.iter().any(|level| level.parities() >= *drives);
+/// `advice` without arrays that no level of RAID with parity makes; to mirror is another question.
+fn possible(advice: Advice, question: &Question) -> Advice {
+    let level = question.level;
+    let rebuilds = |drives: &u32| Level::Raid6.parities(question.array.width) >= *drives;
+    let makes = |width: u32| {
+        width >= level.least_width() && (level != Level::Raid10 || width.is_multiple_of(2))
+    };
     Advice {
-        width: advice.width.filter(|width| *width >= level.parities() + 2),
+        width: advice.width.filter(|width| makes(*width)),
         busy_drives: advice.busy_drives.filter(rebuilds),
         ..advice
     }

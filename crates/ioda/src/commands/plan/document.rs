@@ -24,7 +24,7 @@ fn plan(answer: &Answer) -> Value {
         "drive": config.name,
         "raid": question.level.name(),
         "drives": question.array.width,
-        "parities": question.level.parities(),
+        "parities": question.parities,
         "busy_drives": question.array.busy_drives(),
         "clock_skew_ms": question.clock_skew.as_millis_f64(),
         "guard_ms": question.guard.as_millis_f64(),

@@ -21,6 +21,8 @@ pub(crate) struct Question {
     pub(crate) config: Config,
     /// The level.
     pub(crate) level: Level,
+    /// Members that a stripe can miss.
+    pub(crate) parities: u32,
     /// Width and drives that may be busy at once.
     pub(crate) array: ArrayDescription,
     /// Most by which a clock is off.
@@ -83,12 +85,12 @@ fn question(
     }
     planned::check_share(&config)?;
     let level = args.raid.as_ref().or(file.raid.as_ref()).map_or(Level::Raid5, |raid| raid.value.0);
-    let array = array(args, file, level, &config)?;
+    let (array, parities) = array(args, file, level, &config)?;
     let (clock_skew, guard) = guards(args)?;
     let asked = args.tw.or(file.tw.as_ref().map(|tw| tw.value));
     let window = window(asked, &config, array, guard)?;
     let loads = if args.load.is_empty() { Load::usual() } else { args.load.clone() };
-    Ok(Question { config, level, array, clock_skew, guard, window, loads })
+    Ok(Question { config, level, parities, array, clock_skew, guard, window, loads })
 }
 
 fn array(
@@ -96,11 +98,12 @@ fn array(
     file: &ArraySettings,
     level: Level,
     config: &Config,
-) -> Result<ArrayDescription, Failure> {
+) -> Result<(ArrayDescription, u32), Failure> {
     let usual = ssd::MODELS.iter().find(|(name, _)| *name == config.name);
     let usual = usual.map_or(WIDTH, |(_, width)| *width);
     let width = args.drives.or(file.drives).unwrap_or(usual);
-    planned::array(level, width, args.busy_drives, &planned::FLAGS)
+    let array = planned::array(level, width, args.busy_drives, &planned::FLAGS)?;
+    Ok((array, level.parities(level.usual_stripe_width(width))))
 }
 
 /// The clock skew and the guard against it.

@@ -1,0 +1,32 @@
+//! First k of n: ask more members of the stripe than suffice, and take the first that do (Ceph's
+//! `fast_read`).
+//!
+//! As [`super::proactive`], with so many spare reads as are set; with one parity and one spare read
+//! it is the same. Needs nothing from the drives. Costs the spare reads and, because a read of one
+//! chunk asks for as many as make the whole stripe, the others too.
+
+use super::{About, Needs, Policy, PolicyKind, WindowUse};
+use alloc::boxed::Box;
+
+/// The policy.
+pub(super) const FIRST_K: PolicyKind = PolicyKind::new(&About {
+    name: "first-k",
+    label: "First k",
+    summary: "read one member more than suffices, go on with the first that do",
+    source: "Ceph fast_read",
+    drive_changes: "nothing",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |setup| Box::new(FirstK { spare_reads: setup.settings.spare_reads }),
+});
+
+struct FirstK {
+    spare_reads: u32,
+}
+
+impl Policy for FirstK {
+    fn spare_reads(&self) -> u32 {
+        self.spare_reads
+    }
+}

@@ -1,0 +1,25 @@
+//! Harmonia: all drives collect at the same time (IODA §5 and §6.2.2).
+//!
+//! As soon as one drive must collect, all of them do, so that slowness comes in one lump instead of
+//! many. Reads wait, as under [`super::base`]: with every member busy there is nothing to rebuild
+//! from. Needs drives that collect when they are told. Improves the mean, not the tail.
+
+use super::{About, Needs, Policy, PolicyKind, WindowUse};
+use alloc::boxed::Box;
+
+/// The policy.
+pub(super) const HARMONIA: PolicyKind = PolicyKind::new(&About {
+    name: "harmonia",
+    label: "Harmonia",
+    summary: "as soon as one drive must collect, all do; reads wait",
+    source: "IODA §6.2.2",
+    drive_changes: "collection on demand",
+    windows: WindowUse::Together,
+    collects_instantly: false,
+    needs: Needs::Nothing,
+    build: |_| Box::new(Harmonia),
+});
+
+struct Harmonia;
+
+impl Policy for Harmonia {}

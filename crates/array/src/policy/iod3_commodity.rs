@@ -1,0 +1,21 @@
+//! IOD3 on commodity drives: windows that the drives do not honour (IODA §6.3.3).
+//!
+//! The array never reads from the drive whose turn it is, as [`super::iod3`] does, but no drive ever
+//! hears of windows: each collects when it likes. Costs IOD3's rebuilds and gains nothing but luck.
+
+use super::iod3::Iod3;
+use super::{About, Needs, PolicyKind, WindowUse};
+use alloc::boxed::Box;
+
+/// The policy.
+pub(super) const IOD3_COMMODITY: PolicyKind = PolicyKind::new(&About {
+    name: "iod3-commodity",
+    label: "IOD3 commodity",
+    summary: "as IOD3, but the drives know nothing of windows",
+    source: "IODA §6.3.3",
+    drive_changes: "nothing",
+    windows: WindowUse::Imagined,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Iod3),
+});

@@ -1,0 +1,61 @@
+//! Latency-weighted: of the copies of a mirror, read the one that is likely to answer first, by what
+//! is queued there and how long its drive has taken lately (the service-time selector of Linux
+//! multipath).
+//!
+//! Needs nothing from the drives. Avoids a slow drive for as long as its mean remembers, and learns
+//! that it is fast again only from the reads that the others' queues push back to it.
+
+use super::{About, Answered, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, members_of};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use nvme::Opcode;
+use units::{DriveId, Instant, Lba};
+
+/// The policy.
+pub(super) const LATENCY_WEIGHTED: PolicyKind = PolicyKind::new(&About {
+    name: "latency-weighted",
+    label: "Latency-weighted",
+    summary: "of the copies of a mirror, read the one with the least queue times recent latency",
+    source: "Linux multipath service-time",
+    drive_changes: "nothing",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Mirrors,
+    build: |setup| Box::new(LatencyWeighted::new(setup)),
+});
+
+struct LatencyWeighted {
+    /// Running mean of each drive's read latencies, in nanoseconds; 1 before the first.
+    means_nanos: Vec<u64>,
+}
+
+impl LatencyWeighted {
+    fn new(setup: &PolicySetup<'_>) -> Self {
+        Self { means_nanos: vec![1; setup.drives as usize] }
+    }
+}
+
+impl Policy for LatencyWeighted {
+    fn choose_copy(
+        &mut self,
+        _: Instant,
+        primary: DriveId,
+        copies: u64,
+        _: Lba,
+        view: &View<'_>,
+    ) -> DriveId {
+        let wait = |drive: DriveId| {
+            let ahead = u64::from(view.queues.of(drive).blocks()) + 1;
+            (ahead.saturating_mul(self.means_nanos[drive.index()]), drive != primary)
+        };
+        members_of(copies).min_by_key(|&drive| wait(drive)).unwrap_or(primary)
+    }
+
+    fn answered(&mut self, _: Instant, answer: &Answered) {
+        if answer.command.opcode == Opcode::Read {
+            let mean = &mut self.means_nanos[answer.command.drive.index()];
+            *mean = (*mean - *mean / 8 + answer.latency.as_nanos() / 8).max(1);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Sit-out: a drive that is much slower than its peers is not read for a while (OpenZFS's detection of
+//! slow members of a raidz, pull request 17227).
+//!
+//! A running mean of each drive's read latency is compared with those of its peers from time to time.
+//! A drive beyond Tukey's fence of its peers often enough sits out: its reads are rebuilt. Needs
+//! nothing from the drives. Made for drives that fail slowly, over minutes; a collection is over
+//! before anybody has noticed. Costs a rebuild for each read of the drive that sits out, and can hit
+//! the wrong one.
+//!
+//! Where OpenZFS differs: its fence is taken over all members, the slow one included, so that it can
+//! act from six on; it looks once a second and lets a drive sit out for ten minutes.
+
+use super::{About, Answered, Attempt, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use nvme::{Opcode, PlFlag};
+use units::{DriveId, Duration, Instant, Lba};
+
+/// The policy.
+pub(super) const SIT_OUT: PolicyKind = PolicyKind::new(&About {
+    name: "sit-out",
+    label: "Sit-out",
+    summary: "a drive that is much slower than its peers is not read for a while",
+    source: "OpenZFS raidz slow-member detection",
+    drive_changes: "nothing",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |setup| Box::new(SitOut::new(setup)),
+});
+
+/// When a drive sits out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SitOutSettings {
+    /// Time between two looks at the drives.
+    pub interval: Duration,
+    /// Looks in a row at which a drive is an outlier before it sits out.
+    pub looks: u32,
+    /// For how long it does.
+    pub period: Duration,
+}
+
+impl Default for SitOutSettings {
+    fn default() -> Self {
+        Self { interval: Duration::from_millis(10), looks: 3, period: Duration::from_secs(1) }
+    }
+}
+
+/// Tukey's factor for values that are far out.
+const FENCE: u64 = 2;
+
+#[derive(Clone, Copy, Default)]
+struct Member {
+    /// Running mean of its read latencies, in nanoseconds; 0 before the first.
+    mean_nanos: u64,
+    looks_out: u32,
+    until: Instant,
+}
+
+struct SitOut {
+    settings: SitOutSettings,
+    parities: usize,
+    members: Vec<Member>,
+    next_look: Instant,
+}
+
+impl SitOut {
+    fn new(setup: &PolicySetup<'_>) -> Self {
+        let settings = setup.settings.sit_out;
+        Self {
+            settings,
+            parities: setup.parities as usize,
+            members: vec![Member::default(); setup.drives as usize],
+            next_look: Instant::ZERO + settings.interval,
+        }
+    }
+
+    /// Whether `drive` lies beyond the fence of its peers: the highest quartile and twice the range
+    /// between the quartiles more, and at least twice their highest quartile.
+    fn is_outlier(&self, drive: usize) -> bool {
+        let mut peers: Vec<u64> = (0..self.members.len())
+            .filter(|&other| other != drive)
+            .map(|other| self.members[other].mean_nanos)
+            .filter(|&mean| mean > 0)
+            .collect();
+        if peers.len() < 2 {
+            return false;
+        }
+        peers.sort_unstable();
+        let (low, high) = (peers[peers.len() / 4], peers[peers.len() - 1 - peers.len() / 4]);
+        let fence = (high + FENCE * (high - low)).max(2 * high);
+        self.members[drive].mean_nanos > fence
+    }
+
+    fn sitting(&self, now: Instant) -> usize {
+        self.members.iter().filter(|member| now < member.until).count()
+    }
+}
+
+impl Policy for SitOut {
+    fn first_attempt(&mut self, now: Instant, drive: DriveId, _: Lba, _: &View<'_>) -> Attempt {
+        match now < self.members[drive.index()].until {
+            true => Attempt::Avoid,
+            false => Attempt::Send(PlFlag::Off),
+        }
+    }
+
+    fn answered(&mut self, _: Instant, answer: &Answered) {
+        if answer.command.opcode == Opcode::Read {
+            let mean = &mut self.members[answer.command.drive.index()].mean_nanos;
+            let latency = answer.latency.as_nanos();
+            *mean = if *mean == 0 { latency } else { *mean - *mean / 8 + latency / 8 };
+        }
+    }
+
+    fn next_deadline(&self) -> Instant {
+        self.next_look
+    }
+
+    fn handle_deadline(&mut self, now: Instant) {
+        self.next_look = now + self.settings.interval;
+        for drive in 0..self.members.len() {
+            let out = now >= self.members[drive].until && self.is_outlier(drive);
+            let looks = if out { self.members[drive].looks_out + 1 } else { 0 };
+            self.members[drive].looks_out = looks;
+            if looks >= self.settings.looks && self.sitting(now) < self.parities {
+                let until = now + self.settings.period;
+                // It starts afresh when it comes back.
+                self.members[drive] = Member { mean_nanos: 0, looks_out: 0, until };
+            }
+        }
+    }
+}
