@@ -170,6 +170,8 @@ pub enum DataAction {
 pub struct Outcome {
     /// The request.
     pub request: RequestId,
+    /// The host that asked.
+    pub host: u8,
     /// Read or write.
     pub kind: ReadOrWrite,
     /// When it came.

@@ -1,6 +1,7 @@
 //! The array: requests in, actions out.
 
 use crate::action::{Action, DataAction, OpId, Outcome};
+use crate::admission::HeldBack;
 use crate::coordinate::{Coordination, Coordinator};
 use crate::counters::Counters;
 use crate::hedge::Hedges;
@@ -8,7 +9,7 @@ use crate::layout::{Layout, Segment};
 use crate::lock::LockTable;
 use crate::op::{Phase, Plan, StripeOp, SubIo};
 use crate::policy::{
-    Answered, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, Tally, WindowUse,
+    Answered, Asked, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, Tally, WindowUse,
 };
 use crate::queues::Queues;
 use crate::stage::{Stage, StageCounters};
@@ -38,6 +39,8 @@ pub struct RequestId(pub u64);
 pub struct Request {
     /// The driver's name for it.
     pub id: RequestId,
+    /// Which host asks; 0 if there is only one.
+    pub host: u8,
     /// Read or write.
     pub kind: ReadOrWrite,
     /// First byte. Any alignment.
@@ -71,7 +74,10 @@ pub struct Config {
 pub(crate) struct InFlight {
     pub(crate) id: RequestId,
     pub(crate) kind: ReadOrWrite,
+    pub(crate) host: u8,
     pub(crate) arrived: Instant,
+    /// When it began: later than it came if the policy held it back.
+    pub(crate) admitted: Instant,
     pub(crate) ops_left: u32,
     pub(crate) rebuilds: u32,
     pub(crate) blocked: Blocked,
@@ -96,6 +102,8 @@ pub struct Array {
     pub(crate) computing: VecDeque<(Instant, u32)>,
     pub(crate) hedges: Hedges,
     pub(crate) queues: Queues,
+    /// Requests that the policy holds back.
+    pub(crate) held_back: HeldBack,
     /// The fast memory in front of the drives, if the policy has one.
     pub(crate) stage: Option<Box<Stage>>,
     /// Stripe operations since the start.
@@ -141,6 +149,7 @@ impl Array {
             computing: VecDeque::new(),
             hedges: Hedges::new(),
             queues: Queues::new(width),
+            held_back: HeldBack::default(),
             stage,
             operations: 0,
             counters: Counters::new(width as usize),
@@ -181,7 +190,7 @@ impl Array {
     /// Requests that are not done.
     #[must_use]
     pub fn requests_in_flight(&self) -> usize {
-        self.requests.len()
+        self.requests.len() + self.held_back.len()
     }
 
     /// Stripe operations that are not closed; more than the requests need while superfluous reads
@@ -223,7 +232,7 @@ impl Array {
         }
         if self.policy.next_deadline() <= now {
             self.policy.handle_deadline(now);
-            self.drain(now);
+            self.follow_policy(now);
         }
         if self.stage.as_ref().is_some_and(|stage| stage.next_deadline() <= now) {
             self.handle_stage_deadline(now);
@@ -274,6 +283,20 @@ impl Array {
             "{request:?} on an array of {} bytes",
             self.capacity_bytes()
         );
+        let Request { host, kind, size_bytes, .. } = *request;
+        if self.policy.admits(now, &Asked { host, kind, size_bytes }) {
+            self.admit(now, now, request);
+        } else {
+            self.counters.held_back += 1;
+            self.held_back.push(now, *request);
+        }
+        if self.stage.is_some() || self.held_back.len() > 0 {
+            self.follow_policy(now);
+        }
+    }
+
+    /// Begins a request that came at `arrived`.
+    pub(crate) fn admit(&mut self, now: Instant, arrived: Instant, request: &Request) {
         let end_bytes = request.offset_bytes + request.size_bytes;
         let first = request.offset_bytes / self.page_bytes;
         let pages = end_bytes.div_ceil(self.page_bytes) - first;
@@ -286,7 +309,9 @@ impl Array {
         let slot = self.requests.insert(InFlight {
             id: request.id,
             kind: request.kind,
-            arrived: now,
+            host: request.host,
+            arrived,
+            admitted: now,
             ops_left: 0,
             rebuilds: 0,
             blocked: Blocked::No,
@@ -537,10 +562,15 @@ impl Array {
         in_flight.blocked = in_flight.blocked.max(blocked);
         in_flight.ops_left -= 1;
         if in_flight.ops_left == 0 {
-            let InFlight { id, kind, arrived, rebuilds, blocked, .. } = *in_flight;
+            let InFlight { id, kind, host, arrived, admitted, rebuilds, blocked, .. } = *in_flight;
+            let mut delays = delays;
+            if kind == ReadOrWrite::Read {
+                delays.add(Cause::HeldBack, admitted.since(arrived));
+            }
             self.requests.release(request);
             self.actions.push_back(Action::Complete(Outcome {
                 request: id,
+                host,
                 kind,
                 arrived,
                 completed: now,

@@ -30,6 +30,7 @@
 extern crate alloc;
 
 mod action;
+mod admission;
 mod coordinate;
 mod counters;
 mod engine;

@@ -49,6 +49,7 @@ impl Script {
     fn request(&mut self, kind: ReadOrWrite, first_page: u64, pages: u64) {
         let request = Request {
             id: RequestId(7),
+            host: 0,
             kind,
             offset_bytes: first_page * PAGE,
             size_bytes: pages * PAGE,
@@ -339,6 +340,7 @@ fn pages_written_in_part_are_read_first() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::BASE);
     let request = Request {
         id: RequestId(1),
+        host: 0,
         kind: ReadOrWrite::Write,
         offset_bytes: 512,
         size_bytes: 3 * PAGE - 512,

@@ -25,6 +25,15 @@ pub struct BlockedReads {
     pub by_queue: u64,
 }
 
+/// Latency of one of several hosts.
+#[derive(Clone, Debug)]
+pub struct HostLatency {
+    /// Its reads, from the intended arrival.
+    pub read: LatencySummary,
+    /// Its writes, from the intended arrival.
+    pub write: LatencySummary,
+}
+
 /// What came of one run.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -42,6 +51,8 @@ pub struct RunResult {
     pub read: LatencySummary,
     /// Write latency, from the intended arrival.
     pub write: LatencySummary,
+    /// The same host by host; empty if there was only one.
+    pub hosts: Vec<HostLatency>,
     /// Bytes that the host can use.
     pub capacity_bytes: u64,
     /// Bytes read by the host.

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::policy::{
-    About, Attempt, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings, SitOutSettings,
-    StageSettings, View, WindowUse,
+    About, AllocationConfig, Attempt, BaseRule, HedgeSettings, Needs, PlmLightSettings, Policy,
+    PolicyKind, PolicySettings, SitOutSettings, StageSettings, View, WindowUse,
 };
 use array::{Level, StageCounters};
 use nvme::PlFlag;
@@ -146,6 +146,17 @@ fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
             largest_write_bytes: some(rng, 4).map(|pages| page * pages),
             drain_depth: some(rng, 6).map(|depth| depth as u32),
         },
+        plm_light: PlmLightSettings {
+            deterministic_window: Duration::from_micros(1) + micros(rng, 2_000),
+            shortest_drain: micros(rng, 200),
+            longest_drain: micros(rng, 20_000),
+            allocation: AllocationConfig {
+                deterministic: Ratio::from_percent(rng.below(120) as u32),
+                base: Ratio::from_percent(rng.below(101) as u32),
+                rule: if rng.below(2) == 0 { BaseRule::Equal } else { BaseRule::Prioritized },
+                smoothing: Ratio::from_percent(rng.below(101) as u32),
+            },
+        },
         ..PolicySettings::default()
     }
 }
@@ -202,7 +213,8 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
         if rng.below(2) == 0 {
             offset_bytes = offset_bytes / 4096 * 4096;
         }
-        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device: 0 })
+        let device = (at.as_nanos() % 4) as u32;
+        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device })
     });
     let arrival = if open { Arrival::Open } else { Arrival::Closed { iodepth: 16, runtime: None } };
     let drives = prepare_drives(plan).unwrap();
@@ -272,6 +284,7 @@ fn check(level: Level) {
     let mut buffered = ssd::Counters::default();
     let mut staged = StageCounters::default();
     let mut hedges = 0;
+    let mut held_back = 0;
     let alone = std::env::var("IODA_SEED").is_ok();
     for seed in seeds(90) {
         for (index, policy) in (0..).zip(PolicyKind::ALL.iter().copied().chain([IN_TURN])) {
@@ -292,6 +305,7 @@ fn check(level: Level) {
                 staged.add(&stage);
             }
             hedges += result.array.hedges_won;
+            held_back += result.array.held_back;
             narrow += u64::from(plan.stripe_width() < plan.width);
             let totals = result.drive_totals();
             collections += totals.collections;
@@ -299,6 +313,7 @@ fn check(level: Level) {
         }
     }
     // A test that never meets what it is for proves nothing.
+    assert!(alone || held_back > 500, "{held_back} requests held back");
     assert!(collections > 1_000, "{collections} collections");
     if !alone {
         assert!(narrow > 10, "{narrow} runs with stripes narrower than the array");

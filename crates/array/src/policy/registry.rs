@@ -2,7 +2,8 @@
 
 use super::{
     Policy, PolicySettings, base, first_k, harmonia, hedged, ideal, iod1, iod2, iod3,
-    iod3_commodity, ioda, latency_weighted, least_outstanding, mittos, proactive, sit_out, staged,
+    iod3_commodity, ioda, latency_weighted, least_outstanding, mittos, plm_light, proactive,
+    sit_out, staged,
 };
 use crate::layout::Level;
 use alloc::boxed::Box;
@@ -118,6 +119,8 @@ impl PolicyKind {
         latency_weighted::LATENCY_WEIGHTED,
         staged::RAILS,
         staged::IODA_NVM,
+        staged::PLM,
+        plm_light::PLM_LIGHT,
     ];
 
     /// The policy that `about` describes.

@@ -1,6 +1,6 @@
 //! What can be set about policies.
 
-use super::{HedgeSettings, SitOutSettings};
+use super::{HedgeSettings, PlmLightSettings, SitOutSettings};
 use crate::stage::StageConfig;
 use units::Duration;
 
@@ -18,6 +18,8 @@ pub struct PolicySettings {
     pub objective: Duration,
     /// The fast memory of policies that stage writes.
     pub stage: StageSettings,
+    /// Windows and counts, under `plm-light`.
+    pub plm_light: PlmLightSettings,
     /// What the host knows about its drives, under `mittos`.
     pub profile: DriveProfile,
 }
@@ -30,6 +32,7 @@ impl Default for PolicySettings {
             sit_out: SitOutSettings::default(),
             objective: Duration::from_millis(1),
             stage: StageSettings::default(),
+            plm_light: PlmLightSettings::default(),
             profile: DriveProfile::default(),
         }
     }

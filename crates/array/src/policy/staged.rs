@@ -8,6 +8,7 @@
 
 use super::{
     About, Attempt, Failure, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, least_busy,
+    members_of,
 };
 use crate::stage::StageConfig;
 use alloc::boxed::Box;
@@ -38,6 +39,20 @@ pub(super) const IODA_NVM: PolicyKind = PolicyKind::new(&About {
     collects_instantly: false,
     needs: Needs::Redundancy,
     build: |setup| Box::new(Staged::new(setup, Reads::Flagged)),
+});
+
+/// NVMe's predictable latency mode on copies: one is always deterministic, and is read (NVMe 1.4
+/// §8.18; PLM-light §II).
+pub(super) const PLM: PolicyKind = PolicyKind::new(&About {
+    name: "plm",
+    label: "PLM",
+    summary: "of the copies of a mirror, read one that does not collect; writes wait for the other",
+    source: "NVMe 1.4 §8.18; PLM-light §II",
+    drive_changes: "busy windows",
+    windows: WindowUse::Blind,
+    collects_instantly: false,
+    needs: Needs::Mirrors,
+    build: |setup| Box::new(Staged::new(setup, Reads::AroundTheTurn)),
 });
 
 /// What is read, and how.
@@ -82,6 +97,21 @@ fn is_written(drive: DriveId, view: &View<'_>) -> bool {
 }
 
 impl Policy for Staged {
+    fn choose_copy(
+        &mut self,
+        now: Instant,
+        primary: DriveId,
+        copies: u64,
+        lba: Lba,
+        view: &View<'_>,
+    ) -> DriveId {
+        let in_its_turn =
+            |drive| is_written(drive, view) || view.coordinator.is_busy(drive, lba, now);
+        members_of(copies)
+            .min_by_key(|&drive| (in_its_turn(drive), drive != primary))
+            .unwrap_or(primary)
+    }
+
     fn first_attempt(
         &mut self,
         now: Instant,

@@ -119,8 +119,10 @@ impl Allocation {
             // The first window is the first estimate.
             *expected = match self.windows {
                 0 => measured,
-                _ => self.config.smoothing.of(measured) + *expected
-                    - self.config.smoothing.of(*expected),
+                _ => {
+                    self.config.smoothing.of(measured) + *expected
+                        - self.config.smoothing.of(*expected)
+                }
             };
         }
         self.windows += 1;
