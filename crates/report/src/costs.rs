@@ -26,7 +26,7 @@ const COSTS: [(&str, Cell); 12] = [
 ];
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 19] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 20] = [
     ("hedges", |run| run.hedges.is_some(), |run| format::count(hedges(run).hedged)),
     ("hedges that won", |run| run.hedges.is_some(), |run| format::count(hedges(run).won)),
     ("hedges denied", |run| hedges(run).denied > 0, |run| format::count(hedges(run).denied)),
@@ -35,6 +35,7 @@ const OCCASIONAL: [(&str, Occurs, Cell); 19] = [
     ("suspensions", |run| run.suspensions > 0, |run| format::count(run.suspensions)),
     ("scrubbed pages", |run| run.scrubbed_pages > 0, |run| format::count(run.scrubbed_pages)),
     ("lease messages", |run| run.permits > 0, |run| format::count(run.permits)),
+    ("held back", |run| run.held_back > 0, |run| format::count(run.held_back)),
     (
         "host buffer, MiB",
         |run| run.stage.is_some(),

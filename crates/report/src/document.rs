@@ -79,6 +79,12 @@ pub struct Run {
     pub read: Latency,
     /// Latency of the host's writes.
     pub write: Latency,
+    /// Latency host by host, if there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostLatency>,
+    /// Requests that the policy held back before it sent anything of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held_back: u64,
     /// Host reads completed per simulated second.
     pub iops_read: f64,
     /// Host writes completed per simulated second.
@@ -315,6 +321,17 @@ impl Latency {
     pub fn at(&self, percentile: f64) -> Option<&Percentile> {
         self.percentiles.iter().find(|p| same_percentile(p.percentile, percentile))
     }
+}
+
+/// The latency of one of several hosts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostLatency {
+    /// Its class of service.
+    pub host: String,
+    /// Of its reads.
+    pub read: Latency,
+    /// Of its writes.
+    pub write: Latency,
 }
 
 /// One percentile of a latency.
