@@ -46,6 +46,9 @@ pub(crate) enum Metric {
     Latency(Direction, Statistic),
     /// The same of the host of one class.
     OfClass(QosClass, Direction, Statistic),
+    /// Of the steps from class to class, high to medium and medium to low, how many do not make it
+    /// faster: 2 if classes are served by rank.
+    RankedClasses(Direction, Statistic),
     /// Requests that the policy held back.
     HeldBack,
     /// Requests per second.
@@ -147,7 +150,8 @@ impl fmt::Display for UnknownMetric {
             f,
             "there is no metric \"{}\"; known are read. or write. followed by p50 … p99.999, \
              mean, max, iops, mib_per_second or count, the latencies of one host with high., \
-             medium. or low. in front, and held_back, capacity_gib, blocked, \
+             medium. or low. in front, how many classes are no faster than the one above with \
+             ranked. in front, and held_back, capacity_gib, blocked, \
              collection_blocked, queue_blocked, violations, waf, collections, erases, suspensions, \
              host_programs, parity_programs, collection_programs, rebuilt_pages, rebuild_reads, \
              rotation_breaches, moved_stripes, scrubbed_pages, free_blocks, least_free_blocks, \
@@ -210,13 +214,15 @@ impl FromStr for Metric {
             return number.parse().map(|n| Self::Busy(n, or_more)).map_err(|_| unknown());
         }
         let (first, rest) = text.split_once('.').ok_or_else(unknown)?;
-        if let Some(class) = QosClass::ALL.into_iter().find(|class| class.name() == first) {
-            return match rest.parse() {
-                Ok(Self::Latency(direction, statistic)) => {
-                    Ok(Self::OfClass(class, direction, statistic))
-                }
-                _ => Err(unknown()),
+        let class = QosClass::ALL.into_iter().find(|class| class.name() == first);
+        if class.is_some() || first == "ranked" {
+            let Ok(Self::Latency(direction, statistic)) = rest.parse() else {
+                return Err(unknown());
             };
+            return Ok(match class {
+                Some(class) => Self::OfClass(class, direction, statistic),
+                None => Self::RankedClasses(direction, statistic),
+            });
         }
         let (direction, statistic) = (first, rest);
         let direction = match direction {
@@ -243,6 +249,9 @@ impl FromStr for Metric {
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::RankedClasses(direction, statistic) => {
+                write!(f, "ranked.{}", Self::Latency(*direction, *statistic))
+            }
             Self::OfClass(class, direction, statistic) => {
                 write!(f, "{}.{}", class.name(), Self::Latency(*direction, *statistic))
             }
@@ -359,6 +368,11 @@ impl Metric {
             Self::Hedges => array.hedges as f64,
             Self::Overloads => array.resubmitted as f64,
             Self::StagePeak => stage(result).peak_bytes as f64 / MIB as f64,
+            Self::RankedClasses(direction, statistic) => {
+                let of = |class| Self::OfClass(class, direction, statistic).of(result);
+                let steps = QosClass::ALL.windows(2);
+                steps.filter(|step| of(step[1]) >= of(step[0])).count() as f64
+            }
             Self::HeldBack => array.held_back as f64,
             Self::StageWaits => stage(result).waits as f64,
             Self::StageReads => stage(result).read_pages as f64,
@@ -426,6 +440,7 @@ impl Metric {
             | Self::Hedges
             | Self::Overloads
             | Self::StagePeak
+            | Self::RankedClasses(..)
             | Self::HeldBack
             | Self::StageWaits
             | Self::StageReads
@@ -534,6 +549,7 @@ mod tests {
             "host_buffer_peak_mib",
             "held_back",
             "high.read.p99.9",
+            "ranked.read.p99",
             "low.write.mean",
             "stage_waits",
             "stage_reads",

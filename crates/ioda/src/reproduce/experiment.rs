@@ -48,6 +48,10 @@ const BUILTIN: &[(&str, &str)] = &[
     ("ttflash-10-small.toml", include_str!("../../../../experiments/ttflash-10-small.toml")),
     ("ttflash-6.5.toml", include_str!("../../../../experiments/ttflash-6.5.toml")),
     ("ttflash-11.toml", include_str!("../../../../experiments/ttflash-11.toml")),
+    ("plmlight-4.toml", include_str!("../../../../experiments/plmlight-4.toml")),
+    ("plmlight-8.toml", include_str!("../../../../experiments/plmlight-8.toml")),
+    ("plmlight-9.toml", include_str!("../../../../experiments/plmlight-9.toml")),
+    ("plmlight-10.toml", include_str!("../../../../experiments/plmlight-10.toml")),
 ];
 
 /// One experiment.
