@@ -29,6 +29,8 @@ pub struct Counters {
     pub resubmitted: u64,
     /// Sub-I/Os not sent because their drive was in its busy window.
     pub avoided: u64,
+    /// Requests that the policy held back.
+    pub held_back: u64,
     /// Stripe operations that read more because answers were late.
     pub hedges: u64,
     /// Those of them that were known by rebuilding before the late answer came.
@@ -61,6 +63,7 @@ impl Counters {
             rebuilds: 0,
             resubmitted: 0,
             avoided: 0,
+            held_back: 0,
             hedges: 0,
             hedges_won: 0,
             hedges_denied: 0,

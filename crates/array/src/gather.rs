@@ -47,6 +47,10 @@ impl Array {
         }
         let (mut avoided, mut doubted) = (0u64, 0u64);
         for member in members(wanted) {
+            if self.is_staged(op, member) {
+                self.read(now, op, member, PlFlag::Off, false, 0);
+                continue;
+            }
             let drive = DriveId(member);
             let lba = self.layout.lba(stripe, first_row, drive);
             let view = View { coordinator: &self.coordinator, queues: &self.queues };

@@ -28,6 +28,10 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("sit-out", "r0 ", "r0 "),
     ("least-outstanding", "r0 ", "r0 "),
     ("latency-weighted", "r0 ", "r0 "),
+    ("rails", "r0 ", "r0 "),
+    ("ioda-nvm", "R0 ", "R0 "),
+    ("plm", "r0 ", "r0 "),
+    ("plm-light", "r0 ", "r0 "),
 ];
 
 #[test]

@@ -7,7 +7,7 @@ use crate::pace;
 use crate::rate::Rerate;
 use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
-use array::policy::PolicyKind;
+use array::policy::{PolicyKind, PolicySettings};
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::Config;
 use std::path::Path;
@@ -167,7 +167,10 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
         stripe_width: array.stripe_width,
         chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
         policy: PolicyKind::BASE,
-        policy_settings: settings.policies.settings()?,
+        policy_settings: PolicySettings {
+            stage: settings.stage.policy_settings(page)?,
+            ..settings.policies.settings()?
+        },
         windows: WindowPlan::default(),
         rebuild_compute: REBUILD_COMPUTE,
         preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),

@@ -3,7 +3,7 @@
 use crate::causes::CauseBuckets;
 use crate::latency::LatencySummary;
 use crate::plan::{Plan, PlanError};
-use crate::result::{BlockedReads, DriveResult, RunResult};
+use crate::result::{BlockedReads, DriveResult, HostLatency, RunResult};
 use crate::timeline::Recorder;
 use crate::verify::{Mismatch, Verifier};
 use array::{Action, Array, Outcome, ReadOrWrite, RequestId};
@@ -123,6 +123,7 @@ struct Run<'a, I> {
     last_completion: Instant,
     read: LatencySummary,
     write: LatencySummary,
+    hosts: Vec<HostLatency>,
     read_bytes: u64,
     written_bytes: u64,
     causes: CauseBuckets,
@@ -189,6 +190,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             last_completion: Instant::ZERO,
             read: LatencySummary::new(),
             write: LatencySummary::new(),
+            hosts: Vec::new(),
             read_bytes: 0,
             written_bytes: 0,
             causes: CauseBuckets::new(),
@@ -324,6 +326,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             };
             let request = array::Request {
                 id: RequestId(self.taken),
+                host: u8::try_from(request.device).unwrap_or(u8::MAX),
                 kind,
                 offset_bytes: request.offset_bytes,
                 size_bytes: request.size_bytes,
@@ -415,6 +418,14 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                     self.drives[drive].handle_command(now, &command);
                     self.touch(drive);
                 }
+                Action::SubmitStaged { drive, command } => {
+                    let drive = drive.index();
+                    if let Some(verifier) = &mut self.verifier {
+                        verifier.submit_staged(drive, &command);
+                    }
+                    self.drives[drive].handle_command(now, &command);
+                    self.touch(drive);
+                }
                 Action::Permit { drive, right } => self.permit(now, drive.index(), right),
                 Action::AskStatus { drive } => {
                     let status = self.drives[drive.index()].status();
@@ -438,6 +449,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         for word in [outcome.request.0, now.as_nanos()] {
             self.hash = (self.hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
         }
+        self.record_host(outcome, latency);
         match outcome.kind {
             ReadOrWrite::Read => {
                 debug_assert_eq!(outcome.delays.total(), latency, "delays must sum to the latency");
@@ -470,6 +482,26 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             self.fetch(now)?;
         }
         Ok(())
+    }
+
+    /// Latency by host, as soon as there are several: all that was recorded before was of the first.
+    fn record_host(&mut self, outcome: &Outcome, latency: Duration) {
+        let host = usize::from(outcome.host);
+        if host == 0 && self.hosts.is_empty() {
+            return;
+        }
+        if self.hosts.is_empty() {
+            let first = HostLatency { read: self.read.clone(), write: self.write.clone() };
+            self.hosts.push(first);
+        }
+        while self.hosts.len() <= host {
+            self.hosts
+                .push(HostLatency { read: LatencySummary::new(), write: LatencySummary::new() });
+        }
+        match outcome.kind {
+            ReadOrWrite::Read => self.hosts[host].read.record(latency),
+            ReadOrWrite::Write => self.hosts[host].write.record(latency),
+        }
     }
 
     fn collect_spans(&mut self) {
@@ -509,6 +541,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             wall: started.elapsed(),
             read: self.read,
             write: self.write,
+            hosts: self.hosts,
             capacity_bytes: self.array.capacity_bytes(),
             read_bytes: self.read_bytes,
             written_bytes: self.written_bytes,
@@ -516,6 +549,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             blocked_reads: self.blocked_reads,
             busy_members: self.busy_members,
             array: self.array.counters().clone(),
+            stage: self.array.stage_counters().copied(),
             tallies: self.array.tallies(),
             drives,
             windows: self.window_changes,

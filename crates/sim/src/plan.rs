@@ -174,7 +174,8 @@ impl Plan {
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
         let uses_windows = self.policy.uses_windows();
-        uses_windows.then(|| self.windows.first_window(&self.drive, self.array_description()))?
+        let windows = || self.windows.of(self.policy);
+        uses_windows.then(|| windows().first_window(&self.drive, self.array_description()))?
     }
 
     /// Bytes per second that each drive can be written for ever without breaking the window
@@ -275,8 +276,8 @@ impl Plan {
         match self.policy.about().windows {
             WindowUse::None => Coordination::Free,
             WindowUse::Together => self.windows.together(&self.drive),
-            WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined => {
-                self.windows.coordination(&self.drive, self.array_description())
+            WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined | WindowUse::Roles { .. } => {
+                self.windows.of(self.policy).coordination(&self.drive, self.array_description())
             }
         }
     }

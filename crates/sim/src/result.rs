@@ -26,6 +26,15 @@ pub struct BlockedReads {
     pub by_queue: u64,
 }
 
+/// Latency of one of several hosts.
+#[derive(Clone, Debug)]
+pub struct HostLatency {
+    /// Its reads, from the intended arrival.
+    pub read: LatencySummary,
+    /// Its writes, from the intended arrival.
+    pub write: LatencySummary,
+}
+
 /// What came of one run.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -45,6 +54,8 @@ pub struct RunResult {
     pub read: LatencySummary,
     /// Write latency, from the intended arrival.
     pub write: LatencySummary,
+    /// The same host by host; empty if there was only one.
+    pub hosts: Vec<HostLatency>,
     /// Bytes that the host can use.
     pub capacity_bytes: u64,
     /// Bytes read by the host.
@@ -60,6 +71,8 @@ pub struct RunResult {
     pub busy_members: Vec<u64>,
     /// The array's totals.
     pub array: array::Counters,
+    /// The stage's totals, if the policy has one.
+    pub stage: Option<array::StageCounters>,
     /// What the policy has counted itself.
     pub tallies: Vec<Tally>,
     /// The drives, in order.
