@@ -27,6 +27,8 @@ pub struct Counters {
     pub rebuilds: u64,
     /// Failed sub-I/Os sent again to wait.
     pub resubmitted: u64,
+    /// Chunks that writes took to another drive.
+    pub moved_chunks: u64,
     /// Sub-I/Os not sent because their drive was in its busy window.
     pub avoided: u64,
     /// Stripe operations that read more because answers were late.
@@ -60,6 +62,7 @@ impl Counters {
             fail_fasts: 0,
             rebuilds: 0,
             resubmitted: 0,
+            moved_chunks: 0,
             avoided: 0,
             hedges: 0,
             hedges_won: 0,

@@ -1,12 +1,14 @@
 //! The list of policies: what each is called, what it needs, how it is made.
 
 use super::{
-    Policy, PolicySettings, base, first_k, harmonia, hedged, ideal, iod1, iod2, iod3,
-    iod3_commodity, ioda, latency_weighted, least_outstanding, mittos, proactive, sit_out,
+    Policy, PolicySettings, base, degraded, first_k, gc_tolerate, harmonia, hedged, ideal, iod1,
+    iod2, iod3, iod3_commodity, ioda, latency_weighted, least_outstanding, mittos, proactive,
+    sit_out,
 };
 use crate::layout::Level;
 use alloc::boxed::Box;
 use core::fmt;
+use units::Duration;
 
 /// What a policy has to do with busy windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +66,8 @@ pub struct PolicySetup<'a> {
     pub drives: u32,
     /// How many members of a stripe can be rebuilt at once.
     pub parities: u32,
+    /// Time to compute a rebuilt page.
+    pub rebuild_compute: Duration,
     /// What can be set about policies.
     pub settings: &'a PolicySettings,
 }
@@ -103,6 +107,9 @@ impl PolicyKind {
         proactive::PROACTIVE,
         harmonia::HARMONIA,
         mittos::MITTOS,
+        gc_tolerate::GC_TOLERATE,
+        degraded::DEGRADED,
+        degraded::DEGRADED_HOST,
         hedged::HEDGED,
         hedged::HEDGED_QUANTILE,
         first_k::FIRST_K,
