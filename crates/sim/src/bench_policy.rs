@@ -153,6 +153,7 @@ mod tests {
             level: Level::Raid5,
             width: 4,
             stripe_width: None,
+            spare: units::Ratio::ZERO,
             policy,
             policy_settings: array::policy::PolicySettings::default(),
             windows: crate::WindowPlan::default(),
