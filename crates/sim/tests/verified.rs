@@ -238,11 +238,11 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-/// A policy that asks the copies of a mirror in turn, and lets busy drives fail.
+/// A policy that asks the copies of a mirror in turn, lets busy drives fail, and has no patience.
 const IN_TURN: PolicyKind = PolicyKind::new(&About {
     name: "in-turn",
     label: "In turn",
-    summary: "asks copies in turn",
+    summary: "asks copies in turn, and hedges at once",
     source: "this test",
     drive_changes: "the PL flag",
     windows: WindowUse::None,
@@ -271,6 +271,11 @@ impl Policy for InTurn {
         self.reads += 1;
         let copy = (0..64).filter(|drive| copies >> drive & 1 == 1);
         DriveId(copy.cycle().nth(self.reads as usize % 8).unwrap())
+    }
+
+    fn hedge_after(&mut self, _: Instant) -> Option<Duration> {
+        self.reads += 1;
+        Some(Duration::from_micros(u64::from(self.reads % 4 * 50)))
     }
 }
 
