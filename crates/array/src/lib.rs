@@ -30,6 +30,7 @@
 extern crate alloc;
 
 mod action;
+mod admission;
 mod coordinate;
 mod counters;
 mod engine;
@@ -38,10 +39,14 @@ pub mod gf;
 mod hedge;
 mod layout;
 mod lock;
+mod moves;
 mod op;
 mod parity;
+mod placement;
 pub mod policy;
 mod queues;
+mod stage;
+mod staging;
 mod write;
 
 pub use action::{Action, DataAction, OpId, Outcome, Slot, Term};
@@ -52,3 +57,9 @@ pub use counters::Counters;
 pub use engine::{Array, Config, ReadOrWrite, Request, RequestId};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use queues::{Queue, Queues};
+pub use stage::{StageConfig, StageCounters};
+
+/// The code of the guide is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/writing-a-policy.md")]
+struct WritingAPolicy;

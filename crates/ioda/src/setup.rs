@@ -7,11 +7,11 @@ use crate::pace;
 use crate::rate::Rerate;
 use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
-use array::policy::PolicyKind;
+use array::policy::{PolicyKind, PolicySettings};
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::Config;
 use std::path::Path;
-use units::Duration;
+use units::{Duration, Ratio};
 use workload::{Source, TraceSource};
 
 /// The workload of the demonstration.
@@ -161,13 +161,17 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
     let chunk_bytes =
         if width == 1 || alike { chunk_of_one(&drive) } else { page.max(CHUNK_BYTES) };
     let mut plan = Plan {
+        spare: Ratio::ZERO,
         drive,
         level,
         width,
         stripe_width: array.stripe_width,
         chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
         policy: PolicyKind::BASE,
-        policy_settings: settings.policies.settings()?,
+        policy_settings: PolicySettings {
+            stage: settings.stage.policy_settings(page)?,
+            ..settings.policies.settings()?
+        },
         windows: WindowPlan::default(),
         rebuild_compute: REBUILD_COMPUTE,
         preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),

@@ -261,7 +261,9 @@ fn rates_can_be_loads_on_each_drive() {
 
 #[test]
 fn verified_runs_say_so_on_every_level() {
-    for (raid, policy) in [("0", "base"), ("4", "iod1"), ("5", "ioda"), ("6", "iod3")] {
+    for (raid, policy) in
+        [("0", "base"), ("1", "ioda"), ("4", "iod1"), ("5", "ioda"), ("6", "iod3"), ("10", "iod2")]
+    {
         let ran = tiny(
             "run",
             &["msnfs", "--requests", "1500", "--raid", raid, "--policy", policy, "--verify"],

@@ -11,7 +11,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 41] = [
+    let cases: [&[&str]; 43] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -21,7 +21,9 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "--drive", "sim", "--chunk", "4k"],
         &["compare", "--drives", "2"],
         &["compare", "--drives", "65"],
-        &["compare", "--raid", "1"],
+        &["compare", "--raid", "2"],
+        &["compare", "--raid", "10", "--drives", "5"],
+        &["compare", "--stripe-width", "5"],
         &["compare", "--raid", "0", "--policy", "ioda"],
         &["run", "--raid", "6", "--drives", "3"],
         &["compare", "--tw", "0ms"],

@@ -99,18 +99,9 @@ fn contradictions_are_refused_with_the_parameter_and_the_limit() {
             "invalid value '120' for '--over-provisioning <PERCENT>': share \"120\" is not a \
              number of per cent from 0 to 100",
         ),
-        (
-            &["--drives", "2"],
-            "--drives (N_ssd) is 2; raid5 with k = 1 needs k + 2 = 3 to 64 drives",
-        ),
-        (
-            &["--raid", "6", "--drives", "3"],
-            "--drives (N_ssd) is 3; raid6 with k = 2 needs k + 2 = 4 to 64 drives",
-        ),
-        (
-            &["--drives", "65"],
-            "--drives (N_ssd) is 65; raid5 with k = 1 needs k + 2 = 3 to 64 drives",
-        ),
+        (&["--drives", "2"], "--drives (N_ssd) is 2; raid5 needs 3 to 64 drives"),
+        (&["--raid", "6", "--drives", "3"], "--drives (N_ssd) is 3; raid6 needs 4 to 64 drives"),
+        (&["--drives", "65"], "--drives (N_ssd) is 65; raid5 needs 3 to 64 drives"),
         (
             &["--busy-drives", "2"],
             "--busy-drives is 2, but raid5 can rebuild 1 of a stripe; choose 1",
@@ -122,7 +113,7 @@ fn contradictions_are_refused_with_the_parameter_and_the_limit() {
         (
             &["--raid", "0"],
             "--raid is raid0, which has no parity to rebuild what a busy drive holds; choose 4, 5 \
-             or 6",
+             or 6, or the mirrors 1 or 10",
         ),
         (
             &["--load", "0dwpd"],

@@ -4,7 +4,7 @@
 
 use array::{Level, policy::PolicyKind};
 use sim::{Plan, Preparation, bench_policies};
-use units::Duration;
+use units::{Duration, Ratio};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let quick = std::env::args().any(|argument| argument == "--quick" || argument == "--test");
@@ -15,6 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         level: Level::Raid5,
         width: 4,
         stripe_width: None,
+        spare: Ratio::ZERO,
         policy: PolicyKind::BASE,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),

@@ -82,7 +82,10 @@ fn bench(plan: &Plan, requests: u64) -> Result<WallTime, PlanError> {
             let kind = if is_read { ReadOrWrite::Read } else { ReadOrWrite::Write };
             let offset_bytes = rng.below(pages) * page_bytes;
             let id = RequestId(sent);
-            array.handle_request(now, &Request { id, kind, offset_bytes, size_bytes: page_bytes });
+            array.handle_request(
+                now,
+                &Request { id, host: 0, kind, offset_bytes, size_bytes: page_bytes },
+            );
             sent += 1;
             arrival = if sent < requests { now + INTERVAL } else { Instant::NEVER };
         } else {
@@ -97,7 +100,7 @@ fn bench(plan: &Plan, requests: u64) -> Result<WallTime, PlanError> {
 fn settle(now: Instant, array: &mut Array, answers: &mut Answers) {
     while let Some(action) = array.poll_action() {
         match action {
-            Action::Submit { command, .. } => {
+            Action::Submit { command, .. } | Action::SubmitStaged { command, .. } => {
                 let answer = answer(command.id, command.opcode);
                 answers.push_back((now + ANSWER, answer));
             }
@@ -150,6 +153,7 @@ mod tests {
             level: Level::Raid5,
             width: 4,
             stripe_width: None,
+            spare: units::Ratio::ZERO,
             policy,
             policy_settings: array::policy::PolicySettings::default(),
             windows: crate::WindowPlan::default(),

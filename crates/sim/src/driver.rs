@@ -3,11 +3,11 @@
 use crate::causes::CauseBuckets;
 use crate::latency::LatencySummary;
 use crate::plan::{Plan, PlanError};
-use crate::result::{BlockedReads, DriveResult, RunResult};
+use crate::result::{BlockedReads, DriveResult, HostLatency, RunResult};
 use crate::timeline::Recorder;
 use crate::verify::{Mismatch, Verifier};
 use array::{Action, Array, Outcome, ReadOrWrite, RequestId};
-use nvme::{Blocked, CollectionRight, WindowSchedule};
+use nvme::{Blocked, CollectionReport, CollectionRight, WindowSchedule};
 use ssd::{CollectionSpan, Ssd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
@@ -111,6 +111,8 @@ struct Run<'a, I> {
     /// Drives that were touched and may have completions or another deadline.
     touched: Vec<usize>,
     is_touched: Vec<bool>,
+    /// What each drive announced last of its collections, if the policy listens.
+    reports: Vec<CollectionReport>,
     requests: I,
     next: Option<Request>,
     /// Requests that a closed loop may still send at once; unlimited in an open loop.
@@ -123,6 +125,7 @@ struct Run<'a, I> {
     last_completion: Instant,
     read: LatencySummary,
     write: LatencySummary,
+    hosts: Vec<HostLatency>,
     read_bytes: u64,
     written_bytes: u64,
     causes: CauseBuckets,
@@ -163,6 +166,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 drive.record_media();
             }
         }
+        let watched = if array.watches_drives() { drives.len() } else { 0 };
         let (closed, room, until) = match arrival {
             Arrival::Open => (false, u64::MAX, Instant::NEVER),
             Arrival::Closed { iodepth, runtime } => {
@@ -178,6 +182,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             sources: Deadlines::new(width + 3),
             touched: (0..width).collect(),
             is_touched: vec![true; width],
+            reports: vec![CollectionReport::default(); watched],
             drives,
             requests,
             next: None,
@@ -189,6 +194,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             last_completion: Instant::ZERO,
             read: LatencySummary::new(),
             write: LatencySummary::new(),
+            hosts: Vec::new(),
             read_bytes: 0,
             written_bytes: 0,
             causes: CauseBuckets::new(),
@@ -324,6 +330,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             };
             let request = array::Request {
                 id: RequestId(self.taken),
+                host: u8::try_from(request.device).unwrap_or(u8::MAX),
                 kind,
                 offset_bytes: request.offset_bytes,
                 size_bytes: request.size_bytes,
@@ -397,6 +404,9 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 self.act(now)?;
             }
             self.sources.set(drive, self.drives[drive].next_deadline());
+            if !self.reports.is_empty() {
+                self.announce(now, drive);
+            }
             let quiet = u64::from(self.drives[drive].quiet());
             self.unquiet = self.unquiet & !(1 << drive) | (1 - quiet) << drive;
         }
@@ -404,13 +414,30 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         Ok(())
     }
 
+    /// Tells the array if something about a drive's collections has changed.
+    fn announce(&mut self, now: Instant, drive: usize) {
+        let report = self.drives[drive].collection_report();
+        if report != self.reports[drive] {
+            self.reports[drive] = report;
+            self.array.handle_report(now, DriveId(drive as u8), &report);
+        }
+    }
+
     fn act(&mut self, now: Instant) -> Result<(), SimError<E>> {
         while let Some(action) = self.array.poll_action() {
             match action {
-                Action::Submit { drive, command, op } => {
+                Action::Submit { drive, command, op, member } => {
                     let drive = drive.index();
                     if let Some(verifier) = &mut self.verifier {
-                        verifier.submit(drive, &command, op);
+                        verifier.submit(&command, op, member);
+                    }
+                    self.drives[drive].handle_command(now, &command);
+                    self.touch(drive);
+                }
+                Action::SubmitStaged { drive, command } => {
+                    let drive = drive.index();
+                    if let Some(verifier) = &mut self.verifier {
+                        verifier.submit_staged(drive, &command);
                     }
                     self.drives[drive].handle_command(now, &command);
                     self.touch(drive);
@@ -438,6 +465,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         for word in [outcome.request.0, now.as_nanos()] {
             self.hash = (self.hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
         }
+        self.record_host(outcome, latency);
         match outcome.kind {
             ReadOrWrite::Read => {
                 debug_assert_eq!(outcome.delays.total(), latency, "delays must sum to the latency");
@@ -470,6 +498,26 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             self.fetch(now)?;
         }
         Ok(())
+    }
+
+    /// Latency by host, as soon as there are several: all that was recorded before was of the first.
+    fn record_host(&mut self, outcome: &Outcome, latency: Duration) {
+        let host = usize::from(outcome.host);
+        if host == 0 && self.hosts.is_empty() {
+            return;
+        }
+        if self.hosts.is_empty() {
+            let first = HostLatency { read: self.read.clone(), write: self.write.clone() };
+            self.hosts.push(first);
+        }
+        while self.hosts.len() <= host {
+            self.hosts
+                .push(HostLatency { read: LatencySummary::new(), write: LatencySummary::new() });
+        }
+        match outcome.kind {
+            ReadOrWrite::Read => self.hosts[host].read.record(latency),
+            ReadOrWrite::Write => self.hosts[host].write.record(latency),
+        }
     }
 
     fn collect_spans(&mut self) {
@@ -509,13 +557,18 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             wall: started.elapsed(),
             read: self.read,
             write: self.write,
+            hosts: self.hosts,
             capacity_bytes: self.array.capacity_bytes(),
             read_bytes: self.read_bytes,
             written_bytes: self.written_bytes,
             causes: self.causes,
             blocked_reads: self.blocked_reads,
             busy_members: self.busy_members,
+            queues: self.array.queues().all().to_vec(),
+            expected_collection: self.array.expected_collection(),
+            map_bytes: self.array.map_bytes(),
             array: self.array.counters().clone(),
+            stage: self.array.stage_counters().copied(),
             tallies: self.array.tallies(),
             drives,
             windows: self.window_changes,
@@ -542,6 +595,7 @@ mod tests {
             level: Level::Raid5,
             width: 4,
             stripe_width: None,
+            spare: units::Ratio::ZERO,
             chunk_bytes: 4096,
             policy: PolicyKind::BASE,
             policy_settings: array::policy::PolicySettings::default(),

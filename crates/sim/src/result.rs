@@ -4,6 +4,7 @@ use crate::causes::CauseBuckets;
 use crate::driver::PROGRESS_STEP;
 use crate::latency::LatencySummary;
 use crate::timeline::Timeline;
+use array::Queue;
 use array::policy::{PolicyKind, Tally};
 use units::{Duration, Instant};
 
@@ -26,6 +27,15 @@ pub struct BlockedReads {
     pub by_queue: u64,
 }
 
+/// Latency of one of several hosts.
+#[derive(Clone, Debug)]
+pub struct HostLatency {
+    /// Its reads, from the intended arrival.
+    pub read: LatencySummary,
+    /// Its writes, from the intended arrival.
+    pub write: LatencySummary,
+}
+
 /// What came of one run.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -45,6 +55,8 @@ pub struct RunResult {
     pub read: LatencySummary,
     /// Write latency, from the intended arrival.
     pub write: LatencySummary,
+    /// The same host by host; empty if there was only one.
+    pub hosts: Vec<HostLatency>,
     /// Bytes that the host can use.
     pub capacity_bytes: u64,
     /// Bytes read by the host.
@@ -58,8 +70,16 @@ pub struct RunResult {
     /// Stripe reads by the number of members that would have met a collection when the read came:
     /// index 0 to the array's width. All stripe reads up to a width of 8, a sample beyond.
     pub busy_members: Vec<u64>,
+    /// Commands sent to each drive, and what was queued there when they came.
+    pub queues: Vec<Queue>,
+    /// How long the policy took collections to last, on average, if it reckoned with any.
+    pub expected_collection: Option<Duration>,
+    /// Bytes of the map to chunks that were moved, when it was largest.
+    pub map_bytes: u64,
     /// The array's totals.
     pub array: array::Counters,
+    /// The stage's totals, if the policy has one.
+    pub stage: Option<array::StageCounters>,
     /// What the policy has counted itself.
     pub tallies: Vec<Tally>,
     /// The drives, in order.
@@ -104,6 +124,19 @@ impl RunResult {
         let seconds = self.pace[last].since(self.pace[first]).as_secs_f64();
         let requests = (last - first) as u64 * PROGRESS_STEP;
         (seconds > 0.0).then(|| requests as f64 / seconds)
+    }
+
+    /// What reads and writes took, all together.
+    #[must_use]
+    pub fn total_latency(&self) -> Duration {
+        self.read.total() + self.write.total()
+    }
+
+    /// The mean time of a collection, from when it had its dies to the end; zero without any.
+    #[must_use]
+    pub fn mean_collection(&self) -> Duration {
+        let totals = self.drive_totals();
+        Duration::from_nanos(totals.collecting_nanos / totals.collections.max(1))
     }
 
     /// Totals of all drives.

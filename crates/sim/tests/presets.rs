@@ -28,6 +28,7 @@ fn every_drive_works_under_every_policy() {
                 level: Level::Raid5,
                 width: 4,
                 stripe_width: None,
+                spare: units::Ratio::ZERO,
                 policy,
                 policy_settings: array::policy::PolicySettings::default(),
                 windows: sim::WindowPlan::fixed(Duration::from_millis(100)),

@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::Level;
 use array::policy::{
-    About, Attempt, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings, SitOutSettings, View,
-    WindowUse,
+    About, AllocationConfig, Attempt, BaseRule, HedgeSettings, Needs, PlmLightSettings, Policy,
+    PolicyKind, PolicySettings, SitOutSettings, StageSettings, View, WindowUse,
 };
+use array::{Level, StageCounters};
 use nvme::PlFlag;
 use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
 use ssd::{
@@ -121,9 +121,11 @@ fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
     windows
 }
 
-/// Delays and objectives short enough to be missed all the time.
-fn random_settings(rng: &mut Rng) -> PolicySettings {
+/// Delays and objectives short enough to be missed all the time; stages that are often full, that let
+/// some writes pass, and that drain little at a time.
+fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
     let micros = |rng: &mut Rng, most| Duration::from_micros(rng.below(most));
+    let some = |rng: &mut Rng, most: u64| (rng.below(3) > 0).then(|| 1 + rng.below(most));
     PolicySettings {
         hedge: HedgeSettings {
             delay: micros(rng, 2_000),
@@ -137,6 +139,24 @@ fn random_settings(rng: &mut Rng) -> PolicySettings {
             period: micros(rng, 20_000),
         },
         objective: micros(rng, 2_000),
+        stage: StageSettings {
+            capacity_bytes: some(rng, 120).map(|pages| page * pages),
+            read_latency: some(rng, 20).map(Duration::from_micros),
+            write_latency: some(rng, 20).map(Duration::from_micros),
+            largest_write_bytes: some(rng, 4).map(|pages| page * pages),
+            drain_depth: some(rng, 6).map(|depth| depth as u32),
+        },
+        plm_light: PlmLightSettings {
+            deterministic_window: Duration::from_micros(1) + micros(rng, 2_000),
+            shortest_drain: micros(rng, 200),
+            longest_drain: micros(rng, 20_000),
+            allocation: AllocationConfig {
+                deterministic: Ratio::from_percent(rng.below(120) as u32),
+                base: Ratio::from_percent(rng.below(101) as u32),
+                rule: if rng.below(2) == 0 { BaseRule::Equal } else { BaseRule::Prioritized },
+                smoothing: Ratio::from_percent(rng.below(101) as u32),
+            },
+        },
         ..PolicySettings::default()
     }
 }
@@ -157,12 +177,13 @@ fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     Plan {
         width,
         stripe_width,
+        spare: Ratio::ZERO,
         // A drive alone is not cut into chunks.
         chunk_bytes: if width == 1 { drive.logical_bytes() } else { page * chunk_pages },
         drive,
         level,
         policy,
-        policy_settings: random_settings(&mut rng),
+        policy_settings: random_settings(&mut Rng::stream(seed, "policy"), page),
         windows,
         rebuild_compute: Duration::from_micros(3),
         preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
@@ -193,7 +214,8 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
         if rng.below(2) == 0 {
             offset_bytes = offset_bytes / 4096 * 4096;
         }
-        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device: 0 })
+        let device = (at.as_nanos() % 4) as u32;
+        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device })
     });
     let arrival = if open { Arrival::Open } else { Arrival::Closed { iodepth: 16, runtime: None } };
     let drives = prepare_drives(plan).unwrap();
@@ -261,7 +283,9 @@ fn check(level: Level) {
     let mut shared = 0;
     let mut narrow = 0;
     let mut buffered = ssd::Counters::default();
+    let mut staged = StageCounters::default();
     let mut hedges = 0;
+    let mut held_back = 0;
     let alone = std::env::var("IODA_SEED").is_ok();
     for seed in seeds(90) {
         for (index, policy) in (0..).zip(PolicyKind::ALL.iter().copied().chain([IN_TURN])) {
@@ -278,7 +302,11 @@ fn check(level: Level) {
             assert!(result.verified_pages > 0);
             rebuilds += result.array.rebuilds;
             shared += result.array.shared_with_write;
+            if let Some(stage) = result.stage {
+                staged.add(&stage);
+            }
             hedges += result.array.hedges_won;
+            held_back += result.array.held_back;
             narrow += u64::from(plan.stripe_width() < plan.width);
             let totals = result.drive_totals();
             collections += totals.collections;
@@ -286,6 +314,7 @@ fn check(level: Level) {
         }
     }
     // A test that never meets what it is for proves nothing.
+    assert!(alone || held_back > 500, "{held_back} requests held back");
     assert!(collections > 1_000, "{collections} collections");
     if !alone {
         assert!(narrow > 10, "{narrow} runs with stripes narrower than the array");
@@ -303,6 +332,9 @@ fn check(level: Level) {
     if level != Level::Raid0 && !alone {
         assert!(rebuilds > 1_000, "{rebuilds} rebuilds");
         assert!(shared > 10, "{shared} rebuilds from a write in flight");
+        assert!(staged.replaced_pages > 1_000 && staged.waits > 1_000, "{staged:?}");
+        assert!(staged.drained_pages > 1_000 && staged.read_pages > 1_000, "{staged:?}");
+        assert!(staged.bypassed_pages > 1_000, "{staged:?}");
         assert!(hedges > 1_000, "{hedges} hedges that came first");
     }
 }
@@ -335,4 +367,79 @@ fn raid5_reads_what_was_written() {
 #[test]
 fn raid6_reads_what_was_written() {
     check(Level::Raid6);
+}
+
+/// A policy that moves every third page that is written to a random drive that can take it, and
+/// rebuilds every fourth read.
+const MOVER: PolicyKind = PolicyKind::new(&About {
+    name: "mover",
+    label: "Mover",
+    summary: "moves pages at random",
+    source: "this test",
+    drive_changes: "deallocation",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Mover(Rng::new(3))),
+});
+
+struct Mover(Rng);
+
+impl Policy for Mover {
+    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
+        if self.0.below(4) == 0 { Attempt::Avoid } else { Attempt::Send(PlFlag::Off) }
+    }
+
+    fn place_update(
+        &mut self,
+        _: Instant,
+        drive: DriveId,
+        free: u64,
+        view: &View<'_>,
+    ) -> Option<DriveId> {
+        assert_eq!(free & view.stripe, 0, "a drive would hold two chunks of a stripe");
+        assert_eq!(view.stripe >> drive.0 & 1, 1);
+        let takers: Vec<u8> = (0..64).filter(|taker| free >> taker & 1 == 1).collect();
+        let taker = takers[self.0.below(takers.len() as u64) as usize];
+        (self.0.below(3) == 0).then_some(DriveId(taker))
+    }
+
+    fn moves_chunks(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn chunks_that_move_are_read_where_they_are() {
+    let named = |name| PolicyKind::from_name(name).unwrap();
+    let (mut moved, mut shared, mut degraded, mut deallocated) = (0, 0, 0, 0);
+    for seed in seeds(60) {
+        for level in [Level::Raid4, Level::Raid5, Level::Raid6] {
+            for policy in [MOVER, named("degraded"), named("degraded-host")] {
+                let mut plan = random_plan(seed, level, policy);
+                let mut rng = Rng::stream(seed, "spare");
+                plan.chunk_bytes = u64::from(plan.drive.geometry.page_bytes);
+                plan.stripe_width = Some(level.least_width() + rng.below(2) as u32);
+                plan.width = plan.stripe_width() + 1 + rng.below(4) as u32;
+                plan.spare = Ratio::from_percent(3 + rng.below(20) as u32);
+                if policy != MOVER {
+                    plan.drive.write_buffer = None;
+                    plan.drive.rain = None;
+                }
+                let result = random_run(&plan, 1_500);
+                assert_eq!(result.read.count() + result.write.count(), 1_500);
+                moved += result.array.moved_chunks;
+                shared += result.array.shared_with_write;
+                degraded += u64::from(policy != MOVER) * result.array.moved_chunks;
+                deallocated += result.drive_totals().deallocated_pages;
+                assert!(result.array.moved_chunks == 0 || result.map_bytes > 0);
+            }
+        }
+    }
+    if std::env::var("IODA_SEED").is_err() {
+        assert!(moved > 30_000, "{moved} chunks moved");
+        assert!(degraded > 3_000, "{degraded} of them by the model of the article");
+        assert!(shared > 1_000, "{shared} reads took a chunk from the write that moved it");
+        assert!(deallocated > 10_000, "{deallocated} pages deallocated");
+    }
 }

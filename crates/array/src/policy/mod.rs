@@ -6,7 +6,9 @@
 
 mod base;
 mod budget;
+mod degraded;
 mod first_k;
+mod gc_tolerate;
 mod harmonia;
 mod hedged;
 mod ideal;
@@ -18,21 +20,26 @@ mod ioda;
 mod latency_weighted;
 mod least_outstanding;
 mod mittos;
+mod plm_light;
 mod proactive;
 mod quantile;
 mod registry;
 mod settings;
 mod sit_out;
+mod staged;
 
 pub use hedged::HedgeSettings;
+pub use plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
 pub use registry::{About, Needs, PolicyKind, PolicySetup, WindowUse};
-pub use settings::{DriveProfile, PolicySettings};
+pub use settings::{DriveProfile, PolicySettings, StageSettings};
 pub use sit_out::SitOutSettings;
 
 use crate::coordinate::Coordinator;
+use crate::engine::ReadOrWrite;
 use crate::queues::Queues;
+use crate::stage::StageConfig;
 use alloc::vec::Vec;
-use nvme::{Opcode, PlFlag, Status};
+use nvme::{CollectionReport, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
 
 /// What to do about a sub-I/O before anything is known about it.
@@ -62,6 +69,8 @@ pub struct View<'a> {
     pub coordinator: &'a Coordinator,
     /// Commands that are out.
     pub queues: &'a Queues,
+    /// The drives that hold the stripe in question, as bits.
+    pub stripe: u64,
 }
 
 /// A command as it goes out to a drive.
@@ -75,6 +84,17 @@ pub struct Sent {
     pub lba: Lba,
     /// Number of logical blocks.
     pub blocks: u32,
+}
+
+/// A request of a host, as it comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// Which host.
+    pub host: u8,
+    /// Read or write.
+    pub kind: ReadOrWrite,
+    /// Number of bytes.
+    pub size_bytes: u64,
 }
 
 /// A drive's answer to a command, as much as a real drive says.
@@ -158,11 +178,69 @@ pub trait Policy: Send {
     /// the answer that was late.
     fn hedge_ended(&mut self, _reads: u32, _won: bool) {}
 
+    /// Where to write a page of the host instead of to `drive`, which holds it now: one of the `free`
+    /// drives (as bits), which are not of its stripe and have room; none to write it in place. Asked
+    /// for each page of a write when it is its turn, if [`Policy::moves_chunks`] and the array has
+    /// spare blocks.
+    fn place_update(
+        &mut self,
+        _now: Instant,
+        _drive: DriveId,
+        _free: u64,
+        _view: &View<'_>,
+    ) -> Option<DriveId> {
+        None
+    }
+
+    /// Whether writes may take pages to other drives.
+    fn moves_chunks(&self) -> bool {
+        false
+    }
+
+    /// Whether drives are to announce whenever something about their collections has changed.
+    fn watches_drives(&self) -> bool {
+        false
+    }
+
+    /// What a drive announces about its collections; only if [`Policy::watches_drives`].
+    fn handle_report(&mut self, _now: Instant, _drive: DriveId, _report: &CollectionReport) {}
+
+    /// The mean of the times that it took collections to last, if it has reckoned with any.
+    fn expected_collection(&self) -> Option<Duration> {
+        None
+    }
+
     /// A command goes out.
     fn sent(&mut self, _now: Instant, _command: &Sent) {}
 
     /// A drive has answered.
     fn answered(&mut self, _now: Instant, _answer: &Answered) {}
+
+    /// Whether a request may begin. If not it is held back, and with it every later one of its host
+    /// that is not admitted, until [`Policy::releases`]. Writes must be admitted: they are applied in
+    /// the order of their coming.
+    fn admits(&mut self, _now: Instant, _asked: &Asked) -> bool {
+        true
+    }
+
+    /// Whether what is held back may begin.
+    fn releases(&self) -> bool {
+        true
+    }
+
+    /// The fast memory in front of the drives in which writes wait; none if they do not. Asked once.
+    fn stage(&self) -> Option<StageConfig> {
+        None
+    }
+
+    /// From when on what is staged for `drive` may be drained to it: `now` if it may be, or when to
+    /// ask again.
+    fn drains_from(&mut self, now: Instant, _drive: DriveId, _view: &View<'_>) -> Instant {
+        now
+    }
+
+    /// Pages came into the stage or left it; now it holds so many.
+    fn stage_changed(&mut self, _now: Instant, _held_pages: u64) {}
 
     /// When [`Policy::handle_deadline`] is to be called if nothing else happens.
     fn next_deadline(&self) -> Instant {

@@ -1,12 +1,10 @@
 //! The list of policies: what each is called, what it needs, how it is made.
 
-use super::{
-    Policy, PolicySettings, base, first_k, harmonia, hedged, ideal, iod1, iod2, iod3,
-    iod3_commodity, ioda, latency_weighted, least_outstanding, mittos, proactive, sit_out,
-};
+use super::{Policy, PolicySettings};
 use crate::layout::Level;
 use alloc::boxed::Box;
 use core::fmt;
+use units::Duration;
 
 /// What a policy has to do with busy windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +13,12 @@ pub enum WindowUse {
     None,
     /// Drives collect in turn, and the array trusts that without looking.
     Blind,
+    /// As [`WindowUse::Blind`], and drives are written in their turn only; it has a length of its own
+    /// unless one is asked for.
+    Roles {
+        /// Length of a turn.
+        turn: Duration,
+    },
     /// Drives collect in turn, and reads carry the flag, so that the array sees if they do not.
     Seen,
     /// The array acts as if drives collected in turn, but they never hear of it.
@@ -64,6 +68,8 @@ pub struct PolicySetup<'a> {
     pub drives: u32,
     /// How many members of a stripe can be rebuilt at once.
     pub parities: u32,
+    /// Time to compute a rebuilt page.
+    pub rebuild_compute: Duration,
     /// What can be set about policies.
     pub settings: &'a PolicySettings,
 }
@@ -74,41 +80,48 @@ pub struct PolicyKind(&'static About);
 
 impl PolicyKind {
     /// Wait for whatever is slow.
-    pub const BASE: Self = base::BASE;
+    pub const BASE: Self = super::base::BASE;
     /// PL flag and rebuild.
-    pub const IOD1: Self = iod1::IOD1;
+    pub const IOD1: Self = super::iod1::IOD1;
     /// PL flag, rebuild, and busy remaining time.
-    pub const IOD2: Self = iod2::IOD2;
+    pub const IOD2: Self = super::iod2::IOD2;
     /// Windows only.
-    pub const IOD3: Self = iod3::IOD3;
+    pub const IOD3: Self = super::iod3::IOD3;
     /// PL flag and windows.
-    pub const IODA: Self = ioda::IODA;
+    pub const IODA: Self = super::ioda::IODA;
     /// Collections take no time.
-    pub const IDEAL: Self = ideal::IDEAL;
+    pub const IDEAL: Self = super::ideal::IDEAL;
 
     /// IODA, its parts, and the two between which they are measured (IODA §6.1), in the order of the
     /// article's figures.
     pub const IODA_PARTS: [Self; 6] =
         [Self::BASE, Self::IOD1, Self::IOD2, Self::IOD3, Self::IODA, Self::IDEAL];
 
-    /// All policies. A new one is a file and a line here.
+    /// All policies, in the order of tables. A new one is a file and a line here.
     pub const ALL: &'static [Self] = &[
-        base::BASE,
-        iod1::IOD1,
-        iod2::IOD2,
-        iod3::IOD3,
-        ioda::IODA,
-        ideal::IDEAL,
-        iod3_commodity::IOD3_COMMODITY,
-        proactive::PROACTIVE,
-        harmonia::HARMONIA,
-        mittos::MITTOS,
-        hedged::HEDGED,
-        hedged::HEDGED_QUANTILE,
-        first_k::FIRST_K,
-        sit_out::SIT_OUT,
-        least_outstanding::LEAST_OUTSTANDING,
-        latency_weighted::LATENCY_WEIGHTED,
+        super::base::BASE,
+        super::iod1::IOD1,
+        super::iod2::IOD2,
+        super::iod3::IOD3,
+        super::ioda::IODA,
+        super::ideal::IDEAL,
+        super::iod3_commodity::IOD3_COMMODITY,
+        super::proactive::PROACTIVE,
+        super::harmonia::HARMONIA,
+        super::mittos::MITTOS,
+        super::gc_tolerate::GC_TOLERATE,
+        super::degraded::DEGRADED,
+        super::degraded::DEGRADED_HOST,
+        super::hedged::HEDGED,
+        super::hedged::HEDGED_QUANTILE,
+        super::first_k::FIRST_K,
+        super::sit_out::SIT_OUT,
+        super::least_outstanding::LEAST_OUTSTANDING,
+        super::latency_weighted::LATENCY_WEIGHTED,
+        super::staged::RAILS,
+        super::staged::IODA_NVM,
+        super::staged::PLM,
+        super::plm_light::PLM_LIGHT,
     ];
 
     /// The policy that `about` describes.
@@ -150,14 +163,26 @@ impl PolicyKind {
     /// Whether drives are given busy windows, or the array acts as if they were.
     #[must_use]
     pub const fn uses_windows(self) -> bool {
-        matches!(self.0.windows, WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined)
+        matches!(
+            self.0.windows,
+            WindowUse::Blind | WindowUse::Roles { .. } | WindowUse::Seen | WindowUse::Imagined
+        )
     }
 
     /// Whether it uses windows but never learns from a drive whether they hold: windows cannot be
     /// adapted by what it sees.
     #[must_use]
     pub const fn is_blind(self) -> bool {
-        matches!(self.0.windows, WindowUse::Blind | WindowUse::Imagined)
+        self.uses_windows() && !matches!(self.0.windows, WindowUse::Seen)
+    }
+
+    /// The length of the busy windows unless one is asked for, if the policy has one of its own.
+    #[must_use]
+    pub const fn own_window(self) -> Option<Duration> {
+        match self.0.windows {
+            WindowUse::Roles { turn } => Some(turn),
+            _ => None,
+        }
     }
 
     /// Whether an array of this level can be run by it.

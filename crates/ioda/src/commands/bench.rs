@@ -192,6 +192,7 @@ fn plan(width: u32, seed: u64) -> Result<Plan, Failure> {
         level: Level::Raid5,
         width,
         stripe_width: None,
+        spare: units::Ratio::ZERO,
         policy: PolicyKind::BASE,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),

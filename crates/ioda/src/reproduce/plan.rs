@@ -84,7 +84,7 @@ mod tests {
             |rest: &str| refused(&format!("shows=[]\nclaims=[]\nplans=[{{name='p', {rest}}}]"));
         assert_eq!(
             plan("drive='sim', drives=2"),
-            "x.toml: plan p: drives (N_ssd) is 2; raid5 with k = 1 needs k + 2 = 3 to 64 drives"
+            "x.toml: plan p: drives (N_ssd) is 2; raid5 needs 3 to 64 drives"
         );
         assert_eq!(
             plan("drive='sim', drives=4, busy_drives=2"),

@@ -60,10 +60,10 @@ pub(crate) struct PlanArgs {
     /// `watermarks` for what lies between those of the drive [default: the drive's, 0.05]
     #[arg(long, value_name = "SHARE", help_heading = "Drives")]
     usable_share: Option<UsableShare>,
-    /// Number of drives, k + 2 to 64 [default: the article's for its six drives, 4 for others]
+    /// Number of drives, up to 64 [default: the article's for its six drives, 4 for others]
     #[arg(long, value_name = "N", help_heading = "Array")]
     drives: Option<u32>,
-    /// RAID level: 4, 5 or 6 [default: 5]
+    /// RAID level: 1, 4, 5, 6 or 10 [default: 5]
     #[arg(long, value_name = "LEVEL", help_heading = "Array")]
     raid: Option<Text<Raid>>,
     /// Drives that may be busy at once, k [default: the number of parities]
