@@ -54,3 +54,8 @@ pub use counters::Counters;
 pub use engine::{Array, Config, ReadOrWrite, Request, RequestId};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use queues::{Queue, Queues};
+
+/// The code of the guide is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/writing-a-policy.md")]
+struct WritingAPolicy;

@@ -1,121 +1,12 @@
 //! What each policy sends to the drives, checked command by command against a scripted host.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::policy::{PolicyKind, PolicySettings};
-use array::{
-    Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId,
-    WindowConfig,
-};
-use nvme::{Cause, Command, Completion, Delays, Opcode, PlFlag, Status};
-use std::fmt::Write as _;
-use units::{DriveId, Duration, Instant};
+mod script;
 
-const PAGE: u64 = 4096;
-
-fn named(name: &str) -> PolicyKind {
-    PolicyKind::from_name(name).unwrap()
-}
-
-struct Script {
-    array: Array,
-    now: Instant,
-    /// Commands that are out, and when they were sent.
-    out: Vec<(DriveId, Command, Instant)>,
-    log: String,
-}
-
-impl Script {
-    fn new(level: Level, width: u32, policy: PolicyKind) -> Self {
-        let coordination = Coordination::Windows(WindowConfig {
-            busy_time_window: Duration::from_millis(100),
-            busy_drives: 1,
-            guard: Duration::ZERO,
-            start: Instant::ZERO,
-            ranges: 1,
-            range_blocks: 1000,
-        });
-        let array = Array::new(Config {
-            layout: Layout::new(level, width, 1, 1000).unwrap(),
-            page_bytes: PAGE as u32,
-            policy,
-            policy_settings: PolicySettings::default(),
-            coordination,
-            rebuild_compute: Duration::from_micros(3),
-            data_actions: false,
-        });
-        Self { array, now: Instant::ZERO, out: Vec::new(), log: String::new() }
-    }
-
-    fn request(&mut self, kind: ReadOrWrite, first_page: u64, pages: u64) {
-        let request = Request {
-            id: RequestId(7),
-            kind,
-            offset_bytes: first_page * PAGE,
-            size_bytes: pages * PAGE,
-        };
-        self.array.handle_request(self.now, &request);
-        self.collect();
-    }
-
-    fn collect(&mut self) {
-        while let Some(action) = self.array.poll_action() {
-            match action {
-                Action::Submit { drive, command, .. } => {
-                    let what = match (command.opcode, command.pl) {
-                        (Opcode::Write, _) => "W",
-                        (Opcode::Read, PlFlag::Off) => "r",
-                        (Opcode::Read, _) => "R",
-                    };
-                    write!(self.log, "{what}{} ", drive.0).unwrap();
-                    self.out.push((drive, command, self.now));
-                }
-                Action::Permit { .. } | Action::AskStatus { .. } => {}
-                Action::Complete(outcome) => {
-                    let sum = outcome.delays.total();
-                    if outcome.kind == ReadOrWrite::Read {
-                        assert_eq!(sum, outcome.completed.since(outcome.arrived));
-                    }
-                    write!(self.log, "done ").unwrap();
-                }
-                Action::Data(_) => unreachable!("data actions are off"),
-            }
-        }
-    }
-
-    fn answer(&mut self, drive: u8, status: Status, busy_micros: u64, after: Duration) {
-        let at = self.out.iter().position(|(d, ..)| d.0 == drive).expect("a command is out");
-        let (_, command, sent) = self.out.remove(at);
-        self.now += after;
-        let mut delays = Delays::ZERO;
-        let cause = if status == Status::Success { Cause::NandRead } else { Cause::FailFast };
-        delays.add(cause, self.now.since(sent));
-        let completion = Completion {
-            id: command.id,
-            status,
-            busy_remaining: Duration::from_micros(busy_micros),
-            met_collection: status == Status::FailedFast,
-            held_up: false,
-            delays,
-        };
-        self.array.handle_completion(self.now, &completion);
-        self.collect();
-    }
-
-    fn ok(&mut self, drive: u8) {
-        self.answer(drive, Status::Success, 0, Duration::ZERO);
-    }
-
-    fn busy(&mut self, drive: u8, micros: u64) {
-        self.answer(drive, Status::FailedFast, micros, Duration::ZERO);
-    }
-
-    fn compute(&mut self) {
-        self.now = self.array.next_deadline();
-        assert_ne!(self.now, Instant::NEVER, "nothing is being computed");
-        self.array.handle_deadline(self.now);
-        self.collect();
-    }
-}
+use array::policy::PolicyKind;
+use array::{Level, ReadOrWrite, Request, RequestId};
+use script::{PAGE, Script, named};
+use units::{Duration, Instant};
 
 // In stripe 0 of a RAID-5 of four, data is on drives 0, 1, 2 and parity on drive 3.
 // In the log, R is a read with the flag, r a read without, W a write.

@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::assertion::Assertion;
-use crate::commands::{bench, completions, plan, presets, reproduce, trace};
+use crate::commands::{bench, completions, plan, presets, reproduce, survey, trace};
 use crate::exit;
 use crate::settings::{
     ArraySettings, DriveFlags, PolicyOptions, RunSettings, Settings, WindowSettings,
@@ -36,6 +36,7 @@ Start here:
   ioda run my.csv.zst              your own trace under IODA
   ioda plan                        which busy windows keep the contract, on paper
   ioda reproduce                   the figures of the article, claim by claim
+  ioda survey                      all policies, nine workloads, and what each policy costs
 
 Exit codes:
   0  everything went well
@@ -68,6 +69,9 @@ pub(crate) enum Command {
     /// Regenerate the figures of the article and check its claims
     #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::ReproduceArgs),
+    /// Run every policy under every workload and say what each costs; can be interrupted
+    #[command(after_help = survey::EXAMPLES)]
+    Survey(survey::SurveyArgs),
     /// Print completions for a shell
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::CompletionsArgs),

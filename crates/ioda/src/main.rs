@@ -24,6 +24,7 @@ mod reproduce;
 mod settings;
 mod setup;
 mod simulate;
+mod survey;
 mod table;
 mod words;
 

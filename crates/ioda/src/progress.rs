@@ -1,15 +1,18 @@
 //! How far the runs have come, on stderr.
 
 use crate::output::remark;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim::{Plan, Progress};
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// How often a bar on a terminal is drawn, and how often a line is written elsewhere.
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(1);
+
+/// What the bar of many runs shows.
+const TALLY: &str = "{bar:24} {pos} of {len} runs, {elapsed}, about {eta} left: {msg}";
 
 /// Whether and how progress is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +79,66 @@ impl Drop for Steps {
     }
 }
 
+/// Many runs of about the same length, several of them at once.
+pub(crate) struct Tally {
+    show: Show,
+    title: &'static str,
+    total: usize,
+    done: AtomicUsize,
+    started: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Tally {
+    /// Nothing is done yet.
+    pub(crate) fn new(show: Show, title: &'static str, total: usize) -> Self {
+        let bar = (show == Show::Bar).then(|| bar_with(Some(total as u64), TALLY));
+        if let Some(bar) = &bar {
+            bar.enable_steady_tick(BAR_EVERY);
+        }
+        let started = Instant::now();
+        Self { show, title, total, done: AtomicUsize::new(0), started, bar }
+    }
+
+    /// One more run begins.
+    pub(crate) fn begin(&self, name: &str) {
+        let done = self.done.load(Ordering::Relaxed);
+        match (&self.bar, self.show) {
+            (Some(bar), _) => bar.set_message(name.to_owned()),
+            (None, Show::Lines) => {
+                let left = self.left(done).map_or_else(String::new, |seconds| {
+                    format!(", about {} left", HumanDuration(Duration::from_secs(seconds)))
+                });
+                let Self { title, total, .. } = self;
+                remark(&format!("{title}: {done} of {total} runs done{left}; {name}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Seconds until the last run is done, if the others take as long as those that are done.
+    fn left(&self, done: usize) -> Option<u64> {
+        let each = self.started.elapsed().as_secs_f64() / done as f64;
+        (done > 0).then(|| (each * (self.total - done) as f64) as u64)
+    }
+
+    /// One more run is over.
+    pub(crate) fn end(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Does `work` while showing how far its runs have come.
 pub(crate) fn during<T: Send>(
     show: Show,
@@ -131,11 +194,15 @@ fn watch(
 }
 
 fn bar(total: Option<u64>) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
     let template = match total {
         Some(_) => "{bar:24} {percent:>3} % {elapsed} {msg}",
         None => "{spinner} {pos} requests {elapsed} {msg}",
     };
+    bar_with(total, template)
+}
+
+fn bar_with(total: Option<u64>, template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
     bar.set_style(ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar()));
     bar
 }

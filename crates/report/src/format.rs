@@ -43,6 +43,22 @@ pub(crate) fn count(value: u64) -> String {
     text
 }
 
+/// A number of bytes, as `1.50 MiB`.
+pub(crate) fn bytes(value: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    let mut number = value as f64;
+    let mut unit = "B";
+    for larger in units {
+        // The limit lies where three digits would round up to 1024.
+        if number < 1023.5 {
+            break;
+        }
+        number /= 1024.0;
+        unit = larger;
+    }
+    if unit == "B" { format!("{value} B") } else { format!("{} {unit}", three_digits(number)) }
+}
+
 /// A percentile's name, as `p99.9`.
 pub(crate) fn percentile(value: f64) -> String {
     format!("p{value}")
@@ -74,6 +90,8 @@ mod tests {
         assert_eq!(count(0), "0");
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(123), "123");
+        assert_eq!((bytes(0), bytes(1023)), ("0 B".to_owned(), "1023 B".to_owned()));
+        assert_eq!((bytes(1024), bytes(3 << 20)), ("1.00 KiB".to_owned(), "3.00 MiB".to_owned()));
         assert_eq!(percent(0.0), "0");
         assert_eq!(percent(0.0005), "5e-4 %");
         assert_eq!(percent(0.05), "0.050 %");

@@ -6,6 +6,7 @@
 
 mod escape;
 mod numbers;
+mod survey;
 mod tables;
 mod view;
 mod windows;
@@ -15,6 +16,8 @@ use crate::{Comparison, Finding, Weight, findings};
 use escape::{script_json, text};
 use serde::Serialize;
 
+pub(crate) use numbers::nines;
+pub use survey::render as render_survey;
 pub use windows::render as render_windows;
 
 const UPLOT_JS: &str = include_str!("../assets/uplot/uPlot.iife.min.js");

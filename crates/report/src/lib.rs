@@ -17,6 +17,7 @@ pub mod html;
 pub mod json;
 #[doc(hidden)]
 pub mod sample;
+pub mod survey;
 pub mod table;
 
 pub use document::{

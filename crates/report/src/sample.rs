@@ -3,11 +3,15 @@
 //! Nothing here was measured or simulated: the curves are drawn through made-up points and the
 //! rest is arithmetic, so that every test sees the same plausible document.
 
+mod survey;
+
 use crate::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Finding,
     Latency, Manifest, Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint, Weight,
     WindowCurve, WindowReport,
 };
+
+pub use survey::survey;
 
 /// Number of reads per policy.
 const READS: u64 = 600_000;
@@ -209,6 +213,7 @@ fn run(invention: &Invention) -> Run {
         erases: 5_120,
         host_programs_pages: 1_350_000,
         collection_programs_pages: 1_420_000,
+        host_buffer_peak_bytes: 0,
         timeline: Some(timeline(invention)),
         drives: (0..DRIVES).map(|drive| drive_summary(invention, drive)).collect(),
         windows: programmed_windows(invention),

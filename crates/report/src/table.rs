@@ -7,11 +7,14 @@ mod causes;
 mod claims;
 mod costs;
 mod latency;
+mod survey;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
 use crate::layouts::layouts;
 use crate::{Comparison, Run, Weight, findings};
+
+pub use survey::{costs as render_costs, render as render_survey};
 
 /// Policies side by side in one table.
 const POLICIES_ABREAST: usize = 6;

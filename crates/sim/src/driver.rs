@@ -153,7 +153,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         requests: I,
         progress: &'a AtomicU64,
     ) -> Result<Self, SimError<E>> {
-        let layout = plan.layout()?;
+        let array = plan.array()?;
         for drive in &mut drives {
             drive.set_instant_collection(plan.policy.about().collects_instantly);
             if plan.timeline.is_some() {
@@ -163,16 +163,6 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 drive.record_media();
             }
         }
-        let array = Array::new(array::Config {
-            layout,
-            page_bytes: plan.drive.geometry.page_bytes,
-            policy: plan.policy,
-            policy_settings: plan.policy_settings(),
-            coordination: plan.coordination(),
-            rebuild_compute: plan.rebuild_compute,
-            data_actions: plan.verify,
-            spare: plan.spare_pages(),
-        });
         let watched = if array.watches_drives() { drives.len() } else { 0 };
         let (closed, room, until) = match arrival {
             Arrival::Open => (false, u64::MAX, Instant::NEVER),

@@ -9,6 +9,7 @@
 //! [`RunResult::hash`] is the same on every machine and with any number of threads.
 
 mod bench;
+mod bench_policy;
 mod burst;
 mod causes;
 mod compare;
@@ -21,6 +22,7 @@ mod verify;
 mod windows;
 
 pub use bench::{BenchResult, bench_array, bench_drive, with_every_feature};
+pub use bench_policy::{PolicyTime, bench_policies};
 pub use burst::{AtRest, Burst, BurstResult, breaks_contract, burst, longest_simulated_window};
 pub use causes::{CauseBuckets, CauseSplit};
 pub use compare::{Progress, run_all};

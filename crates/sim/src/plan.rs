@@ -2,7 +2,7 @@
 
 use crate::windows::{WindowError, WindowPlan};
 use array::{
-    Coordination, Layout, LayoutError, Level,
+    Array, Coordination, Layout, LayoutError, Level,
     policy::{DriveProfile, Needs, PolicyKind, PolicySettings, PolicySetup, WindowUse},
 };
 use nvme::ArrayDescription;
@@ -261,7 +261,7 @@ impl Plan {
     }
 
     /// What can be set about policies, and what the host knows about these drives.
-    pub(crate) fn policy_settings(&self) -> PolicySettings {
+    fn policy_settings(&self) -> PolicySettings {
         let drive = &self.drive;
         let geometry = &drive.geometry;
         let valid = drive.steady_valid_ratio();
@@ -288,8 +288,22 @@ impl Plan {
         PolicySettings { profile, ..self.policy_settings }
     }
 
+    /// The array, idle.
+    pub(crate) fn array(&self) -> Result<Array, PlanError> {
+        Ok(Array::new(array::Config {
+            layout: self.layout()?,
+            page_bytes: self.drive.geometry.page_bytes,
+            policy: self.policy,
+            policy_settings: self.policy_settings(),
+            coordination: self.coordination(),
+            rebuild_compute: self.rebuild_compute,
+            data_actions: self.verify,
+            spare: self.spare_pages(),
+        }))
+    }
+
     /// How the array coordinates its drives.
-    pub(crate) fn coordination(&self) -> Coordination {
+    fn coordination(&self) -> Coordination {
         match self.policy.about().windows {
             WindowUse::None => Coordination::Free,
             WindowUse::Together => self.windows.together(&self.drive),

@@ -1,10 +1,6 @@
 //! The list of policies: what each is called, what it needs, how it is made.
 
-use super::{
-    Policy, PolicySettings, base, degraded, first_k, gc_tolerate, harmonia, hedged, ideal, iod1,
-    iod2, iod3, iod3_commodity, ioda, latency_weighted, least_outstanding, mittos, proactive,
-    sit_out,
-};
+use super::{Policy, PolicySettings};
 use crate::layout::Level;
 use alloc::boxed::Box;
 use core::fmt;
@@ -78,44 +74,45 @@ pub struct PolicyKind(&'static About);
 
 impl PolicyKind {
     /// Wait for whatever is slow.
-    pub const BASE: Self = base::BASE;
+    pub const BASE: Self = super::base::BASE;
     /// PL flag and rebuild.
-    pub const IOD1: Self = iod1::IOD1;
+    pub const IOD1: Self = super::iod1::IOD1;
     /// PL flag, rebuild, and busy remaining time.
-    pub const IOD2: Self = iod2::IOD2;
+    pub const IOD2: Self = super::iod2::IOD2;
     /// Windows only.
-    pub const IOD3: Self = iod3::IOD3;
+    pub const IOD3: Self = super::iod3::IOD3;
     /// PL flag and windows.
-    pub const IODA: Self = ioda::IODA;
+    pub const IODA: Self = super::ioda::IODA;
     /// Collections take no time.
-    pub const IDEAL: Self = ideal::IDEAL;
+    pub const IDEAL: Self = super::ideal::IDEAL;
 
     /// IODA, its parts, and the two between which they are measured (IODA §6.1), in the order of the
     /// article's figures.
     pub const IODA_PARTS: [Self; 6] =
         [Self::BASE, Self::IOD1, Self::IOD2, Self::IOD3, Self::IODA, Self::IDEAL];
 
-    /// All policies. A new one is a file and a line here.
+    /// All policies, in the order of tables. A new one is a file and a line here.
     pub const ALL: &'static [Self] = &[
-        base::BASE,
-        iod1::IOD1,
-        iod2::IOD2,
-        iod3::IOD3,
-        ioda::IODA,
-        ideal::IDEAL,
-        iod3_commodity::IOD3_COMMODITY,
-        proactive::PROACTIVE,
-        harmonia::HARMONIA,
-        mittos::MITTOS,
-        gc_tolerate::GC_TOLERATE,
-        degraded::DEGRADED,
-        degraded::DEGRADED_HOST,
-        hedged::HEDGED,
-        hedged::HEDGED_QUANTILE,
-        first_k::FIRST_K,
-        sit_out::SIT_OUT,
-        least_outstanding::LEAST_OUTSTANDING,
-        latency_weighted::LATENCY_WEIGHTED,
+        super::base::BASE,
+        super::iod1::IOD1,
+        super::iod2::IOD2,
+        super::iod3::IOD3,
+        super::ioda::IODA,
+        super::ideal::IDEAL,
+        super::iod3_commodity::IOD3_COMMODITY,
+        super::proactive::PROACTIVE,
+        super::harmonia::HARMONIA,
+        super::mittos::MITTOS,
+        super::gc_tolerate::GC_TOLERATE,
+        super::degraded::DEGRADED,
+        super::degraded::DEGRADED_HOST,
+        super::degraded::DEGRADED_AWARE,
+        super::hedged::HEDGED,
+        super::hedged::HEDGED_QUANTILE,
+        super::first_k::FIRST_K,
+        super::sit_out::SIT_OUT,
+        super::least_outstanding::LEAST_OUTSTANDING,
+        super::latency_weighted::LATENCY_WEIGHTED,
     ];
 
     /// The policy that `about` describes.

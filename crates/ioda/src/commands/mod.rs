@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod plan;
 pub(crate) mod presets;
 pub(crate) mod reproduce;
+pub(crate) mod survey;
 pub(crate) mod trace;
 
 use crate::cli::{Cli, Command};
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Presets(args) => presets::run(args),
         Command::Bench(args) => bench::run(args, talk),
         Command::Reproduce(args) => reproduce::run(args, talk),
+        Command::Survey(args) => survey::run(args, talk),
         Command::Completions(args) => completions::run(args),
     }
 }

@@ -46,6 +46,16 @@ const BUILTIN: &[(&str, &str)] = &[
     ("ttflash-10-small.toml", include_str!("../../../../experiments/ttflash-10-small.toml")),
     ("ttflash-6.5.toml", include_str!("../../../../experiments/ttflash-6.5.toml")),
     ("ttflash-11.toml", include_str!("../../../../experiments/ttflash-11.toml")),
+    ("degraded-5.toml", include_str!("../../../../experiments/degraded-5.toml")),
+    ("degraded-6.toml", include_str!("../../../../experiments/degraded-6.toml")),
+    ("degraded-7.toml", include_str!("../../../../experiments/degraded-7.toml")),
+    ("degraded-8.toml", include_str!("../../../../experiments/degraded-8.toml")),
+    ("degraded-9.toml", include_str!("../../../../experiments/degraded-9.toml")),
+    ("degraded-10.toml", include_str!("../../../../experiments/degraded-10.toml")),
+    ("degraded-11.toml", include_str!("../../../../experiments/degraded-11.toml")),
+    ("degraded-12.toml", include_str!("../../../../experiments/degraded-12.toml")),
+    ("degraded-13.toml", include_str!("../../../../experiments/degraded-13.toml")),
+    ("degraded-table-4.toml", include_str!("../../../../experiments/degraded-table-4.toml")),
 ];
 
 /// One experiment.

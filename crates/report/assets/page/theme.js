@@ -24,6 +24,11 @@ const OTHER_STYLES = [
   { color: "grey", dash: [], width: 2 },
   { color: "sky", dash: [3, 3], width: 2 },
   { color: "brown", dash: [9, 3], width: 2 },
+  // More than a comparison has; a survey draws all policies there are.
+  ...["purple", "blue", "orange", "green"].map((color) => ({ color, dash: [2, 2, 8, 2], width: 2 })),
+  ...["vermillion", "purple", "blue", "grey"].map((color) => ({ color, dash: [1, 3], width: 2 })),
+  ...["sky", "brown", "yellow", "grey"].map((color) => ({ color, dash: [12, 3, 2, 3, 2, 3], width: 2 })),
+  ...["orange", "green", "vermillion", "blue"].map((color) => ({ color, dash: [14, 5], width: 2 })),
 ];
 
 /** Gives each run its style; a policy that runs twice is dashed the second time. */

@@ -23,7 +23,7 @@ pub(super) fn microseconds(ms: f64) -> f64 {
 
 /// Nines of a fraction: 0.999 has three. The last request of `count` has no nines of its own; it
 /// is put where half a request is left.
-pub(super) fn nines(fraction: f64, count: u64) -> f64 {
+pub(crate) fn nines(fraction: f64, count: u64) -> f64 {
     let least = 0.5 / count.max(1) as f64;
     -(1.0 - fraction).max(least).log10()
 }

@@ -1,0 +1,140 @@
+//! A host that plays the drives: what the array sends is written down, and answered as a test likes.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+#![allow(dead_code, reason = "each test uses what it needs")]
+
+use array::policy::{PolicyKind, PolicySettings};
+use array::{
+    Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId,
+    WindowConfig,
+};
+use nvme::{Cause, Command, Completion, Delays, Opcode, PlFlag, Status};
+use std::fmt::Write as _;
+use units::{DriveId, Duration, Instant};
+
+pub(crate) const PAGE: u64 = 4096;
+
+pub(crate) fn named(name: &str) -> PolicyKind {
+    PolicyKind::from_name(name).unwrap()
+}
+
+pub(crate) struct Script {
+    pub(crate) array: Array,
+    pub(crate) now: Instant,
+    /// Commands that are out, and when they were sent.
+    pub(crate) out: Vec<(DriveId, Command, Instant)>,
+    pub(crate) log: String,
+}
+
+impl Script {
+    pub(crate) fn new(level: Level, width: u32, policy: PolicyKind) -> Self {
+        Self::set(level, width, policy, PolicySettings::default())
+    }
+
+    pub(crate) fn set(
+        level: Level,
+        width: u32,
+        policy: PolicyKind,
+        settings: PolicySettings,
+    ) -> Self {
+        let coordination = Coordination::Windows(WindowConfig {
+            busy_time_window: Duration::from_millis(100),
+            busy_drives: 1,
+            guard: Duration::ZERO,
+            start: Instant::ZERO,
+            ranges: 1,
+            range_blocks: 1000,
+        });
+        let array = Array::new(Config {
+            layout: Layout::new(level, width, 1, 1000).unwrap(),
+            page_bytes: PAGE as u32,
+            policy,
+            policy_settings: settings,
+            coordination,
+            rebuild_compute: Duration::from_micros(3),
+            data_actions: false,
+            spare: 0..0,
+        });
+        Self::of(array)
+    }
+
+    pub(crate) fn of(array: Array) -> Self {
+        Self { array, now: Instant::ZERO, out: Vec::new(), log: String::new() }
+    }
+
+    pub(crate) fn request(&mut self, kind: ReadOrWrite, first_page: u64, pages: u64) {
+        let request = Request {
+            id: RequestId(7),
+            kind,
+            offset_bytes: first_page * PAGE,
+            size_bytes: pages * PAGE,
+        };
+        self.array.handle_request(self.now, &request);
+        self.collect();
+    }
+
+    pub(crate) fn collect(&mut self) {
+        while let Some(action) = self.array.poll_action() {
+            match action {
+                Action::Submit { drive, command, .. } => {
+                    let what = match (command.opcode, command.pl) {
+                        (Opcode::Write, _) => "W",
+                        (Opcode::Deallocate, _) => "d",
+                        (Opcode::Read, PlFlag::Off) => "r",
+                        (Opcode::Read, _) => "R",
+                    };
+                    write!(self.log, "{what}{} ", drive.0).unwrap();
+                    self.out.push((drive, command, self.now));
+                }
+                Action::Permit { .. } | Action::AskStatus { .. } => {}
+                Action::Complete(outcome) => {
+                    let sum = outcome.delays.total();
+                    if outcome.kind == ReadOrWrite::Read {
+                        assert_eq!(sum, outcome.completed.since(outcome.arrived));
+                    }
+                    write!(self.log, "done ").unwrap();
+                }
+                Action::Data(_) => unreachable!("data actions are off"),
+            }
+        }
+    }
+
+    pub(crate) fn answer(&mut self, drive: u8, status: Status, busy_micros: u64, after: Duration) {
+        let at = self.out.iter().position(|(d, ..)| d.0 == drive).expect("a command is out");
+        let (_, command, sent) = self.out.remove(at);
+        self.now += after;
+        let mut delays = Delays::ZERO;
+        let cause = if status == Status::Success { Cause::NandRead } else { Cause::FailFast };
+        delays.add(cause, self.now.since(sent));
+        let completion = Completion {
+            id: command.id,
+            status,
+            busy_remaining: Duration::from_micros(busy_micros),
+            met_collection: status == Status::FailedFast,
+            held_up: false,
+            delays,
+        };
+        self.array.handle_completion(self.now, &completion);
+        self.collect();
+    }
+
+    /// Answers after `micros` more.
+    pub(crate) fn ok_after(&mut self, drive: u8, micros: u64) {
+        self.answer(drive, Status::Success, 0, Duration::from_micros(micros));
+    }
+
+    pub(crate) fn ok(&mut self, drive: u8) {
+        self.answer(drive, Status::Success, 0, Duration::ZERO);
+    }
+
+    pub(crate) fn busy(&mut self, drive: u8, micros: u64) {
+        self.answer(drive, Status::FailedFast, micros, Duration::ZERO);
+    }
+
+    /// Lets time pass until the array wants it.
+    pub(crate) fn compute(&mut self) {
+        self.now = self.array.next_deadline();
+        assert_ne!(self.now, Instant::NEVER, "nothing is being computed");
+        self.array.handle_deadline(self.now);
+        self.collect();
+    }
+}

@@ -1,0 +1,181 @@
+//! `ioda survey`: every policy under every workload.
+
+use super::Talk;
+use crate::exit::{self, Failure};
+use crate::names::Unknown;
+use crate::output::{self, remark};
+use crate::quantity::{PolicyName, Text};
+use crate::settings::{Settings, WorkloadSettings};
+use crate::survey::{self, Journal, Matrix, Question};
+use array::policy::PolicyKind;
+use clap::Args;
+use report::survey::Survey;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use workload::Preset;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda survey
+      every policy under the nine workloads of IODA's Table 3, two seeds: some minutes on two cores;
+      writes ioda-survey/survey.html, ioda-survey/survey.json and ioda-survey/runs.jsonl
+  ioda survey
+      the same again after an interrupt: only what is missing is run
+  ioda survey --policy base,iod1,ioda,ideal --workload tpcc,azure --seeds 5
+      four policies, two workloads, five seeds
+  ioda survey --requests 20000 --output quick
+      a look in a minute; percentiles far out mean little then
+  ioda survey --costs
+      what each policy costs, and nothing else on the terminal
+  ioda survey --config lab.toml --output lab
+      on your own array and drives
+
+Every policy gets the same requests at the same times. A run is kept when it ends, so Ctrl-C loses the
+runs that are under way and no more; runs are known by a hash of everything that determines them, and
+may be shared by surveys in one folder. What is measured and how to read it: docs/survey.md.
+
+Exit code 4 if a run failed; the others are shown all the same.";
+
+/// Presets of a survey unless workloads are named: those of the article's table.
+const WORKLOADS: [&str; 9] =
+    ["azure", "bingidx", "bingsel", "cosmos", "dtrs", "exch", "lmbe", "msnfs", "tpcc"];
+/// More seeds than this are a mistake.
+const MOST_SEEDS: u32 = 100;
+
+/// Options of `ioda survey`.
+#[derive(Args, Debug)]
+pub(crate) struct SurveyArgs {
+    /// Policies, a list or repeated (see `ioda presets policies`) [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    policy: Vec<Text<PolicyName>>,
+    /// Workloads, a list or repeated (see `ioda presets workloads`) [default: the nine of IODA's
+    /// Table 3]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    workload: Vec<String>,
+    /// So many seeds, counted from 1 or from the one in the configuration, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    seeds: u32,
+    /// Requests of each run [default: as many as the table has, or as move 10 GiB if that is fewer]
+    #[arg(long, value_name = "N")]
+    requests: Option<u64>,
+    /// Runs side by side; of no influence on any result [default: one per core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Where results go and are kept
+    #[arg(long, value_name = "FOLDER", default_value = "ioda-survey")]
+    output: PathBuf,
+    /// TOML file with the sections array, windows, drive and run [default: four femu-artifact drives
+    /// in RAID-5]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Forget the runs that are kept in the folder
+    #[arg(long)]
+    fresh: bool,
+    /// Print the table of costs only
+    #[arg(long)]
+    costs: bool,
+}
+
+/// Runs what is missing and shows everything.
+pub(crate) fn run(args: &SurveyArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let question = question(args)?;
+    let matrix = Matrix::new(&question)?;
+    let mut journal = Journal::open(&args.output, args.fresh)?;
+    if !talk.quiet {
+        let found = matrix.jobs.iter().filter(|job| journal.has(&job.key)).count();
+        remark(&format!(
+            "{found} of {} runs found in {}",
+            matrix.jobs.len(),
+            args.output.display()
+        ));
+    }
+    survey::run(&matrix, &mut journal, matrix.standard.threads, talk.progress)?;
+    let survey = survey::document(&question, &matrix, &journal)?;
+    write(&args.output, &survey, talk)?;
+    let text = match args.costs {
+        true => report::table::render_costs(&survey),
+        false => report::table::render_survey(&survey),
+    };
+    output::print(&text)?;
+    let failed = survey.failures().count();
+    if failed > 0 {
+        return Err(Failure::internal(format!(
+            "{failed} of {} runs failed; they are tried again the next time",
+            matrix.jobs.len()
+        )));
+    }
+    Ok(ExitCode::from(exit::OK))
+}
+
+fn question(args: &SurveyArgs) -> Result<Question, Failure> {
+    if !(1..=MOST_SEEDS).contains(&args.seeds) {
+        return Err(Failure::usage(format!(
+            "--seeds is {}; it must be 1 to {MOST_SEEDS}",
+            args.seeds
+        )));
+    }
+    let mut settings = match &args.config {
+        Some(path) => crate::settings::load(path)?,
+        None => Settings::default(),
+    };
+    check_workload(&settings.workload)?;
+    settings.run.threads = args.threads.or(settings.run.threads);
+    let named = if args.policy.is_empty() { &settings.run.policy } else { &args.policy };
+    let named: Vec<PolicyKind> = named.iter().map(|text| text.value.0).collect();
+    let is_wanted = |policy: &PolicyKind| named.is_empty() || named.contains(policy);
+    let first = settings.run.seed.as_ref().map_or(1, |seed| seed.value);
+    Ok(Question {
+        policies: PolicyKind::ALL.iter().copied().filter(is_wanted).collect(),
+        workloads: workloads(&args.workload)?,
+        seeds: (0..u64::from(args.seeds)).map(|index| first.wrapping_add(index)).collect(),
+        requests: args.requests.or(settings.workload.requests),
+        settings,
+    })
+}
+
+/// Refuses a configuration that chooses a workload; how fast requests come it may say.
+fn check_workload(words: &WorkloadSettings) -> Result<(), Failure> {
+    let known = WorkloadSettings {
+        rerate: words.rerate.clone(),
+        requests: words.requests,
+        ..WorkloadSettings::default()
+    };
+    if *words == known {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "the configuration has a [workload] with more than rerate and requests, but a survey runs \
+         presets; leave the rest out and choose with --workload",
+    ))
+}
+
+/// The presets that are named, in the order of the table; those of the article if none is.
+fn workloads(named: &[String]) -> Result<Vec<&'static Preset>, Failure> {
+    for name in named {
+        if workload::preset(name).is_none() {
+            let names = workload::presets().iter().map(|preset| preset.name);
+            return Err(Failure::usage(Unknown::new("workload", name, names)));
+        }
+    }
+    let is_wanted = |preset: &&Preset| match named.is_empty() {
+        true => WORKLOADS.contains(&preset.name),
+        false => named.iter().any(|name| name == preset.name),
+    };
+    Ok(workload::presets().iter().filter(is_wanted).collect())
+}
+
+/// Writes the document and the page.
+fn write(folder: &Path, survey: &Survey, talk: Talk) -> Result<(), Failure> {
+    let text = serde_json::to_string(survey)
+        .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
+    let files =
+        [("survey.json", text + "\n"), ("survey.html", report::html::render_survey(survey))];
+    for (name, text) in files {
+        let path = folder.join(name);
+        output::write(&path, &text)?;
+        if !talk.quiet {
+            remark(&format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,310 @@
+//! What a survey runs: policies, workloads, seeds, and what is measured once for each policy.
+
+use crate::exit::Failure;
+use crate::settings::Settings;
+use crate::setup::Setup;
+use array::policy::PolicyKind;
+use report::survey::SurveyWorkload;
+use sha2::{Digest, Sha256};
+use sim::Plan;
+use std::fmt::Debug;
+use units::GIB;
+use workload::{BlockSizes, Preset, Rw, Source, Synthetic};
+
+/// Data of the host that a run moves at most, unless the number of requests is given: about three
+/// seconds of processor time on drives that collect.
+const MOST_BYTES: u64 = 10 * GIB;
+/// Clients of the runs at saturation, as in Figures 10h and 12 of the IODA article.
+pub(crate) const CLIENTS: u32 = 256;
+/// Their requests, in all.
+const SATURATION_REQUESTS: u64 = 200_000;
+/// Their mixes: reads in per cent.
+const SATURATION_READS: [u32; 3] = [100, 80, 0];
+/// Size of their requests, and of the blocks at which they begin.
+const SATURATION_BYTES: u32 = 4096;
+/// Hexadecimal digits of a key: enough that two of them are never equal by chance.
+const KEY_DIGITS: usize = 32;
+
+/// What is asked.
+pub(crate) struct Question {
+    /// The array, the drives and how to run; no workload, policy or seed.
+    pub(crate) settings: Settings,
+    /// The policies.
+    pub(crate) policies: Vec<PolicyKind>,
+    /// The workloads.
+    pub(crate) workloads: Vec<&'static Preset>,
+    /// The seeds.
+    pub(crate) seeds: Vec<u64>,
+    /// Requests of each workload; by its size if none.
+    pub(crate) requests: Option<u64>,
+}
+
+/// A policy and the array it runs on.
+pub(crate) struct Candidate {
+    /// The policy.
+    pub(crate) policy: PolicyKind,
+    /// The array, with the first seed; or why there is none.
+    pub(crate) plan: Result<Plan, String>,
+}
+
+/// What one run is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Subject {
+    /// A workload.
+    Workload {
+        /// Its name.
+        workload: &'static str,
+        /// The seed.
+        seed: u64,
+    },
+    /// Throughput at saturation.
+    Saturation {
+        /// Reads in per cent.
+        read_percent: u32,
+    },
+}
+
+/// One run.
+pub(crate) struct Job {
+    /// A hash of everything that determines what comes of it.
+    pub(crate) key: String,
+    /// What it is about.
+    pub(crate) subject: Subject,
+    /// What is run.
+    pub(crate) plan: Plan,
+    /// Where requests come from.
+    pub(crate) source: Source,
+}
+
+/// Everything that a survey runs.
+pub(crate) struct Matrix {
+    /// The policies, also those that cannot be run.
+    pub(crate) candidates: Vec<Candidate>,
+    /// The workloads.
+    pub(crate) workloads: Vec<SurveyWorkload>,
+    /// The seeds.
+    pub(crate) seeds: Vec<u64>,
+    /// The runs, in the order in which they are made: those that share drives follow each other.
+    pub(crate) jobs: Vec<Job>,
+    /// Key of the measurement of processor time, which all policies share.
+    pub(crate) processor_key: String,
+    /// The setup of the standard array, to describe it.
+    pub(crate) standard: Setup,
+}
+
+impl Matrix {
+    /// Works out `question`.
+    pub(crate) fn new(question: &Question) -> Result<Self, Failure> {
+        let first_seed = *question
+            .seeds
+            .first()
+            .ok_or_else(|| Failure::internal("a survey without seeds was asked for"))?;
+        let mut setups = Vec::new();
+        for preset in &question.workloads {
+            let mut settings = question.settings.clone();
+            settings.workload.name = Some(preset.name.to_owned());
+            settings.workload.requests = Some(question.requests.unwrap_or(requests_of(preset)));
+            settings.run.seed = Some(first_seed.to_string().parse().map_err(Failure::usage)?);
+            settings.run.policy.clear();
+            setups.push((*preset, Setup::new(&settings, &[PolicyKind::BASE])?));
+        }
+        let Some((_, standard)) = setups.first() else {
+            return Err(Failure::internal("a survey without workloads was asked for"));
+        };
+        let candidates: Vec<Candidate> = question
+            .policies
+            .iter()
+            .map(|&policy| {
+                let plan = Plan { policy, timeline: None, ..standard.plan().clone() };
+                let plan = plan.layout().map(|_| plan).map_err(|error| error.to_string());
+                Candidate { policy, plan }
+            })
+            .collect();
+        let mut jobs = Vec::new();
+        for &seed in &question.seeds {
+            for (preset, setup) in &setups {
+                let source = with_seed(&setup.source, seed);
+                let subject = Subject::Workload { workload: preset.name, seed };
+                jobs.extend(
+                    possible(&candidates, seed).map(|plan| Job::new(subject, plan, &source)),
+                );
+            }
+            if seed == first_seed {
+                for read_percent in SATURATION_READS {
+                    for plan in possible(&candidates, seed) {
+                        let source = saturating(&plan, read_percent)?;
+                        jobs.push(Job::new(Subject::Saturation { read_percent }, plan, &source));
+                    }
+                }
+            }
+        }
+        let workloads = setups.iter().map(|(preset, setup)| describe(preset, setup)).collect();
+        let plans: Vec<Plan> = possible(&candidates, first_seed).collect();
+        let processor_key = key(&("processor time", &plans));
+        let seeds = question.seeds.clone();
+        let (_, standard) = setups.swap_remove(0);
+        Ok(Self { candidates, workloads, seeds, jobs, processor_key, standard })
+    }
+
+    /// The plans of the policies that can be run.
+    pub(crate) fn plans(&self) -> Vec<Plan> {
+        self.candidates.iter().filter_map(|candidate| candidate.plan.clone().ok()).collect()
+    }
+}
+
+impl Job {
+    fn new(subject: Subject, plan: Plan, source: &Source) -> Self {
+        Self { key: key(&(&plan, source)), subject, plan, source: source.clone() }
+    }
+
+    /// What it is, in a few words.
+    pub(crate) fn title(&self) -> String {
+        let policy = self.plan.policy.label();
+        match self.subject {
+            Subject::Workload { workload, seed } => {
+                format!("{workload} under {policy}, seed {seed}")
+            }
+            Subject::Saturation { read_percent } => {
+                format!("{read_percent} % reads at saturation under {policy}")
+            }
+        }
+    }
+}
+
+/// The plans of those `candidates` that can be run, with `seed`.
+fn possible(candidates: &[Candidate], seed: u64) -> impl Iterator<Item = Plan> {
+    let plans = candidates.iter().filter_map(|candidate| candidate.plan.as_ref().ok());
+    plans.map(move |plan| Plan { seed, ..plan.clone() })
+}
+
+/// As many requests as the table has, or as move [`MOST_BYTES`] on average if those are fewer.
+pub(crate) fn requests_of(preset: &Preset) -> u64 {
+    let reads = preset.read_share.as_f64();
+    let mean_bytes =
+        reads * preset.mean_read_bytes as f64 + (1.0 - reads) * preset.mean_write_bytes as f64;
+    // In whole thousands, because the number is read by people.
+    let thousands = MOST_BYTES as f64 / mean_bytes / 1e3;
+    preset.requests.min(thousands as u64 * 1000)
+}
+
+/// The same workload at the same rate, drawn anew.
+fn with_seed(source: &Source, seed: u64) -> Source {
+    match source {
+        Source::Preset { preset, requests, rate, .. } => {
+            Source::Preset { preset, seed, requests: *requests, rate: *rate }
+        }
+        other => other.clone(),
+    }
+}
+
+/// Requests of one page at random addresses of the whole array, as many at once as there are clients.
+fn saturating(plan: &Plan, read_percent: u32) -> Result<Source, Failure> {
+    let page_bytes = SATURATION_BYTES.max(plan.drive.geometry.page_bytes);
+    let capacity = plan.capacity_bytes()?;
+    let bytes = u64::from(page_bytes);
+    Ok(Source::from(Synthetic {
+        rw: Rw::RandRw,
+        rwmixread: read_percent,
+        bs: BlockSizes { read: bytes, write: bytes },
+        iodepth: CLIENTS,
+        size: capacity - capacity % bytes,
+        number_ios: Some(SATURATION_REQUESTS),
+        randseed: plan.seed,
+        ..Synthetic::default()
+    }))
+}
+
+fn describe(preset: &Preset, setup: &Setup) -> SurveyWorkload {
+    let rate = match &setup.source {
+        Source::Preset { rate, .. } => *rate,
+        _ => 1.0,
+    };
+    SurveyWorkload {
+        name: preset.name.to_owned(),
+        description: preset.description.to_owned(),
+        requests: setup.requests.unwrap_or(preset.requests),
+        rate,
+        notes: setup.notes.clone(),
+    }
+}
+
+/// A hash of the version of the program and everything that `what` says of itself. Plans and sources
+/// say all that there is to them, so a field that is added later changes the key as it should.
+fn key(what: &impl Debug) -> String {
+    let mut hash = Sha256::new();
+    hash.update(env!("CARGO_PKG_VERSION"));
+    hash.update(format!("{what:?}"));
+    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    digits[..KEY_DIGITS].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn question(policies: &[PolicyKind]) -> Question {
+        let settings = crate::settings::parse("[drive]\nblocks_per_plane = 32\n", "a.toml");
+        Question {
+            settings: settings.unwrap(),
+            policies: policies.to_vec(),
+            workloads: ["tpcc", "lmbe"].map(|name| workload::preset(name).unwrap()).to_vec(),
+            seeds: vec![1, 2],
+            requests: Some(500),
+        }
+    }
+
+    fn keys(question: &Question) -> Vec<String> {
+        Matrix::new(question).unwrap().jobs.into_iter().map(|job| job.key).collect()
+    }
+
+    #[test]
+    fn every_run_has_a_key_of_its_own_that_stays() {
+        let question = question(&[PolicyKind::BASE, PolicyKind::IODA]);
+        let all = keys(&question);
+        assert_eq!(all.len(), 2 * 2 * 2 + 2 * SATURATION_READS.len());
+        let different: BTreeSet<&String> = all.iter().collect();
+        assert_eq!(different.len(), all.len());
+        assert_eq!(all, keys(&question));
+        // A run does not depend on which others there are.
+        let fewer = Question { policies: vec![PolicyKind::IODA], seeds: vec![2], ..question };
+        let fewer = keys(&fewer);
+        let of_workloads = fewer.iter().filter(|key| all.contains(key)).count();
+        assert_eq!(of_workloads, 2, "those of seed 2; saturation is run with the first seed");
+    }
+
+    #[test]
+    fn a_key_changes_with_everything_that_determines_the_run() {
+        let before = keys(&question(&[PolicyKind::BASE]));
+        let changed = [
+            "[drive]\nblocks_per_plane = 33\n",
+            "[drive]\nblocks_per_plane = 32\n[array]\ndrives = 5\n",
+            "[drive]\nblocks_per_plane = 32\n[workload]\nrerate = 0.01\n",
+            "[drive]\nblocks_per_plane = 32\n[run]\nprecondition = 'fresh'\n",
+        ];
+        for text in changed {
+            let settings = crate::settings::parse(text, "a.toml").unwrap();
+            let after = keys(&Question { settings, ..question(&[PolicyKind::BASE]) });
+            assert_eq!(after.len(), before.len());
+            let first = before.iter().zip(&after).next().unwrap();
+            assert_ne!(first.0, first.1, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_kept_with_a_sentence() {
+        let mut question = question(&[PolicyKind::BASE, PolicyKind::IODA]);
+        question.settings.array.raid = Some("raid0".parse().unwrap());
+        let matrix = Matrix::new(&question).unwrap();
+        assert!(matrix.jobs.iter().all(|job| job.plan.policy == PolicyKind::BASE));
+        let why = matrix.candidates[1].plan.as_ref().unwrap_err();
+        assert!(why.contains("raid0 has none"), "{why}");
+    }
+
+    #[test]
+    fn few_requests_where_they_are_large() {
+        let requests = |name| requests_of(workload::preset(name).unwrap());
+        assert_eq!((requests("azure"), requests("dtrs")), (320_000, 147_000));
+        assert_eq!(requests("cosmos"), 103_000);
+    }
+}

@@ -1,0 +1,179 @@
+//! Processor time that the array and its policy take for a request, without any drive model.
+
+use crate::plan::{Plan, PlanError};
+use array::policy::PolicyKind;
+use array::{Action, Array, ReadOrWrite, Request, RequestId};
+use nvme::{Blocked, Cause, CommandId, Completion, Delays, DriveStatus, Opcode, Status};
+use std::collections::VecDeque;
+use std::time::{Duration as WallTime, Instant as WallClock};
+use units::{DriveId, Duration, Instant, Rng};
+
+/// Time between two requests: fast enough that about ten are under way at once, slow enough that
+/// busy windows go round many times.
+const INTERVAL: Duration = Duration::from_micros(10);
+/// After so long every drive answers every command.
+const ANSWER: Duration = Duration::from_micros(100);
+/// Reads among ten requests.
+const READS_OF_TEN: u64 = 7;
+
+/// Processor time of one policy.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyTime {
+    /// The policy.
+    pub policy: PolicyKind,
+    /// Nanoseconds of one core per request of the host: the best of all rounds.
+    pub nanos_per_io: f64,
+    /// As a multiple of that of Base; none if Base was not measured.
+    pub of_base: Option<f64>,
+}
+
+/// Measures the policies of `plans` in turns, `rounds` times each with `requests` requests: single
+/// pages at random addresses, 70 % reads and 30 % writes, and drives that answer every command after
+/// 100 µs and never refuse one. What is measured is the array with its policy and the small loop
+/// around it, which is the same for all; rebuilds happen only where a policy rebuilds of its own
+/// accord.
+///
+/// # Errors
+///
+/// If a plan is impossible.
+pub fn bench_policies(
+    plans: &[Plan],
+    requests: u64,
+    rounds: u32,
+) -> Result<Vec<PolicyTime>, PlanError> {
+    let mut best = vec![WallTime::MAX; plans.len()];
+    for _ in 0..rounds {
+        for (best, plan) in best.iter_mut().zip(plans) {
+            *best = (*best).min(bench(plan, requests)?);
+        }
+    }
+    let nanos: Vec<f64> =
+        best.iter().map(|time| time.as_secs_f64() * 1e9 / requests as f64).collect();
+    let base = plans.iter().position(|plan| plan.policy == PolicyKind::BASE);
+    let times = plans.iter().zip(&nanos).map(|(plan, &nanos_per_io)| PolicyTime {
+        policy: plan.policy,
+        nanos_per_io,
+        of_base: base.map(|base| nanos_per_io / nanos[base]),
+    });
+    Ok(times.collect())
+}
+
+/// Commands that drives will answer, the next one first.
+type Answers = VecDeque<(Instant, Completion)>;
+
+fn bench(plan: &Plan, requests: u64) -> Result<WallTime, PlanError> {
+    let mut array = plan.array()?;
+    let page_bytes = u64::from(plan.drive.geometry.page_bytes);
+    let pages = array.capacity_bytes() / page_bytes;
+    let mut rng = Rng::stream(plan.seed, "bench");
+    let mut answers = Answers::new();
+    let mut sent = 0;
+    let mut arrival = Instant::ZERO;
+    let started = WallClock::now();
+    while sent < requests || array.requests_in_flight() > 0 {
+        let answer = answers.front().map_or(Instant::NEVER, |&(due, _)| due);
+        let now = arrival.min(answer).min(array.next_deadline());
+        if now == answer
+            && let Some((_, completion)) = answers.pop_front()
+        {
+            array.handle_completion(now, &completion);
+        } else if now == arrival {
+            let is_read = rng.below(10) < READS_OF_TEN;
+            let kind = if is_read { ReadOrWrite::Read } else { ReadOrWrite::Write };
+            let offset_bytes = rng.below(pages) * page_bytes;
+            let id = RequestId(sent);
+            array.handle_request(now, &Request { id, kind, offset_bytes, size_bytes: page_bytes });
+            sent += 1;
+            arrival = if sent < requests { now + INTERVAL } else { Instant::NEVER };
+        } else {
+            array.handle_deadline(now);
+        }
+        settle(now, &mut array, &mut answers);
+    }
+    Ok(started.elapsed())
+}
+
+/// Sends commands on their way and answers questions until the array has nothing more to say.
+fn settle(now: Instant, array: &mut Array, answers: &mut Answers) {
+    while let Some(action) = array.poll_action() {
+        match action {
+            Action::Submit { command, .. } => {
+                let answer = answer(command.id, command.opcode);
+                answers.push_back((now + ANSWER, answer));
+            }
+            Action::AskStatus { drive } => tell(now, array, drive),
+            // Drives that never collect need no permission, and nobody waits for what was read.
+            _ => {}
+        }
+    }
+}
+
+fn answer(id: CommandId, opcode: Opcode) -> Completion {
+    let mut delays = Delays::ZERO;
+    if opcode == Opcode::Read {
+        delays.add(Cause::NandRead, ANSWER);
+    }
+    let answer = Completion {
+        id,
+        status: Status::Success,
+        busy_remaining: Duration::ZERO,
+        met_collection: false,
+        held_up: false,
+        delays,
+    };
+    debug_assert_eq!(answer.blocked(), Blocked::No);
+    answer
+}
+
+fn tell(now: Instant, array: &mut Array, drive: DriveId) {
+    let status = DriveStatus {
+        headroom_pages: u64::MAX,
+        due: false,
+        must_collect: false,
+        collecting: false,
+    };
+    array.handle_status(now, drive, &status);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Preparation;
+    use array::Level;
+
+    fn plan(policy: PolicyKind) -> Plan {
+        let mut drive = ssd::presets::preset("femu-artifact").unwrap();
+        drive.geometry.blocks_per_plane = 64;
+        Plan {
+            chunk_bytes: u64::from(drive.geometry.page_bytes),
+            drive,
+            level: Level::Raid5,
+            width: 4,
+            stripe_width: None,
+            spare: units::Ratio::ZERO,
+            policy,
+            policy_settings: array::policy::PolicySettings::default(),
+            windows: crate::WindowPlan::default(),
+            rebuild_compute: Duration::from_micros(3),
+            preparation: Preparation::Fresh,
+            seed: 1,
+            verify: false,
+            timeline: None,
+        }
+    }
+
+    #[test]
+    fn every_policy_is_measured_against_base() {
+        let plans: Vec<Plan> = PolicyKind::ALL
+            .iter()
+            .map(|&policy| plan(policy))
+            .filter(|plan| plan.layout().is_ok())
+            .collect();
+        let times = bench_policies(&plans, 2_000, 2).unwrap();
+        assert_eq!(times.len(), plans.len());
+        assert!(times.iter().all(|time| time.nanos_per_io > 0.0));
+        assert_eq!(times[0].of_base, Some(1.0));
+        let without = bench_policies(&plans[1..2], 100, 1).unwrap();
+        assert_eq!(without[0].of_base, None);
+    }
+}
