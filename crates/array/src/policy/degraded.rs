@@ -117,12 +117,17 @@ impl Channel {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Pages that a collection moves, as far as known: the mean of the recent ones, rounded down.
-    fn mean_moves(&self) -> u64 {
-        match self.moves.len() as u64 {
-            0 => 0,
-            collections => self.moves.iter().sum::<u64>() / collections,
-        }
+    /// `each` for every page that a collection moves, on average over the recent ones as far as there
+    /// have been any.
+    fn moves(&self, each: Duration) -> Duration {
+        let collections = self.moves.len().max(1) as u64;
+        each * self.moves.iter().sum::<u64>() / collections
+    }
+
+    /// The pages that a collection frees of a block of so many, rounded up, at least 1.
+    fn freed(&self, block_pages: u64) -> u64 {
+        let collections = self.moves.len().max(1) as u64;
+        block_pages.saturating_sub(self.moves.iter().sum::<u64>() / collections).max(1)
     }
 }
 
@@ -144,7 +149,7 @@ impl Degraded {
     /// `t_gc` of a channel (equation 7): page moves and an erase.
     fn collection(&self, drive: DriveId) -> Duration {
         let copy = self.profile.read + self.profile.write;
-        copy * self.channels[drive.index()].mean_moves() + self.profile.erase
+        self.channels[drive.index()].moves(copy) + self.profile.erase
     }
 
     /// `c`: the collection that runs, and those that the queued writes will cause (§3.2, on equation 1).
@@ -153,7 +158,7 @@ impl Degraded {
             return 0;
         }
         let channel = &self.channels[drive.index()];
-        let freed = self.profile.block_pages.saturating_sub(channel.mean_moves()).max(1);
+        let freed = channel.freed(self.profile.block_pages);
         let beyond = queued_writes.saturating_sub(channel.report.pages_before_next);
         u64::from(channel.report.collecting) + beyond.div_ceil(freed)
     }
@@ -385,9 +390,10 @@ mod tests {
             report.collected_blocks += 1;
             policy.handle_report(at(2), DriveId(2), &report);
         }
-        assert_eq!(policy.channels[2].mean_moves(), 36 / 8, "the first is forgotten");
-        assert_eq!(policy.collection(DriveId(2)), (READ + WRITE) * 4 + ERASE);
-        assert_eq!(policy.channels[1].mean_moves(), 0, "each channel by itself");
+        let copies = (READ + WRITE) * 36 / 8;
+        assert_eq!(policy.collection(DriveId(2)), copies + ERASE, "the first is forgotten");
+        assert_eq!(policy.channels[2].freed(128), 128 - 4);
+        assert_eq!(policy.collection(DriveId(1)), ERASE, "each channel by itself");
     }
 
     #[test]

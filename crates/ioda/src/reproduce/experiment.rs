@@ -55,6 +55,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("degraded-11.toml", include_str!("../../../../experiments/degraded-11.toml")),
     ("degraded-12.toml", include_str!("../../../../experiments/degraded-12.toml")),
     ("degraded-13.toml", include_str!("../../../../experiments/degraded-13.toml")),
+    ("degraded-hot.toml", include_str!("../../../../experiments/degraded-hot.toml")),
     ("degraded-table-4.toml", include_str!("../../../../experiments/degraded-table-4.toml")),
 ];
 
