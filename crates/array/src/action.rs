@@ -21,6 +21,8 @@ pub enum Action {
         command: Command,
         /// The stripe operation it belongs to: its buffers are read into or written from.
         op: OpId,
+        /// The member of the stripe whose buffer that is.
+        member: u8,
     },
     /// Send this write to this drive, with what the stage holds of its pages at this moment.
     SubmitStaged {

@@ -27,6 +27,8 @@ pub struct Counters {
     pub rebuilds: u64,
     /// Failed sub-I/Os sent again to wait.
     pub resubmitted: u64,
+    /// Chunks that writes took to another drive.
+    pub moved_chunks: u64,
     /// Sub-I/Os not sent because their drive was in its busy window.
     pub avoided: u64,
     /// Requests that the policy held back.
@@ -62,6 +64,7 @@ impl Counters {
             fail_fasts: 0,
             rebuilds: 0,
             resubmitted: 0,
+            moved_chunks: 0,
             avoided: 0,
             held_back: 0,
             hedges: 0,

@@ -8,6 +8,7 @@ use crate::hedge::Hedges;
 use crate::layout::{Layout, Segment};
 use crate::lock::LockTable;
 use crate::op::{Phase, Plan, StripeOp, SubIo};
+use crate::placement::{Place, Placement};
 use crate::policy::{
     Answered, Asked, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, Tally, WindowUse,
 };
@@ -16,10 +17,12 @@ use crate::stage::{Stage, StageCounters};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::ops::Range;
 use nvme::{
-    Blocked, Cause, Command, CommandId, Completion, Delays, DriveStatus, Opcode, PlFlag, Status,
+    Blocked, Cause, CollectionReport, Command, CommandId, Completion, Delays, DriveStatus, Opcode,
+    PlFlag, Status,
 };
-use units::{DriveId, Duration, Instant, Slab};
+use units::{DriveId, Duration, Instant, Lba, Slab};
 
 /// Read or write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +70,9 @@ pub struct Config {
     pub rebuild_compute: Duration,
     /// Say what to do with the data.
     pub data_actions: bool,
+    /// Blocks at the end of every drive that the layout leaves free for chunks to move to, under
+    /// policies that move any; only for chunks of one page.
+    pub spare: Range<u64>,
 }
 
 /// A request that is not done.
@@ -91,6 +97,7 @@ pub struct Array {
     /// Whether the drives hear when they may collect.
     pub(crate) permits: bool,
     pub(crate) coordinator: Coordinator,
+    pub(crate) placement: Placement,
     pub(crate) rebuild_compute: Duration,
     pub(crate) data_actions: bool,
     pub(crate) requests: Slab<InFlight>,
@@ -121,10 +128,14 @@ impl Array {
         let policy = (about.build)(&PolicySetup {
             drives: width,
             parities: config.layout.parities(),
+            rebuild_compute: config.rebuild_compute,
             settings: &config.policy_settings,
         });
         let page_bytes = u64::from(config.page_bytes);
         let stage = policy.stage().map(|stage| Box::new(Stage::new(stage, width, page_bytes)));
+        let moves = policy.moves_chunks() && config.layout.chunk_pages() == 1;
+        let spare_blocks = if moves { config.spare.end - config.spare.start } else { 0 };
+        let placement = Placement::new(&config.layout, config.spare.start, spare_blocks);
         let coordination = match about.windows {
             WindowUse::None => Coordination::Free,
             _ => config.coordination,
@@ -139,6 +150,7 @@ impl Array {
             policy,
             permits,
             coordinator,
+            placement,
             rebuild_compute: config.rebuild_compute,
             data_actions: config.data_actions,
             requests: Slab::new(),
@@ -270,6 +282,48 @@ impl Array {
         self.coordinator.handle_status(now, drive, status, &mut self.actions);
     }
 
+    /// Whether [`Array::handle_report`] is to be called whenever a drive's collections change.
+    #[must_use]
+    pub fn watches_drives(&self) -> bool {
+        self.policy.watches_drives()
+    }
+
+    /// Takes what a drive announces about its collections, if [`Array::watches_drives`].
+    pub fn handle_report(&mut self, now: Instant, drive: DriveId, report: &CollectionReport) {
+        self.policy.handle_report(now, drive, report);
+    }
+
+    /// What the policy took collections to last, on average, if it reckoned with any.
+    #[must_use]
+    pub fn expected_collection(&self) -> Option<Duration> {
+        self.policy.expected_collection()
+    }
+
+    /// Commands that were sent to each drive, and those that are out.
+    #[must_use]
+    pub fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
+    /// Whether writes may take chunks to other drives.
+    #[must_use]
+    pub fn moves_chunks(&self) -> bool {
+        self.placement.can_move()
+    }
+
+    /// Bytes of the map from chunks to where they were moved, when it was largest.
+    #[must_use]
+    pub fn map_bytes(&self) -> u64 {
+        self.placement.bytes()
+    }
+
+    /// The drive and the block where row `row` of the chunk of `member` is, a member of `stripe`.
+    #[must_use]
+    pub fn locate(&self, stripe: u64, row: u32, member: DriveId) -> (DriveId, Lba) {
+        let Place { drive, block } = self.placement.locate(&self.layout, stripe, row, member.0);
+        (drive, block)
+    }
+
     /// Takes a request.
     ///
     /// # Panics
@@ -374,6 +428,8 @@ impl Array {
             busy: 0,
             blocked: Blocked::No,
             locked: false,
+            still: false,
+            moves: Vec::new(),
             races: false,
             hedge_reads: 0,
             rebuilt: false,
@@ -390,6 +446,9 @@ impl Array {
         match kind {
             ReadOrWrite::Read => {
                 self.counters.stripe_reads += 1;
+                if self.placement.can_move() {
+                    self.watch_for_moves(op);
+                }
                 self.gather(now, op, touched);
             }
             ReadOrWrite::Write => self.enter_write(now, op),
@@ -404,6 +463,10 @@ impl Array {
         let slot = completion.id.0;
         let sub_io = *self.sub_ios.get(slot);
         self.sub_ios.release(slot);
+        if sub_io.opcode == Opcode::Deallocate {
+            self.end_deallocation(&sub_io);
+            return;
+        }
         let drain = self.take_drain(slot);
         let command = drain.unwrap_or_else(|| self.command_of(&sub_io));
         self.queues.remove(command.drive, command.opcode, command.blocks);
@@ -413,19 +476,26 @@ impl Array {
             self.end_drain(now, &command);
             return;
         }
-        if sub_io.write {
+        if sub_io.opcode == Opcode::Write {
             self.end_bypass(now, &command);
         }
         self.take_answer(now, &sub_io, completion);
+    }
+
+    /// A block that a chunk has left is free for another.
+    fn end_deallocation(&mut self, sub_io: &SubIo) {
+        self.ops.get_mut(sub_io.op).writing &= !(1 << sub_io.member);
+        self.placement.release(sub_io.place);
+        self.close_if_drained(sub_io.op);
     }
 
     /// The pages that a command is about.
     pub(crate) fn command_of(&self, sub_io: &SubIo) -> Sent {
         let op = self.ops.get(sub_io.op);
         Sent {
-            drive: DriveId(sub_io.member),
-            opcode: if sub_io.write { Opcode::Write } else { Opcode::Read },
-            lba: self.layout.lba(op.stripe, op.first_row, DriveId(sub_io.member)),
+            drive: sub_io.place.drive,
+            opcode: sub_io.opcode,
+            lba: sub_io.place.block,
             blocks: op.rows,
         }
     }
@@ -437,7 +507,7 @@ impl Array {
         if completion.met_collection {
             op.busy |= bit;
         }
-        if sub_io.write {
+        if sub_io.opcode == Opcode::Write {
             op.writing &= !bit;
             if op.writing == 0 {
                 self.end_commit(now, sub_io.op);
@@ -494,23 +564,41 @@ impl Array {
         for_rebuild: bool,
         round: u8,
     ) {
-        self.submit(SubIo { op, member, write: false, for_rebuild, round, sent: now }, pl);
+        let target = self.ops.get(op);
+        let place = self.placement.locate(&self.layout, target.stripe, target.first_row, member);
+        let opcode = Opcode::Read;
+        self.submit(SubIo { op, member, opcode, place, for_rebuild, round, sent: now }, pl);
     }
 
     /// Sends a write of all rows of `op` to one of its members.
     #[inline]
     pub(crate) fn write(&mut self, now: Instant, op: u32, member: u8) {
-        let sub_io = SubIo { op, member, write: true, for_rebuild: false, round: 0, sent: now };
+        let place = self.place_to_write(op, member);
+        let opcode = Opcode::Write;
+        let (for_rebuild, round) = (false, 0);
+        let sub_io = SubIo { op, member, opcode, place, for_rebuild, round, sent: now };
+        self.submit(sub_io, PlFlag::Off);
+    }
+
+    /// Tells a drive that nothing is at `place` any more, where a member of `op` was.
+    #[cold]
+    pub(crate) fn deallocate(&mut self, now: Instant, op: u32, member: u8, place: Place) {
+        let opcode = Opcode::Deallocate;
+        let (for_rebuild, round) = (false, 0);
+        let sub_io = SubIo { op, member, opcode, place, for_rebuild, round, sent: now };
         self.submit(sub_io, PlFlag::Off);
     }
 
     #[inline]
     fn submit(&mut self, sub_io: SubIo, pl: PlFlag) {
-        let SubIo { op, member, write, for_rebuild, sent, .. } = sub_io;
+        let SubIo { op, member, opcode, for_rebuild, sent, .. } = sub_io;
         let slot = self.sub_ios.insert(sub_io);
         let command = self.command_of(&sub_io);
         let target = self.ops.get_mut(op);
-        let out = if write { &mut target.writing } else { &mut target.outstanding };
+        let out = match opcode {
+            Opcode::Read => &mut target.outstanding,
+            Opcode::Write | Opcode::Deallocate => &mut target.writing,
+        };
         debug_assert_eq!(*out & 1 << member, 0, "one command per member and direction");
         *out |= 1 << member;
         if self.stage.is_some() && self.stage_command(sent, slot, &command) {
@@ -530,12 +618,15 @@ impl Array {
         match opcode {
             Opcode::Read => self.counters.drive_read_pages += pages,
             Opcode::Write => self.counters.drive_written_pages += pages,
+            Opcode::Deallocate => {}
         }
-        self.queues.add(drive, opcode, blocks);
-        self.policy.sent(now, command);
-        let op = OpId(self.sub_ios.get(slot).op);
+        if opcode != Opcode::Deallocate {
+            self.queues.add(drive, opcode, blocks);
+            self.policy.sent(now, command);
+        }
+        let SubIo { op, member, .. } = *self.sub_ios.get(slot);
         let to_drive = Command { id: CommandId(slot), opcode, lba, blocks, pl };
-        self.actions.push_back(Action::Submit { drive, command: to_drive, op });
+        self.actions.push_back(Action::Submit { drive, command: to_drive, op: OpId(op), member });
         if opcode == Opcode::Read {
             self.say_staged(slot, command);
         }

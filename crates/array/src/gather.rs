@@ -5,6 +5,7 @@ use crate::engine::{Array, ReadOrWrite};
 use crate::layout::Role;
 use crate::op::{Phase, SubIo};
 use crate::parity::{self, members};
+use crate::placement::Place;
 use crate::policy::{Attempt, Failure, View};
 use nvme::{Cause, CommandId, Delays, PlFlag};
 use units::{DriveId, Duration, Instant};
@@ -25,7 +26,7 @@ impl Array {
         let primary = self.layout.member_of(stripe, 0);
         let copies = self.layout.members(stripe);
         let lba = self.layout.lba(stripe, first_row, primary);
-        let view = View { coordinator: &self.coordinator, queues: &self.queues };
+        let view = View { coordinator: &self.coordinator, queues: &self.queues, stripe: copies };
         let chosen = self.policy.choose_copy(now, primary, copies, lba, &view);
         assert_eq!(copies >> chosen.0 & 1, 1, "{chosen:?} has no copy of stripe {stripe}");
         1 << chosen.0
@@ -36,7 +37,9 @@ impl Array {
         let target = self.ops.get_mut(op);
         target.phase = Phase::Gather;
         target.wanted = wanted;
-        if wanted == 0 {
+        // A read may have taken everything from a write that moves it.
+        let unknown = wanted & !target.have;
+        if unknown == 0 {
             self.end_gather(now, op);
             return;
         }
@@ -45,16 +48,18 @@ impl Array {
         if spare_reads > 0 && self.begin_race(now, op, wanted, spare_reads) {
             return;
         }
-        let (mut avoided, mut doubted) = (0u64, 0u64);
-        for member in members(wanted) {
+        let (mut avoided, mut doubted) = (self.ops.get(op).moving() & unknown, 0u64);
+        let drives = self.placement.drives(&self.layout, stripe);
+        for member in members(unknown & !avoided) {
             if self.is_staged(op, member) {
                 self.read(now, op, member, PlFlag::Off, false, 0);
                 continue;
             }
-            let drive = DriveId(member);
-            let lba = self.layout.lba(stripe, first_row, drive);
-            let view = View { coordinator: &self.coordinator, queues: &self.queues };
-            match self.policy.first_attempt(now, drive, lba, &view) {
+            let Place { drive, block } =
+                self.placement.locate(&self.layout, stripe, first_row, member);
+            let view =
+                View { coordinator: &self.coordinator, queues: &self.queues, stripe: drives };
+            match self.policy.first_attempt(now, drive, block, &view) {
                 // Of more drives than there are parities, some must be read whatever they do.
                 Attempt::Avoid if avoided.count_ones() < self.layout.parities() => {
                     avoided |= 1 << member;
@@ -208,7 +213,7 @@ impl Array {
     /// From here on the stripe stands still for this operation. If it moved since the operation
     /// began, what was read before may not fit what is read now: parity needs all members of one
     /// moment.
-    fn settle(&mut self, op: u32) {
+    pub(crate) fn settle(&mut self, op: u32) {
         let target = self.ops.get_mut(op);
         let commits = self.locks.commits(target.stripe);
         if target.kind == ReadOrWrite::Read && target.commits_seen != commits {
@@ -220,6 +225,12 @@ impl Array {
     }
 
     pub(crate) fn enter_lock(&mut self, op: u32) {
+        self.ops.get_mut(op).still = true;
+        self.register(op);
+    }
+
+    /// Enters an operation into the lock table.
+    pub(crate) fn register(&mut self, op: u32) {
         let target = self.ops.get_mut(op);
         if !target.locked {
             target.locked = true;
@@ -277,7 +288,7 @@ impl Array {
     }
 
     /// Takes what a write holds in memory as if it had been read.
-    fn take_from_write(&mut self, write: u32, op: u32) {
+    pub(crate) fn take_from_write(&mut self, write: u32, op: u32) {
         let (stripe, row) = (self.ops.get(op).stripe, self.ops.get(op).first_row);
         let first_row = row - self.ops.get(write).first_row;
         let in_memory = self.ops.get(write).touched | self.layout.parity_mask(stripe);

@@ -62,7 +62,8 @@ impl Array {
             return;
         }
         let reads = self.reads_to_rebuild(op, late);
-        let view = View { coordinator: &self.coordinator, queues: &self.queues };
+        let stripe = self.placement.drives(&self.layout, self.ops.get(op).stripe);
+        let view = View { coordinator: &self.coordinator, queues: &self.queues, stripe };
         if !self.can_rebuild_beside(op, late) || !self.policy.may_hedge(now, late, reads, &view) {
             self.counters.hedges_denied += 1;
             return;

@@ -1,9 +1,10 @@
 //! A stripe operation: one segment of one request on its way.
 
 use crate::engine::ReadOrWrite;
+use crate::placement::{Move, Place};
 use crate::policy::Failure;
 use alloc::vec::Vec;
-use nvme::{Blocked, Delays};
+use nvme::{Blocked, Delays, Opcode};
 use units::Instant;
 
 /// Where a stripe operation stands.
@@ -73,6 +74,10 @@ pub(crate) struct StripeOp {
     pub(crate) blocked: Blocked,
     /// Registered in the lock table.
     pub(crate) locked: bool,
+    /// A read under which the stripe must stand still, because it computes with members of it.
+    pub(crate) still: bool,
+    /// Chunks that a write takes to another drive.
+    pub(crate) moves: Vec<Move>,
     /// All members were asked, and whichever suffice are taken.
     pub(crate) races: bool,
     /// Reads that were sent because others had not been answered in time.
@@ -106,15 +111,22 @@ impl StripeOp {
             && other.first_row + other.rows <= self.first_row + self.rows
     }
 
+    /// Members whose chunks the write takes to another drive, as bits.
+    pub(crate) fn moving(&self) -> u64 {
+        self.moves.iter().fold(0, |mask, chunk| mask | 1 << chunk.member)
+    }
+
     /// Whether this is a write whose new data is complete and in memory.
     pub(crate) fn has_new_data(&self) -> bool {
         self.kind == ReadOrWrite::Write && matches!(self.phase, Phase::WaitReaders | Phase::Commit)
     }
 
-    /// Whether this is a rebuild that `write` must not change the stripe under. One that has taken
-    /// the write's own data reads only what the write leaves alone.
+    /// Whether this is a rebuild that `write` must not change the stripe under, or any read of a place
+    /// that it takes a chunk away from. One that has taken the write's own data reads only what the
+    /// write leaves alone.
     pub(crate) fn holds_up(&self, write: &Self) -> bool {
         self.kind == ReadOrWrite::Read
+            && (self.still || !write.moves.is_empty())
             && matches!(self.phase, Phase::Gather | Phase::Compute)
             && self.lent_by != write.serial
             && self.overlaps(write)
@@ -126,7 +138,9 @@ impl StripeOp {
 pub(crate) struct SubIo {
     pub(crate) op: u32,
     pub(crate) member: u8,
-    pub(crate) write: bool,
+    pub(crate) opcode: Opcode,
+    /// Where it went.
+    pub(crate) place: Place,
     /// Sent only to rebuild others.
     pub(crate) for_rebuild: bool,
     /// Which prefix of the operation it continues.

@@ -18,6 +18,10 @@ pub struct Queue {
     pub read_blocks: u32,
     /// Blocks to be written.
     pub write_blocks: u32,
+    /// Commands sent since the start.
+    pub commands: u64,
+    /// Blocks that were out when they were sent, added up over the commands.
+    pub blocks_ahead: u64,
 }
 
 impl Queue {
@@ -31,6 +35,7 @@ impl Queue {
         match opcode {
             Opcode::Read => &mut self.read_blocks,
             Opcode::Write => &mut self.write_blocks,
+            Opcode::Deallocate => unreachable!("a command without work queues for nothing"),
         }
     }
 }
@@ -56,6 +61,9 @@ impl Queues {
 
     #[inline]
     pub(crate) fn add(&mut self, drive: DriveId, opcode: Opcode, blocks: u32) {
+        let queue = &mut self.drives[drive.index()];
+        queue.blocks_ahead += u64::from(queue.blocks());
+        queue.commands += 1;
         *self.drives[drive.index()].side(opcode) += blocks;
     }
 

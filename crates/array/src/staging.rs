@@ -11,6 +11,7 @@
 use crate::action::{Action, DataAction, OpId};
 use crate::engine::Array;
 use crate::op::SubIo;
+use crate::placement::Place;
 use crate::policy::{Sent, View};
 use nvme::{Blocked, Cause, Command, CommandId, Completion, Delays, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
@@ -23,8 +24,9 @@ impl Array {
     pub(crate) fn is_staged(&self, op: u32, member: u8) -> bool {
         let Some(stage) = &self.stage else { return false };
         let target = self.ops.get(op);
-        let lba = self.layout.lba(target.stripe, target.first_row, DriveId(member));
-        stage.rows(DriveId(member), lba, target.rows).len() as u32 == target.rows
+        let Place { drive, block } =
+            self.placement.locate(&self.layout, target.stripe, target.first_row, member);
+        stage.rows(drive, block, target.rows).len() as u32 == target.rows
     }
 
     /// Lets the stage have a command before its drive does. Returns whether it needs no drive, or not
@@ -43,6 +45,7 @@ impl Array {
                 self.say_staged(slot, command);
                 true
             }
+            Opcode::Deallocate => false,
             Opcode::Write if !stage.takes(blocks) => {
                 stage.supersede(drive, lba, blocks);
                 let waits = stage.is_draining(drive, lba, blocks);
@@ -136,7 +139,8 @@ impl Array {
             while let Some(stage) = &mut self.stage
                 && stage.may_drain(drive)
             {
-                let view = View { coordinator: &self.coordinator, queues: &self.queues };
+                let stripe = 1 << drive.0;
+                let view = View { coordinator: &self.coordinator, queues: &self.queues, stripe };
                 let from = self.policy.drains_from(now, drive, &view);
                 if from > now {
                     stage.look_again = stage.look_again.min(from);
@@ -149,8 +153,15 @@ impl Array {
     }
 
     fn send_drain(&mut self, now: Instant, drive: DriveId, lba: Lba, blocks: u32) {
-        let (op, member) = (NO_OPERATION, drive.0);
-        let sub_io = SubIo { op, member, write: true, for_rebuild: false, round: 0, sent: now };
+        let sub_io = SubIo {
+            op: NO_OPERATION,
+            member: drive.0,
+            opcode: Opcode::Write,
+            place: Place { drive, block: lba },
+            for_rebuild: false,
+            round: 0,
+            sent: now,
+        };
         let slot = self.sub_ios.insert(sub_io);
         if let Some(stage) = &mut self.stage {
             stage.drains.push((slot, drive, lba, blocks));

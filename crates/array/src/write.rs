@@ -35,6 +35,7 @@ impl Array {
 
     /// Chooses how to get parity, whichever way reads less, and begins to read.
     fn plan_write(&mut self, now: Instant, op: u32) {
+        self.choose_moves(now, op);
         let target = self.ops.get_mut(op);
         let parity = self.layout.parity_mask(target.stripe);
         let data = self.layout.members(target.stripe) & !parity;
@@ -44,7 +45,9 @@ impl Array {
             0 => target.partial,
             _ => data & !(target.touched & !target.partial),
         };
-        let wanted = if parity != 0 && modify.count_ones() < reconstruct.count_ones() {
+        // A chunk that moves was not to be read: its drive is busy.
+        let moves = !target.moves.is_empty();
+        let wanted = if parity != 0 && !moves && modify.count_ones() < reconstruct.count_ones() {
             target.plan = Plan::ReadModifyWrite;
             self.counters.read_modify_writes += 1;
             modify
@@ -107,6 +110,9 @@ impl Array {
     /// Data and parity are written.
     pub(crate) fn end_commit(&mut self, now: Instant, op: u32) {
         let stripe = self.ops.get(op).stripe;
+        if !self.ops.get(op).moves.is_empty() {
+            self.end_moves(now, op);
+        }
         self.locks.note_commit(stripe);
         self.leave_lock(op);
         self.finish(now, op);

@@ -11,7 +11,7 @@ use array::policy::{PolicyKind, PolicySettings};
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::Config;
 use std::path::Path;
-use units::Duration;
+use units::{Duration, Ratio};
 use workload::{Source, TraceSource};
 
 /// The workload of the demonstration.
@@ -161,6 +161,7 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
     let chunk_bytes =
         if width == 1 || alike { chunk_of_one(&drive) } else { page.max(CHUNK_BYTES) };
     let mut plan = Plan {
+        spare: Ratio::ZERO,
         drive,
         level,
         width,

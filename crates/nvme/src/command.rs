@@ -22,6 +22,9 @@ pub enum Opcode {
     Read,
     /// Write logical blocks.
     Write,
+    /// Nothing is in these logical blocks any more (NVMe's Dataset Management, attribute Deallocate).
+    /// A hint, as there: what a read returns until the next write is not said.
+    Deallocate,
 }
 
 /// The host's name for a command in flight; a drive returns it unchanged.

@@ -27,5 +27,5 @@ pub use bound::WindowParameters;
 pub use command::{Blocked, Command, CommandId, Completion, Opcode, PlFlag, Status};
 pub use delays::{Cause, Delays};
 pub use rotation::Rotation;
-pub use status::{Advertised, DriveStatus};
+pub use status::{Advertised, CollectionReport, DriveStatus};
 pub use window::{ArrayDescription, CollectionRight, WindowSchedule};

@@ -25,3 +25,17 @@ pub struct DriveStatus {
     /// Whether a collection runs or waits for its dies.
     pub collecting: bool,
 }
+
+/// What a drive announces about its collections unasked, whenever it has changed. Drives on the market
+/// do not; within a drive, the controller knows it of each of its channels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CollectionReport {
+    /// Whether a collection runs or waits for its dies.
+    pub collecting: bool,
+    /// Pages that the host can write before the next collection begins.
+    pub pages_before_next: u64,
+    /// Blocks that collections have erased since the start.
+    pub collected_blocks: u64,
+    /// Pages that they copied for that.
+    pub moved_pages: u64,
+}

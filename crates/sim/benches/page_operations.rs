@@ -64,6 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             level: Level::Raid5,
             width,
             stripe_width: None,
+            spare: units::Ratio::ZERO,
             chunk_bytes: 4096,
             policy: PolicyKind::BASE,
             policy_settings: array::policy::PolicySettings::default(),

@@ -7,7 +7,7 @@ use crate::result::{BlockedReads, DriveResult, HostLatency, RunResult};
 use crate::timeline::Recorder;
 use crate::verify::{Mismatch, Verifier};
 use array::{Action, Array, Outcome, ReadOrWrite, RequestId};
-use nvme::{Blocked, CollectionRight, WindowSchedule};
+use nvme::{Blocked, CollectionReport, CollectionRight, WindowSchedule};
 use ssd::{CollectionSpan, Ssd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
@@ -16,8 +16,8 @@ use workload::{Arrival, Op, Request};
 
 /// Simulated time without any progress after which a run is given up.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Completed requests between two reports of progress.
-const PROGRESS_STEP: u64 = 4096;
+/// Completed requests between two reports of progress, and two entries of [`RunResult::pace`].
+pub(crate) const PROGRESS_STEP: u64 = 4096;
 
 /// Why a run ended early.
 #[derive(Debug, Error)]
@@ -111,6 +111,8 @@ struct Run<'a, I> {
     /// Drives that were touched and may have completions or another deadline.
     touched: Vec<usize>,
     is_touched: Vec<bool>,
+    /// What each drive announced last of its collections, if the policy listens.
+    reports: Vec<CollectionReport>,
     requests: I,
     next: Option<Request>,
     /// Requests that a closed loop may still send at once; unlimited in an open loop.
@@ -141,6 +143,8 @@ struct Run<'a, I> {
     verifier: Option<Verifier>,
     hash: u64,
     completed: u64,
+    /// When each further [`PROGRESS_STEP`] requests were done.
+    pace: Vec<Instant>,
     progress: &'a AtomicU64,
 }
 
@@ -162,6 +166,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 drive.record_media();
             }
         }
+        let watched = if array.watches_drives() { drives.len() } else { 0 };
         let (closed, room, until) = match arrival {
             Arrival::Open => (false, u64::MAX, Instant::NEVER),
             Arrival::Closed { iodepth, runtime } => {
@@ -177,6 +182,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             sources: Deadlines::new(width + 3),
             touched: (0..width).collect(),
             is_touched: vec![true; width],
+            reports: vec![CollectionReport::default(); watched],
             drives,
             requests,
             next: None,
@@ -203,6 +209,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             spans: Vec::new(),
             hash: 0x1d0a,
             completed: 0,
+            pace: Vec::new(),
             progress,
         })
     }
@@ -397,6 +404,9 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 self.act(now)?;
             }
             self.sources.set(drive, self.drives[drive].next_deadline());
+            if !self.reports.is_empty() {
+                self.announce(now, drive);
+            }
             let quiet = u64::from(self.drives[drive].quiet());
             self.unquiet = self.unquiet & !(1 << drive) | (1 - quiet) << drive;
         }
@@ -404,13 +414,22 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         Ok(())
     }
 
+    /// Tells the array if something about a drive's collections has changed.
+    fn announce(&mut self, now: Instant, drive: usize) {
+        let report = self.drives[drive].collection_report();
+        if report != self.reports[drive] {
+            self.reports[drive] = report;
+            self.array.handle_report(now, DriveId(drive as u8), &report);
+        }
+    }
+
     fn act(&mut self, now: Instant) -> Result<(), SimError<E>> {
         while let Some(action) = self.array.poll_action() {
             match action {
-                Action::Submit { drive, command, op } => {
+                Action::Submit { drive, command, op, member } => {
                     let drive = drive.index();
                     if let Some(verifier) = &mut self.verifier {
-                        verifier.submit(drive, &command, op);
+                        verifier.submit(&command, op, member);
                     }
                     self.drives[drive].handle_command(now, &command);
                     self.touch(drive);
@@ -471,6 +490,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         self.recorder.look_at_space(now, &self.drives);
         if self.completed.is_multiple_of(PROGRESS_STEP) {
             self.progress.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
+            self.pace.push(now);
             self.collect_spans();
         }
         if self.closed {
@@ -533,6 +553,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             hash: self.hash,
             requests: self.taken,
             simulated: self.last_completion.since(Instant::ZERO),
+            pace: self.pace,
             wall: started.elapsed(),
             read: self.read,
             write: self.write,
@@ -543,6 +564,9 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             causes: self.causes,
             blocked_reads: self.blocked_reads,
             busy_members: self.busy_members,
+            queues: self.array.queues().all().to_vec(),
+            expected_collection: self.array.expected_collection(),
+            map_bytes: self.array.map_bytes(),
             array: self.array.counters().clone(),
             stage: self.array.stage_counters().copied(),
             tallies: self.array.tallies(),
@@ -571,6 +595,7 @@ mod tests {
             level: Level::Raid5,
             width: 4,
             stripe_width: None,
+            spare: units::Ratio::ZERO,
             chunk_bytes: 4096,
             policy: PolicyKind::BASE,
             policy_settings: array::policy::PolicySettings::default(),

@@ -36,6 +36,12 @@ impl LatencySummary {
         self.histogram.len()
     }
 
+    /// Sum of the latencies, exact.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.sum_nanos).unwrap_or(u64::MAX))
+    }
+
     /// Mean latency, exact.
     #[must_use]
     pub fn mean(&self) -> Duration {

@@ -3,12 +3,13 @@
 use crate::windows::{WindowError, WindowPlan};
 use array::{
     Array, Coordination, Layout, LayoutError, Level,
-    policy::{DriveProfile, Needs, PolicyKind, PolicySettings, WindowUse},
+    policy::{DriveProfile, Needs, PolicyKind, PolicySettings, PolicySetup, WindowUse},
 };
 use nvme::ArrayDescription;
 use ssd::{Blocking, CollectionUnit, Ssd};
+use std::ops::Range;
 use thiserror::Error;
-use units::{Duration, Instant, Rng};
+use units::{Duration, Instant, Lba, Ratio, Rng};
 
 /// How drives are brought to the state in which they are measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +35,8 @@ pub struct Plan {
     pub stripe_width: Option<u32>,
     /// Bytes in a chunk; a multiple of the drives' page.
     pub chunk_bytes: u64,
+    /// Share of every drive that the layout leaves free, for chunks that policies move there.
+    pub spare: Ratio,
     /// The policy.
     pub policy: PolicyKind,
     /// What is set about policies.
@@ -73,6 +76,18 @@ pub enum PlanError {
     Chunk {
         /// The chunk.
         chunk_bytes: u64,
+        /// The page.
+        page_bytes: u32,
+    },
+    /// Only single pages can be moved.
+    #[error(
+        "{share} of every drive is left for pages that are moved, but a chunk has {pages} pages; only chunks of one page of {page_bytes} bytes are moved: choose that chunk, or nothing to spare"
+    )]
+    SpareChunk {
+        /// The share.
+        share: Ratio,
+        /// Pages in a chunk.
+        pages: u32,
         /// The page.
         page_bytes: u32,
     },
@@ -118,9 +133,13 @@ impl Plan {
         let chunk_pages = self.chunk_bytes / u64::from(page_bytes);
         let chunk_pages = u32::try_from(chunk_pages).unwrap_or(u32::MAX);
         let stripe_width = self.stripe_width();
-        let drive_pages = self.drive.logical_pages();
+        let drive_pages = self.first_spare_page();
         let layout =
             Layout::striped(self.level, self.width, stripe_width, chunk_pages, drive_pages)?;
+        if self.spare > Ratio::ZERO && chunk_pages != 1 {
+            let (share, pages) = (self.spare, chunk_pages);
+            return Err(PlanError::SpareChunk { share, pages, page_bytes });
+        }
         if !self.policy.is_possible(self.level) {
             let (policy, level) = (self.policy.name(), self.level.name());
             return Err(match self.policy.about().needs {
@@ -132,6 +151,29 @@ impl Plan {
             self.windows.validate(&self.drive, &layout)?;
         }
         Ok(layout)
+    }
+
+    /// The page of every drive where those begin that the layout leaves free.
+    fn first_spare_page(&self) -> u64 {
+        self.drive.logical_pages() - self.spare.of(self.drive.logical_pages())
+    }
+
+    /// The pages of every drive that the layout leaves free.
+    pub(crate) fn spare_pages(&self) -> Range<u64> {
+        self.first_spare_page()..self.drive.logical_pages()
+    }
+
+    /// Whether the policy takes chunks to other drives, if it may.
+    #[must_use]
+    pub fn moves_chunks(&self) -> bool {
+        let settings = self.policy_settings();
+        let setup = PolicySetup {
+            drives: self.width,
+            parities: self.parities(),
+            rebuild_compute: self.rebuild_compute,
+            settings: &settings,
+        };
+        (self.policy.about().build)(&setup).moves_chunks()
     }
 
     /// Bytes of the array that the host can use.
@@ -219,6 +261,19 @@ impl Plan {
         Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
     }
 
+    /// The same under `policy`; one that chooses among copies gets the same drives as pairs of mirrors,
+    /// unless they are mirrors.
+    #[must_use]
+    pub fn under(&self, policy: PolicyKind) -> Self {
+        let plan = Self { policy, ..self.clone() };
+        match policy.about().needs {
+            Needs::Mirrors if !plan.level.is_mirrored() => {
+                Self { level: Level::Raid10, stripe_width: None, ..plan }
+            }
+            Needs::Nothing | Needs::Redundancy | Needs::Mirrors => plan,
+        }
+    }
+
     /// What can be set about policies, and what the host knows about these drives.
     fn policy_settings(&self) -> PolicySettings {
         let drive = &self.drive;
@@ -237,6 +292,8 @@ impl Plan {
         let profile = DriveProfile {
             read: drive.timing.read + drive.timing.transfer,
             write: drive.timing.program + drive.timing.transfer,
+            erase: drive.timing.erase,
+            block_pages: u64::from(geometry.pages_per_block),
             dies: geometry.dies(),
             collection: drive.unit_time(valid),
             pages_between_collections: ((1.0 - valid) * block_pages) as u64,
@@ -255,6 +312,7 @@ impl Plan {
             coordination: self.coordination(),
             rebuild_compute: self.rebuild_compute,
             data_actions: self.verify,
+            spare: self.spare_pages(),
         }))
     }
 
@@ -282,6 +340,7 @@ pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
         Ssd::new(plan.drive.clone()).map_err(|error| PlanError::Drive { name, error })?;
     let prepare = |position: u32| {
         let mut drive = factory_new.clone();
+        let spare = plan.spare_pages();
         let seed = Rng::stream(plan.seed, &format!("drive {position}")).next_u64();
         match plan.preparation {
             Preparation::Steady => {
@@ -289,6 +348,10 @@ pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
             }
             Preparation::Aged => drive.age(seed),
             Preparation::Fresh => {}
+        }
+        if !spare.is_empty() {
+            drive.forget(Lba(spare.start), (spare.end - spare.start) as u32);
+            drive.reset_counters();
         }
         drive
     };

@@ -1,8 +1,10 @@
 //! What came of a run.
 
 use crate::causes::CauseBuckets;
+use crate::driver::PROGRESS_STEP;
 use crate::latency::LatencySummary;
 use crate::timeline::Timeline;
+use array::Queue;
 use array::policy::{PolicyKind, Tally};
 use units::{Duration, Instant};
 
@@ -45,6 +47,8 @@ pub struct RunResult {
     pub requests: u64,
     /// Simulated time from the start to the last completion.
     pub simulated: Duration,
+    /// When each further 4096 requests were done.
+    pub pace: Vec<Instant>,
     /// Processor time that it took, on a real clock.
     pub wall: std::time::Duration,
     /// Read latency, from the intended arrival.
@@ -66,6 +70,12 @@ pub struct RunResult {
     /// Stripe reads by the number of members that would have met a collection when the read came:
     /// index 0 to the array's width. All stripe reads up to a width of 8, a sample beyond.
     pub busy_members: Vec<u64>,
+    /// Commands sent to each drive, and what was queued there when they came.
+    pub queues: Vec<Queue>,
+    /// How long the policy took collections to last, on average, if it reckoned with any.
+    pub expected_collection: Option<Duration>,
+    /// Bytes of the map to chunks that were moved, when it was largest.
+    pub map_bytes: u64,
     /// The array's totals.
     pub array: array::Counters,
     /// The stage's totals, if the policy has one.
@@ -104,6 +114,29 @@ impl RunResult {
     pub fn least_free_share(&self) -> f64 {
         let seen = self.timeline.free.iter().flat_map(|(_, shares)| shares);
         seen.copied().fold(self.free_share(), f64::min)
+    }
+
+    /// Requests done per second of simulated time in the second half of the requests: without what
+    /// the drives could put off at the start. None of fewer than three times 4096 requests.
+    #[must_use]
+    pub fn second_half_iops(&self) -> Option<f64> {
+        let (first, last) = (self.pace.len().checked_sub(1)? / 2, self.pace.len() - 1);
+        let seconds = self.pace[last].since(self.pace[first]).as_secs_f64();
+        let requests = (last - first) as u64 * PROGRESS_STEP;
+        (seconds > 0.0).then(|| requests as f64 / seconds)
+    }
+
+    /// What reads and writes took, all together.
+    #[must_use]
+    pub fn total_latency(&self) -> Duration {
+        self.read.total() + self.write.total()
+    }
+
+    /// The mean time of a collection, from when it had its dies to the end; zero without any.
+    #[must_use]
+    pub fn mean_collection(&self) -> Duration {
+        let totals = self.drive_totals();
+        Duration::from_nanos(totals.collecting_nanos / totals.collections.max(1))
     }
 
     /// Totals of all drives.

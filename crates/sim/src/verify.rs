@@ -197,14 +197,14 @@ impl Verifier {
         self.requests.insert(request.id, in_flight);
     }
 
-    pub(crate) fn submit(&mut self, drive: usize, command: &Command, op: OpId) {
+    pub(crate) fn submit(&mut self, command: &Command, op: OpId, member: u8) {
         let data = match command.opcode {
             Opcode::Read => vec![ZERO; command.blocks as usize],
             Opcode::Write => {
                 let buffers = self.ops.get_mut(&op).expect("open operations submit");
-                let member = drive as u8;
                 buffers.at(Slot { new: true, member }).to_vec()
             }
+            Opcode::Deallocate => return,
         };
         self.from_stage.remove(&command.id);
         self.commands.insert(command.id, data);
@@ -397,14 +397,15 @@ impl Verifier {
                 (0..self.width).filter(|&member| layout.members(stripe) >> member & 1 == 1);
             let tags: Vec<(DriveId, Tag)> = members
                 .map(|member| {
-                    let drive = DriveId(member as u8);
-                    let lba = layout.lba(stripe, row, drive);
-                    (drive, self.stored(member, &drives[member], lba))
+                    let member = DriveId(member as u8);
+                    let (drive, lba) = array.locate(stripe, row, member);
+                    let position = drive.index();
+                    (member, self.stored(position, &drives[position], lba))
                 })
                 .collect();
             let (mut p, mut q) = (ZERO, ZERO);
-            for (drive, tag) in &tags {
-                if let Role::Data(chunk) = layout.role(stripe, *drive) {
+            for (member, tag) in &tags {
+                if let Role::Data(chunk) = layout.role(stripe, *member) {
                     let page = layout.page(stripe, chunk, row);
                     let (_, committed) = self.reference.committed(page);
                     check(page, *tag, &[committed], || String::from("the final scrub"))?;
@@ -412,13 +413,13 @@ impl Verifier {
                     gf::multiply_add(&mut q, tag, gf::power(chunk));
                 }
             }
-            for (drive, tag) in &tags {
-                let expected = match layout.role(stripe, *drive) {
+            for (member, tag) in &tags {
+                let expected = match layout.role(stripe, *member) {
                     Role::Data(_) => continue,
                     Role::P => p,
                     Role::Q => q,
                 };
-                let lba = layout.lba(stripe, row, *drive);
+                let (_, lba) = array.locate(stripe, row, *member);
                 check(lba.0, *tag, &[expected], || format!("the parity scrub of stripe {stripe}"))?;
             }
         }

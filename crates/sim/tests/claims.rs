@@ -14,6 +14,7 @@ fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Pla
         level,
         width,
         stripe_width: None,
+        spare: Ratio::ZERO,
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),

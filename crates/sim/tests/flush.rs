@@ -27,6 +27,7 @@ fn plan(policy: PolicyKind, buffer: Option<(u64, FlushRule)>) -> Plan {
         level: Level::Raid5,
         width: 4,
         stripe_width: None,
+        spare: units::Ratio::ZERO,
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),

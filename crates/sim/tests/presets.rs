@@ -1,7 +1,10 @@
 //! Every drive preset, scaled down in blocks, works in an array under every policy.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
-use array::{Level, policy::PolicyKind};
+use array::{
+    Level,
+    policy::{PolicyKind, WindowUse},
+};
 use sim::{Plan, Preparation, prepare_drives, run};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
@@ -28,6 +31,7 @@ fn every_drive_works_under_every_policy() {
                 level: Level::Raid5,
                 width: 4,
                 stripe_width: None,
+                spare: units::Ratio::ZERO,
                 policy,
                 policy_settings: array::policy::PolicySettings::default(),
                 windows: sim::WindowPlan::fixed(Duration::from_millis(100)),
@@ -64,7 +68,7 @@ fn every_drive_works_under_every_policy() {
                 result.read.percentile(99.9),
             );
             assert!(totals.collections > 0, "{name} {policy:?}");
-            if policy.uses_windows() {
+            if matches!(policy.about().windows, WindowUse::Blind | WindowUse::Seen) {
                 assert_eq!(totals.contract_violations, 0, "{name} {policy:?}");
                 let two_busy = result.array.busy_sub_ios[2..].iter().sum::<u64>();
                 assert_eq!(two_busy, 0, "{name} {policy:?}");

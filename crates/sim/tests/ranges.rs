@@ -24,6 +24,7 @@ fn simulate(ranges: RangeConfig, blocking: Blocking, policy: PolicyKind) -> RunR
         level: Level::Raid5,
         width: 4,
         stripe_width: None,
+        spare: units::Ratio::ZERO,
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows,

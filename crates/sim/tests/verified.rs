@@ -177,6 +177,7 @@ fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     Plan {
         width,
         stripe_width,
+        spare: Ratio::ZERO,
         // A drive alone is not cut into chunks.
         chunk_bytes: if width == 1 { drive.logical_bytes() } else { page * chunk_pages },
         drive,
@@ -237,11 +238,11 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-/// A policy that asks the copies of a mirror in turn, and lets busy drives fail.
+/// A policy that asks the copies of a mirror in turn, lets busy drives fail, and has no patience.
 const IN_TURN: PolicyKind = PolicyKind::new(&About {
     name: "in-turn",
     label: "In turn",
-    summary: "asks copies in turn",
+    summary: "asks copies in turn, and hedges at once",
     source: "this test",
     drive_changes: "the PL flag",
     windows: WindowUse::None,
@@ -270,6 +271,11 @@ impl Policy for InTurn {
         self.reads += 1;
         let copy = (0..64).filter(|drive| copies >> drive & 1 == 1);
         DriveId(copy.cycle().nth(self.reads as usize % 8).unwrap())
+    }
+
+    fn hedge_after(&mut self, _: Instant) -> Option<Duration> {
+        self.reads += 1;
+        Some(Duration::from_micros(u64::from(self.reads % 4 * 50)))
     }
 }
 
@@ -366,4 +372,79 @@ fn raid5_reads_what_was_written() {
 #[test]
 fn raid6_reads_what_was_written() {
     check(Level::Raid6);
+}
+
+/// A policy that moves every third page that is written to a random drive that can take it, and
+/// rebuilds every fourth read.
+const MOVER: PolicyKind = PolicyKind::new(&About {
+    name: "mover",
+    label: "Mover",
+    summary: "moves pages at random",
+    source: "this test",
+    drive_changes: "deallocation",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Mover(Rng::new(3))),
+});
+
+struct Mover(Rng);
+
+impl Policy for Mover {
+    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
+        if self.0.below(4) == 0 { Attempt::Avoid } else { Attempt::Send(PlFlag::Off) }
+    }
+
+    fn place_update(
+        &mut self,
+        _: Instant,
+        drive: DriveId,
+        free: u64,
+        view: &View<'_>,
+    ) -> Option<DriveId> {
+        assert_eq!(free & view.stripe, 0, "a drive would hold two chunks of a stripe");
+        assert_eq!(view.stripe >> drive.0 & 1, 1);
+        let takers: Vec<u8> = (0..64).filter(|taker| free >> taker & 1 == 1).collect();
+        let taker = takers[self.0.below(takers.len() as u64) as usize];
+        (self.0.below(3) == 0).then_some(DriveId(taker))
+    }
+
+    fn moves_chunks(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn chunks_that_move_are_read_where_they_are() {
+    let named = |name| PolicyKind::from_name(name).unwrap();
+    let (mut moved, mut shared, mut degraded, mut deallocated) = (0, 0, 0, 0);
+    for seed in seeds(60) {
+        for level in [Level::Raid4, Level::Raid5, Level::Raid6] {
+            for policy in [MOVER, named("degraded"), named("degraded-host")] {
+                let mut plan = random_plan(seed, level, policy);
+                let mut rng = Rng::stream(seed, "spare");
+                plan.chunk_bytes = u64::from(plan.drive.geometry.page_bytes);
+                plan.stripe_width = Some(level.least_width() + rng.below(2) as u32);
+                plan.width = plan.stripe_width() + 1 + rng.below(4) as u32;
+                plan.spare = Ratio::from_percent(3 + rng.below(20) as u32);
+                if policy != MOVER {
+                    plan.drive.write_buffer = None;
+                    plan.drive.rain = None;
+                }
+                let result = random_run(&plan, 1_500);
+                assert_eq!(result.read.count() + result.write.count(), 1_500);
+                moved += result.array.moved_chunks;
+                shared += result.array.shared_with_write;
+                degraded += u64::from(policy != MOVER) * result.array.moved_chunks;
+                deallocated += result.drive_totals().deallocated_pages;
+                assert!(result.array.moved_chunks == 0 || result.map_bytes > 0);
+            }
+        }
+    }
+    if std::env::var("IODA_SEED").is_err() {
+        assert!(moved > 30_000, "{moved} chunks moved");
+        assert!(degraded > 3_000, "{degraded} of them by the model of the article");
+        assert!(shared > 1_000, "{shared} reads took a chunk from the write that moved it");
+        assert!(deallocated > 10_000, "{deallocated} pages deallocated");
+    }
 }

@@ -21,6 +21,7 @@ fn plan(level: Level, width: u32, policy: PolicyKind, windows: WindowPlan) -> Pl
         level,
         width,
         stripe_width: None,
+        spare: units::Ratio::ZERO,
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows,

@@ -9,7 +9,7 @@ use crate::ops::{Op, OpKind};
 use crate::rain::COMPUTED;
 use alloc::vec::Vec;
 use nvme::{Cause, Command, Completion, Delays, PlFlag, Status};
-use units::{Duration, Instant};
+use units::{Duration, Instant, Lba};
 
 impl Ssd {
     /// The die that serves a read; a page that was never written costs what a written one costs.
@@ -187,6 +187,34 @@ impl Ssd {
                 self.arriving_until = self.arriving_until.max(now) + crossing;
                 self.arriving.push_back((self.arriving_until, slot));
             }
+        }
+    }
+
+    /// Takes the hint that logical pages hold nothing. It takes the drive no time: a look at its map.
+    pub(crate) fn accept_deallocate(&mut self, now: Instant, command: &Command) {
+        self.forget(command.lba, command.blocks);
+        self.completed.push_back(Completed {
+            at: now,
+            completion: Completion {
+                id: command.id,
+                status: Status::Success,
+                busy_remaining: Duration::ZERO,
+                met_collection: false,
+                held_up: false,
+                delays: Delays::ZERO,
+            },
+        });
+    }
+
+    /// Forgets `blocks` logical pages from `first` on, of which no write may be in flight: it would
+    /// bring them back. A drive with a write buffer, or RAIN, keeps what it has, as it may: versions of
+    /// the pages may be on their way to flash or part of a parity.
+    pub fn forget(&mut self, first: Lba, blocks: u32) {
+        if self.buffer.is_some() {
+            return;
+        }
+        for logical in first.0 as u32..first.0 as u32 + blocks {
+            self.counters.deallocated_pages += u64::from(self.ftl.forget(logical));
         }
     }
 

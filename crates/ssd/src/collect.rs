@@ -365,6 +365,7 @@ impl Ssd {
         };
         if whole_unit_done {
             self.counters.collections += 1;
+            self.counters.collecting_nanos += now.since(began).as_nanos();
             self.scope_busy[scope] = false;
         }
         self.release_dies(now, id);

@@ -3,7 +3,9 @@
 use crate::config::{Blocking, CollectionUnit, Config};
 use crate::device::Ssd;
 use crate::rain::Rotation;
-use nvme::{Advertised, ArrayDescription, CollectionRight, DriveStatus, WindowParameters};
+use nvme::{
+    Advertised, ArrayDescription, CollectionReport, CollectionRight, DriveStatus, WindowParameters,
+};
 use units::{Duration, Instant};
 
 /// Seconds in the 8-hour day over which drive writes per day are spread (IODA Table 2).
@@ -250,6 +252,24 @@ impl Ssd {
         let ranges = 0..self.open_until.len() as u32;
         self.next_window =
             ranges.map(|range| self.right.next_start(now, range)).min().unwrap_or(Instant::NEVER);
+    }
+
+    /// What the drive announces about its collections.
+    #[must_use]
+    pub fn collection_report(&self) -> CollectionReport {
+        let shape = &self.ftl.shape;
+        let soft = self.collect_at();
+        // Host pages go round the dies, so the first die that comes to its watermark counts.
+        let pages = (0..shape.dies).map(|die| {
+            let blocks = self.ftl.free(die).saturating_sub(soft + 1);
+            u64::from(self.ftl.open_pages(die) + blocks * shape.pages_per_block)
+        });
+        CollectionReport {
+            collecting: !self.collections.is_empty(),
+            pages_before_next: pages.min().unwrap_or(0) * u64::from(shape.dies),
+            collected_blocks: self.counters.erases,
+            moved_pages: self.counters.collection_programs_pages,
+        }
     }
 
     /// How much room the drive has left, and whether it has work to do about it.

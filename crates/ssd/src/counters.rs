@@ -30,6 +30,10 @@ pub struct Counters {
     pub erases: u64,
     /// Collections (of a block or of a line) that ended.
     pub collections: u64,
+    /// Nanoseconds that collections took, from when they had their dies to the end.
+    pub collecting_nanos: u64,
+    /// Mapped pages that the host has deallocated.
+    pub deallocated_pages: u64,
     /// Collections that ran where the window contract forbids it, because host writes had no room.
     pub contract_violations: u64,
     /// Host page writes that had to wait for space on flash; with a write buffer, flushes that had to.
@@ -96,6 +100,8 @@ impl Counters {
             moved_pages,
             erases,
             collections,
+            collecting_nanos,
+            deallocated_pages,
             contract_violations,
             stalled_writes_pages,
             suspensions,
@@ -119,6 +125,8 @@ impl Counters {
         self.moved_pages += moved_pages;
         self.erases += erases;
         self.collections += collections;
+        self.collecting_nanos += collecting_nanos;
+        self.deallocated_pages += deallocated_pages;
         self.contract_violations += contract_violations;
         self.stalled_writes_pages += stalled_writes_pages;
         self.suspensions += suspensions;

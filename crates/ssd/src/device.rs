@@ -278,6 +278,7 @@ impl Ssd {
         match command.opcode {
             Opcode::Read => self.accept_read(now, command),
             Opcode::Write => self.accept_write(now, command),
+            Opcode::Deallocate => self.accept_deallocate(now, command),
         }
     }
 

@@ -216,6 +216,12 @@ impl Ftl {
         &self.erase_counts
     }
 
+    /// Pages that are left in the open block of a die.
+    pub(crate) fn open_pages(&self, die: u32) -> u32 {
+        let frontier = &self.frontiers[die as usize];
+        frontier.end - frontier.next
+    }
+
     /// The dies of a range, in the order of host writes.
     pub(crate) fn dies_of_range(&self, range: u32) -> &[u32] {
         let dies = self.order.len() / self.turns.len();
@@ -316,6 +322,17 @@ impl Ftl {
         self.frontiers[die as usize] =
             Frontier { next: first, end: first + self.shape.pages_per_block, block };
         Some(())
+    }
+
+    /// The logical page is nowhere any more. Returns whether it was anywhere.
+    pub(crate) fn forget(&mut self, logical: u32) -> bool {
+        let page = core::mem::replace(&mut self.logical_to_flash[logical as usize], NONE);
+        if page == NONE {
+            return false;
+        }
+        self.flash_to_logical[page as usize] = NONE;
+        self.valid[self.shape.unit_of(page)] -= 1;
+        true
     }
 
     /// The logical page now lives in `page`, which was allocated for it.

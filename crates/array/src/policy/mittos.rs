@@ -120,6 +120,7 @@ impl Policy for Mittos {
         let model = &mut self.drives[command.drive.index()];
         match command.opcode {
             Opcode::Read => *model.out.entry(now).or_insert(0) += 1,
+            Opcode::Deallocate => {}
             Opcode::Write => {
                 model.written += u64::from(command.blocks);
                 if model.written >= self.profile.pages_between_collections {

@@ -6,7 +6,9 @@
 
 mod base;
 mod budget;
+mod degraded;
 mod first_k;
+mod gc_tolerate;
 mod harmonia;
 mod hedged;
 mod ideal;
@@ -37,7 +39,7 @@ use crate::engine::ReadOrWrite;
 use crate::queues::Queues;
 use crate::stage::StageConfig;
 use alloc::vec::Vec;
-use nvme::{Opcode, PlFlag, Status};
+use nvme::{CollectionReport, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
 
 /// What to do about a sub-I/O before anything is known about it.
@@ -67,6 +69,8 @@ pub struct View<'a> {
     pub coordinator: &'a Coordinator,
     /// Commands that are out.
     pub queues: &'a Queues,
+    /// The drives that hold the stripe in question, as bits.
+    pub stripe: u64,
 }
 
 /// A command as it goes out to a drive.
@@ -173,6 +177,38 @@ pub trait Policy: Send {
     /// A stripe operation that sent `reads` more is known: by what it rebuilt, or (if not `won`) by
     /// the answer that was late.
     fn hedge_ended(&mut self, _reads: u32, _won: bool) {}
+
+    /// Where to write a page of the host instead of to `drive`, which holds it now: one of the `free`
+    /// drives (as bits), which are not of its stripe and have room; none to write it in place. Asked
+    /// for each page of a write when it is its turn, if [`Policy::moves_chunks`] and the array has
+    /// spare blocks.
+    fn place_update(
+        &mut self,
+        _now: Instant,
+        _drive: DriveId,
+        _free: u64,
+        _view: &View<'_>,
+    ) -> Option<DriveId> {
+        None
+    }
+
+    /// Whether writes may take pages to other drives.
+    fn moves_chunks(&self) -> bool {
+        false
+    }
+
+    /// Whether drives are to announce whenever something about their collections has changed.
+    fn watches_drives(&self) -> bool {
+        false
+    }
+
+    /// What a drive announces about its collections; only if [`Policy::watches_drives`].
+    fn handle_report(&mut self, _now: Instant, _drive: DriveId, _report: &CollectionReport) {}
+
+    /// The mean of the times that it took collections to last, if it has reckoned with any.
+    fn expected_collection(&self) -> Option<Duration> {
+        None
+    }
 
     /// A command goes out.
     fn sent(&mut self, _now: Instant, _command: &Sent) {}

@@ -68,6 +68,8 @@ pub struct PolicySetup<'a> {
     pub drives: u32,
     /// How many members of a stripe can be rebuilt at once.
     pub parities: u32,
+    /// Time to compute a rebuilt page.
+    pub rebuild_compute: Duration,
     /// What can be set about policies.
     pub settings: &'a PolicySettings,
 }
@@ -107,6 +109,9 @@ impl PolicyKind {
         super::proactive::PROACTIVE,
         super::harmonia::HARMONIA,
         super::mittos::MITTOS,
+        super::gc_tolerate::GC_TOLERATE,
+        super::degraded::DEGRADED,
+        super::degraded::DEGRADED_HOST,
         super::hedged::HEDGED,
         super::hedged::HEDGED_QUANTILE,
         super::first_k::FIRST_K,

@@ -45,6 +45,10 @@ pub struct DriveProfile {
     pub read: Duration,
     /// Time to write a page to an idle drive.
     pub write: Duration,
+    /// Time to erase a block.
+    pub erase: Duration,
+    /// Pages in a block.
+    pub block_pages: u64,
     /// Pages that are worked on at the same time.
     pub dies: u32,
     /// How long a collection takes.
@@ -61,6 +65,8 @@ impl Default for DriveProfile {
         Self {
             read: Duration::ZERO,
             write: Duration::ZERO,
+            erase: Duration::ZERO,
+            block_pages: 1,
             dies: 1,
             collection: Duration::ZERO,
             pages_between_collections: u64::MAX,

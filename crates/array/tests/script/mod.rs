@@ -52,6 +52,7 @@ impl Script {
             coordination,
             rebuild_compute: Duration::from_micros(3),
             data_actions: false,
+            spare: 0..0,
         });
         Self::of(array)
     }
@@ -84,6 +85,7 @@ impl Script {
                         (Opcode::Write, _) => "W",
                         (Opcode::Read, PlFlag::Off) => "r",
                         (Opcode::Read, _) => "R",
+                        (Opcode::Deallocate, _) => "D",
                     };
                     write!(self.log, "{what}{} ", drive.0).unwrap();
                     self.out.push((drive, command, self.now));

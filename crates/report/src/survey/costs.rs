@@ -103,11 +103,7 @@ fn host_buffer_peak_bytes(runs: &[&Run]) -> u64 {
 
 fn saturation_iops(survey: &Survey, policy: &str) -> Vec<(u32, f64)> {
     let own = survey.saturation.iter().filter(|run| run.policy == policy);
-    own.filter_map(|run| {
-        let measured = run.outcome.measured()?;
-        Some((run.read_percent, measured.iops_read + measured.iops_write))
-    })
-    .collect()
+    own.filter_map(|run| Some((run.read_percent, run.iops?))).collect()
 }
 
 /// A column of the table: what it is called, and what it says of a policy.
@@ -148,7 +144,7 @@ pub(crate) fn columns(all: &[PolicyCosts]) -> Vec<Column> {
             or_none(costs.device_reads_of_base.map(format::ratio))
         }),
         Column::new(
-            "rebuilds/read",
+            "rebuilds / read",
             "Parts of stripes computed from other members, per read of the host.",
             move |costs| or_none(costs.rebuilds_per_host_read.map(small)),
         ),
@@ -169,7 +165,7 @@ pub(crate) fn columns(all: &[PolicyCosts]) -> Vec<Column> {
     for read_percent in mixes {
         columns.push(Column::new(
             format!("kIOPS {read_percent}/{}", 100 - read_percent),
-            "Thousand requests of 4 KiB per second at saturation, reads/writes in per cent.",
+            "Thousand requests of one page per second at saturation, reads/writes in per cent.",
             move |costs| {
                 let of_mix = costs.saturation_iops.iter().find(|mix| mix.0 == read_percent);
                 or_none(of_mix.map(|&(_, iops)| format::three_digits(iops / 1e3)))
@@ -178,8 +174,8 @@ pub(crate) fn columns(all: &[PolicyCosts]) -> Vec<Column> {
     }
     columns.extend([
         Column::new(
-            "CPU ns/IO",
-            "Processor time of array and policy per request, with drives that answer at once.",
+            "CPU ns / IO",
+            "Processor time of array and policy per request, without any drive model.",
             move |costs| or_none(costs.processor_nanos_per_io.map(|ns| format!("{ns:.0}"))),
         ),
         Column::new("CPU", "The same, × that of Base in the same measurement.", move |costs| {

@@ -1,0 +1,240 @@
+//! Where chunks are that were moved away from the place that the layout gives them.
+//!
+//! A *degraded update* writes a chunk to a drive outside its stripe (Sha et al., "Degraded
+//! mode-benefited I/O scheduling", §3.1 and Figure 3b). So there is a second level of mapping over the
+//! layout (§4.2.5): of every chunk of one page that is not at home, the drive and the block where it is.
+//! Every drive keeps some blocks that the layout does not use; a chunk that leaves a drive makes room
+//! for another there. Inside the array a member of a stripe is called by its *home*, the drive that the
+//! layout names, wherever its chunk is; only commands and policies see where that is.
+
+use crate::layout::Layout;
+use crate::parity::members;
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use units::{DriveId, Lba};
+
+/// Where a chunk is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Place {
+    pub(crate) drive: DriveId,
+    pub(crate) block: Lba,
+}
+
+/// A chunk that is on its way to another drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Move {
+    /// The member whose chunk it is.
+    pub(crate) member: u8,
+    pub(crate) to: Place,
+}
+
+/// Bits of a key or a value that name a drive.
+const DRIVE_BITS: u32 = 6;
+/// What a moved chunk takes in the map, in bytes: a key and a value of 64 bits.
+const ENTRY_BYTES: u64 = 16;
+
+/// The second level of the mapping.
+#[derive(Clone, Debug)]
+pub(crate) struct Placement {
+    /// Blocks of each drive past those that the layout may use.
+    spare_blocks: u64,
+    /// Of each drive the first spare block that never held a chunk, counted from the first spare one.
+    untouched: Vec<u64>,
+    /// Blocks that chunks have left.
+    left: Vec<Vec<u64>>,
+    first_spare: u64,
+    /// Drives with a free block, as bits.
+    with_room: u64,
+    /// Chunks away from home: stripe and home packed in a word, block and drive in another.
+    moved: BTreeMap<u64, u64>,
+    most_moved: u64,
+}
+
+impl Placement {
+    /// All chunks at home. Every drive has `spare_blocks` from block `first_spare` on; without any
+    /// nothing ever moves.
+    pub(crate) fn new(layout: &Layout, first_spare: u64, spare_blocks: u64) -> Self {
+        let width = layout.width();
+        Self {
+            spare_blocks,
+            untouched: vec![0; width as usize],
+            left: vec![Vec::new(); width as usize],
+            first_spare,
+            with_room: if spare_blocks == 0 { 0 } else { u64::MAX >> (64 - width) },
+            moved: BTreeMap::new(),
+            most_moved: 0,
+        }
+    }
+
+    /// Whether chunks may move at all.
+    #[inline]
+    pub(crate) fn can_move(&self) -> bool {
+        self.spare_blocks > 0
+    }
+
+    /// Drives that have room for another chunk, as bits.
+    pub(crate) fn with_room(&self) -> u64 {
+        self.with_room
+    }
+
+    /// Where row `row` of the chunk of `member` in `stripe` is.
+    #[inline]
+    pub(crate) fn locate(&self, layout: &Layout, stripe: u64, row: u32, member: u8) -> Place {
+        let home = DriveId(member);
+        if !self.moved.is_empty()
+            && let Some(&value) = self.moved.get(&key(stripe, member))
+        {
+            debug_assert_eq!(row, 0, "chunks that move have one page");
+            return unpack(value);
+        }
+        Place { drive: home, block: layout.lba(stripe, row, home) }
+    }
+
+    /// The drives that hold the chunks of `stripe`, as bits.
+    pub(crate) fn drives(&self, layout: &Layout, stripe: u64) -> u64 {
+        let homes = layout.members(stripe);
+        if self.moved.is_empty() {
+            return homes;
+        }
+        members(homes).fold(0, |drives, member| {
+            let drive = match self.moved.get(&key(stripe, member)) {
+                Some(&value) => unpack(value).drive.0,
+                None => member,
+            };
+            drives | 1 << drive
+        })
+    }
+
+    /// Takes a free block of `drive`, if it has one: the last that a chunk has left, so that blocks
+    /// that never held any stay untouched.
+    pub(crate) fn take(&mut self, drive: DriveId) -> Option<Place> {
+        let index = drive.index();
+        let block = match self.left[index].pop() {
+            Some(block) => block,
+            None if self.untouched[index] < self.spare_blocks => {
+                self.untouched[index] += 1;
+                self.first_spare + self.untouched[index] - 1
+            }
+            None => return None,
+        };
+        if self.left[index].is_empty() && self.untouched[index] == self.spare_blocks {
+            self.with_room &= !(1 << drive.0);
+        }
+        Some(Place { drive, block: Lba(block) })
+    }
+
+    /// From now on the chunk is at its new place.
+    pub(crate) fn put(&mut self, layout: &Layout, stripe: u64, chunk: Move) {
+        let home = DriveId(chunk.member);
+        let key = key(stripe, chunk.member);
+        if chunk.to == (Place { drive: home, block: layout.lba(stripe, 0, home) }) {
+            self.moved.remove(&key);
+        } else {
+            self.moved.insert(key, pack(chunk.to));
+        }
+        self.most_moved = self.most_moved.max(self.moved.len() as u64);
+    }
+
+    /// No chunk is at `place` any more, and the drive knows it.
+    pub(crate) fn release(&mut self, place: Place) {
+        self.left[place.drive.index()].push(place.block.0);
+        self.with_room |= 1 << place.drive.0;
+    }
+
+    /// Bytes of the second level when it was largest: the places of chunks away from home, and the
+    /// blocks that are free instead.
+    pub(crate) fn bytes(&self) -> u64 {
+        let free: usize = self.left.iter().map(Vec::capacity).sum();
+        self.most_moved * ENTRY_BYTES + (free * size_of::<u64>()) as u64
+    }
+}
+
+fn key(stripe: u64, member: u8) -> u64 {
+    stripe << DRIVE_BITS | u64::from(member)
+}
+
+fn pack(place: Place) -> u64 {
+    place.block.0 << DRIVE_BITS | u64::from(place.drive.0)
+}
+
+fn unpack(value: u64) -> Place {
+    let drive = value & ((1 << DRIVE_BITS) - 1);
+    Place { drive: DriveId(drive as u8), block: Lba(value >> DRIVE_BITS) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Level;
+    use alloc::collections::BTreeSet;
+    use units::Rng;
+
+    /// Against a plain table of all chunks: random moves to whatever drive has room.
+    #[test]
+    fn every_chunk_is_where_a_plain_table_says() {
+        for (width, stripe_width, seed) in [(8, 4, 1), (5, 3, 2), (4, 4, 3), (7, 3, 4)] {
+            let layout = Layout::striped(Level::Raid5, width, stripe_width, 1, 40).unwrap();
+            let mut placement = Placement::new(&layout, 40, 6);
+            let mut table: BTreeMap<(u64, u8), Place> = BTreeMap::new();
+            for stripe in 0..layout.stripes() {
+                for member in members(layout.members(stripe)) {
+                    let drive = DriveId(member);
+                    let block = layout.lba(stripe, 0, drive);
+                    table.insert((stripe, member), Place { drive, block });
+                }
+            }
+            let mut rng = Rng::new(seed);
+            let (mut moves, mut back, mut refused) = (0, 0, 0);
+            for _ in 0..20_000 {
+                let stripe = rng.below(layout.stripes());
+                let all = layout.members(stripe);
+                let member = members(all).nth(rng.below(all.count_ones().into()) as usize).unwrap();
+                let drive = DriveId(rng.below(width.into()) as u8);
+                if placement.drives(&layout, stripe) >> drive.0 & 1 == 1 {
+                    continue;
+                }
+                let has_room = placement.with_room() >> drive.0 & 1 == 1;
+                let Some(to) = placement.take(drive) else {
+                    assert!(!has_room);
+                    refused += 1;
+                    continue;
+                };
+                assert!(has_room);
+                let from = placement.locate(&layout, stripe, 0, member);
+                placement.put(&layout, stripe, Move { member, to });
+                placement.release(from);
+                table.insert((stripe, member), to);
+                moves += 1;
+                let home = DriveId(member);
+                back += u32::from(to.drive == home && to.block == layout.lba(stripe, 0, home));
+            }
+            for (&(stripe, member), &place) in &table {
+                assert_eq!(placement.locate(&layout, stripe, 0, member), place);
+                let drives = members(layout.members(stripe))
+                    .fold(0, |drives, member| drives | 1 << table[&(stripe, member)].drive.0);
+                assert_eq!(placement.drives(&layout, stripe), drives);
+                assert_eq!(drives.count_ones(), layout.stripe_width(), "one chunk on a drive");
+            }
+            let places: BTreeSet<Place> = table.values().copied().collect();
+            assert_eq!(places.len(), table.len(), "two chunks in one place");
+            assert!(table.values().all(|place| place.block.0 < 46), "past the end of a drive");
+            let away = table.iter().filter(|&(&(stripe, member), &place)| {
+                let home = DriveId(member);
+                place != Place { drive: home, block: layout.lba(stripe, 0, home) }
+            });
+            assert_eq!(placement.moved.len(), away.count());
+            assert!(stripe_width == width || (moves > 1_000 && refused > 100), "{moves} {refused}");
+            assert!(stripe_width == width || back > 0, "no chunk ever came home");
+            assert!(stripe_width != width || moves == 0, "there is no drive outside the stripe");
+        }
+    }
+
+    #[test]
+    fn without_spare_blocks_nothing_moves() {
+        let layout = Layout::striped(Level::Raid5, 8, 4, 1, 40).unwrap();
+        let mut placement = Placement::new(&layout, 40, 0);
+        assert!(!placement.can_move());
+        assert_eq!((placement.with_room(), placement.take(DriveId(3))), (0, None));
+    }
+}

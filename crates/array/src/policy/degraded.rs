@@ -1,0 +1,371 @@
+//! Degraded: compare what it costs to wait for a channel with what it costs to go round it, for reads
+//! and for updates (Sha et al., "Degraded mode-benefited I/O scheduling to ensure I/O responsiveness in
+//! RAID-enabled SSDs", TODAES 2022; "the article" below).
+//!
+//! The article's channels are drives here: each has its own queue and collects by itself. A read whose
+//! drive is congested is rebuilt from the rest of its stripe; an update is written to the least busy
+//! drive outside its stripe (§3.1). Needs what a controller knows of its channels: when they collect, and
+//! how many pages that moved. `degraded-host` is the same for drives that do not say: it knows queues
+//! only, and a collection shows as one that does not shrink. Costs the reads of rebuilds, a second level
+//! of mapping, and a look at all drives of the stripe for each page.
+//!
+//! Where equation 1 counts the collections to come and Algorithm 1 adds one whether or not any is near,
+//! this follows the equation: else reads of idle channels would be rebuilt all the time.
+
+use super::{
+    About, Attempt, DriveProfile, Needs, Policy, PolicyKind, PolicySetup, Sent, Tally, View,
+    WindowUse, members_of,
+};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use nvme::{CollectionReport, PlFlag};
+use units::{DriveId, Duration, Instant, Lba};
+
+/// The policy within a drive, or on drives that announce their collections.
+pub(super) const DEGRADED: PolicyKind = PolicyKind::new(&About {
+    name: "degraded",
+    label: "Degraded",
+    summary: "rebuild reads and move updates where a model of the queues says that it is cheaper",
+    source: "Sha et al., TODAES 2022, §3",
+    drive_changes: "announcing collections; deallocation",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |setup| Box::new(Degraded::new(setup, true)),
+});
+
+/// The policy on drives that announce nothing.
+pub(super) const DEGRADED_HOST: PolicyKind = PolicyKind::new(&About {
+    name: "degraded-host",
+    label: "Degraded (host)",
+    summary: "as degraded, on drives that do not announce their collections",
+    source: "Sha et al., TODAES 2022, §3, without c × t_gc",
+    drive_changes: "deallocation",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |setup| Box::new(Degraded::new(setup, false)),
+});
+
+/// Requests from which the frequency of arrivals is taken (§4.1).
+const RECENT_REQUESTS: usize = 128;
+/// Collections from which the page moves are taken (§4.1, equation 7).
+const RECENT_COLLECTIONS: usize = 8;
+
+/// What is known of a channel.
+#[derive(Clone, Default)]
+struct Channel {
+    /// When the recent requests came, oldest first.
+    arrivals: VecDeque<Instant>,
+    report: CollectionReport,
+    /// What had been collected when `moves` was last added to.
+    counted: CollectionReport,
+    /// Pages that each of the recent collections moved.
+    moves: VecDeque<u64>,
+}
+
+struct Degraded {
+    profile: DriveProfile,
+    /// `t_xor`.
+    compute: Duration,
+    announced: bool,
+    channels: Vec<Channel>,
+    /// The drive that took the last moved page; equally idle ones take turns.
+    last_taker: u8,
+    evaluations: u64,
+    reads: u64,
+    updates: u64,
+    /// Sum and number of the estimates that collections were met with.
+    expected: (Duration, u64),
+}
+
+impl Channel {
+    /// `interval × f` requests, where `f` is the frequency of the recent ones (equation 2), times
+    /// `each`.
+    fn delayed(&self, now: Instant, interval: Duration, each: Duration) -> Duration {
+        let Some(&oldest) = self.arrivals.front() else { return Duration::ZERO };
+        let span = u128::from(now.since(oldest).as_nanos()).max(1);
+        let product = u128::from(interval.as_nanos()) * u128::from(each.as_nanos());
+        let nanos = product * self.arrivals.len() as u128 / span;
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Pages that a collection moves, as far as known: the mean of the recent ones, rounded down.
+    fn mean_moves(&self) -> u64 {
+        match self.moves.len() as u64 {
+            0 => 0,
+            collections => self.moves.iter().sum::<u64>() / collections,
+        }
+    }
+}
+
+impl Degraded {
+    fn new(setup: &PolicySetup<'_>, announced: bool) -> Self {
+        Self {
+            profile: setup.settings.profile,
+            compute: setup.rebuild_compute,
+            announced,
+            channels: vec![Channel::default(); setup.drives as usize],
+            last_taker: 0,
+            evaluations: 0,
+            reads: 0,
+            updates: 0,
+            expected: (Duration::ZERO, 0),
+        }
+    }
+
+    /// `t_gc` of a channel (equation 7): page moves and an erase.
+    fn collection(&self, drive: DriveId) -> Duration {
+        let copy = self.profile.read + self.profile.write;
+        copy * self.channels[drive.index()].mean_moves() + self.profile.erase
+    }
+
+    /// `c`: the collection that runs, and those that the queued writes will cause (§3.2, on equation 1).
+    fn collections(&self, drive: DriveId, queued_writes: u64) -> u64 {
+        if !self.announced {
+            return 0;
+        }
+        let channel = &self.channels[drive.index()];
+        let freed = self.profile.block_pages.saturating_sub(channel.mean_moves()).max(1);
+        let beyond = queued_writes.saturating_sub(channel.report.pages_before_next);
+        u64::from(channel.report.collecting) + beyond.div_ceil(freed)
+    }
+
+    /// `T_wait`: what is in the queue of a channel and its collections (equation 1).
+    fn wait(&self, drive: DriveId, view: &View<'_>) -> Duration {
+        let queue = view.queues.of(drive);
+        let (reads, writes) = (u64::from(queue.read_blocks), u64::from(queue.write_blocks));
+        self.profile.read * reads
+            + self.profile.write * writes
+            + self.collection(drive) * self.collections(drive, writes)
+    }
+
+    /// `T_A` and `T'_A`: waiting, and making those wait that come meanwhile for `service` (equation 3,
+    /// and equation 5 without the parity).
+    fn normal(&self, now: Instant, drive: DriveId, service: Duration, view: &View<'_>) -> Duration {
+        let wait = self.wait(drive, view);
+        wait + self.channels[drive.index()].delayed(now, wait, service)
+    }
+
+    /// `T_B`: making all that is queued on the other channels of the stripe wait for a read each
+    /// (equation 4).
+    fn degraded(&self, drive: DriveId, view: &View<'_>) -> Duration {
+        let others = members_of(view.stripe & !(1 << drive.0));
+        let queued: u64 = others.map(|other| u64::from(view.queues.of(other).blocks())).sum();
+        self.compute + self.profile.read * queued
+    }
+
+    /// The least busy of the `free` drives. One that collects is not idle, whatever its queue says.
+    fn most_idle(&self, free: u64, view: &View<'_>) -> Option<DriveId> {
+        let after_last = |drive: DriveId| drive.0.wrapping_sub(self.last_taker + 1) % 64;
+        members_of(free).min_by_key(|&drive| {
+            let collecting = self.channels[drive.index()].report.collecting;
+            (collecting, view.queues.of(drive).blocks(), after_last(drive))
+        })
+    }
+}
+
+impl Policy for Degraded {
+    fn first_attempt(&mut self, now: Instant, drive: DriveId, _: Lba, view: &View<'_>) -> Attempt {
+        self.evaluations += 1;
+        if self.normal(now, drive, self.profile.read, view) <= self.degraded(drive, view) {
+            return Attempt::Send(PlFlag::Off);
+        }
+        self.reads += 1;
+        Attempt::Avoid
+    }
+
+    /// Equations 5 and 6; the write of the parity is a term of both.
+    fn place_update(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        free: u64,
+        view: &View<'_>,
+    ) -> Option<DriveId> {
+        self.evaluations += 1;
+        let taker = self.most_idle(free, view)?;
+        let queued = u64::from(view.queues.of(taker).blocks());
+        let degraded = self.degraded(drive, view) + self.profile.write * queued;
+        if self.normal(now, drive, self.profile.write, view) <= degraded {
+            return None;
+        }
+        self.last_taker = taker.0;
+        self.updates += 1;
+        Some(taker)
+    }
+
+    fn moves_chunks(&self) -> bool {
+        true
+    }
+
+    fn watches_drives(&self) -> bool {
+        self.announced
+    }
+
+    fn handle_report(&mut self, _: Instant, drive: DriveId, report: &CollectionReport) {
+        let estimate = self.collection(drive);
+        let channel = &mut self.channels[drive.index()];
+        channel.report = *report;
+        let collections = report.collected_blocks - channel.counted.collected_blocks;
+        if collections == 0 {
+            return;
+        }
+        let moved = report.moved_pages - channel.counted.moved_pages;
+        channel.counted = *report;
+        if channel.moves.len() == RECENT_COLLECTIONS {
+            channel.moves.pop_front();
+        }
+        channel.moves.push_back(moved / collections);
+        self.expected = (self.expected.0 + estimate, self.expected.1 + 1);
+    }
+
+    fn expected_collection(&self) -> Option<Duration> {
+        let (sum, collections) = self.expected;
+        (collections > 0).then(|| sum / collections)
+    }
+
+    fn sent(&mut self, now: Instant, command: &Sent) {
+        let arrivals = &mut self.channels[command.drive.index()].arrivals;
+        if arrivals.len() == RECENT_REQUESTS {
+            arrivals.pop_front();
+        }
+        arrivals.push_back(now);
+    }
+
+    fn tallies(&self) -> Vec<Tally> {
+        vec![
+            Tally { name: "evaluations of the model", count: self.evaluations },
+            Tally { name: "degraded reads", count: self.reads },
+            Tally { name: "degraded updates", count: self.updates },
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordinate::Coordinator;
+    use crate::policy::PolicySettings;
+    use crate::queues::Queues;
+    use nvme::Opcode;
+
+    const READ: Duration = Duration::from_micros(45);
+    const WRITE: Duration = Duration::from_micros(700);
+    const ERASE: Duration = Duration::from_micros(3_500);
+    const XOR: Duration = Duration::from_micros(19);
+
+    /// The article's Table 2, eight channels.
+    fn policy() -> Degraded {
+        let profile = DriveProfile {
+            read: READ,
+            write: WRITE,
+            erase: ERASE,
+            block_pages: 128,
+            ..DriveProfile::default()
+        };
+        let settings = PolicySettings { profile, ..PolicySettings::default() };
+        let setup =
+            PolicySetup { drives: 8, parities: 1, rebuild_compute: XOR, settings: &settings };
+        Degraded::new(&setup, true)
+    }
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    fn sent(policy: &mut Degraded, drive: u8, micros: u64) {
+        let (opcode, lba) = (Opcode::Read, Lba(0));
+        policy.sent(at(micros), &Sent { drive: DriveId(drive), opcode, lba, blocks: 1 });
+    }
+
+    #[test]
+    fn the_equations_come_out_as_by_hand() {
+        let mut policy = policy();
+        let mut queues = Queues::new(8);
+        // Channel 0 has 2 reads and 3 writes, channels 1 to 3 have 1, 2 and 4 requests.
+        for (drive, opcode, blocks) in [
+            (0, Opcode::Read, 2),
+            (0, Opcode::Write, 3),
+            (1, Opcode::Read, 1),
+            (2, Opcode::Write, 2),
+            (3, Opcode::Read, 4),
+        ] {
+            queues.add(DriveId(drive), opcode, blocks);
+        }
+        // 10 arrivals in 1 ms: f is 10 000 a second.
+        for arrival in 0..10 {
+            sent(&mut policy, 0, arrival * 100);
+        }
+        let view = View { coordinator: &Coordinator::Free, queues: &queues, stripe: 0b1111 };
+        let now = at(1_000);
+        let report = CollectionReport { pages_before_next: 3, ..CollectionReport::default() };
+        policy.handle_report(now, DriveId(0), &report);
+        // 2 × 45 + 3 × 700 = 2190 µs; × (1 + 45 µs × 10 000/s) = 3175.5 µs.
+        let nanos = |duration: Duration| duration.as_nanos();
+        assert_eq!(nanos(policy.normal(now, DriveId(0), READ, &view)), 3_175_500);
+        // 19 + 45 × 7 = 334 µs.
+        assert_eq!(nanos(policy.degraded(DriveId(0), &view)), 334_000);
+        assert_eq!(policy.first_attempt(now, DriveId(0), Lba(0), &view), Attempt::Avoid);
+        let free = policy.first_attempt(now, DriveId(1), Lba(0), &view);
+        assert_eq!(free, Attempt::Send(PlFlag::Off), "45 µs against 19 + 45 × 11");
+        // For an update the writes count: 2190 × (1 + 700 µs × 10 000/s) = 17 520 µs.
+        assert_eq!(nanos(policy.normal(now, DriveId(0), WRITE, &view)), 17_520_000);
+        assert!(policy.place_update(now, DriveId(0), 0b1111_0000, &view).is_some());
+        assert_eq!(policy.place_update(now, DriveId(1), 0b1111_0000, &view), None);
+        // Five queued writes where three find room: one collection, and one more if one runs.
+        queues.add(DriveId(0), Opcode::Write, 2);
+        assert_eq!(policy.collections(DriveId(0), 5), 1);
+        let report = CollectionReport { collecting: true, ..report };
+        policy.handle_report(now, DriveId(0), &report);
+        assert_eq!(policy.collections(DriveId(0), 5), 2);
+        assert_eq!(nanos(policy.collection(DriveId(0))), nanos(ERASE), "none has ended yet");
+    }
+
+    #[test]
+    fn page_moves_are_averaged_over_eight_collections() {
+        let mut policy = policy();
+        let mut report = CollectionReport::default();
+        for moved in [100, 1, 2, 3, 4, 5, 6, 7, 8_u64] {
+            // Copies are announced before the erase, one by one.
+            report.moved_pages += moved;
+            policy.handle_report(at(1), DriveId(2), &report);
+            report.collected_blocks += 1;
+            policy.handle_report(at(2), DriveId(2), &report);
+        }
+        assert_eq!(policy.channels[2].mean_moves(), 36 / 8, "the first is forgotten");
+        assert_eq!(policy.collection(DriveId(2)), (READ + WRITE) * 4 + ERASE);
+        assert_eq!(policy.channels[1].mean_moves(), 0, "each channel by itself");
+    }
+
+    #[test]
+    fn equally_idle_drives_take_turns_and_busy_ones_none() {
+        let mut policy = policy();
+        let mut queues = Queues::new(8);
+        queues.add(DriveId(5), Opcode::Read, 1);
+        let collecting = CollectionReport { collecting: true, ..CollectionReport::default() };
+        policy.handle_report(at(1), DriveId(6), &collecting);
+        queues.add(DriveId(0), Opcode::Write, 9);
+        let view = View { coordinator: &Coordinator::Free, queues: &queues, stripe: 0b111 };
+        let mut takers = Vec::new();
+        for _ in 0..4 {
+            takers.push(policy.place_update(at(2), DriveId(0), 0b1111_1000, &view).unwrap().0);
+        }
+        assert_eq!(takers, [3, 4, 7, 3]);
+    }
+
+    #[test]
+    fn the_frequency_is_that_of_the_last_128_requests() {
+        let mut policy = policy();
+        for arrival in 0..1_000 {
+            sent(&mut policy, 4, arrival);
+        }
+        let channel = &policy.channels[4];
+        assert_eq!(channel.arrivals.len(), 128);
+        // 128 requests in 128 µs: in 10 µs 10, of 45 µs each.
+        let delayed = channel.delayed(at(1_000), Duration::from_micros(10), READ);
+        assert_eq!(delayed, READ * 10);
+    }
+}
