@@ -238,11 +238,11 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-/// A policy that asks the copies of a mirror in turn, and lets busy drives fail.
+/// A policy that asks the copies of a mirror in turn, lets busy drives fail, and has no patience.
 const IN_TURN: PolicyKind = PolicyKind::new(&About {
     name: "in-turn",
     label: "In turn",
-    summary: "asks copies in turn",
+    summary: "asks copies in turn, and hedges at once",
     source: "this test",
     drive_changes: "the PL flag",
     windows: WindowUse::None,
@@ -271,6 +271,11 @@ impl Policy for InTurn {
         self.reads += 1;
         let copy = (0..64).filter(|drive| copies >> drive & 1 == 1);
         DriveId(copy.cycle().nth(self.reads as usize % 8).unwrap())
+    }
+
+    fn hedge_after(&mut self, _: Instant) -> Option<Duration> {
+        self.reads += 1;
+        Some(Duration::from_micros(u64::from(self.reads % 4 * 50)))
     }
 }
 
@@ -413,7 +418,7 @@ impl Policy for Mover {
 fn chunks_that_move_are_read_where_they_are() {
     let named = |name| PolicyKind::from_name(name).unwrap();
     let (mut moved, mut shared, mut degraded, mut deallocated) = (0, 0, 0, 0);
-    for seed in seeds(60) {
+    for seed in seeds(30) {
         for level in [Level::Raid4, Level::Raid5, Level::Raid6] {
             for policy in [MOVER, named("degraded"), named("degraded-host")] {
                 let mut plan = random_plan(seed, level, policy);
@@ -437,9 +442,9 @@ fn chunks_that_move_are_read_where_they_are() {
         }
     }
     if std::env::var("IODA_SEED").is_err() {
-        assert!(moved > 30_000, "{moved} chunks moved");
-        assert!(degraded > 3_000, "{degraded} of them by the model of the article");
-        assert!(shared > 1_000, "{shared} reads took a chunk from the write that moved it");
-        assert!(deallocated > 10_000, "{deallocated} pages deallocated");
+        assert!(moved > 15_000, "{moved} chunks moved");
+        assert!(degraded > 1_500, "{degraded} of them by the model of the article");
+        assert!(shared > 500, "{shared} reads took a chunk from the write that moved it");
+        assert!(deallocated > 5_000, "{deallocated} pages deallocated");
     }
 }

@@ -52,6 +52,7 @@ impl Script {
             coordination,
             rebuild_compute: Duration::from_micros(3),
             data_actions: false,
+            spare: 0..0,
         });
         Self::of(array)
     }
@@ -82,6 +83,7 @@ impl Script {
                 Action::Submit { drive, command, .. } => {
                     let what = match (command.opcode, command.pl) {
                         (Opcode::Write, _) => "W",
+                        (Opcode::Deallocate, _) => "d",
                         (Opcode::Read, PlFlag::Off) => "r",
                         (Opcode::Read, _) => "R",
                     };
