@@ -104,7 +104,6 @@ pub(crate) fn run(result: &RunResult) -> Run {
         erases: totals.erases,
         host_programs_pages: totals.host_programs_pages,
         collection_programs_pages: totals.collection_programs_pages,
-        host_buffer_peak_bytes: host_buffer_peak_bytes(array),
         timeline: timeline(result),
         drives: (0..)
             .zip(&result.drives)
@@ -118,11 +117,6 @@ pub(crate) fn run(result: &RunResult) -> Run {
         stage: result.stage.as_ref().map(stage),
         rain: rain(&totals),
     }
-}
-
-/// No policy holds data of the host back in memory yet.
-fn host_buffer_peak_bytes(_: &array::Counters) -> u64 {
-    0
 }
 
 fn programmed_window(&(at, length): &(Instant, Duration)) -> ProgrammedWindow {

@@ -22,13 +22,6 @@ pub(crate) fn numbers_between(
     lines(&table)
 }
 
-/// A table whose columns are all text, wrapped to a hundred characters.
-pub(crate) fn texts(header: &[String], rows: &[Vec<String>]) -> String {
-    let mut table = plain(header, rows);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(100);
-    lines(&table)
-}
-
 fn plain(header: &[String], rows: &[Vec<String>]) -> Table {
     let mut table = Table::new();
     table

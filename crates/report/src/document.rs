@@ -147,9 +147,6 @@ pub struct Run {
     /// Pages programmed by collections.
     #[serde(default)]
     pub collection_programs_pages: u64,
-    /// Most memory of the host that held data for the policy at once, in bytes.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub host_buffer_peak_bytes: u64,
     /// A stretch of the run in detail.
     pub timeline: Option<Timeline>,
     /// The drives one by one.

@@ -41,7 +41,6 @@ mod tests {
             "rain",
             "suspensions",
             "scrubbed_pages",
-            "host_buffer_peak_bytes",
         ];
         let mut older = serde_json::to_value(crate::sample::comparison()).unwrap();
         let runs = older["runs"].as_array_mut().unwrap();

@@ -213,7 +213,6 @@ fn run(invention: &Invention) -> Run {
         erases: 5_120,
         host_programs_pages: 1_350_000,
         collection_programs_pages: 1_420_000,
-        host_buffer_peak_bytes: 0,
         timeline: Some(timeline(invention)),
         drives: (0..DRIVES).map(|drive| drive_summary(invention, drive)).collect(),
         windows: programmed_windows(invention),

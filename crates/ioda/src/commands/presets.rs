@@ -93,7 +93,7 @@ fn tables(args: &PresetsArgs) -> String {
         sections.push(workload_table());
     }
     if wants(args, Kind::Policies) {
-        sections.push(policy_table());
+        sections.push(policy_list());
     }
     sections.join("\n")
 }
@@ -177,19 +177,22 @@ fn workload_table() -> String {
     )
 }
 
-fn policy_table() -> String {
-    let header =
-        ["policy", "in figures", "what it does", "from", "needs of the drives", "of the array"];
-    let rows: Vec<Vec<String>> = PolicyKind::ALL
-        .iter()
-        .map(|policy| {
-            let About { name, label, summary, source, drive_changes, needs, .. } = *policy.about();
-            [name, label, summary, source, drive_changes, needed_array(needs)]
-                .map(str::to_owned)
-                .to_vec()
-        })
-        .collect();
-    table::texts(&table::header(&header), &rows)
+/// Two lines for each policy: a table of so many words would have narrow columns.
+fn policy_list() -> String {
+    let describe = |policy: &PolicyKind| {
+        let About { name, label, summary, source, drive_changes, needs, .. } = *policy.about();
+        let array = needed_array(needs);
+        let details = format!(
+            "{label} in figures; from {source}; needs of the drives: {drive_changes}; of the array: \
+             {array}"
+        );
+        format!(
+            "{}{}",
+            table::paragraph(&format!("{name}: {summary}"), 2),
+            table::paragraph(&details, 4)
+        )
+    };
+    format!("policies\n{}", PolicyKind::ALL.iter().map(describe).collect::<String>())
 }
 
 /// What a policy needs of the array, in a word or two.

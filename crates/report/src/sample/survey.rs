@@ -5,7 +5,7 @@ use crate::survey::{
     Outcome, ProcessorTime, SCHEMA, SaturationRun, Survey, SurveyPolicy, SurveyRun, SurveyWorkload,
     costs,
 };
-use crate::{Latency, Percentile, Run};
+use crate::{Latency, Percentile, Run, StageCounters};
 
 /// Two workloads, two seeds, six policies of which one failed once, and one that could not be run.
 #[must_use]
@@ -112,7 +112,8 @@ fn scaled(run: Run, factor: f64) -> Run {
         windows: Vec::new(),
         p99_over_time: Vec::new(),
         free_over_time: Vec::new(),
-        host_buffer_peak_bytes: if run.policy == "IOD3" { 3 << 20 } else { 0 },
+        stage: (run.policy == "IOD3")
+            .then(|| StageCounters { host_buffer_peak_bytes: 3 << 20, ..StageCounters::default() }),
         ..run
     }
 }

@@ -97,8 +97,10 @@ fn device_reads_of_base(survey: &Survey, policy: &str) -> Option<f64> {
     ratio(own as f64, base as f64)
 }
 
+/// Runs that held nothing back in fast memory say nothing about it.
 fn host_buffer_peak_bytes(runs: &[&Run]) -> u64 {
-    runs.iter().map(|run| run.host_buffer_peak_bytes).max().unwrap_or(0)
+    let stages = runs.iter().filter_map(|run| run.stage.as_ref());
+    stages.map(|stage| stage.host_buffer_peak_bytes).max().unwrap_or(0)
 }
 
 fn saturation_iops(survey: &Survey, policy: &str) -> Vec<(u32, f64)> {
