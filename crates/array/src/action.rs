@@ -3,7 +3,7 @@
 use crate::engine::{ReadOrWrite, RequestId};
 use alloc::vec::Vec;
 use nvme::{Blocked, CollectionRight, Command, CommandId, Delays};
-use units::{DriveId, Instant};
+use units::{DriveId, Instant, Lba};
 
 /// A stripe operation: the part of a request that lies in the same rows of one stripe. The number
 /// is used again after [`DataAction::Close`].
@@ -23,6 +23,13 @@ pub enum Action {
         op: OpId,
         /// The member of the stripe whose buffer that is.
         member: u8,
+    },
+    /// Send this write to this drive, with what the stage holds of its pages at this moment.
+    SubmitStaged {
+        /// The drive.
+        drive: DriveId,
+        /// The command.
+        command: Command,
     },
     /// Tell this drive when it may collect from now on.
     Permit {
@@ -123,6 +130,36 @@ pub enum DataAction {
         /// Page of the array that row 0 is.
         first_page: u64,
     },
+    /// The new rows of a member go into the stage in front of its drive, over what is there.
+    Stage {
+        /// The operation.
+        op: OpId,
+        /// The member, and the drive.
+        drive: DriveId,
+        /// Where row 0 lies on the drive.
+        lba: Lba,
+    },
+    /// Some rows of a read come from the stage, as it is now: whatever the drive brings for them is
+    /// older. If it is all of them, the command is not sent to the drive.
+    ReadStage {
+        /// The command.
+        command: CommandId,
+        /// The drive in front of which the pages are staged.
+        drive: DriveId,
+        /// First logical block of the command.
+        lba: Lba,
+        /// Its logical blocks.
+        blocks: u32,
+        /// Those that are staged, counted from the first.
+        rows: Vec<u32>,
+    },
+    /// Pages leave the stage: what it held of them is on the drive, or older than what is.
+    Unstage {
+        /// The drive.
+        drive: DriveId,
+        /// Their logical blocks.
+        pages: Vec<Lba>,
+    },
     /// A stripe operation is over and its buffers are free.
     Close {
         /// The operation.
@@ -135,6 +172,8 @@ pub enum DataAction {
 pub struct Outcome {
     /// The request.
     pub request: RequestId,
+    /// The host that asked.
+    pub host: u8,
     /// Read or write.
     pub kind: ReadOrWrite,
     /// When it came.

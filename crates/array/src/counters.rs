@@ -31,6 +31,8 @@ pub struct Counters {
     pub moved_chunks: u64,
     /// Sub-I/Os not sent because their drive was in its busy window.
     pub avoided: u64,
+    /// Requests that the policy held back.
+    pub held_back: u64,
     /// Stripe operations that read more because answers were late.
     pub hedges: u64,
     /// Those of them that were known by rebuilding before the late answer came.
@@ -64,6 +66,7 @@ impl Counters {
             resubmitted: 0,
             moved_chunks: 0,
             avoided: 0,
+            held_back: 0,
             hedges: 0,
             hedges_won: 0,
             hedges_denied: 0,

@@ -1,6 +1,7 @@
 //! The array: requests in, actions out.
 
 use crate::action::{Action, DataAction, OpId, Outcome};
+use crate::admission::HeldBack;
 use crate::coordinate::{Coordination, Coordinator};
 use crate::counters::Counters;
 use crate::hedge::Hedges;
@@ -9,9 +10,10 @@ use crate::lock::LockTable;
 use crate::op::{Phase, Plan, StripeOp, SubIo};
 use crate::placement::{Place, Placement};
 use crate::policy::{
-    Answered, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, Tally, WindowUse,
+    Answered, Asked, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, Tally, WindowUse,
 };
 use crate::queues::Queues;
+use crate::stage::{Stage, StageCounters};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -40,6 +42,8 @@ pub struct RequestId(pub u64);
 pub struct Request {
     /// The driver's name for it.
     pub id: RequestId,
+    /// Which host asks; 0 if there is only one.
+    pub host: u8,
     /// Read or write.
     pub kind: ReadOrWrite,
     /// First byte. Any alignment.
@@ -76,7 +80,10 @@ pub struct Config {
 pub(crate) struct InFlight {
     pub(crate) id: RequestId,
     pub(crate) kind: ReadOrWrite,
+    pub(crate) host: u8,
     pub(crate) arrived: Instant,
+    /// When it began: later than it came if the policy held it back.
+    pub(crate) admitted: Instant,
     pub(crate) ops_left: u32,
     pub(crate) rebuilds: u32,
     pub(crate) blocked: Blocked,
@@ -102,6 +109,10 @@ pub struct Array {
     pub(crate) computing: VecDeque<(Instant, u32)>,
     pub(crate) hedges: Hedges,
     pub(crate) queues: Queues,
+    /// Requests that the policy holds back.
+    pub(crate) held_back: HeldBack,
+    /// The fast memory in front of the drives, if the policy has one.
+    pub(crate) stage: Option<Box<Stage>>,
     /// Stripe operations since the start.
     pub(crate) operations: u64,
     pub(crate) counters: Counters,
@@ -120,6 +131,8 @@ impl Array {
             rebuild_compute: config.rebuild_compute,
             settings: &config.policy_settings,
         });
+        let page_bytes = u64::from(config.page_bytes);
+        let stage = policy.stage().map(|stage| Box::new(Stage::new(stage, width, page_bytes)));
         let moves = policy.moves_chunks() && config.layout.chunk_pages() == 1;
         let spare_blocks = if moves { config.spare.end - config.spare.start } else { 0 };
         let placement = Placement::new(&config.layout, config.spare.start, spare_blocks);
@@ -133,7 +146,7 @@ impl Array {
             actions.clear();
         }
         Self {
-            page_bytes: u64::from(config.page_bytes),
+            page_bytes,
             policy,
             permits,
             coordinator,
@@ -148,6 +161,8 @@ impl Array {
             computing: VecDeque::new(),
             hedges: Hedges::new(),
             queues: Queues::new(width),
+            held_back: HeldBack::default(),
+            stage,
             operations: 0,
             counters: Counters::new(width as usize),
             layout: config.layout,
@@ -172,6 +187,12 @@ impl Array {
         &self.counters
     }
 
+    /// What the stage has done; none if the policy has none.
+    #[must_use]
+    pub fn stage_counters(&self) -> Option<&StageCounters> {
+        self.stage.as_ref().map(|stage| &stage.counters)
+    }
+
     /// What the policy has counted since the start.
     #[must_use]
     pub fn tallies(&self) -> Vec<Tally> {
@@ -181,7 +202,7 @@ impl Array {
     /// Requests that are not done.
     #[must_use]
     pub fn requests_in_flight(&self) -> usize {
-        self.requests.len()
+        self.requests.len() + self.held_back.len()
     }
 
     /// Stripe operations that are not closed; more than the requests need while superfluous reads
@@ -206,6 +227,7 @@ impl Array {
             .min(self.coordinator.next_deadline())
             .min(self.hedges.next_deadline())
             .min(self.policy.next_deadline())
+            .min(self.stage.as_ref().map_or(Instant::NEVER, |stage| stage.next_deadline()))
     }
 
     /// Lets time pass until `now`.
@@ -222,6 +244,10 @@ impl Array {
         }
         if self.policy.next_deadline() <= now {
             self.policy.handle_deadline(now);
+            self.follow_policy(now);
+        }
+        if self.stage.as_ref().is_some_and(|stage| stage.next_deadline() <= now) {
+            self.handle_stage_deadline(now);
         }
         while let Some((op, serial)) = self.hedges.pop_due(now) {
             self.hedge(now, op, serial);
@@ -311,6 +337,20 @@ impl Array {
             "{request:?} on an array of {} bytes",
             self.capacity_bytes()
         );
+        let Request { host, kind, size_bytes, .. } = *request;
+        if self.policy.admits(now, &Asked { host, kind, size_bytes }) {
+            self.admit(now, now, request);
+        } else {
+            self.counters.held_back += 1;
+            self.held_back.push(now, *request);
+        }
+        if self.stage.is_some() || self.held_back.len() > 0 {
+            self.follow_policy(now);
+        }
+    }
+
+    /// Begins a request that came at `arrived`.
+    pub(crate) fn admit(&mut self, now: Instant, arrived: Instant, request: &Request) {
         let end_bytes = request.offset_bytes + request.size_bytes;
         let first = request.offset_bytes / self.page_bytes;
         let pages = end_bytes.div_ceil(self.page_bytes) - first;
@@ -323,7 +363,9 @@ impl Array {
         let slot = self.requests.insert(InFlight {
             id: request.id,
             kind: request.kind,
-            arrived: now,
+            host: request.host,
+            arrived,
+            admitted: now,
             ops_left: 0,
             rebuilds: 0,
             blocked: Blocked::No,
@@ -421,26 +463,47 @@ impl Array {
         let slot = completion.id.0;
         let sub_io = *self.sub_ios.get(slot);
         self.sub_ios.release(slot);
-        let bit = 1 << sub_io.member;
-        let op = self.ops.get_mut(sub_io.op);
         if sub_io.opcode == Opcode::Deallocate {
-            op.writing &= !bit;
-            self.placement.release(sub_io.place);
-            self.close_if_drained(sub_io.op);
+            self.end_deallocation(&sub_io);
             return;
         }
-        let answered = Answered {
-            command: Sent {
-                drive: sub_io.place.drive,
-                opcode: sub_io.opcode,
-                lba: sub_io.place.block,
-                blocks: op.rows,
-            },
-            status: completion.status,
-            latency: now.since(sub_io.sent),
-        };
-        self.queues.remove(answered.command.drive, answered.command.opcode, op.rows);
-        self.policy.answered(now, &answered);
+        let drain = self.take_drain(slot);
+        let command = drain.unwrap_or_else(|| self.command_of(&sub_io));
+        self.queues.remove(command.drive, command.opcode, command.blocks);
+        let latency = now.since(sub_io.sent);
+        self.policy.answered(now, &Answered { command, status: completion.status, latency });
+        if drain.is_some() {
+            self.end_drain(now, &command);
+            return;
+        }
+        if sub_io.opcode == Opcode::Write {
+            self.end_bypass(now, &command);
+        }
+        self.take_answer(now, &sub_io, completion);
+    }
+
+    /// A block that a chunk has left is free for another.
+    fn end_deallocation(&mut self, sub_io: &SubIo) {
+        self.ops.get_mut(sub_io.op).writing &= !(1 << sub_io.member);
+        self.placement.release(sub_io.place);
+        self.close_if_drained(sub_io.op);
+    }
+
+    /// The pages that a command is about.
+    pub(crate) fn command_of(&self, sub_io: &SubIo) -> Sent {
+        let op = self.ops.get(sub_io.op);
+        Sent {
+            drive: sub_io.place.drive,
+            opcode: sub_io.opcode,
+            lba: sub_io.place.block,
+            blocks: op.rows,
+        }
+    }
+
+    /// Goes on with the stripe operation whose command was answered, by its drive or the stage.
+    pub(crate) fn take_answer(&mut self, now: Instant, sub_io: &SubIo, completion: &Completion) {
+        let bit = 1 << sub_io.member;
+        let op = self.ops.get_mut(sub_io.op);
         if completion.met_collection {
             op.busy |= bit;
         }
@@ -455,15 +518,15 @@ impl Array {
         self.counters.fail_fasts += u64::from(completion.status == Status::FailedFast);
         match op.phase {
             Phase::Gather | Phase::WaitWrite => {
-                let passed = self.passed(&sub_io, &completion.delays);
+                let passed = self.passed(sub_io, &completion.delays);
                 if completion.status == Status::Success {
                     let op = self.ops.get_mut(sub_io.op);
                     op.blocked = op.blocked.max(completion.blocked());
                 }
                 match completion.status {
-                    Status::Success => self.read_succeeded(now, &sub_io, completion.id, passed),
+                    Status::Success => self.read_succeeded(now, sub_io, completion.id, passed),
                     Status::FailedFast => {
-                        self.read_failed(now, &sub_io, passed, completion.busy_remaining);
+                        self.read_failed(now, sub_io, passed, completion.busy_remaining);
                     }
                 }
             }
@@ -528,8 +591,9 @@ impl Array {
 
     #[inline]
     fn submit(&mut self, sub_io: SubIo, pl: PlFlag) {
-        let SubIo { op, member, opcode, place, for_rebuild, sent, .. } = sub_io;
-        let id = self.sub_ios.insert(sub_io);
+        let SubIo { op, member, opcode, for_rebuild, sent, .. } = sub_io;
+        let slot = self.sub_ios.insert(sub_io);
+        let command = self.command_of(&sub_io);
         let target = self.ops.get_mut(op);
         let out = match opcode {
             Opcode::Read => &mut target.outstanding,
@@ -537,23 +601,35 @@ impl Array {
         };
         debug_assert_eq!(*out & 1 << member, 0, "one command per member and direction");
         *out |= 1 << member;
-        let blocks = target.rows;
+        if self.stage.is_some() && self.stage_command(sent, slot, &command) {
+            return;
+        }
+        if for_rebuild {
+            self.counters.rebuild_read_pages += u64::from(command.blocks);
+        }
+        self.send(sent, slot, &command, pl);
+    }
+
+    /// Sends a command to its drive.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Instant, slot: u32, command: &Sent, pl: PlFlag) {
+        let Sent { drive, opcode, lba, blocks } = *command;
         let pages = u64::from(blocks);
         match opcode {
             Opcode::Read => self.counters.drive_read_pages += pages,
             Opcode::Write => self.counters.drive_written_pages += pages,
             Opcode::Deallocate => {}
         }
-        if for_rebuild {
-            self.counters.rebuild_read_pages += pages;
-        }
-        let Place { drive, block: lba } = place;
         if opcode != Opcode::Deallocate {
             self.queues.add(drive, opcode, blocks);
-            self.policy.sent(sent, &Sent { drive, opcode, lba, blocks });
+            self.policy.sent(now, command);
         }
-        let command = Command { id: CommandId(id), opcode, lba, blocks, pl };
-        self.actions.push_back(Action::Submit { drive, command, op: OpId(op), member });
+        let SubIo { op, member, .. } = *self.sub_ios.get(slot);
+        let to_drive = Command { id: CommandId(slot), opcode, lba, blocks, pl };
+        self.actions.push_back(Action::Submit { drive, command: to_drive, op: OpId(op), member });
+        if opcode == Opcode::Read {
+            self.say_staged(slot, command);
+        }
     }
 
     /// A stripe operation has done what its request needs of it.
@@ -577,10 +653,15 @@ impl Array {
         in_flight.blocked = in_flight.blocked.max(blocked);
         in_flight.ops_left -= 1;
         if in_flight.ops_left == 0 {
-            let InFlight { id, kind, arrived, rebuilds, blocked, .. } = *in_flight;
+            let InFlight { id, kind, host, arrived, admitted, rebuilds, blocked, .. } = *in_flight;
+            let mut delays = delays;
+            if kind == ReadOrWrite::Read {
+                delays.add(Cause::HeldBack, admitted.since(arrived));
+            }
             self.requests.release(request);
             self.actions.push_back(Action::Complete(Outcome {
                 request: id,
+                host,
                 kind,
                 arrived,
                 completed: now,

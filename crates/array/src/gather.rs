@@ -51,6 +51,10 @@ impl Array {
         let (mut avoided, mut doubted) = (self.ops.get(op).moving() & unknown, 0u64);
         let drives = self.placement.drives(&self.layout, stripe);
         for member in members(unknown & !avoided) {
+            if self.is_staged(op, member) {
+                self.read(now, op, member, PlFlag::Off, false, 0);
+                continue;
+            }
             let Place { drive, block } =
                 self.placement.locate(&self.layout, stripe, first_row, member);
             let view =

@@ -72,7 +72,7 @@ impl Array {
         let target = self.ops.get_mut(op);
         target.hedge_reads = reads;
         let mut passed = Delays::ZERO;
-        passed.add(Cause::LateAnswer, now.since(self.requests.get(target.request).arrived));
+        passed.add(Cause::LateAnswer, now.since(self.requests.get(target.request).admitted));
         self.rebuild_beside(now, op, late, passed);
     }
 

@@ -30,6 +30,7 @@
 extern crate alloc;
 
 mod action;
+mod admission;
 mod coordinate;
 mod counters;
 mod engine;
@@ -44,6 +45,8 @@ mod parity;
 mod placement;
 pub mod policy;
 mod queues;
+mod stage;
+mod staging;
 mod write;
 
 pub use action::{Action, DataAction, OpId, Outcome, Slot, Term};
@@ -54,6 +57,7 @@ pub use counters::Counters;
 pub use engine::{Array, Config, ReadOrWrite, Request, RequestId};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use queues::{Queue, Queues};
+pub use stage::{StageConfig, StageCounters};
 
 /// The code of the guide is compiled and run with the tests.
 #[cfg(doctest)]

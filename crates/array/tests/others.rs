@@ -15,11 +15,27 @@ use units::{DriveId, Duration, Instant};
 
 const READ: ReadOrWrite = ReadOrWrite::Read;
 
+/// A host that knows its drives: each has answered 100 reads within 100 µs.
+fn warm(level: Level, width: u32, policy: &str) -> Script {
+    let mut s = Script::new(level, width, named(policy));
+    for page in 0..100 * u64::from(width) {
+        s.request(READ, page, 1);
+        let drive = s.out[0].0.0;
+        s.ok_after(drive, 100);
+    }
+    // Their hedges were not needed; let the times run out.
+    s.now += Duration::from_millis(5);
+    s.array.handle_deadline(s.now);
+    s.collect();
+    s.log.clear();
+    s
+}
+
 #[test]
 fn hedged_rebuilds_what_is_late_and_takes_what_comes_first() {
-    let mut s = Script::new(Level::Raid5, 4, named("hedged"));
+    let mut s = warm(Level::Raid5, 4, "hedged");
     s.request(READ, 0, 1);
-    assert_eq!(s.array.next_deadline(), Instant::ZERO + Duration::from_millis(2));
+    assert_eq!(s.array.next_deadline(), s.now + Duration::from_millis(2));
     s.compute();
     assert_eq!(s.log, "r0 r1 r2 r3 ");
     for drive in [1, 2, 3] {
@@ -41,7 +57,7 @@ fn hedged_rebuilds_what_is_late_and_takes_what_comes_first() {
 
 #[test]
 fn hedged_does_nothing_for_reads_that_are_in_time() {
-    let mut s = Script::new(Level::Raid5, 4, named("hedged"));
+    let mut s = warm(Level::Raid5, 4, "hedged");
     s.request(READ, 0, 1);
     s.ok_after(0, 1_999);
     s.compute();
@@ -51,7 +67,7 @@ fn hedged_does_nothing_for_reads_that_are_in_time() {
 
 #[test]
 fn hedged_reads_of_a_write_are_hedged_too() {
-    let mut s = Script::new(Level::Raid5, 8, named("hedged"));
+    let mut s = warm(Level::Raid5, 8, "hedged");
     s.request(ReadOrWrite::Write, 0, 1);
     s.ok(0);
     assert_eq!(s.log, "r0 r7 ");
@@ -67,14 +83,33 @@ fn hedged_reads_of_a_write_are_hedged_too() {
 
 #[test]
 fn hedges_end_with_the_budget() {
-    let mut s = Script::new(Level::Raid5, 4, named("hedged"));
+    let mut s = warm(Level::Raid5, 4, "hedged");
     for row in 0..40 {
         s.request(READ, 3 * row, 1);
     }
     s.compute();
     let counters = s.array.counters();
-    // Half of 128 reads is saved up at the start, and a hedge of three reads takes six of them.
-    assert_eq!((counters.hedges, counters.hedges_denied), (10, 30));
+    // Half of 128 reads is saved up at the start and 20 from 400 reads since; a hedge of three reads
+    // takes six of them.
+    assert_eq!((counters.hedges, counters.hedges_denied), (14, 26));
+}
+
+#[test]
+fn hedging_stops_where_reads_queue() {
+    let mut s = warm(Level::Raid5, 4, "hedged");
+    // Half of the reads take more than half as long again as the fastest did.
+    for page in 0..2_000 {
+        s.request(READ, page, 1);
+        let drive = s.out[0].0.0;
+        s.ok_after(drive, 160);
+    }
+    s.log.clear();
+    s.request(READ, 0, 1);
+    s.now += Duration::from_millis(3);
+    s.array.handle_deadline(s.now);
+    s.collect();
+    assert_eq!(s.log, "r0 ");
+    assert_eq!((s.array.counters().hedges, s.array.counters().hedges_denied), (0, 1));
 }
 
 #[test]
@@ -100,7 +135,7 @@ fn hedged_at_a_quantile_waits_until_it_knows_it() {
 #[test]
 fn late_answers_of_different_moments_are_not_computed_with() {
     // Stripe 0 of a RAID-6 of five: data on drives 1, 2, 3, P on 4, Q on 0.
-    let mut s = Script::new(Level::Raid6, 5, named("hedged"));
+    let mut s = warm(Level::Raid6, 5, "hedged");
     s.request(READ, 0, 2);
     let of_read: Vec<_> = s.out.drain(..).collect();
     // A write changes the stripe while both reads are out.
@@ -169,7 +204,6 @@ fn known_inside() -> PolicySettings {
         dies: 8,
         collection: Duration::from_millis(50),
         pages_between_collections: 100,
-        collections_to_hold_it: 1,
         ..DriveProfile::default()
     };
     PolicySettings { profile, ..PolicySettings::default() }

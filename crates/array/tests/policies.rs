@@ -226,6 +226,7 @@ fn pages_written_in_part_are_read_first() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::BASE);
     let request = Request {
         id: RequestId(1),
+        host: 0,
         kind: ReadOrWrite::Write,
         offset_bytes: 512,
         size_bytes: 3 * PAGE - 512,

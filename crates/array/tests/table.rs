@@ -26,12 +26,16 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("degraded", "r0 ", "r0 "),
     ("degraded-host", "r0 ", "r0 "),
     ("degraded-aware", "r0 ", "r0 "),
-    ("hedged", "r0 ", "r0 r1 r2 r3 "),
+    ("hedged", "r0 ", "r0 "),
     ("hedged-quantile", "r0 ", "r0 "),
     ("first-k", "r0 r1 r2 r3 ", "r0 r1 r2 r3 "),
     ("sit-out", "r0 ", "r0 "),
     ("least-outstanding", "r0 ", "r0 "),
     ("latency-weighted", "r0 ", "r0 "),
+    ("rails", "r0 ", "r0 "),
+    ("ioda-nvm", "R0 ", "R0 "),
+    ("plm", "r0 ", "r0 "),
+    ("plm-light", "r0 ", "r0 "),
 ];
 
 #[test]

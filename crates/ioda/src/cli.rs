@@ -4,7 +4,7 @@ use crate::assertion::Assertion;
 use crate::commands::{bench, completions, plan, presets, reproduce, survey, trace};
 use crate::exit;
 use crate::settings::{
-    ArraySettings, DriveFlags, PolicyOptions, RunSettings, Settings, WindowSettings,
+    ArraySettings, DriveFlags, PolicyOptions, RunSettings, Settings, StageSettings, WindowSettings,
     WorkloadSettings,
 };
 use clap::{Args, Parser, Subcommand};
@@ -112,6 +112,9 @@ pub(crate) struct SimulationArgs {
     /// When drives may collect.
     #[command(flatten)]
     pub(crate) windows: WindowSettings,
+    /// The fast memory in front of the drives.
+    #[command(flatten)]
+    pub(crate) stage: StageSettings,
     /// Options of single policies.
     #[command(flatten)]
     pub(crate) policies: PolicyOptions,
@@ -130,7 +133,8 @@ pub(crate) struct SimulationArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Configuration and results")]
 pub(crate) struct OutputArgs {
-    /// TOML file with the sections array, windows, policies, drive, workload and run; flags override it
+    /// TOML file with the sections array, windows, stage, policies, drive, workload and run; flags
+    /// override it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Write the report as one HTML page [default: ioda-report.html; `ioda run`: none]
@@ -172,6 +176,7 @@ impl SimulationArgs {
         let flags = Settings {
             array: self.array.clone(),
             windows: self.windows.clone(),
+            stage: self.stage.clone(),
             policies: self.policies.clone(),
             workload: self.workload.clone(),
             run: self.run.clone(),

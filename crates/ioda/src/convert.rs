@@ -4,11 +4,12 @@ use crate::describe;
 use crate::exit::Failure;
 use crate::setup::Setup;
 use crate::simulate::Outcome;
+use array::policy::QosClass;
 use nvme::Cause;
 use report::{
     Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, HedgeCounters,
-    Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Tally, Timeline,
-    TimelinePoint,
+    HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, StageCounters,
+    Tally, Timeline, TimelinePoint,
 };
 use sim::{LatencySummary, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
@@ -71,6 +72,8 @@ pub(crate) fn run(result: &RunResult) -> Run {
         page_operations: totals.page_operations(),
         read: latency(&result.read),
         write: latency(&result.write),
+        hosts: (0..).zip(&result.hosts).map(|(index, host)| host_latency(index, host)).collect(),
+        held_back: array.held_back,
         iops_read: per_second(result.read.count() as f64),
         iops_write: per_second(result.write.count() as f64),
         mib_per_second_read: per_second(result.read_bytes as f64 / MIB as f64),
@@ -112,6 +115,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
         free_over_time: result.timeline.free.iter().map(free_blocks).collect(),
         permits: result.permits,
         buffer: buffer(&totals),
+        stage: result.stage.as_ref().map(stage),
         rain: rain(&totals),
     }
 }
@@ -158,6 +162,29 @@ fn buffer(totals: &ssd::Counters) -> Option<BufferCounters> {
         buffer_reads_pages: totals.buffer_reads_pages,
         forced_flushes_pages: totals.forced_flushes_pages,
     })
+}
+
+/// The latency of one host, named after the class that it has under PLM-light.
+fn host_latency(index: u8, host: &sim::HostLatency) -> HostLatency {
+    let class = QosClass::of_host(index).name();
+    HostLatency {
+        host: format!("host {} ({class})", u32::from(index) + 1),
+        read: latency(&host.read),
+        write: latency(&host.write),
+    }
+}
+
+/// The counters of the host's fast memory.
+fn stage(counters: &array::StageCounters) -> StageCounters {
+    StageCounters {
+        host_buffer_peak_bytes: counters.peak_bytes,
+        staged_pages: counters.staged_pages,
+        replaced_pages: counters.replaced_pages,
+        drained_pages: counters.drained_pages,
+        read_pages: counters.read_pages,
+        bypassed_pages: counters.bypassed_pages,
+        waits: counters.waits,
+    }
 }
 
 /// The counters of parity within drives; none if none was programmed.

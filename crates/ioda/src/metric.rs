@@ -1,5 +1,7 @@
 //! Numbers that assertions and claims are about.
 
+use array::StageCounters;
+use array::policy::QosClass;
 use sim::{BlockedReads, LatencySummary, RunResult};
 use std::fmt;
 use std::str::FromStr;
@@ -25,11 +27,30 @@ pub(crate) enum Statistic {
     Max,
 }
 
+impl Statistic {
+    /// The number, in nanoseconds.
+    fn of(self, summary: &LatencySummary) -> f64 {
+        let latency = match self {
+            Self::Percentile(percentile) => summary.percentile(percentile),
+            Self::Mean => summary.mean(),
+            Self::Max => summary.max(),
+        };
+        latency.as_nanos() as f64
+    }
+}
+
 /// A number about a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Metric {
     /// A latency, in nanoseconds.
     Latency(Direction, Statistic),
+    /// The same of the host of one class.
+    OfClass(QosClass, Direction, Statistic),
+    /// Of the steps from class to class, high to medium and medium to low, how many do not make it
+    /// faster: 2 if classes are served by rank.
+    RankedClasses(Direction, Statistic),
+    /// Requests that the policy held back.
+    HeldBack,
     /// Requests per second.
     Iops(Direction),
     /// Mebibytes per second.
@@ -122,6 +143,14 @@ pub(crate) enum Metric {
     Evaluations,
     /// Times that a stripe showed more busy members than it has parities.
     Overloads,
+    /// Most that the host's staging memory held, in mebibytes.
+    StagePeak,
+    /// Writes that waited for room there.
+    StageWaits,
+    /// Pages of reads that were answered from there.
+    StageReads,
+    /// Pages drained from there to drives.
+    DrainedPages,
     /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
     Busy(usize, bool),
 }
@@ -146,12 +175,15 @@ impl fmt::Display for UnknownMetric {
         write!(
             f,
             "there is no metric \"{}\"; known are read. or write. followed by p50 … p99.999, \
-             mean, max, iops, mib_per_second or count, and capacity_gib, blocked, \
+             mean, max, iops, mib_per_second or count, the latencies of one host with high., \
+             medium. or low. in front, how many classes are no faster than the one above with \
+             ranked. in front, and held_back, capacity_gib, blocked, \
              collection_blocked, queue_blocked, violations, waf, collections, erases, suspensions, \
              host_programs, parity_programs, collection_programs, rebuilt_pages, rebuild_reads, \
              rotation_breaches, moved_stripes, scrubbed_pages, free_blocks, least_free_blocks, \
              stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, \
-             permits, overloads, total_latency, collection_time, expected_collection, \
+             permits, overloads, host_buffer_peak_mib, stage_waits, stage_reads, drained_pages, \
+             total_latency, collection_time, expected_collection, \
              collection_estimate, collections_cv, drive_commands, drive_commands_cv, queued_blocks, queued_blocks_cv, \
              degraded_reads, degraded_updates, map_bytes, model_evaluations, \
              busy1, busy2 and so on, busy2plus and so on",
@@ -211,6 +243,11 @@ impl FromStr for Metric {
             "map_bytes" => return Ok(Self::MapBytes),
             "model_evaluations" => return Ok(Self::Evaluations),
             "overloads" => return Ok(Self::Overloads),
+            "host_buffer_peak_mib" => return Ok(Self::StagePeak),
+            "held_back" => return Ok(Self::HeldBack),
+            "stage_waits" => return Ok(Self::StageWaits),
+            "stage_reads" => return Ok(Self::StageReads),
+            "drained_pages" => return Ok(Self::DrainedPages),
             _ => {}
         }
         if let Some(members) = text.strip_prefix("busy") {
@@ -218,7 +255,18 @@ impl FromStr for Metric {
                 members.strip_suffix("plus").map_or((members, false), |number| (number, true));
             return number.parse().map(|n| Self::Busy(n, or_more)).map_err(|_| unknown());
         }
-        let (direction, statistic) = text.split_once('.').ok_or_else(unknown)?;
+        let (first, rest) = text.split_once('.').ok_or_else(unknown)?;
+        let class = QosClass::ALL.into_iter().find(|class| class.name() == first);
+        if class.is_some() || first == "ranked" {
+            let Ok(Self::Latency(direction, statistic)) = rest.parse() else {
+                return Err(unknown());
+            };
+            return Ok(match class {
+                Some(class) => Self::OfClass(class, direction, statistic),
+                None => Self::RankedClasses(direction, statistic),
+            });
+        }
+        let (direction, statistic) = (first, rest);
         let direction = match direction {
             "read" => Direction::Read,
             "write" => Direction::Write,
@@ -243,6 +291,12 @@ impl FromStr for Metric {
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::RankedClasses(direction, statistic) => {
+                write!(f, "ranked.{}", Self::Latency(*direction, *statistic))
+            }
+            Self::OfClass(class, direction, statistic) => {
+                write!(f, "{}.{}", class.name(), Self::Latency(*direction, *statistic))
+            }
             Self::Latency(direction, Statistic::Percentile(p)) => write!(f, "{direction}.p{p}"),
             Self::Latency(direction, Statistic::Mean) => write!(f, "{direction}.mean"),
             Self::Latency(direction, Statistic::Max) => write!(f, "{direction}.max"),
@@ -292,6 +346,11 @@ impl fmt::Display for Metric {
             Self::MapBytes => f.write_str("map_bytes"),
             Self::Evaluations => f.write_str("model_evaluations"),
             Self::Overloads => f.write_str("overloads"),
+            Self::StagePeak => f.write_str("host_buffer_peak_mib"),
+            Self::HeldBack => f.write_str("held_back"),
+            Self::StageWaits => f.write_str("stage_waits"),
+            Self::StageReads => f.write_str("stage_reads"),
+            Self::DrainedPages => f.write_str("drained_pages"),
             Self::Busy(members, false) => write!(f, "busy{members}"),
             Self::Busy(members, true) => write!(f, "busy{members}plus"),
         }
@@ -312,14 +371,9 @@ impl Metric {
     pub(crate) fn of(self, result: &RunResult) -> f64 {
         let array = &result.array;
         match self {
-            Self::Latency(direction, statistic) => {
-                let summary = summary(result, direction);
-                let latency = match statistic {
-                    Statistic::Percentile(percentile) => summary.percentile(percentile),
-                    Statistic::Mean => summary.mean(),
-                    Statistic::Max => summary.max(),
-                };
-                latency.as_nanos() as f64
+            Self::Latency(direction, statistic) => statistic.of(summary(result, direction)),
+            Self::OfClass(class, direction, statistic) => {
+                of_class(result, class, direction).map_or(0.0, |summary| statistic.of(summary))
             }
             Self::Iops(direction) => per_second(result, summary(result, direction).count() as f64),
             Self::Bandwidth(direction) => {
@@ -388,6 +442,16 @@ impl Metric {
             Self::MapBytes => result.map_bytes as f64,
             Self::Evaluations => tally(result, "evaluations of the model"),
             Self::Overloads => array.resubmitted as f64,
+            Self::StagePeak => stage(result).peak_bytes as f64 / MIB as f64,
+            Self::RankedClasses(direction, statistic) => {
+                let of = |class| Self::OfClass(class, direction, statistic).of(result);
+                let steps = QosClass::ALL.windows(2);
+                steps.filter(|step| of(step[1]) >= of(step[0])).count() as f64
+            }
+            Self::HeldBack => array.held_back as f64,
+            Self::StageWaits => stage(result).waits as f64,
+            Self::StageReads => stage(result).read_pages as f64,
+            Self::DrainedPages => stage(result).drained_pages as f64,
             Self::Busy(members, or_more) => {
                 let counts = &result.busy_members;
                 let matching = match or_more {
@@ -405,6 +469,10 @@ impl Metric {
             Self::Latency(direction, Statistic::Percentile(percentile)) => {
                 Some(summary(result, direction).samples_beyond(percentile))
             }
+            Self::OfClass(class, direction, Statistic::Percentile(percentile)) => {
+                let summary = of_class(result, class, direction)?;
+                Some(summary.samples_beyond(percentile))
+            }
             _ => None,
         }
     }
@@ -413,6 +481,7 @@ impl Metric {
     pub(crate) fn unit(self) -> Unit {
         match self {
             Self::Latency(..)
+            | Self::OfClass(..)
             | Self::Window
             | Self::TotalLatency
             | Self::CollectionTime
@@ -459,7 +528,13 @@ impl Metric {
             | Self::DegradedUpdates
             | Self::MapBytes
             | Self::Evaluations
-            | Self::Overloads => Unit::Number,
+            | Self::Overloads
+            | Self::StagePeak
+            | Self::RankedClasses(..)
+            | Self::HeldBack
+            | Self::StageWaits
+            | Self::StageReads
+            | Self::DrainedPages => Unit::Number,
         }
     }
 }
@@ -519,6 +594,20 @@ fn spread(numbers: impl Iterator<Item = f64> + Clone) -> f64 {
     let mean_of_all = mean(numbers.clone());
     let variance = mean(numbers.map(|number| (number - mean_of_all).powi(2)));
     if mean_of_all == 0.0 { 0.0 } else { variance.sqrt() / mean_of_all }
+}
+
+/// The latency of the first host of a class; none if no host is of it.
+fn of_class(result: &RunResult, class: QosClass, direction: Direction) -> Option<&LatencySummary> {
+    let mut hosts = (0..).zip(&result.hosts);
+    let (_, host) = hosts.find(|&(host, _)| QosClass::of_host(host) == class)?;
+    Some(match direction {
+        Direction::Read => &host.read,
+        Direction::Write => &host.write,
+    })
+}
+
+fn stage(result: &RunResult) -> StageCounters {
+    result.stage.unwrap_or_default()
 }
 
 fn per_second(result: &RunResult, amount: f64) -> f64 {
@@ -587,6 +676,14 @@ mod tests {
             "map_bytes",
             "model_evaluations",
             "overloads",
+            "host_buffer_peak_mib",
+            "held_back",
+            "high.read.p99.9",
+            "ranked.read.p99",
+            "low.write.mean",
+            "stage_waits",
+            "stage_reads",
+            "drained_pages",
             "busy1",
             "busy2plus",
         ] {

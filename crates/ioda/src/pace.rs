@@ -44,7 +44,8 @@ pub(crate) fn set_rates(
         RequestRate::PerSecond(requests) => requests,
         RequestRate::To(load) => {
             let bytes_per_second = load.bytes_per_second(&plan.drive);
-            let requests = six_digits(bytes_per_second / bytes_each);
+            let hosts = f64::from(synthetic.numjobs);
+            let requests = six_digits(bytes_per_second / bytes_each / hosts);
             if !known.contains(&load) {
                 known.push(load);
                 notes.push(format!(

@@ -8,7 +8,7 @@ use crate::quantity::exact_percent;
 use crate::rate::Rerate;
 use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
-use array::policy::PolicyKind;
+use array::policy::{PolicyKind, PolicySettings};
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::Config;
 use std::path::Path;
@@ -188,7 +188,10 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
         spare: array.spare.as_ref().map_or(Ratio::ZERO, |spare| spare.value.0),
         chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
         policy: PolicyKind::BASE,
-        policy_settings: settings.policies.settings()?,
+        policy_settings: PolicySettings {
+            stage: settings.stage.policy_settings(page)?,
+            ..settings.policies.settings()?
+        },
         windows: WindowPlan::default(),
         rebuild_compute: array
             .rebuild_compute

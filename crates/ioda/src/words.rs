@@ -1,6 +1,7 @@
 //! Options that are one of a few words.
 
 use crate::quantity::not_understood;
+use array::policy::BaseRule;
 use sim::Preparation;
 use ssd::{Blocking, CollectionUnit, FlushRule, RangePlacement, Rotation};
 use std::fmt;
@@ -83,6 +84,24 @@ impl FromStr for Precondition {
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
         PREPARATIONS.parse(text).map(Self)
+    }
+}
+
+/// How PLM-light splits what classes are sure of.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Base(pub(crate) BaseRule);
+
+const BASES: Words<BaseRule> = Words {
+    option: "base rule",
+    expected: "one of equal, prioritized",
+    words: &[("equal", BaseRule::Equal), ("prioritized", BaseRule::Prioritized)],
+};
+
+impl FromStr for Base {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        BASES.parse(text).map(Self)
     }
 }
 
@@ -222,6 +241,7 @@ mod tests {
         }
         check(&COORDINATORS);
         check(&PREPARATIONS);
+        check(&BASES);
         check(&FLUSH_RULES);
         check(&UNITS);
         check(&BLOCKING);

@@ -11,7 +11,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 37] = [
+    let cases: [&[&str]; 43] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -48,6 +48,12 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "--json", "-", "--fio-json", "-"],
         &["run", "--policy", "base,ioda"],
         &["reproduce", "5c"],
+        &["survey", "--policy", "base,iodb"],
+        &["survey", "--workload", "tpcc,asure"],
+        &["survey", "--seeds", "0"],
+        &["survey", "--requests", "0"],
+        &["survey", "--threads", "0"],
+        &["survey", "--config", "workload.toml"],
         &["comapre"],
     ];
     let mut text = String::new();

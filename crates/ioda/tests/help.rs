@@ -15,6 +15,7 @@ fn every_command_explains_itself() {
         "presets",
         "bench",
         "reproduce",
+        "survey",
         "completions",
     ] {
         let mut arguments: Vec<&str> = command.split_whitespace().collect();

@@ -12,9 +12,22 @@ fn presets_are_listed() {
     let document = ioda(&["presets", "--json"]).json();
     assert_eq!(document["drives"].as_array().unwrap().len(), 9);
     assert_eq!(document["workloads"].as_array().unwrap().len(), 13);
-    assert_eq!(document["policies"].as_array().unwrap().len(), 7);
+    assert_eq!(
+        document["policies"].as_array().unwrap().len(),
+        array::policy::PolicyKind::ALL.len()
+    );
     let only = ioda(&["presets", "policies", "--json"]).json();
     assert!(only["drives"].is_null());
+}
+
+#[test]
+fn a_quick_benchmark_measures_every_policy() {
+    let document = ioda(&["bench", "policies", "--quick", "--json", "--quiet"]).json();
+    let policies = document["policies"].as_array().unwrap();
+    let listed = ioda(&["presets", "policies", "--json"]).json();
+    assert_eq!(policies.len(), listed["policies"].as_array().unwrap().len());
+    assert_eq!(policies[0]["of_base"], 1.0);
+    assert!(policies.iter().all(|policy| policy["nanos_per_io"].as_f64().unwrap() > 0.0));
 }
 
 #[test]

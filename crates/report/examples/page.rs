@@ -1,10 +1,15 @@
-//! Writes the invented comparison as a page, to look at: `cargo run -p report --example page -- page.html`.
+//! Writes an invented comparison as a page, to look at, or an invented survey if a second argument is
+//! given: `cargo run -p report --example page -- page.html survey`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let path = std::env::args().nth(1).unwrap_or_else(|| "page.html".to_owned());
-    match std::fs::write(&path, report::html::render(&report::sample::comparison())) {
+    let page = match std::env::args().nth(2) {
+        None => report::html::render(&report::sample::comparison()),
+        Some(_) => report::html::render_survey(&report::sample::survey()),
+    };
+    match std::fs::write(&path, page) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }

@@ -1,6 +1,6 @@
 //! What a policy costs, in the order in which tables and pages show it.
 
-use crate::document::{BufferCounters, HedgeCounters, RainCounters, Run};
+use crate::document::{BufferCounters, HedgeCounters, RainCounters, Run, StageCounters};
 use crate::format;
 
 /// Writes one number of a run.
@@ -26,7 +26,7 @@ const COSTS: [(&str, Cell); 12] = [
 ];
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 15] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 20] = [
     ("hedges", |run| run.hedges.is_some(), |run| format::count(hedges(run).hedged)),
     ("hedges that won", |run| run.hedges.is_some(), |run| format::count(hedges(run).won)),
     ("hedges denied", |run| hedges(run).denied > 0, |run| format::count(hedges(run).denied)),
@@ -35,6 +35,23 @@ const OCCASIONAL: [(&str, Occurs, Cell); 15] = [
     ("suspensions", |run| run.suspensions > 0, |run| format::count(run.suspensions)),
     ("scrubbed pages", |run| run.scrubbed_pages > 0, |run| format::count(run.scrubbed_pages)),
     ("lease messages", |run| run.permits > 0, |run| format::count(run.permits)),
+    ("held back", |run| run.held_back > 0, |run| format::count(run.held_back)),
+    (
+        "host buffer, MiB",
+        |run| run.stage.is_some(),
+        |run| format::three_digits(stage(run).host_buffer_peak_bytes as f64 / f64::from(1 << 20)),
+    ),
+    ("waits for host buffer", |run| stage(run).waits > 0, |run| format::count(stage(run).waits)),
+    (
+        "pages read there",
+        |run| stage(run).read_pages > 0,
+        |run| format::count(stage(run).read_pages),
+    ),
+    (
+        "pages past it",
+        |run| stage(run).bypassed_pages > 0,
+        |run| format::count(stage(run).bypassed_pages),
+    ),
     (
         "coalesced writes",
         |run| buffer(run).coalesced_writes_pages > 0,
@@ -83,6 +100,10 @@ fn hedges(run: &Run) -> HedgeCounters {
 
 fn buffer(run: &Run) -> BufferCounters {
     run.buffer.unwrap_or_default()
+}
+
+fn stage(run: &Run) -> StageCounters {
+    run.stage.unwrap_or_default()
 }
 
 fn rain(run: &Run) -> RainCounters {

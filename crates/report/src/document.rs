@@ -79,6 +79,12 @@ pub struct Run {
     pub read: Latency,
     /// Latency of the host's writes.
     pub write: Latency,
+    /// Latency host by host, if there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostLatency>,
+    /// Requests that the policy held back before it sent anything of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held_back: u64,
     /// Host reads completed per simulated second.
     pub iops_read: f64,
     /// Host writes completed per simulated second.
@@ -165,6 +171,9 @@ pub struct Run {
     /// The write buffers of all drives; none if nothing was written through one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<BufferCounters>,
+    /// The fast memory of the host in which writes wait; none if the policy has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<StageCounters>,
     /// Parity within the drives; none if they keep none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rain: Option<RainCounters>,
@@ -256,6 +265,25 @@ pub struct BufferCounters {
     pub forced_flushes_pages: u64,
 }
 
+/// What went through the fast memory of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StageCounters {
+    /// Most bytes that it held at once.
+    pub host_buffer_peak_bytes: u64,
+    /// Pages written into it.
+    pub staged_pages: u64,
+    /// Those of them that replaced a version which had not been drained.
+    pub replaced_pages: u64,
+    /// Pages drained from it to drives.
+    pub drained_pages: u64,
+    /// Pages of reads that it answered.
+    pub read_pages: u64,
+    /// Pages of writes that were too large for it.
+    pub bypassed_pages: u64,
+    /// Writes that waited for room in it.
+    pub waits: u64,
+}
+
 /// Parity within the drives, on all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RainCounters {
@@ -296,6 +324,17 @@ impl Latency {
     pub fn at(&self, percentile: f64) -> Option<&Percentile> {
         self.percentiles.iter().find(|p| same_percentile(p.percentile, percentile))
     }
+}
+
+/// The latency of one of several hosts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostLatency {
+    /// Its class of service.
+    pub host: String,
+    /// Of its reads.
+    pub read: Latency,
+    /// Of its writes.
+    pub write: Latency,
 }
 
 /// One percentile of a latency.

@@ -7,6 +7,7 @@
 mod costs;
 mod document;
 mod format;
+mod hosts;
 mod layouts;
 mod summary;
 mod windows;
@@ -22,8 +23,8 @@ pub mod table;
 
 pub use document::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, HedgeCounters,
-    Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Tally, Timeline,
-    TimelinePoint,
+    HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, StageCounters,
+    Tally, Timeline, TimelinePoint,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{WindowCurve, WindowReport};

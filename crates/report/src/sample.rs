@@ -226,6 +226,9 @@ fn run(invention: &Invention) -> Run {
             buffer_reads_pages: 31_000,
             forced_flushes_pages: if invention.windows { 12 } else { 0 },
         }),
+        hosts: Vec::new(),
+        held_back: 0,
+        stage: None,
         rain: None,
     }
 }

@@ -136,7 +136,10 @@ pub struct SaturationRun {
     pub read_percent: u32,
     /// Clients, each with one request under way.
     pub clients: u32,
-    /// What came of it.
+    /// Requests per simulated second in the second half of the run, when what drives could put off
+    /// at the start is over; none if the run failed.
+    pub iops: Option<f64>,
+    /// What came of it, over the whole run.
     pub outcome: Outcome,
 }
 

@@ -30,6 +30,7 @@ pub fn render(comparison: &Comparison) -> String {
         let sections = [
             latency::reads(comparison, runs),
             latency::writes(runs),
+            latency::of_hosts(runs),
             causes::render(runs),
             costs::busy(runs),
             costs::render(runs),

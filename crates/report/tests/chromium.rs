@@ -136,6 +136,101 @@ fn windows_are_drawn_and_told() {
     assert_drawn(&opened_page(&browser, &empty), 0);
 }
 
+/// Opens the survey with `address` after its name, and does `steps` to it.
+fn surveyed(browser: &Path, address: &str, steps: &str) -> String {
+    let hand = format!(
+        "<script>setTimeout(() => {{\
+            const bars = () => [...document.querySelectorAll('#bars tbody tr')].map((row) =>\
+                row.dataset.policy + ' ' + row.querySelector('.bar').style.width + ' ' + row.cells[2].textContent).join('; ');\
+            const note = (key, value) => {{ document.documentElement.dataset[key] = value; }};\
+            const set = (id, value) => {{\
+                const select = document.getElementById(id);\
+                select.value = value;\
+                select.dispatchEvent(new Event('change'));\
+            }};\
+            note('before', bars());\
+            {steps}\
+            note('after', bars());\
+            note('address', location.hash);\
+        }}, 200);</script></body>"
+    );
+    let page = html::render_survey(&sample::survey()).replace("</body>", &hand);
+    opened_at(browser, &page, address)
+}
+
+/// What the page noted under `key`.
+fn noted<'a>(page: &'a str, key: &str) -> &'a str {
+    let start = format!("data-{key}=\"");
+    let at = page.find(&start).unwrap_or_else(|| panic!("no {key} in {}", &page[..600]));
+    page[at + start.len()..].split('"').next().unwrap()
+}
+
+#[test]
+fn another_workload_changes_the_bars_of_a_survey() {
+    let Some(browser) = browser() else { return };
+    let page = surveyed(&browser, "", "set('choose-workload', 'azure');");
+    assert_drawn(&page, 2);
+    let (before, after) = (noted(&page, "before"), noted(&page, "after"));
+    // Row by row another latency, and another length of the bar where one seed failed.
+    let rows = |bars: &str| -> Vec<(String, f64, String)> {
+        let row = |row: &str| {
+            let (policy, rest) = row.split_once(' ').unwrap();
+            let (width, latency) = rest.split_once("% ").unwrap();
+            (policy.to_owned(), width.parse().unwrap(), latency.to_owned())
+        };
+        bars.split("; ").map(row).collect()
+    };
+    let (before, after) = (rows(before), rows(after));
+    assert_eq!((before[0].0.as_str(), before[0].2.as_str()), ("base", "46.5 ms"));
+    assert_eq!((after[0].0.as_str(), after[0].2.as_str()), ("base", "27.9 ms"));
+    assert!(before[0].1 > before[1].1 && before[1].1 > after[1].1, "{before:?} {after:?}");
+    assert!((before[1].0 == "iod1") && before.len() == 6 && after.len() == 6);
+    assert_eq!((noted(&page, "bars"), noted(&page, "address")), ("6", "#workload=azure"));
+}
+
+#[test]
+fn every_choice_of_a_survey_is_kept_in_its_address() {
+    let Some(browser) = browser() else { return };
+    let steps = "set('choose-statistic', 'p50');\
+        document.querySelectorAll('#choices input:not(:checked)').forEach((input) => input.click());\
+        document.querySelector('#policy-checks input[value=iod1]').click();";
+    let page = surveyed(&browser, "", steps);
+    assert_drawn(&page, 2);
+    let address = "#statistic=p50&amp;direction=write&amp;unit=latency&amp;scale=linear&amp;\
+        order=value&amp;policies=base%2Ciod2%2Ciod3%2Cioda%2Cideal";
+    assert_eq!(noted(&page, "address"), address);
+    let shown = noted(&page, "after").to_owned();
+    assert_eq!((shown.matches("; ").count(), shown.contains("iod1")), (4, false), "{shown}");
+    // Whoever is given the address sees the same, and going back in it goes back on the page.
+    let back = "location.hash = '#workload=azure'; window.dispatchEvent(new Event('hashchange'));";
+    let again = surveyed(&browser, &address.replace("&amp;", "&"), back);
+    assert_eq!(noted(&again, "before"), shown);
+    let after = noted(&again, "after");
+    assert!(after.starts_with("base ") && after.contains("% 27.9 ms; iod1 "), "{after}");
+    // Nonsense in an address is ignored.
+    let odd = surveyed(&browser, "#workload=none&statistic=p1&policies=nobody", "");
+    assert_drawn(&odd, 0);
+    assert_eq!(noted(&odd, "bars"), "0");
+}
+
+#[test]
+fn a_survey_can_be_worked_with_keys_and_read_aloud() {
+    let Some(browser) = browser() else { return };
+    // Everything that can be chosen is a control with a label; bars are rows of a table with header.
+    let steps = "const controls = [...document.querySelectorAll('#survey select, #survey input, #survey button')];\
+        note('unlabelled', controls.filter((c) => !(c.labels?.length || c.textContent.trim())).length);\
+        note('unreachable', controls.filter((c) => c.tabIndex < 0).length);\
+        note('controls', controls.length);\
+        note('rows', document.querySelectorAll('#bars tbody th[scope=row]').length);\
+        note('said', document.getElementById('shown').textContent);";
+    let page = surveyed(&browser, "", steps);
+    assert_eq!((noted(&page, "unlabelled"), noted(&page, "unreachable")), ("0", "0"));
+    assert_eq!((noted(&page, "controls"), noted(&page, "rows")), ("18", "6"));
+    assert!(noted(&page, "said").starts_with("p99.9 of reads under tpcc"));
+    let empty = html::render_survey(&report::survey::Survey::default());
+    assert_drawn(&opened_page(&browser, &empty), 0);
+}
+
 fn assert_drawn(page: &str, plots: usize) {
     let end = page.find("<head>").unwrap();
     let root = &page[..end];
@@ -152,6 +247,11 @@ fn opened(browser: &Path, comparison: &Comparison) -> String {
 }
 
 fn opened_page(browser: &Path, content: &str) -> String {
+    opened_at(browser, content, "")
+}
+
+/// The same, opened at a fragment of its address.
+fn opened_at(browser: &Path, content: &str, fragment: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let dump = folder.path().join("dump.html");
@@ -162,7 +262,7 @@ fn opened_page(browser: &Path, content: &str) -> String {
         .args(["--disable-dev-shm-usage", "--window-size=1280,2000"])
         .args(["--virtual-time-budget=10000", "--dump-dom"])
         .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
-        .arg(format!("file://{}", page.display()))
+        .arg(format!("file://{}{fragment}", page.display()))
         .stdin(Stdio::null())
         .stdout(std::fs::File::create(&dump).unwrap())
         .stderr(Stdio::null())

@@ -3,7 +3,7 @@
 use crate::causes::CauseBuckets;
 use crate::latency::LatencySummary;
 use crate::plan::{Plan, PlanError};
-use crate::result::{BlockedReads, DriveResult, RunResult};
+use crate::result::{BlockedReads, DriveResult, HostLatency, RunResult};
 use crate::timeline::Recorder;
 use crate::verify::{Mismatch, Verifier};
 use array::{Action, Array, Outcome, ReadOrWrite, RequestId};
@@ -16,8 +16,8 @@ use workload::{Arrival, Op, Request};
 
 /// Simulated time without any progress after which a run is given up.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Completed requests between two reports of progress.
-const PROGRESS_STEP: u64 = 4096;
+/// Completed requests between two reports of progress, and two entries of [`RunResult::pace`].
+pub(crate) const PROGRESS_STEP: u64 = 4096;
 
 /// Why a run ended early.
 #[derive(Debug, Error)]
@@ -125,6 +125,7 @@ struct Run<'a, I> {
     last_completion: Instant,
     read: LatencySummary,
     write: LatencySummary,
+    hosts: Vec<HostLatency>,
     read_bytes: u64,
     written_bytes: u64,
     causes: CauseBuckets,
@@ -142,6 +143,8 @@ struct Run<'a, I> {
     verifier: Option<Verifier>,
     hash: u64,
     completed: u64,
+    /// When each further [`PROGRESS_STEP`] requests were done.
+    pace: Vec<Instant>,
     progress: &'a AtomicU64,
 }
 
@@ -191,6 +194,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             last_completion: Instant::ZERO,
             read: LatencySummary::new(),
             write: LatencySummary::new(),
+            hosts: Vec::new(),
             read_bytes: 0,
             written_bytes: 0,
             causes: CauseBuckets::new(),
@@ -205,6 +209,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             spans: Vec::new(),
             hash: 0x1d0a,
             completed: 0,
+            pace: Vec::new(),
             progress,
         })
     }
@@ -325,6 +330,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             };
             let request = array::Request {
                 id: RequestId(self.taken),
+                host: u8::try_from(request.device).unwrap_or(u8::MAX),
                 kind,
                 offset_bytes: request.offset_bytes,
                 size_bytes: request.size_bytes,
@@ -428,6 +434,14 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                     self.drives[drive].handle_command(now, &command);
                     self.touch(drive);
                 }
+                Action::SubmitStaged { drive, command } => {
+                    let drive = drive.index();
+                    if let Some(verifier) = &mut self.verifier {
+                        verifier.submit_staged(drive, &command);
+                    }
+                    self.drives[drive].handle_command(now, &command);
+                    self.touch(drive);
+                }
                 Action::Permit { drive, right } => self.permit(now, drive.index(), right),
                 Action::AskStatus { drive } => {
                     let status = self.drives[drive.index()].status();
@@ -451,6 +465,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         for word in [outcome.request.0, now.as_nanos()] {
             self.hash = (self.hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
         }
+        self.record_host(outcome, latency);
         match outcome.kind {
             ReadOrWrite::Read => {
                 debug_assert_eq!(outcome.delays.total(), latency, "delays must sum to the latency");
@@ -475,6 +490,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         self.recorder.look_at_space(now, &self.drives);
         if self.completed.is_multiple_of(PROGRESS_STEP) {
             self.progress.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
+            self.pace.push(now);
             self.collect_spans();
         }
         if self.closed {
@@ -482,6 +498,26 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             self.fetch(now)?;
         }
         Ok(())
+    }
+
+    /// Latency by host, as soon as there are several: all that was recorded before was of the first.
+    fn record_host(&mut self, outcome: &Outcome, latency: Duration) {
+        let host = usize::from(outcome.host);
+        if host == 0 && self.hosts.is_empty() {
+            return;
+        }
+        if self.hosts.is_empty() {
+            let first = HostLatency { read: self.read.clone(), write: self.write.clone() };
+            self.hosts.push(first);
+        }
+        while self.hosts.len() <= host {
+            self.hosts
+                .push(HostLatency { read: LatencySummary::new(), write: LatencySummary::new() });
+        }
+        match outcome.kind {
+            ReadOrWrite::Read => self.hosts[host].read.record(latency),
+            ReadOrWrite::Write => self.hosts[host].write.record(latency),
+        }
     }
 
     fn collect_spans(&mut self) {
@@ -517,9 +553,11 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             hash: self.hash,
             requests: self.taken,
             simulated: self.last_completion.since(Instant::ZERO),
+            pace: self.pace,
             wall: started.elapsed(),
             read: self.read,
             write: self.write,
+            hosts: self.hosts,
             capacity_bytes: self.array.capacity_bytes(),
             read_bytes: self.read_bytes,
             written_bytes: self.written_bytes,
@@ -530,6 +568,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             expected_collection: self.array.expected_collection(),
             map_bytes: self.array.map_bytes(),
             array: self.array.counters().clone(),
+            stage: self.array.stage_counters().copied(),
             tallies: self.array.tallies(),
             drives,
             windows: self.window_changes,

@@ -29,7 +29,7 @@ pub use compare::{Progress, run_all};
 pub use driver::{SimError, run};
 pub use latency::{LatencySummary, PERCENTILES};
 pub use plan::{Plan, PlanError, Preparation, prepare_drives};
-pub use result::{BlockedReads, DriveResult, RunResult};
+pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};
 pub use timeline::{Band, FREE_INTERVAL, P99_INTERVAL, Timeline, TimelineConfig, TimelinePoint};
 pub use verify::Mismatch;
 pub use windows::{Coordinate, WindowError, WindowPlan};

@@ -216,7 +216,8 @@ impl Plan {
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
         let uses_windows = self.policy.uses_windows();
-        uses_windows.then(|| self.windows.first_window(&self.drive, self.array_description()))?
+        let windows = || self.windows.of(self.policy);
+        uses_windows.then(|| windows().first_window(&self.drive, self.array_description()))?
     }
 
     /// Bytes per second that each drive can be written for ever without breaking the window
@@ -258,6 +259,19 @@ impl Plan {
         let seconds = last.since(Instant::ZERO).as_secs_f64();
         let bytes = (pages_written * page_bytes) as f64 / f64::from(self.width);
         Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
+    }
+
+    /// The same under `policy`; one that chooses among copies gets the same drives as pairs of mirrors,
+    /// unless they are mirrors.
+    #[must_use]
+    pub fn under(&self, policy: PolicyKind) -> Self {
+        let plan = Self { policy, ..self.clone() };
+        match policy.about().needs {
+            Needs::Mirrors if !plan.level.is_mirrored() => {
+                Self { level: Level::Raid10, stripe_width: None, ..plan }
+            }
+            Needs::Nothing | Needs::Redundancy | Needs::Mirrors => plan,
+        }
     }
 
     /// What can be set about policies, and what the host knows about these drives.
@@ -307,8 +321,8 @@ impl Plan {
         match self.policy.about().windows {
             WindowUse::None => Coordination::Free,
             WindowUse::Together => self.windows.together(&self.drive),
-            WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined => {
-                self.windows.coordination(&self.drive, self.array_description())
+            WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined | WindowUse::Roles { .. } => {
+                self.windows.of(self.policy).coordination(&self.drive, self.array_description())
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What came of a run.
 
 use crate::causes::CauseBuckets;
+use crate::driver::PROGRESS_STEP;
 use crate::latency::LatencySummary;
 use crate::timeline::Timeline;
 use array::Queue;
@@ -26,6 +27,15 @@ pub struct BlockedReads {
     pub by_queue: u64,
 }
 
+/// Latency of one of several hosts.
+#[derive(Clone, Debug)]
+pub struct HostLatency {
+    /// Its reads, from the intended arrival.
+    pub read: LatencySummary,
+    /// Its writes, from the intended arrival.
+    pub write: LatencySummary,
+}
+
 /// What came of one run.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -37,12 +47,16 @@ pub struct RunResult {
     pub requests: u64,
     /// Simulated time from the start to the last completion.
     pub simulated: Duration,
+    /// When each further 4096 requests were done.
+    pub pace: Vec<Instant>,
     /// Processor time that it took, on a real clock.
     pub wall: std::time::Duration,
     /// Read latency, from the intended arrival.
     pub read: LatencySummary,
     /// Write latency, from the intended arrival.
     pub write: LatencySummary,
+    /// The same host by host; empty if there was only one.
+    pub hosts: Vec<HostLatency>,
     /// Bytes that the host can use.
     pub capacity_bytes: u64,
     /// Bytes read by the host.
@@ -64,6 +78,8 @@ pub struct RunResult {
     pub map_bytes: u64,
     /// The array's totals.
     pub array: array::Counters,
+    /// The stage's totals, if the policy has one.
+    pub stage: Option<array::StageCounters>,
     /// What the policy has counted itself.
     pub tallies: Vec<Tally>,
     /// The drives, in order.
@@ -98,6 +114,16 @@ impl RunResult {
     pub fn least_free_share(&self) -> f64 {
         let seen = self.timeline.free.iter().flat_map(|(_, shares)| shares);
         seen.copied().fold(self.free_share(), f64::min)
+    }
+
+    /// Requests done per second of simulated time in the second half of the requests: without what
+    /// the drives could put off at the start. None of fewer than three times 4096 requests.
+    #[must_use]
+    pub fn second_half_iops(&self) -> Option<f64> {
+        let (first, last) = (self.pace.len().checked_sub(1)? / 2, self.pace.len() - 1);
+        let seconds = self.pace[last].since(self.pace[first]).as_secs_f64();
+        let requests = (last - first) as u64 * PROGRESS_STEP;
+        (seconds > 0.0).then(|| requests as f64 / seconds)
     }
 
     /// What reads and writes took, all together.

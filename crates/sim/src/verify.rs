@@ -99,6 +99,10 @@ pub(crate) struct Verifier {
     flash: Vec<Vec<Tag>>,
     /// Tags in the write buffer of each drive, by logical page.
     buffers: Vec<BTreeMap<u32, Tag>>,
+    /// Tags in the stage of the host in front of each drive, by logical page.
+    stages: Vec<BTreeMap<u64, Tag>>,
+    /// Rows of reads in flight that come from there, as it was when they were sent.
+    from_stage: BTreeMap<CommandId, Vec<(u32, Tag)>>,
     ops: BTreeMap<OpId, Buffers>,
     /// Data of commands in flight.
     commands: BTreeMap<CommandId, Vec<Tag>>,
@@ -130,6 +134,8 @@ impl Verifier {
                 .map(|drive| vec![ZERO; drive.config().geometry.pages() as usize])
                 .collect(),
             buffers: vec![BTreeMap::new(); drives.len()],
+            stages: vec![BTreeMap::new(); drives.len()],
+            from_stage: BTreeMap::new(),
             ops: BTreeMap::new(),
             commands: BTreeMap::new(),
             requests: BTreeMap::new(),
@@ -200,6 +206,13 @@ impl Verifier {
             }
             Opcode::Deallocate => return,
         };
+        self.from_stage.remove(&command.id);
+        self.commands.insert(command.id, data);
+    }
+
+    pub(crate) fn submit_staged(&mut self, drive: usize, command: &Command) {
+        let pages = command.lba.0..command.lba.0 + u64::from(command.blocks);
+        let data = pages.map(|page| self.stages[drive][&page]).collect();
         self.commands.insert(command.id, data);
     }
 
@@ -261,7 +274,10 @@ impl Verifier {
                 self.ops.insert(*op, buffers);
             }
             DataAction::Keep { op, command, member } => {
-                let data = self.commands.remove(command).expect("a completed read has data");
+                let mut data = self.commands.remove(command).expect("a completed read has data");
+                for (row, tag) in self.from_stage.remove(command).unwrap_or_default() {
+                    data[row as usize] = tag;
+                }
                 let buffers = self.ops.get_mut(op).expect("open");
                 buffers.at(Slot { new: false, member: *member }).copy_from_slice(&data);
             }
@@ -291,6 +307,25 @@ impl Verifier {
                 let target = self.requests.get_mut(&request).expect("in flight");
                 let first = (first_page - target.first_page) as usize;
                 target.data[first..first + rows.len()].copy_from_slice(&rows);
+            }
+            DataAction::Stage { op, drive, lba } => {
+                let buffers = self.ops.get_mut(op).expect("open");
+                let tags = buffers.at(Slot { new: true, member: drive.0 }).to_vec();
+                self.stages[drive.index()].extend((lba.0..).zip(tags));
+            }
+            DataAction::ReadStage { command, drive, lba, blocks, rows } => {
+                let stage = &self.stages[drive.index()];
+                let tag = |&row: &u32| (row, stage[&(lba.0 + u64::from(row))]);
+                self.from_stage.insert(*command, rows.iter().map(tag).collect());
+                if rows.len() == *blocks as usize {
+                    // It is not sent to the drive.
+                    self.commands.insert(*command, vec![ERASED; *blocks as usize]);
+                }
+            }
+            DataAction::Unstage { drive, pages } => {
+                for page in pages {
+                    self.stages[drive.index()].remove(&page.0);
+                }
             }
             DataAction::Close { op } => {
                 self.ops.remove(op);
@@ -408,6 +443,9 @@ impl Verifier {
     }
 
     fn stored(&self, position: usize, drive: &Ssd, lba: Lba) -> Tag {
+        if let Some(tag) = self.stages[position].get(&lba.0) {
+            return *tag;
+        }
         if drive.is_buffered(lba) {
             return self.buffers[position][&(lba.0 as u32)];
         }

@@ -1,5 +1,6 @@
 //! The part of a plan that says when drives may collect.
 
+use array::policy::PolicyKind;
 use array::{AdaptiveConfig, Coordination, Layout, TogetherConfig, TokenConfig, WindowConfig};
 use nvme::{Advertised, ArrayDescription};
 use thiserror::Error;
@@ -107,6 +108,12 @@ impl WindowPlan {
     #[must_use]
     pub fn fixed(busy_time_window: Duration) -> Self {
         Self { busy_time_window: Some(busy_time_window), ..Self::default() }
+    }
+
+    /// The windows under `policy`, which may have a length of its own.
+    pub(crate) fn of(&self, policy: PolicyKind) -> Self {
+        let busy_time_window = self.busy_time_window.or(policy.own_window());
+        Self { busy_time_window, ..self.clone() }
     }
 
     /// Time at both ends of each window in which nothing may run.

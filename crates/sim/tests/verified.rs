@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::Level;
 use array::policy::{
-    About, Attempt, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings, SitOutSettings, View,
-    WindowUse,
+    About, AllocationConfig, Attempt, BaseRule, HedgeSettings, Needs, PlmLightSettings, Policy,
+    PolicyKind, PolicySettings, SitOutSettings, StageSettings, View, WindowUse,
 };
+use array::{Level, StageCounters};
 use nvme::PlFlag;
 use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
 use ssd::{
@@ -121,9 +121,11 @@ fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
     windows
 }
 
-/// Delays and objectives short enough to be missed all the time.
-fn random_settings(rng: &mut Rng) -> PolicySettings {
+/// Delays and objectives short enough to be missed all the time; stages that are often full, that let
+/// some writes pass, and that drain little at a time.
+fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
     let micros = |rng: &mut Rng, most| Duration::from_micros(rng.below(most));
+    let some = |rng: &mut Rng, most: u64| (rng.below(3) > 0).then(|| 1 + rng.below(most));
     PolicySettings {
         hedge: HedgeSettings {
             delay: micros(rng, 2_000),
@@ -137,6 +139,24 @@ fn random_settings(rng: &mut Rng) -> PolicySettings {
             period: micros(rng, 20_000),
         },
         objective: micros(rng, 2_000),
+        stage: StageSettings {
+            capacity_bytes: some(rng, 120).map(|pages| page * pages),
+            read_latency: some(rng, 20).map(Duration::from_micros),
+            write_latency: some(rng, 20).map(Duration::from_micros),
+            largest_write_bytes: some(rng, 4).map(|pages| page * pages),
+            drain_depth: some(rng, 6).map(|depth| depth as u32),
+        },
+        plm_light: PlmLightSettings {
+            deterministic_window: Duration::from_micros(1) + micros(rng, 2_000),
+            shortest_drain: micros(rng, 200),
+            longest_drain: micros(rng, 20_000),
+            allocation: AllocationConfig {
+                deterministic: Ratio::from_percent(rng.below(120) as u32),
+                base: Ratio::from_percent(rng.below(101) as u32),
+                rule: if rng.below(2) == 0 { BaseRule::Equal } else { BaseRule::Prioritized },
+                smoothing: Ratio::from_percent(rng.below(101) as u32),
+            },
+        },
         ..PolicySettings::default()
     }
 }
@@ -163,7 +183,7 @@ fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         drive,
         level,
         policy,
-        policy_settings: random_settings(&mut rng),
+        policy_settings: random_settings(&mut Rng::stream(seed, "policy"), page),
         windows,
         rebuild_compute: Duration::from_micros(3),
         preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
@@ -194,7 +214,8 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
         if rng.below(2) == 0 {
             offset_bytes = offset_bytes / 4096 * 4096;
         }
-        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device: 0 })
+        let device = (at.as_nanos() % 4) as u32;
+        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device })
     });
     let arrival = if open { Arrival::Open } else { Arrival::Closed { iodepth: 16, runtime: None } };
     let drives = prepare_drives(plan).unwrap();
@@ -217,11 +238,11 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-/// A policy that asks the copies of a mirror in turn, and lets busy drives fail.
+/// A policy that asks the copies of a mirror in turn, lets busy drives fail, and has no patience.
 const IN_TURN: PolicyKind = PolicyKind::new(&About {
     name: "in-turn",
     label: "In turn",
-    summary: "asks copies in turn",
+    summary: "asks copies in turn, and hedges at once",
     source: "this test",
     drive_changes: "the PL flag",
     windows: WindowUse::None,
@@ -251,6 +272,11 @@ impl Policy for InTurn {
         let copy = (0..64).filter(|drive| copies >> drive & 1 == 1);
         DriveId(copy.cycle().nth(self.reads as usize % 8).unwrap())
     }
+
+    fn hedge_after(&mut self, _: Instant) -> Option<Duration> {
+        self.reads += 1;
+        Some(Duration::from_micros(u64::from(self.reads % 4 * 50)))
+    }
 }
 
 /// Of so many seeds, each policy is run with one.
@@ -262,7 +288,9 @@ fn check(level: Level) {
     let mut shared = 0;
     let mut narrow = 0;
     let mut buffered = ssd::Counters::default();
+    let mut staged = StageCounters::default();
     let mut hedges = 0;
+    let mut held_back = 0;
     let alone = std::env::var("IODA_SEED").is_ok();
     for seed in seeds(90) {
         for (index, policy) in (0..).zip(PolicyKind::ALL.iter().copied().chain([IN_TURN])) {
@@ -279,7 +307,11 @@ fn check(level: Level) {
             assert!(result.verified_pages > 0);
             rebuilds += result.array.rebuilds;
             shared += result.array.shared_with_write;
+            if let Some(stage) = result.stage {
+                staged.add(&stage);
+            }
             hedges += result.array.hedges_won;
+            held_back += result.array.held_back;
             narrow += u64::from(plan.stripe_width() < plan.width);
             let totals = result.drive_totals();
             collections += totals.collections;
@@ -287,6 +319,7 @@ fn check(level: Level) {
         }
     }
     // A test that never meets what it is for proves nothing.
+    assert!(alone || held_back > 500, "{held_back} requests held back");
     assert!(collections > 1_000, "{collections} collections");
     if !alone {
         assert!(narrow > 10, "{narrow} runs with stripes narrower than the array");
@@ -304,6 +337,9 @@ fn check(level: Level) {
     if level != Level::Raid0 && !alone {
         assert!(rebuilds > 1_000, "{rebuilds} rebuilds");
         assert!(shared > 10, "{shared} rebuilds from a write in flight");
+        assert!(staged.replaced_pages > 1_000 && staged.waits > 1_000, "{staged:?}");
+        assert!(staged.drained_pages > 1_000 && staged.read_pages > 1_000, "{staged:?}");
+        assert!(staged.bypassed_pages > 1_000, "{staged:?}");
         assert!(hedges > 1_000, "{hedges} hedges that came first");
     }
 }

@@ -25,8 +25,8 @@ pub mod fuzz;
 pub use error::{LineProblem, OptionError, TraceError, WorkloadError};
 pub use generate::{
     Arrival, BlockSizes, Generator, MEAN_BURST, PRESET_ZIPF_THETA, Phase, Preset,
-    RandomDistribution, RateProcess, Rw, Synthetic, WITHIN_BURST_RATIO, Zipf, parse_duration,
-    parse_size, preset, presets,
+    RandomDistribution, RateProcess, Rw, SizeRange, Synthetic, WITHIN_BURST_RATIO, Zipf,
+    parse_duration, parse_size, preset, presets,
 };
 pub use request::{Op, Request};
 pub use source::{FileIdentity, Source, TraceSource, Workload};

@@ -34,7 +34,7 @@ pub struct Request {
     /// Length in bytes, at least 1 and at most 1 GiB when it comes from a trace.
     pub size_bytes: u64,
     /// Which device of a trace: small integers in order of first appearance in the file; 0 when
-    /// there is only one.
+    /// there is only one. Of a generated workload it is which host asks.
     pub device: u32,
 }
 

@@ -86,6 +86,18 @@ impl Coordinator {
         }
     }
 
+    /// The busy window of `drive` that is open at `now`, or else its next: its start and its end. Of a
+    /// drive with several ranges of logical blocks it is that of the first. None where the clock does
+    /// not tell a drive's own: without coordination, and where tokens are granted or all drives
+    /// collect together.
+    #[must_use]
+    pub fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
+        match self {
+            Self::Windows(turns) | Self::Adaptive(turns, _) => Some(turns.window(drive, now)),
+            Self::Free | Self::Token(_) | Self::Together(_) => None,
+        }
+    }
+
     /// The length of the busy windows, if there are any.
     #[must_use]
     pub fn busy_time_window(&self) -> Option<Duration> {

@@ -85,6 +85,15 @@ impl Turns {
         schedule.window_at(now).is_some() || now < self.open_until[drive.index()]
     }
 
+    /// Start and end of the window that is open, or of the next one.
+    pub(crate) fn window(&self, drive: DriveId, now: Instant) -> (Instant, Instant) {
+        let schedule = self.of(u32::from(drive.0));
+        schedule.window_at(now).unwrap_or_else(|| {
+            let start = schedule.next_busy_start(now);
+            (start, start + schedule.busy_time_window)
+        })
+    }
+
     /// Length of a turn.
     pub(crate) fn turn(&self) -> Duration {
         self.schedule.turn()

@@ -3,12 +3,13 @@
 //!
 //! Two ways to say what is late: after a fixed delay (HDFS's hedged reads), or when most reads would
 //! have been answered (Cassandra's speculative retry at `99p`). Both within a budget of tokens, as
-//! gRPC throttles retries. Needs nothing from the drives. Costs the reads of rebuilds, at most the
+//! gRPC throttles retries, and only while the drives have time: where most reads queue, as in an
+//! overloaded array, more reads make everything slower. Needs nothing from the drives. Costs the reads of rebuilds, at most the
 //! budgeted share of all reads, and the delay itself, before which no read is helped; a fixed delay
 //! that is right for one load is too long or too short for another.
 
 use super::budget::Budget;
-use super::quantile::RunningQuantile;
+use super::quantile::RunningQuantiles;
 use super::{About, Answered, Needs, Policy, PolicyKind, View, WindowUse};
 use alloc::boxed::Box;
 use nvme::Opcode;
@@ -26,7 +27,7 @@ pub(super) const HEDGED: PolicyKind = PolicyKind::new(&About {
     needs: Needs::Redundancy,
     build: |setup| {
         let settings = &setup.settings.hedge;
-        Box::new(Hedged::new(Delay::Fixed(settings.delay), settings))
+        Box::new(Hedged::new(Some(settings.delay), settings))
     },
 });
 
@@ -40,11 +41,7 @@ pub(super) const HEDGED_QUANTILE: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     collects_instantly: false,
     needs: Needs::Redundancy,
-    build: |setup| {
-        let settings = &setup.settings.hedge;
-        let latencies = RunningQuantile::new(settings.quantile);
-        Box::new(Hedged::new(Delay::Quantile(latencies), settings))
-    },
+    build: |setup| Box::new(Hedged::new(None, &setup.settings.hedge)),
 });
 
 /// When reads are hedged.
@@ -69,32 +66,44 @@ impl Default for HedgeSettings {
     }
 }
 
-enum Delay {
-    Fixed(Duration),
-    Quantile(RunningQuantile),
-}
+/// Drives have time as long as half of the reads take at most so many halves of what the fastest tenth
+/// took when it was fastest. Of drives that serve one read after the other that is true while they
+/// are busy for about two thirds of the time.
+const QUEUEING_HALVES: u64 = 3;
 
 struct Hedged {
-    delay: Delay,
+    /// The delay, if it is fixed.
+    fixed: Option<Duration>,
+    /// The fastest tenth of the reads, half of them, and the quantile at which they are hedged.
+    latencies: RunningQuantiles<3>,
+    /// The fastest tenth when it was fastest.
+    fastest: Duration,
     budget: Budget,
 }
 
 impl Hedged {
-    fn new(delay: Delay, settings: &HedgeSettings) -> Self {
-        Self { delay, budget: Budget::new(settings.budget) }
+    fn new(fixed: Option<Duration>, settings: &HedgeSettings) -> Self {
+        let (fast, median) = (Ratio::from_percent(10), Ratio::from_percent(50));
+        let latencies = RunningQuantiles::new([fast, median, settings.quantile]);
+        let budget = Budget::new(settings.budget);
+        Self { fixed, latencies, fastest: Duration::MAX, budget }
+    }
+
+    /// Whether the drives could read more without everybody waiting for it.
+    fn drives_have_time(&self) -> bool {
+        let median = self.latencies.values().map(|[_, median, _]| median);
+        median.is_some_and(|median| median * 2 <= self.fastest * QUEUEING_HALVES)
     }
 }
 
 impl Policy for Hedged {
     fn hedge_after(&mut self, _: Instant) -> Option<Duration> {
-        match &self.delay {
-            Delay::Fixed(delay) => Some(*delay),
-            Delay::Quantile(latencies) => latencies.value(),
-        }
+        let [_, _, quantile] = self.latencies.values()?;
+        Some(self.fixed.unwrap_or(quantile))
     }
 
     fn may_hedge(&mut self, _: Instant, _: u64, reads: u32, _: &View<'_>) -> bool {
-        self.budget.spend(reads)
+        self.drives_have_time() && self.budget.spend(reads)
     }
 
     fn hedge_ended(&mut self, reads: u32, won: bool) {
@@ -104,12 +113,12 @@ impl Policy for Hedged {
     }
 
     fn answered(&mut self, _: Instant, answer: &Answered) {
-        if answer.command.opcode != Opcode::Read {
-            return;
-        }
-        self.budget.earn();
-        if let Delay::Quantile(latencies) = &mut self.delay {
-            latencies.add(answer.latency);
+        if answer.command.opcode == Opcode::Read {
+            self.budget.earn();
+            self.latencies.add(answer.latency);
+            if let Some([fast, ..]) = self.latencies.values() {
+                self.fastest = self.fastest.min(fast);
+            }
         }
     }
 }

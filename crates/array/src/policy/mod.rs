@@ -20,19 +20,24 @@ mod ioda;
 mod latency_weighted;
 mod least_outstanding;
 mod mittos;
+mod plm_light;
 mod proactive;
 mod quantile;
 mod registry;
 mod settings;
 mod sit_out;
+mod staged;
 
 pub use hedged::HedgeSettings;
+pub use plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
 pub use registry::{About, Needs, PolicyKind, PolicySetup, WindowUse};
-pub use settings::{DriveProfile, PolicySettings};
+pub use settings::{DriveProfile, PolicySettings, StageSettings};
 pub use sit_out::SitOutSettings;
 
 use crate::coordinate::Coordinator;
+use crate::engine::ReadOrWrite;
 use crate::queues::Queues;
+use crate::stage::StageConfig;
 use alloc::vec::Vec;
 use nvme::{CollectionReport, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
@@ -79,6 +84,17 @@ pub struct Sent {
     pub lba: Lba,
     /// Number of logical blocks.
     pub blocks: u32,
+}
+
+/// A request of a host, as it comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// Which host.
+    pub host: u8,
+    /// Read or write.
+    pub kind: ReadOrWrite,
+    /// Number of bytes.
+    pub size_bytes: u64,
 }
 
 /// A drive's answer to a command, as much as a real drive says.
@@ -199,6 +215,32 @@ pub trait Policy: Send {
 
     /// A drive has answered.
     fn answered(&mut self, _now: Instant, _answer: &Answered) {}
+
+    /// Whether a request may begin. If not it is held back, and with it every later one of its host
+    /// that is not admitted, until [`Policy::releases`]. Writes must be admitted: they are applied in
+    /// the order of their coming.
+    fn admits(&mut self, _now: Instant, _asked: &Asked) -> bool {
+        true
+    }
+
+    /// Whether what is held back may begin.
+    fn releases(&self) -> bool {
+        true
+    }
+
+    /// The fast memory in front of the drives in which writes wait; none if they do not. Asked once.
+    fn stage(&self) -> Option<StageConfig> {
+        None
+    }
+
+    /// From when on what is staged for `drive` may be drained to it: `now` if it may be, or when to
+    /// ask again.
+    fn drains_from(&mut self, now: Instant, _drive: DriveId, _view: &View<'_>) -> Instant {
+        now
+    }
+
+    /// Pages came into the stage or left it; now it holds so many.
+    fn stage_changed(&mut self, _now: Instant, _held_pages: u64) {}
 
     /// When [`Policy::handle_deadline`] is to be called if nothing else happens.
     fn next_deadline(&self) -> Instant {

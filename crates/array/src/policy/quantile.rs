@@ -1,4 +1,4 @@
-//! A running quantile of latencies.
+//! Running quantiles of latencies.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,33 +13,33 @@ const MEMORY: u32 = 4096;
 /// Latencies from one look at the quantile to the next, and before the first.
 const STEP: u32 = 256;
 
-/// A quantile of the last few thousand latencies, by a histogram that forgets: every so many
-/// latencies all counts are halved.
+/// `N` quantiles, in rising order, of the last few thousand latencies, by a histogram that forgets:
+/// every so many latencies all counts are halved.
 #[derive(Clone, Debug)]
-pub(super) struct RunningQuantile {
-    quantile: Ratio,
+pub(super) struct RunningQuantiles<const N: usize> {
+    quantiles: [Ratio; N],
     counts: Vec<u32>,
     total: u32,
     until_look: u32,
     until_halved: u32,
-    value: Option<Duration>,
+    values: Option<[Duration; N]>,
 }
 
-impl RunningQuantile {
-    pub(super) fn new(quantile: Ratio) -> Self {
+impl<const N: usize> RunningQuantiles<N> {
+    pub(super) fn new(quantiles: [Ratio; N]) -> Self {
         Self {
-            quantile,
+            quantiles,
             counts: vec![0; (OCTAVES * PARTS) as usize],
             total: 0,
             until_look: STEP,
             until_halved: MEMORY,
-            value: None,
+            values: None,
         }
     }
 
-    /// The quantile as of the last look; none before the first.
-    pub(super) const fn value(&self) -> Option<Duration> {
-        self.value
+    /// The quantiles as of the last look; none before the first.
+    pub(super) const fn values(&self) -> Option<[Duration; N]> {
+        self.values
     }
 
     pub(super) fn add(&mut self, latency: Duration) {
@@ -57,19 +57,19 @@ impl RunningQuantile {
         self.until_look -= 1;
         if self.until_look == 0 {
             self.until_look = STEP;
-            self.look();
+            self.values = Some(self.quantiles.map(|quantile| self.look(quantile)));
         }
     }
 
-    fn look(&mut self) {
-        let mut below = self.quantile.of(u64::from(self.total));
+    fn look(&self, quantile: Ratio) -> Duration {
+        let mut below = quantile.of(u64::from(self.total));
         for (index, &count) in self.counts.iter().enumerate() {
             if u64::from(count) > below {
-                self.value = Some(Duration::from_nanos(upper_end(index)));
-                return;
+                return Duration::from_nanos(upper_end(index));
             }
             below -= u64::from(count);
         }
+        Duration::MAX
     }
 }
 
@@ -107,17 +107,19 @@ mod tests {
 
     #[test]
     fn it_follows_what_comes() {
-        let mut p99 = RunningQuantile::new(Ratio::from_percent(99));
-        assert_eq!(p99.value(), None);
+        let mut latencies = RunningQuantiles::new([50, 99].map(Ratio::from_percent));
+        assert_eq!(latencies.values(), None);
         for step in 0..20_000u64 {
-            p99.add(Duration::from_nanos(1_000 + step * 7919 % 1_000));
+            latencies.add(Duration::from_nanos(1_000 + step * 7919 % 1_000));
         }
-        let value = p99.value().unwrap().as_nanos();
-        assert!((1_980..=2_130).contains(&value), "{value}");
+        let [p50, p99] = latencies.values().unwrap().map(Duration::as_nanos);
+        assert!((1_470..=1_600).contains(&p50), "{p50}");
+        assert!((1_980..=2_130).contains(&p99), "{p99}");
         for _ in 0..40_000 {
-            p99.add(Duration::from_micros(50));
+            latencies.add(Duration::from_micros(50));
         }
-        let value = p99.value().unwrap().as_nanos();
-        assert!((50_000..=53_200).contains(&value), "{value}");
+        let [p50, p99] = latencies.values().unwrap().map(Duration::as_nanos);
+        assert!((50_000..=53_200).contains(&p50), "{p50}");
+        assert_eq!(p50, p99);
     }
 }

@@ -13,6 +13,12 @@ pub enum WindowUse {
     None,
     /// Drives collect in turn, and the array trusts that without looking.
     Blind,
+    /// As [`WindowUse::Blind`], and drives are written in their turn only; it has a length of its own
+    /// unless one is asked for.
+    Roles {
+        /// Length of a turn.
+        turn: Duration,
+    },
     /// Drives collect in turn, and reads carry the flag, so that the array sees if they do not.
     Seen,
     /// The array acts as if drives collected in turn, but they never hear of it.
@@ -113,6 +119,10 @@ impl PolicyKind {
         super::sit_out::SIT_OUT,
         super::least_outstanding::LEAST_OUTSTANDING,
         super::latency_weighted::LATENCY_WEIGHTED,
+        super::staged::RAILS,
+        super::staged::IODA_NVM,
+        super::staged::PLM,
+        super::plm_light::PLM_LIGHT,
     ];
 
     /// The policy that `about` describes.
@@ -154,14 +164,26 @@ impl PolicyKind {
     /// Whether drives are given busy windows, or the array acts as if they were.
     #[must_use]
     pub const fn uses_windows(self) -> bool {
-        matches!(self.0.windows, WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined)
+        matches!(
+            self.0.windows,
+            WindowUse::Blind | WindowUse::Roles { .. } | WindowUse::Seen | WindowUse::Imagined
+        )
     }
 
     /// Whether it uses windows but never learns from a drive whether they hold: windows cannot be
     /// adapted by what it sees.
     #[must_use]
     pub const fn is_blind(self) -> bool {
-        matches!(self.0.windows, WindowUse::Blind | WindowUse::Imagined)
+        self.uses_windows() && !matches!(self.0.windows, WindowUse::Seen)
+    }
+
+    /// The length of the busy windows unless one is asked for, if the policy has one of its own.
+    #[must_use]
+    pub const fn own_window(self) -> Option<Duration> {
+        match self.0.windows {
+            WindowUse::Roles { turn } => Some(turn),
+            _ => None,
+        }
     }
 
     /// Whether an array of this level can be run by it.

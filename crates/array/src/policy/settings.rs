@@ -1,6 +1,7 @@
 //! What can be set about policies.
 
-use super::{HedgeSettings, SitOutSettings};
+use super::{HedgeSettings, PlmLightSettings, SitOutSettings};
+use crate::stage::StageConfig;
 use units::Duration;
 
 /// Settings of all policies that have any; each reads its own.
@@ -15,6 +16,10 @@ pub struct PolicySettings {
     /// The longest predicted wait of a read that is sent, under `mittos`. Ours: longer than reads
     /// take on flash that is not collecting.
     pub objective: Duration,
+    /// The fast memory of policies that stage writes.
+    pub stage: StageSettings,
+    /// Windows and counts, under `plm-light`.
+    pub plm_light: PlmLightSettings,
     /// What the host knows about its drives, under `mittos`.
     pub profile: DriveProfile,
 }
@@ -26,6 +31,8 @@ impl Default for PolicySettings {
             spare_reads: 1,
             sit_out: SitOutSettings::default(),
             objective: Duration::from_millis(1),
+            stage: StageSettings::default(),
+            plm_light: PlmLightSettings::default(),
             profile: DriveProfile::default(),
         }
     }
@@ -64,6 +71,35 @@ impl Default for DriveProfile {
             collection: Duration::ZERO,
             pages_between_collections: u64::MAX,
             collections_to_hold_it: 1,
+        }
+    }
+}
+
+/// What is set about the fast memory in which writes wait; none for what the policy takes by default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StageSettings {
+    /// Bytes that it holds.
+    pub capacity_bytes: Option<u64>,
+    /// From a read to its answer.
+    pub read_latency: Option<Duration>,
+    /// From a write to its answer.
+    pub write_latency: Option<Duration>,
+    /// Largest command that it takes.
+    pub largest_write_bytes: Option<u64>,
+    /// Most drain commands that a drive has at once.
+    pub drain_depth: Option<u32>,
+}
+
+impl StageSettings {
+    /// `default`, with what is set in its place.
+    #[must_use]
+    pub fn over(&self, default: StageConfig) -> StageConfig {
+        StageConfig {
+            capacity_bytes: self.capacity_bytes.unwrap_or(default.capacity_bytes),
+            read_latency: self.read_latency.unwrap_or(default.read_latency),
+            write_latency: self.write_latency.unwrap_or(default.write_latency),
+            largest_write_bytes: self.largest_write_bytes.unwrap_or(default.largest_write_bytes),
+            drain_depth: self.drain_depth.unwrap_or(default.drain_depth),
         }
     }
 }

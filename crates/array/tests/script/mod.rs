@@ -62,8 +62,13 @@ impl Script {
     }
 
     pub(crate) fn request(&mut self, kind: ReadOrWrite, first_page: u64, pages: u64) {
+        self.request_of(0, kind, first_page, pages);
+    }
+
+    pub(crate) fn request_of(&mut self, host: u8, kind: ReadOrWrite, first_page: u64, pages: u64) {
         let request = Request {
             id: RequestId(7),
+            host,
             kind,
             offset_bytes: first_page * PAGE,
             size_bytes: pages * PAGE,
@@ -78,11 +83,16 @@ impl Script {
                 Action::Submit { drive, command, .. } => {
                     let what = match (command.opcode, command.pl) {
                         (Opcode::Write, _) => "W",
-                        (Opcode::Deallocate, _) => "d",
                         (Opcode::Read, PlFlag::Off) => "r",
                         (Opcode::Read, _) => "R",
+                        (Opcode::Deallocate, _) => "D",
                     };
                     write!(self.log, "{what}{} ", drive.0).unwrap();
+                    self.out.push((drive, command, self.now));
+                }
+                // Drained from the stage.
+                Action::SubmitStaged { drive, command } => {
+                    write!(self.log, "D{} ", drive.0).unwrap();
                     self.out.push((drive, command, self.now));
                 }
                 Action::Permit { .. } | Action::AskStatus { .. } => {}

@@ -1,4 +1,4 @@
-//! `ioda bench`: how fast the simulator is.
+//! `ioda bench`: how fast the simulator is, and what policies take of a processor.
 
 use super::Talk;
 use crate::exit::Failure;
@@ -6,9 +6,9 @@ use crate::output::{self, remark};
 use crate::table;
 use array::Level;
 use array::policy::PolicyKind;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use sim::{BenchResult, Plan, Preparation};
+use sim::{BenchResult, Plan, PolicyTime, Preparation};
 use ssd::Config;
 use std::process::ExitCode;
 use units::{Bytes, Duration};
@@ -17,11 +17,15 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   ioda bench             about a minute; the largest drive needs 1.5 GB of memory
   ioda bench --quick     a few seconds, to see that it works
+  ioda bench policies    what each policy takes of a processor for a request, without any drive
 
 A page operation is a page read or programmed, for the host or for a collection. Each run is on one
 core: page-sized requests at random addresses, 70 % reads, drives in steady state and collecting.
 Every feature: read priority, collections that give way, suspension, copyback, scrubbing, a write
-buffer of 8 MiB, and RAIN that collects block by block.";
+buffer of 8 MiB, and RAIN that collects block by block.
+
+Policies are measured in turns, the best of several rounds each: array and policy alone, with drives
+that answer every command after 100 us. Compare the ratios to Base, not the times.";
 
 /// Blocks in each plane, summed over the drives of an array: 64 GiB in all.
 const ARRAY_BLOCKS: u32 = 4096;
@@ -30,9 +34,27 @@ const RAIN_SHARE: u64 = 10;
 /// Requests in flight on every array, however wide.
 const IODEPTH: u32 = 256;
 
+/// Requests and rounds of the measurement of policies, and those of a smoke.
+const POLICY_REQUESTS: u64 = 200_000;
+const POLICY_ROUNDS: u32 = 7;
+const QUICK_POLICY_REQUESTS: u64 = 5_000;
+const QUICK_POLICY_ROUNDS: u32 = 2;
+
+/// What to measure.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    /// How fast drives and arrays are simulated
+    Simulator,
+    /// Processor time of each policy
+    Policies,
+}
+
 /// Options of `ioda bench`.
 #[derive(Args, Debug)]
 pub(crate) struct BenchArgs {
+    /// What to measure
+    #[arg(default_value = "simulator")]
+    what: What,
     /// A smoke of a few seconds on small drives
     #[arg(long)]
     quick: bool,
@@ -53,6 +75,55 @@ struct Line {
 
 /// Measures and prints.
 pub(crate) fn run(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    match args.what {
+        What::Simulator => simulator(args, talk),
+        What::Policies => policies(args),
+    }
+}
+
+/// Measures every policy, those that need mirrors on mirrors.
+fn policies(args: &BenchArgs) -> Result<ExitCode, Failure> {
+    let standard = plan(4, args.seed)?;
+    let plans: Vec<Plan> = PolicyKind::ALL.iter().map(|&policy| standard.under(policy)).collect();
+    let (requests, rounds) = match args.quick {
+        true => (QUICK_POLICY_REQUESTS, QUICK_POLICY_ROUNDS),
+        false => (POLICY_REQUESTS, POLICY_ROUNDS),
+    };
+    let times = sim::bench_policies(&plans, requests, rounds)?;
+    let text =
+        if args.json { output::json(&policy_document(&times)) } else { policy_table(&times) };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn policy_table(times: &[PolicyTime]) -> String {
+    let header = table::header(&["policy", "ns per request", "relative to Base"]);
+    let rows: Vec<Vec<String>> = times
+        .iter()
+        .map(|time| {
+            let of_base = time.of_base.map_or("-".into(), |of_base| format!("{of_base:.2}"));
+            vec![time.policy.label().to_owned(), format!("{:.0}", time.nanos_per_io), of_base]
+        })
+        .collect();
+    table::numbers(&header, &rows)
+}
+
+fn policy_document(times: &[PolicyTime]) -> Value {
+    let list: Vec<Value> = times
+        .iter()
+        .map(|time| {
+            json!({
+                "policy": time.policy.name(),
+                "nanos_per_io": time.nanos_per_io,
+                "of_base": time.of_base,
+            })
+        })
+        .collect();
+    json!({ "policies": list })
+}
+
+/// Measures drives and arrays.
+fn simulator(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let mut lines = Vec::new();
     let pages: u64 = if args.quick { 200_000 } else { 4_000_000 };
     for (series, what, config) in drives(args.quick)? {

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::output;
 use crate::settings::DriveSettings;
 use crate::table;
-use array::policy::PolicyKind;
+use array::policy::{About, Needs, PolicyKind};
 use clap::{Args, ValueEnum};
 use nvme::ArrayDescription;
 use serde_json::{Value, json};
@@ -19,7 +19,9 @@ Examples:
       with the busy window of each drive in an array of eight
   ioda presets drives --toml femu > my-drive.toml
       a file to change and to use with `ioda compare --drive my-drive.toml`
-  ioda presets workloads --json";
+  ioda presets workloads --json
+  ioda presets policies
+      every policy with the article or product it is from and what it needs of the drives";
 
 /// What to list.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,11 +178,40 @@ fn workload_table() -> String {
 }
 
 fn policy_table() -> String {
+    let header =
+        ["policy", "in figures", "what it does", "from", "needs of the drives", "of the array"];
     let rows: Vec<Vec<String>> = PolicyKind::ALL
         .iter()
-        .map(|policy| vec![policy.name().to_owned(), policy.summary().to_owned()])
+        .map(|policy| {
+            let About { name, label, summary, source, drive_changes, needs, .. } = *policy.about();
+            [name, label, summary, source, drive_changes, needed_array(needs)]
+                .map(str::to_owned)
+                .to_vec()
+        })
         .collect();
-    table::texts(&table::header(&["policy", "what it does"]), &rows)
+    table::texts(&table::header(&header), &rows)
+}
+
+/// What a policy needs of the array, in a word or two.
+fn needed_array(needs: Needs) -> &'static str {
+    match needs {
+        Needs::Nothing => "any level",
+        Needs::Redundancy => "parity or mirrors",
+        Needs::Mirrors => "mirrors",
+    }
+}
+
+fn policy_document(policy: PolicyKind) -> Value {
+    let about = policy.about();
+    json!({
+        "name": about.name,
+        "label": about.label,
+        "summary": about.summary,
+        "source": about.source,
+        "drive_changes": about.drive_changes,
+        "array": needed_array(about.needs),
+        "uses_windows": policy.uses_windows(),
+    })
 }
 
 fn document(args: &PresetsArgs) -> Value {
@@ -194,9 +225,8 @@ fn document(args: &PresetsArgs) -> Value {
         document.insert("workloads".into(), list.into());
     }
     if wants(args, Kind::Policies) {
-        let describe =
-            |policy: &PolicyKind| json!({ "name": policy.name(), "summary": policy.summary() });
-        let list: Vec<Value> = PolicyKind::ALL.iter().map(describe).collect();
+        let list: Vec<Value> =
+            PolicyKind::ALL.iter().map(|&policy| policy_document(policy)).collect();
         document.insert("policies".into(), list.into());
     }
     document.into()

@@ -4,11 +4,12 @@ use super::Talk;
 use crate::exit::{self, Failure};
 use crate::output::{self, remark};
 use crate::reproduce::{
-    self, Experiment, Group, Judged, Number, Page, Plan, Results, Series, pages,
+    self, Done, Event, Experiment, Group, Judged, Number, Page, Plan, Series, pages,
 };
 use clap::Args;
 use report::{Claim, Comparison, Manifest, Run};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -65,71 +66,130 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
         return Ok(ExitCode::SUCCESS);
     }
     let orders = reproduce::gather(&experiments, args.quick)?;
-    let groups = reproduce::run(&orders, args.threads, talk)?;
-    let judged: Vec<Judged<'_>> = experiments
-        .iter()
-        .map(|experiment| {
-            let own = Results::of(&groups, experiment, args.quick)?;
-            let claims = reproduce::judge(experiment, &own);
-            Ok((experiment, own, claims))
-        })
-        .collect::<Result<_, Failure>>()?;
-    let claims: Vec<Claim> = judged.iter().flat_map(|(.., claims)| claims.clone()).collect();
-    if args.json.is_some() || args.html.is_some() {
-        write(args, &groups, &judged, &claims, talk)?;
-    }
-    if !args.json.as_ref().is_some_and(|path| output::is_stdout(path)) {
-        for (experiment, own, claims) in &judged {
-            output::print(&reproduce::figure(experiment, own, claims)?)?;
-        }
-        output::print(&summary(&claims, &groups, args.quick))?;
-    }
-    let holds = claims.iter().all(|claim| claim.holds);
-    Ok(ExitCode::from(if holds || !args.strict { exit::OK } else { exit::FAILED }))
+    let mut outputs = Outputs::new(args, talk, orders.len())?;
+    reproduce::run(&experiments, &orders, args.quick, args.threads, talk, |event| match event {
+        Event::Judged(judged) => outputs.judged(judged),
+        Event::Done(done) => outputs.done(&done),
+    })?;
+    outputs.finish()
 }
 
 /// What `--json` writes.
 #[derive(Serialize)]
-struct Document<'a> {
-    claims: &'a [Claim],
-    workloads: &'a [Comparison],
-    figures: &'a [Value],
-    plans: &'a [Value],
+struct Document {
+    claims: Vec<Claim>,
+    /// One document for each group of runs, as text: together they are large.
+    workloads: Vec<Box<RawValue>>,
+    figures: Vec<Value>,
+    plans: Vec<Value>,
 }
 
-/// Writes the pages and the document that were asked for.
-fn write(
-    args: &ReproduceArgs,
-    groups: &[Group],
-    judged: &[Judged<'_>],
-    claims: &[Claim],
+/// Everything that is written, kept as text and claims while runs come and go.
+struct Outputs<'a> {
+    args: &'a ReproduceArgs,
     talk: Talk,
-) -> Result<(), Failure> {
-    let comparisons = pages::of_groups(groups, judged)?;
-    if let Some(folder) = &args.html {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
-        })?;
-        for (name, comparison) in pages::plain(groups, &comparisons, judged) {
-            write_page(folder, name, comparison, talk)?;
-        }
-    }
-    let mut figures = Vec::new();
-    for page in pages::figures(judged) {
-        let Page { name, comparison } = page?;
+    /// The tables of the experiments.
+    text: String,
+    /// Workload and notes of each group of runs, once it is done.
+    summaries: Vec<String>,
+    /// The document of each group of runs, once it is done and if it is wanted.
+    workloads: Vec<Option<Box<RawValue>>>,
+    claims: Vec<Claim>,
+    figures: Vec<Value>,
+    plans: Vec<Value>,
+}
+
+impl<'a> Outputs<'a> {
+    /// Nothing is done of `groups` groups.
+    fn new(args: &'a ReproduceArgs, talk: Talk, groups: usize) -> Result<Self, Failure> {
         if let Some(folder) = &args.html {
-            write_page(folder, &name, &comparison, talk)?;
+            std::fs::create_dir_all(folder).map_err(|error| {
+                Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
+            })?;
         }
-        figures.push(system(&name, &comparison));
+        Ok(Self {
+            args,
+            talk,
+            text: String::new(),
+            summaries: vec![String::new(); groups],
+            workloads: (0..groups).map(|_| None).collect(),
+            claims: Vec::new(),
+            figures: Vec::new(),
+            plans: Vec::new(),
+        })
     }
-    if let Some(path) = &args.json {
-        let document =
-            Document { claims, workloads: &comparisons, figures: &figures, plans: &plans(judged) };
-        let text = serde_json::to_string_pretty(&document)
-            .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
-        output::write(path, &text)?;
+
+    /// Whether results go to standard output as JSON, instead of tables.
+    fn is_json_printed(&self) -> bool {
+        self.args.json.as_ref().is_some_and(|path| output::is_stdout(path))
     }
-    Ok(())
+
+    /// Shows an experiment.
+    fn judged(&mut self, judged: &Judged<'_>) -> Result<(), Failure> {
+        let (experiment, own, claims) = judged;
+        if !self.is_json_printed() {
+            self.text += &reproduce::figure(experiment, own, claims)?;
+        }
+        self.claims.extend(claims.iter().cloned());
+        if self.args.json.is_none() && self.args.html.is_none() {
+            return Ok(());
+        }
+        for page in pages::figures(judged) {
+            let Page { name, comparison } = page?;
+            if let Some(folder) = &self.args.html {
+                write_page(folder, &name, &comparison, self.talk)?;
+            }
+            self.figures.push(system(&name, &comparison));
+        }
+        self.plans.extend(plans(judged));
+        Ok(())
+    }
+
+    /// Shows a group of runs.
+    fn done(&mut self, done: &Done<'_>) -> Result<(), Failure> {
+        let Done { index, group, claims, is_plain } = *done;
+        self.summaries[index] = summary(group);
+        let page = self.args.html.as_ref().filter(|_| is_plain);
+        if self.args.json.is_none() && page.is_none() {
+            return Ok(());
+        }
+        let comparison = pages::of_group(group, claims)?;
+        if let Some(folder) = page {
+            write_page(folder, &group.name, &comparison, self.talk)?;
+        }
+        if self.args.json.is_some() {
+            self.workloads[index] = Some(raw(&comparison).map_err(unwritable)?);
+        }
+        Ok(())
+    }
+
+    /// Writes and prints what is left to say.
+    fn finish(self) -> Result<ExitCode, Failure> {
+        let is_json_printed = self.is_json_printed();
+        let Self { args, claims, figures, plans, .. } = self;
+        let holds = claims.iter().all(|claim| claim.holds);
+        let conclusion = conclusion(&claims, args.quick && !self.summaries.is_empty());
+        if let Some(path) = &args.json {
+            let workloads = self.workloads.into_iter().flatten().collect();
+            let document = Document { claims, workloads, figures, plans };
+            let text = serde_json::to_string_pretty(&document).map_err(unwritable)?;
+            output::write(path, &text)?;
+        }
+        if !is_json_printed {
+            output::print(&(self.text + &self.summaries.concat() + &conclusion))?;
+        }
+        Ok(ExitCode::from(if holds || !args.strict { exit::OK } else { exit::FAILED }))
+    }
+}
+
+fn unwritable(error: serde_json::Error) -> Failure {
+    Failure::internal(format!("cannot write the results: {error}"))
+}
+
+/// A document as text, indented as it will be inside of the list of all.
+fn raw(comparison: &Comparison) -> Result<Box<RawValue>, serde_json::Error> {
+    let text = serde_json::to_string_pretty(comparison)?.replace('\n', "\n    ");
+    RawValue::from_string(text)
 }
 
 fn list(experiments: &[Experiment]) -> String {
@@ -154,23 +214,19 @@ fn list(experiments: &[Experiment]) -> String {
 }
 
 /// The numbers of each plan that is shown; windows without bound are null.
-fn plans(judged: &[Judged<'_>]) -> Vec<Value> {
-    let of = |(experiment, own, _): &Judged<'_>| -> Vec<Value> {
-        let plan = |(series, plan): (Series, &Plan)| {
-            let number =
-                |number: Number| (number.to_string(), own.value(0, &series, number).into());
-            let shows = experiment.shows.iter().map(|text| number(text.value));
-            let numbers: serde_json::Map<String, Value> = shows.collect();
-            json!({
-                "experiment": experiment.id,
-                "name": plan.name,
-                "drives": plan.drives,
-                "numbers": numbers,
-            })
-        };
-        experiment.series().into_iter().zip(&experiment.plans).map(plan).collect()
+fn plans((experiment, own, _): &Judged<'_>) -> Vec<Value> {
+    let plan = |(series, plan): (Series, &Plan)| {
+        let number = |number: Number| (number.to_string(), own.value(0, &series, number).into());
+        let shows = experiment.shows.iter().map(|text| number(text.value));
+        let numbers: serde_json::Map<String, Value> = shows.collect();
+        json!({
+            "experiment": experiment.id,
+            "name": plan.name,
+            "drives": plan.drives,
+            "numbers": numbers,
+        })
     };
-    judged.iter().flat_map(of).collect()
+    experiment.series().into_iter().zip(&experiment.plans).map(plan).collect()
 }
 
 /// What the series of a figure with variants were run on; their numbers are in `workloads`, with
@@ -213,16 +269,16 @@ fn file_name(name: &str) -> String {
     words.join("-")
 }
 
-/// How it went, and at which intensity.
-fn summary(claims: &[Claim], groups: &[Group], quick: bool) -> String {
+/// What was run, and at which intensity.
+fn summary(group: &Group) -> String {
+    let notes: String = group.setup.notes.iter().map(|note| format!("  {note}\n")).collect();
+    format!("{}: {}\n{notes}", group.name, group.outcome.workload)
+}
+
+/// How it went.
+fn conclusion(claims: &[Claim], is_smoke: bool) -> String {
     let mut text = String::new();
-    for group in groups {
-        text += &format!("{}: {}\n", group.name, group.outcome.workload);
-        for note in &group.setup.notes {
-            text += &format!("  {note}\n");
-        }
-    }
-    if quick && !groups.is_empty() {
+    if is_smoke {
         text += "\nThis was a smoke with few requests: the numbers of runs mean nothing.\n";
     }
     let failed: Vec<&str> =

@@ -20,6 +20,8 @@ const BUILTIN: &[(&str, &str)] = &[
     ("figure-6.toml", include_str!("../../../../experiments/figure-6.toml")),
     ("figure-7.toml", include_str!("../../../../experiments/figure-7.toml")),
     ("figure-8.toml", include_str!("../../../../experiments/figure-8.toml")),
+    ("figure-10d.toml", include_str!("../../../../experiments/figure-10d.toml")),
+    ("figure-10e.toml", include_str!("../../../../experiments/figure-10e.toml")),
     ("figure-10f.toml", include_str!("../../../../experiments/figure-10f.toml")),
     ("figure-10g.toml", include_str!("../../../../experiments/figure-10g.toml")),
     ("figure-10h.toml", include_str!("../../../../experiments/figure-10h.toml")),
@@ -57,6 +59,10 @@ const BUILTIN: &[(&str, &str)] = &[
     ("degraded-13.toml", include_str!("../../../../experiments/degraded-13.toml")),
     ("degraded-hot.toml", include_str!("../../../../experiments/degraded-hot.toml")),
     ("degraded-table-4.toml", include_str!("../../../../experiments/degraded-table-4.toml")),
+    ("plmlight-4.toml", include_str!("../../../../experiments/plmlight-4.toml")),
+    ("plmlight-8.toml", include_str!("../../../../experiments/plmlight-8.toml")),
+    ("plmlight-9.toml", include_str!("../../../../experiments/plmlight-9.toml")),
+    ("plmlight-10.toml", include_str!("../../../../experiments/plmlight-10.toml")),
 ];
 
 /// One experiment.

@@ -1,8 +1,9 @@
 //! Experiments as data: what to run, what the article says, and whether it holds here.
 //!
 //! An experiment is one TOML file in `experiments/`. Experiments that need the same runs share
-//! them: first everything that is needed is gathered, then each workload is simulated once. What
-//! an experiment compares are its series: policies, or variants of its setup.
+//! them: first everything that is needed is gathered, then each workload is simulated once, and what no
+//! experiment needs any more is let go. What an experiment compares are its series: policies, or
+//! variants of its setup.
 
 mod check;
 mod experiment;
@@ -11,6 +12,7 @@ mod number;
 pub(crate) mod pages;
 mod plan;
 mod runs;
+mod sequence;
 mod series;
 
 pub(crate) use check::judge;
@@ -19,5 +21,6 @@ pub(crate) use figure::figure;
 pub(crate) use number::Number;
 pub(crate) use pages::{Judged, Page};
 pub(crate) use plan::Plan;
-pub(crate) use runs::{Group, Results, gather, run};
+pub(crate) use runs::{Group, Results, gather};
+pub(crate) use sequence::{Done, Event, run};
 pub(crate) use series::Series;

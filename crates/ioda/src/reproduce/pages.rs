@@ -18,55 +18,30 @@ pub(crate) struct Page {
     pub(crate) comparison: Comparison,
 }
 
-/// The documents of all `groups`, each with the claims that are about it.
-pub(crate) fn of_groups(
-    groups: &[Group],
-    judged: &[Judged<'_>],
-) -> Result<Vec<Comparison>, Failure> {
-    groups
-        .iter()
-        .map(|group| {
-            let title = format!("ioda reproduce: {}", group.name);
-            let comparison = convert::comparison(&group.setup, &group.outcome, title)?;
-            let about = judged.iter().filter(|(_, results, _)| results.has(group));
-            let claims = about.flat_map(|(.., claims)| claims.clone()).collect();
-            Ok(Comparison { claims, ..comparison })
-        })
-        .collect()
+/// The document of `group` with the claims that are about it.
+pub(crate) fn of_group(group: &Group, claims: &[Claim]) -> Result<Comparison, Failure> {
+    let title = format!("ioda reproduce: {}", group.name);
+    let comparison = convert::comparison(&group.setup, &group.outcome, title)?;
+    Ok(Comparison { claims: claims.to_vec(), ..comparison })
 }
 
-/// Those of `groups` that no figure with variants shows beside others, with their names.
-pub(crate) fn plain<'a>(
-    groups: &'a [Group],
-    all: &'a [Comparison],
-    judged: &[Judged<'_>],
-) -> impl Iterator<Item = (&'a str, &'a Comparison)> {
-    let is_plain = |group: &Group| {
-        judged
-            .iter()
-            .any(|(experiment, results, _)| experiment.variants.is_empty() && results.has(group))
-    };
-    let named = groups.iter().zip(all).filter(move |(group, _)| is_plain(group));
-    named.map(|(group, comparison)| (group.name.as_str(), comparison))
-}
-
-/// The figures that compare variants, one document for each workload. They are made one by one,
-/// because all of them together are larger than what they are made from.
+/// The figure of an experiment that compares variants, one document for each workload. They are
+/// made one by one, because all of them together are larger than what they are made from.
 pub(crate) fn figures<'a>(
-    judged: &'a [Judged<'_>],
+    (experiment, results, claims): &'a Judged<'_>,
 ) -> impl Iterator<Item = Result<Page, Failure>> + 'a {
-    judged.iter().filter(|(experiment, ..)| !experiment.variants.is_empty()).flat_map(
-        |(experiment, results, claims)| {
-            experiment.tables().into_iter().enumerate().map(move |(workload, name)| {
-                let comparison = figure(experiment, results, claims, (workload, name))?;
-                Ok(Page { name: format!("{}, {name}", experiment.id), comparison })
-            })
-        },
-    )
+    let tables = match experiment.variants.is_empty() {
+        true => Vec::new(),
+        false => experiment.tables(),
+    };
+    tables.into_iter().enumerate().map(move |(workload, name)| {
+        let comparison = figure(experiment, results, claims, (workload, name))?;
+        Ok(Page { name: format!("{}, {name}", experiment.id), comparison })
+    })
 }
 
 /// Every series of `experiment` under one workload.
-pub(crate) fn figure(
+fn figure(
     experiment: &Experiment,
     results: &Results<'_>,
     claims: &[Claim],

@@ -14,7 +14,7 @@ use crate::simulate::{self, Outcome};
 use array::policy::PolicyKind;
 use sim::RunResult;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{self, Sender};
 
 /// Requests of each workload, and blocks in each plane, for a smoke.
 const QUICK_REQUESTS: u64 = 3_000;
@@ -25,6 +25,8 @@ pub(crate) struct Order {
     name: String,
     settings: Settings,
     policies: Vec<PolicyKind>,
+    /// The experiments that need it, by index, ascending.
+    pub(super) experiments: Vec<usize>,
 }
 
 /// The runs of one workload in one setup.
@@ -48,14 +50,14 @@ pub(crate) struct Results<'a> {
 
 impl<'a> Results<'a> {
     /// Those of `experiment` among `groups`.
-    pub(crate) fn of(
-        groups: &'a [Group],
+    pub(super) fn of(
+        groups: impl Iterator<Item = &'a Group> + Clone,
         experiment: &Experiment,
         quick: bool,
     ) -> Result<Self, Failure> {
         let find = |settings: &Settings| {
             let wanted = shrunk(settings, quick);
-            groups.iter().find(|group| group.settings == wanted).ok_or_else(|| {
+            groups.clone().find(|group| group.settings == wanted).ok_or_else(|| {
                 Failure::internal(format!("a run of {} was not made", experiment.id))
             })
         };
@@ -121,19 +123,24 @@ fn shrunk(settings: &Settings, quick: bool) -> Settings {
 /// What `experiments` need, each workload once in each setup.
 pub(crate) fn gather(experiments: &[Experiment], quick: bool) -> Result<Vec<Order>, Failure> {
     let mut orders: Vec<Order> = Vec::new();
-    for experiment in experiments {
+    for (index, experiment) in experiments.iter().enumerate() {
         for wanted in experiment.wanted()?.into_iter().flatten() {
             let settings = shrunk(&wanted.settings, quick);
+            let Wanted { name, policies, .. } = wanted;
             match orders.iter_mut().find(|order| order.settings == settings) {
-                Some(order) => order.policies.extend(wanted.policies),
+                Some(order) => {
+                    order.policies.extend(policies);
+                    order.experiments.push(index);
+                }
                 None => {
-                    let name = unlike(&orders, &wanted.name, &experiment.id);
-                    orders.push(Order { name, settings, policies: wanted.policies });
+                    let name = unlike(&orders, &name, &experiment.id);
+                    orders.push(Order { name, settings, policies, experiments: vec![index] });
                 }
             }
         }
     }
     for order in &mut orders {
+        order.experiments.dedup();
         let wanted = &order.policies;
         order.policies =
             PolicyKind::ALL.iter().copied().filter(|policy| wanted.contains(policy)).collect();
@@ -151,36 +158,43 @@ fn unlike(orders: &[Order], name: &str, experiment: &str) -> String {
 }
 
 /// Runs what was gathered, so many groups side by side as there are threads: most groups are of one
-/// policy, and alone would leave cores idle.
-pub(crate) fn run(
+/// policy, and alone would leave cores idle. Each group is handed with its index to `take`, on the
+/// calling thread and in the order in which they end; the first failure ends it all.
+pub(super) fn run(
     orders: &[Order],
     threads: Option<usize>,
     talk: Talk,
-) -> Result<Vec<Group>, Failure> {
+    mut take: impl FnMut(usize, Group) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = threads.unwrap_or_else(cores).clamp(1, orders.len().max(1));
     // One group at a time has a bar of its own; several would write over each other.
     let talk = if workers > 1 { Talk { progress: Show::Nothing, ..talk } } else { talk };
     let inner = if workers > 1 { Some(1) } else { threads };
-    let next = AtomicUsize::new(0);
-    let groups: Vec<Mutex<Option<Result<Group, Failure>>>> =
-        orders.iter().map(|_| Mutex::new(None)).collect();
-    let worker = || {
+    let next = &AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    let worker = |sender: Sender<(usize, Result<Group, Failure>)>| {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(order) = orders.get(index) else { return };
             let title = format!("{} ({} of {})", order.name, index + 1, orders.len());
-            let group = run_one(order, inner, &title, talk);
-            *groups[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(group);
+            if sender.send((index, run_one(order, inner, &title, talk))).is_err() {
+                return;
+            }
         }
     };
     std::thread::scope(|scope| {
-        (0..workers).for_each(|_| {
-            scope.spawn(worker);
-        });
-    });
-    let taken = |group: Mutex<_>| group.into_inner().unwrap_or_else(PoisonError::into_inner);
-    groups.into_iter().filter_map(taken).collect()
+        for _ in 0..workers {
+            let sender = sender.clone();
+            scope.spawn(move || worker(sender));
+        }
+        drop(sender);
+        let mut taken = receiver.iter().map(|(index, group)| take(index, group?));
+        let result = taken.try_for_each(|result| result);
+        // Nobody wants what is left.
+        next.store(orders.len(), Ordering::Relaxed);
+        result
+    })
 }
 
 fn run_one(

@@ -6,12 +6,14 @@
 mod drive;
 mod file;
 mod policies;
+mod stage;
 mod windows;
 mod workload;
 
 pub(crate) use drive::DriveSettings;
 pub(crate) use file::{drive_from, load, parse};
 pub(crate) use policies::PolicyOptions;
+pub(crate) use stage::StageSettings;
 pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
@@ -108,6 +110,8 @@ pub(crate) struct Settings {
     pub(crate) array: ArraySettings,
     /// When drives may collect.
     pub(crate) windows: WindowSettings,
+    /// The fast memory in front of the drives.
+    pub(crate) stage: StageSettings,
     /// Options of single policies.
     pub(crate) policies: PolicyOptions,
     /// The drives.

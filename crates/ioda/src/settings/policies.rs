@@ -2,7 +2,10 @@
 
 use crate::exit::Failure;
 use crate::quantity::{Percent, Span, Text};
-use array::policy::{HedgeSettings, PolicySettings, SitOutSettings};
+use crate::words::Base;
+use array::policy::{
+    AllocationConfig, HedgeSettings, PlmLightSettings, PolicySettings, SitOutSettings,
+};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Ratio};
@@ -37,9 +40,67 @@ pub(crate) struct PolicyOptions {
     /// mittos: the longest predicted wait with which a read is sent [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub(crate) objective: Option<Text<Span>>,
+    /// plm-light: length of a deterministic window [default: 1ms]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) plm_window: Option<Text<Span>>,
+    /// plm-light: shortest time between two of them [default: 100us]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) plm_shortest_drain: Option<Text<Span>>,
+    /// plm-light: longest time between two of them [default: 10ms]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) plm_longest_drain: Option<Text<Span>>,
+    /// plm-light: reads and writes that a deterministic window takes, as a share of those that come
+    /// in one on average [default: 80%]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) plm_counts: Option<Text<Percent>>,
+    /// plm-light: reads that classes are sure of, together, as a share of the same [default: 75%]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) plm_base: Option<Text<Percent>>,
+    /// plm-light: how those are split among classes: equal or prioritized [default: prioritized]
+    #[arg(long, value_name = "RULE")]
+    pub(crate) plm_rule: Option<Text<Base>>,
+    /// plm-light: weight of the last window in the estimate of the next [default: 50%]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) plm_smoothing: Option<Text<Percent>>,
 }
 
 impl PolicyOptions {
+    /// The settings of PLM-light.
+    fn plm_light(&self) -> Result<PlmLightSettings, Failure> {
+        let default = PlmLightSettings::default();
+        let span = |option: &Option<Text<Span>>, default: Duration| {
+            option.as_ref().map_or(default, |text| text.value.0)
+        };
+        let share = |option: &Option<Text<Percent>>, default: Ratio| {
+            option.as_ref().map_or(default, |text| text.value.0)
+        };
+        let allocation = AllocationConfig {
+            deterministic: share(&self.plm_counts, default.allocation.deterministic),
+            base: share(&self.plm_base, default.allocation.base),
+            rule: self.plm_rule.as_ref().map_or(default.allocation.rule, |text| text.value.0),
+            smoothing: share(&self.plm_smoothing, default.allocation.smoothing),
+        };
+        if allocation.smoothing > Ratio::ONE {
+            return Err(Failure::usage(format!(
+                "--plm-smoothing is {}; it must be at most 100%",
+                allocation.smoothing
+            )));
+        }
+        let settings = PlmLightSettings {
+            deterministic_window: span(&self.plm_window, default.deterministic_window),
+            shortest_drain: span(&self.plm_shortest_drain, default.shortest_drain),
+            longest_drain: span(&self.plm_longest_drain, default.longest_drain),
+            allocation,
+        };
+        if settings.longest_drain < settings.shortest_drain {
+            return Err(Failure::usage(format!(
+                "--plm-longest-drain is {}; it must be at least --plm-shortest-drain, {}",
+                settings.longest_drain, settings.shortest_drain
+            )));
+        }
+        Ok(settings)
+    }
+
     /// The settings of all policies.
     pub(crate) fn settings(&self) -> Result<PolicySettings, Failure> {
         let default = PolicySettings::default();
@@ -62,11 +123,13 @@ impl PolicyOptions {
                 period: span(&self.sit_out_period, default.sit_out.period),
             },
             objective: span(&self.objective, default.objective),
+            plm_light: self.plm_light()?,
             ..default
         };
         let least_one = [
             ("--sit-out-looks", settings.sit_out.looks == 0, "at least 1"),
             ("--sit-out-interval", settings.sit_out.interval.is_zero(), "at least 1ns"),
+            ("--plm-window", settings.plm_light.deterministic_window.is_zero(), "at least 1ns"),
             ("--spare-reads", settings.spare_reads == 0, "at least 1"),
         ];
         match least_one.into_iter().find(|(_, is_none, _)| *is_none) {

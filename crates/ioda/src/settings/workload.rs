@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use units::Duration;
 use workload::{
     BlkparseEvent, BlockSizes, ColumnMap, Cut, Fit, Fold, Format, RandomDistribution, RateProcess,
-    ReadOptions, Resize, Rw, Synthetic, TimeUnit, Transform,
+    ReadOptions, Resize, Rw, SizeRange, Synthetic, TimeUnit, Transform,
 };
 
 /// Headings under which the help lists these options.
@@ -96,6 +96,13 @@ pub(crate) struct WorkloadSettings {
     /// Block size, or one for reads and one for writes: 8k,128k [default: 4k]
     #[arg(long, alias = "blocksize", value_name = "SIZE", help_heading = FIO)]
     pub(crate) bs: Option<Text<BlockSizes>>,
+    /// Sizes of requests in the place of --bs, any multiple of the first up to the second: 4k-128k
+    #[arg(long, alias = "blocksize_range", value_name = "RANGE", conflicts_with = "bs", help_heading = FIO)]
+    pub(crate) bsrange: Option<Text<SizeRange>>,
+    /// Hosts, each with a rate of --rate_iops of its own; under plm-light the first is of the class
+    /// high, the second medium, all others low [default: 1]
+    #[arg(long, value_name = "N", help_heading = FIO)]
+    pub(crate) numjobs: Option<u32>,
     /// Requests under way at once, in a closed loop [default: 1]
     #[arg(long, value_name = "N", help_heading = FIO)]
     pub(crate) iodepth: Option<u32>,
@@ -142,6 +149,8 @@ impl WorkloadSettings {
             ("--rw", self.rw.is_some()),
             ("--rwmixread", self.rwmixread.is_some()),
             ("--bs", self.bs.is_some()),
+            ("--bsrange", self.bsrange.is_some()),
+            ("--numjobs", self.numjobs.is_some()),
             ("--iodepth", self.iodepth.is_some()),
             ("--rate_iops", self.rate_iops.is_some()),
             ("--phases", !self.phases.is_empty()),
@@ -228,6 +237,8 @@ impl WorkloadSettings {
             rw: value(&self.rw).unwrap_or(default.rw),
             rwmixread: self.rwmixread.unwrap_or(default.rwmixread),
             bs,
+            bsrange: value(&self.bsrange),
+            numjobs: self.numjobs.unwrap_or(default.numjobs),
             iodepth: self.iodepth.unwrap_or(default.iodepth),
             rate_iops: None,
             phases: Vec::new(),

@@ -6,7 +6,7 @@ use crate::convert;
 use crate::exit::Failure;
 use crate::progress::{Show, Tally};
 use report::survey::{Outcome, ProcessorTime, SaturationRun, SurveyRun};
-use sim::{Plan, PlanError};
+use sim::{Plan, PlanError, RunResult};
 use ssd::Ssd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -97,9 +97,12 @@ impl Shelf {
 
 /// Makes one run.
 fn record(job: &Job, shelf: &Shelf) -> Record {
-    let outcome = match measure(job, shelf) {
-        Ok(run) => Outcome::Measured(Box::new(run)),
-        Err(failure) => Outcome::Failed(failure.to_string()),
+    let (outcome, iops) = match measure(job, shelf) {
+        Ok(result) => {
+            let iops = result.second_half_iops();
+            (Outcome::Measured(Box::new(convert::run(&result))), iops)
+        }
+        Err(failure) => (Outcome::Failed(failure.to_string()), None),
     };
     let policy = job.plan.policy.name().to_owned();
     match job.subject {
@@ -108,16 +111,16 @@ fn record(job: &Job, shelf: &Shelf) -> Record {
             Record::Run(SurveyRun { policy, workload, seed, outcome })
         }
         Subject::Saturation { read_percent } => {
-            Record::Saturation(SaturationRun { policy, read_percent, clients: CLIENTS, outcome })
+            let clients = CLIENTS;
+            Record::Saturation(SaturationRun { policy, read_percent, clients, iops, outcome })
         }
     }
 }
 
-fn measure(job: &Job, shelf: &Shelf) -> Result<report::Run, Failure> {
+fn measure(job: &Job, shelf: &Shelf) -> Result<RunResult, Failure> {
     let Job { plan, source, .. } = job;
     let workload = source.open(plan.capacity_bytes()?)?;
     let arrival = workload.arrival();
     let drives = shelf.take(plan)?;
-    let result = sim::run(plan, drives, arrival, workload, &AtomicU64::new(0))?;
-    Ok(convert::run(&result))
+    Ok(sim::run(plan, drives, arrival, workload, &AtomicU64::new(0))?)
 }

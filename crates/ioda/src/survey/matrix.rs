@@ -16,8 +16,10 @@ use workload::{BlockSizes, Preset, Rw, Source, Synthetic};
 const MOST_BYTES: u64 = 10 * GIB;
 /// Clients of the runs at saturation, as in Figures 10h and 12 of the IODA article.
 pub(crate) const CLIENTS: u32 = 256;
-/// Their requests, in all.
-const SATURATION_REQUESTS: u64 = 200_000;
+/// Their writes, in all: the first half uses up what drives with windows can put off.
+const SATURATION_WRITES: u64 = 400_000;
+/// Their requests, if they do not write that much.
+const SATURATION_LEAST: u64 = 200_000;
 /// Their mixes: reads in per cent.
 const SATURATION_READS: [u32; 3] = [100, 80, 0];
 /// Size of their requests, and of the blocks at which they begin.
@@ -115,7 +117,7 @@ impl Matrix {
             .policies
             .iter()
             .map(|&policy| {
-                let plan = Plan { policy, timeline: None, ..standard.plan().clone() };
+                let plan = Plan { timeline: None, ..standard.plan().under(policy) };
                 let plan = plan.layout().map(|_| plan).map_err(|error| error.to_string());
                 Candidate { policy, plan }
             })
@@ -202,13 +204,15 @@ fn saturating(plan: &Plan, read_percent: u32) -> Result<Source, Failure> {
     let page_bytes = SATURATION_BYTES.max(plan.drive.geometry.page_bytes);
     let capacity = plan.capacity_bytes()?;
     let bytes = u64::from(page_bytes);
+    let write_percent = 100 - u64::from(read_percent);
+    let requests = (100 * SATURATION_WRITES).checked_div(write_percent).unwrap_or(SATURATION_LEAST);
     Ok(Source::from(Synthetic {
         rw: Rw::RandRw,
         rwmixread: read_percent,
         bs: BlockSizes { read: bytes, write: bytes },
         iodepth: CLIENTS,
         size: capacity - capacity % bytes,
-        number_ios: Some(SATURATION_REQUESTS),
+        number_ios: Some(requests),
         randseed: plan.seed,
         ..Synthetic::default()
     }))

@@ -3,7 +3,7 @@
 use super::escape::text;
 use crate::costs::{self, Cell};
 use crate::document::{busy_members_shown, percent};
-use crate::{Claim, Comparison, format};
+use crate::{Claim, Comparison, format, hosts};
 
 /// Read latency by percentile with the ratio to Ideal, one row per policy.
 pub(super) fn latency(comparison: &Comparison) -> String {
@@ -53,8 +53,19 @@ pub(super) fn latency(comparison: &Comparison) -> String {
              intended arrival.{beneath} A mark (~) and grey italics: fewer than 100 samples lie \
              beyond, so do not rely on it."
         ),
-        &(table(&header, &rows) + &writes(comparison)),
+        &(table(&header, &rows) + &writes(comparison) + &by_host(comparison)),
     )
+}
+
+/// The same host by host, if there were several.
+fn by_host(comparison: &Comparison) -> String {
+    let rows = hosts::rows(&comparison.runs);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let names = comparison.runs.iter().map(|run| run.name().to_owned());
+    let header: Vec<String> = std::iter::once("host".to_owned()).chain(names).collect();
+    format!("<h3>By host</h3>{}", table(&header, &rows))
 }
 
 fn writes(comparison: &Comparison) -> String {

@@ -126,8 +126,8 @@ fn saturation() -> Vec<SaturationRun> {
             let iops = 20_000.0 + 400_000.0 * share;
             let (iops_read, iops_write) = (iops * share, iops * (1.0 - share));
             let measured = Run { iops_read, iops_write, ..scaled(run.clone(), 1.0) };
-            let outcome = Outcome::Measured(Box::new(measured));
-            all.push(SaturationRun { policy, read_percent, clients: 256, outcome });
+            let (iops, outcome) = (Some(iops), Outcome::Measured(Box::new(measured)));
+            all.push(SaturationRun { policy, read_percent, clients: 256, iops, outcome });
         }
     }
     all

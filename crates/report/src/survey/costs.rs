@@ -103,11 +103,7 @@ fn host_buffer_peak_bytes(runs: &[&Run]) -> u64 {
 
 fn saturation_iops(survey: &Survey, policy: &str) -> Vec<(u32, f64)> {
     let own = survey.saturation.iter().filter(|run| run.policy == policy);
-    own.filter_map(|run| {
-        let measured = run.outcome.measured()?;
-        Some((run.read_percent, measured.iops_read + measured.iops_write))
-    })
-    .collect()
+    own.filter_map(|run| Some((run.read_percent, run.iops?))).collect()
 }
 
 /// A column of the table: what it is called, and what it says of a policy.
@@ -169,7 +165,7 @@ pub(crate) fn columns(all: &[PolicyCosts]) -> Vec<Column> {
     for read_percent in mixes {
         columns.push(Column::new(
             format!("kIOPS {read_percent}/{}", 100 - read_percent),
-            "Thousand requests of 4 KiB per second at saturation, reads/writes in per cent.",
+            "Thousand requests of one page per second at saturation, reads/writes in per cent.",
             move |costs| {
                 let of_mix = costs.saturation_iops.iter().find(|mix| mix.0 == read_percent);
                 or_none(of_mix.map(|&(_, iops)| format::three_digits(iops / 1e3)))

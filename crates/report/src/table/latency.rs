@@ -1,7 +1,7 @@
 //! Latency by percentile.
 
 use super::by_policy;
-use crate::{Comparison, Latency, Run, format};
+use crate::{Comparison, Latency, Run, format, hosts};
 
 /// Read latency at every percentile, each beside its ratio to Ideal.
 pub(super) fn reads(comparison: &Comparison, runs: &[Run]) -> String {
@@ -40,6 +40,14 @@ pub(super) fn writes(runs: &[Run]) -> String {
         })
         .to_vec();
     by_policy("Write latency", runs, rows)
+}
+
+/// Latency host by host, if there were several.
+pub(super) fn of_hosts(runs: &[Run]) -> String {
+    match hosts::rows(runs) {
+        rows if rows.is_empty() => String::new(),
+        rows => by_policy("Latency by host", runs, rows),
+    }
 }
 
 /// Every percentile that any of the runs has, ascending.

@@ -17,6 +17,8 @@ pub(super) enum Addresses {
     Sequential { size: u64, next_read: u64, next_write: u64 },
     /// Blocks of the request's own size, all alike.
     Uniform { size: u64 },
+    /// Any multiple of `grain` bytes at which the request fits, all alike.
+    UniformOn { size: u64, grain: u64 },
     /// Blocks of `block` bytes, ranked by Zipf's law and scattered.
     Zipf { zipf: Zipf, scatter: Scatter, block: u64, size: u64 },
     /// The same with fio's power curve, where a share `h` of the blocks gets `1 - h` of requests.
@@ -54,6 +56,9 @@ impl Addresses {
                 offset
             }
             Self::Uniform { size } => rng.below((*size / bytes).max(1)) * bytes,
+            Self::UniformOn { size, grain } => {
+                rng.below(size.saturating_sub(bytes) / *grain + 1) * *grain
+            }
             Self::Zipf { zipf, scatter, block, size } => {
                 let offset = scatter.place(zipf.draw(rng)) * *block;
                 offset.min(size.saturating_sub(bytes))

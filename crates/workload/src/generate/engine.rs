@@ -11,6 +11,8 @@ use units::{Instant, Rng};
 #[derive(Clone, Debug)]
 pub struct Generator {
     pub(super) arrival: Arrival,
+    /// Hosts that ask in no order, each as often as any other; 1 or more.
+    pub(super) hosts: u32,
     pub(super) clock: Clock,
     /// A 64-bit draw at most this reads; none writes always.
     pub(super) read_bound: Option<u64>,
@@ -30,6 +32,8 @@ pub struct Generator {
     pub(super) ops: Rng,
     pub(super) places: Rng,
     pub(super) lengths: Rng,
+    /// Which host asks; not drawn from where there is one only.
+    pub(super) whose: Rng,
 }
 
 impl Generator {
@@ -78,7 +82,11 @@ impl Iterator for Generator {
         let offset = self.addresses.draw(op, size_bytes, &mut self.places);
         self.drawn += 1;
         self.drawn_bytes = self.drawn_bytes.saturating_add(size_bytes);
-        Some(Request { at, op, offset_bytes: self.offset + offset, size_bytes, device: 0 })
+        let device = match self.hosts {
+            1 => 0,
+            hosts => self.whose.below(u64::from(hosts)) as u32,
+        };
+        Some(Request { at, op, offset_bytes: self.offset + offset, size_bytes, device })
     }
 }
 

@@ -18,5 +18,5 @@ pub use parse::{parse_duration, parse_size};
 pub use phases::Phase;
 pub use preset::{MEAN_BURST, PRESET_ZIPF_THETA, Preset, WITHIN_BURST_RATIO, preset, presets};
 pub use synthetic::Synthetic;
-pub use words::{BlockSizes, RandomDistribution, RateProcess, Rw};
+pub use words::{BlockSizes, RandomDistribution, RateProcess, Rw, SizeRange};
 pub use zipf::Zipf;

@@ -253,6 +253,7 @@ impl Preset {
         let footprint = self.footprint_bytes(capacity_bytes);
         Ok(Generator {
             arrival: Arrival::Open,
+            hosts: 1,
             clock: Clock::new(gaps, stream("arrivals")),
             read_bound: bound(self.read_share.as_f64()),
             read_sizes: Sizes::power_law(self.mean_read_bytes, self.max_bytes),
@@ -267,6 +268,7 @@ impl Preset {
             ops: stream("operations"),
             places: stream("addresses"),
             lengths: stream("sizes"),
+            whose: stream("hosts"),
         })
     }
 

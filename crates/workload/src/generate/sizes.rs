@@ -10,6 +10,8 @@ const SMALLEST: u64 = 4 * KIB;
 pub(super) enum Sizes {
     /// All the same, in bytes.
     Fixed(u64),
+    /// So many times the first, 1 to the second, all alike.
+    Multiples(u64, u64),
     /// One of a few.
     Table(Box<Table>),
 }
@@ -89,6 +91,7 @@ impl Sizes {
     pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
         match self {
             Self::Fixed(bytes) => *bytes,
+            Self::Multiples(bytes, most) => bytes * (1 + rng.below(*most)),
             Self::Table(table) => table.draw(rng),
         }
     }

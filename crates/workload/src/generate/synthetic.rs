@@ -7,10 +7,13 @@ use super::parse::{parse_duration, parse_size};
 use super::phases::{self, Phase};
 use super::scatter::Scatter;
 use super::sizes::Sizes;
-use super::words::{BlockSizes, RandomDistribution, RateProcess, Rw};
+use super::words::{BlockSizes, RandomDistribution, RateProcess, Rw, SizeRange};
 use super::zipf::Zipf;
 use crate::error::OptionError;
 use units::{Bytes, Duration, GIB, Instant, KIB, Rng};
+
+/// Most hosts of one workload.
+const MOST_HOSTS: u32 = 256;
 
 /// A workload in fio's words. Fields have the names and meanings of fio's options; where ours
 /// differ, the field says so.
@@ -22,6 +25,11 @@ pub struct Synthetic {
     pub rwmixread: u32,
     /// Block sizes in bytes, multiples of 512 up to 1 GiB.
     pub bs: BlockSizes,
+    /// Sizes of reads and writes alike, in the place of `bs`.
+    pub bsrange: Option<SizeRange>,
+    /// How many hosts ask, each at `rate_iops` and independently of the others, 1 to 256. More than one
+    /// need an open loop: in a closed one the driver would have to keep them apart.
+    pub numjobs: u32,
     /// How many requests are under way at once, 1 to 65,536; of no effect with `rate_iops`.
     pub iodepth: u32,
     /// Requests per second, above 0 and at most 10^9. Given, the loop is open: requests come at
@@ -57,6 +65,8 @@ impl Default for Synthetic {
             rw: Rw::RandRead,
             rwmixread: 50,
             bs: BlockSizes { read: 4 * KIB, write: 4 * KIB },
+            bsrange: None,
+            numjobs: 1,
             iodepth: 1,
             rate_iops: None,
             phases: Vec::new(),
@@ -89,6 +99,8 @@ impl Synthetic {
             "rwmixread" => self.rwmixread = small("rwmixread")?,
             "rwmixwrite" => self.rwmixread = 100_u32.saturating_sub(small("rwmixwrite")?),
             "bs" | "blocksize" => self.bs = value.parse()?,
+            "bsrange" => self.bsrange = Some(value.parse()?),
+            "numjobs" => self.numjobs = small("numjobs")?,
             "iodepth" => self.iodepth = small("iodepth")?,
             "rate_iops" => {
                 let rate = value.parse().map_err(|_| OptionError::NotUnderstood {
@@ -110,8 +122,8 @@ impl Synthetic {
                 return Err(OptionError::NotUnderstood {
                     option: "option",
                     value: option.to_owned(),
-                    expected: "one of rw, rwmixread, rwmixwrite, bs, iodepth, rate_iops, phases, \
-                               rate_process, size, offset, random_distribution, number_ios, \
+                    expected: "one of rw, rwmixread, rwmixwrite, bs, bsrange, numjobs, iodepth, \
+                               rate_iops, phases, rate_process, size, offset, random_distribution, number_ios, \
                                runtime, randseed",
                 });
             }
@@ -124,7 +136,13 @@ impl Synthetic {
         let refuse = |option, value: String, limit: String| {
             Err(OptionError::OutOfRange { option, value, limit })
         };
-        for (option, bytes) in [("bs of reads", self.bs.read), ("bs of writes", self.bs.write)] {
+        let [first, second] = match self.bsrange {
+            None => [("bs of reads", self.bs.read), ("bs of writes", self.bs.write)],
+            Some(range) => {
+                [("smallest bsrange", range.smallest), ("largest bsrange", range.largest)]
+            }
+        };
+        for (option, bytes) in [first, second] {
             if bytes == 0 || bytes % 512 != 0 || bytes > GIB {
                 let limit = "a multiple of 512 bytes, at most 1 GiB".to_owned();
                 return refuse(option, format!("{bytes} bytes"), limit);
@@ -134,8 +152,21 @@ impl Synthetic {
                 return refuse(option, Bytes(bytes).to_string(), limit);
             }
         }
+        if let Some(SizeRange { smallest, largest }) = self.bsrange
+            && (largest < smallest || !largest.is_multiple_of(smallest))
+        {
+            let limit = format!("a multiple of its smallest, {}", Bytes(smallest));
+            return refuse("largest bsrange", Bytes(largest).to_string(), limit);
+        }
         if self.rwmixread > 100 {
             return refuse("rwmixread", self.rwmixread.to_string(), "0 to 100".to_owned());
+        }
+        if self.numjobs == 0 || self.numjobs > MOST_HOSTS {
+            return refuse("numjobs", self.numjobs.to_string(), format!("1 to {MOST_HOSTS}"));
+        }
+        if self.numjobs > 1 && self.rate_iops.is_none() {
+            let limit = "1 without rate_iops: several hosts need a rate each".to_owned();
+            return refuse("numjobs", self.numjobs.to_string(), limit);
         }
         if self.iodepth == 0 || self.iodepth > 65_536 {
             return refuse("iodepth", self.iodepth.to_string(), "1 to 65536".to_owned());
@@ -193,7 +224,13 @@ impl Synthetic {
         if matches!(self.rw, Rw::ReadWrite | Rw::RandRw) {
             text.push_str(&format!(", rwmixread={}", self.rwmixread));
         }
-        text.push_str(&format!(", bs={}", self.bs));
+        match self.bsrange {
+            None => text.push_str(&format!(", bs={}", self.bs)),
+            Some(range) => text.push_str(&format!(", bsrange={range}")),
+        }
+        if self.numjobs > 1 {
+            text.push_str(&format!(", numjobs={}", self.numjobs));
+        }
         match self.rate_iops {
             Some(rate) => text.push_str(&format!(
                 ", rate_iops={rate}, rate_process={} (open loop)",
@@ -232,8 +269,8 @@ impl Synthetic {
                 Gaps::phases(self.phases.clone(), process)
             }
             (None, _) => Gaps::None,
-            (Some(rate), RateProcess::Linear) => Gaps::Fixed { mean: 1e9 / rate },
-            (Some(rate), RateProcess::Poisson) => Gaps::Poisson { mean: 1e9 / rate },
+            (Some(_), RateProcess::Linear) => Gaps::Fixed { mean: 1e9 / self.total_rate() },
+            (Some(_), RateProcess::Poisson) => Gaps::Poisson { mean: 1e9 / self.total_rate() },
         };
         let read_share = match self.rw {
             Rw::Read | Rw::RandRead => 1.0,
@@ -245,10 +282,11 @@ impl Synthetic {
             self.number_ios.is_some() || self.runtime.is_some() || length.is_some();
         Ok(Generator {
             arrival: self.arrival(),
+            hosts: self.numjobs,
             clock: Clock::new(gaps, stream("arrivals")),
             read_bound: bound(read_share),
-            read_sizes: Sizes::Fixed(self.bs.read),
-            write_sizes: Sizes::Fixed(self.bs.write),
+            read_sizes: self.sizes(self.bs.read),
+            write_sizes: self.sizes(self.bs.write),
             addresses: self.addresses(),
             offset: self.offset,
             requests: self.number_ios,
@@ -259,7 +297,13 @@ impl Synthetic {
             ops: stream("operations"),
             places: stream("addresses"),
             lengths: stream("sizes"),
+            whose: stream("hosts"),
         })
+    }
+
+    /// Requests per second of all hosts together; 0 without a rate.
+    fn total_rate(&self) -> f64 {
+        self.rate_iops.unwrap_or(0.0) * f64::from(self.numjobs)
     }
 
     /// How long requests come in an open loop, unless their number or size ends it.
@@ -277,13 +321,13 @@ impl Synthetic {
     pub fn expected_requests(&self) -> Option<u64> {
         let in_time = match (self.rate_iops, self.runtime) {
             _ if !self.phases.is_empty() => Some(phases::requests(&self.phases)),
-            (Some(rate), Some(runtime)) => Some((runtime.as_secs_f64() * rate) as u64),
+            (Some(_), Some(runtime)) => Some((runtime.as_secs_f64() * self.total_rate()) as u64),
             _ => None,
         };
         match (self.number_ios, in_time) {
             (Some(count), Some(in_time)) => Some(count.min(in_time)),
             (None, None) if self.runtime.is_none() => {
-                Some(self.size / self.bs.read.min(self.bs.write).max(1))
+                Some(self.size / self.smallest_bytes().max(1))
             }
             (count, in_time) => count.or(in_time),
         }
@@ -293,10 +337,22 @@ impl Synthetic {
     #[must_use]
     pub fn expected_length(&self) -> Option<Duration> {
         let requests = self.expected_requests()?;
-        if let Some(rate) = self.rate_iops {
-            return Some(Duration::from_nanos((requests as f64 / rate * 1e9) as u64));
+        if self.rate_iops.is_some() {
+            let seconds = requests as f64 / self.total_rate();
+            return Some(Duration::from_nanos((seconds * 1e9) as u64));
         }
         (!self.phases.is_empty()).then(|| phases::length_of(&self.phases, requests))
+    }
+
+    fn sizes(&self, fixed: u64) -> Sizes {
+        match self.bsrange {
+            None => Sizes::Fixed(fixed),
+            Some(range) => Sizes::Multiples(range.smallest, range.largest / range.smallest),
+        }
+    }
+
+    fn smallest_bytes(&self) -> u64 {
+        self.bsrange.map_or(self.bs.read.min(self.bs.write), |range| range.smallest)
     }
 
     fn addresses(&self) -> Addresses {
@@ -305,6 +361,7 @@ impl Synthetic {
             return Addresses::Sequential { size, next_read: 0, next_write: 0 };
         }
         let block = match self.rw {
+            _ if self.bsrange.is_some() => self.smallest_bytes(),
             Rw::RandRead => self.bs.read,
             Rw::RandWrite => self.bs.write,
             _ => self.bs.read.max(self.bs.write),
@@ -312,6 +369,9 @@ impl Synthetic {
         let blocks = size / block;
         let scatter = || Scatter::new(blocks, &mut Rng::stream(self.randseed, "places"));
         match self.random_distribution {
+            RandomDistribution::Random if self.bsrange.is_some() => {
+                Addresses::UniformOn { size, grain: block }
+            }
             RandomDistribution::Random => Addresses::Uniform { size },
             RandomDistribution::Zipf { theta } => {
                 Addresses::Zipf { zipf: Zipf::new(blocks, theta), scatter: scatter(), block, size }

@@ -94,6 +94,36 @@ impl fmt::Display for BlockSizes {
     }
 }
 
+/// fio's `bsrange`: any multiple of the smallest size up to the largest, all as often (`4k-128k`), in
+/// bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SizeRange {
+    /// The smallest, and the grain.
+    pub smallest: u64,
+    /// The largest.
+    pub largest: u64,
+}
+
+impl FromStr for SizeRange {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        let (smallest, largest) =
+            text.split_once('-').ok_or_else(|| OptionError::NotUnderstood {
+                option: "bsrange",
+                value: text.to_owned(),
+                expected: "two sizes such as 4k-128k",
+            })?;
+        Ok(Self { smallest: parse_size(smallest)?, largest: parse_size(largest)? })
+    }
+}
+
+impl fmt::Display for SizeRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", Bytes(self.smallest), Bytes(self.largest))
+    }
+}
+
 /// fio's `random_distribution`: which blocks random requests prefer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RandomDistribution {

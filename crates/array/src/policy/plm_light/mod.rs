@@ -1,0 +1,216 @@
+//! PLM-light: predictable latency on drives that know nothing of it (Roy et al., "PLM-light: Emulating
+//! Predictable Latency Mode in Regular SSDs", 2021).
+//!
+//! Time is a row of deterministic windows, in which the drives get reads and few writes, and
+//! non-deterministic ones, in which they get the rest. Small writes wait in a fast drive (Optane) until
+//! a non-deterministic window; large ones go to the drives, and when there are too many of them the
+//! deterministic window ends early. Each class of hosts has a number of reads for each deterministic
+//! window; those beyond it wait until the window is over. So nothing waits longer than a window: its
+//! end does not depend on anything that waits. Costs the fast drive, and the waiting of whoever is of a
+//! low class.
+
+mod allocation;
+
+pub use allocation::{AllocationConfig, BaseRule, QosClass};
+
+use super::{About, Asked, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse};
+use crate::engine::ReadOrWrite;
+use crate::stage::StageConfig;
+use alloc::boxed::Box;
+use allocation::Allocation;
+use units::{DriveId, Duration, Instant, KIB};
+
+/// The policy.
+pub(super) const PLM_LIGHT: PolicyKind = PolicyKind::new(&About {
+    name: "plm-light",
+    label: "PLM-light",
+    summary: "windows for reads, counted by class; writes wait in a fast drive in between",
+    source: "PLM-light (2021)",
+    drive_changes: "nothing",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Nothing,
+    build: |setup| Box::new(PlmLight::new(setup)),
+});
+
+/// What can be set about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlmLightSettings {
+    /// Length of a deterministic window that nothing ends early; not zero. 1 ms (§IV-D).
+    pub deterministic_window: Duration,
+    /// Shortest non-deterministic window. Ours.
+    pub shortest_drain: Duration,
+    /// Longest non-deterministic window: what is not drained by then waits for the next. Ours.
+    pub longest_drain: Duration,
+    /// How reads are counted out.
+    pub allocation: AllocationConfig,
+}
+
+impl Default for PlmLightSettings {
+    fn default() -> Self {
+        Self {
+            deterministic_window: Duration::from_millis(1),
+            shortest_drain: Duration::from_micros(100),
+            longest_drain: Duration::from_millis(10),
+            allocation: AllocationConfig::article(BaseRule::Prioritized),
+        }
+    }
+}
+
+/// The fast drive: an Optane drive takes about 10 µs; writes of more than 64 KiB do not go there
+/// (§III-C).
+const OPTANE: StageConfig = StageConfig {
+    capacity_bytes: u64::MAX,
+    read_latency: Duration::from_micros(10),
+    write_latency: Duration::from_micros(10),
+    largest_write_bytes: 64 * KIB,
+    drain_depth: 32,
+};
+
+/// Which window it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Window {
+    Deterministic {
+        start: Instant,
+    },
+    /// Ends when so many pages have left the stage, but neither before its shortest nor after its
+    /// longest time.
+    NonDeterministic {
+        start: Instant,
+        pages: u64,
+    },
+}
+
+/// The rules.
+struct PlmLight {
+    settings: PlmLightSettings,
+    stage: StageConfig,
+    allocation: Allocation,
+    window: Window,
+    /// When the window ends, or is looked at.
+    due: Instant,
+    /// Reads by class and writes that came in this deterministic window.
+    reads: [u64; QosClass::COUNT],
+    writes: u64,
+    /// What is left of the counts of this window; none without limit.
+    reads_left: Option<[u64; QosClass::COUNT]>,
+    writes_left: Option<u64>,
+    held_pages: u64,
+}
+
+impl PlmLight {
+    fn new(setup: &PolicySetup<'_>) -> Self {
+        let settings = setup.settings.plm_light;
+        Self {
+            settings,
+            stage: setup.settings.stage.over(OPTANE),
+            allocation: Allocation::new(settings.allocation),
+            window: Window::Deterministic { start: Instant::ZERO },
+            due: Instant::ZERO + settings.deterministic_window,
+            reads: [0; QosClass::COUNT],
+            writes: 0,
+            reads_left: None,
+            writes_left: None,
+            held_pages: 0,
+        }
+    }
+
+    fn begin_deterministic(&mut self, now: Instant) {
+        self.window = Window::Deterministic { start: now };
+        self.due = now + self.settings.deterministic_window;
+        self.reads = [0; QosClass::COUNT];
+        self.writes = 0;
+        self.reads_left = self.allocation.reads();
+        self.writes_left = self.allocation.writes();
+    }
+
+    fn end_deterministic(&mut self, now: Instant, start: Instant) {
+        // A window that ended early saw less than a whole one would have.
+        let whole = self.settings.deterministic_window.as_nanos();
+        let length = now.since(start).as_nanos().clamp(1, whole);
+        let in_whole = |count: u64| count * whole / length;
+        // One that ended as soon as it began says nothing.
+        if length * 8 >= whole {
+            self.allocation.learn(self.reads.map(in_whole), in_whole(self.writes));
+        }
+        self.window = Window::NonDeterministic { start: now, pages: self.held_pages };
+        self.due = now + self.settings.shortest_drain;
+    }
+
+    /// Begins a deterministic window if this one has drained what it was to drain, or has lasted too
+    /// long.
+    fn end_drain_if_over(&mut self, now: Instant) {
+        let Window::NonDeterministic { start, pages } = self.window else { return };
+        let longest = start + self.settings.longest_drain;
+        if now >= longest || (pages == 0 && now >= start + self.settings.shortest_drain) {
+            self.begin_deterministic(now);
+        } else if self.due <= now {
+            self.due = longest;
+        }
+    }
+}
+
+impl Policy for PlmLight {
+    fn stage(&self) -> Option<StageConfig> {
+        Some(self.stage)
+    }
+
+    fn drains_from(&mut self, now: Instant, _: DriveId, _: &View<'_>) -> Instant {
+        match self.window {
+            // The array asks again when the window has ended.
+            Window::Deterministic { .. } => Instant::NEVER,
+            Window::NonDeterministic { .. } => now,
+        }
+    }
+
+    fn stage_changed(&mut self, now: Instant, held_pages: u64) {
+        let left = self.held_pages.saturating_sub(held_pages);
+        self.held_pages = held_pages;
+        if let Window::NonDeterministic { pages, .. } = &mut self.window {
+            *pages = pages.saturating_sub(left).min(held_pages);
+            self.end_drain_if_over(now);
+        }
+    }
+
+    fn admits(&mut self, now: Instant, asked: &Asked) -> bool {
+        let Window::Deterministic { start } = self.window else { return true };
+        match asked.kind {
+            ReadOrWrite::Read => {
+                let class = QosClass::of_host(asked.host) as usize;
+                self.reads[class] += 1;
+                let Some(left) = &mut self.reads_left else { return true };
+                let admitted = left[class] > 0;
+                left[class] = left[class].saturating_sub(1);
+                admitted
+            }
+            ReadOrWrite::Write => {
+                self.writes += 1;
+                // Small ones do not go to the drives now.
+                if asked.size_bytes > self.stage.largest_write_bytes
+                    && let Some(left) = &mut self.writes_left
+                {
+                    match left.checked_sub(1) {
+                        Some(less) => *left = less,
+                        None => self.end_deterministic(now, start),
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    fn releases(&self) -> bool {
+        matches!(self.window, Window::NonDeterministic { .. })
+    }
+
+    fn next_deadline(&self) -> Instant {
+        self.due
+    }
+
+    fn handle_deadline(&mut self, now: Instant) {
+        match self.window {
+            Window::Deterministic { start } => self.end_deterministic(now, start),
+            Window::NonDeterministic { .. } => self.end_drain_if_over(now),
+        }
+    }
+}

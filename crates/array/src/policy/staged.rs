@@ -1,0 +1,167 @@
+//! Writes staged and drained in turn: Flash on Rails, IODA with NVRAM, and NVMe's predictable latency
+//! mode (IODA §5 and §6.2.3; NVMe 1.4 §8.18).
+//!
+//! All three give every drive a turn in which it is written and collects, and keep reads away from
+//! it meanwhile. They differ in how long a turn is, in whether reads carry the flag, and in what a
+//! stripe is. Writes wait in fast memory until the turn of their drive comes: what they need of it is
+//! their price.
+
+use super::{
+    About, Attempt, Failure, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, least_busy,
+    members_of,
+};
+use crate::stage::StageConfig;
+use alloc::boxed::Box;
+use nvme::PlFlag;
+use units::{DriveId, Duration, Instant, Lba};
+
+/// Flash on Rails: drives are read-only or write-only in turn, for 5 s each (IODA §5).
+pub(super) const RAILS: PolicyKind = PolicyKind::new(&About {
+    name: "rails",
+    label: "Rails",
+    summary: "drives are written in turn, writes wait in NVRAM; never read from the one written",
+    source: "Flash on Rails (ATC 2014) as in IODA §6.2.3",
+    drive_changes: "busy windows",
+    windows: WindowUse::Roles { turn: Duration::from_secs(5) },
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |setup| Box::new(Staged::new(setup, Reads::AroundTheTurn)),
+});
+
+/// IODA with the same NVRAM as Rails (IODA §6.2.3, "IODA_NVM").
+pub(super) const IODA_NVM: PolicyKind = PolicyKind::new(&About {
+    name: "ioda-nvm",
+    label: "IODA_NVM",
+    summary: "as ioda; writes wait in NVRAM for the busy window of their drive",
+    source: "IODA §6.2.3",
+    drive_changes: "the PL flag, busy remaining time and busy windows",
+    windows: WindowUse::Seen,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |setup| Box::new(Staged::new(setup, Reads::Flagged)),
+});
+
+/// NVMe's predictable latency mode on copies: one is always deterministic, and is read (NVMe 1.4
+/// §8.18; PLM-light §II).
+pub(super) const PLM: PolicyKind = PolicyKind::new(&About {
+    name: "plm",
+    label: "PLM",
+    summary: "of the copies of a mirror, read one that does not collect; writes wait for the other",
+    source: "NVMe 1.4 §8.18; PLM-light §II",
+    drive_changes: "busy windows",
+    windows: WindowUse::Blind,
+    collects_instantly: false,
+    needs: Needs::Mirrors,
+    build: |setup| Box::new(Staged::new(setup, Reads::AroundTheTurn)),
+});
+
+/// What is read, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reads {
+    /// Nothing from a drive in its turn.
+    AroundTheTurn,
+    /// Everything with the flag, but nothing from a drive that is being written.
+    Flagged,
+}
+
+/// NVRAM: a microsecond, no bound (what a run needed of it is reported), everything staged.
+const NVRAM: StageConfig = StageConfig {
+    capacity_bytes: u64::MAX,
+    read_latency: Duration::from_micros(1),
+    write_latency: Duration::from_micros(1),
+    largest_write_bytes: u64::MAX,
+    drain_depth: 32,
+};
+
+/// Of a turn, the part at its end in which nothing is sent to the drive any more, so that it is done
+/// with what it was sent when its turn is over.
+const MARGIN_SHARE: u64 = 16;
+
+/// The rules.
+struct Staged {
+    reads: Reads,
+    stage: StageConfig,
+    /// Drives that may be written at once.
+    at_once: u32,
+}
+
+impl Staged {
+    fn new(setup: &PolicySetup<'_>, reads: Reads) -> Self {
+        let stage = setup.settings.stage.over(NVRAM);
+        Self { reads, stage, at_once: setup.parities.max(1) }
+    }
+}
+
+fn is_written(drive: DriveId, view: &View<'_>) -> bool {
+    view.queues.of(drive).write_blocks > 0
+}
+
+impl Policy for Staged {
+    fn choose_copy(
+        &mut self,
+        now: Instant,
+        primary: DriveId,
+        copies: u64,
+        lba: Lba,
+        view: &View<'_>,
+    ) -> DriveId {
+        let in_its_turn =
+            |drive| is_written(drive, view) || view.coordinator.is_busy(drive, lba, now);
+        members_of(copies)
+            .min_by_key(|&drive| (in_its_turn(drive), drive != primary))
+            .unwrap_or(primary)
+    }
+
+    fn first_attempt(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        lba: Lba,
+        view: &View<'_>,
+    ) -> Attempt {
+        // What was sent to a drive late in its turn may outlast it.
+        if is_written(drive, view) {
+            return Attempt::Avoid;
+        }
+        match self.reads {
+            Reads::Flagged => Attempt::Send(PlFlag::Predictable),
+            Reads::AroundTheTurn if view.coordinator.is_busy(drive, lba, now) => Attempt::Avoid,
+            Reads::AroundTheTurn => Attempt::Send(PlFlag::Off),
+        }
+    }
+
+    fn rebuild_flag(&self) -> PlFlag {
+        match self.reads {
+            Reads::Flagged => PlFlag::Predictable,
+            Reads::AroundTheTurn => PlFlag::Off,
+        }
+    }
+
+    fn wait_for(&self, failures: &[Failure]) -> usize {
+        least_busy(failures)
+    }
+
+    fn stage(&self) -> Option<StageConfig> {
+        Some(self.stage)
+    }
+
+    fn drains_from(&mut self, now: Instant, drive: DriveId, view: &View<'_>) -> Instant {
+        if let Some((start, end)) = view.coordinator.window(drive, now) {
+            let last = start + end.since(start) / MARGIN_SHARE * (MARGIN_SHARE - 1);
+            if now < start {
+                return start;
+            }
+            if now >= last {
+                return end;
+            }
+        }
+        let others = view.queues.all().iter().enumerate();
+        let written =
+            others.filter(|&(other, queue)| other != drive.index() && queue.write_blocks > 0);
+        match written.count() as u32 >= self.at_once {
+            // Asked again when the last of them has answered.
+            true => Instant::NEVER,
+            false => now,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The fast memory in which writes wait: `[stage]`.
+
+use crate::exit::Failure;
+use crate::quantity::{Size, Span, Text};
+use array::policy::StageSettings as Stage;
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+/// Most drain commands that make sense: as many as an NVMe queue holds.
+const MOST_DRAIN_DEPTH: u32 = 65_535;
+
+/// The fast memory in front of the drives: `[stage]`. For policies that stage writes.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "Staging (rails, ioda-nvm, plm-light)")]
+pub(crate) struct StageSettings {
+    /// What the fast memory in front of the drives holds [default: no bound; what was needed is
+    /// reported]
+    #[arg(id = "stage_capacity", long = "stage-capacity", value_name = "SIZE")]
+    pub(crate) capacity: Option<Text<Size>>,
+    /// From a read of it to the answer [default: 1us; plm-light: 10us]
+    #[arg(long = "stage-read-latency", value_name = "TIME")]
+    pub(crate) read_latency: Option<Text<Span>>,
+    /// From a write to it to the answer [default: 1us; plm-light: 10us]
+    #[arg(long = "stage-write-latency", value_name = "TIME")]
+    pub(crate) write_latency: Option<Text<Span>>,
+    /// Larger writes to a drive go straight to it [default: all are staged; plm-light: 64k]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) largest_write: Option<Text<Size>>,
+    /// Writes that drain it, at once on each drive [default: 32]
+    #[arg(long, value_name = "N")]
+    pub(crate) drain_depth: Option<u32>,
+}
+
+impl StageSettings {
+    /// What a policy is told, on drives with pages of `page_bytes`.
+    pub(crate) fn policy_settings(&self, page_bytes: u64) -> Result<Stage, Failure> {
+        let size = |setting: &Option<Text<Size>>| setting.as_ref().map(|text| text.value.0);
+        let span = |setting: &Option<Text<Span>>| setting.as_ref().map(|text| text.value.0);
+        let capacity_bytes = size(&self.capacity);
+        if let Some(bytes) = capacity_bytes.filter(|&bytes| bytes < page_bytes) {
+            return Err(Failure::usage(format!(
+                "--stage-capacity is {bytes} bytes, but a page of the drives has {page_bytes}; \
+                 choose at least that"
+            )));
+        }
+        if let Some(depth) = self.drain_depth
+            && !(1..=MOST_DRAIN_DEPTH).contains(&depth)
+        {
+            return Err(Failure::usage(format!(
+                "--drain-depth is {depth}; it must be 1 to {MOST_DRAIN_DEPTH}"
+            )));
+        }
+        Ok(Stage {
+            capacity_bytes,
+            read_latency: span(&self.read_latency),
+            write_latency: span(&self.write_latency),
+            largest_write_bytes: size(&self.largest_write),
+            drain_depth: self.drain_depth,
+        })
+    }
+}

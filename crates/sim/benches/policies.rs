@@ -1,0 +1,36 @@
+//! Processor time of array and policy per request, without any drive model; `cargo bench -p sim --bench
+//! policies`, `-- --quick` for a smoke. The same measurement as `ioda bench policies`.
+#![allow(clippy::print_stdout, reason = "a benchmark prints")]
+
+use array::{Level, policy::PolicyKind};
+use sim::{Plan, Preparation, bench_policies};
+use units::{Duration, Ratio};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let quick = std::env::args().any(|argument| argument == "--quick" || argument == "--test");
+    let drive = ssd::presets::preset("femu-artifact").ok_or("preset femu-artifact is gone")?;
+    let standard = Plan {
+        chunk_bytes: u64::from(drive.geometry.page_bytes),
+        drive,
+        level: Level::Raid5,
+        width: 4,
+        stripe_width: None,
+        spare: Ratio::ZERO,
+        policy: PolicyKind::BASE,
+        policy_settings: array::policy::PolicySettings::default(),
+        windows: sim::WindowPlan::default(),
+        rebuild_compute: Duration::from_micros(3),
+        preparation: Preparation::Fresh,
+        seed: 1,
+        verify: false,
+        timeline: None,
+    };
+    let plans: Vec<Plan> = PolicyKind::ALL.iter().map(|&policy| standard.under(policy)).collect();
+    let (requests, rounds) = if quick { (5_000, 2) } else { (200_000, 7) };
+    println!("{:>18} {:>14} {:>9}", "policy", "ns per request", "relative");
+    for time in bench_policies(&plans, requests, rounds)? {
+        let of_base = time.of_base.unwrap_or(f64::NAN);
+        println!("{:>18} {:>14.0} {of_base:>9.2}", time.policy.label(), time.nanos_per_io);
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! Hedging on arrays that have no time for it: no worse than Base by more than its budget.
+
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use array::Level;
+use array::policy::{PolicyKind, PolicySettings};
+use sim::{Plan, Preparation, RunResult, prepare_drives, run};
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
+use units::{Duration, Instant, Ratio, Rng};
+use workload::{Arrival, Op, Request};
+
+fn plan(level: Level, width: u32, seed: u64) -> Plan {
+    let mut drive = ssd::presets::preset("femu-artifact").unwrap();
+    drive.geometry.pages_per_block = 16;
+    Plan {
+        chunk_bytes: u64::from(drive.geometry.page_bytes),
+        drive,
+        level,
+        width,
+        stripe_width: None,
+        spare: Ratio::ZERO,
+        policy: PolicyKind::BASE,
+        policy_settings: PolicySettings::default(),
+        windows: sim::WindowPlan::default(),
+        rebuild_compute: Duration::from_micros(3),
+        preparation: Preparation::Aged,
+        seed,
+        verify: false,
+        timeline: None,
+    }
+}
+
+/// Single pages anywhere, that keep the dies busy for `utilization` of the time with the reads and
+/// writes of the host alone. A write is two reads and two programs.
+fn simulate(plan: &Plan, policy: &str, utilization: f64, write_percent: u64) -> RunResult {
+    let plan = Plan { policy: PolicyKind::from_name(policy).unwrap(), ..plan.clone() };
+    let timing = plan.drive.timing;
+    let writes = write_percent as f64 / 100.0;
+    let read_seconds = timing.read.as_secs_f64();
+    let work = (1.0 - writes) * read_seconds
+        + writes * 2.0 * (read_seconds + timing.program.as_secs_f64());
+    let dies = f64::from(plan.drive.geometry.dies() * plan.width);
+    let mean_gap_nanos = 1e9 * work / (dies * utilization);
+    let capacity_pages = plan.capacity_bytes().unwrap() / 4096;
+    let mut rng = Rng::stream(plan.seed, "requests");
+    let mut at_nanos = 0.0;
+    let requests = (0..300_000).map(|_| {
+        at_nanos -= mean_gap_nanos * (1.0 - rng.unit_f64()).ln();
+        let op = if rng.below(100) < write_percent { Op::Write } else { Op::Read };
+        let (at, offset_bytes) =
+            (Instant::from_nanos(at_nanos as u64), rng.below(capacity_pages) * 4096);
+        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes: 4096, device: 0 })
+    });
+    let drives = prepare_drives(&plan).unwrap();
+    run(&plan, drives, Arrival::Open, requests, &AtomicU64::new(0)).unwrap()
+}
+
+/// How much longer `theirs` is than `base`.
+fn ratio(theirs: Duration, base: Duration) -> f64 {
+    theirs.as_nanos() as f64 / base.as_nanos() as f64
+}
+
+fn reads(result: &RunResult) -> f64 {
+    result.array.drive_read_pages as f64
+}
+
+/// By its budget a hedging policy may be worse than Base, and no more, in all that can be felt.
+fn check(level: Level, width: u32, utilization: f64, write_percent: u64, seed: u64) {
+    let plan = plan(level, width, seed);
+    let budget = 1.0 + plan.policy_settings.hedge.budget.as_f64();
+    let base = simulate(&plan, "base", utilization, write_percent);
+    for policy in ["hedged", "hedged-quantile"] {
+        let hedged = simulate(&plan, policy, utilization, write_percent);
+        let what = format!("{policy}, {level:?}, {utilization} busy, {write_percent} % writes");
+        let costs = [
+            ("reads", reads(&hedged) / reads(&base)),
+            ("mean", ratio(hedged.read.mean(), base.read.mean())),
+            ("p50", ratio(hedged.read.percentile(50.0), base.read.percentile(50.0))),
+            ("p99", ratio(hedged.read.percentile(99.0), base.read.percentile(99.0))),
+            ("p99.9", ratio(hedged.read.percentile(99.9), base.read.percentile(99.9))),
+            ("mean write", ratio(hedged.write.mean(), base.write.mean())),
+        ];
+        println!("{what}: {costs:?}, {} hedges", hedged.array.hedges);
+        for (cost, ratio) in costs {
+            // Of no writes there is no mean.
+            assert!(ratio.is_nan() || ratio <= budget, "{what}: {cost} is {ratio} of Base's");
+        }
+    }
+}
+
+#[test]
+fn an_array_that_is_busy_for_95_percent_is_no_worse_than_the_budget() {
+    for seed in [1, 2] {
+        check(Level::Raid5, 4, 0.95, 0, seed);
+    }
+    check(Level::Raid6, 6, 0.95, 0, 3);
+    check(Level::Raid5, 4, 0.95, 20, 4);
+}
+
+#[test]
+fn nor_is_one_that_is_busy_for_more_or_less() {
+    for utilization in [0.65, 0.8, 1.1] {
+        check(Level::Raid5, 4, utilization, 0, 5);
+    }
+}
+
+/// What the budget is for: reading whole stripes on such an array is a disaster.
+#[test]
+fn reads_without_a_budget_overload_it() {
+    let plan = plan(Level::Raid5, 4, 1);
+    let base = simulate(&plan, "base", 0.95, 0);
+    let proactive = simulate(&plan, "proactive", 0.95, 0);
+    assert!(ratio(proactive.read.mean(), base.read.mean()) > 10.0);
+}
+
+/// And where there is time, it helps: collections make some reads late.
+#[test]
+fn hedging_helps_where_there_is_time() {
+    let plan = plan(Level::Raid5, 4, 1);
+    let base = simulate(&plan, "base", 0.02, 30);
+    let hedged = simulate(&plan, "hedged", 0.02, 30);
+    assert!(hedged.array.hedges_won > 300, "{} hedges came first", hedged.array.hedges_won);
+    assert!(ratio(hedged.read.mean(), base.read.mean()) < 0.95);
+}
