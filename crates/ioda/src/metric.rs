@@ -182,10 +182,10 @@ impl fmt::Display for UnknownMetric {
              host_programs, parity_programs, collection_programs, rebuilt_pages, rebuild_reads, \
              rotation_breaches, moved_stripes, scrubbed_pages, free_blocks, least_free_blocks, \
              stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, \
-             permits, overloads, host_buffer_peak_mib, stage_waits, stage_reads, drained_pages, \
-             total_latency, collection_time, expected_collection, \
-             collection_estimate, collections_cv, drive_commands, drive_commands_cv, queued_blocks, queued_blocks_cv, \
-             degraded_reads, degraded_updates, map_bytes, model_evaluations, \
+             permits, overloads, total_latency, collection_time, expected_collection, \
+             collection_estimate, collections_cv, drive_commands, drive_commands_cv, \
+             queued_blocks, queued_blocks_cv, degraded_reads, degraded_updates, map_bytes, \
+             model_evaluations, host_buffer_peak_mib, stage_waits, stage_reads, drained_pages, \
              busy1, busy2 and so on, busy2plus and so on",
             self.0
         )
@@ -569,6 +569,20 @@ fn summary(result: &RunResult, direction: Direction) -> &LatencySummary {
     }
 }
 
+/// The latency of the first host of a class; none if no host is of it.
+fn of_class(result: &RunResult, class: QosClass, direction: Direction) -> Option<&LatencySummary> {
+    let mut hosts = (0..).zip(&result.hosts);
+    let (_, host) = hosts.find(|&(host, _)| QosClass::of_host(host) == class)?;
+    Some(match direction {
+        Direction::Read => &host.read,
+        Direction::Write => &host.write,
+    })
+}
+
+fn stage(result: &RunResult) -> StageCounters {
+    result.stage.unwrap_or_default()
+}
+
 fn commands(result: &RunResult) -> impl Iterator<Item = f64> + Clone {
     result.queues.iter().map(|queue| queue.commands as f64)
 }
@@ -594,20 +608,6 @@ fn spread(numbers: impl Iterator<Item = f64> + Clone) -> f64 {
     let mean_of_all = mean(numbers.clone());
     let variance = mean(numbers.map(|number| (number - mean_of_all).powi(2)));
     if mean_of_all == 0.0 { 0.0 } else { variance.sqrt() / mean_of_all }
-}
-
-/// The latency of the first host of a class; none if no host is of it.
-fn of_class(result: &RunResult, class: QosClass, direction: Direction) -> Option<&LatencySummary> {
-    let mut hosts = (0..).zip(&result.hosts);
-    let (_, host) = hosts.find(|&(host, _)| QosClass::of_host(host) == class)?;
-    Some(match direction {
-        Direction::Read => &host.read,
-        Direction::Write => &host.write,
-    })
-}
-
-fn stage(result: &RunResult) -> StageCounters {
-    result.stage.unwrap_or_default()
 }
 
 fn per_second(result: &RunResult, amount: f64) -> f64 {

@@ -1,7 +1,10 @@
 //! Every drive preset, scaled down in blocks, works in an array under every policy.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
-use array::{Level, policy::PolicyKind};
+use array::{
+    Level,
+    policy::{PolicyKind, WindowUse},
+};
 use sim::{Plan, Preparation, prepare_drives, run};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
@@ -65,7 +68,7 @@ fn every_drive_works_under_every_policy() {
                 result.read.percentile(99.9),
             );
             assert!(totals.collections > 0, "{name} {policy:?}");
-            if policy.uses_windows() {
+            if matches!(policy.about().windows, WindowUse::Blind | WindowUse::Seen) {
                 assert_eq!(totals.contract_violations, 0, "{name} {policy:?}");
                 let two_busy = result.array.busy_sub_ios[2..].iter().sum::<u64>();
                 assert_eq!(two_busy, 0, "{name} {policy:?}");

@@ -85,7 +85,6 @@ impl Script {
                         (Opcode::Write, _) => "W",
                         (Opcode::Read, PlFlag::Off) => "r",
                         (Opcode::Read, _) => "R",
-                        (Opcode::Deallocate, _) => "D",
                     };
                     write!(self.log, "{what}{} ", drive.0).unwrap();
                     self.out.push((drive, command, self.now));

@@ -255,7 +255,7 @@ impl Case<'_> {
             Part::Within(within, of) => {
                 let value = self.value(of);
                 let scaled = match self.metric {
-                    Number::Run(Metric::Latency(..)) => value / 1e3,
+                    Number::Run(Metric::Latency(..) | Metric::OfClass(..)) => value / 1e3,
                     _ => value,
                 };
                 Found {

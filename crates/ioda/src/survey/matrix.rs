@@ -248,7 +248,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn question(policies: &[PolicyKind]) -> Question {
-        let settings = crate::settings::parse("[drive]\nblocks_per_plane = 32\n", "a.toml");
+        let settings = crate::settings::parse("[drive]\nblocks_per_plane = 64\n", "a.toml");
         Question {
             settings: settings.unwrap(),
             policies: policies.to_vec(),
@@ -281,10 +281,10 @@ mod tests {
     fn a_key_changes_with_everything_that_determines_the_run() {
         let before = keys(&question(&[PolicyKind::BASE]));
         let changed = [
-            "[drive]\nblocks_per_plane = 33\n",
-            "[drive]\nblocks_per_plane = 32\n[array]\ndrives = 5\n",
-            "[drive]\nblocks_per_plane = 32\n[workload]\nrerate = 0.01\n",
-            "[drive]\nblocks_per_plane = 32\n[run]\nprecondition = 'fresh'\n",
+            "[drive]\nblocks_per_plane = 80\n",
+            "[drive]\nblocks_per_plane = 64\n[array]\ndrives = 5\n",
+            "[drive]\nblocks_per_plane = 64\n[workload]\nrerate = 0.01\n",
+            "[drive]\nblocks_per_plane = 64\n[run]\nprecondition = 'fresh'\n",
         ];
         for text in changed {
             let settings = crate::settings::parse(text, "a.toml").unwrap();

@@ -26,8 +26,8 @@ function cdfPanel(id, runs, panel) {
     series: [{}, ...series],
     scales: { x: { time: false, range: [low, high] }, y: { range: panel.range } },
     axes: [
-      logAxis(latencyMark, { label: "read latency", size: 34, space: 60 }),
-      axis({ label: "reads that took at most as long", size: 68, ...panel.axis }),
+      logAxis(latencyMark, { label: panel.what + " latency", size: 34, space: 60 }),
+      axis({ label: panel.what + "s that took at most as long", size: 68, ...panel.axis }),
     ],
     paint: (u, mark) => rings(u, runs, panel, mark),
     tip: (u, x, y) => {
@@ -37,7 +37,7 @@ function cdfPanel(id, runs, panel) {
         .filter((entry) => entry.us !== null)
         .sort((a, b) => b.us - a.us)
         .map(({ run, us }) => ({ color: color(run.style.color), text: run.name + ": " + latencyText(us) }));
-      return lines.length ? [{ strong: true, text: percentileText(nines) + " of reads" }, ...lines] : null;
+      return lines.length ? [{ strong: true, text: percentileText(nines) + " of " + panel.what + "s" }, ...lines] : null;
     },
   });
 }
@@ -73,7 +73,8 @@ function rings(u, runs, panel, mark) {
   }
 }
 
-function drawCdf(runs) {
+/** Draws both panels of `what`, reads unless it says otherwise. */
+function drawCdf(runs, what = "read") {
   const shown = runs.filter((run) => run.cdf.x.length > 1);
   if (!shown.length) {
     missing("plot-cdf", "No distribution was recorded.");
@@ -83,13 +84,13 @@ function drawCdf(runs) {
   const last = Math.max(...shown.map((run) => run.cdf.x.at(-1)));
   const marks = [0, Math.log10(2), 1, 2, 3, 4, 5, 6, 7, 8].filter((nines) => nines <= last);
   cdfPanel("plot-cdf", shown, {
-    label: "Distribution of read latency on an axis of nines.",
+    what, label: `Distribution of ${what} latency on an axis of nines.`,
     rings: true, fromNines: 0, range: [0, last + 0.1],
     yOf: (nines) => nines, ninesOf: (y) => Math.max(0, y),
     axis: { splits: () => marks, values: (u, splits) => splits.map(percentileText) },
   });
   cdfPanel("plot-cdf-tail", shown, {
-    label: "Distribution of the slowest twentieth of reads.",
+    what, label: `Distribution of the slowest twentieth of ${what}s.`,
     fromNines: 1.3, range: [95, 100.05],
     yOf: (nines) => 100 * (1 - 10 ** -nines),
     ninesOf: (y) => -Math.log10(Math.max(1e-9, 1 - y / 100)),

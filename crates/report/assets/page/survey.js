@@ -162,7 +162,7 @@ function drawAll() {
   const view = shown();
   drawBars(view);
   drawLegend(view.all);
-  drawCdf(view.all);
+  drawCdf(view.all, choice.direction);
 }
 
 if (data.workloads.length) {

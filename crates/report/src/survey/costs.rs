@@ -144,7 +144,7 @@ pub(crate) fn columns(all: &[PolicyCosts]) -> Vec<Column> {
             or_none(costs.device_reads_of_base.map(format::ratio))
         }),
         Column::new(
-            "rebuilds/read",
+            "rebuilds / read",
             "Parts of stripes computed from other members, per read of the host.",
             move |costs| or_none(costs.rebuilds_per_host_read.map(small)),
         ),
@@ -174,8 +174,8 @@ pub(crate) fn columns(all: &[PolicyCosts]) -> Vec<Column> {
     }
     columns.extend([
         Column::new(
-            "CPU ns/IO",
-            "Processor time of array and policy per request, with drives that answer at once.",
+            "CPU ns / IO",
+            "Processor time of array and policy per request, without any drive model.",
             move |costs| or_none(costs.processor_nanos_per_io.map(|ns| format!("{ns:.0}"))),
         ),
         Column::new("CPU", "The same, × that of Base in the same measurement.", move |costs| {
