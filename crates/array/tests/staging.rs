@@ -5,7 +5,9 @@
 mod script;
 
 use array::policy::{PlmLightSettings, PolicySettings, StageSettings};
-use array::{Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId};
+use array::{
+    Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId,
+};
 use nvme::{Blocked, Cause, Completion, Delays, Opcode, Status};
 use script::{PAGE, Script, named};
 use std::collections::BTreeMap;
@@ -258,7 +260,8 @@ fn nobody_is_held_back_for_longer_than_a_window() {
                 let (_, completion) = answers.pop_first().unwrap();
                 array.handle_completion(now, &completion);
             } else if now == arrival {
-                let kind = if rng.below(3) == 0 { ReadOrWrite::Write } else { ReadOrWrite::Read };
+                let kind =
+                    if rng.below(3) == 0 { ReadOrWrite::Write } else { ReadOrWrite::Read };
                 let pages = 1 + rng.below(4);
                 let request = Request {
                     id: RequestId(asked),

@@ -83,6 +83,7 @@ impl Script {
                 Action::Submit { drive, command, .. } => {
                     let what = match (command.opcode, command.pl) {
                         (Opcode::Write, _) => "W",
+                        (Opcode::Deallocate, _) => "d",
                         (Opcode::Read, PlFlag::Off) => "r",
                         (Opcode::Read, _) => "R",
                     };
