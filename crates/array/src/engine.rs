@@ -193,6 +193,12 @@ impl Array {
         self.stage.as_ref().map(|stage| &stage.counters)
     }
 
+    /// Pages that the stage holds.
+    #[must_use]
+    pub fn staged_pages(&self) -> u64 {
+        self.stage.as_ref().map_or(0, |stage| stage.held_pages())
+    }
+
     /// What the policy has counted since the start.
     #[must_use]
     pub fn tallies(&self) -> Vec<Tally> {

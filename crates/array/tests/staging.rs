@@ -5,9 +5,7 @@
 mod script;
 
 use array::policy::{PlmLightSettings, PolicySettings, StageSettings};
-use array::{
-    Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId,
-};
+use array::{Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId};
 use nvme::{Blocked, Cause, Completion, Delays, Opcode, Status};
 use script::{PAGE, Script, named};
 use std::collections::BTreeMap;
@@ -51,7 +49,7 @@ fn rails_drains_to_the_drive_whose_turn_it_is() {
     // Until that is done the page is read from the stage, and the rest of the drive not at all.
     s.log.clear();
     s.request(ReadOrWrite::Read, 1, 1);
-    s.request(ReadOrWrite::Read, 4, 1);
+    s.request(ReadOrWrite::Read, 5, 1);
     s.compute();
     assert_eq!(s.log, "r0 r2 r3 done ");
     assert_eq!(s.array.staged_pages(), 2);
@@ -131,6 +129,7 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
         policy: named("plm-light"),
         policy_settings: settings,
         coordination: Coordination::Free,
+        spare: 0..0,
         rebuild_compute: Duration::from_micros(3),
         data_actions: false,
     });
@@ -246,6 +245,7 @@ fn nobody_is_held_back_for_longer_than_a_window() {
                 ..PolicySettings::default()
             },
             coordination: Coordination::Free,
+            spare: 0..0,
             rebuild_compute: Duration::ZERO,
             data_actions: false,
         });
@@ -260,8 +260,7 @@ fn nobody_is_held_back_for_longer_than_a_window() {
                 let (_, completion) = answers.pop_first().unwrap();
                 array.handle_completion(now, &completion);
             } else if now == arrival {
-                let kind =
-                    if rng.below(3) == 0 { ReadOrWrite::Write } else { ReadOrWrite::Read };
+                let kind = if rng.below(3) == 0 { ReadOrWrite::Write } else { ReadOrWrite::Read };
                 let pages = 1 + rng.below(4);
                 let request = Request {
                     id: RequestId(asked),
