@@ -73,7 +73,7 @@ fn a_page_moves_and_comes_back() {
     assert_eq!(s.log, "r1 W3 W2 done ", "from the memory of the write");
     s.ok(3);
     s.ok(2);
-    assert_eq!(s.log, "r1 W3 W2 done D0 done ");
+    assert_eq!(s.log, "r1 W3 W2 done d0 done ");
     assert_eq!(block_of(&s, 0, Opcode::Deallocate), Lba(0));
     s.ok(0);
     assert_eq!(s.array.locate(0, 0, DriveId(0)), (DriveId(3), Lba(1000)));
@@ -88,7 +88,7 @@ fn a_page_moves_and_comes_back() {
     s.ok(0);
     s.ok(2);
     s.ok(3);
-    assert_eq!(s.log, "r1 W0 W2 D3 done ");
+    assert_eq!(s.log, "r1 W0 W2 d3 done ");
     assert_eq!(s.array.locate(0, 0, DriveId(0)), (DriveId(0), Lba(0)), "home again");
     assert_eq!((s.array.counters().moved_chunks, s.array.operations_in_flight()), (2, 0));
 }
