@@ -330,7 +330,7 @@ fn harmonia_lets_all_collect_as_soon_as_one_must() {
     let rights = |array: &mut Array| {
         let mut rights = Vec::new();
         while let Some(action) = array.poll_action() {
-            if let Action::Permit { right: CollectionRight::Lease { until }, .. } = action {
+            if let Action::Permit { right: CollectionRight::Order { until }, .. } = action {
                 rights.push(until);
             }
         }

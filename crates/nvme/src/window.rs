@@ -124,6 +124,11 @@ pub enum CollectionRight {
         /// When every collection must be over; in the past, none may start.
         until: Instant,
     },
+    /// Until a given time, and whether or not it is due: the host says so (Harmonia).
+    Order {
+        /// When every collection must be over; in the past, none may start.
+        until: Instant,
+    },
 }
 
 impl CollectionRight {
@@ -134,7 +139,7 @@ impl CollectionRight {
         match self {
             Self::Always => Some(Instant::NEVER),
             Self::Windows(schedule) => schedule.delayed(turns).busy_until(now),
-            Self::Lease { until } => (now < *until).then_some(*until),
+            Self::Lease { until } | Self::Order { until } => (now < *until).then_some(*until),
         }
     }
 
@@ -143,7 +148,7 @@ impl CollectionRight {
     pub fn next_start(&self, now: Instant, turns: u32) -> Instant {
         match self {
             Self::Windows(schedule) => schedule.delayed(turns).next_busy_start(now),
-            Self::Always | Self::Lease { .. } => Instant::NEVER,
+            Self::Always | Self::Lease { .. } | Self::Order { .. } => Instant::NEVER,
         }
     }
 }

@@ -275,6 +275,10 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 self.permits += 1;
                 CollectionRight::Lease { until: clock(until) }
             }
+            CollectionRight::Order { until } => {
+                self.permits += 1;
+                CollectionRight::Order { until: clock(until) }
+            }
         };
         if let CollectionRight::Windows(WindowSchedule { busy_time_window, .. }) = right
             && self.window_changes.last().is_none_or(|&(_, last)| last != busy_time_window)

@@ -166,7 +166,7 @@ impl Recorder {
         };
         match right {
             CollectionRight::Always => {}
-            CollectionRight::Lease { until } => add(from, until),
+            CollectionRight::Lease { until } | CollectionRight::Order { until } => add(from, until),
             CollectionRight::Windows(schedule) => {
                 let mut at = from;
                 while at < to {

@@ -207,11 +207,11 @@ impl WindowPlan {
         }
     }
 
-    /// All drives at once, for as long as it takes to collect twice: once for what was due, and once
-    /// for what became due meanwhile.
+    /// All drives at once, for as long as it takes to collect once: with half of that in reserve for
+    /// what the host has in the queues, and not enough for a second time.
     pub(crate) fn together(&self, drive: &ssd::Config) -> Coordination {
         Coordination::Together(TogetherConfig {
-            lease: drive.likely_unit_time() * 2,
+            lease: drive.likely_unit_time() * 3 / 2,
             period: TOGETHER_LOOKS,
             start: Instant::ZERO,
         })

@@ -34,6 +34,7 @@ impl Ssd {
         match self.right {
             CollectionRight::Always => self.ftl.shape.soft,
             CollectionRight::Windows(_) | CollectionRight::Lease { .. } => self.ftl.shape.restore,
+            CollectionRight::Order { .. } => self.config.geometry.blocks_per_die(),
         }
     }
 

@@ -1,8 +1,9 @@
 //! All drives at once: as soon as one must collect, all may (Harmonia; IODA §6.2.2).
 //!
 //! The host looks at all drives from time to time. When one has come to the point at which it would
-//! collect by itself, all get a lease to collect until they have restored their free space or the
-//! lease ends. A drive that is not asked does not collect, unless it has no room left.
+//! collect by itself, all are ordered to, whether or not it is due there: what one of them leaves off
+//! would be done alone later. A drive that is not ordered to does not collect, unless it has no room
+//! left.
 
 use crate::action::Action;
 use alloc::collections::VecDeque;
@@ -14,7 +15,7 @@ use units::{DriveId, Duration, Instant};
 /// How drives collect together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TogetherConfig {
-    /// How long they may.
+    /// How long they have for it.
     pub lease: Duration,
     /// Time between two looks at the drives.
     pub period: Duration,
@@ -45,7 +46,7 @@ impl Together {
     }
 
     fn lease(&self, until: Instant, actions: &mut VecDeque<Action>) {
-        let right = CollectionRight::Lease { until };
+        let right = CollectionRight::Order { until };
         let drives = (0..self.answers.len()).map(|drive| DriveId(drive as u8));
         actions.extend(drives.map(|drive| Action::Permit { drive, right }));
     }

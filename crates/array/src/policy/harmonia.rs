@@ -13,7 +13,7 @@ pub(super) const HARMONIA: PolicyKind = PolicyKind::new(&About {
     label: "Harmonia",
     summary: "as soon as one drive must collect, all do; reads wait",
     source: "IODA §6.2.2",
-    drive_changes: "collection on demand",
+    drive_changes: "collection when the host orders it",
     windows: WindowUse::Together,
     collects_instantly: false,
     needs: Needs::Nothing,
