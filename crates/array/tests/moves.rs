@@ -25,13 +25,7 @@ const AWAY: PolicyKind = PolicyKind::new(&About {
 struct Away;
 
 impl Policy for Away {
-    fn place_update(
-        &mut self,
-        _: Instant,
-        _: DriveId,
-        free: u64,
-        _: &View<'_>,
-    ) -> Option<DriveId> {
+    fn place_update(&mut self, _: Instant, _: DriveId, free: u64, _: &View<'_>) -> Option<DriveId> {
         Some(DriveId(free.trailing_zeros() as u8))
     }
 
