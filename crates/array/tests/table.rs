@@ -25,6 +25,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("gc-tolerate", "r0 ", "r0 "),
     ("degraded", "r0 ", "r0 "),
     ("degraded-host", "r0 ", "r0 "),
+    ("degraded-aware", "r0 ", "r0 "),
     ("hedged", "r0 ", "r0 "),
     ("hedged-quantile", "r0 ", "r0 "),
     ("first-k", "r0 r1 r2 r3 ", "r0 r1 r2 r3 "),

@@ -157,7 +157,9 @@ pub(crate) struct OutputArgs {
     /// fail_fasts (both in per cent), forced_flushes (pages flushed outside of busy windows),
     /// window (the busy window at the end, 0s if there is none), window_changes, permits (leases
     /// granted, extended or taken back), overloads (stripes with more busy members than
-    /// parities), busy2plus (per cent of stripe reads with two or more busy members). Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
+    /// parities), busy2plus (per cent of stripe reads with two or more busy members), total_latency,
+    /// collections_cv, drive_commands_cv and queued_blocks_cv (how unevenly these fall on drives),
+    /// degraded_reads and degraded_updates. Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
     /// Without a policy it is for every policy of the run.
     #[arg(long = "assert", value_name = "CONDITION")]
     pub(crate) asserts: Vec<Assertion>,

@@ -1,11 +1,11 @@
 //! The array and its drives in words, for the heads of reports.
 
 use crate::exit::Failure;
-use crate::quantity::exact_duration;
+use crate::quantity::{exact_duration, exact_percent};
 use crate::words::Flush;
 use sim::{Coordinate, Plan, Preparation};
 use ssd::{Blocking, Config, RainConfig, Rotation, SchedulingConfig};
-use units::{Bytes, Duration};
+use units::{Bytes, Duration, Ratio};
 
 /// The array in words, and how its drives are coordinated if some run does that.
 pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
@@ -18,8 +18,12 @@ pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
         members if members == plan.level.usual_stripe_width(plan.width) => String::new(),
         members => format!(" in stripes of {members}"),
     };
+    let spare = match exact_percent(plan.spare) {
+        _ if plan.spare == Ratio::ZERO => String::new(),
+        share => format!(", {share} of each drive to move pages to"),
+    };
     Ok(format!(
-        "{} of {} drives{narrow}, chunk {}, {} usable{}",
+        "{} of {} drives{narrow}, chunk {}, {} usable{spare}{}",
         plan.level.name(),
         plan.width,
         Bytes(plan.chunk_bytes),

@@ -115,6 +115,32 @@ pub(crate) enum Metric {
     DeviceReads,
     /// Late reads that were rebuilt as well.
     Hedges,
+    /// What all reads and writes took, added up, in nanoseconds.
+    TotalLatency,
+    /// The mean time of a collection, in nanoseconds.
+    CollectionTime,
+    /// What the policy took that to be, in nanoseconds; 0 if it did not reckon with any.
+    ExpectedCollection,
+    /// That expectation, in per cent of the mean time of a collection.
+    CollectionEstimate,
+    /// Coefficient of variation of the collections over the drives.
+    CollectionsSpread,
+    /// Commands that a drive was sent, on average.
+    DriveCommands,
+    /// Their coefficient of variation over the drives.
+    CommandsSpread,
+    /// Blocks that were queued at a drive when it was sent a command, on average over the drives.
+    Queued,
+    /// Their coefficient of variation over the drives.
+    QueuedSpread,
+    /// Sub-I/Os that were rebuilt without being sent.
+    DegradedReads,
+    /// Pages that writes took to another drive.
+    DegradedUpdates,
+    /// Bytes of the map to pages that were moved, when it was largest.
+    MapBytes,
+    /// How often the policy evaluated its model.
+    Evaluations,
     /// Times that a stripe showed more busy members than it has parities.
     Overloads,
     /// Most that the host's staging memory held, in mebibytes.
@@ -156,7 +182,10 @@ impl fmt::Display for UnknownMetric {
              host_programs, parity_programs, collection_programs, rebuilt_pages, rebuild_reads, \
              rotation_breaches, moved_stripes, scrubbed_pages, free_blocks, least_free_blocks, \
              stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, \
-             permits, overloads, host_buffer_peak_mib, stage_waits, stage_reads, drained_pages, \
+             permits, overloads, total_latency, collection_time, expected_collection, \
+             collection_estimate, collections_cv, drive_commands, drive_commands_cv, \
+             queued_blocks, queued_blocks_cv, degraded_reads, degraded_updates, map_bytes, \
+             model_evaluations, host_buffer_peak_mib, stage_waits, stage_reads, drained_pages, \
              busy1, busy2 and so on, busy2plus and so on",
             self.0
         )
@@ -200,6 +229,19 @@ impl FromStr for Metric {
             "permits" => return Ok(Self::Permits),
             "device_reads" => return Ok(Self::DeviceReads),
             "hedges" => return Ok(Self::Hedges),
+            "total_latency" => return Ok(Self::TotalLatency),
+            "collection_time" => return Ok(Self::CollectionTime),
+            "expected_collection" => return Ok(Self::ExpectedCollection),
+            "collection_estimate" => return Ok(Self::CollectionEstimate),
+            "collections_cv" => return Ok(Self::CollectionsSpread),
+            "drive_commands" => return Ok(Self::DriveCommands),
+            "drive_commands_cv" => return Ok(Self::CommandsSpread),
+            "queued_blocks" => return Ok(Self::Queued),
+            "queued_blocks_cv" => return Ok(Self::QueuedSpread),
+            "degraded_reads" => return Ok(Self::DegradedReads),
+            "degraded_updates" => return Ok(Self::DegradedUpdates),
+            "map_bytes" => return Ok(Self::MapBytes),
+            "model_evaluations" => return Ok(Self::Evaluations),
             "overloads" => return Ok(Self::Overloads),
             "host_buffer_peak_mib" => return Ok(Self::StagePeak),
             "held_back" => return Ok(Self::HeldBack),
@@ -290,6 +332,19 @@ impl fmt::Display for Metric {
             Self::Permits => f.write_str("permits"),
             Self::DeviceReads => f.write_str("device_reads"),
             Self::Hedges => f.write_str("hedges"),
+            Self::TotalLatency => f.write_str("total_latency"),
+            Self::CollectionTime => f.write_str("collection_time"),
+            Self::ExpectedCollection => f.write_str("expected_collection"),
+            Self::CollectionEstimate => f.write_str("collection_estimate"),
+            Self::CollectionsSpread => f.write_str("collections_cv"),
+            Self::DriveCommands => f.write_str("drive_commands"),
+            Self::CommandsSpread => f.write_str("drive_commands_cv"),
+            Self::Queued => f.write_str("queued_blocks"),
+            Self::QueuedSpread => f.write_str("queued_blocks_cv"),
+            Self::DegradedReads => f.write_str("degraded_reads"),
+            Self::DegradedUpdates => f.write_str("degraded_updates"),
+            Self::MapBytes => f.write_str("map_bytes"),
+            Self::Evaluations => f.write_str("model_evaluations"),
             Self::Overloads => f.write_str("overloads"),
             Self::StagePeak => f.write_str("host_buffer_peak_mib"),
             Self::HeldBack => f.write_str("held_back"),
@@ -366,6 +421,26 @@ impl Metric {
             Self::Permits => result.permits as f64,
             Self::DeviceReads => array.drive_read_pages as f64,
             Self::Hedges => array.hedges as f64,
+            Self::TotalLatency => result.total_latency().as_nanos() as f64,
+            Self::CollectionTime => result.mean_collection().as_nanos() as f64,
+            Self::ExpectedCollection => {
+                result.expected_collection.map_or(0.0, |time| time.as_nanos() as f64)
+            }
+            Self::CollectionEstimate => {
+                let expected = result.expected_collection.map_or(0, Duration::as_nanos);
+                percent(expected, result.mean_collection().as_nanos())
+            }
+            Self::CollectionsSpread => {
+                spread(result.drives.iter().map(|drive| drive.counters.collections as f64))
+            }
+            Self::DriveCommands => mean(commands(result)),
+            Self::CommandsSpread => spread(commands(result)),
+            Self::Queued => mean(queued(result)),
+            Self::QueuedSpread => spread(queued(result)),
+            Self::DegradedReads => array.avoided as f64,
+            Self::DegradedUpdates => array.moved_chunks as f64,
+            Self::MapBytes => result.map_bytes as f64,
+            Self::Evaluations => tally(result, "evaluations of the model"),
             Self::Overloads => array.resubmitted as f64,
             Self::StagePeak => stage(result).peak_bytes as f64 / MIB as f64,
             Self::RankedClasses(direction, statistic) => {
@@ -405,7 +480,12 @@ impl Metric {
     /// How the number is written.
     pub(crate) fn unit(self) -> Unit {
         match self {
-            Self::Latency(..) | Self::OfClass(..) | Self::Window => Unit::Time,
+            Self::Latency(..)
+            | Self::OfClass(..)
+            | Self::Window
+            | Self::TotalLatency
+            | Self::CollectionTime
+            | Self::ExpectedCollection => Unit::Time,
             Self::ExtraReads
             | Self::FailFasts
             | Self::Blocked
@@ -413,6 +493,7 @@ impl Metric {
             | Self::QueueBlocked
             | Self::Free
             | Self::LeastFree
+            | Self::CollectionEstimate
             | Self::Busy(..) => Unit::Percent,
             Self::Iops(_)
             | Self::Bandwidth(_)
@@ -438,6 +519,15 @@ impl Metric {
             | Self::Permits
             | Self::DeviceReads
             | Self::Hedges
+            | Self::CollectionsSpread
+            | Self::DriveCommands
+            | Self::CommandsSpread
+            | Self::Queued
+            | Self::QueuedSpread
+            | Self::DegradedReads
+            | Self::DegradedUpdates
+            | Self::MapBytes
+            | Self::Evaluations
             | Self::Overloads
             | Self::StagePeak
             | Self::RankedClasses(..)
@@ -493,6 +583,33 @@ fn stage(result: &RunResult) -> StageCounters {
     result.stage.unwrap_or_default()
 }
 
+fn commands(result: &RunResult) -> impl Iterator<Item = f64> + Clone {
+    result.queues.iter().map(|queue| queue.commands as f64)
+}
+
+/// Blocks queued at each drive when it was sent a command, on average over its commands.
+fn queued(result: &RunResult) -> impl Iterator<Item = f64> + Clone {
+    result.queues.iter().map(|queue| queue.blocks_ahead as f64 / queue.commands.max(1) as f64)
+}
+
+fn tally(result: &RunResult, name: &str) -> f64 {
+    let tally = result.tallies.iter().find(|tally| tally.name == name);
+    tally.map_or(0.0, |tally| tally.count as f64)
+}
+
+/// The mean of some numbers; 0 of none.
+fn mean(numbers: impl Iterator<Item = f64> + Clone) -> f64 {
+    let count = numbers.clone().count();
+    if count == 0 { 0.0 } else { numbers.sum::<f64>() / count as f64 }
+}
+
+/// The coefficient of variation: the standard deviation as a share of the mean; 0 if that is 0.
+fn spread(numbers: impl Iterator<Item = f64> + Clone) -> f64 {
+    let mean_of_all = mean(numbers.clone());
+    let variance = mean(numbers.map(|number| (number - mean_of_all).powi(2)));
+    if mean_of_all == 0.0 { 0.0 } else { variance.sqrt() / mean_of_all }
+}
+
 fn per_second(result: &RunResult, amount: f64) -> f64 {
     let seconds = result.simulated.as_secs_f64();
     if seconds > 0.0 { amount / seconds } else { 0.0 }
@@ -545,6 +662,19 @@ mod tests {
             "permits",
             "device_reads",
             "hedges",
+            "total_latency",
+            "collection_time",
+            "expected_collection",
+            "collection_estimate",
+            "collections_cv",
+            "drive_commands",
+            "drive_commands_cv",
+            "queued_blocks",
+            "queued_blocks_cv",
+            "degraded_reads",
+            "degraded_updates",
+            "map_bytes",
+            "model_evaluations",
             "overloads",
             "host_buffer_peak_mib",
             "held_back",
@@ -562,6 +692,14 @@ mod tests {
         for text in ["", "p99", "read.", "read.p101", "read.p", "busy", "busyplus", "trim.p99"] {
             assert!(text.parse::<Metric>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_spread_is_the_deviation_as_a_share_of_the_mean() {
+        assert_eq!(mean([1.0, 2.0, 6.0].into_iter()), 3.0);
+        assert_eq!(spread([2.0, 4.0].into_iter()), 1.0 / 3.0);
+        assert_eq!((spread([0.0; 3].into_iter()), spread([7.0; 3].into_iter())), (0.0, 0.0));
+        assert_eq!(mean([].into_iter()), 0.0);
     }
 
     #[test]

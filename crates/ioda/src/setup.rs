@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use crate::load;
 use crate::names::Unknown;
 use crate::pace;
+use crate::quantity::exact_percent;
 use crate::rate::Rerate;
 use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings, WorkloadSettings};
 use array::Level;
@@ -26,6 +27,9 @@ const CHUNK_OF_ONE_PAGES: u64 = 256;
 const DRIVES: u32 = 4;
 /// Time to compute a rebuilt page.
 const REBUILD_COMPUTE: Duration = Duration::from_micros(3);
+
+/// Left free on every drive for pages that policies move there.
+const SPARE: Ratio = Ratio::from_percent(3);
 
 /// Everything that is needed to run and to say what was run.
 pub(crate) struct Setup {
@@ -79,6 +83,10 @@ impl Setup {
         let named: Vec<PolicyKind> = run.policy.iter().map(|text| text.value.0).collect();
         let policies = if named.is_empty() { default_policies.to_vec() } else { named };
         let mut plan = plan(settings, seed)?;
+        if settings.array.spare.is_none() {
+            plan.spare = usual_spare(&plan, &policies);
+            plan.layout()?;
+        }
         let capacity = plan.capacity_bytes()?;
         let mut notes = Vec::new();
         let kind = Kind::of(&settings.workload)?;
@@ -116,6 +124,9 @@ impl Setup {
         }
         let mut resolved = settings.clone();
         resolved.drive = DriveSettings::full(&plan.drive);
+        if plan.spare > Ratio::ZERO {
+            resolved.array.spare = exact_percent(plan.spare).parse().ok();
+        }
         let requests = measured.requests;
         Ok(Self { plans, source, threads, settings: resolved, notes, requests })
     }
@@ -124,6 +135,15 @@ impl Setup {
     pub(crate) fn plan(&self) -> &Plan {
         &self.plans[0]
     }
+}
+
+/// What is left free on every drive unless it is said: a little where one of the policies moves pages.
+/// All get the same, so that they run on the same array.
+fn usual_spare(plan: &Plan, policies: &[PolicyKind]) -> Ratio {
+    let page = u64::from(plan.drive.geometry.page_bytes);
+    let may_move = plan.stripe_width() < plan.width && plan.chunk_bytes == page;
+    let moves = |&policy: &PolicyKind| Plan { policy, ..plan.clone() }.moves_chunks();
+    if may_move && policies.iter().any(moves) { SPARE } else { Ratio::ZERO }
 }
 
 /// The level that is asked for; that of a single drive needs no word.
@@ -161,11 +181,11 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
     let chunk_bytes =
         if width == 1 || alike { chunk_of_one(&drive) } else { page.max(CHUNK_BYTES) };
     let mut plan = Plan {
-        spare: Ratio::ZERO,
         drive,
         level,
         width,
         stripe_width: array.stripe_width,
+        spare: array.spare.as_ref().map_or(Ratio::ZERO, |spare| spare.value.0),
         chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
         policy: PolicyKind::BASE,
         policy_settings: PolicySettings {
@@ -173,7 +193,10 @@ fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
             ..settings.policies.settings()?
         },
         windows: WindowPlan::default(),
-        rebuild_compute: REBUILD_COMPUTE,
+        rebuild_compute: array
+            .rebuild_compute
+            .as_ref()
+            .map_or(REBUILD_COMPUTE, |compute| compute.value.0),
         preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),
         seed,
         verify: run.verify,

@@ -418,7 +418,7 @@ impl Policy for Mover {
 fn chunks_that_move_are_read_where_they_are() {
     let named = |name| PolicyKind::from_name(name).unwrap();
     let (mut moved, mut shared, mut degraded, mut deallocated) = (0, 0, 0, 0);
-    for seed in seeds(60) {
+    for seed in seeds(30) {
         for level in [Level::Raid4, Level::Raid5, Level::Raid6] {
             for policy in [MOVER, named("degraded"), named("degraded-host")] {
                 let mut plan = random_plan(seed, level, policy);
@@ -442,9 +442,9 @@ fn chunks_that_move_are_read_where_they_are() {
         }
     }
     if std::env::var("IODA_SEED").is_err() {
-        assert!(moved > 30_000, "{moved} chunks moved");
-        assert!(degraded > 3_000, "{degraded} of them by the model of the article");
-        assert!(shared > 1_000, "{shared} reads took a chunk from the write that moved it");
-        assert!(deallocated > 10_000, "{deallocated} pages deallocated");
+        assert!(moved > 15_000, "{moved} chunks moved");
+        assert!(degraded > 1_500, "{degraded} of them by the model of the article");
+        assert!(shared > 500, "{shared} reads took a chunk from the write that moved it");
+        assert!(deallocated > 5_000, "{deallocated} pages deallocated");
     }
 }

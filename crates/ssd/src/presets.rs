@@ -1,7 +1,7 @@
 //! Drives by name.
 //!
-//! Geometry and timing of the first six are the columns of IODA's Table 2, of `ttflash` and
-//! `degraded` the published tables named beside them. The articles do not give watermarks for
+//! Geometry and timing of the first six are the columns of IODA's Table 2, of `ttflash`,
+//! `degraded` and `ssdsim-channel` the published tables named beside them. The articles do not give watermarks for
 //! most of them; where they are silent the soft watermark is 0.4 and the hard one 0.2 of the
 //! over-provisioned space, the proportions of the public IODA artifact (10 % and 5 % of the flash
 //! with 25 % over-provisioning).
@@ -41,6 +41,7 @@ struct Row {
     /// Soft and hard watermark; 0 to derive them from the over-provisioned space.
     watermarks_percent: (u32, u32),
     copyback: bool,
+    read_priority: bool,
     /// 0 for none.
     write_buffer_mib: u32,
     /// Width of RAIN stripes, 0 for none.
@@ -72,11 +73,12 @@ const TABLE_2: Row = Row {
     min_invalid_percent: 0,
     watermarks_percent: (0, 0),
     copyback: false,
+    read_priority: false,
     write_buffer_mib: 0,
     rain: 0,
 };
 
-const ROWS: [Row; 9] = [
+const ROWS: [Row; 10] = [
     Row {
         name: "sim",
         source: "IODA Table 2, Sim: a consumer drive, 512 GiB",
@@ -214,6 +216,27 @@ const ROWS: [Row; 9] = [
         burst_mib_per_second: 0.0,
         ..TABLE_2
     },
+    Row {
+        name: "ssdsim-channel",
+        source: "one channel of Degraded-mode scheduling's Table 2 as a drive of its own, 4 GiB of flash; collection at 10 % free; reads first and 25 ns per byte on the channel as in SSDSim; over-provisioning at which victims have 5.5 valid pages as in its §4.2.4",
+        transfer: 205,
+        program: 700,
+        read: 45,
+        erase: 3_500,
+        pcie_gb_per_second: 0,
+        page_kib: 8,
+        pages_per_block: 128,
+        blocks_per_plane: 256,
+        planes: 4,
+        chips: 4,
+        channels: 1,
+        over_provisioning_percent: 72,
+        valid_ratio: 0.043,
+        burst_mib_per_second: 0.0,
+        watermarks_percent: (10, 5),
+        read_priority: true,
+        ..TABLE_2
+    },
 ];
 
 /// The names of all presets, in the order of their tables.
@@ -287,7 +310,10 @@ fn build(row: &Row) -> Config {
             instant: false,
         },
         ranges: RangeConfig::ONE,
-        scheduling: SchedulingConfig::FIRST_COME,
+        scheduling: SchedulingConfig {
+            read_priority: row.read_priority,
+            ..SchedulingConfig::FIRST_COME
+        },
         scrub: None,
         contract: ContractConfig {
             valid_ratio: row.valid_ratio,

@@ -132,7 +132,7 @@ fn a_seed_gives_the_same_requests_on_every_machine() {
     assert_eq!([zipf, pareto], PINNED_SYNTHETIC);
 }
 
-const PINNED: [(&str, u64); 13] = [
+const PINNED: [(&str, u64); 19] = [
     ("azure", 0x6015_d04c_a126_5b48),
     ("bingidx", 0x79cb_45cc_60c1_f1e5),
     ("bingsel", 0x15bb_bf9c_ce09_84c4),
@@ -146,5 +146,11 @@ const PINNED: [(&str, u64); 13] = [
     ("lmbe-recorded", 0xa92f_c6c5_6a2a_09c0),
     ("msnfs-recorded", 0x14cf_b0fd_b83d_7687),
     ("tpcc-recorded", 0xdaa4_2775_564d_644a),
+    ("hm_1", 0x2a4a_ad71_c9c2_41af),
+    ("ads_0", 0x4d67_eaa5_8a7d_5cce),
+    ("lun0", 0x2d41_32dd_ad48_fabc),
+    ("lun1", 0x6432_a0fb_9f14_ad34),
+    ("wdev_0", 0xbd2d_9678_a901_8e9f),
+    ("src2_0", 0xd32e_6b5a_fc09_34b1),
 ];
 const PINNED_SYNTHETIC: [u64; 2] = [0x454b_3a2d_8290_973d, 0x79c9_1590_dc5f_ec8f];

@@ -9,6 +9,10 @@
 //! only, and a collection shows as one that does not shrink. Costs the reads of rebuilds, a second level
 //! of mapping, and a look at all drives of the stripe for each page.
 //!
+//! The model takes it that an inserted read is served at once, whatever its channel does (on equation 4).
+//! One that comes to a channel which collects waits there; `degraded-aware`, which is ours, counts that
+//! too.
+//!
 //! Where equation 1 counts the collections to come and Algorithm 1 adds one whether or not any is near,
 //! this follows the equation: else reads of idle channels would be rebuilt all the time.
 
@@ -33,7 +37,20 @@ pub(super) const DEGRADED: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     collects_instantly: false,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Degraded::new(setup, true)),
+    build: |setup| Box::new(Degraded::new(setup, Knows::OfTarget)),
+});
+
+/// The policy that looks at the collections of all channels.
+pub(super) const DEGRADED_AWARE: PolicyKind = PolicyKind::new(&About {
+    name: "degraded-aware",
+    label: "Degraded (aware)",
+    summary: "as degraded, and going round costs more where it meets collections",
+    source: "Sha et al., TODAES 2022, §3, and c × t_gc in equation 4",
+    drive_changes: "announcing collections; deallocation",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |setup| Box::new(Degraded::new(setup, Knows::OfAll)),
 });
 
 /// The policy on drives that announce nothing.
@@ -46,13 +63,21 @@ pub(super) const DEGRADED_HOST: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     collects_instantly: false,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Degraded::new(setup, false)),
+    build: |setup| Box::new(Degraded::new(setup, Knows::Nothing)),
 });
 
 /// Requests from which the frequency of arrivals is taken (§4.1).
 const RECENT_REQUESTS: usize = 128;
 /// Collections from which the page moves are taken (§4.1, equation 7).
 const RECENT_COLLECTIONS: usize = 8;
+
+/// Of which channels a policy reckons with the collections.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Knows {
+    Nothing,
+    OfTarget,
+    OfAll,
+}
 
 /// What is known of a channel.
 #[derive(Clone, Default)]
@@ -70,7 +95,7 @@ struct Degraded {
     profile: DriveProfile,
     /// `t_xor`.
     compute: Duration,
-    announced: bool,
+    knows: Knows,
     channels: Vec<Channel>,
     /// The drive that took the last moved page; equally idle ones take turns.
     last_taker: u8,
@@ -92,21 +117,26 @@ impl Channel {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Pages that a collection moves, as far as known: the mean of the recent ones, rounded down.
-    fn mean_moves(&self) -> u64 {
-        match self.moves.len() as u64 {
-            0 => 0,
-            collections => self.moves.iter().sum::<u64>() / collections,
-        }
+    /// `each` for every page that a collection moves, on average over the recent ones as far as there
+    /// have been any.
+    fn moves(&self, each: Duration) -> Duration {
+        let collections = self.moves.len().max(1) as u64;
+        each * self.moves.iter().sum::<u64>() / collections
+    }
+
+    /// The pages that a collection frees of a block of so many, rounded up, at least 1.
+    fn freed(&self, block_pages: u64) -> u64 {
+        let collections = self.moves.len().max(1) as u64;
+        block_pages.saturating_sub(self.moves.iter().sum::<u64>() / collections).max(1)
     }
 }
 
 impl Degraded {
-    fn new(setup: &PolicySetup<'_>, announced: bool) -> Self {
+    fn new(setup: &PolicySetup<'_>, knows: Knows) -> Self {
         Self {
             profile: setup.settings.profile,
             compute: setup.rebuild_compute,
-            announced,
+            knows,
             channels: vec![Channel::default(); setup.drives as usize],
             last_taker: 0,
             evaluations: 0,
@@ -119,16 +149,16 @@ impl Degraded {
     /// `t_gc` of a channel (equation 7): page moves and an erase.
     fn collection(&self, drive: DriveId) -> Duration {
         let copy = self.profile.read + self.profile.write;
-        copy * self.channels[drive.index()].mean_moves() + self.profile.erase
+        self.channels[drive.index()].moves(copy) + self.profile.erase
     }
 
     /// `c`: the collection that runs, and those that the queued writes will cause (§3.2, on equation 1).
     fn collections(&self, drive: DriveId, queued_writes: u64) -> u64 {
-        if !self.announced {
+        if self.knows == Knows::Nothing {
             return 0;
         }
         let channel = &self.channels[drive.index()];
-        let freed = self.profile.block_pages.saturating_sub(channel.mean_moves()).max(1);
+        let freed = channel.freed(self.profile.block_pages);
         let beyond = queued_writes.saturating_sub(channel.report.pages_before_next);
         u64::from(channel.report.collecting) + beyond.div_ceil(freed)
     }
@@ -153,8 +183,14 @@ impl Degraded {
     /// (equation 4).
     fn degraded(&self, drive: DriveId, view: &View<'_>) -> Duration {
         let others = members_of(view.stripe & !(1 << drive.0));
-        let queued: u64 = others.map(|other| u64::from(view.queues.of(other).blocks())).sum();
-        self.compute + self.profile.read * queued
+        others.fold(self.compute, |cost, other| {
+            let queued = u64::from(view.queues.of(other).blocks());
+            let collections = match self.knows {
+                Knows::OfAll => self.collection(other) * self.collections(other, 0),
+                Knows::Nothing | Knows::OfTarget => Duration::ZERO,
+            };
+            cost + self.profile.read * queued + collections
+        })
     }
 
     /// The least busy of the `free` drives. One that collects is not idle, whatever its queue says.
@@ -202,7 +238,7 @@ impl Policy for Degraded {
     }
 
     fn watches_drives(&self) -> bool {
-        self.announced
+        self.knows != Knows::Nothing
     }
 
     fn handle_report(&mut self, _: Instant, drive: DriveId, report: &CollectionReport) {
@@ -269,7 +305,7 @@ mod tests {
         let settings = PolicySettings { profile, ..PolicySettings::default() };
         let setup =
             PolicySetup { drives: 8, parities: 1, rebuild_compute: XOR, settings: &settings };
-        Degraded::new(&setup, true)
+        Degraded::new(&setup, Knows::OfTarget)
     }
 
     fn at(micros: u64) -> Instant {
@@ -325,6 +361,25 @@ mod tests {
     }
 
     #[test]
+    fn only_the_aware_count_collections_on_the_way_round() {
+        let mut policy = policy();
+        let mut queues = Queues::new(8);
+        queues.add(DriveId(0), Opcode::Write, 2);
+        let view = View { coordinator: &Coordinator::Free, queues: &queues, stripe: 0b1111 };
+        let collecting = CollectionReport { collecting: true, ..CollectionReport::default() };
+        policy.handle_report(at(1), DriveId(3), &collecting);
+        policy.channels[0].report.pages_before_next = 100;
+        assert_eq!(policy.degraded(DriveId(0), &view), XOR);
+        assert_eq!(policy.first_attempt(at(2), DriveId(0), Lba(0), &view), Attempt::Avoid);
+        policy.knows = Knows::OfAll;
+        assert_eq!(policy.degraded(DriveId(0), &view), XOR + ERASE);
+        let attempt = policy.first_attempt(at(2), DriveId(0), Lba(0), &view);
+        assert_eq!(attempt, Attempt::Send(PlFlag::Off), "1.4 ms against 3.5");
+        policy.knows = Knows::Nothing;
+        assert_eq!(policy.collections(DriveId(3), 0), 0);
+    }
+
+    #[test]
     fn page_moves_are_averaged_over_eight_collections() {
         let mut policy = policy();
         let mut report = CollectionReport::default();
@@ -335,9 +390,10 @@ mod tests {
             report.collected_blocks += 1;
             policy.handle_report(at(2), DriveId(2), &report);
         }
-        assert_eq!(policy.channels[2].mean_moves(), 36 / 8, "the first is forgotten");
-        assert_eq!(policy.collection(DriveId(2)), (READ + WRITE) * 4 + ERASE);
-        assert_eq!(policy.channels[1].mean_moves(), 0, "each channel by itself");
+        let copies = (READ + WRITE) * 36 / 8;
+        assert_eq!(policy.collection(DriveId(2)), copies + ERASE, "the first is forgotten");
+        assert_eq!(policy.channels[2].freed(128), 128 - 4);
+        assert_eq!(policy.collection(DriveId(1)), ERASE, "each channel by itself");
     }
 
     #[test]

@@ -112,6 +112,7 @@ impl PolicyKind {
         super::gc_tolerate::GC_TOLERATE,
         super::degraded::DEGRADED,
         super::degraded::DEGRADED_HOST,
+        super::degraded::DEGRADED_AWARE,
         super::hedged::HEDGED,
         super::hedged::HEDGED_QUANTILE,
         super::first_k::FIRST_K,

@@ -83,9 +83,9 @@ impl Script {
                 Action::Submit { drive, command, .. } => {
                     let what = match (command.opcode, command.pl) {
                         (Opcode::Write, _) => "W",
+                        (Opcode::Deallocate, _) => "d",
                         (Opcode::Read, PlFlag::Off) => "r",
                         (Opcode::Read, _) => "R",
-                        (Opcode::Deallocate, _) => "D",
                     };
                     write!(self.log, "{what}{} ", drive.0).unwrap();
                     self.out.push((drive, command, self.now));

@@ -18,7 +18,7 @@ pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
 use crate::exit::Failure;
-use crate::quantity::{BufferSize, Percent, PolicyName, Raid, Size, Text, TimeWindow};
+use crate::quantity::{BufferSize, Percent, PolicyName, Raid, Size, Span, Text, TimeWindow};
 use crate::words::{Flush, Precondition};
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,13 @@ pub(crate) struct ArraySettings {
     /// Members of a stripe, parity included, where not all drives are [default: all; 2 in RAID-10]
     #[arg(long, value_name = "N")]
     pub(crate) stripe_width: Option<u32>,
+    /// Share of every drive that is left free for pages which policies move there [default: 3% if
+    /// one of the policies does that and stripes are narrower than the array, else 0%]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) spare: Option<Text<Percent>>,
+    /// Time to compute a rebuilt page [default: 3us]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) rebuild_compute: Option<Text<Span>>,
     /// Chunk, a multiple of the drive's page [default: 4k or the page, if that is larger; about 256
     /// pages on a single drive]
     #[arg(long, value_name = "SIZE")]

@@ -1,4 +1,4 @@
-//! Nine workloads after Table 3 of "IODA: A Host/Device Co-Design for Strong Predictability
+//! Workloads by name. Nine are after Table 3 of "IODA: A Host/Device Co-Design for Strong Predictability
 //! Contract on Modern Flash Storage" (ACM Transactions on Storage, 2023).
 //!
 //! **Measured fact**, from the table: the number of requests, the read share, the mean size of
@@ -15,6 +15,12 @@
 //! The number of requests is that of the busiest hour at this interval, of tpcc of its six minutes
 //! (TTFLASH §6). The scripts leave exch as it is. DAPPS, the sixth trace of TTFLASH, has no preset:
 //! neither article gives its characteristics.
+//!
+//! Six more are after Table 3 of Sha et al., "Degraded mode-benefited I/O scheduling to ensure I/O
+//! responsiveness in RAID-enabled SSDs" (TODAES 2022), of which the table gives the number of requests,
+//! the write share, one mean size for both and the mean interval. It gives the longest interval as well
+//! (144, 224, 158, 164, 526 and 7822 ms), which is an outcome here and no parameter. The largest request
+//! is [`DEGRADED_MAX_BYTES`], and the footprint the volume written, as for the others.
 //!
 //! **Our choice**, because the traces themselves are not public:
 //!
@@ -48,6 +54,10 @@ pub const WITHIN_BURST_RATIO: f64 = 0.1;
 /// block traces lie behind a page cache. Over the extents of these footprints it puts about half
 /// of the requests on 2 to 4 % of them.
 pub const PRESET_ZIPF_THETA: f64 = 0.9;
+
+/// The largest request of the six workloads of degraded-mode scheduling: our choice, that of three of
+/// the nine others.
+const DEGRADED_MAX_BYTES: u64 = 64 * KIB;
 
 /// One row of Table 3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,8 +113,32 @@ const fn of(name: &'static str, description: &'static str, row: Row) -> Preset {
     }
 }
 
+/// The numbers of a row of Table 3 of the article on degraded-mode scheduling.
+struct DegradedRow {
+    requests: u64,
+    write_permille: u32,
+    tenths_of_kib: u64,
+    interval_us: u64,
+}
+
+const fn of_degraded(name: &'static str, description: &'static str, row: DegradedRow) -> Preset {
+    let mean_bytes = row.tenths_of_kib * KIB / 10;
+    Preset {
+        name,
+        requests: row.requests,
+        read_share: Ratio::from_parts_per_million((1_000 - row.write_permille) * 1_000),
+        mean_read_bytes: mean_bytes,
+        mean_write_bytes: mean_bytes,
+        max_bytes: DEGRADED_MAX_BYTES,
+        mean_interval: Duration::from_micros(row.interval_us),
+        written_bytes: row.requests * row.write_permille as u64 / 1_000 * mean_bytes,
+        drive_writes_per_day: None,
+        description,
+    }
+}
+
 #[rustfmt::skip]
-static PRESETS: [Preset; 13] = [
+static PRESETS: [Preset; 19] = [
     of("azure", "Microsoft Azure cloud storage",
        Row { thousands: 320, read_percent: 18, read_kib: 24, write_kib: 20, max_kib: 64, interval_us: 142, written_gib: 5 }),
     of("bingidx", "Microsoft Bing, search engine",
@@ -131,9 +165,22 @@ static PRESETS: [Preset; 13] = [
        Row { thousands: 3_774, read_percent: 87, read_kib: 18, write_kib: 9, max_kib: 1_024, interval_us: 954, written_gib: 4 }),
     of("tpcc-recorded", "tpcc with its own sizes and speed",
        Row { thousands: 18_462, read_percent: 63, read_kib: 8, write_kib: 9, max_kib: 64, interval_us: 20, written_gib: 58 }),
+    of_degraded("hm_1", "hardware monitor, Microsoft Research Cambridge",
+       DegradedRow { requests: 609_311, write_permille: 46, tenths_of_kib: 151, interval_us: 9_800 }),
+    of_degraded("ads_0", "advertisement server, Microsoft production",
+       DegradedRow { requests: 1_532_120, write_permille: 95, tenths_of_kib: 291, interval_us: 5_600 }),
+    of_degraded("lun0", "virtual desktops (SYSTOR 2017), four traces from 16 February 2016, 16 h on",
+       DegradedRow { requests: 3_316_282, write_permille: 476, tenths_of_kib: 165, interval_us: 1_100 }),
+    of_degraded("lun1", "virtual desktops (SYSTOR 2017), four traces from 16 February 2016, 17 h on",
+       DegradedRow { requests: 2_667_824, write_permille: 521, tenths_of_kib: 165, interval_us: 1_300 }),
+    of_degraded("wdev_0", "test web server, Microsoft Research Cambridge",
+       DegradedRow { requests: 1_143_261, write_permille: 799, tenths_of_kib: 66, interval_us: 5_300 }),
+    of_degraded("src2_0", "source control, Microsoft Research Cambridge",
+       DegradedRow { requests: 1_557_814, write_permille: 887, tenths_of_kib: 63, interval_us: 4_500 }),
 ];
 
-/// All presets: those of the table in its order, and then those as they were recorded.
+/// All presets: those of IODA's table in its order, those as they were recorded, and those of
+/// degraded-mode scheduling.
 #[must_use]
 pub fn presets() -> &'static [Preset] {
     &PRESETS
@@ -298,7 +345,7 @@ mod tests {
 
     #[test]
     fn names_are_found() {
-        assert_eq!(presets().len(), 13);
+        assert_eq!(presets().len(), 19);
         assert!(presets().iter().all(|row| preset(row.name) == Some(row)));
         assert_eq!(preset("tpc"), None);
     }
