@@ -174,7 +174,7 @@ fn plm_reads_the_copy_that_does_not_collect_and_writes_both_in_their_turns() {
 #[test]
 fn plm_light_counts_reads_by_class() {
     let mut s = Script::new(Level::Raid0, 2, named("plm-light"));
-    let mut ask = |s: &mut Script, host, reads: u64| {
+    let ask = |s: &mut Script, host, reads: u64| {
         let before = s.out.len();
         for page in 0..reads {
             s.request_of(host, ReadOrWrite::Read, page, 1);
