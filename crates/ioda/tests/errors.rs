@@ -11,7 +11,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 43] = [
+    let cases: [&[&str]; 51] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -47,6 +47,14 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "--assert", "read.p99<500"],
         &["compare", "--json", "-", "--fio-json", "-"],
         &["run", "--policy", "base,ioda"],
+        &["run", "--policy", "rails", "--stage-capacity", "1k"],
+        &["run", "--policy", "rails", "--drain-depth", "0"],
+        &["run", "--policy", "plm", "--raid", "5"],
+        &["run", "--policy", "plm-light", "--plm-smoothing", "150%"],
+        &["run", "--policy", "plm-light", "--plm-longest-drain", "1us"],
+        &["run", "--policy", "plm-light", "--plm-rule", "fair"],
+        &["run", "synthetic", "--numjobs", "3"],
+        &["run", "synthetic", "--bsrange", "4k"],
         &["reproduce", "5c"],
         &["survey", "--policy", "base,iodb"],
         &["survey", "--workload", "tpcc,asure"],

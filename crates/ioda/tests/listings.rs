@@ -10,8 +10,8 @@ fn presets_are_listed() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     insta::assert_snapshot!("presets", ran.stdout);
     let document = ioda(&["presets", "--json"]).json();
-    assert_eq!(document["drives"].as_array().unwrap().len(), 10);
-    assert_eq!(document["workloads"].as_array().unwrap().len(), 19);
+    assert_eq!(document["drives"].as_array().unwrap().len(), ssd::presets::names().count());
+    assert_eq!(document["workloads"].as_array().unwrap().len(), workload::presets().len());
     assert_eq!(
         document["policies"].as_array().unwrap().len(),
         array::policy::PolicyKind::ALL.len()

@@ -80,12 +80,6 @@ impl PolicyOptions {
             rule: self.plm_rule.as_ref().map_or(default.allocation.rule, |text| text.value.0),
             smoothing: share(&self.plm_smoothing, default.allocation.smoothing),
         };
-        if allocation.smoothing > Ratio::ONE {
-            return Err(Failure::usage(format!(
-                "--plm-smoothing is {}; it must be at most 100%",
-                allocation.smoothing
-            )));
-        }
         let settings = PlmLightSettings {
             deterministic_window: span(&self.plm_window, default.deterministic_window),
             shortest_drain: span(&self.plm_shortest_drain, default.shortest_drain),

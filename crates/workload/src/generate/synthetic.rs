@@ -408,6 +408,57 @@ mod tests {
     }
 
     #[test]
+    fn hosts_ask_as_often_as_each_other_and_each_at_its_rate() {
+        let options =
+            [("rw", "randrw"), ("numjobs", "3"), ("rate_iops", "1000"), ("number_ios", "30000")];
+        let requests = drawn(&options);
+        for host in 0..3 {
+            let count = requests.iter().filter(|request| request.device == host).count();
+            assert!((9_700..10_300).contains(&count), "host {host}: {count}");
+        }
+        let seconds = requests.last().unwrap().at.since(Instant::ZERO).as_secs_f64();
+        assert!((9.8..10.2).contains(&seconds), "{seconds} s");
+        // One host is drawn from nothing: the other draws stay what they are.
+        let alone = drawn(&[("rw", "randrw"), ("rate_iops", "3000"), ("number_ios", "30000")]);
+        let without = |request: &Request| Request { device: 0, ..*request };
+        assert!(requests.iter().map(without).eq(alone));
+        let refused = |options: &[(&str, &str)]| {
+            spec(options).generator(1 << 40).map(|_| ()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused(&[("numjobs", "2")]),
+            "numjobs is 2, but must be 1 without rate_iops: several hosts need a rate each"
+        );
+        assert_eq!(refused(&[("numjobs", "0")]), "numjobs is 0, but must be 1 to 256");
+    }
+
+    #[test]
+    fn a_range_of_sizes_has_all_of_them_where_they_fit() {
+        let options = [("bsrange", "4k-128k"), ("size", "1m"), ("number_ios", "32000")];
+        let mut counts: HashMap<u64, u32> = HashMap::new();
+        for request in drawn(&options) {
+            assert_eq!(request.size_bytes % 4_096 + request.offset_bytes % 4_096, 0);
+            assert!(request.end_bytes() <= MIB);
+            *counts.entry(request.size_bytes).or_default() += 1;
+        }
+        assert_eq!((counts.len(), counts.contains_key(&(128 * KIB))), (32, true));
+        assert!(counts.values().all(|count| (850..1_150).contains(count)), "{counts:?}");
+        for (range, error) in [
+            (
+                "128k-4k",
+                "largest bsrange is 4 KiB, but must be a multiple of its smallest, 128 KiB",
+            ),
+            ("4k", "bsrange \"4k\" is not two sizes such as 4k-128k"),
+            ("0-4k", "smallest bsrange is 0 bytes, but must be a multiple of 512 bytes"),
+        ] {
+            let mut synthetic = Synthetic::default();
+            let set = synthetic.set("bsrange", range);
+            let found = set.err().or_else(|| synthetic.generator(1 << 40).err()).unwrap();
+            assert!(found.to_string().contains(error), "{found}");
+        }
+    }
+
+    #[test]
     fn sequential_requests_follow_each_other_and_wrap() {
         let requests =
             drawn(&[("rw", "write"), ("bs", "64k"), ("size", "200k"), ("number_ios", "4")]);
