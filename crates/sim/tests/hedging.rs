@@ -1,6 +1,6 @@
 //! Hedging on arrays that have no time for it: no worse than Base by more than its budget.
 
-#![allow(clippy::unwrap_used, reason = "tests stop")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use array::Level;
 use array::policy::{PolicyKind, PolicySettings};

@@ -55,7 +55,7 @@ pub(crate) struct SurveyArgs {
     /// So many seeds, counted from 1 or from the one in the configuration, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 2)]
     seeds: u32,
-    /// Requests of each run [default: as many as the table has, or as move 10 GiB if that is fewer]
+    /// Requests of each run [default: as many as the table has, or as move 7 GiB if that is fewer]
     #[arg(long, value_name = "N")]
     requests: Option<u64>,
     /// Runs side by side; of no influence on any result [default: one per core]

@@ -11,9 +11,9 @@ use std::fmt::Debug;
 use units::GIB;
 use workload::{BlockSizes, Preset, Rw, Source, Synthetic};
 
-/// Data of the host that a run moves at most, unless the number of requests is given: about three
+/// Data of the host that a run moves at most, unless the number of requests is given: about two
 /// seconds of processor time on drives that collect.
-const MOST_BYTES: u64 = 10 * GIB;
+const MOST_BYTES: u64 = 7 * GIB;
 /// Clients of the runs at saturation, as in Figures 10h and 12 of the IODA article.
 pub(crate) const CLIENTS: u32 = 256;
 /// Their writes, in all: the first half uses up what drives with windows can put off.
