@@ -8,7 +8,7 @@ use report::survey::SurveyWorkload;
 use sha2::{Digest, Sha256};
 use sim::Plan;
 use std::fmt::Debug;
-use units::GIB;
+use units::{GIB, MIB};
 use workload::{BlockSizes, Preset, Rw, Source, Synthetic};
 
 /// Data of the host that a run moves at most, unless the number of requests is given: about two
@@ -20,6 +20,8 @@ pub(crate) const CLIENTS: u32 = 256;
 const SATURATION_WRITES: u64 = 400_000;
 /// The same for each request of a workload, if their number is given: fewer where those are few.
 const SATURATION_WRITES_EACH: u64 = 20;
+/// What may wait in front of the drives in these runs: a twelfth of what is written to them.
+const SATURATION_STAGE_BYTES: u64 = 256 * MIB;
 /// Their mixes: reads in per cent.
 const SATURATION_READS: [u32; 3] = [100, 80, 0];
 /// Size of their requests, and of the blocks at which they begin.
@@ -134,7 +136,7 @@ impl Matrix {
             if seed == first_seed {
                 let writes = saturating_writes(question.requests);
                 for read_percent in SATURATION_READS {
-                    for plan in possible(&candidates, seed) {
+                    for plan in possible(&candidates, seed).map(with_bounded_stage) {
                         let source = saturating(&plan, read_percent, writes)?;
                         jobs.push(Job::new(Subject::Saturation { read_percent }, plan, &source));
                     }
@@ -178,6 +180,13 @@ impl Job {
 fn possible(candidates: &[Candidate], seed: u64) -> impl Iterator<Item = Plan> {
     let plans = candidates.iter().filter_map(|candidate| candidate.plan.as_ref().ok());
     plans.map(move |plan| Plan { seed, ..plan.clone() })
+}
+
+/// With less room than is written where writes wait in front of the drives, unless its size is given:
+/// the throughput of memory without end says nothing about the drives.
+fn with_bounded_stage(mut plan: Plan) -> Plan {
+    plan.policy_settings.stage.capacity_bytes.get_or_insert(SATURATION_STAGE_BYTES);
+    plan
 }
 
 /// As many requests as the table has, or as move [`MOST_BYTES`] on average if those are fewer.
