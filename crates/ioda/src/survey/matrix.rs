@@ -326,6 +326,6 @@ mod tests {
     fn few_requests_where_they_are_large() {
         let requests = |name| requests_of(workload::preset(name).unwrap());
         assert_eq!((requests("azure"), requests("dtrs")), (320_000, 147_000));
-        assert_eq!(requests("cosmos"), 103_000);
+        assert_eq!(requests("cosmos"), 72_000);
     }
 }
