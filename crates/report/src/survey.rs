@@ -51,7 +51,7 @@ pub struct Survey {
     pub saturation: Vec<SaturationRun>,
     /// Processor time of the policies; empty if it was not measured.
     pub processor: Vec<ProcessorTime>,
-    /// What each policy costs, worked out from all of the above by [`mod@costs`].
+    /// What each policy costs, worked out from all of the above.
     pub costs: Vec<PolicyCosts>,
 }
 
