@@ -100,8 +100,11 @@ impl Array {
         let all = self.layout.members(stripe);
         // All data first: it takes one parity less to compute with.
         let others = members(all & !parity & !wanted).chain(members(parity & !wanted));
-        let suffice = all.count_ones() - self.layout.parities();
-        let more = suffice.saturating_add(spare_reads).saturating_sub(wanted.count_ones());
+        let more = self
+            .layout
+            .data_chunks()
+            .saturating_add(spare_reads)
+            .saturating_sub(wanted.count_ones());
         let asked = others.take(more as usize).fold(wanted, |mask, member| mask | 1 << member);
         for member in members(asked) {
             let for_rebuild = wanted >> member & 1 == 0;

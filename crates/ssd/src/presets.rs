@@ -78,6 +78,22 @@ const TABLE_2: Row = Row {
     rain: 0,
 };
 
+/// What the drives of degraded-mode scheduling have in common (its Table 2).
+const SSDSIM: Row = Row {
+    transfer: 205,
+    program: 700,
+    read: 45,
+    erase: 3_500,
+    pcie_gb_per_second: 0,
+    page_kib: 8,
+    pages_per_block: 128,
+    blocks_per_plane: 256,
+    planes: 4,
+    chips: 4,
+    burst_mib_per_second: 0.0,
+    ..TABLE_2
+};
+
 const ROWS: [Row; 10] = [
     Row {
         name: "sim",
@@ -200,42 +216,20 @@ const ROWS: [Row; 10] = [
     Row {
         name: "degraded",
         source: "Degraded-mode scheduling Table 2, 32 GiB; 25 ns per byte on the channel (SSDSim) and 25 % over-provisioning are our choice",
-        transfer: 205,
-        program: 700,
-        read: 45,
-        erase: 3_500,
-        pcie_gb_per_second: 0,
-        page_kib: 8,
-        pages_per_block: 128,
-        blocks_per_plane: 256,
-        planes: 4,
-        chips: 4,
         channels: 8,
         over_provisioning_percent: 25,
         valid_ratio: 0.5,
-        burst_mib_per_second: 0.0,
-        ..TABLE_2
+        ..SSDSIM
     },
     Row {
         name: "ssdsim-channel",
         source: "one channel of Degraded-mode scheduling's Table 2 as a drive of its own, 4 GiB of flash; collection at 10 % free; reads first and 25 ns per byte on the channel as in SSDSim; over-provisioning at which victims have 5.5 valid pages as in its §4.2.4",
-        transfer: 205,
-        program: 700,
-        read: 45,
-        erase: 3_500,
-        pcie_gb_per_second: 0,
-        page_kib: 8,
-        pages_per_block: 128,
-        blocks_per_plane: 256,
-        planes: 4,
-        chips: 4,
         channels: 1,
         over_provisioning_percent: 72,
         valid_ratio: 0.043,
-        burst_mib_per_second: 0.0,
         watermarks_percent: (10, 5),
         read_priority: true,
-        ..TABLE_2
+        ..SSDSIM
     },
 ];
 

@@ -7,6 +7,7 @@
 //! opposite end, all drives at once, to compare with.
 
 mod adaptive;
+mod looks;
 mod together;
 mod tokens;
 mod turns;

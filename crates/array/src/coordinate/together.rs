@@ -5,10 +5,9 @@
 //! would be done alone later. A drive that is not ordered to does not collect, unless it has no room
 //! left.
 
+use super::looks::Looks;
 use crate::action::Action;
 use alloc::collections::VecDeque;
-use alloc::vec;
-use alloc::vec::Vec;
 use nvme::{CollectionRight, DriveStatus};
 use units::{DriveId, Duration, Instant};
 
@@ -27,28 +26,24 @@ pub struct TogetherConfig {
 #[derive(Clone, Debug)]
 pub struct Together {
     config: TogetherConfig,
-    /// Drives of which some must collect, and how many have answered since the last look.
-    answers: Vec<Option<bool>>,
+    looks: Looks,
     until: Instant,
-    next_look: Instant,
 }
 
 impl Together {
     pub(crate) fn new(config: &TogetherConfig, width: u32, actions: &mut VecDeque<Action>) -> Self {
         let together = Self {
             config: *config,
-            answers: vec![None; width as usize],
+            looks: Looks::new(width, config.start, config.period),
             until: Instant::ZERO,
-            next_look: config.start,
         };
-        together.lease(Instant::ZERO, actions);
+        together.order(Instant::ZERO, actions);
         together
     }
 
-    fn lease(&self, until: Instant, actions: &mut VecDeque<Action>) {
+    fn order(&self, until: Instant, actions: &mut VecDeque<Action>) {
         let right = CollectionRight::Order { until };
-        let drives = (0..self.answers.len()).map(|drive| DriveId(drive as u8));
-        actions.extend(drives.map(|drive| Action::Permit { drive, right }));
+        actions.extend(self.looks.drives().map(|drive| Action::Permit { drive, right }));
     }
 
     pub(crate) fn is_busy(&self, now: Instant) -> bool {
@@ -56,19 +51,13 @@ impl Together {
     }
 
     pub(crate) fn next_deadline(&self) -> Instant {
-        self.next_look
+        self.looks.next()
     }
 
     pub(crate) fn handle_deadline(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
-        if self.next_look > now {
-            return;
-        }
-        self.next_look = now + self.config.period;
-        self.answers.fill(None);
         // While the drives collect there is nothing to decide.
-        if now >= self.until {
-            let drives = (0..self.answers.len()).map(|drive| DriveId(drive as u8));
-            actions.extend(drives.map(|drive| Action::AskStatus { drive }));
+        if self.looks.begin(now) && now >= self.until {
+            self.looks.ask(actions);
         }
     }
 
@@ -79,11 +68,12 @@ impl Together {
         status: &DriveStatus,
         actions: &mut VecDeque<Action>,
     ) {
-        self.answers[drive.index()] = Some(status.must_collect);
-        let all = self.answers.iter().all(Option::is_some);
-        if all && self.answers.contains(&Some(true)) {
+        if !self.looks.answer(drive, status) {
+            return;
+        }
+        if self.looks.drives().any(|drive| self.looks.of(drive).must_collect) {
             self.until = now + self.config.lease;
-            self.lease(self.until, actions);
+            self.order(self.until, actions);
         }
     }
 }

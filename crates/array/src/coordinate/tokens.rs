@@ -8,9 +8,9 @@
 //! a lease must be longer than one collection. Not in the article; its §7.2 only lets the host
 //! choose the length of fixed windows.
 
+use super::looks::Looks;
 use crate::action::Action;
 use alloc::collections::VecDeque;
-use alloc::vec;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, DriveStatus};
 use units::{DriveId, Duration, Instant};
@@ -41,9 +41,7 @@ struct Holder {
 pub struct Tokens {
     config: TokenConfig,
     holders: Vec<Holder>,
-    /// The last answer of each drive, if it came since the last look.
-    answers: Vec<Option<DriveStatus>>,
-    next_look: Instant,
+    looks: Looks,
 }
 
 impl Tokens {
@@ -55,8 +53,7 @@ impl Tokens {
         Self {
             config: *config,
             holders: Vec::new(),
-            answers: vec![None; width as usize],
-            next_look: config.start,
+            looks: Looks::new(width, config.start, config.period),
         }
     }
 
@@ -65,18 +62,13 @@ impl Tokens {
     }
 
     pub(crate) fn next_deadline(&self) -> Instant {
-        self.next_look
+        self.looks.next()
     }
 
-    /// Looks at all drives. A look that is still unanswered is given up for a new one.
+    /// Looks at all drives.
     pub(crate) fn handle_deadline(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
-        if self.next_look > now {
-            return;
-        }
-        self.next_look = now + self.config.period;
-        self.answers.fill(None);
-        for drive in 0..self.answers.len() {
-            actions.push_back(Action::AskStatus { drive: DriveId(drive as u8) });
+        if self.looks.begin(now) {
+            self.looks.ask(actions);
         }
     }
 
@@ -87,8 +79,7 @@ impl Tokens {
         status: &DriveStatus,
         actions: &mut VecDeque<Action>,
     ) {
-        self.answers[drive.index()] = Some(*status);
-        if self.answers.iter().all(Option::is_some) {
+        if self.looks.answer(drive, status) {
             self.take_back(now, actions);
             self.grant(now, actions);
             self.extend(now, actions);
@@ -96,14 +87,7 @@ impl Tokens {
     }
 
     fn answer(&self, drive: u8) -> DriveStatus {
-        // Only asked for once every drive has answered.
-        let nothing = DriveStatus {
-            headroom_pages: u64::MAX,
-            due: false,
-            must_collect: false,
-            collecting: false,
-        };
-        self.answers[usize::from(drive)].unwrap_or(nothing)
+        self.looks.of(DriveId(drive))
     }
 
     fn lease(&self, drive: u8, until: Instant, actions: &mut VecDeque<Action>) {
@@ -130,7 +114,9 @@ impl Tokens {
 
     /// The drive in greatest need that holds no token.
     fn neediest(&self) -> Option<u8> {
-        (0..self.answers.len() as u8)
+        self.looks
+            .drives()
+            .map(|drive| drive.0)
             .filter(|&drive| self.answer(drive).due)
             .filter(|&drive| self.holders.iter().all(|holder| holder.drive != drive))
             .min_by_key(|&drive| self.answer(drive).headroom_pages)

@@ -5,7 +5,9 @@
 //! Needs nothing from the drives. Avoids a slow drive for as long as its mean remembers, and learns
 //! that it is fast again only from the reads that the others' queues push back to it.
 
-use super::{About, Answered, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, members_of};
+use super::{
+    About, Answered, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, mean_with, members_of,
+};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -55,7 +57,7 @@ impl Policy for LatencyWeighted {
     fn answered(&mut self, _: Instant, answer: &Answered) {
         if answer.command.opcode == Opcode::Read {
             let mean = &mut self.means_nanos[answer.command.drive.index()];
-            *mean = (*mean - *mean / 8 + answer.latency.as_nanos() / 8).max(1);
+            *mean = mean_with(*mean, answer.latency).max(1);
         }
     }
 }

@@ -261,6 +261,11 @@ fn members_of(mask: u64) -> impl Iterator<Item = DriveId> {
     crate::parity::members(mask).map(DriveId)
 }
 
+/// A running mean of latencies with another one in it: each new one is an eighth of it.
+const fn mean_with(mean_nanos: u64, latency: Duration) -> u64 {
+    mean_nanos - mean_nanos / 8 + latency.as_nanos() / 8
+}
+
 /// Index of the failure with the shortest busy remaining time (IODA §4.2.2); the earliest of equals.
 fn least_busy(failures: &[Failure]) -> usize {
     let mut best = 0;

@@ -10,7 +10,9 @@
 //! Where OpenZFS differs: its fence is taken over all members, the slow one included, so that it can
 //! act from six on; it looks once a second and lets a drive sit out for ten minutes.
 
-use super::{About, Answered, Attempt, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse};
+use super::{
+    About, Answered, Attempt, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, mean_with,
+};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -109,8 +111,10 @@ impl Policy for SitOut {
     fn answered(&mut self, _: Instant, answer: &Answered) {
         if answer.command.opcode == Opcode::Read {
             let mean = &mut self.members[answer.command.drive.index()].mean_nanos;
-            let latency = answer.latency.as_nanos();
-            *mean = if *mean == 0 { latency } else { *mean - *mean / 8 + latency / 8 };
+            *mean = match *mean {
+                0 => answer.latency.as_nanos(),
+                mean => mean_with(mean, answer.latency),
+            };
         }
     }
 
