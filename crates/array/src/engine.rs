@@ -311,12 +311,6 @@ impl Array {
         &self.queues
     }
 
-    /// Whether writes may take chunks to other drives.
-    #[must_use]
-    pub fn moves_chunks(&self) -> bool {
-        self.placement.can_move()
-    }
-
     /// Bytes of the map from chunks to where they were moved, when it was largest.
     #[must_use]
     pub fn map_bytes(&self) -> u64 {
