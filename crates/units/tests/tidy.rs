@@ -16,8 +16,9 @@ const MAY_NAME: [(&str, &[&str]); 8] = [
     ("array", &["units", "nvme"]),
     ("workload", &["units"]),
     ("sim", &["units", "nvme", "ssd", "array", "workload"]),
+    ("live", &["units", "nvme", "ssd", "array"]),
     ("report", &["units"]),
-    ("ioda", &["units", "nvme", "ssd", "array", "workload", "sim", "report"]),
+    ("ioda", &["units", "nvme", "ssd", "array", "workload", "sim", "live", "report"]),
 ];
 
 fn crates() -> PathBuf {

@@ -1,0 +1,107 @@
+//! Memory for data: whole pages, aligned so that a drive opened with `O_DIRECT` can fill them.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Bytes in a page of memory, and the alignment that direct I/O asks for at most.
+pub const PAGE_BYTES: usize = 4096;
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(4096))]
+struct Page([u8; PAGE_BYTES]);
+
+/// A whole number of pages of memory.
+#[derive(Clone)]
+pub struct Buffer {
+    pages: Vec<Page>,
+}
+
+impl Buffer {
+    /// `bytes` of zeros, rounded up to whole pages.
+    #[must_use]
+    pub fn zeroed(bytes: usize) -> Self {
+        Self { pages: bytemuck::allocation::zeroed_vec(bytes.div_ceil(PAGE_BYTES)) }
+    }
+
+    /// Number of bytes, a multiple of [`PAGE_BYTES`].
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pages.len() * PAGE_BYTES
+    }
+
+    /// Whether it has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.pages)
+    }
+
+    /// The bytes, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.pages)
+    }
+}
+
+impl std::fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Buffer({} bytes)", self.len())
+    }
+}
+
+/// Most buffers of one size that a [`Pool`] keeps.
+const KEPT: usize = 1024;
+/// Buffers of more pages are not kept.
+const LARGEST_KEPT_PAGES: usize = 64;
+
+/// Buffers that are used again instead of given back to the allocator.
+#[derive(Debug, Default)]
+pub struct Pool {
+    /// By number of pages.
+    free: Vec<Vec<Buffer>>,
+}
+
+impl Pool {
+    /// A buffer of `bytes`, rounded up to whole pages, with anything in it.
+    #[must_use]
+    pub fn take(&mut self, bytes: usize) -> Buffer {
+        let pages = bytes.div_ceil(PAGE_BYTES);
+        let kept = self.free.get_mut(pages).and_then(Vec::pop);
+        kept.unwrap_or_else(|| Buffer::zeroed(bytes))
+    }
+
+    /// Takes back a buffer that is no longer needed.
+    pub fn give(&mut self, buffer: Buffer) {
+        let pages = buffer.pages.len();
+        if pages == 0 || pages > LARGEST_KEPT_PAGES {
+            return;
+        }
+        if self.free.len() <= pages {
+            self.free.resize_with(pages + 1, Vec::new);
+        }
+        if self.free[pages].len() < KEPT {
+            self.free[pages].push(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_whole_aligned_pages_and_come_back() {
+        let mut pool = Pool::default();
+        let mut buffer = pool.take(5000);
+        assert_eq!(buffer.len(), 8192);
+        assert_eq!(buffer.bytes().as_ptr().align_offset(PAGE_BYTES), 0);
+        buffer.bytes_mut()[8191] = 7;
+        pool.give(buffer);
+        assert_eq!(pool.take(8192).bytes()[8191], 7, "the same memory again");
+        assert_eq!(pool.take(8192).bytes()[8191], 0);
+        assert!(Buffer::zeroed(0).is_empty());
+    }
+}

@@ -1,0 +1,1 @@
+//! What an array writes down about itself so that it survives its process.

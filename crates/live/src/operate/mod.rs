@@ -1,0 +1,1 @@
+//! How people and their monitors reach a running array.
