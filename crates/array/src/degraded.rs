@@ -241,8 +241,8 @@ impl Array {
         if !self.layout.level().is_mirrored() {
             return unwritable | parity;
         }
-        // Any copy is as good as any other, as long as it is always the same: the datum, or else the
-        // first that is there. Writes reach them all.
+        // After a crash any copy is as good as any other, as long as it is always the same: the datum,
+        // or else the first that is there. Writes reach them all.
         let all = self.layout.members(stripe);
         let datum = all & !parity & !unwritable;
         let there = all & !unwritable;

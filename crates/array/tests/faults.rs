@@ -234,8 +234,10 @@ fn every(count: u64, test: impl Fn(u64, Level)) {
             let outcome =
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(seed, level)));
             if let Err(panic) = outcome {
-                eprintln!("repeat: IODA_SEED={seed} cargo test -p array --test faults; {level:?}");
-                std::panic::resume_unwind(panic);
+                let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                panic!(
+                    "{level:?}: {text}\nrepeat: IODA_SEED={seed} cargo test -p array --test faults"
+                );
             }
         }
     }
@@ -279,7 +281,6 @@ fn as_many_drives_may_fail_as_there_are_parities() {
         ]);
     });
     let [rebuilds, lost, restored, unwritable, done] = count.get();
-    println!("{rebuilds} rebuilds, {lost} reads lost, {restored} stripes restored");
     if std::env::var("IODA_SEED").is_err() {
         assert!(rebuilds > 10_000 && lost > 5_000 && restored > 2_000, "{:?}", count.get());
         assert!(unwritable > 100 && done > 50_000, "{:?}", count.get());
@@ -308,8 +309,157 @@ fn what_cannot_be_had_fails_and_is_never_wrong() {
         count.set([a + host.failed, b + host.done, c + host.not_restored]);
     });
     let [failed, done, not_restored] = count.get();
-    println!("{failed} failed, {done} done, {not_restored} stripes not restored");
     if std::env::var("IODA_SEED").is_err() {
         assert!(failed > 10_000 && done > 50_000 && not_restored > 1_000, "{:?}", count.get());
     }
+}
+
+/// Makes parities wrong, as a crash may leave them. Returns their stripes.
+fn spoil_parities(host: &mut Host) -> Vec<u64> {
+    let layout = *host.array.layout();
+    let mut spoiled = Vec::new();
+    for stripe in 0..layout.stripes() {
+        if host.rng.below(3) > 0 {
+            continue;
+        }
+        spoiled.push(stripe);
+        for member in drives(layout.parity_mask(stripe)) {
+            let (drive, lba) = host.array.locate(stripe, 0, member);
+            let garbage = host.rng.next_u64().to_le_bytes();
+            host.drives[drive.index()][lba.0 as usize] = garbage;
+        }
+    }
+    spoiled
+}
+
+#[test]
+fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
+    let count = std::cell::Cell::new([0u64; 2]);
+    every(100, |seed, level| {
+        if !level.is_redundant() {
+            return;
+        }
+        let mut host = host(seed, level);
+        let spoiled = spoil_parities(&mut host);
+        let ranges: Vec<_> = spoiled.iter().map(|&stripe| stripe..stripe + 1).collect();
+        host.array.resync(host.now, ranges);
+        host.act();
+        // Unless it is done at once, what it has to do is known.
+        let total = host.array.restoring().map_or(0, |restoring| restoring.total);
+        assert!(total == 0 || total == spoiled.len() as u64);
+        // Reads that cannot be had must not come from wrong parity.
+        host.may_fail = true;
+        host.faults = Faults { drives: u64::MAX, unreadable: 3, unwritable: 0, busy: 30 };
+        run(&mut host, 200, 0);
+        host.faults.drives = 0;
+        host.drain();
+        let lost = host.not_restored;
+        if lost == 0 {
+            assert_eq!(host.restored, [None]);
+            assert!(host.array.is_whole());
+            host.check_all();
+            host.array.scrub(host.now);
+            host.act();
+            host.drain();
+            assert_eq!((host.wrong_parities, host.scrubbed, host.skipped), (0, 1, 0));
+        }
+        let [restored, ends] = count.get();
+        count.set([restored + spoiled.len() as u64, ends + u64::from(lost == 0)]);
+    });
+    let [restored, ends] = count.get();
+    if std::env::var("IODA_SEED").is_err() {
+        assert!(restored > 1_000 && ends > 100, "{:?}", count.get());
+    }
+}
+
+#[test]
+fn a_drive_lost_during_a_resync_is_not_made_up_from_wrong_parity() {
+    let count = std::cell::Cell::new([0u64; 2]);
+    every(100, |seed, level| {
+        // Any copy of a mirror is what a write in flight may have left.
+        if !level.is_redundant() || level.is_mirrored() {
+            return;
+        }
+        let mut host = host(seed, level);
+        let spoiled = spoil_parities(&mut host);
+        host.array.resync(host.now, spoiled.iter().map(|&stripe| stripe..stripe + 1));
+        host.act();
+        host.may_fail = true;
+        run(&mut host, 30, 0);
+        let faulty = some_drives(&mut host, 1);
+        run(&mut host, 300, faulty);
+        host.drain();
+        let [failed, lost] = count.get();
+        count.set([failed + host.failed, lost + host.not_restored]);
+    });
+    let [failed, lost] = count.get();
+    if std::env::var("IODA_SEED").is_err() {
+        assert!(failed > 100 && lost > 10, "{:?}", count.get());
+    }
+}
+
+#[test]
+fn a_scrub_finds_each_wrong_parity_and_changes_nothing() {
+    every(40, |seed, level| {
+        if !level.is_redundant() {
+            return;
+        }
+        let mut host = host(seed, level);
+        run(&mut host, 100, 0);
+        host.drain();
+        let layout = *host.array.layout();
+        let spoiled = spoil_parities(&mut host).len() as u64;
+        if host.array.staged_pages() > 0 {
+            // It would be drained meanwhile, over what was spoiled.
+            return;
+        }
+        let before = host.drives.clone();
+        host.array.scrub(host.now);
+        host.act();
+        let total = host.array.restoring().map(|restoring| restoring.total);
+        assert_eq!(total, Some(layout.stripes()));
+        host.drain();
+        assert_eq!(host.wrong_parities, spoiled * u64::from(layout.parities()));
+        assert!(host.drives == before, "a scrub has written");
+    });
+}
+
+#[test]
+fn an_array_may_begin_with_drives_missing() {
+    every(60, |seed, level| {
+        if !level.is_redundant() {
+            return;
+        }
+        let mut host = host(seed, level);
+        run(&mut host, 100, 0);
+        let faulty = some_drives(&mut host, 1);
+        for drive in drives(faulty) {
+            host.array.fail_drive(host.now, drive);
+            host.act();
+        }
+        host.drain();
+        if host.array.staged_pages() > 0 || host.array.map_bytes() > 0 {
+            // What only memory knows is gone with it.
+            return;
+        }
+        let before = &host.array;
+        let array = Array::new(Config {
+            layout: *before.layout(),
+            page_bytes: PAGE as u32,
+            policy: policies(level)[0],
+            policy_settings: PolicySettings::default(),
+            coordination: Coordination::Free,
+            rebuild_compute: Duration::ZERO,
+            data_actions: true,
+            spare: 0..0,
+            absent: before.absent(),
+            restore_depth: 2,
+        });
+        assert_eq!(array.absent(), faulty);
+        host.array = array;
+        run(&mut host, 100, faulty);
+        recover(&mut host);
+        host.check_all();
+        assert_eq!(host.failed, 0);
+    });
 }
