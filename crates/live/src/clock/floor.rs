@@ -7,7 +7,7 @@ use units::{Duration, Instant};
 /// A way to wait for a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// Sleeps until the moment in `epoll_pwait2`.
+    /// Sleeps until the moment, as exactly as the kernel can.
     Sleep,
     /// Sleeps and then spins, as an array that is served does.
     Hybrid(Spin),
