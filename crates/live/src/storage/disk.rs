@@ -63,7 +63,10 @@ pub enum PlaceError {
         needs_bytes: u64,
     },
     /// The size of the drive is impossible.
-    #[error("a drive of {bytes} bytes is impossible: choose a multiple of 4096 between 4096 and {} bytes", MOST_BYTES)]
+    #[error(
+        "a drive of {bytes} bytes is impossible: choose a multiple of 4096 between 4096 and {} bytes",
+        MOST_BYTES
+    )]
     Size {
         /// The size asked for.
         bytes: u64,
@@ -156,7 +159,11 @@ impl Disk {
         let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
         let file = opened.map_err(|error| {
             let invalid = error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
-            if flags != 0 && invalid { PlaceError::NotDirect { path: path.into() } } else { io(error) }
+            if flags != 0 && invalid {
+                PlaceError::NotDirect { path: path.into() }
+            } else {
+                io(error)
+            }
         })?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
             Errno::WOULDBLOCK => PlaceError::InUse { path: path.into() },

@@ -79,8 +79,8 @@ impl Memory {
         while !rest.is_empty() {
             let (extent, start, length) = part(offset, rest.len());
             let (now, later) = rest.split_at(length);
-            let extent = self.extents[extent]
-                .get_or_insert_with(|| Buffer::zeroed(EXTENT_BYTES as usize));
+            let extent =
+                self.extents[extent].get_or_insert_with(|| Buffer::zeroed(EXTENT_BYTES as usize));
             extent.bytes_mut()[start..start + length].copy_from_slice(now);
             rest = later;
             offset += length as u64;

@@ -172,13 +172,7 @@ impl Storage {
     /// No drives yet.
     #[must_use]
     pub fn new(way: Way) -> Self {
-        Self {
-            way,
-            slots: Vec::new(),
-            carrier: Carrier::None,
-            done: VecDeque::new(),
-            serial: 0,
-        }
+        Self { way, slots: Vec::new(), carrier: Carrier::None, done: VecDeque::new(), serial: 0 }
     }
 
     /// Puts a drive in its place. What stood there is closed when its last command is done.
@@ -342,13 +336,7 @@ impl Storage {
         carried + self.done.len()
     }
 
-    fn finish(
-        &mut self,
-        tag: u64,
-        drive: DriveId,
-        buffer: Option<Buffer>,
-        result: io::Result<()>,
-    ) {
+    fn finish(&mut self, tag: u64, drive: DriveId, buffer: Option<Buffer>, result: io::Result<()>) {
         self.done.push_back(Finished { tag, drive, buffer, result });
     }
 }

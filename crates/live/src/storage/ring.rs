@@ -31,12 +31,8 @@ impl Ring {
         let ring = IoUring::new(ENTRIES as u32)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe)?;
-        let needed = [
-            opcode::Read::CODE,
-            opcode::Write::CODE,
-            opcode::Fsync::CODE,
-            opcode::Fallocate::CODE,
-        ];
+        let needed =
+            [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE, opcode::Fallocate::CODE];
         if needed.iter().any(|&code| !probe.is_supported(code)) {
             return Err(io::ErrorKind::Unsupported.into());
         }
