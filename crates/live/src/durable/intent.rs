@@ -1,0 +1,321 @@
+//! Which regions of the drives may hold stripes whose parity does not fit their data.
+//!
+//! Before the first write to a region its bit must be on stable storage on all drives that take
+//! part; it is taken back, lazily, when the region has been quiet for a while. After a crash only
+//! the marked regions are resynced. A region is the same range of bytes on all drives.
+//!
+//! The record is a bitmap in blocks of 4096 bytes:
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0..8 | magic `ioda\0int` |
+//! | 8..12 | CRC-32 of all other bytes |
+//! | 12..16 | number of the block |
+//! | 16..32 | the array |
+//! | 32..4096 | one bit per region |
+//!
+//! A block that does not fit its checksum counts as all marked. Pure: the owner does the writing.
+
+use super::bytes::{BLOCK_BYTES, array, get_u32, is_sealed, put, seal};
+use super::superblock::Uuid;
+use units::{Duration, Instant};
+
+/// Smallest region.
+pub const REGION_BYTES_MIN: u64 = 1 << 20;
+/// Most regions of a drive.
+pub const REGIONS_MAX: u64 = 65_536;
+/// Where the record begins in the file of each drive.
+pub const INTENT_OFFSET_BYTES: u64 = 64 << 10;
+
+const MAGIC: [u8; 8] = *b"ioda\0int";
+const SUM_AT: usize = 8;
+const BITS_AT: usize = 32;
+const REGIONS_PER_BLOCK: usize = (BLOCK_BYTES - BITS_AT) * 8;
+const WORDS_PER_BLOCK: usize = REGIONS_PER_BLOCK / 64;
+
+/// Whether data may be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MarkState {
+    /// Yes.
+    Ready,
+    /// Once the blocks of [`Intent::blocks_to_write`] are on stable storage: ask
+    /// [`Intent::is_ready`] after [`Intent::written`].
+    MustWrite,
+}
+
+/// A block of the record, to be written to all drives that take part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockWrite {
+    /// Its number, for [`Intent::written`].
+    pub block: u32,
+    /// Where in the file of each drive.
+    pub offset_bytes: u64,
+    /// What.
+    pub bytes: Box<[u8; 4096]>,
+}
+
+/// Regions that have been quiet, and become clean if they still are when all drives are synced.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quiet {
+    /// The regions, and how often each had been marked.
+    regions: Vec<(u32, u64)>,
+}
+
+impl Quiet {
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.regions.is_empty()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Region {
+    /// Writes under way.
+    writers: u32,
+    /// How often it was marked.
+    marks: u64,
+    /// Found marked at the start, and not resynced yet.
+    unsynced: bool,
+    /// When a write to it began or ended last.
+    last_write: Instant,
+}
+
+#[derive(Clone, Debug, Default)]
+struct BlockState {
+    /// The wish differs from what was last handed out.
+    changed: bool,
+    /// The bits that are being written.
+    in_flight: Option<Box<[u64]>>,
+}
+
+/// The write-intent record of an array.
+#[derive(Clone, Debug)]
+pub struct Intent {
+    uuid: Uuid,
+    region_bytes: u64,
+    quiet_for: Duration,
+    regions: Vec<Region>,
+    blocks: Vec<BlockState>,
+    /// What the record should say: a bit per region.
+    wished: Vec<u64>,
+    /// Bits that are set on stable storage whatever becomes of a write in flight.
+    stable: Vec<u64>,
+}
+
+impl Intent {
+    /// Bytes of a region that suit a drive of `drive_bytes`: some thousands of regions.
+    #[must_use]
+    pub fn suitable_region_bytes(drive_bytes: u64) -> u64 {
+        (drive_bytes / 8192).next_power_of_two().max(REGION_BYTES_MIN)
+    }
+
+    /// The record of a new array: nothing is marked. Regions become clean when they have not been
+    /// written for `quiet_for`. `region_bytes` is a power of two, large enough for
+    /// [`REGIONS_MAX`].
+    #[must_use]
+    pub fn new(uuid: Uuid, drive_bytes: u64, region_bytes: u64, quiet_for: Duration) -> Self {
+        let regions = drive_bytes.div_ceil(region_bytes).min(REGIONS_MAX) as usize;
+        let blocks = regions.div_ceil(REGIONS_PER_BLOCK);
+        Self {
+            uuid,
+            region_bytes,
+            quiet_for,
+            regions: vec![Region::default(); regions],
+            blocks: vec![BlockState::default(); blocks],
+            wished: vec![0; blocks * WORDS_PER_BLOCK],
+            stable: vec![0; blocks * WORDS_PER_BLOCK],
+        }
+    }
+
+    /// Length of the record in bytes.
+    #[must_use]
+    pub fn record_bytes(&self) -> usize {
+        self.blocks.len() * BLOCK_BYTES
+    }
+
+    /// Takes in the record as one drive has it; what is marked on any drive is marked. Called once
+    /// for each drive that takes part, before anything else.
+    ///
+    /// # Panics
+    ///
+    /// If it is not [`Intent::record_bytes`] long.
+    pub fn recover(&mut self, record: &[u8]) {
+        assert_eq!(record.len(), self.record_bytes());
+        for (number, block) in record.chunks_exact(BLOCK_BYTES).enumerate() {
+            let sound = block[..8] == MAGIC
+                && is_sealed(block, SUM_AT)
+                && get_u32(block, 12) == number as u32
+                && array::<16>(block, 16) == self.uuid.0;
+            for (word, bits) in block[BITS_AT..].chunks_exact(8).enumerate() {
+                let bits = if sound { u64::from_le_bytes(array(bits, 0)) } else { u64::MAX };
+                self.wished[number * WORDS_PER_BLOCK + word] |= bits;
+            }
+        }
+        for (number, region) in self.regions.iter_mut().enumerate() {
+            let place = place(number as u32);
+            region.unsynced = self.wished[place.0] >> place.1 & 1 == 1;
+        }
+        // Bits of regions past the end, which a block that is unsound would have.
+        for number in self.regions.len()..self.blocks.len() * REGIONS_PER_BLOCK {
+            let place = place(number as u32);
+            self.wished[place.0] &= !(1 << place.1);
+        }
+        self.rewrite();
+    }
+
+    /// Has all blocks handed out again, because drives may differ in what they say.
+    pub fn rewrite(&mut self) {
+        self.blocks.iter_mut().for_each(|block| block.changed = true);
+    }
+
+    /// Number of regions.
+    #[must_use]
+    pub fn regions(&self) -> u32 {
+        self.regions.len() as u32
+    }
+
+    /// The region of a byte of a drive.
+    #[must_use]
+    pub fn region_of(&self, offset_bytes: u64) -> u32 {
+        (offset_bytes / self.region_bytes) as u32
+    }
+
+    /// Bytes of a region; the last one may be cut short by the end of the drive.
+    #[must_use]
+    pub fn region_bytes(&self) -> u64 {
+        self.region_bytes
+    }
+
+    /// A write to the region wants to begin. Every call has its [`Intent::finish`].
+    pub fn mark(&mut self, now: Instant, region: u32) -> MarkState {
+        let about = &mut self.regions[region as usize];
+        about.writers += 1;
+        about.marks += 1;
+        about.last_write = now;
+        let (word, bit) = place(region);
+        if self.wished[word] >> bit & 1 == 0 {
+            self.wished[word] |= 1 << bit;
+            self.blocks[word / WORDS_PER_BLOCK].changed = true;
+        }
+        if self.is_ready(region) { MarkState::Ready } else { MarkState::MustWrite }
+    }
+
+    /// Whether the region is marked on stable storage, so that data may be written.
+    #[must_use]
+    pub fn is_ready(&self, region: u32) -> bool {
+        let (word, bit) = place(region);
+        (self.wished[word] & self.stable[word]) >> bit & 1 == 1
+    }
+
+    /// A write that was marked is over: its data and parity are written, or it never began. A write
+    /// that failed halfway and leaves its stripe torn is never finished, and its region stays marked.
+    pub fn finish(&mut self, now: Instant, region: u32) {
+        let about = &mut self.regions[region as usize];
+        about.writers = about.writers.saturating_sub(1);
+        about.last_write = now;
+    }
+
+    /// Blocks to be written to all drives that take part, on stable storage. A block is not handed
+    /// out again before [`Intent::written`] or [`Intent::not_written`].
+    pub fn blocks_to_write(&mut self) -> Vec<BlockWrite> {
+        let mut writes = Vec::new();
+        for number in 0..self.blocks.len() {
+            let words = number * WORDS_PER_BLOCK..(number + 1) * WORDS_PER_BLOCK;
+            let block = &mut self.blocks[number];
+            if !block.changed || block.in_flight.is_some() {
+                continue;
+            }
+            block.changed = false;
+            block.in_flight = Some(self.wished[words.clone()].into());
+            // A bit that is being taken back may be gone from now on.
+            let bits = self.stable[words.clone()].iter_mut().zip(&self.wished[words]);
+            bits.for_each(|(stable, wished)| *stable &= wished);
+            writes.push(self.block(number));
+        }
+        writes
+    }
+
+    /// All blocks as they should be, for a drive that joins.
+    #[must_use]
+    pub fn all_blocks(&self) -> Vec<BlockWrite> {
+        (0..self.blocks.len()).map(|number| self.block(number)).collect()
+    }
+
+    /// The block is on stable storage on all drives that take part.
+    pub fn written(&mut self, block: u32) {
+        let words = block as usize * WORDS_PER_BLOCK..(block as usize + 1) * WORDS_PER_BLOCK;
+        if let Some(bits) = self.blocks[block as usize].in_flight.take() {
+            self.stable[words].copy_from_slice(&bits);
+        }
+    }
+
+    /// The block could not be written; it is handed out again.
+    pub fn not_written(&mut self, block: u32) {
+        let block = &mut self.blocks[block as usize];
+        block.in_flight = None;
+        block.changed = true;
+    }
+
+    /// Regions that no write is in, nor was for the chosen time. Once all drives are synced, which is
+    /// asked for after this call, give them to [`Intent::clean`].
+    #[must_use]
+    pub fn quiet(&self, now: Instant) -> Quiet {
+        let regions = self.regions.iter().enumerate().filter(|(number, region)| {
+            let (word, bit) = place(*number as u32);
+            self.wished[word] >> bit & 1 == 1
+                && region.writers == 0
+                && !region.unsynced
+                && now.since(region.last_write) >= self.quiet_for
+        });
+        Quiet { regions: regions.map(|(number, region)| (number as u32, region.marks)).collect() }
+    }
+
+    /// All drives were synced: regions that were not marked since are clean.
+    pub fn clean(&mut self, quiet: &Quiet) {
+        for &(number, marks) in &quiet.regions {
+            if self.regions[number as usize].marks == marks {
+                let (word, bit) = place(number);
+                self.wished[word] &= !(1 << bit);
+                self.blocks[word / WORDS_PER_BLOCK].changed = true;
+            }
+        }
+    }
+
+    /// Regions that were found marked at the start and are not resynced yet.
+    #[must_use]
+    pub fn dirty_regions(&self) -> Vec<u32> {
+        let dirty = self.regions.iter().enumerate().filter(|(_, region)| region.unsynced);
+        dirty.map(|(number, _)| number as u32).collect()
+    }
+
+    /// The parity of every stripe of the region fits its data; it becomes clean as any other.
+    pub fn resynced(&mut self, region: u32) {
+        self.regions[region as usize].unsynced = false;
+    }
+
+    fn block(&self, number: usize) -> BlockWrite {
+        let mut bytes = Box::new([0; BLOCK_BYTES]);
+        put(&mut *bytes, 0, &MAGIC);
+        put(&mut *bytes, 12, &(number as u32).to_le_bytes());
+        put(&mut *bytes, 16, &self.uuid.0);
+        let words = &self.wished[number * WORDS_PER_BLOCK..(number + 1) * WORDS_PER_BLOCK];
+        for (index, word) in words.iter().enumerate() {
+            put(&mut *bytes, BITS_AT + index * 8, &word.to_le_bytes());
+        }
+        seal(&mut *bytes, SUM_AT);
+        let offset_bytes = INTENT_OFFSET_BYTES + (number * BLOCK_BYTES) as u64;
+        BlockWrite { block: number as u32, offset_bytes, bytes }
+    }
+}
+
+/// The word and the bit of a region.
+fn place(region: u32) -> (usize, u32) {
+    (region as usize / 64, region % 64)
+}
