@@ -10,15 +10,19 @@
 
 mod connection;
 mod door;
+mod guest;
 pub mod handshake;
+mod listener;
 mod queue;
 mod request;
 mod session;
 mod stream;
+pub mod tls;
+pub mod uri;
 pub mod wire;
 
 pub use connection::{Connection, Interest};
-pub use door::{Door, DoorError, Listen, Tls};
+pub use door::{CLIENTS_MAX, Door, DoorError, HANDSHAKE_TIMEOUT, Listen, Tls};
 pub use handshake::Export;
 pub use request::{Errno, Extent, Kind, LENGTH_BYTES_MAX, Request};
 pub use session::{Counts, EXTENTS_MAX, HELD_BYTES_MAX, IN_FLIGHT_MAX};
