@@ -35,6 +35,8 @@ pub struct Assembly {
     pub absent: u64,
     /// Those of them that are in their place and were being rebuilt, as bits.
     pub rebuilding: u64,
+    /// Those of `absent` that were serving when the array stopped, as bits.
+    pub lost: u64,
     /// How each drive takes part from now on.
     pub states: Vec<MemberState>,
     /// The highest generation found; the next one to be written is one more.
@@ -257,6 +259,10 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
     let mut states = newest.1.states.clone();
     let mut absent = 0u64;
     let mut rebuilding = 0u64;
+    let serving = |(member, state): (usize, &MemberState)| {
+        if *state == MemberState::Serving { 1 << member } else { 0u64 }
+    };
+    let served = states.iter().enumerate().map(serving).fold(0, |bits, bit| bits | bit);
     for (member, state) in states.iter_mut().enumerate() {
         let drive = order[member].and_then(|at| drives.iter().find(|(place, _)| *place == at));
         let Some(&(place, superblock)) = drive else {
@@ -295,6 +301,7 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
         order,
         absent,
         rebuilding,
+        lost: absent & served,
         states,
         generation: newest.1.generation,
         clean: newest.1.clean,
