@@ -8,8 +8,10 @@
 //! Source: `doc/proto.md` of the project NetworkBlockDevice, by whose section names the code says
 //! why it does what it does.
 
+pub mod client;
 mod connection;
 mod door;
+pub mod fuzz;
 mod guest;
 pub mod handshake;
 mod listener;
