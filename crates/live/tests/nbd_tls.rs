@@ -147,8 +147,7 @@ fn certificates_of_certtool_are_understood() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         true
     };
-    let key =
-        |name: &str| certtool(&["--generate-privkey", "--key-type=ecdsa", "--outfile", &at(name)]);
+    let key = |name: &str| certtool(&["--generate-privkey", "--bits=2048", "--outfile", &at(name)]);
     if !key("ca-key.pem") || !key(KEY_FILE) {
         return;
     }

@@ -25,7 +25,7 @@ pub mod wire;
 
 pub use connection::{Connection, Interest};
 pub use door::{CLIENTS_MAX, Door, DoorError, HANDSHAKE_TIMEOUT, Listen, Tls};
-pub use handshake::Export;
+pub use handshake::{Choice, Export};
 pub use request::{Errno, Extent, Kind, LENGTH_BYTES_MAX, Request};
 pub use session::{Counts, EXTENTS_MAX, HELD_BYTES_MAX, IN_FLIGHT_MAX};
 pub use stream::Socket;
