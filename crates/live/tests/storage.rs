@@ -111,9 +111,8 @@ impl Model {
     }
 
     fn step(&mut self, step: &Step) {
-        let range = |first: u64, count: u64| {
-            (first * PAGE) as usize..((first + count) * PAGE) as usize
-        };
+        let range =
+            |first: u64, count: u64| (first * PAGE) as usize..((first + count) * PAGE) as usize;
         match *step {
             Step::Read(first, count) => {
                 let expected = self.naive[range(first, count)].to_vec();
