@@ -196,6 +196,12 @@ impl Connection {
         }
     }
 
+    /// Gives back memory that only a burst needed. For clients that have been quiet for a while:
+    /// called now and then, not in every turn.
+    pub fn rest(&mut self) {
+        self.session.rest();
+    }
+
     fn receive(&mut self) {
         loop {
             let mut space = self.session.space();
