@@ -157,3 +157,56 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     };
     File::open(folder)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_taken_once_and_only_by_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let drive = folder.path().join("drive-0");
+        let owner = Owner { uuid: Uuid([1; 16]), drive: DriveId(0), generation: 8 };
+        assert!(take(&drive, &owner).unwrap().is_none());
+        save(&drive, &owner, b"worn").unwrap();
+        save(&drive, &owner, b"worn more").unwrap();
+        assert_eq!(take(&drive, &owner).unwrap().as_deref(), Some(&b"worn more"[..]));
+        assert!(take(&drive, &owner).unwrap().is_none(), "taken is taken");
+        for other in [
+            Owner { uuid: Uuid([2; 16]), ..owner },
+            Owner { drive: DriveId(1), ..owner },
+            Owner { generation: 9, ..owner },
+        ] {
+            save(&drive, &owner, &[]).unwrap();
+            assert!(matches!(take(&drive, &other), Err(FtlError::NotOurs { .. })));
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+        }
+    }
+
+    #[test]
+    fn every_damaged_byte_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let drive = folder.path().join("drive-0");
+        let owner = Owner { uuid: Uuid([1; 16]), drive: DriveId(0), generation: 8 };
+        save(&drive, &owner, b"state").unwrap();
+        let sound = fs::read(sidecar(&drive)).unwrap();
+        for at in 0..sound.len() {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 0x40;
+            fs::write(sidecar(&drive), &bytes).unwrap();
+            assert!(matches!(take(&drive, &owner), Err(FtlError::Damaged { .. })), "byte {at}");
+            fs::write(sidecar(&drive), &sound[..at]).unwrap();
+            assert!(matches!(take(&drive, &owner), Err(FtlError::Damaged { .. })), "cut at {at}");
+        }
+        let mut newer = sound;
+        put(&mut newer, 12, &2u32.to_le_bytes());
+        seal(&mut newer, SUM_AT);
+        fs::write(sidecar(&drive), &newer).unwrap();
+        let said = take(&drive, &owner).unwrap_err().to_string();
+        assert!(
+            said.ends_with(
+                "has version 2, and this program knows 1: the drive starts as a new one"
+            )
+        );
+    }
+}

@@ -319,3 +319,227 @@ impl Intent {
 fn place(region: u32) -> (usize, u32) {
     (region as usize / 64, region % 64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const UUID: Uuid = Uuid([3; 16]);
+    const MIB: u64 = 1 << 20;
+    const QUIET: Duration = Duration::from_secs(5);
+
+    fn seconds(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    fn record(intent: &Intent) -> Vec<u8> {
+        intent.all_blocks().into_iter().flat_map(|write| *write.bytes).collect()
+    }
+
+    fn dirty(like: &Intent, records: &[Vec<u8>]) -> Vec<u32> {
+        let mut again = Intent::new(UUID, like.regions.len() as u64 * MIB, MIB, QUIET);
+        records.iter().for_each(|record| again.recover(record));
+        again.dirty_regions()
+    }
+
+    #[test]
+    fn a_region_waits_for_its_mark_once() {
+        let mut intent = Intent::new(UUID, 100 * MIB, MIB, QUIET);
+        assert_eq!((intent.regions(), intent.region_of(7 * MIB + 1)), (100, 7));
+        assert_eq!(intent.mark(seconds(0), 7), MarkState::MustWrite);
+        let writes = intent.blocks_to_write();
+        assert_eq!(writes.len(), 1);
+        assert_eq!(writes[0].offset_bytes, INTENT_OFFSET_BYTES);
+        assert!(!intent.is_ready(7) && intent.blocks_to_write().is_empty());
+        // Another one while the first is being written has to wait for the next.
+        assert_eq!(intent.mark(seconds(0), 8), MarkState::MustWrite);
+        intent.written(0);
+        assert!(intent.is_ready(7) && !intent.is_ready(8));
+        assert_eq!(intent.mark(seconds(0), 7), MarkState::Ready);
+        assert_eq!(intent.blocks_to_write().len(), 1);
+        intent.not_written(0);
+        assert!(!intent.is_ready(8));
+        assert_eq!(intent.blocks_to_write().len(), 1, "again");
+        intent.written(0);
+        assert!(intent.is_ready(8) && intent.blocks_to_write().is_empty());
+    }
+
+    #[test]
+    fn quiet_regions_become_clean_after_a_sync() {
+        let mut intent = Intent::new(UUID, 100 * MIB, MIB, QUIET);
+        for region in [1, 2, 3] {
+            intent.mark(seconds(0), region);
+        }
+        intent.blocks_to_write();
+        intent.written(0);
+        intent.finish(seconds(1), 1);
+        intent.finish(seconds(1), 2);
+        assert!(intent.quiet(seconds(5)).is_empty(), "not for long enough");
+        let quiet = intent.quiet(seconds(6));
+        assert_eq!(quiet.len(), 2, "region 3 is being written");
+        // Region 2 is written while the drives are synced.
+        assert_eq!(intent.mark(seconds(7), 2), MarkState::Ready);
+        intent.finish(seconds(7), 2);
+        intent.clean(&quiet);
+        assert_eq!(dirty(&intent, &[record(&intent)]), [2, 3]);
+        assert_eq!(intent.mark(seconds(8), 1), MarkState::Ready, "the old mark still stands");
+        intent.finish(seconds(8), 1);
+
+        let quiet = intent.quiet(seconds(20));
+        intent.clean(&quiet);
+        assert_eq!(intent.blocks_to_write().len(), 1);
+        assert_eq!(intent.mark(seconds(21), 1), MarkState::MustWrite, "it may be gone");
+    }
+
+    #[test]
+    fn what_was_dirty_at_the_start_stays_so_until_it_is_resynced() {
+        let mut before = Intent::new(UUID, 100 * MIB, MIB, QUIET);
+        before.mark(seconds(0), 5);
+        let mut intent = Intent::new(UUID, 100 * MIB, MIB, QUIET);
+        intent.recover(&record(&before));
+        assert_eq!(intent.dirty_regions(), [5]);
+        assert_eq!(intent.blocks_to_write().len(), 1, "drives may differ");
+        intent.written(0);
+        assert_eq!(intent.mark(seconds(1), 5), MarkState::Ready);
+        intent.finish(seconds(1), 5);
+        assert!(intent.quiet(seconds(99)).is_empty());
+        intent.resynced(5);
+        assert_eq!((intent.dirty_regions().len(), intent.quiet(seconds(99)).len()), (0, 1));
+    }
+
+    #[test]
+    fn a_torn_block_is_all_dirty() {
+        let clean = Intent::new(UUID, 40_000 * MIB, MIB, QUIET);
+        let sound = record(&clean);
+        assert_eq!((sound.len(), dirty(&clean, &[sound.clone()])), (8192, vec![]));
+        for (at, regions) in
+            [(100, 0..32_512), (4096 + 4000, 32_512..40_000), (4096, 32_512..40_000)]
+        {
+            let mut torn = sound.clone();
+            torn[at] ^= 0x10;
+            let expected: Vec<u32> = regions.collect();
+            assert_eq!(dirty(&clean, &[sound.clone(), torn]), expected);
+        }
+        let swapped = [&sound[4096..], &sound[..4096]].concat();
+        assert_eq!(dirty(&clean, &[swapped]).len(), 40_000, "blocks have their numbers");
+        let mut other = Intent::new(Uuid([4; 16]), 40_000 * MIB, MIB, QUIET);
+        other.recover(&sound);
+        assert_eq!(other.dirty_regions().len(), 40_000, "another array's record says nothing");
+    }
+
+    #[test]
+    fn regions_suit_drives_of_any_size() {
+        for shift in 12..=62 {
+            let bytes = 1u64 << shift;
+            let region = Intent::suitable_region_bytes(bytes);
+            assert!(region.is_power_of_two() && region >= REGION_BYTES_MIN);
+            assert!(bytes.div_ceil(region) <= REGIONS_MAX, "{bytes}");
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Mark(u32),
+        Finish(u32),
+        HandOut,
+        Land,
+        Fail,
+        BeginClean,
+        EndClean,
+        Later,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0u32..40).prop_map(Step::Mark),
+            4 => (0u32..40).prop_map(Step::Finish),
+            2 => Just(Step::HandOut),
+            2 => Just(Step::Land),
+            1 => Just(Step::Fail),
+            2 => Just(Step::BeginClean),
+            2 => Just(Step::EndClean),
+            1 => Just(Step::Later),
+        ]
+    }
+
+    proptest! {
+        /// Whenever the power goes, every region whose data may have changed since the last sync is
+        /// found dirty, whether the block in flight has landed or not.
+        #[test]
+        fn a_crash_finds_every_region_that_was_written(
+            steps in proptest::collection::vec(step(), 0..120),
+        ) {
+            let mut intent = Intent::new(UUID, 40 * MIB, MIB, QUIET);
+            let mut disk = record(&intent);
+            let mut in_flight: Option<Vec<u8>> = None;
+            let mut quiet: Option<Quiet> = None;
+            let mut now = 0;
+            // Marked and not begun, because the mark is not stable.
+            let mut waiting: Vec<u32> = Vec::new();
+            let mut writing: Vec<u32> = Vec::new();
+            let mut unsynced: BTreeSet<u32> = BTreeSet::new();
+            // Of the unsynced, those that were over when the sync began.
+            let mut syncing: BTreeSet<u32> = BTreeSet::new();
+            for step in steps {
+                match step {
+                    Step::Mark(region) => match intent.mark(seconds(now), region) {
+                        MarkState::Ready => writing.push(region),
+                        MarkState::MustWrite => waiting.push(region),
+                    },
+                    Step::Finish(region) => {
+                        if let Some(at) = writing.iter().position(|&other| other == region) {
+                            writing.remove(at);
+                            intent.finish(seconds(now), region);
+                        }
+                    }
+                    Step::HandOut => {
+                        if let Some(write) = intent.blocks_to_write().pop() {
+                            prop_assert!(in_flight.is_none());
+                            in_flight = Some(write.bytes.to_vec());
+                        }
+                    }
+                    Step::Land => {
+                        if let Some(bytes) = in_flight.take() {
+                            disk = bytes;
+                            intent.written(0);
+                        }
+                    }
+                    Step::Fail => {
+                        if in_flight.take().is_some() {
+                            intent.not_written(0);
+                        }
+                    }
+                    Step::BeginClean => {
+                        quiet = Some(intent.quiet(seconds(now)));
+                        syncing = unsynced.iter().copied().filter(|r| !writing.contains(r)).collect();
+                    }
+                    Step::EndClean => {
+                        if let Some(quiet) = quiet.take() {
+                            unsynced.retain(|region| !syncing.contains(region));
+                            intent.clean(&quiet);
+                        }
+                    }
+                    Step::Later => now += 6,
+                }
+                for region in std::mem::take(&mut waiting) {
+                    if intent.is_ready(region) {
+                        writing.push(region);
+                    } else {
+                        waiting.push(region);
+                    }
+                }
+                // A write makes its region unsynced for as long as it lasts, whatever is synced.
+                unsynced.extend(&writing);
+                syncing.retain(|region| !writing.contains(region));
+                for crashed in std::iter::once(&disk).chain(&in_flight) {
+                    let dirty = dirty(&intent, &[crashed.clone()]);
+                    for region in &unsynced {
+                        prop_assert!(dirty.contains(region), "region {region} is lost");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -432,3 +432,245 @@ fn decode(bytes: &[u8], uuid: Uuid) -> Option<(Record, &[u8])> {
     }
     Some((Record { sequence: get_u64(block, 32), parts }, after))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use array::Level;
+    use proptest::prelude::*;
+
+    const UUID: Uuid = Uuid([5; 16]);
+    const BLOCK: usize = BLOCK_BYTES;
+
+    /// The journal's part of a drive, as far as it was ever written.
+    #[derive(Clone, Default)]
+    struct Image(Vec<u8>);
+
+    impl Image {
+        /// Writes as many of the bytes as land before the power goes.
+        fn write(&mut self, write: &HeadWrite, landed: usize) {
+            let at = (write.offset_bytes - JOURNAL_OFFSET_BYTES) as usize;
+            let bytes = &write.buffer.bytes()[..landed.min(write.buffer.len())];
+            assert!(at + write.buffer.len() <= JOURNAL_BYTES);
+            if self.0.len() < at + bytes.len() {
+                self.0.resize(at + bytes.len(), 0);
+            }
+            self.0[at..at + bytes.len()].copy_from_slice(bytes);
+        }
+
+        fn whole(&mut self, write: &HeadWrite) {
+            self.write(write, usize::MAX);
+        }
+    }
+
+    fn new() -> (Journal, Image) {
+        let (mut journal, mut image) = (Journal::new(UUID), Image::default());
+        image.whole(&journal.clear().unwrap());
+        (journal, image)
+    }
+
+    fn found(image: &Image) -> Vec<Record> {
+        Journal::replay(UUID, [(DriveId(0), &image.0[..])]).records
+    }
+
+    fn append(journal: &mut Journal, parts: &[Part]) -> Result<HeadWrite, JournalError> {
+        let parts: Vec<(DriveId, u64, &[u8])> =
+            parts.iter().map(|part| (part.drive, part.offset_bytes, &part.bytes[..])).collect();
+        journal.append(&parts)
+    }
+
+    fn part() -> impl Strategy<Value = Part> {
+        (0u8..8, 0u64..1000, 0usize..3, any::<u8>()).prop_map(|(drive, block, blocks, byte)| Part {
+            drive: DriveId(drive),
+            offset_bytes: block * BLOCK as u64,
+            bytes: vec![byte; blocks * BLOCK],
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_journal_cut_anywhere_gives_the_records_before_and_nothing_else(
+            old in proptest::collection::vec(proptest::collection::vec(part(), 0..4), 0..6),
+            new_ones in proptest::collection::vec(proptest::collection::vec(part(), 0..4), 1..6),
+            cut in any::<proptest::sample::Index>(),
+        ) {
+            let (mut journal, mut image) = new();
+            for parts in &old {
+                let write = append(&mut journal, parts).unwrap();
+                image.whole(&write);
+                journal.written(write.sequence);
+                journal.finish(write.sequence);
+            }
+            prop_assert_eq!(found(&image).len(), old.len());
+            image.whole(&journal.clear().unwrap());
+            prop_assert_eq!(found(&image), vec![]);
+
+            let writes: Vec<HeadWrite> =
+                new_ones.iter().map(|parts| append(&mut journal, parts).unwrap()).collect();
+            let total = writes.iter().map(|write| write.buffer.len()).sum::<usize>();
+            let mut left = cut.index(total + 1);
+            let mut expected = Vec::new();
+            for (write, parts) in writes.iter().zip(&new_ones) {
+                let landed = left.min(write.buffer.len());
+                left -= landed;
+                image.write(write, landed);
+                // A cut within zeros that were zeros before takes nothing away.
+                let at = (write.offset_bytes - JOURNAL_OFFSET_BYTES) as usize;
+                let mut padded = image.clone();
+                padded.0.resize(padded.0.len().max(at + write.buffer.len()), 0);
+                if padded.0[at..at + write.buffer.len()] == *write.buffer.bytes() {
+                    expected.push(Record { sequence: write.sequence, parts: parts.clone() });
+                }
+            }
+            image.0.resize(JOURNAL_BYTES, 0);
+            prop_assert_eq!(found(&image), expected);
+        }
+
+        #[test]
+        fn hostile_bytes_are_no_panic(
+            parts in proptest::collection::vec(part(), 0..4),
+            changes in proptest::collection::vec((0usize..200, any::<u8>()), 1..8),
+        ) {
+            let (mut journal, mut image) = new();
+            image.whole(&append(&mut journal, &parts).unwrap());
+            for (at, byte) in changes {
+                image.0[HALVES_AT + at] = byte;
+            }
+            let block = &mut image.0[HALVES_AT..HALVES_AT + BLOCK];
+            put(block, 0, &RECORD_MAGIC);
+            put(block, 16, &UUID.0);
+            seal(block, SUM_AT);
+            for record in found(&image) {
+                let bytes: usize = record.parts.iter().map(|part| part.bytes.len()).sum();
+                prop_assert!(bytes <= JOURNAL_BYTES);
+            }
+        }
+    }
+
+    #[test]
+    fn operations_begin_in_the_order_of_their_records() {
+        let (mut journal, _) = new();
+        let first = append(&mut journal, &[]).unwrap().sequence;
+        let second = append(&mut journal, &[]).unwrap().sequence;
+        assert_eq!(journal.stable(), first - 1);
+        journal.written(second);
+        assert_eq!(journal.stable(), first - 1, "a torn record before it would hide it");
+        journal.written(first);
+        assert_eq!(journal.stable(), second);
+        assert_eq!(journal.clear().unwrap_err(), JournalError::Busy { operations: 2 });
+    }
+
+    #[test]
+    fn halves_take_turns_and_lose_nothing_that_is_open() {
+        let (mut journal, mut image) = new();
+        let large = |byte: u8| Part {
+            drive: DriveId(byte % 4),
+            offset_bytes: u64::from(byte) << 12,
+            bytes: vec![byte; 3 << 20],
+        };
+        let mut open: VecDeque<(u64, u8)> = VecDeque::new();
+        let mut turns = 0;
+        for byte in 1..=40u8 {
+            let write = loop {
+                match append(&mut journal, &[large(byte)]) {
+                    Ok(write) => break write,
+                    Err(error) => assert_eq!(error, JournalError::Full),
+                }
+                if let Some(half) = journal.to_sync() {
+                    journal.retire(half);
+                    turns += 1;
+                } else {
+                    let (sequence, _) = open.pop_front().expect("something fills it");
+                    journal.finish(sequence);
+                }
+            };
+            image.whole(&write);
+            journal.written(write.sequence);
+            open.push_back((write.sequence, byte));
+            let records = found(&image);
+            assert!(records.is_sorted_by_key(|record| record.sequence));
+            for &(sequence, byte) in &open {
+                let record = records.iter().find(|record| record.sequence == sequence);
+                assert_eq!(record.expect("open ones are found").parts, [large(byte)]);
+            }
+        }
+        assert!(turns > 4, "{turns}");
+        while let Some((sequence, _)) = open.pop_front() {
+            journal.finish(sequence);
+        }
+        image.whole(&journal.clear().unwrap());
+        assert_eq!(found(&image), []);
+        assert!(journal.is_empty());
+    }
+
+    #[test]
+    fn copies_complete_each_other_and_numbers_are_never_used_again() {
+        let (mut journal, mut one) = new();
+        let mut other = one.clone();
+        let parts = |byte| [Part { drive: DriveId(1), offset_bytes: 0, bytes: vec![byte; BLOCK] }];
+        let first = append(&mut journal, &parts(1)).unwrap();
+        let second = append(&mut journal, &parts(2)).unwrap();
+        one.whole(&first);
+        one.write(&second, BLOCK + 1);
+        other.whole(&first);
+        other.whole(&second);
+        let images = [(DriveId(0), &one.0[..]), (DriveId(2), &other.0[..]), (DriveId(3), &[][..])];
+        let mut replay = Journal::replay(UUID, images);
+        assert_eq!((replay.records.len(), replay.unsound), (2, 0b1000));
+
+        let header = replay.journal.clear().unwrap();
+        assert!(header.sequence > second.sequence + 1000);
+        // The header is torn: the one before it still holds, and the records are found again.
+        let mut torn = other.clone();
+        torn.write(&header, 30);
+        assert_eq!(found(&torn).len(), 2);
+        other.whole(&header);
+        assert_eq!(found(&other), []);
+        // A drive that joins gets the same.
+        let mut joined = Image::default();
+        replay.journal.headers().iter().for_each(|write| joined.whole(write));
+        joined.whole(&append(&mut replay.journal, &parts(3)).unwrap());
+        assert_eq!(found(&joined).len(), 1);
+    }
+
+    #[test]
+    fn records_that_cannot_be_are_refused() {
+        let (mut journal, _) = new();
+        let long = vec![0; RECORD_BYTES_MAX];
+        let bytes = RECORD_BYTES_MAX + BLOCK;
+        assert_eq!(
+            journal.append(&[(DriveId(0), 0, &long)]).unwrap_err(),
+            JournalError::TooLong { bytes }
+        );
+        assert!(journal.append(&[(DriveId(0), 0, &long[BLOCK..])]).is_ok());
+        let parts = vec![(DriveId(0), 0, &long[..0]); PARTS_MAX + 1];
+        assert_eq!(
+            journal.append(&parts).unwrap_err().to_string(),
+            "a journal record of 169 parts is too long: at most 168 fit"
+        );
+        assert!(journal.append(&[(DriveId(0), 1, &long[..BLOCK])]).is_err());
+        assert!(journal.append(&[(DriveId(0), 0, &long[..BLOCK + 1])]).is_err());
+    }
+
+    #[test]
+    fn there_are_as_many_copies_as_drives_that_can_still_be_lost() {
+        let geometry = |level, width, stripe_width| Geometry {
+            level,
+            width,
+            stripe_width,
+            ..super::super::superblock::tests::example().geometry
+        };
+        let holders = |geometry: &Geometry, absent| {
+            Journal::holders(geometry, absent).iter().map(|drive| drive.0).collect::<Vec<_>>()
+        };
+        let raid6 = geometry(Level::Raid6, 5, 5);
+        assert_eq!(holders(&raid6, 0), [0; 0]);
+        assert_eq!(holders(&raid6, 0b00100), [0, 1]);
+        assert_eq!(holders(&raid6, 0b00101), [1], "of those before");
+        assert_eq!(holders(&raid6, 0b10100), [0], "of those before");
+        assert_eq!(holders(&geometry(Level::Raid5, 4, 4), 0b1), [1]);
+        assert_eq!(holders(&geometry(Level::Raid5, 6, 3), 0b1), [1, 2, 3, 4, 5]);
+        assert_eq!(holders(&geometry(Level::Raid1, 2, 2), 0b1), [0; 0]);
+        assert_eq!(holders(&geometry(Level::Raid0, 2, 2), 0b1), [0; 0]);
+    }
+}
