@@ -323,6 +323,8 @@ impl Plan {
             rebuild_compute: self.rebuild_compute,
             data_actions: self.verify,
             spare: self.spare_pages(),
+            absent: 0,
+            restore_depth: array::RESTORE_DEPTH,
         })
     }
 

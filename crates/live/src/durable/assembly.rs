@@ -35,6 +35,8 @@ pub struct Assembly {
     pub absent: u64,
     /// Those of them that are in their place and were being rebuilt, as bits.
     pub rebuilding: u64,
+    /// Those of `absent` that were serving when the array stopped, as bits.
+    pub lost: u64,
     /// How each drive takes part from now on.
     pub states: Vec<MemberState>,
     /// The highest generation found; the next one to be written is one more.
@@ -257,6 +259,10 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
     let mut states = newest.1.states.clone();
     let mut absent = 0u64;
     let mut rebuilding = 0u64;
+    let serving = |(member, state): (usize, &MemberState)| {
+        if *state == MemberState::Serving { 1 << member } else { 0u64 }
+    };
+    let served = states.iter().enumerate().map(serving).fold(0, |bits, bit| bits | bit);
     for (member, state) in states.iter_mut().enumerate() {
         let drive = order[member].and_then(|at| drives.iter().find(|(place, _)| *place == at));
         let Some(&(place, superblock)) = drive else {
@@ -295,6 +301,7 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
         order,
         absent,
         rebuilding,
+        lost: absent & served,
         states,
         generation: newest.1.generation,
         clean: newest.1.clean,
@@ -397,4 +404,290 @@ fn check_enough(geometry: &Geometry, absent: u64) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::superblock::tests::example;
+    use super::*;
+    use array::Level;
+    use proptest::prelude::*;
+    use units::DriveId;
+
+    fn drives(change: impl Fn(usize, &mut Superblock)) -> Vec<Found> {
+        let drive = |member: usize| {
+            let mut superblock = Superblock { member: DriveId(member as u8), ..example() };
+            change(member, &mut superblock);
+            Found::Drive(Ok(superblock))
+        };
+        (0..4).map(drive).collect()
+    }
+
+    fn superblock(found: &mut Found) -> &mut Superblock {
+        match found {
+            Found::Drive(Ok(superblock)) => superblock,
+            _ => panic!("no superblock"),
+        }
+    }
+
+    fn refusal(found: &[Found]) -> String {
+        assemble(found, None).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_whole_array_is_taken_in_any_order() {
+        let mut found = drives(|_, _| {});
+        let assembly = assemble(&found, Some(&example().geometry)).unwrap();
+        assert_eq!(assembly.order, [Some(0), Some(1), Some(2), Some(3)]);
+        assert_eq!((assembly.absent, assembly.clean, assembly.generation), (0, false, 12));
+        assert_eq!(assembly.notes, []);
+
+        found.swap(1, 3);
+        let assembly = assemble(&found, None).unwrap();
+        assert_eq!(assembly.order, [Some(0), Some(3), Some(2), Some(1)]);
+        assert_eq!(assembly.absent, 0);
+        assert_eq!(
+            assembly.notes,
+            [Note::Moved { member: 1, place: 3 }, Note::Moved { member: 3, place: 1 }]
+        );
+    }
+
+    #[test]
+    fn one_drive_may_be_missing_blank_damaged_failed_or_stale() {
+        let generation = example().generation;
+        let cases: [(&str, Found, &str); 6] = [
+            ("missing", Found::Missing, "drive 2 is missing: the array starts degraded"),
+            ("blank", Found::Drive(Err(SuperblockError::Blank)), "place 2 is not used"),
+            ("damaged", Found::Drive(Err(SuperblockError::Checksum)), "checksum is wrong"),
+            ("unreadable", Found::Drive(Err(SuperblockError::Unreadable("no".into()))), "read: no"),
+            (
+                "stale",
+                Found::Drive(Ok(Superblock {
+                    member: DriveId(2),
+                    generation: generation - 2,
+                    ..example()
+                })),
+                "was left behind at generation 10 of 12",
+            ),
+            (
+                "failed",
+                Found::Drive(Ok(Superblock { member: DriveId(2), generation: 7, ..example() })),
+                "drive 2 at place 2",
+            ),
+        ];
+        for (name, case, words) in cases {
+            let mut found = drives(|_, superblock| {
+                if name == "failed" {
+                    superblock.states[2] = MemberState::Failed;
+                }
+            });
+            found[2] = case;
+            let assembly = assemble(&found, None).unwrap();
+            assert_eq!(assembly.absent, 0b100, "{name}");
+            assert_eq!(assembly.states[2], MemberState::Failed, "{name}");
+            assert_eq!(assembly.lost, if name == "failed" { 0 } else { 0b100 }, "{name}");
+            let notes: Vec<String> = assembly.notes.iter().map(Note::to_string).collect();
+            assert!(notes.iter().any(|note| note.contains(words)), "{name}: {notes:?}");
+            found[3] = Found::Missing;
+            assert_eq!(
+                refusal(&found),
+                "2 drives are missing, failed or stale (2, 3), and this array can miss 1 in a stripe: bring back the missing ones"
+            );
+        }
+    }
+
+    #[test]
+    fn a_drive_one_generation_behind_is_whole() {
+        // The process died while it wrote generation 12 to all.
+        let found = drives(|member, superblock| {
+            if member != 3 {
+                superblock.generation = 11;
+                superblock.clean = true;
+            }
+        });
+        let assembly = assemble(&found, None).unwrap();
+        assert_eq!((assembly.absent, assembly.generation, assembly.clean), (0, 12, false));
+    }
+
+    #[test]
+    fn a_rebuild_that_was_cut_short_is_known() {
+        let rebuilding = MemberState::Rebuilding { cursor_bytes: 0 };
+        let found = drives(|_, superblock| superblock.states[1] = rebuilding);
+        let assembly = assemble(&found, None).unwrap();
+        assert_eq!((assembly.absent, assembly.rebuilding, assembly.lost), (0b10, 0b10, 0));
+        assert_eq!(assembly.states[1], rebuilding);
+    }
+
+    #[test]
+    fn what_is_not_one_array_is_refused() {
+        assert!(refusal(&[]).contains("none of the 0 places"));
+        let blank = || Found::Drive(Err(SuperblockError::Blank));
+        assert!(refusal(&[blank(), Found::Missing, blank(), blank()]).contains("create the array"));
+
+        let foreign = drives(|member, superblock| {
+            if member == 0 {
+                superblock.uuid = Uuid([8; 16]);
+                superblock.generation = 99;
+            }
+        });
+        assert!(refusal(&foreign).starts_with("the drive at place 0 belongs to array 08080808"));
+
+        let mut other = drives(|_, _| {});
+        other[1] = Found::Drive(Err(SuperblockError::Foreign));
+        assert!(refusal(&other).contains("place 1 cannot be used: it holds data"));
+        other[1] = Found::Drive(Err(SuperblockError::Version { version: 9 }));
+        assert!(refusal(&other).contains("place 1 cannot be used: its superblock has version 9"));
+
+        let mut twice = drives(|_, _| {});
+        superblock(&mut twice[3]).member = DriveId(0);
+        assert!(refusal(&twice).contains("places 0 and 3 both hold drive 0"));
+
+        let mut narrow = drives(|_, _| {});
+        narrow.pop();
+        assert!(refusal(&narrow).contains("has 4 drives, and 3 places are configured"));
+
+        let mut layout = drives(|_, _| {});
+        superblock(&mut layout[2]).geometry.chunk_bytes *= 2;
+        assert!(refusal(&layout).contains("places 0 and 2 disagree about the layout"));
+
+        let mut states = drives(|_, _| {});
+        superblock(&mut states[2]).states[1] = MemberState::Failed;
+        assert!(refusal(&states).contains("disagree about the state of the drives"));
+    }
+
+    #[test]
+    fn drives_that_each_went_on_alone_are_refused() {
+        let mut found = drives(|member, superblock| {
+            superblock.geometry.level = Level::Raid1;
+            superblock.geometry.width = 2;
+            superblock.geometry.stripe_width = 2;
+            superblock.states = vec![MemberState::Serving; 2];
+            superblock.member = DriveId(member as u8 % 2);
+        });
+        found.truncate(2);
+        superblock(&mut found[0]).states[1] = MemberState::Failed;
+        superblock(&mut found[1]).states[0] = MemberState::Failed;
+        superblock(&mut found[1]).generation += 5;
+        assert!(refusal(&found).contains("places 1 and 0 each went on without the other"));
+        found[0] = Found::Missing;
+        assert_eq!(assemble(&found, None).unwrap().absent, 1, "either alone will do");
+    }
+
+    #[test]
+    fn another_configuration_is_refused() {
+        let found = drives(|_, _| {});
+        let changes: [(fn(&mut Geometry), &str); 6] = [
+            (|g| g.level = Level::Raid6, "is a raid5, and the configuration asks for a raid6"),
+            (|g| g.width = 5, "has 4 drives, and the configuration asks for 5"),
+            (|g| g.stripe_width = 3, "has 4 members in a stripe"),
+            (|g| g.chunk_bytes = 4096, "has 65536 bytes in a chunk"),
+            (|g| g.page_bytes = 8192, "has 4096 bytes in a page"),
+            (|g| g.drive_bytes = 4096, "has 1073741824 bytes on a drive"),
+        ];
+        for (change, words) in changes {
+            let mut asked = example().geometry;
+            change(&mut asked);
+            let said = assemble(&found, Some(&asked)).unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn mirrors_may_miss_a_half_of_each_pair() {
+        let pairs = |missing: &[usize]| {
+            let mut found = drives(|_, superblock| {
+                superblock.geometry.level = Level::Raid10;
+                superblock.geometry.stripe_width = 2;
+            });
+            missing.iter().for_each(|&place| found[place] = Found::Missing);
+            assemble(&found, None).map(|assembly| assembly.absent)
+        };
+        assert_eq!(pairs(&[0, 3]), Ok(0b1001));
+        assert!(matches!(pairs(&[2, 3]), Err(Refusal::TooFew { .. })));
+    }
+
+    /// What a drive of the random test has gone through.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Fate {
+        Whole,
+        Behind,
+        Missing,
+        Blank,
+        Stale,
+        Failed,
+    }
+
+    fn fate() -> impl Strategy<Value = Fate> {
+        use Fate::{Behind, Blank, Failed, Missing, Stale, Whole};
+        prop_oneof![
+            8 => Just(Whole),
+            2 => Just(Behind),
+            1 => Just(Missing),
+            1 => Just(Blank),
+            1 => Just(Stale),
+            1 => Just(Failed),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn every_array_starts_with_enough_drives_and_never_with_fewer(
+            (fates, places, raid6) in (4usize..9).prop_flat_map(|width| (
+                proptest::collection::vec(fate(), width),
+                Just((0..width).collect::<Vec<_>>()).prop_shuffle(),
+                any::<bool>(),
+            )),
+        ) {
+            let width = fates.len();
+            let mut common = example();
+            common.geometry.level = if raid6 { Level::Raid6 } else { Level::Raid5 };
+            common.geometry.width = width as u8;
+            common.geometry.stripe_width = width as u8;
+            common.states = fates
+                .iter()
+                .map(|fate| match fate {
+                    Fate::Failed => MemberState::Failed,
+                    _ => MemberState::Serving,
+                })
+                .collect();
+            let mut found = vec![Found::Missing; width];
+            for (member, fate) in fates.iter().enumerate() {
+                let behind = match fate {
+                    Fate::Behind => 1,
+                    Fate::Stale | Fate::Failed => 4,
+                    _ => 0,
+                };
+                let mut superblock = common.clone();
+                superblock.member = DriveId(member as u8);
+                superblock.generation -= behind;
+                found[places[member]] = match fate {
+                    Fate::Missing => Found::Missing,
+                    Fate::Blank => Found::Drive(Err(SuperblockError::Blank)),
+                    _ => Found::Drive(Ok(superblock)),
+                };
+            }
+            let whole = |fate: &&Fate| matches!(fate, Fate::Whole | Fate::Behind);
+            // Somebody must know the newest generation.
+            prop_assume!(fates.contains(&Fate::Whole));
+            let absent = (width - fates.iter().filter(whole).count()) as u32;
+            let spare = if raid6 { 2 } else { 1 };
+            match assemble(&found, None) {
+                Ok(assembly) => {
+                    prop_assert!(absent <= spare);
+                    prop_assert_eq!(assembly.absent.count_ones(), absent);
+                    for (member, fate) in fates.iter().enumerate() {
+                        let bit = assembly.absent >> member & 1 == 0;
+                        prop_assert_eq!(bit, whole(&fate), "drive {}", member);
+                        if whole(&fate) {
+                            prop_assert_eq!(assembly.order[member], Some(places[member]));
+                        }
+                    }
+                }
+                Err(error) => {
+                    prop_assert!(matches!(error, Refusal::TooFew { .. }), "{}", error);
+                    prop_assert!(absent > spare);
+                }
+            }
+        }
+    }
 }

@@ -111,6 +111,18 @@ pub struct OpenArray {
     pub replayed: usize,
 }
 
+impl OpenArray {
+    /// Regions in which data of a missing drive may be rebuilt wrong, and cannot be told from right
+    /// ones: those that were being written when the array stopped, if it lost a drive by that. While
+    /// it was whole it had no journal.
+    #[must_use]
+    pub fn doubtful_regions(&self) -> Vec<u32> {
+        let level = self.assembly.geometry.level;
+        let has_hole = level.is_redundant() && !level.is_mirrored();
+        if has_hole && self.assembly.lost != 0 { self.intent.dirty_regions() } else { Vec::new() }
+    }
+}
+
 /// The superblocks of a running array.
 #[derive(Debug)]
 pub struct Members {
@@ -226,6 +238,7 @@ fn create_on(
         order: (0..places.len()).map(Some).collect(),
         absent: 0,
         rebuilding: 0,
+        lost: 0,
         states: vec![MemberState::Serving; places.len()],
         generation: 0,
         clean: true,

@@ -349,3 +349,175 @@ fn level_number(level: Level) -> u8 {
     let place = Level::ALL.iter().position(|&other| other == level);
     place.map_or(u8::MAX, |place| place as u8)
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    pub(in crate::durable) fn example() -> Superblock {
+        Superblock {
+            uuid: Uuid([7; 16]),
+            member: DriveId(1),
+            geometry: Geometry {
+                level: Level::Raid5,
+                width: 4,
+                stripe_width: 4,
+                chunk_bytes: 64 << 10,
+                page_bytes: 4096,
+                drive_bytes: 1 << 30,
+            },
+            region_bytes: 1 << 20,
+            generation: 12,
+            states: vec![MemberState::Serving; 4],
+            clean: false,
+            created_seconds: 1_700_000_000,
+        }
+    }
+
+    type Change = fn(&mut Superblock);
+
+    /// Every field at its ends, and where its bytes are.
+    #[test]
+    fn every_field_has_its_place_and_its_range() {
+        let table: &[(&str, usize, &[u8], Change)] = &[
+            ("uuid, least", 16, &[0; 16], |s| s.uuid = Uuid([0; 16])),
+            ("uuid, most", 16, &[255; 16], |s| s.uuid = Uuid([255; 16])),
+            ("generation, least", 32, &[0; 8], |s| s.generation = 0),
+            ("generation, most", 32, &[255; 8], |s| s.generation = u64::MAX),
+            ("created, least", 40, &[0; 8], |s| s.created_seconds = 0),
+            ("created, most", 40, &[255; 8], |s| s.created_seconds = u64::MAX),
+            ("drive, least", 48, &[0, 0x10, 0, 0, 0, 0, 0, 0], |s| {
+                s.geometry.drive_bytes = 4096;
+                s.geometry.chunk_bytes = 4096;
+            }),
+            ("drive, most", 48, &[0, 0, 0, 0, 0, 0, 0, 0x40], |s| {
+                s.geometry.drive_bytes = 1 << 62;
+            }),
+            ("chunk, least", 56, &[0, 0x10, 0, 0, 0, 0, 0, 0], |s| s.geometry.chunk_bytes = 4096),
+            ("chunk, most", 56, &[0, 0, 0, 0x40, 0, 0, 0, 0], |s| {
+                s.geometry.chunk_bytes = 1 << 30;
+            }),
+            ("page, least", 64, &[0, 0x10, 0, 0], |s| s.geometry.page_bytes = 4096),
+            ("page, most", 64, &[0, 0, 1, 0], |s| s.geometry.page_bytes = 64 << 10),
+            ("member, least", 68, &[0], |s| s.member = DriveId(0)),
+            ("member, most", 68, &[3], |s| s.member = DriveId(3)),
+            ("width, least", 69, &[1, 1, 0], |s| {
+                s.geometry.level = Level::Raid0;
+                (s.geometry.width, s.geometry.stripe_width) = (1, 1);
+                (s.member, s.states) = (DriveId(0), vec![MemberState::Serving]);
+            }),
+            ("width, most", 69, &[64, 64, 4], |s| {
+                s.geometry.level = Level::Raid6;
+                (s.geometry.width, s.geometry.stripe_width) = (64, 64);
+                s.states = vec![MemberState::Serving; 64];
+            }),
+            ("clean", 72, &[1], |s| s.clean = true),
+            ("region, least", 80, &[0, 0, 0x10, 0, 0, 0, 0, 0], |s| s.region_bytes = 1 << 20),
+            ("region, most", 80, &[0, 0, 0, 0, 0, 0, 0, 0x80], |s| s.region_bytes = 1 << 63),
+            ("failed", 128 + 2 * 16, &[1], |s| s.states[2] = MemberState::Failed),
+            ("rebuilding, most", 128 + 3 * 16, &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40], |s| {
+                s.states[3] = MemberState::Rebuilding { cursor_bytes: 1 << 30 };
+            }),
+        ];
+        for (name, at, bytes, change) in table {
+            let mut superblock = example();
+            change(&mut superblock);
+            let block = superblock.encode();
+            assert_eq!(&block[*at..at + bytes.len()], *bytes, "{name}");
+            assert_eq!(Superblock::decode(&block), Ok(superblock), "{name}");
+        }
+    }
+
+    /// Puts bytes into the example's block and makes its checksum right again.
+    fn forged(at: usize, bytes: &[u8]) -> Result<Superblock, String> {
+        let mut block = example().encode();
+        put(&mut block, at, bytes);
+        seal(&mut block, SUM_AT);
+        Superblock::decode(&block).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn impossible_fields_are_named() {
+        let table: &[(usize, &[u8], &str)] = &[
+            (8, &[2], "version 2"),
+            (8, &[255; 4], "version 4294967295"),
+            (8, &[0], "version 0"),
+            (48, &[1], "bytes of a drive is 1073741825"),
+            (48, &[0; 8], "bytes of a drive is 0"),
+            (48, &[0, 0, 0, 0, 0, 0, 0, 0x41], "bytes of a drive"),
+            (56, &[0; 8], "bytes of a chunk is 0"),
+            (56, &[0, 0x10, 0, 0x40, 0, 0, 0, 0], "bytes of a chunk"),
+            (64, &[0; 4], "bytes of a page is 0"),
+            (64, &[1], "bytes of a page is 4097"),
+            (68, &[4], "index of the drive is 4"),
+            (69, &[2], "number of drives is 2"),
+            (69, &[65], "number of drives is 65"),
+            (70, &[5], "members of a stripe is 5"),
+            (70, &[0], "members of a stripe is 0"),
+            (71, &[6], "level is 6"),
+            (72, &[2], "mark of a clean end is 2"),
+            (80, &[1], "bytes of a region is 1048577"),
+            (80, &[0, 0, 8], "bytes of a region is 524288"),
+            (128, &[3], "state of a drive is 3"),
+            (128, &[2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0x40], "progress of a rebuild is 1073741825"),
+        ];
+        for (at, bytes, words) in table {
+            let said = forged(*at, bytes).unwrap_err();
+            assert!(said.contains(words), "byte {at}: {said}");
+        }
+    }
+
+    #[test]
+    fn blank_foreign_and_damaged_blocks_are_told_apart() {
+        assert_eq!(Superblock::decode(&[0; 4096]), Err(SuperblockError::Blank));
+        assert_eq!(Superblock::decode(&[1; 4096]), Err(SuperblockError::Foreign));
+        let mut block = example().encode();
+        block[3000] ^= 1;
+        assert_eq!(Superblock::decode(&block), Err(SuperblockError::Checksum));
+    }
+
+    #[test]
+    fn of_two_copies_the_newer_counts() {
+        let old = example();
+        let new = Superblock { generation: 13, ..example() };
+        assert_ne!(old.offset_bytes(), new.offset_bytes());
+        let broken = || Err(SuperblockError::Checksum);
+        assert_eq!(newer([Ok(new.clone()), Ok(old.clone())]), Ok(new.clone()));
+        assert_eq!(newer([Ok(old.clone()), Ok(new.clone())]), Ok(new));
+        assert_eq!(newer([broken(), Ok(old.clone())]), Ok(old.clone()), "the last write was torn");
+        assert_eq!(newer([Err(SuperblockError::Blank), broken()]), broken());
+        let version = || Err(SuperblockError::Version { version: 2 });
+        assert_eq!(newer([Ok(old), version()]), version(), "a newer program was here");
+    }
+
+    #[test]
+    fn names_are_random_and_print_as_uuids() {
+        let (one, other) = (Uuid::random().unwrap(), Uuid::random().unwrap());
+        assert_ne!(one, other);
+        let text = one.to_string();
+        assert_eq!((text.len(), &text[14..15]), (36, "4"));
+        assert_eq!(Uuid([0xab; 16]).to_string(), "abababab-abab-abab-abab-abababababab");
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_bytes_are_refused_or_consistent(
+            changes in proptest::collection::vec((0usize..1200, any::<u8>()), 1..12),
+        ) {
+            let mut block = example().encode();
+            for (at, byte) in changes {
+                block[at] = byte;
+            }
+            let _ = Superblock::decode(&block);
+            put(&mut block, 0, &MAGIC);
+            put(&mut block, 8, &VERSION.to_le_bytes());
+            seal(&mut block, SUM_AT);
+            if let Ok(superblock) = Superblock::decode(&block) {
+                prop_assert_eq!(superblock.geometry.check(), Ok(()));
+                prop_assert!(superblock.member.0 < superblock.geometry.width);
+                prop_assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
+            }
+        }
+    }
+}

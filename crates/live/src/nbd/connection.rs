@@ -4,7 +4,7 @@ use super::door::Seat;
 use super::handshake::Choice;
 use super::request::{Errno, Extent, Request, Terms};
 use super::session::{Counts, Session};
-use super::stream::Stream;
+use super::stream::{Socket, Stream};
 use crate::buffer::Pool;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -44,9 +44,19 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// A connection on a socket whose other end knows without a handshake what was chosen.
+    ///
+    /// # Errors
+    ///
+    /// If the socket is no longer connected.
+    pub fn new(socket: Socket, choice: Choice) -> io::Result<Self> {
+        socket.prepare()?;
+        Ok(Self::entered(Stream::new(socket), choice, &[], &[], None))
+    }
+
     /// A connection on a socket whose handshake has ended with `choice`, with bytes that came
     /// after the handshake and bytes of it that are still to be sent.
-    pub(super) fn new(
+    pub(super) fn entered(
         stream: Stream,
         choice: Choice,
         received: &[u8],

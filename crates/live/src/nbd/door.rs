@@ -166,25 +166,9 @@ impl Door {
         let listeners = listens.iter().map(Listener::open).collect::<Result<Vec<_>, _>>()?;
         let addresses = listeners.iter().map(Listener::address).collect::<io::Result<Vec<_>>>();
         let addresses = addresses.map_err(DoorError::System)?;
-        let system = |error: rustix::io::Errno| DoorError::System(error.into());
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system)?;
-        let bell = Arc::new(bell);
-        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(system)?;
-        epoll::add(&epoll, &*bell, EventData::new_u64(BELL), EventFlags::IN).map_err(system)?;
-        let mut hall = Hall {
-            epoll,
-            listeners,
-            accepting: false,
-            resume: None,
-            guests: Vec::new(),
-            free: Vec::new(),
-            exports: exports.into(),
-            tls,
-            line,
-            taken: Arc::new(AtomicUsize::new(0)),
-            scratch: vec![0; SCRATCH_BYTES],
-        };
-        hall.accept_clients(true).map_err(DoorError::System)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let bell = Arc::new(bell.map_err(|error| DoorError::System(error.into()))?);
+        let hall = Hall::new(listeners, exports, tls, line, &bell).map_err(DoorError::System)?;
         let thread = std::thread::Builder::new()
             .name("nbd-door".into())
             .spawn(move || hall.run())
@@ -267,6 +251,32 @@ struct Hall {
 }
 
 impl Hall {
+    fn new(
+        listeners: Vec<Listener>,
+        exports: Vec<Export>,
+        tls: Tls,
+        line: Line,
+        bell: &OwnedFd,
+    ) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, bell, EventData::new_u64(BELL), EventFlags::IN)?;
+        let mut hall = Self {
+            epoll,
+            listeners,
+            accepting: false,
+            resume: None,
+            guests: Vec::new(),
+            free: Vec::new(),
+            exports: exports.into(),
+            tls,
+            line,
+            taken: Arc::new(AtomicUsize::new(0)),
+            scratch: vec![0; SCRATCH_BYTES],
+        };
+        hall.accept_clients(true)?;
+        Ok(hall)
+    }
+
     fn run(mut self) {
         let mut events: Vec<Event> = Vec::with_capacity(256);
         let mut next_tick = Instant::now() + TICK;
@@ -432,5 +442,83 @@ impl Hall {
                 self.free.push(index);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::line;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    fn export(name: &str) -> Export {
+        Export {
+            name: name.into(),
+            description: String::new(),
+            size_bytes: 1 << 20,
+            preferred_block_bytes: 4096,
+        }
+    }
+
+    #[test]
+    fn a_client_that_never_chooses_is_hung_up_on_and_gives_up_its_seat() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = Listener::open(&Listen::Unix(path.clone())).unwrap();
+        let (line, _inbox) = line().unwrap();
+        let bell = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let mut hall = Hall::new(vec![listener], vec![export("")], Tls::Off, line, &bell).unwrap();
+        let mut client = UnixStream::connect(&path).unwrap();
+        hall.welcome(0);
+        assert_eq!(hall.taken.load(Ordering::Relaxed), 1);
+        hall.attend(0);
+        let mut greeting = [0; 18];
+        client.read_exact(&mut greeting).unwrap();
+        let soon = Instant::now() + HANDSHAKE_TIMEOUT / 2;
+        hall.dismiss_late(soon);
+        assert!(hall.guests[0].is_some());
+        hall.dismiss_late(soon + HANDSHAKE_TIMEOUT);
+        assert!(hall.guests[0].is_none());
+        assert_eq!(hall.taken.load(Ordering::Relaxed), 0);
+        assert_eq!(client.read(&mut greeting).unwrap(), 0);
+    }
+
+    #[test]
+    fn when_all_seats_are_taken_clients_wait() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = Listener::open(&Listen::Unix(path.clone())).unwrap();
+        let (line, _inbox) = line().unwrap();
+        let bell = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let mut hall = Hall::new(vec![listener], vec![export("")], Tls::Off, line, &bell).unwrap();
+        let _client = UnixStream::connect(&path).unwrap();
+        hall.taken.store(CLIENTS_MAX, Ordering::Relaxed);
+        hall.welcome(0);
+        assert!(hall.guests.is_empty() && !hall.accepting && hall.resume.is_some());
+        hall.taken.store(CLIENTS_MAX - 1, Ordering::Relaxed);
+        hall.accept_clients(true).unwrap();
+        hall.welcome(0);
+        assert_eq!(hall.guests.len(), 1);
+    }
+
+    #[test]
+    fn exports_that_make_no_sense_are_refused_with_a_sentence() {
+        let directory = tempfile::tempdir().unwrap();
+        let listens = [Listen::Unix(directory.path().join("socket"))];
+        let long = "x".repeat(5000);
+        for (exports, text) in [
+            (vec![], "at least one export"),
+            (vec![export("a"), export("a")], "same name"),
+            (vec![export(&long)], "4096 bytes"),
+            (vec![Export { preferred_block_bytes: 3000, ..export("a") }], "power of two"),
+            (vec![Export { size_bytes: u64::MAX, ..export("a") }], "2^63"),
+        ] {
+            let (line, _inbox) = line().unwrap();
+            let error = Door::open(&listens, exports, Tls::Off, line).unwrap_err().to_string();
+            assert!(error.contains(text) && !error.contains('\n'), "{error}");
+        }
+        let (line, _inbox) = line().unwrap();
+        assert!(Door::open(&[], vec![export("a")], Tls::Off, line).is_err());
     }
 }

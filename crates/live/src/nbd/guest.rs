@@ -66,7 +66,7 @@ impl Guest {
 
     /// The client as the array's thread will see it.
     pub(super) fn enter(self, choice: Choice) -> Connection {
-        Connection::new(self.stream, choice, &self.input, &self.output, Some(self.seat))
+        Connection::entered(self.stream, choice, &self.input, &self.output, Some(self.seat))
     }
 
     /// Goes on after the socket has become ready: receives once, answers, sends.

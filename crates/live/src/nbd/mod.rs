@@ -8,8 +8,10 @@
 //! Source: `doc/proto.md` of the project NetworkBlockDevice, by whose section names the code says
 //! why it does what it does.
 
+pub mod client;
 mod connection;
 mod door;
+pub mod fuzz;
 mod guest;
 pub mod handshake;
 mod listener;
@@ -23,7 +25,7 @@ pub mod wire;
 
 pub use connection::{Connection, Interest};
 pub use door::{CLIENTS_MAX, Door, DoorError, HANDSHAKE_TIMEOUT, Listen, Tls};
-pub use handshake::Export;
+pub use handshake::{Choice, Export};
 pub use request::{Errno, Extent, Kind, LENGTH_BYTES_MAX, Request};
 pub use session::{Counts, EXTENTS_MAX, HELD_BYTES_MAX, IN_FLIGHT_MAX};
 pub use stream::Socket;

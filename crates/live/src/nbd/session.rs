@@ -226,7 +226,6 @@ impl Session {
                 self.take_payload(Box::new(request), buffer, 0)
             }
             Verdict::Refused(errno, message) => {
-                self.counts.refused += 1;
                 let payload = header.command == wire::command::WRITE;
                 let left = if payload { u64::from(header.length_bytes) } else { 0 };
                 self.drain(header.cookie, left, errno, message);
@@ -261,6 +260,7 @@ impl Session {
     /// Goes on to throw away the payload of a refused write; answers when it is gone.
     fn drain(&mut self, cookie: u64, left: u64, errno: Errno, message: &'static str) {
         if left == 0 {
+            self.counts.refused += 1;
             self.put_error(cookie, errno, message);
         } else {
             self.state = State::Drain { cookie, left, errno, message };
@@ -440,3 +440,6 @@ fn charge(kind: Kind, length_bytes: u32) -> u64 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,8 @@
 //! Certificates, from a directory laid out as other NBD servers and clients expect it.
+//!
+//! Keys may be RSA, ECDSA on P-256 or P-384, or Ed25519. The elliptic keys of some versions of
+//! `certtool` have one byte too many and are refused; its RSA keys, which it makes unless told
+//! otherwise, are fine.
 
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
