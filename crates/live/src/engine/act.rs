@@ -200,7 +200,7 @@ impl Engine {
                 let pending = self.requests.get_mut(request);
                 self.operations.deliver(op, member, first_page, pending);
             }
-            DataAction::Stage { op, drive, lba } => self.stage(op, drive, lba),
+            DataAction::Stage { op, member, drive, lba } => self.stage(op, member, drive, lba),
             DataAction::ReadStage { command, drive, lba, rows, .. } => {
                 self.read_stage(command, drive, lba, &rows);
             }

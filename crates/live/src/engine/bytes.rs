@@ -128,20 +128,20 @@ impl Engine {
     /// The new rows of a member go into the stage, and at once to where they belong, because the
     /// stage is memory and would not survive the process. The emulated drive hears of them when the
     /// stage is drained.
-    pub(super) fn stage(&mut self, op: OpId, drive: DriveId, lba: Lba) {
+    pub(super) fn stage(&mut self, op: OpId, member: u8, drive: DriveId, lba: Lba) {
         let page_bytes = self.page_bytes as usize;
         let offset_bytes = self.offset_bytes(lba);
         let rows = self.operations.slot_bytes(op) / page_bytes;
         for row in 0..rows {
             let mut page = self.operations.pool.take(page_bytes);
-            let from = self.operations.at(op, Slot { new: true, member: drive.0 });
+            let from = self.operations.at(op, Slot { new: true, member });
             page.bytes_mut()[..page_bytes]
                 .copy_from_slice(&from[row * page_bytes..(row + 1) * page_bytes]);
             if let Some(before) = self.staged.insert((drive.0, lba.0 + row as u64), page) {
                 self.operations.pool.give(before);
             }
         }
-        self.store(drive, offset_bytes, op, drive.0, Purpose::Stage);
+        self.store(drive, offset_bytes, op, member, Purpose::Stage);
     }
 
     /// Remembers what the stage holds now of a read.
