@@ -1,0 +1,263 @@
+//! A client after the handshake, as the thread that owns the array sees it.
+
+use super::door::Seat;
+use super::handshake::Choice;
+use super::request::{Errno, Extent, Request, Terms};
+use super::session::{Counts, Session};
+use super::stream::{Socket, Stream};
+use crate::buffer::Pool;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// What a connection waits for at its socket. With neither it should be taken out of an epoll,
+/// which reports hang-ups to everyone in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Interest {
+    /// For bytes.
+    pub read: bool,
+    /// For room.
+    pub write: bool,
+}
+
+/// A client that is past the handshake.
+///
+/// It never blocks and never fails as a whole: whatever is wrong with the client ends the
+/// connection, which shows in [`Self::is_finished`] once all its requests have been answered. The
+/// order of an event loop is
+///
+/// 1. [`Self::handle_ready`] when the socket is ready in a way of [`Self::wants`] or has hung up;
+/// 2. [`Self::poll_request`] until `None`;
+/// 3. replies, in any order, each request exactly once;
+/// 4. [`Self::flush_output`] once for all replies so far, and again from 2 on if
+///    [`Self::is_ready`]: requests that had to wait for room go on;
+/// 5. dropped when [`Self::is_finished`]; otherwise [`Self::wants`] says how to wait.
+#[derive(Debug)]
+pub struct Connection {
+    stream: Stream,
+    session: Session,
+    export: usize,
+    /// Whether the socket takes no more bytes; then replies are thrown away.
+    broken: bool,
+    /// Whether the socket was full when it was last written to.
+    full: bool,
+    _seat: Option<Seat>,
+}
+
+impl Connection {
+    /// A connection on a socket whose other end knows without a handshake what was chosen.
+    ///
+    /// # Errors
+    ///
+    /// If the socket is no longer connected.
+    pub fn new(socket: Socket, choice: Choice) -> io::Result<Self> {
+        socket.prepare()?;
+        Ok(Self::entered(Stream::new(socket), choice, &[], &[], None))
+    }
+
+    /// A connection on a socket whose handshake has ended with `choice`, with bytes that came
+    /// after the handshake and bytes of it that are still to be sent.
+    pub(super) fn entered(
+        stream: Stream,
+        choice: Choice,
+        received: &[u8],
+        unsent: &[u8],
+        seat: Option<Seat>,
+    ) -> Self {
+        let terms = Terms {
+            size_bytes: choice.size_bytes,
+            structured: choice.structured,
+            allocation: choice.allocation,
+        };
+        Self {
+            stream,
+            session: Session::new(terms, received, unsent),
+            export: choice.export,
+            broken: false,
+            full: false,
+            _seat: seat,
+        }
+    }
+
+    /// The socket, to be watched.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    /// Which export the client has chosen: its position among those that the door was given.
+    #[must_use]
+    pub fn export(&self) -> usize {
+        self.export
+    }
+
+    /// What it waits for at its socket.
+    #[must_use]
+    pub fn wants(&self) -> Interest {
+        let write = !self.session.unsent().is_empty() || self.stream.wants_write();
+        Interest { read: self.session.wants_bytes(), write: write && !self.broken }
+    }
+
+    /// Whether [`Self::poll_request`] may give a request without more bytes from the socket.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.session.is_ready() || (self.session.wants_bytes() && self.stream.has_plain_bytes())
+    }
+
+    /// Whether the client is gone and nothing is left to be done for it.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.session.is_finished() && (self.broken || !self.stream.wants_write())
+    }
+
+    /// Requests that [`Self::poll_request`] gave and that were not answered.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.session.in_flight()
+    }
+
+    /// Data of requests in flight and replies that are not sent, in bytes.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        self.session.held_bytes()
+    }
+
+    /// What it has done since it connected.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.session.counts()
+    }
+
+    /// Receives what there is, by one system call, and sends what waits. A hang-up or an error of
+    /// the socket counts as readable.
+    pub fn handle_ready(&mut self, readable: bool, writable: bool) {
+        if readable && self.session.wants_bytes() {
+            self.receive();
+        }
+        if writable {
+            self.full = false;
+            self.send();
+        }
+    }
+
+    /// The next request. `None` until the socket is readable, a request is answered or replies are
+    /// sent. Payloads are put into buffers of `pool`, which the caller may give back to it.
+    pub fn poll_request(&mut self, pool: &mut Pool) -> Option<Request> {
+        loop {
+            if let Some(request) = self.session.poll_request(pool) {
+                return Some(request);
+            }
+            if !(self.session.wants_bytes() && self.stream.has_plain_bytes()) {
+                return None;
+            }
+            self.receive();
+        }
+    }
+
+    /// Answers a request that gives no data: it is done.
+    pub fn reply_done(&mut self, cookie: u64) {
+        self.session.reply_done(cookie);
+    }
+
+    /// Answers any request: it failed, and one sentence why, of which clients with structured
+    /// replies are told the first kilobyte.
+    pub fn reply_error(&mut self, cookie: u64, errno: Errno, message: &str) {
+        self.session.reply_error(cookie, errno, message);
+    }
+
+    /// Answers a read. What is returned is as long as the request and has anything in it: the
+    /// data are to be put there before anything else is done with the connection.
+    pub fn read_reply(&mut self, cookie: u64) -> &mut [u8] {
+        self.session.read_reply(cookie)
+    }
+
+    /// Answers a read with `data`, which must be as long as the request.
+    pub fn reply_data(&mut self, cookie: u64, data: &[u8]) {
+        self.session.read_reply(cookie).copy_from_slice(data);
+    }
+
+    /// Answers a block status with extents from the request's offset on. They may be too few, at
+    /// least one, or too many; with none, everything counts as data.
+    pub fn reply_extents(&mut self, cookie: u64, extents: &[Extent]) {
+        self.session.reply_extents(cookie, extents);
+    }
+
+    /// Sends the replies so far, as far as the socket takes them, by one system call if it takes
+    /// all.
+    ///
+    /// # Errors
+    ///
+    /// If the client does not take replies any more. It is said once; the connection then ends by
+    /// itself.
+    pub fn flush_output(&mut self) -> io::Result<()> {
+        let was_broken = self.broken;
+        match self.send() {
+            Some(error) if !was_broken => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives back memory that only a burst needed. For clients that have been quiet for a while:
+    /// called now and then, not in every turn.
+    pub fn rest(&mut self) {
+        self.session.rest();
+    }
+
+    fn receive(&mut self) {
+        loop {
+            let mut space = self.session.space();
+            match self.stream.read(&mut space) {
+                Ok(0) => self.session.end_input(),
+                Ok(count) => self.session.received(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => {
+                    tracing::debug!("a client is gone: {error}");
+                    self.session.end_input();
+                }
+            }
+            return;
+        }
+    }
+
+    fn send(&mut self) -> Option<io::Error> {
+        let mut gone = None;
+        while !self.broken && !self.full {
+            let unsent = self.session.unsent();
+            let outcome = if unsent.is_empty() {
+                self.stream.flush().map(|()| 0)
+            } else {
+                self.stream.write(unsent)
+            };
+            match outcome {
+                Ok(0) if unsent.is_empty() => break,
+                Ok(0) => gone = Some(io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    // Less than all means that the socket is full: no need to ask again.
+                    self.full = count < unsent.len() && !self.stream.is_tls();
+                    self.session.sent(count);
+                    if self.session.unsent().is_empty() && !self.stream.is_tls() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.full = true,
+                Err(error) => gone = Some(error),
+            }
+            if gone.is_some() {
+                self.broken = true;
+            }
+        }
+        if self.broken {
+            self.session.mute();
+        }
+        gone
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if !self.broken {
+            self.stream.farewell();
+        }
+    }
+}

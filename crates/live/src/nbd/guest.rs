@@ -1,0 +1,173 @@
+//! A client in the handshake, with its socket.
+
+use super::connection::Connection;
+use super::door::Seat;
+use super::handshake::{Choice, Export, Handshake, Progress, TlsPolicy};
+use super::stream::Stream;
+use rustix::event::epoll::EventFlags;
+use rustls::ServerConfig;
+use std::io::{self, IoSliceMut};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Answers that are collected before they are sent.
+const OUTPUT_BYTES: usize = 64 << 10;
+
+/// A client in the handshake.
+#[derive(Debug)]
+pub(super) struct Guest {
+    stream: Stream,
+    handshake: Handshake,
+    /// What the client has sent and the handshake has not taken.
+    input: Vec<u8>,
+    /// What the socket has not taken yet.
+    output: Vec<u8>,
+    progress: Progress,
+    pub(super) deadline: Instant,
+    /// What its socket is being watched for.
+    pub(super) waits_for: EventFlags,
+    seat: Seat,
+}
+
+/// What becomes of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// Its socket is to be watched.
+    Wait(EventFlags),
+    /// It has chosen.
+    Enter(Choice),
+    /// It is hung up on, or has hung up.
+    Leave,
+}
+
+impl Guest {
+    pub(super) fn new(
+        stream: Stream,
+        (exports, policy): (Arc<[Export]>, TlsPolicy),
+        deadline: Instant,
+        seat: Seat,
+    ) -> Self {
+        let (handshake, greeting) = Handshake::new(exports, policy);
+        Self {
+            stream,
+            handshake,
+            input: Vec::new(),
+            output: greeting.to_vec(),
+            progress: Progress::More,
+            deadline,
+            waits_for: EventFlags::empty(),
+            seat,
+        }
+    }
+
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The client as the array's thread will see it.
+    pub(super) fn enter(self, choice: Choice) -> Connection {
+        Connection::entered(self.stream, choice, &self.input, &self.output, Some(self.seat))
+    }
+
+    /// Goes on after the socket has become ready: receives once, answers, sends.
+    pub(super) fn step(&mut self, scratch: &mut [u8], tls: Option<&Arc<ServerConfig>>) -> Step {
+        match self.try_step(scratch, tls) {
+            Ok(step) => step,
+            Err(error) => {
+                tracing::debug!("a client was hung up on: {error}");
+                Step::Leave
+            }
+        }
+    }
+
+    fn try_step(
+        &mut self,
+        scratch: &mut [u8],
+        tls: Option<&Arc<ServerConfig>>,
+    ) -> io::Result<Step> {
+        let mut may_receive = true;
+        loop {
+            if let Progress::Done(choice) = self.progress {
+                return Ok(Step::Enter(choice));
+            }
+            if !self.send()? {
+                return Ok(Step::Wait(EventFlags::OUT));
+            }
+            match self.progress {
+                Progress::Close => {
+                    self.stream.farewell();
+                    return Ok(Step::Leave);
+                }
+                Progress::StartTls => {
+                    let Some(config) = tls else { return Ok(Step::Leave) };
+                    // What came early is taken for TLS; as plain options it would let a third
+                    // party speak for the client.
+                    self.stream.start_tls(Arc::clone(config), &self.input)?;
+                    self.input = Vec::new();
+                    self.handshake.tls_started();
+                    self.progress = Progress::More;
+                }
+                Progress::More | Progress::Done(_) => {}
+            }
+            if self.converse() {
+                continue;
+            }
+            if !may_receive && !self.stream.has_plain_bytes() {
+                return Ok(Step::Wait(EventFlags::IN));
+            }
+            may_receive = false;
+            match self.stream.read(&mut [IoSliceMut::new(scratch)]) {
+                Ok(0) => return Ok(Step::Leave),
+                Ok(count) => self.input.extend_from_slice(&scratch[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => may_receive = true,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let write = if self.stream.wants_write() {
+                        EventFlags::OUT
+                    } else {
+                        EventFlags::empty()
+                    };
+                    return Ok(Step::Wait(EventFlags::IN | write));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Gives the handshake what the client has sent; whether there is something to send or to do.
+    fn converse(&mut self) -> bool {
+        let mut taken = 0;
+        while self.progress == Progress::More && self.output.len() < OUTPUT_BYTES {
+            let rest = &self.input[taken..];
+            let (count, progress) = self.handshake.advance(rest, &mut self.output);
+            self.progress = progress;
+            taken += count;
+            if count == 0 {
+                break;
+            }
+        }
+        self.input.drain(..taken);
+        if self.input.is_empty() {
+            // A thousand idle clients keep nothing.
+            self.input = Vec::new();
+        }
+        self.progress != Progress::More || !self.output.is_empty()
+    }
+
+    /// Sends what there is; whether all is sent.
+    fn send(&mut self) -> io::Result<bool> {
+        while !self.output.is_empty() {
+            match self.stream.write(&self.output) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => drop(self.output.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        self.output = Vec::new();
+        match self.stream.flush() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            other => other.map(|()| true),
+        }
+    }
+}
