@@ -1,6 +1,6 @@
 //! What the array asks its driver to do.
 
-use crate::engine::{ReadOrWrite, RequestId};
+use crate::request::{RequestId, RequestKind};
 use alloc::vec::Vec;
 use nvme::{Blocked, CollectionRight, Command, CommandId, Delays};
 use units::{DriveId, Instant, Lba};
@@ -48,6 +48,32 @@ pub enum Action {
     Data(DataAction),
     /// A request is done.
     Complete(Outcome),
+    /// The array has given a drive up: nothing is sent to it from now on, and what comes after this
+    /// counts on the other drives alone. A driver that writes down which drives are missing does so
+    /// before it goes on with the actions behind this one.
+    DriveFailed {
+        /// The drive.
+        drive: DriveId,
+    },
+    /// All stripes have been restored: those of a drive that was replaced, or (if there is no drive)
+    /// those whose parity might not have fitted.
+    Restored {
+        /// The drive that is whole again.
+        drive: Option<DriveId>,
+    },
+    /// All stripes have been tried, and some could not be restored: too much of them is missing. They
+    /// stay as they are, each read or write of them fails that needs what is missing.
+    NotRestored {
+        /// The drive that was replaced and is not whole; none after a resync.
+        drive: Option<DriveId>,
+        /// Stripes that could not be restored.
+        stripes: u64,
+    },
+    /// All stripes have been read and compared, as far as they can be.
+    Scrubbed {
+        /// Stripes that could not be compared, because too much of them is missing.
+        skipped: u64,
+    },
 }
 
 /// Where a page of a stripe operation is held in memory.
@@ -76,8 +102,8 @@ pub enum DataAction {
     Open {
         /// The operation.
         op: OpId,
-        /// The request it belongs to.
-        request: RequestId,
+        /// The request it belongs to; none if the array restores or checks a stripe.
+        request: Option<RequestId>,
         /// Rows of pages in each of its buffers.
         rows: u32,
     },
@@ -98,6 +124,15 @@ pub enum DataAction {
         /// What is computed.
         target: Slot,
         /// The terms of the sum.
+        terms: Vec<Term>,
+    },
+    /// Compare `target` with `Σ terms`, and count it as wrong if they differ. Nothing is changed.
+    Check {
+        /// The operation.
+        op: OpId,
+        /// What is compared: a parity as it was read.
+        target: Slot,
+        /// The terms of the sum that it should be.
         terms: Vec<Term>,
     },
     /// New data of a member: the host's data over what was read, where the host wrote part of a
@@ -134,7 +169,9 @@ pub enum DataAction {
     Stage {
         /// The operation.
         op: OpId,
-        /// The member, and the drive.
+        /// The member.
+        member: u8,
+        /// The drive that holds its chunk.
         drive: DriveId,
         /// Where row 0 lies on the drive.
         lba: Lba,
@@ -167,6 +204,17 @@ pub enum DataAction {
     },
 }
 
+/// Whether a request got what it asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// All of it.
+    Done,
+    /// Not all of it: more members of a stripe are missing than can be rebuilt. Of a read nothing may
+    /// be used. Of a write each page may hold what it held, or what was written; where only drives that
+    /// were missing before stood in the way, it holds what it held.
+    Failed,
+}
+
 /// How a request ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
@@ -174,13 +222,16 @@ pub struct Outcome {
     pub request: RequestId,
     /// The host that asked.
     pub host: u8,
-    /// Read or write.
-    pub kind: ReadOrWrite,
+    /// What it asked for.
+    pub kind: RequestKind,
+    /// Whether it got it.
+    pub ended: Ended,
     /// When it came.
     pub arrived: Instant,
     /// When it was done.
     pub completed: Instant,
-    /// Where the time of a read went; the parts sum to `completed − arrived`. Zero for writes.
+    /// Where the time of a read went; the parts sum to `completed − arrived`. Zero for
+    /// all others.
     pub delays: Delays,
     /// Parts of stripes that the request had rebuilt.
     pub rebuilds: u32,

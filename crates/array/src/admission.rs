@@ -1,6 +1,7 @@
 //! Requests that the policy holds back before anything of them is sent.
 
-use crate::engine::{Array, Request};
+use crate::engine::Array;
+use crate::request::Request;
 use alloc::collections::{BTreeMap, VecDeque};
 use units::Instant;
 

@@ -49,6 +49,14 @@ pub struct Counters {
     pub read_modify_writes: u64,
     /// Stripe writes that read the data they did not touch.
     pub reconstruct_writes: u64,
+    /// Reads of a drive that it could not do, or had not done when it was given up.
+    pub unrecovered_reads: u64,
+    /// Writes that a drive could not do, for which it was given up.
+    pub unrecovered_writes: u64,
+    /// Requests that failed.
+    pub failed_requests: u64,
+    /// Stripes of which something was restored.
+    pub restored_stripes: u64,
 }
 
 impl Counters {
@@ -75,6 +83,10 @@ impl Counters {
             full_stripe_writes: 0,
             read_modify_writes: 0,
             reconstruct_writes: 0,
+            unrecovered_reads: 0,
+            unrecovered_writes: 0,
+            failed_requests: 0,
+            restored_stripes: 0,
         }
     }
 

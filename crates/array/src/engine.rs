@@ -1,18 +1,18 @@
 //! The array: requests in, actions out.
 
-use crate::action::{Action, DataAction, OpId, Outcome};
+use crate::action::{Action, DataAction, Ended, OpId, Outcome};
 use crate::admission::HeldBack;
 use crate::coordinate::{Coordination, Coordinator};
 use crate::counters::Counters;
+use crate::degraded::Health;
 use crate::hedge::Hedges;
 use crate::layout::{Layout, Segment};
 use crate::lock::LockTable;
-use crate::op::{Phase, Plan, StripeOp, SubIo};
+use crate::op::{OpKind, Phase, Plan, StripeOp, SubIo};
 use crate::placement::{Place, Placement};
-use crate::policy::{
-    Answered, Asked, Policy, PolicyKind, PolicySettings, PolicySetup, Sent, Tally, WindowUse,
-};
+use crate::policy::{Answered, Asked, Policy, PolicySetup, Sent, Tally, WindowUse};
 use crate::queues::Queues;
+use crate::request::{Config, InFlight, Request, RequestKind};
 use crate::stage::{Stage, StageCounters};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -23,71 +23,6 @@ use nvme::{
     PlFlag, Status,
 };
 use units::{DriveId, Duration, Instant, Lba, Slab};
-
-/// Read or write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReadOrWrite {
-    /// Read.
-    Read,
-    /// Write.
-    Write,
-}
-
-/// The driver's name for a request; it comes back in the [`Outcome`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct RequestId(pub u64);
-
-/// A request of the host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Request {
-    /// The driver's name for it.
-    pub id: RequestId,
-    /// Which host asks; 0 if there is only one.
-    pub host: u8,
-    /// Read or write.
-    pub kind: ReadOrWrite,
-    /// First byte. Any alignment.
-    pub offset_bytes: u64,
-    /// Number of bytes, at least 1.
-    pub size_bytes: u64,
-}
-
-/// What an array is made of.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Level, width, chunk and size.
-    pub layout: Layout,
-    /// Bytes in a page: the drives' logical block.
-    pub page_bytes: u32,
-    /// The policy.
-    pub policy: PolicyKind,
-    /// What is set about policies.
-    pub policy_settings: PolicySettings,
-    /// When each drive may collect; without effect under policies that have no windows.
-    pub coordination: Coordination,
-    /// Time to compute a rebuilt page. The articles give less than 10 µs (IODA §4.2.1) and less
-    /// than 3 µs (TTFLASH §4.2).
-    pub rebuild_compute: Duration,
-    /// Say what to do with the data.
-    pub data_actions: bool,
-    /// Blocks at the end of every drive that the layout leaves free for chunks to move to, under
-    /// policies that move any; only for chunks of one page.
-    pub spare: Range<u64>,
-}
-
-/// A request that is not done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InFlight {
-    pub(crate) id: RequestId,
-    pub(crate) kind: ReadOrWrite,
-    pub(crate) host: u8,
-    pub(crate) arrived: Instant,
-    /// When it began: later than it came if the policy held it back.
-    pub(crate) admitted: Instant,
-    pub(crate) ops_left: u32,
-    pub(crate) rebuilds: u32,
-    pub(crate) blocked: Blocked,
-}
 
 /// One array. See the crate documentation for the contract of its methods.
 pub struct Array {
@@ -113,6 +48,10 @@ pub struct Array {
     pub(crate) held_back: HeldBack,
     /// The fast memory in front of the drives, if the policy has one.
     pub(crate) stage: Option<Box<Stage>>,
+    /// What is missing, and what is being restored.
+    pub(crate) health: Health,
+    /// The blocks that the layout leaves free on every drive.
+    pub(crate) spare: Range<u64>,
     /// Stripe operations since the start.
     pub(crate) operations: u64,
     pub(crate) counters: Counters,
@@ -163,6 +102,8 @@ impl Array {
             queues: Queues::new(width),
             held_back: HeldBack::default(),
             stage,
+            health: Health::new(width, config.absent, config.restore_depth),
+            spare: config.spare,
             operations: 0,
             counters: Counters::new(width as usize),
             layout: config.layout,
@@ -221,7 +162,11 @@ impl Array {
     /// The next thing to do.
     #[inline]
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        let action = self.actions.pop_front();
+        if let Some(Action::Permit { drive, right }) = &action {
+            self.health.rights[drive.index()] = Some(*right);
+        }
+        action
     }
 
     /// When [`Array::handle_deadline`] should be called if nothing else happens.
@@ -247,6 +192,9 @@ impl Array {
         }
         if self.coordinator.next_deadline() <= now {
             self.coordinator.handle_deadline(now, &mut self.actions);
+            if self.health.absent != 0 {
+                self.answer_for_absent(now);
+            }
         }
         if self.policy.next_deadline() <= now {
             self.policy.handle_deadline(now);
@@ -258,6 +206,7 @@ impl Array {
         while let Some((op, serial)) = self.hedges.pop_due(now) {
             self.hedge(now, op, serial);
         }
+        self.pump_restoration(now);
     }
 
     /// Who may collect when.
@@ -338,7 +287,10 @@ impl Array {
             self.capacity_bytes()
         );
         let Request { host, kind, size_bytes, .. } = *request;
-        if self.policy.admits(now, &Asked { host, kind, size_bytes }) {
+        if kind == RequestKind::Deallocate {
+            // It is no work for the drives that a policy could wish to delay.
+            self.admit_deallocation(now, request);
+        } else if self.policy.admits(now, &Asked { host, kind, size_bytes }) {
             self.admit(now, now, request);
         } else {
             self.counters.held_back += 1;
@@ -357,19 +309,11 @@ impl Array {
         let cut_first = !request.offset_bytes.is_multiple_of(self.page_bytes);
         let cut_last = !end_bytes.is_multiple_of(self.page_bytes);
         match request.kind {
-            ReadOrWrite::Read => self.counters.host_read_pages += pages,
-            ReadOrWrite::Write => self.counters.host_written_pages += pages,
+            RequestKind::Read => self.counters.host_read_pages += pages,
+            RequestKind::Write => self.counters.host_written_pages += pages,
+            RequestKind::Deallocate => unreachable!("it is admitted elsewhere"),
         }
-        let slot = self.requests.insert(InFlight {
-            id: request.id,
-            kind: request.kind,
-            host: request.host,
-            arrived,
-            admitted: now,
-            ops_left: 0,
-            rebuilds: 0,
-            blocked: Blocked::No,
-        });
+        let slot = self.insert_request(now, arrived, request);
         // Counted before any of them starts, because a stripe operation may end at once.
         let segments = self.layout.segments(first, pages);
         self.requests.get_mut(slot).ops_left = self.layout.segments(first, pages).count() as u32;
@@ -383,6 +327,38 @@ impl Array {
             }
             self.open(now, slot, &segment, partial);
         }
+    }
+
+    fn insert_request(&mut self, now: Instant, arrived: Instant, request: &Request) -> u32 {
+        self.requests.insert(InFlight {
+            id: request.id,
+            kind: request.kind,
+            host: request.host,
+            arrived,
+            admitted: now,
+            ops_left: 0,
+            rebuilds: 0,
+            blocked: Blocked::No,
+            ended: Ended::Done,
+        })
+    }
+
+    /// Begins a deallocation: of the rows all of whose data it covers. It is a hint, so the rest may
+    /// stay as it is.
+    fn admit_deallocation(&mut self, now: Instant, request: &Request) {
+        let first = request.offset_bytes.div_ceil(self.page_bytes);
+        let end = (request.offset_bytes + request.size_bytes) / self.page_bytes;
+        let chunks = self.layout.data_chunks();
+        let whole_rows = self.layout.segments(first, end.saturating_sub(first));
+        let whole_rows = whole_rows.filter(move |segment| segment.chunks == chunks);
+        let slot = self.insert_request(now, now, request);
+        // One more, so that it does not end before all have begun.
+        self.requests.get_mut(slot).ops_left = 1;
+        for segment in whole_rows {
+            self.requests.get_mut(slot).ops_left += 1;
+            self.open(now, slot, &segment, 0);
+        }
+        self.end_part(now, slot, Delays::ZERO);
     }
 
     /// The member of `segment` that holds page `page` of the array, as a bit; 0 if none does.
@@ -399,14 +375,45 @@ impl Array {
     fn open(&mut self, now: Instant, request: u32, segment: &Segment, partial: u64) {
         let InFlight { id, kind, .. } = *self.requests.get(request);
         let touched = match kind {
-            ReadOrWrite::Read if self.layout.level().is_mirrored() => {
+            RequestKind::Read if self.layout.level().is_mirrored() => {
                 self.choose_copy(now, segment.stripe, segment.first_row)
             }
             _ => (segment.first_chunk..segment.first_chunk + segment.chunks)
                 .fold(0, |mask, chunk| mask | 1 << self.layout.member_of(segment.stripe, chunk).0),
         };
+        let op_kind = match kind {
+            RequestKind::Read => OpKind::Read,
+            RequestKind::Write => OpKind::Write,
+            RequestKind::Deallocate => OpKind::Deallocate,
+        };
+        let op = self.insert_op(now, request, op_kind, segment, touched, partial);
+        if self.data_actions {
+            let rows = segment.rows;
+            self.data(DataAction::Open { op: OpId(op), request: Some(id), rows });
+        }
+        match kind {
+            RequestKind::Read => {
+                self.counters.stripe_reads += 1;
+                if self.placement.can_move() {
+                    self.watch_for_moves(op);
+                }
+                self.gather(now, op, touched);
+            }
+            RequestKind::Write | RequestKind::Deallocate => self.enter_write(now, op),
+        }
+    }
+
+    pub(crate) fn insert_op(
+        &mut self,
+        now: Instant,
+        request: u32,
+        kind: OpKind,
+        segment: &Segment,
+        touched: u64,
+        partial: u64,
+    ) -> u32 {
         self.operations += 1;
-        let op = self.ops.insert(StripeOp {
+        self.ops.insert(StripeOp {
             serial: self.operations,
             lent_by: 0,
             request,
@@ -421,6 +428,10 @@ impl Array {
             wanted: 0,
             have: 0,
             missing: 0,
+            gone: 0,
+            left_out: 0,
+            drive_failures: 0,
+            failed: false,
             outstanding: 0,
             writing: 0,
             stale: 0,
@@ -438,24 +449,12 @@ impl Array {
             rebuild_round: 0,
             waiting_since: now,
             delays: Delays::ZERO,
-        });
-        if self.data_actions {
-            let rows = segment.rows;
-            self.data(DataAction::Open { op: OpId(op), request: id, rows });
-        }
-        match kind {
-            ReadOrWrite::Read => {
-                self.counters.stripe_reads += 1;
-                if self.placement.can_move() {
-                    self.watch_for_moves(op);
-                }
-                self.gather(now, op, touched);
-            }
-            ReadOrWrite::Write => self.enter_write(now, op),
-        }
+        })
     }
 
-    /// Takes the answer of a drive to a command.
+    /// Takes the answer of a drive to a command. A read that the drive could not do
+    /// ([`Status::Unrecovered`]) is rebuilt; a drive that could not write is given up, as by
+    /// [`Array::fail_drive`]. What a drive answers after it was given up counts for nothing.
     ///
     /// `completion.delays` must sum to the time from the command's submission to `now` for reads.
     pub fn handle_completion(&mut self, now: Instant, completion: &Completion) {
@@ -464,14 +463,23 @@ impl Array {
         let sub_io = *self.sub_ios.get(slot);
         self.sub_ios.release(slot);
         if sub_io.opcode == Opcode::Deallocate {
-            self.end_deallocation(&sub_io);
-            return;
+            self.end_deallocation(now, &sub_io, completion.status);
+        } else {
+            self.end_command(now, &sub_io, completion);
         }
+        self.pump_restoration(now);
+    }
+
+    fn end_command(&mut self, now: Instant, sub_io: &SubIo, completion: &Completion) {
+        let slot = completion.id.0;
         let drain = self.take_drain(slot);
-        let command = drain.unwrap_or_else(|| self.command_of(&sub_io));
+        let command = drain.unwrap_or_else(|| self.command_of(sub_io));
         self.queues.remove(command.drive, command.opcode, command.blocks);
         let latency = now.since(sub_io.sent);
         self.policy.answered(now, &Answered { command, status: completion.status, latency });
+        if sub_io.opcode == Opcode::Write && completion.status == Status::Unrecovered {
+            self.give_up(now, command.drive);
+        }
         if drain.is_some() {
             self.end_drain(now, &command);
             return;
@@ -479,11 +487,27 @@ impl Array {
         if sub_io.opcode == Opcode::Write {
             self.end_bypass(now, &command);
         }
-        self.take_answer(now, &sub_io, completion);
+        if self.health.absent != 0 && self.health.is_absent(command.drive) {
+            let lost = Completion { status: Status::Unrecovered, ..*completion };
+            self.take_answer(now, sub_io, &lost);
+        } else {
+            self.take_answer(now, sub_io, completion);
+        }
     }
 
-    /// A block that a chunk has left is free for another.
-    fn end_deallocation(&mut self, sub_io: &SubIo) {
+    /// A drive knows that nothing is in some blocks any more. Those that a chunk has left are free for
+    /// another.
+    fn end_deallocation(&mut self, now: Instant, sub_io: &SubIo, status: Status) {
+        if self.ops.get(sub_io.op).kind == OpKind::Deallocate {
+            if status == Status::Unrecovered {
+                // The other drives have zeros there: this one does not fit them any more.
+                self.give_up(now, sub_io.place.drive);
+            }
+            let command = self.command_of(sub_io);
+            self.end_bypass(now, &command);
+            self.end_write_of_member(now, sub_io);
+            return;
+        }
         self.ops.get_mut(sub_io.op).writing &= !(1 << sub_io.member);
         self.placement.release(sub_io.place);
         self.close_if_drained(sub_io.op);
@@ -508,10 +532,7 @@ impl Array {
             op.busy |= bit;
         }
         if sub_io.opcode == Opcode::Write {
-            op.writing &= !bit;
-            if op.writing == 0 {
-                self.end_commit(now, sub_io.op);
-            }
+            self.end_write_of_member(now, sub_io);
             return;
         }
         op.outstanding &= !bit;
@@ -528,6 +549,7 @@ impl Array {
                     Status::FailedFast => {
                         self.read_failed(now, sub_io, passed, completion.busy_remaining);
                     }
+                    Status::Unrecovered => self.read_lost(now, sub_io, passed),
                 }
             }
             Phase::Drain => self.close_if_drained(sub_io.op),
@@ -632,16 +654,25 @@ impl Array {
         }
     }
 
-    /// A stripe operation has done what its request needs of it.
+    /// A stripe operation has done what its request needs of it, or cannot.
     pub(crate) fn finish(&mut self, now: Instant, op: u32) {
         let target = self.ops.get_mut(op);
         target.phase = Phase::Drain;
-        let (request, delays, rebuilt) = (target.request, target.delays, target.rebuilt);
+        let (request, delays, failed) = (target.request, target.delays, target.failed);
+        let rebuilt = target.rebuilt && !failed;
         let hedge_reads = target.hedge_reads;
         let blocked = target.blocked;
-        if target.kind == ReadOrWrite::Read {
-            let busy = target.busy.count_ones() as usize;
-            self.counters.busy_sub_ios[busy] += 1;
+        match target.kind {
+            OpKind::Restore | OpKind::Check => {
+                self.end_restore(op);
+                self.close_if_drained(op);
+                return;
+            }
+            OpKind::Read => {
+                let busy = target.busy.count_ones() as usize;
+                self.counters.busy_sub_ios[busy] += 1;
+            }
+            OpKind::Write | OpKind::Deallocate => {}
         }
         self.counters.rebuilds += u64::from(rebuilt);
         if hedge_reads > 0 {
@@ -651,26 +682,39 @@ impl Array {
         let in_flight = self.requests.get_mut(request);
         in_flight.rebuilds += u32::from(rebuilt);
         in_flight.blocked = in_flight.blocked.max(blocked);
-        in_flight.ops_left -= 1;
-        if in_flight.ops_left == 0 {
-            let InFlight { id, kind, host, arrived, admitted, rebuilds, blocked, .. } = *in_flight;
-            let mut delays = delays;
-            if kind == ReadOrWrite::Read {
-                delays.add(Cause::HeldBack, admitted.since(arrived));
-            }
-            self.requests.release(request);
-            self.actions.push_back(Action::Complete(Outcome {
-                request: id,
-                host,
-                kind,
-                arrived,
-                completed: now,
-                delays,
-                rebuilds,
-                blocked,
-            }));
+        if failed {
+            in_flight.ended = Ended::Failed;
         }
+        self.end_part(now, request, delays);
         self.close_if_drained(op);
+    }
+
+    /// A part of a request is over; with the last of them the request is.
+    fn end_part(&mut self, now: Instant, request: u32, delays: Delays) {
+        let in_flight = self.requests.get_mut(request);
+        in_flight.ops_left -= 1;
+        if in_flight.ops_left > 0 {
+            return;
+        }
+        let InFlight { id, kind, host, arrived, admitted, rebuilds, blocked, ended, .. } =
+            *in_flight;
+        let mut delays = delays;
+        if kind == RequestKind::Read {
+            delays.add(Cause::HeldBack, admitted.since(arrived));
+        }
+        self.counters.failed_requests += u64::from(ended == Ended::Failed);
+        self.requests.release(request);
+        self.actions.push_back(Action::Complete(Outcome {
+            request: id,
+            host,
+            kind,
+            ended,
+            arrived,
+            completed: now,
+            delays,
+            rebuilds,
+            blocked,
+        }));
     }
 
     fn close_if_drained(&mut self, op: u32) {

@@ -1,9 +1,9 @@
 //! Getting the pages that an operation wants: by reading, by rebuilding, or by waiting.
 
 use crate::action::{DataAction, OpId, Slot};
-use crate::engine::{Array, ReadOrWrite};
+use crate::engine::Array;
 use crate::layout::Role;
-use crate::op::{Phase, SubIo};
+use crate::op::{OpKind, Phase, SubIo};
 use crate::parity::{self, members};
 use crate::placement::Place;
 use crate::policy::{Attempt, Failure, View};
@@ -24,7 +24,14 @@ impl Array {
     /// The member of a mirror that a read of `stripe` goes to, as a bit.
     pub(crate) fn choose_copy(&mut self, now: Instant, stripe: u64, first_row: u32) -> u64 {
         let primary = self.layout.member_of(stripe, 0);
-        let copies = self.layout.members(stripe);
+        let all = self.layout.members(stripe);
+        let readable = all & !self.unreadable(stripe);
+        // If there is none the read fails, whichever is asked.
+        let copies = if readable == 0 { all } else { readable };
+        let primary = match copies >> primary.0 & 1 {
+            1 => primary,
+            _ => DriveId(copies.trailing_zeros() as u8),
+        };
         let lba = self.layout.lba(stripe, first_row, primary);
         let view = View { coordinator: &self.coordinator, queues: &self.queues, stripe: copies };
         let chosen = self.policy.choose_copy(now, primary, copies, lba, &view);
@@ -44,11 +51,16 @@ impl Array {
             return;
         }
         let (stripe, first_row) = (target.stripe, target.first_row);
-        let spare_reads = self.policy.spare_reads();
-        if spare_reads > 0 && self.begin_race(now, op, wanted, spare_reads) {
+        let gone = self.note_gone(op);
+        if gone & unknown != 0 && gone.count_ones() > self.layout.parities() {
+            self.fail(now, op, Delays::ZERO);
             return;
         }
-        let (mut avoided, mut doubted) = (self.ops.get(op).moving() & unknown, 0u64);
+        let spare_reads = self.policy.spare_reads();
+        if spare_reads > 0 && gone == 0 && self.begin_race(now, op, wanted, spare_reads) {
+            return;
+        }
+        let (mut avoided, mut doubted) = (self.ops.get(op).moving() & unknown | gone, 0u64);
         let drives = self.placement.drives(&self.layout, stripe);
         for member in members(unknown & !avoided) {
             if self.is_staged(op, member) {
@@ -73,7 +85,7 @@ impl Array {
             }
         }
         if avoided != 0 {
-            self.counters.avoided += u64::from(avoided.count_ones());
+            self.counters.avoided += u64::from((avoided & !gone).count_ones());
             self.ops.get_mut(op).missing = avoided;
             self.rebuild(now, op, Delays::ZERO);
         }
@@ -87,7 +99,7 @@ impl Array {
     /// not raced against: its rows are read as they are, like by any other policy. Returns whether
     /// the race has begun.
     fn begin_race(&mut self, now: Instant, op: u32, wanted: u64, spare_reads: u32) -> bool {
-        let is_read = self.ops.get(op).kind == ReadOrWrite::Read;
+        let is_read = self.ops.get(op).kind == OpKind::Read;
         if !is_read || self.layout.parities() == 0 || !matches!(self.may_rebuild(op), Rebuild::Read)
         {
             return false;
@@ -125,6 +137,10 @@ impl Array {
         let bit = 1 << member;
         if target.stale & bit != 0 {
             target.stale &= !bit;
+            if self.note_gone(op) & bit != 0 {
+                self.read_lost(now, sub_io, passed);
+                return;
+            }
             let pl = self.policy.rebuild_flag();
             let round = self.new_round(op, passed);
             self.read(now, op, member, pl, true, round);
@@ -141,7 +157,7 @@ impl Array {
     }
 
     /// Remembers what had passed when a new round of reads is sent.
-    fn new_round(&mut self, op: u32, passed: Delays) -> u8 {
+    pub(crate) fn new_round(&mut self, op: u32, passed: Delays) -> u8 {
         let target = self.ops.get_mut(op);
         target.prefixes.push(passed);
         target.prefixes.len() as u8
@@ -155,7 +171,6 @@ impl Array {
         busy_remaining: Duration,
     ) {
         let SubIo { op, member, .. } = *sub_io;
-        let parities = self.layout.parities();
         let target = self.ops.get_mut(op);
         let bit = 1 << member;
         target.stale &= !bit;
@@ -165,26 +180,20 @@ impl Array {
         }
         target.missing |= bit;
         target.failures.push(Failure { drive: DriveId(member), busy_remaining });
-        if target.missing.count_ones() > parities {
-            let wait_for = self.policy.wait_for(&target.failures);
-            let failure = target.failures.remove(wait_for);
-            target.missing &= !(1 << failure.drive.0);
-            let round = self.new_round(op, passed);
-            self.counters.resubmitted += 1;
-            self.coordinator.note_too_many_busy();
-            // Without the flag, so that it cannot fail again (IODA §4.2.2).
-            self.read(now, op, failure.drive.0, PlFlag::Off, false, round);
+        if self.cope_with_missing(now, op, passed) {
+            self.rebuild(now, op, passed);
         }
-        self.rebuild(now, op, passed);
     }
 
     /// Reads whatever the missing members are to be rebuilt from and is not known or on its way.
-    fn rebuild(&mut self, now: Instant, op: u32, passed: Delays) {
+    pub(crate) fn rebuild(&mut self, now: Instant, op: u32, passed: Delays) {
         let target = self.ops.get(op);
         if target.phase != Phase::Gather {
             return;
         }
-        if target.missing != 0 && target.wanted & !target.have != 0 {
+        // What is gone needs no rebuilding unless it is wanted.
+        let unknown = target.wanted & !target.have;
+        if target.missing & !(target.gone & !target.wanted) != 0 && unknown != 0 {
             match self.may_rebuild(op) {
                 Rebuild::Read => self.settle(op),
                 Rebuild::Share(write) => {
@@ -208,6 +217,10 @@ impl Array {
                 }
             }
             self.enter_lock(op);
+            let suffices = self.health.whole && self.ops.get(op).gone == 0;
+            if !suffices && !self.cope_with_missing(now, op, passed) {
+                return;
+            }
             self.read_survivors(now, op, &passed);
         }
         self.go_on_if_known(now, op, passed);
@@ -219,7 +232,7 @@ impl Array {
     pub(crate) fn settle(&mut self, op: u32) {
         let target = self.ops.get_mut(op);
         let commits = self.locks.commits(target.stripe);
-        if target.kind == ReadOrWrite::Read && target.commits_seen != commits {
+        if target.kind == OpKind::Read && target.commits_seen != commits {
             target.commits_seen = commits;
             target.have = 0;
             target.lent_by = 0;
@@ -244,8 +257,11 @@ impl Array {
 
     /// Sends the reads that a rebuild needs.
     pub(crate) fn read_survivors(&mut self, now: Instant, op: u32, passed: &Delays) {
-        let pl = self.policy.rebuild_flag();
-        let target = self.ops.get_mut(op);
+        let target = self.ops.get(op);
+        let pl = match target.kind {
+            OpKind::Restore => PlFlag::Off,
+            _ => self.policy.rebuild_flag(),
+        };
         let known = target.have | target.outstanding;
         let parity = self.layout.parity_mask(target.stripe);
         let data = self.layout.members(target.stripe) & !parity;
@@ -273,16 +289,16 @@ impl Array {
     /// Whether a rebuild may read the stripe now. Writes have the stripe to themselves already.
     pub(crate) fn may_rebuild(&self, op: u32) -> Rebuild {
         let target = self.ops.get(op);
-        if target.kind == ReadOrWrite::Write {
+        if target.kind != OpKind::Read {
             return Rebuild::Read;
         }
         let mut answer = Rebuild::Read;
         for &other in self.locks.on(target.stripe) {
             let write = self.ops.get(other);
-            if !write.has_new_data() || !write.overlaps(target) {
+            if !write.changes_stripe() || !write.overlaps(target) {
                 continue;
             }
-            if !write.covers(target) {
+            if !write.covers(target) || !write.has_new_data() {
                 return Rebuild::Wait;
             }
             answer = Rebuild::Share(other);
@@ -294,13 +310,20 @@ impl Array {
     pub(crate) fn take_from_write(&mut self, write: u32, op: u32) {
         let (stripe, row) = (self.ops.get(op).stripe, self.ops.get(op).first_row);
         let first_row = row - self.ops.get(write).first_row;
-        let in_memory = self.ops.get(write).touched | self.layout.parity_mask(stripe);
+        let (all_parity, left_out) =
+            (self.layout.parity_mask(stripe), self.ops.get(write).left_out);
+        let in_memory = self.ops.get(write).touched | all_parity & !left_out;
         let serial = self.ops.get(write).serial;
         let target = self.ops.get_mut(op);
         target.lent_by = serial;
         // All of it, known or not: the rows of parity and data must be of one moment.
         target.have |= in_memory;
         target.missing &= !in_memory;
+        // Parity that the write leaves out does not fit any more, even if it was read in time.
+        let outdated = all_parity & left_out;
+        target.have &= !outdated;
+        target.gone |= outdated;
+        target.missing |= outdated;
         target.stale &= !in_memory;
         target.failures.retain(|failure| in_memory >> failure.drive.0 & 1 == 0);
         self.counters.shared_with_write += 1;
@@ -360,8 +383,9 @@ impl Array {
     fn say_rebuild(&mut self, op: u32) {
         let target = self.ops.get(op);
         let recipes = parity::rebuild(&self.layout, target.stripe, target.missing, target.have);
+        let new = target.kind == OpKind::Restore;
         for (member, terms) in recipes {
-            let target = Slot { new: false, member };
+            let target = Slot { new, member };
             self.data(DataAction::Combine { op: OpId(op), target, terms });
         }
     }
@@ -369,8 +393,10 @@ impl Array {
     /// Everything wanted is known.
     pub(crate) fn end_gather(&mut self, now: Instant, op: u32) {
         match self.ops.get(op).kind {
-            ReadOrWrite::Write => self.begin_commit(now, op),
-            ReadOrWrite::Read => {
+            OpKind::Write | OpKind::Deallocate => self.begin_commit(now, op),
+            OpKind::Restore => self.commit_restored(now, op),
+            OpKind::Check => self.say_check(now, op),
+            OpKind::Read => {
                 if self.data_actions {
                     self.say_deliver(op);
                 }

@@ -1,8 +1,8 @@
 //! Hedged reads: what is late is rebuilt as well, and whichever comes first is taken.
 
-use crate::engine::{Array, ReadOrWrite};
+use crate::engine::Array;
 use crate::gather::Rebuild;
-use crate::op::Phase;
+use crate::op::{OpKind, Phase};
 use crate::policy::View;
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
@@ -95,11 +95,13 @@ impl Array {
         let target = self.ops.get(op);
         // Parity needs members of one moment. What a read knows from before a write is good enough for
         // the host, but not to compute with; reading it again would cost more than the wait is worth.
-        let moved = target.kind == ReadOrWrite::Read
+        let moved = target.kind == OpKind::Read
             && target.commits_seen != self.locks.commits(target.stripe)
             && (target.have | target.outstanding & !late != 0 || late.count_ones() > 1);
         late.count_ones() <= self.layout.parities()
             && !moved
+            && target.gone == 0
+            && self.unreadable(target.stripe) == 0
             && matches!(self.may_rebuild(op), Rebuild::Read)
     }
 

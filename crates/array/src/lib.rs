@@ -33,6 +33,7 @@ mod action;
 mod admission;
 mod coordinate;
 mod counters;
+mod degraded;
 mod engine;
 mod gather;
 pub mod gf;
@@ -45,19 +46,27 @@ mod parity;
 mod placement;
 pub mod policy;
 mod queues;
+mod request;
+mod restore;
 mod stage;
 mod staging;
+mod stripes;
+mod switch;
 mod write;
 
-pub use action::{Action, DataAction, OpId, Outcome, Slot, Term};
+pub use action::{Action, DataAction, Ended, OpId, Outcome, Slot, Term};
 pub use coordinate::{
     AdaptiveConfig, Coordination, Coordinator, TogetherConfig, TokenConfig, WindowConfig,
 };
 pub use counters::Counters;
-pub use engine::{Array, Config, ReadOrWrite, Request, RequestId};
+pub use degraded::CannotReplace;
+pub use engine::Array;
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use queues::{Queue, Queues};
+pub use request::{Config, RESTORE_DEPTH, Request, RequestId, RequestKind};
+pub use restore::{Restoring, Work};
 pub use stage::{StageConfig, StageCounters};
+pub use switch::CannotSwitch;
 
 /// The code of the guide is compiled and run with the tests.
 #[cfg(doctest)]

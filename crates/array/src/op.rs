@@ -1,6 +1,5 @@
 //! A stripe operation: one segment of one request on its way.
 
-use crate::engine::ReadOrWrite;
 use crate::placement::{Move, Place};
 use crate::policy::Failure;
 use alloc::vec::Vec;
@@ -26,6 +25,21 @@ pub(crate) enum Phase {
     Drain,
 }
 
+/// What a stripe operation is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OpKind {
+    /// Part of a read.
+    Read,
+    /// Part of a write.
+    Write,
+    /// Part of a deallocation.
+    Deallocate,
+    /// The array's own: writes members that were lost.
+    Restore,
+    /// The array's own: has parity compared with its data.
+    Check,
+}
+
 /// How a write gets its parity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Plan {
@@ -42,8 +56,9 @@ pub(crate) struct StripeOp {
     pub(crate) serial: u64,
     /// The write whose new data a rebuild uses, by its serial number; 0 for none.
     pub(crate) lent_by: u64,
+    /// The request it is part of; of the array's own operations the number of the work.
     pub(crate) request: u32,
-    pub(crate) kind: ReadOrWrite,
+    pub(crate) kind: OpKind,
     pub(crate) phase: Phase,
     pub(crate) plan: Plan,
     pub(crate) stripe: u64,
@@ -59,6 +74,14 @@ pub(crate) struct StripeOp {
     pub(crate) have: u64,
     /// Members that are to be rebuilt instead of read.
     pub(crate) missing: u64,
+    /// Members among them that cannot be read at all.
+    pub(crate) gone: u64,
+    /// Members that a write leaves alone, because their drive is missing.
+    pub(crate) left_out: u64,
+    /// How often a drive had been given up when it was planned to restore the stripe.
+    pub(crate) drive_failures: u32,
+    /// It did not get what it needs.
+    pub(crate) failed: bool,
     /// Members with a read out.
     pub(crate) outstanding: u64,
     /// Members with a write out.
@@ -116,16 +139,22 @@ impl StripeOp {
         self.moves.iter().fold(0, |mask, chunk| mask | 1 << chunk.member)
     }
 
+    /// Whether this changes the stripe for its readers, and nothing is in its way but they.
+    pub(crate) fn changes_stripe(&self) -> bool {
+        matches!(self.kind, OpKind::Write | OpKind::Deallocate)
+            && matches!(self.phase, Phase::WaitReaders | Phase::Commit)
+    }
+
     /// Whether this is a write whose new data is complete and in memory.
     pub(crate) fn has_new_data(&self) -> bool {
-        self.kind == ReadOrWrite::Write && matches!(self.phase, Phase::WaitReaders | Phase::Commit)
+        self.kind == OpKind::Write && self.changes_stripe()
     }
 
     /// Whether this is a rebuild that `write` must not change the stripe under, or any read of a place
     /// that it takes a chunk away from. One that has taken the write's own data reads only what the
     /// write leaves alone.
     pub(crate) fn holds_up(&self, write: &Self) -> bool {
-        self.kind == ReadOrWrite::Read
+        self.kind == OpKind::Read
             && (self.still || !write.moves.is_empty())
             && matches!(self.phase, Phase::Gather | Phase::Compute)
             && self.lent_by != write.serial

@@ -73,6 +73,12 @@ impl Placement {
         self.spare_blocks > 0
     }
 
+    /// Whether any chunk is away from home.
+    #[inline]
+    pub(crate) fn has_moved(&self) -> bool {
+        !self.moved.is_empty()
+    }
+
     /// Drives that have room for another chunk, as bits.
     pub(crate) fn with_room(&self) -> u64 {
         self.with_room

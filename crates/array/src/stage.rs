@@ -89,6 +89,7 @@ pub(crate) struct Stage {
     capacity_pages: u64,
     drives: Vec<Held>,
     held_pages: u64,
+    closed: bool,
     versions: u64,
     pub(crate) counters: StageCounters,
     /// Reads that it answers, by when; all take as long, so they stay in order.
@@ -114,6 +115,7 @@ impl Stage {
             capacity_pages: (config.capacity_bytes / page_bytes).max(1),
             drives: alloc::vec![Held::default(); width as usize],
             held_pages: 0,
+            closed: false,
             versions: 0,
             counters: StageCounters::default(),
             reads: VecDeque::new(),
@@ -136,7 +138,8 @@ impl Stage {
     /// Whether a command of so many pages is staged, rather than sent to its drive.
     pub(crate) fn takes(&self, blocks: u32) -> bool {
         let pages = u64::from(blocks);
-        pages <= self.capacity_pages
+        !self.closed
+            && pages <= self.capacity_pages
             && pages.saturating_mul(self.page_bytes) <= self.config.largest_write_bytes
     }
 
@@ -235,6 +238,36 @@ impl Stage {
         }
         self.held_pages -= left.len() as u64;
         left
+    }
+
+    /// The drive is gone: nothing is held for it any more. Drains that are out still end. Returns the
+    /// pages that left.
+    pub(crate) fn abandon(&mut self, drive: DriveId) -> Vec<Lba> {
+        let held = &mut self.drives[drive.index()];
+        held.order.clear();
+        let left: Vec<Lba> = core::mem::take(&mut held.pages).into_keys().map(Lba).collect();
+        self.held_pages -= left.len() as u64;
+        left
+    }
+
+    /// Lets all that is staged out, and nothing in, until told otherwise.
+    pub(crate) fn set_closed(&mut self, closed: bool) {
+        self.closed = closed;
+    }
+
+    /// Whether it takes nothing in.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether it holds nothing, and nobody waits for it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.held_pages == 0
+            && self.drains.is_empty()
+            && self.reads.is_empty()
+            && self.writes.is_empty()
+            && self.waiting.is_empty()
+            && self.behind_drains.is_empty()
     }
 
     /// A write of these pages goes past the stage: what is held of them is not drained any more.

@@ -10,7 +10,7 @@
 
 use crate::action::{Action, DataAction, OpId};
 use crate::engine::Array;
-use crate::op::SubIo;
+use crate::op::{OpKind, SubIo};
 use crate::placement::Place;
 use crate::policy::{Sent, View};
 use nvme::{Blocked, Cause, Command, CommandId, Completion, Delays, Opcode, PlFlag, Status};
@@ -32,6 +32,8 @@ impl Array {
     /// Lets the stage have a command before its drive does. Returns whether it needs no drive, or not
     /// now.
     pub(crate) fn stage_command(&mut self, now: Instant, slot: u32, command: &Sent) -> bool {
+        let is_host_deallocation = command.opcode == Opcode::Deallocate
+            && self.ops.get(self.sub_ios.get(slot).op).kind == OpKind::Deallocate;
         let Some(stage) = &mut self.stage else { return false };
         let Sent { drive, opcode, lba, blocks } = *command;
         match opcode {
@@ -45,8 +47,12 @@ impl Array {
                 self.say_staged(slot, command);
                 true
             }
-            Opcode::Deallocate => false,
-            Opcode::Write if !stage.takes(blocks) => {
+            // A block that a chunk has left: nothing of it is staged.
+            Opcode::Deallocate if !is_host_deallocation => false,
+            // Deallocating replaces what is staged, as a write does that is too large for it.
+            Opcode::Write | Opcode::Deallocate
+                if opcode == Opcode::Deallocate || !stage.takes(blocks) =>
+            {
                 stage.supersede(drive, lba, blocks);
                 let waits = stage.is_draining(drive, lba, blocks);
                 if waits {
@@ -54,7 +60,7 @@ impl Array {
                 }
                 waits
             }
-            Opcode::Write => {
+            Opcode::Write | Opcode::Deallocate => {
                 if stage.waiting.is_empty() && stage.has_room(drive, lba, blocks) {
                     self.put(now, slot, command);
                     self.drain(now);
@@ -88,8 +94,8 @@ impl Array {
         stage.writes.push_back((now + stage.config.write_latency, slot));
         self.policy.stage_changed(now, stage.held_pages());
         if self.data_actions {
-            let op = OpId(self.sub_ios.get(slot).op);
-            self.data(DataAction::Stage { op, drive, lba });
+            let SubIo { op, member, .. } = *self.sub_ios.get(slot);
+            self.data(DataAction::Stage { op: OpId(op), member, drive, lba });
         }
     }
 
@@ -141,7 +147,10 @@ impl Array {
             {
                 let stripe = 1 << drive.0;
                 let view = View { coordinator: &self.coordinator, queues: &self.queues, stripe };
-                let from = self.policy.drains_from(now, drive, &view);
+                let from = match stage.is_closed() {
+                    true => now,
+                    false => self.policy.drains_from(now, drive, &view),
+                };
                 if from > now {
                     stage.look_again = stage.look_again.min(from);
                     break;
@@ -201,13 +210,18 @@ impl Array {
         self.drain(now);
     }
 
-    /// Pages have left the stage: there is room for writes that wait.
+    /// Pages have left the stage.
     fn leave_stage(&mut self, now: Instant, drive: DriveId, left: alloc::vec::Vec<Lba>) {
         let Some(stage) = &self.stage else { return };
         self.policy.stage_changed(now, stage.held_pages());
         if self.data_actions {
             self.data(DataAction::Unstage { drive, pages: left });
         }
+        self.make_room_in_stage(now);
+    }
+
+    /// Takes in writes that wait for room, as far as there is some.
+    pub(crate) fn make_room_in_stage(&mut self, now: Instant) {
         while let Some(&slot) = self.stage.as_ref().and_then(|stage| stage.waiting.front()) {
             let command = self.command_of(self.sub_ios.get(slot));
             let Some(stage) = &mut self.stage else { return };

@@ -4,7 +4,7 @@
 mod script;
 
 use array::policy::{About, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse};
-use array::{Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId};
+use array::{Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
 use nvme::Opcode;
 use script::{PAGE, Script};
 use units::{DriveId, Duration, Instant, Lba};
@@ -46,6 +46,8 @@ fn script() -> Script {
         rebuild_compute: Duration::from_micros(3),
         data_actions: false,
         spare: 1000..1004,
+        absent: 0,
+        restore_depth: array::RESTORE_DEPTH,
     }))
 }
 
@@ -57,13 +59,13 @@ fn block_of(s: &Script, drive: u8, opcode: Opcode) -> Lba {
 #[test]
 fn a_page_moves_and_comes_back() {
     let mut s = script();
-    s.request(ReadOrWrite::Write, 0, 1);
+    s.request(RequestKind::Write, 0, 1);
     assert_eq!(s.log, "r1 ", "neither the old page nor the old parity is needed");
     s.ok(1);
     assert_eq!(s.log, "r1 W3 W2 ");
     assert_eq!(block_of(&s, 3, Opcode::Write), Lba(1000));
     assert_eq!(block_of(&s, 2, Opcode::Write), Lba(0));
-    s.request(ReadOrWrite::Read, 0, 1);
+    s.request(RequestKind::Read, 0, 1);
     assert_eq!(s.log, "r1 W3 W2 done ", "from the memory of the write");
     s.ok(3);
     s.ok(2);
@@ -72,12 +74,12 @@ fn a_page_moves_and_comes_back() {
     s.ok(0);
     assert_eq!(s.array.locate(0, 0, DriveId(0)), (DriveId(3), Lba(1000)));
     s.log.clear();
-    s.request(ReadOrWrite::Read, 0, 2);
+    s.request(RequestKind::Read, 0, 2);
     assert_eq!(s.log, "r3 r1 ", "one command for each member, wherever it is");
     s.ok(3);
     s.ok(1);
     s.log.clear();
-    s.request(ReadOrWrite::Write, 0, 1);
+    s.request(RequestKind::Write, 0, 1);
     s.ok(1);
     s.ok(0);
     s.ok(2);
@@ -90,10 +92,10 @@ fn a_page_moves_and_comes_back() {
 #[test]
 fn a_move_waits_for_reads_of_the_old_place_only() {
     let mut s = script();
-    s.request(ReadOrWrite::Read, 0, 1);
+    s.request(RequestKind::Read, 0, 1);
     // Page 5 is on the same drive, in another stripe.
-    s.request(ReadOrWrite::Read, 5, 1);
-    s.request(ReadOrWrite::Write, 0, 1);
+    s.request(RequestKind::Read, 5, 1);
+    s.request(RequestKind::Write, 0, 1);
     assert_eq!(s.log, "r0 r0 r1 ");
     s.ok(1);
     assert_eq!(s.log, "r0 r0 r1 ", "the first read is still out");
@@ -107,7 +109,7 @@ fn a_page_that_is_written_in_part_is_rebuilt_first() {
     let half = Request {
         id: RequestId(1),
         host: 0,
-        kind: ReadOrWrite::Write,
+        kind: RequestKind::Write,
         offset_bytes: 0,
         size_bytes: PAGE / 2,
     };
@@ -126,7 +128,7 @@ fn pages_stay_where_they_are_when_no_drive_has_room() {
     let mut away = 0;
     // Every other stripe is on the drives 0, 1 and 2.
     for stripe in (0..24).step_by(2) {
-        s.request(ReadOrWrite::Write, 2 * stripe, 2);
+        s.request(RequestKind::Write, 2 * stripe, 2);
         away += s.log.matches('W').count();
         while let Some(&(drive, ..)) = s.out.first() {
             s.ok(drive.0);

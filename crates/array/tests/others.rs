@@ -5,7 +5,7 @@
 mod script;
 
 use array::policy::{DriveProfile, PolicySettings};
-use array::{Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, TogetherConfig};
+use array::{Action, Array, Config, Coordination, Layout, Level, RequestKind, TogetherConfig};
 use nvme::{CollectionRight, DriveStatus};
 use script::{PAGE, Script, named};
 use units::{DriveId, Duration, Instant};
@@ -13,7 +13,7 @@ use units::{DriveId, Duration, Instant};
 // In stripe 0 of a RAID-5 of four, data is on drives 0, 1, 2 and parity on drive 3.
 // In the log, R is a read with the flag, r a read without, W a write.
 
-const READ: ReadOrWrite = ReadOrWrite::Read;
+const READ: RequestKind = RequestKind::Read;
 
 /// A host that knows its drives: each has answered 100 reads within 100 µs.
 fn warm(level: Level, width: u32, policy: &str) -> Script {
@@ -68,7 +68,7 @@ fn hedged_does_nothing_for_reads_that_are_in_time() {
 #[test]
 fn hedged_reads_of_a_write_are_hedged_too() {
     let mut s = warm(Level::Raid5, 8, "hedged");
-    s.request(ReadOrWrite::Write, 0, 1);
+    s.request(RequestKind::Write, 0, 1);
     s.ok(0);
     assert_eq!(s.log, "r0 r7 ");
     // The old parity is late: it is computed from the data.
@@ -139,7 +139,7 @@ fn late_answers_of_different_moments_are_not_computed_with() {
     s.request(READ, 0, 2);
     let of_read: Vec<_> = s.out.drain(..).collect();
     // A write changes the stripe while both reads are out.
-    s.request(ReadOrWrite::Write, 0, 3);
+    s.request(RequestKind::Write, 0, 3);
     for drive in [1, 2, 3, 4, 0] {
         s.ok(drive);
     }
@@ -235,7 +235,7 @@ fn mittos_takes_an_overdue_read_for_a_collection() {
 fn mittos_predicts_collections_by_what_it_writes() {
     let mut s = Script::set(Level::Raid5, 4, named("mittos"), known_inside());
     for stripe in 0..100 {
-        s.request(ReadOrWrite::Write, 3 * stripe, 3);
+        s.request(RequestKind::Write, 3 * stripe, 3);
         for drive in 0..4 {
             s.ok(drive);
         }
@@ -326,6 +326,8 @@ fn harmonia_lets_all_collect_as_soon_as_one_must() {
         rebuild_compute: Duration::ZERO,
         data_actions: false,
         spare: 0..0,
+        absent: 0,
+        restore_depth: array::RESTORE_DEPTH,
     });
     let rights = |array: &mut Array| {
         let mut rights = Vec::new();

@@ -4,7 +4,7 @@
 mod script;
 
 use array::policy::PolicyKind;
-use array::{Level, ReadOrWrite, Request, RequestId};
+use array::{Level, Request, RequestId, RequestKind};
 use script::{PAGE, Script, named};
 use units::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use units::{Duration, Instant};
 #[test]
 fn base_waits() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::BASE);
-    s.request(ReadOrWrite::Read, 0, 2);
+    s.request(RequestKind::Read, 0, 2);
     s.ok(0);
     s.ok(1);
     assert_eq!(s.log, "r0 r1 done ");
@@ -23,7 +23,7 @@ fn base_waits() {
 #[test]
 fn iod1_rebuilds_without_the_flag() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::IOD1);
-    s.request(ReadOrWrite::Read, 0, 1);
+    s.request(RequestKind::Read, 0, 1);
     s.busy(0, 500);
     for drive in [1, 2, 3] {
         s.ok(drive);
@@ -37,7 +37,7 @@ fn iod1_rebuilds_without_the_flag() {
 #[test]
 fn iod1_waits_for_what_fails_last_when_too_many_fail() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::IOD1);
-    s.request(ReadOrWrite::Read, 0, 2);
+    s.request(RequestKind::Read, 0, 2);
     s.busy(0, 100);
     s.busy(1, 900);
     // Drive 1 is read again without the flag, although it is the busier one.
@@ -48,7 +48,7 @@ fn iod1_waits_for_what_fails_last_when_too_many_fail() {
 fn iod2_waits_for_the_shortest_busy_remaining_time() {
     for (first, second, waited) in [(100, 900, "r0"), (900, 100, "r1")] {
         let mut s = Script::new(Level::Raid5, 4, PolicyKind::IOD2);
-        s.request(ReadOrWrite::Read, 0, 2);
+        s.request(RequestKind::Read, 0, 2);
         s.busy(0, first);
         s.busy(1, second);
         assert_eq!(s.log, format!("R0 R1 R2 R3 {waited} "));
@@ -64,7 +64,7 @@ fn iod2_waits_for_the_shortest_busy_remaining_time() {
 #[test]
 fn iod2_learns_from_rebuild_reads_that_fail() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::IOD2);
-    s.request(ReadOrWrite::Read, 0, 1);
+    s.request(RequestKind::Read, 0, 1);
     s.busy(0, 100);
     s.busy(2, 900);
     // Waiting for drive 0 itself is best, and then nothing needs to be rebuilt.
@@ -81,7 +81,7 @@ fn iod2_learns_from_rebuild_reads_that_fail() {
 #[test]
 fn iod3_never_reads_from_the_drive_whose_turn_it_is() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::IOD3);
-    s.request(ReadOrWrite::Read, 0, 2);
+    s.request(RequestKind::Read, 0, 2);
     // At time 0 it is drive 0's turn.
     assert_eq!(s.log, "r1 r2 r3 ");
     for drive in [1, 2, 3] {
@@ -91,14 +91,14 @@ fn iod3_never_reads_from_the_drive_whose_turn_it_is() {
     assert!(s.log.ends_with("done "));
     s.log.clear();
     s.now = Instant::ZERO + Duration::from_millis(150);
-    s.request(ReadOrWrite::Read, 0, 1);
+    s.request(RequestKind::Read, 0, 1);
     assert_eq!(s.log, "r0 ", "at 150 ms it is drive 1's turn");
 }
 
 #[test]
 fn ioda_sends_to_busy_drives_and_rebuilds_what_fails() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::IODA);
-    s.request(ReadOrWrite::Read, 0, 2);
+    s.request(RequestKind::Read, 0, 2);
     s.busy(0, 100);
     for drive in [1, 2, 3] {
         s.ok(drive);
@@ -111,7 +111,7 @@ fn ioda_sends_to_busy_drives_and_rebuilds_what_fails() {
 fn raid6_rebuilds_two_without_waiting() {
     // Stripe 0 of a RAID-6 of five: data on drives 1, 2, 3, P on 4, Q on 0.
     let mut s = Script::new(Level::Raid6, 5, PolicyKind::IODA);
-    s.request(ReadOrWrite::Read, 0, 3);
+    s.request(RequestKind::Read, 0, 3);
     s.busy(1, 100);
     assert_eq!(s.log, "R1 R2 R3 R0 ", "one parity is enough for one missing chunk");
     s.busy(2, 100);
@@ -139,7 +139,7 @@ fn writes_read_whichever_is_less() {
     ];
     for (level, width, pages, expected) in cases {
         let mut s = Script::new(level, width, PolicyKind::BASE);
-        s.request(ReadOrWrite::Write, 0, pages);
+        s.request(RequestKind::Write, 0, pages);
         assert_eq!(s.log, expected, "{level:?} of {width}, {pages} pages");
     }
 }
@@ -148,7 +148,7 @@ fn writes_read_whichever_is_less() {
 fn reads_for_parity_carry_the_flag_and_are_rebuilt() {
     // IODA §4.4, "Write Path".
     let mut s = Script::new(Level::Raid5, 8, PolicyKind::IODA);
-    s.request(ReadOrWrite::Write, 0, 1);
+    s.request(RequestKind::Write, 0, 1);
     assert_eq!(s.log, "R0 R7 ");
     s.busy(0, 100);
     assert_eq!(s.log, "R0 R7 R1 R2 R3 R4 R5 R6 ");
@@ -166,8 +166,8 @@ fn reads_for_parity_carry_the_flag_and_are_rebuilt() {
 #[test]
 fn writes_of_one_stripe_take_turns() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::BASE);
-    s.request(ReadOrWrite::Write, 0, 3);
-    s.request(ReadOrWrite::Write, 0, 3);
+    s.request(RequestKind::Write, 0, 3);
+    s.request(RequestKind::Write, 0, 3);
     assert_eq!(s.log, "W0 W1 W2 W3 ", "the second waits");
     for drive in [0, 1, 2, 3] {
         s.ok(drive);
@@ -178,10 +178,10 @@ fn writes_of_one_stripe_take_turns() {
 #[test]
 fn a_rebuild_takes_what_a_write_in_flight_holds() {
     let mut s = Script::new(Level::Raid5, 4, PolicyKind::IODA);
-    s.request(ReadOrWrite::Write, 0, 3);
+    s.request(RequestKind::Write, 0, 3);
     s.log.clear();
     s.out.clear();
-    s.request(ReadOrWrite::Read, 1, 1);
+    s.request(RequestKind::Read, 1, 1);
     s.busy(1, 100);
     assert_eq!(s.log, "R1 done ", "the new data of drive 1 is in memory");
     assert_eq!(s.array.counters().shared_with_write, 1);
@@ -190,7 +190,7 @@ fn a_rebuild_takes_what_a_write_in_flight_holds() {
 #[test]
 fn proactive_goes_on_with_the_first_that_suffice() {
     let mut s = Script::new(Level::Raid5, 4, named("proactive"));
-    s.request(ReadOrWrite::Read, 0, 1);
+    s.request(RequestKind::Read, 0, 1);
     for drive in [3, 1, 2] {
         s.ok(drive);
     }
@@ -203,7 +203,7 @@ fn proactive_goes_on_with_the_first_that_suffice() {
 
     // If what was asked for comes first, nothing is computed.
     s.log.clear();
-    s.request(ReadOrWrite::Read, 0, 2);
+    s.request(RequestKind::Read, 0, 2);
     for drive in [1, 0] {
         s.ok(drive);
     }
@@ -214,10 +214,10 @@ fn proactive_goes_on_with_the_first_that_suffice() {
 #[test]
 fn proactive_waits_for_a_write_that_is_under_way() {
     let mut s = Script::new(Level::Raid5, 4, named("proactive"));
-    s.request(ReadOrWrite::Write, 0, 3);
+    s.request(RequestKind::Write, 0, 3);
     s.log.clear();
     // Data and parity of the stripe are being written: one without the other fits nothing.
-    s.request(ReadOrWrite::Read, 0, 1);
+    s.request(RequestKind::Read, 0, 1);
     assert_eq!(s.log, "r0 ");
 }
 
@@ -227,7 +227,7 @@ fn pages_written_in_part_are_read_first() {
     let request = Request {
         id: RequestId(1),
         host: 0,
-        kind: ReadOrWrite::Write,
+        kind: RequestKind::Write,
         offset_bytes: 512,
         size_bytes: 3 * PAGE - 512,
     };
@@ -252,20 +252,20 @@ fn policies_answer_to_their_names() {
 fn a_write_waits_for_rebuilds_of_the_old_stripe_only() {
     let mut s = Script::new(Level::Raid5, 8, PolicyKind::IODA);
     // A rebuild of drive 1 reads the stripe as it is.
-    s.request(ReadOrWrite::Read, 1, 1);
+    s.request(RequestKind::Read, 1, 1);
     s.busy(1, 100);
     assert_eq!(s.log, "R1 R0 R2 R3 R4 R5 R6 R7 ");
     let of_first: Vec<_> = s.out.drain(..).collect();
     // A write of drive 0 has its data and must wait.
     s.log.clear();
-    s.request(ReadOrWrite::Write, 0, 1);
+    s.request(RequestKind::Write, 0, 1);
     for drive in [0, 7] {
         s.ok(drive);
     }
     assert_eq!(s.log, "R0 R7 ");
     // A second rebuild takes what the write holds (drives 0 and 7) and reads the rest.
     s.log.clear();
-    s.request(ReadOrWrite::Read, 2, 1);
+    s.request(RequestKind::Read, 2, 1);
     s.busy(2, 100);
     assert_eq!(s.log, "R2 R1 R3 R4 R5 R6 ");
     // Once the first is done the write goes on, although the second still reads.

@@ -5,7 +5,7 @@
 mod script;
 
 use array::policy::{PlmLightSettings, PolicySettings, StageSettings};
-use array::{Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId};
+use array::{Action, Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
 use nvme::{Blocked, Cause, Completion, Delays, Opcode, Status};
 use script::{PAGE, Script, named};
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn rails_drains_to_the_drive_whose_turn_it_is() {
     let mut s = Script::new(Level::Raid5, 4, named("rails"));
     // Page 1 is on drive 1, its parity on drive 3. The parity needs drive 0, whose turn it is, so that
     // one is computed.
-    s.request(ReadOrWrite::Write, 1, 1);
+    s.request(RequestKind::Write, 1, 1);
     assert_eq!(s.log, "r2 r1 r3 ");
     for drive in [2, 1, 3] {
         s.ok(drive);
@@ -39,7 +39,7 @@ fn rails_drains_to_the_drive_whose_turn_it_is() {
     assert_eq!(s.log, "r2 r1 r3 done ");
     s.log.clear();
     // What is staged is read from the stage, and needs no drive.
-    s.request(ReadOrWrite::Read, 1, 1);
+    s.request(RequestKind::Read, 1, 1);
     s.compute();
     assert_eq!(s.log, "done ");
     pass_until(&mut s, 99);
@@ -48,8 +48,8 @@ fn rails_drains_to_the_drive_whose_turn_it_is() {
     assert_eq!(s.log, "done D1 ");
     // Until that is done the page is read from the stage, and the rest of the drive not at all.
     s.log.clear();
-    s.request(ReadOrWrite::Read, 1, 1);
-    s.request(ReadOrWrite::Read, 5, 1);
+    s.request(RequestKind::Read, 1, 1);
+    s.request(RequestKind::Read, 5, 1);
     s.compute();
     assert_eq!(s.log, "r0 r2 r3 done ");
     assert_eq!(s.array.staged_pages(), 2);
@@ -62,7 +62,7 @@ fn rails_drains_to_the_drive_whose_turn_it_is() {
 #[test]
 fn a_drive_that_is_late_with_its_drains_holds_up_the_next() {
     let mut s = Script::new(Level::Raid5, 4, named("rails"));
-    s.request(ReadOrWrite::Write, 0, 3);
+    s.request(RequestKind::Write, 0, 3);
     assert_eq!(s.log, "D0 ");
     pass_until(&mut s, 120);
     assert_eq!(s.log, "D0 done ", "one drive at a time is written");
@@ -74,7 +74,7 @@ fn a_drive_that_is_late_with_its_drains_holds_up_the_next() {
 fn nothing_is_drained_at_the_end_of_a_turn() {
     let mut s = Script::new(Level::Raid5, 4, named("rails"));
     s.now = Instant::ZERO + Duration::from_millis(98);
-    s.request(ReadOrWrite::Write, 0, 3);
+    s.request(RequestKind::Write, 0, 3);
     assert_eq!(s.log, "");
     pass_until(&mut s, 101);
     assert_eq!(s.log, "done D1 ");
@@ -83,12 +83,12 @@ fn nothing_is_drained_at_the_end_of_a_turn() {
 #[test]
 fn ioda_nvm_reads_with_the_flag_but_not_from_a_drive_that_is_written() {
     let mut s = Script::new(Level::Raid5, 4, named("ioda-nvm"));
-    s.request(ReadOrWrite::Read, 0, 1);
+    s.request(RequestKind::Read, 0, 1);
     assert_eq!(s.log, "R0 ");
     s.ok(0);
     s.log.clear();
-    s.request(ReadOrWrite::Write, 0, 3);
-    s.request(ReadOrWrite::Read, 4, 1);
+    s.request(RequestKind::Write, 0, 3);
+    s.request(RequestKind::Read, 4, 1);
     // Page 4 is on drive 0: stripe 1 has its parity on drive 2.
     assert_eq!(s.log.split(' ').filter(|word| *word == "R0").count(), 0, "{}", s.log);
     assert!(s.log.starts_with("D0 R"), "{}", s.log);
@@ -102,7 +102,7 @@ fn what_finds_no_room_waits_in_order() {
     };
     let mut s = Script::set(Level::Raid5, 4, named("rails"), settings);
     // Four pages for a stage of two: those of drives 0 and 1 are in.
-    s.request(ReadOrWrite::Write, 0, 3);
+    s.request(RequestKind::Write, 0, 3);
     assert_eq!((s.array.staged_pages(), s.log.as_str()), (2, "D0 "));
     s.ok(0);
     // Drive 2 has taken the room of drive 0; drive 3 waits until drive 1 has had its turn.
@@ -130,16 +130,18 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
         policy_settings: settings,
         coordination: Coordination::Free,
         spare: 0..0,
+        absent: 0,
+        restore_depth: array::RESTORE_DEPTH,
         rebuild_compute: Duration::from_micros(3),
         data_actions: false,
     });
     let mut s = Script::of(array);
-    s.request(ReadOrWrite::Write, 2, 1);
+    s.request(RequestKind::Write, 2, 1);
     // The first deterministic window ends after 1 ms.
     pass_until(&mut s, 1);
     assert_eq!(s.log, "done D0 ");
     // Two writes of one page at once could end in either order.
-    s.request(ReadOrWrite::Write, 0, 4);
+    s.request(RequestKind::Write, 0, 4);
     assert_eq!(s.log, "done D0 ");
     s.ok(0);
     assert_eq!(s.log, "done D0 W0 ");
@@ -148,8 +150,8 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
     s.log.clear();
     s.now = Instant::ZERO + Duration::from_micros(1_200);
     s.array.handle_deadline(s.now);
-    s.request(ReadOrWrite::Write, 1, 1);
-    s.request(ReadOrWrite::Write, 0, 4);
+    s.request(RequestKind::Write, 1, 1);
+    s.request(RequestKind::Write, 0, 4);
     pass_until(&mut s, 4);
     assert_eq!(s.log, "done W0 ");
     s.ok(0);
@@ -159,11 +161,11 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
 #[test]
 fn plm_reads_the_copy_that_does_not_collect_and_writes_both_in_their_turns() {
     let mut s = Script::new(Level::Raid1, 2, named("plm"));
-    s.request(ReadOrWrite::Read, 0, 1);
+    s.request(RequestKind::Read, 0, 1);
     assert_eq!(s.log, "r1 ", "it is drive 0's turn");
     s.ok(1);
     s.log.clear();
-    s.request(ReadOrWrite::Write, 0, 1);
+    s.request(RequestKind::Write, 0, 1);
     pass_until(&mut s, 50);
     assert_eq!(s.log, "D0 done ");
     s.ok(0);
@@ -177,7 +179,7 @@ fn plm_light_counts_reads_by_class() {
     let ask = |s: &mut Script, host, reads: u64| {
         let before = s.out.len();
         for page in 0..reads {
-            s.request_of(host, ReadOrWrite::Read, page, 1);
+            s.request_of(host, RequestKind::Read, page, 1);
         }
         s.out.len() - before
     };
@@ -208,20 +210,20 @@ fn plm_light_ends_its_window_early_when_large_writes_are_too_many() {
     };
     let mut s = Script::set(Level::Raid0, 2, named("plm-light"), settings);
     for page in 0..10 {
-        s.request(ReadOrWrite::Write, page, 1);
+        s.request(RequestKind::Write, page, 1);
     }
     pass_until(&mut s, 1);
     s.now += Duration::from_micros(200);
     s.array.handle_deadline(s.now);
     // A read of a host of which none was expected waits …
     s.log.clear();
-    s.request(ReadOrWrite::Read, 0, 1);
+    s.request(RequestKind::Read, 0, 1);
     for page in 10..18 {
-        s.request(ReadOrWrite::Write, page, 1);
+        s.request(RequestKind::Write, page, 1);
     }
     assert_eq!(s.log.matches('r').count(), 0, "{}", s.log);
     // … until the ninth write of a window that takes eight.
-    s.request(ReadOrWrite::Write, 18, 1);
+    s.request(RequestKind::Write, 18, 1);
     assert_eq!(s.log.matches('r').count(), 1, "{}", s.log);
 }
 
@@ -246,6 +248,8 @@ fn nobody_is_held_back_for_longer_than_a_window() {
             },
             coordination: Coordination::Free,
             spare: 0..0,
+            absent: 0,
+            restore_depth: array::RESTORE_DEPTH,
             rebuild_compute: Duration::ZERO,
             data_actions: false,
         });
@@ -260,7 +264,7 @@ fn nobody_is_held_back_for_longer_than_a_window() {
                 let (_, completion) = answers.pop_first().unwrap();
                 array.handle_completion(now, &completion);
             } else if now == arrival {
-                let kind = if rng.below(3) == 0 { ReadOrWrite::Write } else { ReadOrWrite::Read };
+                let kind = if rng.below(3) == 0 { RequestKind::Write } else { RequestKind::Read };
                 let pages = 1 + rng.below(4);
                 let request = Request {
                     id: RequestId(asked),
@@ -298,7 +302,7 @@ fn nobody_is_held_back_for_longer_than_a_window() {
                     Action::Complete(outcome) => {
                         done += 1;
                         assert!(outcome.delays.get(Cause::HeldBack) <= window, "seed {seed}");
-                        if outcome.kind == ReadOrWrite::Read {
+                        if outcome.kind == RequestKind::Read {
                             let latency = outcome.completed.since(outcome.arrived);
                             assert_eq!(outcome.delays.total(), latency, "seed {seed}");
                         }

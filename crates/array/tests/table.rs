@@ -4,7 +4,7 @@
 mod script;
 
 use array::policy::{Needs, PolicyKind};
-use array::{Level, ReadOrWrite};
+use array::{Level, RequestKind};
 use script::{Script, named};
 use units::{Duration, Instant};
 
@@ -47,7 +47,7 @@ fn every_policy_sends_what_the_table_says() {
             Needs::Nothing | Needs::Redundancy => Script::new(Level::Raid5, 4, kind),
         };
         s.now = Instant::ZERO + Duration::from_millis(150);
-        s.request(ReadOrWrite::Read, 0, 1);
+        s.request(RequestKind::Read, 0, 1);
         assert_eq!(s.log, at_once, "{name}");
         let late = s.now + Duration::from_millis(10);
         while s.array.next_deadline() <= late {

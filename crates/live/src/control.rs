@@ -1,5 +1,9 @@
 //! What can be asked of a running array, and told to it, from outside its thread.
 
+mod latency;
+
+pub use latency::{Latency, PERCENTILES, Recorder};
+
 use rustix::event::{EventfdFlags, eventfd};
 use serde::{Deserialize, Serialize};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -73,6 +77,8 @@ pub struct Status {
     pub level: String,
     /// Policy in force.
     pub policy: String,
+    /// Time since the start at which it came into force; zero if it was there from the start.
+    pub policy_since_nanoseconds: u64,
     /// Bytes that clients see.
     pub capacity_bytes: u64,
     /// Since the start.
@@ -149,6 +155,8 @@ pub struct DriveStatus {
     pub emulated: bool,
     /// Whether its busy window is open.
     pub in_window: bool,
+    /// Its latest busy windows, at most [`RECENT_WINDOWS`] and the oldest first.
+    pub recent_windows: Vec<BusyWindow>,
     /// Whether it collects.
     pub collecting: bool,
     /// Whether it has room left for copies: share of free blocks.
@@ -169,44 +177,18 @@ pub struct DriveStatus {
     pub errors: u64,
 }
 
-/// Latencies since the start, as a histogram.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
-    /// How many.
-    pub count: u64,
-    /// Their sum.
-    pub sum_nanoseconds: u64,
-    /// Largest.
-    pub max_nanoseconds: u64,
-    /// Percentiles of what was recorded since the start, as (percent, nanoseconds).
-    pub percentiles: Vec<(f64, u64)>,
-    /// How many were at most so long, by [`BUCKETS_NANOSECONDS`].
-    pub at_most: Vec<u64>,
-}
+/// Busy windows that a drive's status tells at most: enough for a second, which is how often they
+/// are asked for, down to windows of some tens of milliseconds.
+pub const RECENT_WINDOWS: usize = 16;
 
-/// Upper bounds of the buckets of [`Latency::at_most`].
-pub const BUCKETS_NANOSECONDS: [u64; 20] = [
-    1_000,
-    2_500,
-    5_000,
-    10_000,
-    25_000,
-    50_000,
-    100_000,
-    250_000,
-    500_000,
-    1_000_000,
-    2_500_000,
-    5_000_000,
-    10_000_000,
-    25_000_000,
-    50_000_000,
-    100_000_000,
-    250_000_000,
-    500_000_000,
-    1_000_000_000,
-    10_000_000_000,
-];
+/// A busy window, by the time since the start of the array.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BusyWindow {
+    /// When it opened.
+    pub opened_nanoseconds: u64,
+    /// When it closed, if it has.
+    pub closed_nanoseconds: Option<u64>,
+}
 
 /// Time that reads spent for one cause.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -287,9 +269,18 @@ impl Line {
     ///
     /// If the thread has ended, or does not answer for a minute.
     pub fn order(&self, order: Order) -> Result<Answer, Gone> {
+        self.order_within(order, PATIENCE)
+    }
+
+    /// The same, waiting for at most `patience`.
+    ///
+    /// # Errors
+    ///
+    /// If the thread has ended, or does not answer in time; the order may still be carried out.
+    pub fn order_within(&self, order: Order, patience: Duration) -> Result<Answer, Gone> {
         let (sender, receiver) = channel();
         self.send(Message::Order(order, sender))?;
-        receiver.recv_timeout(PATIENCE).map_err(|_| Gone)
+        receiver.recv_timeout(patience).map_err(|_| Gone)
     }
 }
 

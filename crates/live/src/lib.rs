@@ -13,6 +13,7 @@
 //! The others reach the first by a [`control::Line`] only.
 
 pub mod buffer;
+pub mod clock;
 pub mod control;
 pub mod durable;
 pub mod engine;

@@ -53,6 +53,9 @@ pub enum Status {
     Success,
     /// Failed at once because it would have waited for a collection ([`PlFlag::Failed`]).
     FailedFast,
+    /// The drive could not do it: a read of pages that it has lost (NVMe's Unrecovered Read Error), a
+    /// write that it cannot store. What a read brought is worth nothing.
+    Unrecovered,
 }
 
 /// What collections did to a read that was served (TTFLASH §6.1 and Figure 7).

@@ -2,7 +2,7 @@
 
 use crate::plan::{Plan, PlanError};
 use array::policy::PolicyKind;
-use array::{Action, Array, ReadOrWrite, Request, RequestId};
+use array::{Action, Array, Request, RequestId, RequestKind};
 use nvme::{Blocked, Cause, CommandId, Completion, Delays, DriveStatus, Opcode, Status};
 use std::collections::VecDeque;
 use std::time::{Duration as WallTime, Instant as WallClock};
@@ -79,7 +79,7 @@ fn bench(plan: &Plan, requests: u64) -> Result<WallTime, PlanError> {
             array.handle_completion(now, &completion);
         } else if now == arrival {
             let is_read = rng.below(10) < READS_OF_TEN;
-            let kind = if is_read { ReadOrWrite::Read } else { ReadOrWrite::Write };
+            let kind = if is_read { RequestKind::Read } else { RequestKind::Write };
             let offset_bytes = rng.below(pages) * page_bytes;
             let id = RequestId(sent);
             array.handle_request(

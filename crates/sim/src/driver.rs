@@ -6,7 +6,7 @@ use crate::plan::{Plan, PlanError};
 use crate::result::{BlockedReads, DriveResult, HostLatency, RunResult};
 use crate::timeline::Recorder;
 use crate::verify::{Mismatch, Verifier};
-use array::{Action, Array, Outcome, ReadOrWrite, RequestId};
+use array::{Action, Array, Outcome, RequestId, RequestKind};
 use nvme::{Blocked, CollectionReport, CollectionRight, WindowSchedule};
 use ssd::{CollectionSpan, Ssd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -329,8 +329,8 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         while let Some(request) = self.next.take_if(|request| request.at <= now) {
             self.last_arrival = now;
             let kind = match request.op {
-                Op::Read => ReadOrWrite::Read,
-                Op::Write => ReadOrWrite::Write,
+                Op::Read => RequestKind::Read,
+                Op::Write => RequestKind::Write,
             };
             let request = array::Request {
                 id: RequestId(self.taken),
@@ -340,11 +340,12 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 size_bytes: request.size_bytes,
             };
             match kind {
-                ReadOrWrite::Read => {
+                RequestKind::Read => {
                     self.read_bytes += request.size_bytes;
                     self.look_at_stripes(now, &request);
                 }
-                ReadOrWrite::Write => self.written_bytes += request.size_bytes,
+                RequestKind::Write => self.written_bytes += request.size_bytes,
+                RequestKind::Deallocate => {}
             }
             if let Some(verifier) = &mut self.verifier {
                 verifier.request_arrives(&request);
@@ -457,6 +458,10 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                     }
                 }
                 Action::Complete(outcome) => self.complete(now, &outcome)?,
+                Action::DriveFailed { .. }
+                | Action::Restored { .. }
+                | Action::NotRestored { .. }
+                | Action::Scrubbed { .. } => {}
             }
         }
         Ok(())
@@ -471,7 +476,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         }
         self.record_host(outcome, latency);
         match outcome.kind {
-            ReadOrWrite::Read => {
+            RequestKind::Read => {
                 debug_assert_eq!(outcome.delays.total(), latency, "delays must sum to the latency");
                 self.read.record(latency);
                 self.causes.record(&outcome.delays, latency);
@@ -482,7 +487,8 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                     Blocked::Collection => self.blocked_reads.by_collection += 1,
                 }
             }
-            ReadOrWrite::Write => self.write.record(latency),
+            RequestKind::Write => self.write.record(latency),
+            RequestKind::Deallocate => {}
         }
         if let Some(verifier) = &mut self.verifier {
             verifier.complete(outcome.request).map_err(|mismatch| SimError::Mismatch {
@@ -519,8 +525,9 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 .push(HostLatency { read: LatencySummary::new(), write: LatencySummary::new() });
         }
         match outcome.kind {
-            ReadOrWrite::Read => self.hosts[host].read.record(latency),
-            ReadOrWrite::Write => self.hosts[host].write.record(latency),
+            RequestKind::Read => self.hosts[host].read.record(latency),
+            RequestKind::Write => self.hosts[host].write.record(latency),
+            RequestKind::Deallocate => {}
         }
     }
 

@@ -304,7 +304,17 @@ impl Plan {
 
     /// The array, idle.
     pub(crate) fn array(&self) -> Result<Array, PlanError> {
-        Ok(Array::new(array::Config {
+        Ok(Array::new(self.array_config()?))
+    }
+
+    /// What the array is made of. A driver that carries data sets
+    /// [`data_actions`](array::Config::data_actions); here it is on if the run is verified.
+    ///
+    /// # Errors
+    ///
+    /// If the drive or the layout is impossible, or the policy does not suit them.
+    pub fn array_config(&self) -> Result<array::Config, PlanError> {
+        Ok(array::Config {
             layout: self.layout()?,
             page_bytes: self.drive.geometry.page_bytes,
             policy: self.policy,
@@ -313,7 +323,16 @@ impl Plan {
             rebuild_compute: self.rebuild_compute,
             data_actions: self.verify,
             spare: self.spare_pages(),
-        }))
+            absent: 0,
+            restore_depth: array::RESTORE_DEPTH,
+        })
+    }
+
+    /// The policy, what is set about it for these drives, and how they are coordinated under it: what
+    /// an array that runs needs to go on under the policy of this plan.
+    #[must_use]
+    pub fn policy_parts(&self) -> (PolicyKind, PolicySettings, Coordination) {
+        (self.policy, self.policy_settings(), self.coordination())
     }
 
     /// How the array coordinates its drives.

@@ -8,7 +8,7 @@
 //! Checked: every page of every read; at the end every page of the array and every parity. Not
 //! checked: bits that flip (no model of them), and orderings that the array does not promise.
 
-use array::{Array, DataAction, OpId, Request, RequestId, Role, Slot, gf};
+use array::{Array, DataAction, OpId, Request, RequestId, Role, Slot, Term, gf};
 use nvme::{Command, CommandId, Opcode};
 use ssd::{Media, Ssd};
 use std::collections::BTreeMap;
@@ -78,7 +78,8 @@ struct InFlight {
 
 /// Buffers of a stripe operation: members × rows, old and new.
 struct Buffers {
-    request: RequestId,
+    /// None while the array restores or checks a stripe.
+    request: Option<RequestId>,
     rows: usize,
     old: Vec<Tag>,
     new: Vec<Tag>,
@@ -89,6 +90,16 @@ impl Buffers {
         let bank = if slot.new { &mut self.new } else { &mut self.old };
         let first = usize::from(slot.member) * self.rows;
         &mut bank[first..first + self.rows]
+    }
+
+    fn sum(&mut self, terms: &[Term]) -> Vec<Tag> {
+        let mut sum = vec![ZERO; self.rows];
+        for term in terms {
+            for (sum, tag) in sum.iter_mut().zip(self.at(term.slot)) {
+                gf::multiply_add(sum, tag, term.coefficient);
+            }
+        }
+        sum
     }
 }
 
@@ -109,6 +120,8 @@ pub(crate) struct Verifier {
     requests: BTreeMap<RequestId, InFlight>,
     reference: Reference,
     checked: u64,
+    /// Parities that the array has had compared and that were wrong.
+    wrong_parities: u64,
     media: Vec<Media>,
 }
 
@@ -141,6 +154,7 @@ impl Verifier {
             requests: BTreeMap::new(),
             reference: Reference::default(),
             checked: 0,
+            wrong_parities: 0,
             media: Vec::new(),
         }
     }
@@ -172,7 +186,7 @@ impl Verifier {
         };
         for page in first_page..end {
             match request.kind {
-                array::ReadOrWrite::Read => {
+                array::RequestKind::Read => {
                     let (since, committed) = self.reference.committed(page);
                     let mut allowed = vec![committed];
                     let pending = self.reference.pending.get(&page).into_iter().flatten();
@@ -180,7 +194,7 @@ impl Verifier {
                     in_flight.allowed.push(allowed);
                     self.reference.reading.entry(page).or_default().push(request.id.0);
                 }
-                array::ReadOrWrite::Write => {
+                array::RequestKind::Write => {
                     let partial = self.is_partial(request, page);
                     let before = partial.then(|| self.reference.latest(page));
                     let tag = written_tag(request.id, page, before);
@@ -192,6 +206,7 @@ impl Verifier {
                         }
                     }
                 }
+                array::RequestKind::Deallocate => {}
             }
         }
         self.requests.insert(request.id, in_flight);
@@ -283,13 +298,13 @@ impl Verifier {
             }
             DataAction::Combine { op, target, terms } => {
                 let buffers = self.ops.get_mut(op).expect("open");
-                let mut sum = vec![ZERO; buffers.rows];
-                for term in terms {
-                    for (sum, tag) in sum.iter_mut().zip(buffers.at(term.slot)) {
-                        gf::multiply_add(sum, tag, term.coefficient);
-                    }
-                }
+                let sum = buffers.sum(terms);
                 buffers.at(*target).copy_from_slice(&sum);
+            }
+            DataAction::Check { op, target, terms } => {
+                let buffers = self.ops.get_mut(op).expect("open");
+                let sum = buffers.sum(terms);
+                self.wrong_parities += u64::from(buffers.at(*target) != sum);
             }
             DataAction::Merge { op, member, first_page } => self.merge(*op, *member, *first_page),
             DataAction::Share { from, to, member, first_row } => {
@@ -302,15 +317,15 @@ impl Verifier {
             }
             DataAction::Deliver { op, member, first_page } => {
                 let buffers = self.ops.get_mut(op).expect("open");
-                let request = buffers.request;
+                let request = buffers.request.expect("the host's pages are delivered");
                 let rows = buffers.at(Slot { new: false, member: *member }).to_vec();
                 let target = self.requests.get_mut(&request).expect("in flight");
                 let first = (first_page - target.first_page) as usize;
                 target.data[first..first + rows.len()].copy_from_slice(&rows);
             }
-            DataAction::Stage { op, drive, lba } => {
+            DataAction::Stage { op, member, drive, lba } => {
                 let buffers = self.ops.get_mut(op).expect("open");
-                let tags = buffers.at(Slot { new: true, member: drive.0 }).to_vec();
+                let tags = buffers.at(Slot { new: true, member: *member }).to_vec();
                 self.stages[drive.index()].extend((lba.0..).zip(tags));
             }
             DataAction::ReadStage { command, drive, lba, blocks, rows } => {
@@ -334,7 +349,8 @@ impl Verifier {
     }
 
     fn merge(&mut self, op: OpId, member: u8, first_page: u64) {
-        let request = self.requests[&self.ops[&op].request].request;
+        let request = self.ops[&op].request.expect("the host's pages are merged");
+        let request = self.requests[&request].request;
         let rows = self.ops[&op].rows as u64;
         let partial: Vec<bool> =
             (0..rows).map(|row| self.is_partial(&request, first_page + row)).collect();
@@ -351,7 +367,7 @@ impl Verifier {
         let in_flight = self.requests.remove(&request).expect("in flight");
         for (index, page) in (in_flight.first_page..).take(in_flight.data.len()).enumerate() {
             match in_flight.request.kind {
-                array::ReadOrWrite::Read => {
+                array::RequestKind::Read => {
                     let reading = self.reference.reading.get_mut(&page).expect("registered");
                     reading.retain(|&id| id != request.0);
                     if reading.is_empty() {
@@ -362,7 +378,7 @@ impl Verifier {
                     check(page, in_flight.data[index], allowed, during)?;
                     self.checked += 1;
                 }
-                array::ReadOrWrite::Write => {
+                array::RequestKind::Write => {
                     let pending = self.reference.pending.get_mut(&page).expect("registered");
                     let at = pending.iter().position(|&(id, _)| id == request.0);
                     let (id, tag) = pending.remove(at.expect("registered"));
@@ -373,6 +389,7 @@ impl Verifier {
                         self.reference.committed.insert(page, (id, tag));
                     }
                 }
+                array::RequestKind::Deallocate => {}
             }
         }
         Ok(())

@@ -94,7 +94,7 @@ const SSDSIM: Row = Row {
     ..TABLE_2
 };
 
-const ROWS: [Row; 10] = [
+const ROWS: [Row; 11] = [
     Row {
         name: "sim",
         source: "IODA Table 2, Sim: a consumer drive, 512 GiB",
@@ -184,6 +184,27 @@ const ROWS: [Row; 10] = [
         channels: 8,
         over_provisioning_percent: 25,
         valid_ratio: 0.7,
+        drive_writes_per_day: 40.0,
+        burst_mib_per_second: 536.0,
+        unit: CollectionUnit::Line,
+        blocking: Blocking::Die,
+        min_invalid_percent: 25,
+        ..TABLE_2
+    },
+    Row {
+        name: "live",
+        source: "our own: 1 of 2 GiB, small enough for memory, reads of 100 us, lines of 64 blocks collected at once; over-provisioning at which a window is longer than a collection",
+        transfer: 20,
+        program: 200,
+        read: 80,
+        erase: 2_000,
+        pcie_gb_per_second: 0,
+        page_kib: 4,
+        pages_per_block: 64,
+        blocks_per_plane: 128,
+        channels: 8,
+        over_provisioning_percent: 50,
+        valid_ratio: 0.4,
         drive_writes_per_day: 40.0,
         burst_mib_per_second: 536.0,
         unit: CollectionUnit::Line,
@@ -337,5 +358,12 @@ mod tests {
         let config = preset("femu-artifact").unwrap();
         assert_eq!((config.soft_blocks(), config.hard_blocks()), (25, 12));
         assert_eq!(config.logical_bytes(), 12 << 30);
+    }
+
+    #[test]
+    fn the_drive_that_is_served_has_a_gibibyte_and_reads_in_100_us() {
+        let config = preset("live").unwrap();
+        assert_eq!(config.logical_bytes(), 1 << 30);
+        assert_eq!(config.timing.read + config.timing.transfer, Duration::from_micros(100));
     }
 }

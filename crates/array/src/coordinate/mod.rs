@@ -41,6 +41,21 @@ pub enum Coordination {
     Together(TogetherConfig),
 }
 
+impl Coordination {
+    /// The same, beginning at `now`.
+    pub(crate) const fn starting_at(self, now: Instant) -> Self {
+        match self {
+            Self::Free => Self::Free,
+            Self::Windows(config) => Self::Windows(WindowConfig { start: now, ..config }),
+            Self::Adaptive(config, adaptive) => {
+                Self::Adaptive(WindowConfig { start: now, ..config }, adaptive)
+            }
+            Self::Token(config) => Self::Token(TokenConfig { start: now, ..config }),
+            Self::Together(config) => Self::Together(TogetherConfig { start: now, ..config }),
+        }
+    }
+}
+
 /// The state of a coordination.
 #[derive(Clone, Debug)]
 pub enum Coordinator {

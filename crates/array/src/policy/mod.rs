@@ -35,8 +35,8 @@ pub use settings::{DriveProfile, PolicySettings, StageSettings};
 pub use sit_out::SitOutSettings;
 
 use crate::coordinate::Coordinator;
-use crate::engine::ReadOrWrite;
 use crate::queues::Queues;
+use crate::request::RequestKind;
 use crate::stage::StageConfig;
 use alloc::vec::Vec;
 use nvme::{CollectionReport, Opcode, PlFlag, Status};
@@ -92,7 +92,7 @@ pub struct Asked {
     /// Which host.
     pub host: u8,
     /// Read or write.
-    pub kind: ReadOrWrite,
+    pub kind: RequestKind,
     /// Number of bytes.
     pub size_bytes: u64,
 }

@@ -4,7 +4,7 @@
 
 use array::policy::{PolicyKind, PolicySettings};
 use array::{
-    Action, Array, Config, Coordination, Layout, Level, ReadOrWrite, Request, RequestId,
+    Action, Array, Config, Coordination, Ended, Layout, Level, Request, RequestId, RequestKind,
     WindowConfig,
 };
 use nvme::{Cause, Command, Completion, Delays, Opcode, PlFlag, Status};
@@ -53,6 +53,8 @@ impl Script {
             rebuild_compute: Duration::from_micros(3),
             data_actions: false,
             spare: 0..0,
+            absent: 0,
+            restore_depth: array::RESTORE_DEPTH,
         });
         Self::of(array)
     }
@@ -61,11 +63,11 @@ impl Script {
         Self { array, now: Instant::ZERO, out: Vec::new(), log: String::new() }
     }
 
-    pub(crate) fn request(&mut self, kind: ReadOrWrite, first_page: u64, pages: u64) {
+    pub(crate) fn request(&mut self, kind: RequestKind, first_page: u64, pages: u64) {
         self.request_of(0, kind, first_page, pages);
     }
 
-    pub(crate) fn request_of(&mut self, host: u8, kind: ReadOrWrite, first_page: u64, pages: u64) {
+    pub(crate) fn request_of(&mut self, host: u8, kind: RequestKind, first_page: u64, pages: u64) {
         let request = Request {
             id: RequestId(7),
             host,
@@ -98,11 +100,19 @@ impl Script {
                 Action::Permit { .. } | Action::AskStatus { .. } => {}
                 Action::Complete(outcome) => {
                     let sum = outcome.delays.total();
-                    if outcome.kind == ReadOrWrite::Read {
+                    if outcome.kind == RequestKind::Read {
                         assert_eq!(sum, outcome.completed.since(outcome.arrived));
                     }
-                    write!(self.log, "done ").unwrap();
+                    let ended = match outcome.ended {
+                        Ended::Done => "done ",
+                        Ended::Failed => "failed ",
+                    };
+                    self.log.push_str(ended);
                 }
+                Action::DriveFailed { drive } => write!(self.log, "gone{} ", drive.0).unwrap(),
+                Action::Restored { .. } => write!(self.log, "restored ").unwrap(),
+                Action::NotRestored { .. } => write!(self.log, "not-restored ").unwrap(),
+                Action::Scrubbed { .. } => write!(self.log, "scrubbed ").unwrap(),
                 Action::Data(_) => unreachable!("data actions are off"),
             }
         }

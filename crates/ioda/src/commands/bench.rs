@@ -1,4 +1,7 @@
-//! `ioda bench`: how fast the simulator is, and what policies take of a processor.
+//! `ioda bench`: how fast the simulator is, what policies take of a processor, and how punctual
+//! this machine can be.
+
+mod timer;
 
 use super::Talk;
 use crate::exit::Failure;
@@ -18,6 +21,7 @@ Examples:
   ioda bench             about a minute; the largest drive needs 1.5 GB of memory
   ioda bench --quick     a few seconds, to see that it works
   ioda bench policies    what each policy takes of a processor for a request, without any drive
+  ioda bench timer       how late the best way to wait is here, which nothing that is served can beat
 
 A page operation is a page read or programmed, for the host or for a collection. Each run is on one
 core: page-sized requests at random addresses, 70 % reads, drives in steady state and collecting.
@@ -25,7 +29,9 @@ Every feature: read priority, collections that give way, suspension, copyback, s
 buffer of 8 MiB, and RAIN that collects block by block.
 
 Policies are measured in turns, the best of several rounds each: array and policy alone, with drives
-that answer every command after 100 us. Compare the ratios to Base, not the times.";
+that answer every command after 100 us. Compare the ratios to Base, not the times.
+
+Ways to wait are measured in turns, with one moment to meet every 100 to 200 us.";
 
 /// Blocks in each plane, summed over the drives of an array: 64 GiB in all.
 const ARRAY_BLOCKS: u32 = 4096;
@@ -47,6 +53,8 @@ enum What {
     Simulator,
     /// Processor time of each policy
     Policies,
+    /// How late a moment is met by sleeping, spinning, and what `ioda serve` does
+    Timer,
 }
 
 /// Options of `ioda bench`.
@@ -64,6 +72,10 @@ pub(crate) struct BenchArgs {
     /// Seed of the addresses
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// `ioda bench timer`: seconds for each way to wait, 1 to 3600
+    #[arg(long, value_name = "N", default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(1..=3600))]
+    seconds: u32,
 }
 
 /// One line of the table.
@@ -78,6 +90,10 @@ pub(crate) fn run(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
     match args.what {
         What::Simulator => simulator(args, talk),
         What::Policies => policies(args),
+        What::Timer => {
+            output::print(&timer::run(args.seconds, args.json, talk)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 

@@ -14,7 +14,7 @@ mod allocation;
 pub use allocation::{AllocationConfig, BaseRule, QosClass};
 
 use super::{About, Asked, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse};
-use crate::engine::ReadOrWrite;
+use crate::request::RequestKind;
 use crate::stage::StageConfig;
 use alloc::boxed::Box;
 use allocation::Allocation;
@@ -175,7 +175,7 @@ impl Policy for PlmLight {
     fn admits(&mut self, now: Instant, asked: &Asked) -> bool {
         let Window::Deterministic { start } = self.window else { return true };
         match asked.kind {
-            ReadOrWrite::Read => {
+            RequestKind::Read => {
                 let class = QosClass::of_host(asked.host) as usize;
                 self.reads[class] += 1;
                 let Some(left) = &mut self.reads_left else { return true };
@@ -183,7 +183,7 @@ impl Policy for PlmLight {
                 left[class] = left[class].saturating_sub(1);
                 admitted
             }
-            ReadOrWrite::Write => {
+            RequestKind::Write => {
                 self.writes += 1;
                 // Small ones do not go to the drives now.
                 if asked.size_bytes > self.stage.largest_write_bytes
@@ -196,6 +196,7 @@ impl Policy for PlmLight {
                 }
                 true
             }
+            RequestKind::Deallocate => true,
         }
     }
 

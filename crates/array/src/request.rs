@@ -1,0 +1,86 @@
+//! What an array is made of, and what it is asked.
+
+use crate::action::Ended;
+use crate::coordinate::Coordination;
+use crate::layout::Layout;
+use crate::policy::{PolicyKind, PolicySettings};
+use core::ops::Range;
+use nvme::Blocked;
+use units::{Duration, Instant};
+
+/// Stripes that are restored at a time, unless another number is chosen: enough to keep the drives of
+/// a small array at work, few enough that requests of the host wait for no more than one chunk each.
+pub const RESTORE_DEPTH: u32 = 16;
+
+/// What a request asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RequestKind {
+    /// Read.
+    Read,
+    /// Write.
+    Write,
+    /// Nothing is needed any more of these bytes. A hint: of every row of a stripe all of whose data
+    /// is meant, the drives are told; the rest stays as it is.
+    Deallocate,
+}
+
+/// The driver's name for a request; it comes back in the [`Outcome`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RequestId(pub u64);
+
+/// A request of the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// The driver's name for it.
+    pub id: RequestId,
+    /// Which host asks; 0 if there is only one.
+    pub host: u8,
+    /// What it asks for.
+    pub kind: RequestKind,
+    /// First byte. Any alignment.
+    pub offset_bytes: u64,
+    /// Number of bytes, at least 1.
+    pub size_bytes: u64,
+}
+
+/// What an array is made of.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Level, width, chunk and size.
+    pub layout: Layout,
+    /// Bytes in a page: the drives' logical block.
+    pub page_bytes: u32,
+    /// The policy.
+    pub policy: PolicyKind,
+    /// What is set about policies.
+    pub policy_settings: PolicySettings,
+    /// When each drive may collect; without effect under policies that have no windows.
+    pub coordination: Coordination,
+    /// Time to compute a rebuilt page. The articles give less than 10 µs (IODA §4.2.1) and less
+    /// than 3 µs (TTFLASH §4.2).
+    pub rebuild_compute: Duration,
+    /// Say what to do with the data.
+    pub data_actions: bool,
+    /// Blocks at the end of every drive that the layout leaves free for chunks to move to, under
+    /// policies that move any; only for chunks of one page.
+    pub spare: Range<u64>,
+    /// Drives that are missing at the start, as bits.
+    pub absent: u64,
+    /// Stripes that are restored or checked at a time; at least 1. See [`RESTORE_DEPTH`].
+    pub restore_depth: u32,
+}
+
+/// A request that is not done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    pub(crate) id: RequestId,
+    pub(crate) kind: RequestKind,
+    pub(crate) host: u8,
+    pub(crate) arrived: Instant,
+    /// When it began: later than it came if the policy held it back.
+    pub(crate) admitted: Instant,
+    pub(crate) ops_left: u32,
+    pub(crate) rebuilds: u32,
+    pub(crate) blocked: Blocked,
+    pub(crate) ended: Ended,
+}

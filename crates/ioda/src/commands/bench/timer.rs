@@ -1,0 +1,92 @@
+//! `ioda bench timer`: how late answers on the real clock must be on this machine, whoever answers.
+
+use super::Talk;
+use crate::exit::Failure;
+use crate::output::{self, remark};
+use crate::table;
+use live::clock::{Floor, Spin, Way};
+use serde_json::{Value, json};
+use units::Duration;
+
+/// What is compared: the way of `ioda serve`, what its margin was chosen from, and both extremes.
+const WAYS: [Way; 6] = [
+    Way::Sleep,
+    Way::Hybrid(Spin::Fixed(Duration::from_micros(20))),
+    Way::Hybrid(Spin::Fixed(Duration::from_micros(40))),
+    Way::Hybrid(Spin::Fixed(Duration::from_micros(60))),
+    Way::Hybrid(Spin::Adaptive),
+    Way::Spin,
+];
+
+/// Percentiles that are shown, and their names.
+const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")];
+
+/// Measures every way for `seconds` and gives the table or the JSON document.
+pub(super) fn run(seconds: u32, as_json: bool, talk: Talk) -> Result<String, Failure> {
+    if !talk.quiet {
+        remark(&format!("measuring {} ways to wait, {seconds} s each", WAYS.len()));
+    }
+    let each = Duration::from_secs(u64::from(seconds));
+    let floors = live::clock::measure(&WAYS, each)
+        .map_err(|error| Failure::internal(format!("cannot wait on this machine: {error}")))?;
+    Ok(if as_json { output::json(&document(&floors)) } else { show(&floors) })
+}
+
+fn show(floors: &[Floor]) -> String {
+    let mut header = table::header(&["way to wait, us late", "moments"]);
+    header.extend(PERCENTILES.map(|(_, name)| name.to_owned()));
+    header.extend(table::header(&["max", "% of a core"]));
+    let micros = |nanoseconds: u64| format!("{:.1}", nanoseconds as f64 / 1e3);
+    let rows: Vec<Vec<String>> = floors
+        .iter()
+        .map(|floor| {
+            let late = &floor.late_nanoseconds;
+            let mut row = vec![words(floor), late.len().to_string()];
+            row.extend(PERCENTILES.map(|(percent, _)| micros(late.value_at_percentile(percent))));
+            row.extend([micros(late.max()), format!("{:.0}", floor.processor_share * 100.0)]);
+            row
+        })
+        .collect();
+    table::numbers(&header, &rows)
+}
+
+fn words(floor: &Floor) -> String {
+    let margin = floor.margin.as_micros_f64();
+    match floor.way {
+        Way::Sleep => "sleep".to_owned(),
+        Way::Hybrid(Spin::Fixed(_)) => format!("sleep, spin for the last {margin:.0} us"),
+        Way::Hybrid(Spin::Adaptive) => format!("sleep, spin as needed (now {margin:.0} us)"),
+        Way::Spin => "spin".to_owned(),
+    }
+}
+
+fn document(floors: &[Floor]) -> Value {
+    let list: Vec<Value> = floors
+        .iter()
+        .map(|floor| {
+            let late = &floor.late_nanoseconds;
+            let percentiles: serde_json::Map<String, Value> = PERCENTILES
+                .map(|(percent, name)| (name.to_owned(), late.value_at_percentile(percent).into()))
+                .into_iter()
+                .collect();
+            json!({
+                "way": match floor.way {
+                    Way::Sleep => "sleep",
+                    Way::Hybrid(Spin::Fixed(_)) => "hybrid",
+                    Way::Hybrid(Spin::Adaptive) => "adaptive",
+                    Way::Spin => "spin",
+                },
+                "margin_nanoseconds": match floor.way {
+                    Way::Hybrid(_) => Some(floor.margin.as_nanos()),
+                    Way::Sleep | Way::Spin => None,
+                },
+                "moments": late.len(),
+                "late_nanoseconds": percentiles,
+                "late_max_nanoseconds": late.max(),
+                "processor_share": floor.processor_share,
+                "measured_seconds": floor.measured.as_secs_f64(),
+            })
+        })
+        .collect();
+    json!({ "timers": list })
+}

@@ -1,0 +1,693 @@
+//! Which of the configured places are the drives of one array, and whether they are enough.
+//!
+//! A pure decision over what was found. The superblock of the highest generation says how each
+//! drive takes part. A drive that it calls serving may be one generation behind: the process died
+//! while it wrote a generation to all drives, and no data are written before all have it. More than
+//! one behind is stale.
+
+use super::superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
+use std::fmt;
+use thiserror::Error;
+
+/// What was found at a configured place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// Nothing: no such file or device, or it does not open.
+    Missing,
+    /// A drive, and its superblock or why it has none.
+    Drive(Result<Superblock, SuperblockError>),
+}
+
+/// How the array can be started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Assembly {
+    /// The array.
+    pub uuid: Uuid,
+    /// How it is laid out.
+    pub geometry: Geometry,
+    /// Bytes of a region of its intent record.
+    pub region_bytes: u64,
+    /// When it was made, in seconds since 1970.
+    pub created_seconds: u64,
+    /// For each drive of the array, the number of the configured place that has it.
+    pub order: Vec<Option<usize>>,
+    /// Drives whose data are not there, as bits: missing, failed, stale and rebuilding ones.
+    pub absent: u64,
+    /// Those of them that are in their place and were being rebuilt, as bits.
+    pub rebuilding: u64,
+    /// Those of `absent` that were serving when the array stopped, as bits.
+    pub lost: u64,
+    /// How each drive takes part from now on.
+    pub states: Vec<MemberState>,
+    /// The highest generation found; the next one to be written is one more.
+    pub generation: u64,
+    /// Whether the array was shut down, and nothing is to be repaired.
+    pub clean: bool,
+    /// What people should know.
+    pub notes: Vec<Note>,
+}
+
+/// Something to know about an array that starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// A drive was not where the configuration has it.
+    Moved {
+        /// The drive.
+        member: usize,
+        /// The place that has it.
+        place: usize,
+    },
+    /// A drive is not there.
+    Missing {
+        /// The drive.
+        member: usize,
+    },
+    /// A drive had failed before.
+    Failed {
+        /// The drive.
+        member: usize,
+        /// The place that has it.
+        place: usize,
+    },
+    /// A drive missed changes.
+    Stale {
+        /// The drive.
+        member: usize,
+        /// The place that has it.
+        place: usize,
+        /// Its generation.
+        generation: u64,
+        /// That of the array.
+        newest: u64,
+    },
+    /// A place that no drive can be started from.
+    Unusable {
+        /// The place.
+        place: usize,
+        /// Why.
+        error: SuperblockError,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Moved { member, place } => {
+                write!(
+                    f,
+                    "drive {member} of the array is at place {place}, and is used as drive {member}"
+                )
+            }
+            Self::Missing { member } => {
+                write!(f, "drive {member} is missing: the array starts degraded")
+            }
+            Self::Failed { member, place } => {
+                write!(f, "drive {member} at place {place} had failed: replace it to rebuild it")
+            }
+            Self::Stale { member, place, generation, newest } => write!(
+                f,
+                "drive {member} at place {place} was left behind at generation {generation} of {newest}: replace it to rebuild it"
+            ),
+            Self::Unusable { place, error } => write!(f, "place {place} is not used: {error}"),
+        }
+    }
+}
+
+/// Why an array does not start. Nothing has been written.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Refusal {
+    /// No superblock anywhere.
+    #[error(
+        "none of the {places} places holds a drive of an array; create the array first, or correct the paths"
+    )]
+    Nothing {
+        /// Number of places.
+        places: usize,
+    },
+    /// Drives of two arrays.
+    #[error(
+        "the drive at place {place} belongs to array {found}, the others to {expected}; correct the paths"
+    )]
+    ForeignArray {
+        /// The place.
+        place: usize,
+        /// Its array.
+        found: Uuid,
+        /// The array of most.
+        expected: Uuid,
+    },
+    /// A place that must not be touched.
+    #[error("the drive at place {place} cannot be used: {error}")]
+    Unusable {
+        /// The place.
+        place: usize,
+        /// Why.
+        error: SuperblockError,
+    },
+    /// One drive twice.
+    #[error("places {first} and {second} both hold drive {member}: one is a copy; take it away")]
+    Twice {
+        /// The drive.
+        member: usize,
+        /// One place.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// Drives of one array that do not agree.
+    #[error(
+        "the drives at places {first} and {second} disagree about the {what}; one of them was changed by something else"
+    )]
+    Disagree {
+        /// One place.
+        first: usize,
+        /// The other.
+        second: usize,
+        /// About what.
+        what: &'static str,
+    },
+    /// Another number of places than of drives.
+    #[error(
+        "the array has {drives} drives, and {places} places are configured; name all, also those that are missing"
+    )]
+    Width {
+        /// Drives of the array.
+        drives: usize,
+        /// Places configured.
+        places: usize,
+    },
+    /// The configuration asks for another array.
+    #[error(
+        "the array on the drives has {found} {what}, and the configuration asks for {asked}; change the configuration"
+    )]
+    Geometry {
+        /// What differs.
+        what: &'static str,
+        /// On the drives.
+        found: u64,
+        /// In the configuration.
+        asked: u64,
+    },
+    /// Another level.
+    #[error(
+        "the array on the drives is a {found}, and the configuration asks for a {asked}; change the configuration"
+    )]
+    Level {
+        /// On the drives.
+        found: &'static str,
+        /// In the configuration.
+        asked: &'static str,
+    },
+    /// Drives that each went on without the other.
+    #[error(
+        "the drives at places {first} and {second} each went on without the other: take away the one whose changes are not wanted"
+    )]
+    Split {
+        /// One place.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// Too few drives.
+    #[error("{absent} drives are missing, failed or stale ({}), and this array can miss {spare} in a stripe: bring back the missing ones", list(*.members))]
+    TooFew {
+        /// How many.
+        absent: u32,
+        /// Which, as bits.
+        members: u64,
+        /// How many a stripe can miss.
+        spare: u32,
+    },
+}
+
+fn list(members: u64) -> String {
+    let numbers = (0..64).filter(|bit| members >> bit & 1 == 1).map(|bit| bit.to_string());
+    numbers.collect::<Vec<_>>().join(", ")
+}
+
+/// Decides how the drives found at the configured places, in order, make an array. `asked` is what
+/// the configuration says of it, if it says anything.
+///
+/// # Errors
+///
+/// If they are not one array, or too few of it.
+pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, Refusal> {
+    let mut notes = Vec::new();
+    let mut drives: Vec<(usize, &Superblock)> = Vec::new();
+    for (place, found) in found.iter().enumerate() {
+        match found {
+            Found::Missing => {}
+            Found::Drive(Ok(superblock)) => drives.push((place, superblock)),
+            Found::Drive(Err(
+                error @ (SuperblockError::Foreign | SuperblockError::Version { .. }),
+            )) => return Err(Refusal::Unusable { place, error: error.clone() }),
+            Found::Drive(Err(error)) => notes.push(Note::Unusable { place, error: error.clone() }),
+        }
+    }
+    let newest = newest(&drives).ok_or(Refusal::Nothing { places: found.len() })?;
+    check_agreement(&drives, newest)?;
+    let geometry = newest.1.geometry;
+    let width = usize::from(geometry.width);
+    if found.len() != width {
+        return Err(Refusal::Width { drives: width, places: found.len() });
+    }
+    if let Some(asked) = asked {
+        check_geometry(&geometry, asked)?;
+    }
+    let order = order(&drives, width)?;
+
+    let mut states = newest.1.states.clone();
+    let mut absent = 0u64;
+    let mut rebuilding = 0u64;
+    let serving = |(member, state): (usize, &MemberState)| {
+        if *state == MemberState::Serving { 1 << member } else { 0u64 }
+    };
+    let served = states.iter().enumerate().map(serving).fold(0, |bits, bit| bits | bit);
+    for (member, state) in states.iter_mut().enumerate() {
+        let drive = order[member].and_then(|at| drives.iter().find(|(place, _)| *place == at));
+        let Some(&(place, superblock)) = drive else {
+            notes.push(Note::Missing { member });
+            *state = MemberState::Failed;
+            absent |= 1 << member;
+            continue;
+        };
+        if place != member {
+            notes.push(Note::Moved { member, place });
+        }
+        let (generation, newest) = (superblock.generation, newest.1.generation);
+        match state {
+            MemberState::Failed => {
+                notes.push(Note::Failed { member, place });
+                absent |= 1 << member;
+            }
+            _ if generation.saturating_add(1) < newest => {
+                notes.push(Note::Stale { member, place, generation, newest });
+                *state = MemberState::Failed;
+                absent |= 1 << member;
+            }
+            MemberState::Serving => {}
+            MemberState::Rebuilding { .. } => {
+                absent |= 1 << member;
+                rebuilding |= 1 << member;
+            }
+        }
+    }
+    check_enough(&geometry, absent)?;
+    Ok(Assembly {
+        uuid: newest.1.uuid,
+        geometry,
+        region_bytes: newest.1.region_bytes,
+        created_seconds: newest.1.created_seconds,
+        order,
+        absent,
+        rebuilding,
+        lost: absent & served,
+        states,
+        generation: newest.1.generation,
+        clean: newest.1.clean,
+        notes,
+    })
+}
+
+/// The drive with the highest generation of the array that most drives belong to.
+fn newest<'a>(drives: &[(usize, &'a Superblock)]) -> Option<(usize, &'a Superblock)> {
+    let votes = |uuid: Uuid| drives.iter().filter(|(_, other)| other.uuid == uuid).count();
+    // Of equals the first place, so that the answer does not depend on how a maximum is found.
+    let rank = |&(place, superblock): &(usize, &Superblock)| {
+        (votes(superblock.uuid), superblock.generation, std::cmp::Reverse(place))
+    };
+    drives.iter().copied().max_by_key(rank)
+}
+
+fn check_agreement(
+    drives: &[(usize, &Superblock)],
+    newest: (usize, &Superblock),
+) -> Result<(), Refusal> {
+    let (first, leader) = newest;
+    for &(place, drive) in drives {
+        if drive.uuid != leader.uuid {
+            let (found, expected) = (drive.uuid, leader.uuid);
+            return Err(Refusal::ForeignArray { place, found, expected });
+        }
+    }
+    for &(second, drive) in drives {
+        let disagree = |what| Err(Refusal::Disagree { first, second, what });
+        if drive.geometry != leader.geometry {
+            return disagree("layout");
+        }
+        if drive.region_bytes != leader.region_bytes {
+            return disagree("intent record");
+        }
+        if drive.created_seconds != leader.created_seconds {
+            return disagree("time of creation");
+        }
+    }
+    for &(second, drive) in drives {
+        // Each has seen the other fail: both went on, one after the other or apart.
+        let gave_up = |by: &Superblock, on: &Superblock| {
+            by.states.get(on.member.index()) == Some(&MemberState::Failed)
+        };
+        if drive.member != leader.member && gave_up(drive, leader) && gave_up(leader, drive) {
+            return Err(Refusal::Split { first, second });
+        }
+        let same_generation = drive.generation == leader.generation;
+        if same_generation && (drive.states != leader.states || drive.clean != leader.clean) {
+            return Err(Refusal::Disagree { first, second, what: "state of the drives" });
+        }
+    }
+    Ok(())
+}
+
+fn check_geometry(found: &Geometry, asked: &Geometry) -> Result<(), Refusal> {
+    if found.level != asked.level {
+        return Err(Refusal::Level { found: found.level.name(), asked: asked.level.name() });
+    }
+    let fields = [
+        ("drives", u64::from(found.width), u64::from(asked.width)),
+        ("members in a stripe", u64::from(found.stripe_width), u64::from(asked.stripe_width)),
+        ("bytes in a chunk", found.chunk_bytes, asked.chunk_bytes),
+        ("bytes in a page", u64::from(found.page_bytes), u64::from(asked.page_bytes)),
+        ("bytes on a drive", found.drive_bytes, asked.drive_bytes),
+    ];
+    for (what, found, asked) in fields {
+        if found != asked {
+            return Err(Refusal::Geometry { what, found, asked });
+        }
+    }
+    Ok(())
+}
+
+/// The place of each drive.
+fn order(drives: &[(usize, &Superblock)], width: usize) -> Result<Vec<Option<usize>>, Refusal> {
+    let mut order: Vec<Option<usize>> = vec![None; width];
+    for &(second, drive) in drives {
+        let member = drive.member.index();
+        if let Some(first) = order[member] {
+            return Err(Refusal::Twice { member, first, second });
+        }
+        order[member] = Some(second);
+    }
+    Ok(order)
+}
+
+/// Whether every stripe has enough drives. Stripes narrower than the array lie on neighbouring
+/// drives and are dealt in turn, so their places repeat after as many stripes as there are drives.
+fn check_enough(geometry: &Geometry, absent: u64) -> Result<(), Refusal> {
+    let (width, members) = (u64::from(geometry.width), u64::from(geometry.stripe_width));
+    let spare = geometry.level.parities(u32::from(geometry.stripe_width));
+    for stripe in 0..width {
+        let missing = (0..members)
+            .filter(|member| absent >> ((stripe * members + member) % width) & 1 == 1)
+            .count();
+        if missing as u32 > spare {
+            return Err(Refusal::TooFew { absent: absent.count_ones(), members: absent, spare });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::superblock::tests::example;
+    use super::*;
+    use array::Level;
+    use proptest::prelude::*;
+    use units::DriveId;
+
+    fn drives(change: impl Fn(usize, &mut Superblock)) -> Vec<Found> {
+        let drive = |member: usize| {
+            let mut superblock = Superblock { member: DriveId(member as u8), ..example() };
+            change(member, &mut superblock);
+            Found::Drive(Ok(superblock))
+        };
+        (0..4).map(drive).collect()
+    }
+
+    fn superblock(found: &mut Found) -> &mut Superblock {
+        match found {
+            Found::Drive(Ok(superblock)) => superblock,
+            _ => panic!("no superblock"),
+        }
+    }
+
+    fn refusal(found: &[Found]) -> String {
+        assemble(found, None).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_whole_array_is_taken_in_any_order() {
+        let mut found = drives(|_, _| {});
+        let assembly = assemble(&found, Some(&example().geometry)).unwrap();
+        assert_eq!(assembly.order, [Some(0), Some(1), Some(2), Some(3)]);
+        assert_eq!((assembly.absent, assembly.clean, assembly.generation), (0, false, 12));
+        assert_eq!(assembly.notes, []);
+
+        found.swap(1, 3);
+        let assembly = assemble(&found, None).unwrap();
+        assert_eq!(assembly.order, [Some(0), Some(3), Some(2), Some(1)]);
+        assert_eq!(assembly.absent, 0);
+        assert_eq!(
+            assembly.notes,
+            [Note::Moved { member: 1, place: 3 }, Note::Moved { member: 3, place: 1 }]
+        );
+    }
+
+    #[test]
+    fn one_drive_may_be_missing_blank_damaged_failed_or_stale() {
+        let generation = example().generation;
+        let cases: [(&str, Found, &str); 6] = [
+            ("missing", Found::Missing, "drive 2 is missing: the array starts degraded"),
+            ("blank", Found::Drive(Err(SuperblockError::Blank)), "place 2 is not used"),
+            ("damaged", Found::Drive(Err(SuperblockError::Checksum)), "checksum is wrong"),
+            ("unreadable", Found::Drive(Err(SuperblockError::Unreadable("no".into()))), "read: no"),
+            (
+                "stale",
+                Found::Drive(Ok(Superblock {
+                    member: DriveId(2),
+                    generation: generation - 2,
+                    ..example()
+                })),
+                "was left behind at generation 10 of 12",
+            ),
+            (
+                "failed",
+                Found::Drive(Ok(Superblock { member: DriveId(2), generation: 7, ..example() })),
+                "drive 2 at place 2",
+            ),
+        ];
+        for (name, case, words) in cases {
+            let mut found = drives(|_, superblock| {
+                if name == "failed" {
+                    superblock.states[2] = MemberState::Failed;
+                }
+            });
+            found[2] = case;
+            let assembly = assemble(&found, None).unwrap();
+            assert_eq!(assembly.absent, 0b100, "{name}");
+            assert_eq!(assembly.states[2], MemberState::Failed, "{name}");
+            assert_eq!(assembly.lost, if name == "failed" { 0 } else { 0b100 }, "{name}");
+            let notes: Vec<String> = assembly.notes.iter().map(Note::to_string).collect();
+            assert!(notes.iter().any(|note| note.contains(words)), "{name}: {notes:?}");
+            found[3] = Found::Missing;
+            assert_eq!(
+                refusal(&found),
+                "2 drives are missing, failed or stale (2, 3), and this array can miss 1 in a stripe: bring back the missing ones"
+            );
+        }
+    }
+
+    #[test]
+    fn a_drive_one_generation_behind_is_whole() {
+        // The process died while it wrote generation 12 to all.
+        let found = drives(|member, superblock| {
+            if member != 3 {
+                superblock.generation = 11;
+                superblock.clean = true;
+            }
+        });
+        let assembly = assemble(&found, None).unwrap();
+        assert_eq!((assembly.absent, assembly.generation, assembly.clean), (0, 12, false));
+    }
+
+    #[test]
+    fn a_rebuild_that_was_cut_short_is_known() {
+        let rebuilding = MemberState::Rebuilding { cursor_bytes: 0 };
+        let found = drives(|_, superblock| superblock.states[1] = rebuilding);
+        let assembly = assemble(&found, None).unwrap();
+        assert_eq!((assembly.absent, assembly.rebuilding, assembly.lost), (0b10, 0b10, 0));
+        assert_eq!(assembly.states[1], rebuilding);
+    }
+
+    #[test]
+    fn what_is_not_one_array_is_refused() {
+        assert!(refusal(&[]).contains("none of the 0 places"));
+        let blank = || Found::Drive(Err(SuperblockError::Blank));
+        assert!(refusal(&[blank(), Found::Missing, blank(), blank()]).contains("create the array"));
+
+        let foreign = drives(|member, superblock| {
+            if member == 0 {
+                superblock.uuid = Uuid([8; 16]);
+                superblock.generation = 99;
+            }
+        });
+        assert!(refusal(&foreign).starts_with("the drive at place 0 belongs to array 08080808"));
+
+        let mut other = drives(|_, _| {});
+        other[1] = Found::Drive(Err(SuperblockError::Foreign));
+        assert!(refusal(&other).contains("place 1 cannot be used: it holds data"));
+        other[1] = Found::Drive(Err(SuperblockError::Version { version: 9 }));
+        assert!(refusal(&other).contains("place 1 cannot be used: its superblock has version 9"));
+
+        let mut twice = drives(|_, _| {});
+        superblock(&mut twice[3]).member = DriveId(0);
+        assert!(refusal(&twice).contains("places 0 and 3 both hold drive 0"));
+
+        let mut narrow = drives(|_, _| {});
+        narrow.pop();
+        assert!(refusal(&narrow).contains("has 4 drives, and 3 places are configured"));
+
+        let mut layout = drives(|_, _| {});
+        superblock(&mut layout[2]).geometry.chunk_bytes *= 2;
+        assert!(refusal(&layout).contains("places 0 and 2 disagree about the layout"));
+
+        let mut states = drives(|_, _| {});
+        superblock(&mut states[2]).states[1] = MemberState::Failed;
+        assert!(refusal(&states).contains("disagree about the state of the drives"));
+    }
+
+    #[test]
+    fn drives_that_each_went_on_alone_are_refused() {
+        let mut found = drives(|member, superblock| {
+            superblock.geometry.level = Level::Raid1;
+            superblock.geometry.width = 2;
+            superblock.geometry.stripe_width = 2;
+            superblock.states = vec![MemberState::Serving; 2];
+            superblock.member = DriveId(member as u8 % 2);
+        });
+        found.truncate(2);
+        superblock(&mut found[0]).states[1] = MemberState::Failed;
+        superblock(&mut found[1]).states[0] = MemberState::Failed;
+        superblock(&mut found[1]).generation += 5;
+        assert!(refusal(&found).contains("places 1 and 0 each went on without the other"));
+        found[0] = Found::Missing;
+        assert_eq!(assemble(&found, None).unwrap().absent, 1, "either alone will do");
+    }
+
+    #[test]
+    fn another_configuration_is_refused() {
+        let found = drives(|_, _| {});
+        let changes: [(fn(&mut Geometry), &str); 6] = [
+            (|g| g.level = Level::Raid6, "is a raid5, and the configuration asks for a raid6"),
+            (|g| g.width = 5, "has 4 drives, and the configuration asks for 5"),
+            (|g| g.stripe_width = 3, "has 4 members in a stripe"),
+            (|g| g.chunk_bytes = 4096, "has 65536 bytes in a chunk"),
+            (|g| g.page_bytes = 8192, "has 4096 bytes in a page"),
+            (|g| g.drive_bytes = 4096, "has 1073741824 bytes on a drive"),
+        ];
+        for (change, words) in changes {
+            let mut asked = example().geometry;
+            change(&mut asked);
+            let said = assemble(&found, Some(&asked)).unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn mirrors_may_miss_a_half_of_each_pair() {
+        let pairs = |missing: &[usize]| {
+            let mut found = drives(|_, superblock| {
+                superblock.geometry.level = Level::Raid10;
+                superblock.geometry.stripe_width = 2;
+            });
+            missing.iter().for_each(|&place| found[place] = Found::Missing);
+            assemble(&found, None).map(|assembly| assembly.absent)
+        };
+        assert_eq!(pairs(&[0, 3]), Ok(0b1001));
+        assert!(matches!(pairs(&[2, 3]), Err(Refusal::TooFew { .. })));
+    }
+
+    /// What a drive of the random test has gone through.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Fate {
+        Whole,
+        Behind,
+        Missing,
+        Blank,
+        Stale,
+        Failed,
+    }
+
+    fn fate() -> impl Strategy<Value = Fate> {
+        use Fate::{Behind, Blank, Failed, Missing, Stale, Whole};
+        prop_oneof![
+            8 => Just(Whole),
+            2 => Just(Behind),
+            1 => Just(Missing),
+            1 => Just(Blank),
+            1 => Just(Stale),
+            1 => Just(Failed),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn every_array_starts_with_enough_drives_and_never_with_fewer(
+            (fates, places, raid6) in (4usize..9).prop_flat_map(|width| (
+                proptest::collection::vec(fate(), width),
+                Just((0..width).collect::<Vec<_>>()).prop_shuffle(),
+                any::<bool>(),
+            )),
+        ) {
+            let width = fates.len();
+            let mut common = example();
+            common.geometry.level = if raid6 { Level::Raid6 } else { Level::Raid5 };
+            common.geometry.width = width as u8;
+            common.geometry.stripe_width = width as u8;
+            common.states = fates
+                .iter()
+                .map(|fate| match fate {
+                    Fate::Failed => MemberState::Failed,
+                    _ => MemberState::Serving,
+                })
+                .collect();
+            let mut found = vec![Found::Missing; width];
+            for (member, fate) in fates.iter().enumerate() {
+                let behind = match fate {
+                    Fate::Behind => 1,
+                    Fate::Stale | Fate::Failed => 4,
+                    _ => 0,
+                };
+                let mut superblock = common.clone();
+                superblock.member = DriveId(member as u8);
+                superblock.generation -= behind;
+                found[places[member]] = match fate {
+                    Fate::Missing => Found::Missing,
+                    Fate::Blank => Found::Drive(Err(SuperblockError::Blank)),
+                    _ => Found::Drive(Ok(superblock)),
+                };
+            }
+            let whole = |fate: &&Fate| matches!(fate, Fate::Whole | Fate::Behind);
+            // Somebody must know the newest generation.
+            prop_assume!(fates.contains(&Fate::Whole));
+            let absent = (width - fates.iter().filter(whole).count()) as u32;
+            let spare = if raid6 { 2 } else { 1 };
+            match assemble(&found, None) {
+                Ok(assembly) => {
+                    prop_assert!(absent <= spare);
+                    prop_assert_eq!(assembly.absent.count_ones(), absent);
+                    for (member, fate) in fates.iter().enumerate() {
+                        let bit = assembly.absent >> member & 1 == 0;
+                        prop_assert_eq!(bit, whole(&fate), "drive {}", member);
+                        if whole(&fate) {
+                            prop_assert_eq!(assembly.order[member], Some(places[member]));
+                        }
+                    }
+                }
+                Err(error) => {
+                    prop_assert!(matches!(error, Refusal::TooFew { .. }), "{}", error);
+                    prop_assert!(absent > spare);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,492 @@
+//! Creating an array on places, opening it again, and what its superblocks say while it runs.
+//!
+//! A running array is marked unclean, with a generation of its own, before it is handed out; a clean
+//! end takes the mark away. Every change of how drives take part is a new generation on all drives
+//! that still do, and is on stable storage before the array acts on it.
+
+use super::assembly::{Assembly, Found, Refusal, assemble};
+use super::bytes::BLOCK_BYTES;
+use super::ftl::sync_folder;
+use super::intent::{INTENT_OFFSET_BYTES, Intent};
+use super::journal::{HeadWrite, JOURNAL_BYTES, JOURNAL_OFFSET_BYTES, Journal, Record};
+use super::superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
+use crate::buffer::Buffer;
+use crate::storage::{DATA_OFFSET_BYTES, Disk, Head, Place, PlaceError};
+use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
+use thiserror::Error;
+use units::{DriveId, Duration};
+
+/// How long a region is quiet before it is clean, unless another time is chosen.
+pub const QUIET_FOR: Duration = Duration::from_secs(5);
+
+/// Why an array was not created or opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// A place cannot be used.
+    #[error("drive {drive}: {error}")]
+    Place {
+        /// Number of the place.
+        drive: usize,
+        /// Why.
+        error: PlaceError,
+    },
+    /// Something is on a place that was to be formatted.
+    #[error("drive {drive} at {place} is not blank: {found}; it is not overwritten")]
+    NotBlank {
+        /// Number of the place.
+        drive: usize,
+        /// Where it is.
+        place: String,
+        /// What is on it.
+        found: String,
+    },
+    /// The drives are not one array, or too few of it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The layout is impossible.
+    #[error("the {field} is {value}, which is impossible")]
+    Geometry {
+        /// What.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// Another number of places than of drives.
+    #[error("the array has {drives} drives, and {places} places are configured; name one for each")]
+    Places {
+        /// Drives of the array.
+        drives: usize,
+        /// Places.
+        places: usize,
+    },
+    /// A drive does not do what it is told.
+    #[error("drive {drive} at {place} failed while the array was opened: {error}")]
+    Io {
+        /// Number of the drive.
+        drive: usize,
+        /// Where it is.
+        place: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The journal says something that cannot be done.
+    #[error(
+        "the journal has a record for {length_bytes} bytes at {offset_bytes} of drive {drive}, which has no such place"
+    )]
+    Record {
+        /// Number of the drive.
+        drive: u8,
+        /// Where on it.
+        offset_bytes: u64,
+        /// How many bytes.
+        length_bytes: usize,
+    },
+    /// No journal can be read after an unclean end of a degraded array.
+    #[error(
+        "the array was degraded when it stopped, and no drive has a sound journal: what was being written is lost, and data of the missing drive near it may be wrong"
+    )]
+    NoJournal,
+    /// No random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(io::Error),
+}
+
+/// An array that is open: its drives are locked, its superblocks say that it runs.
+#[derive(Debug)]
+pub struct OpenArray {
+    /// How it was put together.
+    pub assembly: Assembly,
+    /// The drives by their position, for [`crate::storage::Storage::add`]; `None` where one is
+    /// missing. Those of `assembly.absent` hold no usable data.
+    pub disks: Vec<Option<Disk>>,
+    /// Its superblocks.
+    pub members: Members,
+    /// Its write-intent record, with what may be torn in [`Intent::dirty_regions`]; nothing after a
+    /// clean end.
+    pub intent: Intent,
+    /// Its journal, empty.
+    pub journal: Journal,
+    /// Records of the journal that were written again.
+    pub replayed: usize,
+}
+
+impl OpenArray {
+    /// Regions in which data of a missing drive may be rebuilt wrong, and cannot be told from right
+    /// ones: those that were being written when the array stopped, if it lost a drive by that. While
+    /// it was whole it had no journal.
+    #[must_use]
+    pub fn doubtful_regions(&self) -> Vec<u32> {
+        let level = self.assembly.geometry.level;
+        let has_hole = level.is_redundant() && !level.is_mirrored();
+        if has_hole && self.assembly.lost != 0 { self.intent.dirty_regions() } else { Vec::new() }
+    }
+}
+
+/// The superblocks of a running array.
+#[derive(Debug)]
+pub struct Members {
+    /// What all say, but for the number of the drive.
+    common: Superblock,
+    heads: Vec<Option<Head>>,
+}
+
+impl Members {
+    /// The array.
+    #[must_use]
+    pub fn uuid(&self) -> Uuid {
+        self.common.uuid
+    }
+
+    /// The generation that was written last.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.common.generation
+    }
+
+    /// How each drive takes part.
+    #[must_use]
+    pub fn states(&self) -> &[MemberState] {
+        &self.common.states
+    }
+
+    /// Says how a drive takes part from now on, and waits until all drives that do have it on stable
+    /// storage. Drives that could not write it are returned: they have to be given up, by another
+    /// call for each, before the array goes on.
+    pub fn set_state(&mut self, drive: DriveId, state: MemberState) -> Vec<(DriveId, io::Error)> {
+        if let Some(entry) = self.common.states.get_mut(drive.index()) {
+            *entry = state;
+        }
+        self.write_next()
+    }
+
+    /// Puts another drive into a place; it is written to from the next change on. Its head is
+    /// formatted by [`prepare`].
+    pub fn replace(&mut self, drive: DriveId, head: Option<Head>) {
+        if let Some(entry) = self.heads.get_mut(drive.index()) {
+            *entry = head;
+        }
+    }
+
+    /// The generation that [`Members::end`] writes, for what is bound to it.
+    #[must_use]
+    pub fn end_generation(&self) -> u64 {
+        self.common.generation + 1
+    }
+
+    /// Says that the array has ended and nothing is to be repaired. All data are on stable storage
+    /// before this is called, and nothing is written after it.
+    pub fn end(&mut self) -> Vec<(DriveId, io::Error)> {
+        self.common.clean = true;
+        self.write_next()
+    }
+
+    fn write_next(&mut self) -> Vec<(DriveId, io::Error)> {
+        self.common.generation += 1;
+        let mut failed = Vec::new();
+        for (index, head) in self.heads.iter().enumerate() {
+            let takes_part = self.common.states[index] != MemberState::Failed;
+            if let Some(head) = head.as_ref().filter(|_| takes_part) {
+                self.common.member = DriveId(index as u8);
+                if let Err(error) = self.common.write(head) {
+                    failed.push((self.common.member, error));
+                }
+            }
+        }
+        failed
+    }
+}
+
+/// Makes a new array on `places`, one for each drive in order: files are made, devices must be
+/// blank. `quiet_for` is how long a region of the intent record is quiet before it is clean.
+///
+/// # Errors
+///
+/// If a file exists, a device is not blank, or for any other reason of [`OpenError`]; files that
+/// were made are removed again.
+pub fn create(
+    places: &[Place],
+    geometry: &Geometry,
+    quiet_for: Duration,
+) -> Result<OpenArray, OpenError> {
+    check_geometry(geometry, places.len())?;
+    let mut made = Vec::new();
+    let created = create_on(places, geometry, quiet_for, &mut made);
+    if created.is_err() {
+        for path in made {
+            // The reason is in the error already; the files are empty.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+    created
+}
+
+fn create_on(
+    places: &[Place],
+    geometry: &Geometry,
+    quiet_for: Duration,
+    made: &mut Vec<std::path::PathBuf>,
+) -> Result<OpenArray, OpenError> {
+    let uuid = Uuid::random().map_err(OpenError::Random)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let region_bytes = Intent::suitable_region_bytes(geometry.drive_bytes);
+    let assembly = Assembly {
+        uuid,
+        geometry: *geometry,
+        region_bytes,
+        created_seconds: now.map_or(0, |since| since.as_secs()),
+        order: (0..places.len()).map(Some).collect(),
+        absent: 0,
+        rebuilding: 0,
+        lost: 0,
+        states: vec![MemberState::Serving; places.len()],
+        generation: 0,
+        clean: true,
+        notes: Vec::new(),
+    };
+    let intent = Intent::new(uuid, geometry.drive_bytes, region_bytes, quiet_for);
+    let mut journal = Journal::new(uuid);
+    // The first header; it cannot be busy, because nothing was appended.
+    let _ = journal.clear();
+
+    let mut disks = Vec::new();
+    for (drive, place) in places.iter().enumerate() {
+        let exists = place.path().is_some_and(std::path::Path::exists);
+        let disk = Disk::create(place, geometry.drive_bytes)
+            .map_err(|error| OpenError::Place { drive, error })?;
+        if !exists && let Some(path) = place.path() {
+            made.push(path.into());
+        }
+        check_blank(drive, &disk)?;
+        disks.push(Some(disk));
+    }
+    for (drive, disk) in disks.iter().flatten().enumerate() {
+        prepare(disk, &intent, &journal).map_err(|error| io_error(drive, disk, error))?;
+        if let Some(path) = disk.place().path() {
+            sync_folder(path).map_err(|error| io_error(drive, disk, error))?;
+        }
+    }
+    begin(assembly, disks, intent, journal, 0)
+}
+
+/// Formats the head of a drive that joins an array: no superblock yet, the intent record as it is,
+/// an empty journal. On stable storage when it is done.
+///
+/// # Errors
+///
+/// If the drive says no.
+pub fn prepare(disk: &Disk, intent: &Intent, journal: &Journal) -> io::Result<()> {
+    disk.write_now(0, &Buffer::zeroed(2 * BLOCK_BYTES))?;
+    for write in intent.all_blocks() {
+        let mut buffer = Buffer::zeroed(BLOCK_BYTES);
+        buffer.bytes_mut().copy_from_slice(&*write.bytes);
+        disk.write_now(write.offset_bytes, &buffer)?;
+    }
+    for write in journal.headers() {
+        disk.write_now(write.offset_bytes, &write.buffer)?;
+    }
+    disk.sync_now()
+}
+
+/// Refuses a drive that anything is on: its head must be zeros.
+///
+/// # Errors
+///
+/// What was found on it.
+pub fn check_blank(drive: usize, disk: &Disk) -> Result<(), OpenError> {
+    let refuse = |found: String| {
+        let place = disk.place().to_string();
+        Err(OpenError::NotBlank { drive, place, found })
+    };
+    match Superblock::read(disk) {
+        Err(SuperblockError::Blank) => {}
+        Ok(superblock) => return refuse(format!("it is a drive of array {}", superblock.uuid)),
+        Err(error) => return refuse(error.to_string()),
+    }
+    let head = disk
+        .read_now(0, INTENT_OFFSET_BYTES as usize)
+        .map_err(|error| io_error(drive, disk, error))?;
+    if head.bytes().iter().any(|&byte| byte != 0) {
+        return refuse(SuperblockError::Foreign.to_string());
+    }
+    Ok(())
+}
+
+/// Opens the array on `places`, in whatever order its drives are. `asked` is what the configuration
+/// says of it, if it says anything. When this returns, the journal was replayed and the superblocks
+/// say that the array runs.
+///
+/// # Errors
+///
+/// For any reason of [`OpenError`]; nothing has been written unless the drives were found to be
+/// one array and enough of it.
+pub fn open(
+    places: &[Place],
+    asked: Option<&Geometry>,
+    quiet_for: Duration,
+) -> Result<OpenArray, OpenError> {
+    let mut opened = Vec::new();
+    let mut found = Vec::new();
+    for (drive, place) in places.iter().enumerate() {
+        match Disk::open_head(place) {
+            Ok(disk) => {
+                found.push(Found::Drive(Superblock::read(&disk)));
+                opened.push(Some(disk));
+            }
+            Err(PlaceError::Missing { .. }) => {
+                found.push(Found::Missing);
+                opened.push(None);
+            }
+            Err(error) => return Err(OpenError::Place { drive, error }),
+        }
+    }
+    let assembly = assemble(&found, asked)?;
+    let mut disks = Vec::new();
+    for place in &assembly.order {
+        disks.push(place.and_then(|place| opened[place].take()));
+    }
+    for (drive, disk) in disks.iter_mut().enumerate() {
+        if let Some(disk) = disk {
+            disk.set_bytes(assembly.geometry.drive_bytes)
+                .map_err(|error| OpenError::Place { drive, error })?;
+        }
+    }
+    let taking_part = taking_part(&assembly, &disks);
+    let (journal, replayed) = recover_journal(&assembly, &disks, taking_part)?;
+    let intent = recover_intent(&assembly, &disks, taking_part, quiet_for)?;
+    begin(assembly, disks, intent, journal, replayed)
+}
+
+/// The drives that hold data, as bits.
+fn taking_part(assembly: &Assembly, disks: &[Option<Disk>]) -> u64 {
+    let present = disks.iter().enumerate().filter(|(_, disk)| disk.is_some());
+    present.fold(0, |bits, (drive, _)| bits | 1 << drive) & !assembly.absent
+}
+
+fn recover_journal(
+    assembly: &Assembly,
+    disks: &[Option<Disk>],
+    taking_part: u64,
+) -> Result<(Journal, usize), OpenError> {
+    let mut journals = Vec::new();
+    // After a clean end no record counts, and the headers are enough to go on from.
+    let length_bytes = if assembly.clean { 2 * BLOCK_BYTES } else { JOURNAL_BYTES };
+    for (drive, disk) in members(disks, taking_part) {
+        let read = disk.read_now(JOURNAL_OFFSET_BYTES, length_bytes);
+        let buffer = read.map_err(|error| io_error(drive, disk, error))?;
+        journals.push((DriveId(drive as u8), buffer));
+    }
+    let bytes = journals.iter().map(|(drive, buffer)| (*drive, buffer.bytes()));
+    let mut replay = Journal::replay(assembly.uuid, bytes);
+    let needed =
+        !assembly.clean && !Journal::holders(&assembly.geometry, assembly.absent).is_empty();
+    if needed && replay.unsound & taking_part == taking_part {
+        return Err(OpenError::NoJournal);
+    }
+    let drive_bytes = assembly.geometry.drive_bytes;
+    for part in replay.records.iter().flat_map(|record: &Record| &record.parts) {
+        let length_bytes = part.bytes.len();
+        let end = part.offset_bytes.checked_add(length_bytes as u64);
+        if part.drive.index() >= disks.len() || end.is_none_or(|end| end > drive_bytes) {
+            let (drive, offset_bytes) = (part.drive.0, part.offset_bytes);
+            return Err(OpenError::Record { drive, offset_bytes, length_bytes });
+        }
+    }
+    let mut disks_of = vec![None; disks.len()];
+    members(disks, taking_part).for_each(|(drive, disk)| disks_of[drive] = Some(disk));
+    for part in replay.records.iter().flat_map(|record| &record.parts) {
+        let Some(disk) = disks_of[part.drive.index()] else { continue };
+        let mut buffer = Buffer::zeroed(part.bytes.len());
+        buffer.bytes_mut()[..part.bytes.len()].copy_from_slice(&part.bytes);
+        disk.write_now(DATA_OFFSET_BYTES + part.offset_bytes, &buffer)
+            .map_err(|error| io_error(part.drive.index(), disk, error))?;
+    }
+    for (drive, disk) in members(disks, taking_part) {
+        disk.sync_now().map_err(|error| io_error(drive, disk, error))?;
+    }
+    // It cannot be busy: nothing was appended to it.
+    let header = replay.journal.clear().ok();
+    for (drive, disk) in members(disks, taking_part) {
+        // A drive without any sound header gets both.
+        let unsound = replay.unsound >> drive & 1 == 1;
+        let both = unsound.then(|| replay.journal.headers());
+        let writes = header.iter().chain(both.iter().flatten());
+        write_all(disk, writes).map_err(|error| io_error(drive, disk, error))?;
+    }
+    Ok((replay.journal, replay.records.len()))
+}
+
+fn recover_intent(
+    assembly: &Assembly,
+    disks: &[Option<Disk>],
+    taking_part: u64,
+    quiet_for: Duration,
+) -> Result<Intent, OpenError> {
+    let drive_bytes = assembly.geometry.drive_bytes;
+    let mut intent = Intent::new(assembly.uuid, drive_bytes, assembly.region_bytes, quiet_for);
+    if assembly.clean {
+        // What is still marked was only not taken back yet; it is, with the first block written.
+        intent.rewrite();
+        return Ok(intent);
+    }
+    for (drive, disk) in members(disks, taking_part) {
+        let read = disk.read_now(INTENT_OFFSET_BYTES, intent.record_bytes());
+        let buffer = read.map_err(|error| io_error(drive, disk, error))?;
+        intent.recover(buffer.bytes());
+    }
+    Ok(intent)
+}
+
+/// Says on all drives that the array runs.
+fn begin(
+    assembly: Assembly,
+    disks: Vec<Option<Disk>>,
+    intent: Intent,
+    journal: Journal,
+    replayed: usize,
+) -> Result<OpenArray, OpenError> {
+    let common = Superblock {
+        uuid: assembly.uuid,
+        member: DriveId(0),
+        geometry: assembly.geometry,
+        region_bytes: assembly.region_bytes,
+        generation: assembly.generation,
+        states: assembly.states.clone(),
+        clean: false,
+        created_seconds: assembly.created_seconds,
+    };
+    let heads = disks.iter().map(|disk| disk.as_ref().map(Disk::head)).collect();
+    let mut members = Members { common, heads };
+    if let Some((drive, error)) = members.write_next().into_iter().next() {
+        let place = disks[drive.index()].as_ref().map(|disk| disk.place().to_string());
+        let place = place.unwrap_or_default();
+        return Err(OpenError::Io { drive: drive.index(), place, error });
+    }
+    Ok(OpenArray { assembly, disks, members, intent, journal, replayed })
+}
+
+fn members(disks: &[Option<Disk>], bits: u64) -> impl Iterator<Item = (usize, &Disk)> {
+    let present = disks.iter().enumerate();
+    present.filter_map(move |(drive, disk)| {
+        Some((drive, disk.as_ref().filter(|_| bits >> drive & 1 == 1)?))
+    })
+}
+
+fn write_all<'a>(disk: &Disk, writes: impl Iterator<Item = &'a HeadWrite>) -> io::Result<()> {
+    for write in writes {
+        disk.write_now(write.offset_bytes, &write.buffer)?;
+    }
+    disk.sync_now()
+}
+
+fn check_geometry(geometry: &Geometry, places: usize) -> Result<(), OpenError> {
+    if let Err(SuperblockError::Field { field, value }) = geometry.check() {
+        return Err(OpenError::Geometry { field, value });
+    }
+    let drives = usize::from(geometry.width);
+    if drives == places { Ok(()) } else { Err(OpenError::Places { drives, places }) }
+}
+
+fn io_error(drive: usize, disk: &Disk, error: io::Error) -> OpenError {
+    OpenError::Io { drive, place: disk.place().to_string(), error }
+}

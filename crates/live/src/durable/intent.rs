@@ -1,0 +1,545 @@
+//! Which regions of the drives may hold stripes whose parity does not fit their data.
+//!
+//! Before the first write to a region its bit must be on stable storage on all drives that take
+//! part; it is taken back, lazily, when the region has been quiet for a while. After a crash only
+//! the marked regions are resynced. A region is the same range of bytes on all drives.
+//!
+//! The record is a bitmap in blocks of 4096 bytes:
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0..8 | magic `ioda\0int` |
+//! | 8..12 | CRC-32 of all other bytes |
+//! | 12..16 | number of the block |
+//! | 16..32 | the array |
+//! | 32..4096 | one bit per region |
+//!
+//! A block that does not fit its checksum counts as all marked. Pure: the owner does the writing.
+
+use super::bytes::{BLOCK_BYTES, array, get_u32, is_sealed, put, seal};
+use super::superblock::Uuid;
+use units::{Duration, Instant};
+
+/// Smallest region.
+pub const REGION_BYTES_MIN: u64 = 1 << 20;
+/// Most regions of a drive.
+pub const REGIONS_MAX: u64 = 65_536;
+/// Where the record begins in the file of each drive.
+pub const INTENT_OFFSET_BYTES: u64 = 64 << 10;
+
+const MAGIC: [u8; 8] = *b"ioda\0int";
+const SUM_AT: usize = 8;
+const BITS_AT: usize = 32;
+const REGIONS_PER_BLOCK: usize = (BLOCK_BYTES - BITS_AT) * 8;
+const WORDS_PER_BLOCK: usize = REGIONS_PER_BLOCK / 64;
+
+/// Whether data may be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MarkState {
+    /// Yes.
+    Ready,
+    /// Once the blocks of [`Intent::blocks_to_write`] are on stable storage: ask
+    /// [`Intent::is_ready`] after [`Intent::written`].
+    MustWrite,
+}
+
+/// A block of the record, to be written to all drives that take part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockWrite {
+    /// Its number, for [`Intent::written`].
+    pub block: u32,
+    /// Where in the file of each drive.
+    pub offset_bytes: u64,
+    /// What.
+    pub bytes: Box<[u8; 4096]>,
+}
+
+/// Regions that have been quiet, and become clean if they still are when all drives are synced.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quiet {
+    /// The regions, and how often each had been marked.
+    regions: Vec<(u32, u64)>,
+}
+
+impl Quiet {
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.regions.is_empty()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Region {
+    /// Writes under way.
+    writers: u32,
+    /// How often it was marked.
+    marks: u64,
+    /// Found marked at the start, and not resynced yet.
+    unsynced: bool,
+    /// When a write to it began or ended last.
+    last_write: Instant,
+}
+
+#[derive(Clone, Debug, Default)]
+struct BlockState {
+    /// The wish differs from what was last handed out.
+    changed: bool,
+    /// The bits that are being written.
+    in_flight: Option<Box<[u64]>>,
+}
+
+/// The write-intent record of an array.
+#[derive(Clone, Debug)]
+pub struct Intent {
+    uuid: Uuid,
+    region_bytes: u64,
+    quiet_for: Duration,
+    regions: Vec<Region>,
+    blocks: Vec<BlockState>,
+    /// What the record should say: a bit per region.
+    wished: Vec<u64>,
+    /// Bits that are set on stable storage whatever becomes of a write in flight.
+    stable: Vec<u64>,
+}
+
+impl Intent {
+    /// Bytes of a region that suit a drive of `drive_bytes`: some thousands of regions.
+    #[must_use]
+    pub fn suitable_region_bytes(drive_bytes: u64) -> u64 {
+        (drive_bytes / 8192).next_power_of_two().max(REGION_BYTES_MIN)
+    }
+
+    /// The record of a new array: nothing is marked. Regions become clean when they have not been
+    /// written for `quiet_for`. `region_bytes` is a power of two, large enough for
+    /// [`REGIONS_MAX`].
+    #[must_use]
+    pub fn new(uuid: Uuid, drive_bytes: u64, region_bytes: u64, quiet_for: Duration) -> Self {
+        let regions = drive_bytes.div_ceil(region_bytes).min(REGIONS_MAX) as usize;
+        let blocks = regions.div_ceil(REGIONS_PER_BLOCK);
+        Self {
+            uuid,
+            region_bytes,
+            quiet_for,
+            regions: vec![Region::default(); regions],
+            blocks: vec![BlockState::default(); blocks],
+            wished: vec![0; blocks * WORDS_PER_BLOCK],
+            stable: vec![0; blocks * WORDS_PER_BLOCK],
+        }
+    }
+
+    /// Length of the record in bytes.
+    #[must_use]
+    pub fn record_bytes(&self) -> usize {
+        self.blocks.len() * BLOCK_BYTES
+    }
+
+    /// Takes in the record as one drive has it; what is marked on any drive is marked. Called once
+    /// for each drive that takes part, before anything else.
+    ///
+    /// # Panics
+    ///
+    /// If it is not [`Intent::record_bytes`] long.
+    pub fn recover(&mut self, record: &[u8]) {
+        assert_eq!(record.len(), self.record_bytes());
+        for (number, block) in record.chunks_exact(BLOCK_BYTES).enumerate() {
+            let sound = block[..8] == MAGIC
+                && is_sealed(block, SUM_AT)
+                && get_u32(block, 12) == number as u32
+                && array::<16>(block, 16) == self.uuid.0;
+            for (word, bits) in block[BITS_AT..].chunks_exact(8).enumerate() {
+                let bits = if sound { u64::from_le_bytes(array(bits, 0)) } else { u64::MAX };
+                self.wished[number * WORDS_PER_BLOCK + word] |= bits;
+            }
+        }
+        for (number, region) in self.regions.iter_mut().enumerate() {
+            let place = place(number as u32);
+            region.unsynced = self.wished[place.0] >> place.1 & 1 == 1;
+        }
+        // Bits of regions past the end, which a block that is unsound would have.
+        for number in self.regions.len()..self.blocks.len() * REGIONS_PER_BLOCK {
+            let place = place(number as u32);
+            self.wished[place.0] &= !(1 << place.1);
+        }
+        self.rewrite();
+    }
+
+    /// Has all blocks handed out again, because drives may differ in what they say.
+    pub fn rewrite(&mut self) {
+        self.blocks.iter_mut().for_each(|block| block.changed = true);
+    }
+
+    /// Number of regions.
+    #[must_use]
+    pub fn regions(&self) -> u32 {
+        self.regions.len() as u32
+    }
+
+    /// The region of a byte of a drive.
+    #[must_use]
+    pub fn region_of(&self, offset_bytes: u64) -> u32 {
+        (offset_bytes / self.region_bytes) as u32
+    }
+
+    /// Bytes of a region; the last one may be cut short by the end of the drive.
+    #[must_use]
+    pub fn region_bytes(&self) -> u64 {
+        self.region_bytes
+    }
+
+    /// A write to the region wants to begin. Every call has its [`Intent::finish`].
+    pub fn mark(&mut self, now: Instant, region: u32) -> MarkState {
+        let about = &mut self.regions[region as usize];
+        about.writers += 1;
+        about.marks += 1;
+        about.last_write = now;
+        let (word, bit) = place(region);
+        if self.wished[word] >> bit & 1 == 0 {
+            self.wished[word] |= 1 << bit;
+            self.blocks[word / WORDS_PER_BLOCK].changed = true;
+        }
+        if self.is_ready(region) { MarkState::Ready } else { MarkState::MustWrite }
+    }
+
+    /// Whether the region is marked on stable storage, so that data may be written.
+    #[must_use]
+    pub fn is_ready(&self, region: u32) -> bool {
+        let (word, bit) = place(region);
+        (self.wished[word] & self.stable[word]) >> bit & 1 == 1
+    }
+
+    /// A write that was marked is over: its data and parity are written, or it never began. A write
+    /// that failed halfway and leaves its stripe torn is never finished, and its region stays marked.
+    pub fn finish(&mut self, now: Instant, region: u32) {
+        let about = &mut self.regions[region as usize];
+        about.writers = about.writers.saturating_sub(1);
+        about.last_write = now;
+    }
+
+    /// Blocks to be written to all drives that take part, on stable storage. A block is not handed
+    /// out again before [`Intent::written`] or [`Intent::not_written`].
+    pub fn blocks_to_write(&mut self) -> Vec<BlockWrite> {
+        let mut writes = Vec::new();
+        for number in 0..self.blocks.len() {
+            let words = number * WORDS_PER_BLOCK..(number + 1) * WORDS_PER_BLOCK;
+            let block = &mut self.blocks[number];
+            if !block.changed || block.in_flight.is_some() {
+                continue;
+            }
+            block.changed = false;
+            block.in_flight = Some(self.wished[words.clone()].into());
+            // A bit that is being taken back may be gone from now on.
+            let bits = self.stable[words.clone()].iter_mut().zip(&self.wished[words]);
+            bits.for_each(|(stable, wished)| *stable &= wished);
+            writes.push(self.block(number));
+        }
+        writes
+    }
+
+    /// All blocks as they should be, for a drive that joins.
+    #[must_use]
+    pub fn all_blocks(&self) -> Vec<BlockWrite> {
+        (0..self.blocks.len()).map(|number| self.block(number)).collect()
+    }
+
+    /// The block is on stable storage on all drives that take part.
+    pub fn written(&mut self, block: u32) {
+        let words = block as usize * WORDS_PER_BLOCK..(block as usize + 1) * WORDS_PER_BLOCK;
+        if let Some(bits) = self.blocks[block as usize].in_flight.take() {
+            self.stable[words].copy_from_slice(&bits);
+        }
+    }
+
+    /// The block could not be written; it is handed out again.
+    pub fn not_written(&mut self, block: u32) {
+        let block = &mut self.blocks[block as usize];
+        block.in_flight = None;
+        block.changed = true;
+    }
+
+    /// Regions that no write is in, nor was for the chosen time. Once all drives are synced, which is
+    /// asked for after this call, give them to [`Intent::clean`].
+    #[must_use]
+    pub fn quiet(&self, now: Instant) -> Quiet {
+        let regions = self.regions.iter().enumerate().filter(|(number, region)| {
+            let (word, bit) = place(*number as u32);
+            self.wished[word] >> bit & 1 == 1
+                && region.writers == 0
+                && !region.unsynced
+                && now.since(region.last_write) >= self.quiet_for
+        });
+        Quiet { regions: regions.map(|(number, region)| (number as u32, region.marks)).collect() }
+    }
+
+    /// All drives were synced: regions that were not marked since are clean.
+    pub fn clean(&mut self, quiet: &Quiet) {
+        for &(number, marks) in &quiet.regions {
+            if self.regions[number as usize].marks == marks {
+                let (word, bit) = place(number);
+                self.wished[word] &= !(1 << bit);
+                self.blocks[word / WORDS_PER_BLOCK].changed = true;
+            }
+        }
+    }
+
+    /// Regions that were found marked at the start and are not resynced yet.
+    #[must_use]
+    pub fn dirty_regions(&self) -> Vec<u32> {
+        let dirty = self.regions.iter().enumerate().filter(|(_, region)| region.unsynced);
+        dirty.map(|(number, _)| number as u32).collect()
+    }
+
+    /// The parity of every stripe of the region fits its data; it becomes clean as any other.
+    pub fn resynced(&mut self, region: u32) {
+        self.regions[region as usize].unsynced = false;
+    }
+
+    fn block(&self, number: usize) -> BlockWrite {
+        let mut bytes = Box::new([0; BLOCK_BYTES]);
+        put(&mut *bytes, 0, &MAGIC);
+        put(&mut *bytes, 12, &(number as u32).to_le_bytes());
+        put(&mut *bytes, 16, &self.uuid.0);
+        let words = &self.wished[number * WORDS_PER_BLOCK..(number + 1) * WORDS_PER_BLOCK];
+        for (index, word) in words.iter().enumerate() {
+            put(&mut *bytes, BITS_AT + index * 8, &word.to_le_bytes());
+        }
+        seal(&mut *bytes, SUM_AT);
+        let offset_bytes = INTENT_OFFSET_BYTES + (number * BLOCK_BYTES) as u64;
+        BlockWrite { block: number as u32, offset_bytes, bytes }
+    }
+}
+
+/// The word and the bit of a region.
+fn place(region: u32) -> (usize, u32) {
+    (region as usize / 64, region % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const UUID: Uuid = Uuid([3; 16]);
+    const MIB: u64 = 1 << 20;
+    const QUIET: Duration = Duration::from_secs(5);
+
+    fn seconds(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    fn record(intent: &Intent) -> Vec<u8> {
+        intent.all_blocks().into_iter().flat_map(|write| *write.bytes).collect()
+    }
+
+    fn dirty(like: &Intent, records: &[Vec<u8>]) -> Vec<u32> {
+        let mut again = Intent::new(UUID, like.regions.len() as u64 * MIB, MIB, QUIET);
+        records.iter().for_each(|record| again.recover(record));
+        again.dirty_regions()
+    }
+
+    #[test]
+    fn a_region_waits_for_its_mark_once() {
+        let mut intent = Intent::new(UUID, 100 * MIB, MIB, QUIET);
+        assert_eq!((intent.regions(), intent.region_of(7 * MIB + 1)), (100, 7));
+        assert_eq!(intent.mark(seconds(0), 7), MarkState::MustWrite);
+        let writes = intent.blocks_to_write();
+        assert_eq!(writes.len(), 1);
+        assert_eq!(writes[0].offset_bytes, INTENT_OFFSET_BYTES);
+        assert!(!intent.is_ready(7) && intent.blocks_to_write().is_empty());
+        // Another one while the first is being written has to wait for the next.
+        assert_eq!(intent.mark(seconds(0), 8), MarkState::MustWrite);
+        intent.written(0);
+        assert!(intent.is_ready(7) && !intent.is_ready(8));
+        assert_eq!(intent.mark(seconds(0), 7), MarkState::Ready);
+        assert_eq!(intent.blocks_to_write().len(), 1);
+        intent.not_written(0);
+        assert!(!intent.is_ready(8));
+        assert_eq!(intent.blocks_to_write().len(), 1, "again");
+        intent.written(0);
+        assert!(intent.is_ready(8) && intent.blocks_to_write().is_empty());
+    }
+
+    #[test]
+    fn quiet_regions_become_clean_after_a_sync() {
+        let mut intent = Intent::new(UUID, 100 * MIB, MIB, QUIET);
+        for region in [1, 2, 3] {
+            intent.mark(seconds(0), region);
+        }
+        intent.blocks_to_write();
+        intent.written(0);
+        intent.finish(seconds(1), 1);
+        intent.finish(seconds(1), 2);
+        assert!(intent.quiet(seconds(5)).is_empty(), "not for long enough");
+        let quiet = intent.quiet(seconds(6));
+        assert_eq!(quiet.len(), 2, "region 3 is being written");
+        // Region 2 is written while the drives are synced.
+        assert_eq!(intent.mark(seconds(7), 2), MarkState::Ready);
+        intent.finish(seconds(7), 2);
+        intent.clean(&quiet);
+        assert_eq!(dirty(&intent, &[record(&intent)]), [2, 3]);
+        assert_eq!(intent.mark(seconds(8), 1), MarkState::Ready, "the old mark still stands");
+        intent.finish(seconds(8), 1);
+
+        let quiet = intent.quiet(seconds(20));
+        intent.clean(&quiet);
+        assert_eq!(intent.blocks_to_write().len(), 1);
+        assert_eq!(intent.mark(seconds(21), 1), MarkState::MustWrite, "it may be gone");
+    }
+
+    #[test]
+    fn what_was_dirty_at_the_start_stays_so_until_it_is_resynced() {
+        let mut before = Intent::new(UUID, 100 * MIB, MIB, QUIET);
+        before.mark(seconds(0), 5);
+        let mut intent = Intent::new(UUID, 100 * MIB, MIB, QUIET);
+        intent.recover(&record(&before));
+        assert_eq!(intent.dirty_regions(), [5]);
+        assert_eq!(intent.blocks_to_write().len(), 1, "drives may differ");
+        intent.written(0);
+        assert_eq!(intent.mark(seconds(1), 5), MarkState::Ready);
+        intent.finish(seconds(1), 5);
+        assert!(intent.quiet(seconds(99)).is_empty());
+        intent.resynced(5);
+        assert_eq!((intent.dirty_regions().len(), intent.quiet(seconds(99)).len()), (0, 1));
+    }
+
+    #[test]
+    fn a_torn_block_is_all_dirty() {
+        let clean = Intent::new(UUID, 40_000 * MIB, MIB, QUIET);
+        let sound = record(&clean);
+        assert_eq!((sound.len(), dirty(&clean, &[sound.clone()])), (8192, vec![]));
+        for (at, regions) in
+            [(100, 0..32_512), (4096 + 4000, 32_512..40_000), (4096, 32_512..40_000)]
+        {
+            let mut torn = sound.clone();
+            torn[at] ^= 0x10;
+            let expected: Vec<u32> = regions.collect();
+            assert_eq!(dirty(&clean, &[sound.clone(), torn]), expected);
+        }
+        let swapped = [&sound[4096..], &sound[..4096]].concat();
+        assert_eq!(dirty(&clean, &[swapped]).len(), 40_000, "blocks have their numbers");
+        let mut other = Intent::new(Uuid([4; 16]), 40_000 * MIB, MIB, QUIET);
+        other.recover(&sound);
+        assert_eq!(other.dirty_regions().len(), 40_000, "another array's record says nothing");
+    }
+
+    #[test]
+    fn regions_suit_drives_of_any_size() {
+        for shift in 12..=62 {
+            let bytes = 1u64 << shift;
+            let region = Intent::suitable_region_bytes(bytes);
+            assert!(region.is_power_of_two() && region >= REGION_BYTES_MIN);
+            assert!(bytes.div_ceil(region) <= REGIONS_MAX, "{bytes}");
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Mark(u32),
+        Finish(u32),
+        HandOut,
+        Land,
+        Fail,
+        BeginClean,
+        EndClean,
+        Later,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0u32..40).prop_map(Step::Mark),
+            4 => (0u32..40).prop_map(Step::Finish),
+            2 => Just(Step::HandOut),
+            2 => Just(Step::Land),
+            1 => Just(Step::Fail),
+            2 => Just(Step::BeginClean),
+            2 => Just(Step::EndClean),
+            1 => Just(Step::Later),
+        ]
+    }
+
+    proptest! {
+        /// Whenever the power goes, every region whose data may have changed since the last sync is
+        /// found dirty, whether the block in flight has landed or not.
+        #[test]
+        fn a_crash_finds_every_region_that_was_written(
+            steps in proptest::collection::vec(step(), 0..120),
+        ) {
+            let mut intent = Intent::new(UUID, 40 * MIB, MIB, QUIET);
+            let mut disk = record(&intent);
+            let mut in_flight: Option<Vec<u8>> = None;
+            let mut quiet: Option<Quiet> = None;
+            let mut now = 0;
+            // Marked and not begun, because the mark is not stable.
+            let mut waiting: Vec<u32> = Vec::new();
+            let mut writing: Vec<u32> = Vec::new();
+            let mut unsynced: BTreeSet<u32> = BTreeSet::new();
+            // Of the unsynced, those that were over when the sync began.
+            let mut syncing: BTreeSet<u32> = BTreeSet::new();
+            for step in steps {
+                match step {
+                    Step::Mark(region) => match intent.mark(seconds(now), region) {
+                        MarkState::Ready => writing.push(region),
+                        MarkState::MustWrite => waiting.push(region),
+                    },
+                    Step::Finish(region) => {
+                        if let Some(at) = writing.iter().position(|&other| other == region) {
+                            writing.remove(at);
+                            intent.finish(seconds(now), region);
+                        }
+                    }
+                    Step::HandOut => {
+                        if let Some(write) = intent.blocks_to_write().pop() {
+                            prop_assert!(in_flight.is_none());
+                            in_flight = Some(write.bytes.to_vec());
+                        }
+                    }
+                    Step::Land => {
+                        if let Some(bytes) = in_flight.take() {
+                            disk = bytes;
+                            intent.written(0);
+                        }
+                    }
+                    Step::Fail => {
+                        if in_flight.take().is_some() {
+                            intent.not_written(0);
+                        }
+                    }
+                    Step::BeginClean => {
+                        quiet = Some(intent.quiet(seconds(now)));
+                        syncing = unsynced.iter().copied().filter(|r| !writing.contains(r)).collect();
+                    }
+                    Step::EndClean => {
+                        if let Some(quiet) = quiet.take() {
+                            unsynced.retain(|region| !syncing.contains(region));
+                            intent.clean(&quiet);
+                        }
+                    }
+                    Step::Later => now += 6,
+                }
+                for region in std::mem::take(&mut waiting) {
+                    if intent.is_ready(region) {
+                        writing.push(region);
+                    } else {
+                        waiting.push(region);
+                    }
+                }
+                // A write makes its region unsynced for as long as it lasts, whatever is synced.
+                unsynced.extend(&writing);
+                syncing.retain(|region| !writing.contains(region));
+                for crashed in std::iter::once(&disk).chain(&in_flight) {
+                    let dirty = dirty(&intent, &[crashed.clone()]);
+                    for region in &unsynced {
+                        prop_assert!(dirty.contains(region), "region {region} is lost");
+                    }
+                }
+            }
+        }
+    }
+}

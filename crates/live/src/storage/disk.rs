@@ -1,0 +1,324 @@
+//! A drive whose bytes are in a file or on a block device.
+
+use super::allocated::Allocated;
+use super::place::Place;
+use crate::buffer::{Buffer, PAGE_BYTES};
+use rustix::fs::{FlockOperation, SeekFrom, flock, seek};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Where the bytes of the drive begin in its file: what lies before is for the array's own records
+/// ([`crate::durable`]).
+pub const DATA_OFFSET_BYTES: u64 = 32 << 20;
+
+/// Why a place cannot be used.
+#[derive(Debug, Error)]
+pub enum PlaceError {
+    /// There is no file to speak of.
+    #[error("a drive in memory has no file to open")]
+    Memory,
+    /// It does not exist.
+    #[error("{} does not exist; create the array first, or correct the path", .path.display())]
+    Missing {
+        /// The file or device.
+        path: PathBuf,
+    },
+    /// It exists, and was to be created.
+    #[error("{} exists already; choose another path, or remove it if nothing on it is needed", .path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process has it open.
+    #[error("{} is in use by another process; stop that one first", .path.display())]
+    InUse {
+        /// The file or device.
+        path: PathBuf,
+    },
+    /// The file system cannot do direct I/O.
+    #[error("{} cannot be opened for direct I/O: its file system does not offer it; use it through the page cache", .path.display())]
+    NotDirect {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is neither a file nor a block device.
+    #[error("{} is neither a file nor a block device", .path.display())]
+    NotStorage {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It has not enough bytes.
+    #[error("{} has {has_bytes} bytes, and the drive needs {needs_bytes}", .path.display())]
+    TooSmall {
+        /// The file or device.
+        path: PathBuf,
+        /// Its size.
+        has_bytes: u64,
+        /// The smallest that would do.
+        needs_bytes: u64,
+    },
+    /// The size of the drive is impossible.
+    #[error(
+        "a drive of {bytes} bytes is impossible: choose a multiple of 4096 between 4096 and {} bytes",
+        MOST_BYTES
+    )]
+    Size {
+        /// The size asked for.
+        bytes: u64,
+    },
+    /// The system says no.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file or device.
+        path: PathBuf,
+        /// What it says.
+        error: io::Error,
+    },
+}
+
+/// Largest drive: 2^62 bytes, so that no sum of an offset and a length overflows.
+const MOST_BYTES: u64 = 1 << 62;
+
+/// A file or block device that is open and locked for a drive.
+#[derive(Debug)]
+pub struct Disk {
+    pub(super) file: Arc<File>,
+    place: Place,
+    path: PathBuf,
+    /// Size of the drive: without the reserved head.
+    bytes: u64,
+    allocated: Allocated,
+}
+
+impl Disk {
+    /// Makes a new file of the right size for a drive of `bytes` and locks it. A block device is
+    /// used as it is: look for something on it first.
+    ///
+    /// # Errors
+    ///
+    /// If a file is there already, or for any reason of [`PlaceError`].
+    pub fn create(place: &Place, bytes: u64) -> Result<Self, PlaceError> {
+        let path = place.path().ok_or(PlaceError::Memory)?;
+        check_size(bytes)?;
+        if is_device(path) {
+            return Self::open(place, bytes);
+        }
+        let made = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        let file = made.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => PlaceError::Exists { path: path.into() },
+            _ => PlaceError::Io { path: path.into(), error },
+        })?;
+        let sized = file.set_len(DATA_OFFSET_BYTES + bytes).and_then(|()| file.sync_all());
+        let opened = sized
+            .map_err(|error| PlaceError::Io { path: path.into(), error })
+            .and_then(|()| Self::open(place, bytes));
+        if opened.is_err() {
+            // What was just made is of no use to anyone; the reason is in the error already.
+            let _ = std::fs::remove_file(path);
+        }
+        opened
+    }
+
+    /// Opens and locks what is there for a drive of `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// For any reason of [`PlaceError`].
+    pub fn open(place: &Place, bytes: u64) -> Result<Self, PlaceError> {
+        check_size(bytes)?;
+        let mut disk = Self::open_head(place)?;
+        disk.set_bytes(bytes)?;
+        Ok(disk)
+    }
+
+    /// Opens and locks what is there before it is known how large the drive is: its reserved head
+    /// can be read, the drive has no bytes yet.
+    ///
+    /// # Errors
+    ///
+    /// For any reason of [`PlaceError`].
+    pub fn open_head(place: &Place) -> Result<Self, PlaceError> {
+        let path = place.path().ok_or(PlaceError::Memory)?;
+        let io = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => PlaceError::Missing { path: path.into() },
+            _ => PlaceError::Io { path: path.into(), error },
+        };
+        let kind = std::fs::metadata(path).map_err(io)?.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            return Err(PlaceError::NotStorage { path: path.into() });
+        }
+        let flags = match place {
+            Place::Direct(_) => rustix::fs::OFlags::DIRECT.bits().cast_signed(),
+            _ => 0,
+        };
+        let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+        let file = opened.map_err(|error| {
+            let invalid = error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
+            if flags != 0 && invalid {
+                PlaceError::NotDirect { path: path.into() }
+            } else {
+                io(error)
+            }
+        })?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            Errno::WOULDBLOCK => PlaceError::InUse { path: path.into() },
+            other => io(other.into()),
+        })?;
+        Ok(Self {
+            file: Arc::new(file),
+            place: place.clone(),
+            path: path.into(),
+            bytes: 0,
+            allocated: Allocated::nothing(0),
+        })
+    }
+
+    /// Says how large the drive is, and finds out which pages of it hold data.
+    ///
+    /// # Errors
+    ///
+    /// If there is less room, or the system says no.
+    pub fn set_bytes(&mut self, bytes: u64) -> Result<(), PlaceError> {
+        check_size(bytes)?;
+        let io = |error: Errno| PlaceError::Io { path: self.path.clone(), error: error.into() };
+        let has_bytes = seek(&*self.file, SeekFrom::End(0)).map_err(io)?;
+        let needs_bytes = DATA_OFFSET_BYTES + bytes;
+        if has_bytes < needs_bytes {
+            return Err(PlaceError::TooSmall { path: self.path.clone(), has_bytes, needs_bytes });
+        }
+        self.allocated = if is_device(&self.path) {
+            Allocated::everything(bytes)
+        } else {
+            scan(&self.file, bytes).map_err(io)?
+        };
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Size of the drive, without the reserved head.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes that the file or device has for the drive, without the reserved head.
+    ///
+    /// # Errors
+    ///
+    /// If the system says no.
+    pub fn room_bytes(&self) -> Result<u64, PlaceError> {
+        let end = seek(&*self.file, SeekFrom::End(0))
+            .map_err(|error| PlaceError::Io { path: self.path.clone(), error: error.into() })?;
+        Ok(end.saturating_sub(DATA_OFFSET_BYTES))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Which of its pages may hold data: of a device, all.
+    #[must_use]
+    pub fn allocated(&self) -> &Allocated {
+        &self.allocated
+    }
+
+    pub(super) fn allocated_mut(&mut self) -> &mut Allocated {
+        &mut self.allocated
+    }
+
+    /// Reads whole pages of the file (counted from its start, with the reserved head) and waits.
+    ///
+    /// # Errors
+    ///
+    /// If the system says no, or the file ends before.
+    pub fn read_now(&self, offset_bytes: u64, length_bytes: usize) -> io::Result<Buffer> {
+        debug_assert!(offset_bytes.is_multiple_of(PAGE_BYTES as u64));
+        let mut buffer = Buffer::zeroed(length_bytes);
+        self.file.read_exact_at(buffer.bytes_mut(), offset_bytes)?;
+        Ok(buffer)
+    }
+
+    /// Writes whole pages of the file (counted from its start, with the reserved head) and waits;
+    /// they are on stable storage after [`Disk::sync_now`].
+    ///
+    /// # Errors
+    ///
+    /// If the system says no.
+    pub fn write_now(&self, offset_bytes: u64, buffer: &Buffer) -> io::Result<()> {
+        debug_assert!(offset_bytes.is_multiple_of(PAGE_BYTES as u64));
+        self.file.write_all_at(buffer.bytes(), offset_bytes)
+    }
+
+    /// Waits until everything written is on stable storage.
+    ///
+    /// # Errors
+    ///
+    /// If the system says no.
+    pub fn sync_now(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Another handle of the same open file, and of its lock, for records in the reserved head.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        Head { file: Arc::clone(&self.file) }
+    }
+}
+
+/// The reserved head of a drive that its storage owns.
+#[derive(Clone, Debug)]
+pub struct Head {
+    file: Arc<File>,
+}
+
+impl Head {
+    /// Writes whole pages of the head and waits until they are on stable storage.
+    ///
+    /// # Errors
+    ///
+    /// If the system says no.
+    pub fn write_stable(&self, offset_bytes: u64, buffer: &Buffer) -> io::Result<()> {
+        debug_assert!(offset_bytes + buffer.len() as u64 <= DATA_OFFSET_BYTES);
+        self.file.write_all_at(buffer.bytes(), offset_bytes)?;
+        self.file.sync_data()
+    }
+}
+
+fn check_size(bytes: u64) -> Result<(), PlaceError> {
+    let possible = (1..=MOST_BYTES).contains(&bytes) && bytes.is_multiple_of(PAGE_BYTES as u64);
+    if possible { Ok(()) } else { Err(PlaceError::Size { bytes }) }
+}
+
+fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device())
+}
+
+/// Finds out where a file has data; a file system that cannot tell says "everywhere".
+fn scan(file: &File, bytes: u64) -> Result<Allocated, Errno> {
+    let mut found = Allocated::nothing(bytes);
+    let end = DATA_OFFSET_BYTES + bytes;
+    let mut at = DATA_OFFSET_BYTES;
+    while at < end {
+        let data = match seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data.min(end),
+            // Nothing but a hole up to the end.
+            Err(Errno::NXIO) => break,
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(Allocated::everything(bytes)),
+            Err(error) => return Err(error),
+        };
+        if data >= end {
+            break;
+        }
+        let hole = seek(file, SeekFrom::Hole(data))?.min(end);
+        found.set(data - DATA_OFFSET_BYTES, hole - data);
+        at = hole;
+    }
+    Ok(found)
+}

@@ -1,0 +1,99 @@
+//! A command on its way to a file: which system call comes next, and what its result means.
+
+use crate::buffer::{Buffer, PAGE_BYTES};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use units::DriveId;
+
+/// Zeros that are written where holes cannot be punched, at most at once.
+const ZEROS_BYTES: u64 = 64 * PAGE_BYTES as u64;
+/// Longest transfer of one system call; longer ones are cut short by the system anyway.
+const TRANSFER_BYTES: u64 = 1 << 30;
+
+/// What a job does to its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Read,
+    Write,
+    /// A write that is on stable storage when it is done.
+    WriteStable,
+    Sync,
+    /// Makes a hole.
+    Punch,
+    /// Writes zeros, because holes cannot be punched there.
+    Zero,
+}
+
+/// A command under way. Offsets are those of the file.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) tag: u64,
+    pub(super) drive: DriveId,
+    /// Tells what the drive is now from what stood in its place before.
+    pub(super) serial: u64,
+    pub(super) file: Arc<File>,
+    pub(super) kind: Kind,
+    pub(super) offset_bytes: u64,
+    pub(super) length_bytes: u64,
+    pub(super) done_bytes: u64,
+    pub(super) buffer: Option<Buffer>,
+}
+
+/// Whether a job needs another system call.
+#[derive(Debug)]
+pub(super) enum Progress {
+    Again,
+    Over(io::Result<()>),
+}
+
+impl Job {
+    /// Offset in the file of the next transfer.
+    pub(super) fn next_offset(&self) -> u64 {
+        self.offset_bytes + self.done_bytes
+    }
+
+    /// Bytes of the next transfer.
+    pub(super) fn next_length(&self) -> usize {
+        let most = if self.kind == Kind::Zero { ZEROS_BYTES } else { TRANSFER_BYTES };
+        (self.length_bytes - self.done_bytes).min(most) as usize
+    }
+
+    /// The bytes of the next transfer; none of a command without data.
+    pub(super) fn next_bytes(&mut self) -> &mut [u8] {
+        let start = if self.kind == Kind::Zero { 0 } else { self.done_bytes as usize };
+        let length = self.next_length();
+        match &mut self.buffer {
+            Some(buffer) => &mut buffer.bytes_mut()[start..start + length],
+            None => &mut [],
+        }
+    }
+
+    /// Takes in what the system call said: how many bytes it moved.
+    pub(super) fn advance(&mut self, result: Result<usize, Errno>) -> Progress {
+        match (self.kind, result) {
+            (_, Err(Errno::INTR | Errno::AGAIN)) => Progress::Again,
+            (Kind::Punch, Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)) => {
+                self.kind = Kind::Zero;
+                self.buffer = Some(Buffer::zeroed(self.length_bytes.min(ZEROS_BYTES) as usize));
+                Progress::Again
+            }
+            (_, Err(error)) => Progress::Over(Err(error.into())),
+            (Kind::Sync | Kind::Punch, Ok(_)) => Progress::Over(Ok(())),
+            (Kind::Read, Ok(0)) => Progress::Over(Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the file ends before the drive does: something has cut it",
+            ))),
+            (_, Ok(0)) => Progress::Over(Err(io::ErrorKind::WriteZero.into())),
+            (_, Ok(moved)) => {
+                self.done_bytes += moved as u64;
+                if self.done_bytes < self.length_bytes {
+                    Progress::Again
+                } else {
+                    Progress::Over(Ok(()))
+                }
+            }
+        }
+    }
+}

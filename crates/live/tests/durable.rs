@@ -1,0 +1,283 @@
+//! Arrays that are created, opened, torn and put together again on real files.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use array::Level;
+use live::buffer::Buffer;
+use live::durable::format::{QUIET_FOR, prepare};
+use live::durable::journal::HeadWrite;
+use live::durable::{Geometry, Journal, MemberState, Note, OpenArray, create, open};
+use live::storage::{DATA_OFFSET_BYTES, Disk, Place};
+use std::path::Path;
+use units::{DriveId, Instant};
+
+const PAGE: usize = 4096;
+
+const GEOMETRY: Geometry = Geometry {
+    level: Level::Raid5,
+    width: 3,
+    stripe_width: 3,
+    chunk_bytes: 64 << 10,
+    page_bytes: 4096,
+    drive_bytes: 8 << 20,
+};
+
+fn places(folder: &Path) -> Vec<Place> {
+    (0..3).map(|drive| Place::File(folder.join(format!("drive-{drive}")))).collect()
+}
+
+fn start(folder: &Path) -> OpenArray {
+    open(&places(folder), Some(&GEOMETRY), QUIET_FOR).unwrap()
+}
+
+fn made() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    create(&places(folder.path()), &GEOMETRY, QUIET_FOR).unwrap();
+    folder
+}
+
+fn refused(folder: &Path) -> String {
+    open(&places(folder), Some(&GEOMETRY), QUIET_FOR).unwrap_err().to_string()
+}
+
+fn page(byte: u8) -> Buffer {
+    let mut buffer = Buffer::zeroed(PAGE);
+    buffer.bytes_mut().fill(byte);
+    buffer
+}
+
+fn put(disk: &Disk, write: &HeadWrite) {
+    disk.head().write_stable(write.offset_bytes, &write.buffer).unwrap();
+}
+
+fn byte_of(disk: &Disk, offset_bytes: u64) -> u8 {
+    let buffer = disk.read_now(DATA_OFFSET_BYTES + offset_bytes, PAGE).unwrap();
+    let first = buffer.bytes()[0];
+    assert!(buffer.bytes().iter().all(|&byte| byte == first), "a torn page");
+    first
+}
+
+#[test]
+fn an_array_is_created_once_and_opened_by_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = places(folder.path());
+    let array = create(&places, &GEOMETRY, QUIET_FOR).unwrap();
+    assert_eq!((array.members.generation(), array.assembly.absent, array.replayed), (1, 0, 0));
+    assert!(refused(folder.path()).contains("in use by another process; stop that one first"));
+    let again = create(&places, &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
+    assert!(again.contains("drive-0 exists already"), "{again}");
+    let uuid = array.members.uuid();
+    drop(array);
+    assert_eq!(start(folder.path()).members.uuid(), uuid);
+}
+
+#[test]
+fn a_creation_that_fails_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut places = places(folder.path());
+    places[2] = Place::File(folder.path().join("no/such/folder"));
+    let said = create(&places, &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
+    assert!(said.starts_with("drive 2: "), "{said}");
+    places[2] = Place::Memory;
+    let said = create(&places, &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
+    assert_eq!(said, "drive 2: a drive in memory has no file to open");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    let narrow = Geometry { width: 2, ..GEOMETRY };
+    let said = create(&places[..2], &narrow, QUIET_FOR).unwrap_err().to_string();
+    assert_eq!(said, "the number of drives is 2, which is impossible");
+    let said = create(&places[..2], &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
+    assert_eq!(said, "the array has 3 drives, and 2 places are configured; name one for each");
+}
+
+#[test]
+fn only_a_clean_end_is_clean() {
+    let folder = made();
+    let mut array = start(folder.path());
+    assert!(!array.assembly.clean, "the creation was cut short");
+    assert_eq!(array.assembly.generation, 1);
+    let end = array.members.end_generation();
+    assert!(array.members.end().is_empty());
+    assert_eq!(array.members.generation(), end);
+    drop(array);
+    let array = start(folder.path());
+    assert!(array.assembly.clean);
+    assert_eq!((array.assembly.generation, array.members.generation()), (end, end + 1));
+    drop(array);
+    assert!(!start(folder.path()).assembly.clean, "it ran, and was not ended");
+}
+
+#[test]
+fn marks_are_found_after_a_crash_and_gone_after_a_clean_end() {
+    let folder = made();
+    let mark = |array: &mut OpenArray| {
+        array.intent.mark(Instant::ZERO, 5);
+        for write in array.intent.blocks_to_write() {
+            let mut buffer = Buffer::zeroed(PAGE);
+            buffer.bytes_mut().copy_from_slice(&*write.bytes);
+            // Torn between the drives: only one has it.
+            array.disks[1].as_ref().unwrap().write_now(write.offset_bytes, &buffer).unwrap();
+        }
+    };
+    let mut array = start(folder.path());
+    mark(&mut array);
+    drop(array);
+    let mut array = start(folder.path());
+    assert_eq!(array.intent.dirty_regions(), [5]);
+    assert_eq!(array.doubtful_regions(), [0; 0], "no drive is missing");
+    array.members.end();
+    drop(array);
+    assert_eq!(start(folder.path()).intent.dirty_regions(), [0; 0]);
+
+    let mut array = start(folder.path());
+    mark(&mut array);
+    drop(array);
+    std::fs::remove_file(folder.path().join("drive-0")).unwrap();
+    let array = start(folder.path());
+    assert_eq!(array.doubtful_regions(), [5], "a drive was lost in the same moment");
+}
+
+#[test]
+fn drives_may_change_places_and_one_may_be_lost() {
+    let folder = made();
+    let at = |drive: u8| folder.path().join(format!("drive-{drive}"));
+    let array = start(folder.path());
+    for (drive, disk) in array.disks.iter().flatten().enumerate() {
+        disk.write_now(DATA_OFFSET_BYTES, &page(drive as u8 + 1)).unwrap();
+    }
+    drop(array);
+    std::fs::rename(at(0), at(9)).unwrap();
+    std::fs::rename(at(2), at(0)).unwrap();
+    std::fs::rename(at(9), at(2)).unwrap();
+    let array = start(folder.path());
+    let first: Vec<u8> = array.disks.iter().flatten().map(|disk| byte_of(disk, 0)).collect();
+    assert_eq!(first, [1, 2, 3], "each drive is in its position");
+    assert_eq!(array.assembly.notes.len(), 2);
+    drop(array);
+
+    // Drive 2 is at place 0 now; without it the array is degraded, and remembers that.
+    std::fs::rename(at(0), at(9)).unwrap();
+    let array = start(folder.path());
+    assert_eq!((array.assembly.absent, array.disks[2].is_some()), (0b100, false));
+    assert_eq!(array.members.states()[2], MemberState::Failed);
+    drop(array);
+    std::fs::rename(at(9), at(0)).unwrap();
+    let array = start(folder.path());
+    assert_eq!(array.assembly.absent, 0b100, "it missed what was written meanwhile");
+    assert!(array.assembly.notes.contains(&Note::Failed { member: 2, place: 0 }));
+    drop(array);
+    std::fs::remove_file(at(1)).unwrap();
+    assert!(refused(folder.path()).starts_with("2 drives are missing, failed or stale (1, 2)"));
+}
+
+#[test]
+fn a_refused_start_writes_nothing() {
+    let folder = made();
+    let other = made();
+    let path = |drive: u8| folder.path().join(format!("drive-{drive}"));
+    std::fs::copy(other.path().join("drive-1"), path(1)).unwrap();
+    let before: Vec<Vec<u8>> = (0..3).map(|drive| std::fs::read(path(drive)).unwrap()).collect();
+    assert!(refused(folder.path()).contains("the drive at place 1 belongs to array"));
+    std::fs::write(path(1), vec![b'x'; 100_000]).unwrap();
+    assert!(refused(folder.path()).contains("it holds data that are not of an array"));
+    std::fs::write(path(1), [b'x'; 100]).unwrap();
+    let array = start(folder.path());
+    assert_eq!(array.assembly.absent, 0b10, "too short to be a drive");
+    drop(array);
+    for drive in [0, 2] {
+        let now = std::fs::read(path(drive)).unwrap();
+        let data = DATA_OFFSET_BYTES as usize;
+        assert!(now[data..] == before[usize::from(drive)][data..]);
+    }
+    assert_eq!(std::fs::read(path(1)).unwrap(), [b'x'; 100], "it was left alone");
+}
+
+#[test]
+fn a_torn_superblock_is_the_one_before() {
+    let folder = made();
+    let array = start(folder.path());
+    let generation = array.members.generation();
+    drop(array);
+    let path = folder.path().join("drive-1");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = (generation % 2) as usize * PAGE;
+    bytes[at + 100..at + 200].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let array = start(folder.path());
+    assert_eq!((array.assembly.absent, array.assembly.generation), (0, generation));
+}
+
+#[test]
+fn a_degraded_array_replays_its_journal() {
+    let folder = made();
+    let mut array = start(folder.path());
+    assert!(array.members.set_state(DriveId(2), MemberState::Failed).is_empty());
+    let holders = Journal::holders(&GEOMETRY, 0b100);
+    assert_eq!(holders, [DriveId(0)]);
+    let record = |journal: &mut Journal, byte: u8| {
+        let page = page(byte);
+        let parts = [0, 1, 2].map(|drive| (DriveId(drive), 4096, page.bytes()));
+        journal.append(&parts).unwrap()
+    };
+    let disk =
+        |array: &OpenArray, drive: usize| byte_of(array.disks[drive].as_ref().unwrap(), 4096);
+    for byte in [1, 2] {
+        let write = record(&mut array.journal, byte);
+        put(array.disks[0].as_ref().unwrap(), &write);
+    }
+    drop(array);
+
+    let mut array = start(folder.path());
+    assert_eq!(array.replayed, 2);
+    assert_eq!([disk(&array, 0), disk(&array, 1), disk(&array, 2)], [2, 2, 0]);
+    drop(array);
+    array = start(folder.path());
+    assert_eq!(array.replayed, 0, "once");
+
+    // After a clear an old record is never done again.
+    let write = record(&mut array.journal, 3);
+    put(array.disks[0].as_ref().unwrap(), &write);
+    array.journal.written(write.sequence);
+    array.journal.finish(write.sequence);
+    let clear = array.journal.clear().unwrap();
+    for drive in [0, 1] {
+        put(array.disks[drive].as_ref().unwrap(), &clear);
+    }
+    drop(array);
+    assert_eq!(disk(&start(folder.path()), 0), 2);
+
+    // Without any sound journal it would have to lie.
+    for drive in [0, 1] {
+        let path = folder.path().join(format!("drive-{drive}"));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[1 << 20..(1 << 20) + 8192].fill(0);
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert!(refused(folder.path()).contains("no drive has a sound journal"));
+}
+
+#[test]
+fn a_new_drive_joins_and_is_rebuilt() {
+    let folder = made();
+    let mut array = start(folder.path());
+    array.members.set_state(DriveId(1), MemberState::Failed);
+    array.disks[1] = None;
+    array.members.replace(DriveId(1), None);
+    let place = Place::File(folder.path().join("spare"));
+    let spare = Disk::create(&place, GEOMETRY.drive_bytes).unwrap();
+    prepare(&spare, &array.intent, &array.journal).unwrap();
+    array.members.replace(DriveId(1), Some(spare.head()));
+    let rebuilding = MemberState::Rebuilding { cursor_bytes: 0 };
+    assert!(array.members.set_state(DriveId(1), rebuilding).is_empty());
+    drop((array, spare));
+
+    let mut places = places(folder.path());
+    places[1] = place;
+    let mut array = open(&places, None, QUIET_FOR).unwrap();
+    assert_eq!((array.assembly.absent, array.assembly.rebuilding), (0b10, 0b10));
+    assert!(array.members.set_state(DriveId(1), MemberState::Serving).is_empty());
+    drop(array);
+    assert_eq!(open(&places, None, QUIET_FOR).unwrap().assembly.absent, 0);
+    // The old one is no part of it any more.
+    let said = open(&self::places(folder.path()), None, QUIET_FOR).unwrap();
+    assert_eq!(said.assembly.absent, 0b10);
+}
