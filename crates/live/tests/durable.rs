@@ -3,10 +3,10 @@
 
 use array::Level;
 use live::buffer::Buffer;
-use live::durable::format::{QUIET_FOR, prepare};
+use live::durable::format::{QUIET_FOR, join};
 use live::durable::journal::HeadWrite;
-use live::durable::{Geometry, Journal, MemberState, Note, OpenArray, create, open};
-use live::storage::{DATA_OFFSET_BYTES, Disk, Place};
+use live::durable::{Geometry, Journal, MemberState, Note, OpenArray, OpenError, create, open};
+use live::storage::{DATA_OFFSET_BYTES, Disk, Place, PlaceError};
 use std::path::Path;
 use units::{DriveId, Instant};
 
@@ -263,8 +263,8 @@ fn a_new_drive_joins_and_is_rebuilt() {
     array.disks[1] = None;
     array.members.replace(DriveId(1), None);
     let place = Place::File(folder.path().join("spare"));
-    let spare = Disk::create(&place, GEOMETRY.drive_bytes).unwrap();
-    prepare(&spare, &array.intent, &array.journal).unwrap();
+    let one = DriveId(1);
+    let spare = join(&place, one, &array.members, &array.intent, &array.journal).unwrap();
     array.members.replace(DriveId(1), Some(spare.head()));
     let rebuilding = MemberState::Rebuilding { cursor_bytes: 0 };
     assert!(array.members.set_state(DriveId(1), rebuilding).is_empty());
@@ -280,4 +280,69 @@ fn a_new_drive_joins_and_is_rebuilt() {
     // The old one is no part of it any more.
     let said = open(&self::places(folder.path()), None, QUIET_FOR).unwrap();
     assert_eq!(said.assembly.absent, 0b10);
+}
+
+#[test]
+fn only_a_blank_drive_or_the_failed_one_joins() {
+    let folder = made();
+    let other = made();
+    let mut array = start(folder.path());
+    let one = DriveId(1);
+    array.members.set_state(one, MemberState::Failed);
+    let old = array.disks[1].take().unwrap();
+    old.write_now(DATA_OFFSET_BYTES, &page(7)).unwrap();
+    let places = places(folder.path());
+    let refused = |array: &OpenArray, place: &Place| {
+        let joined = join(place, one, &array.members, &array.intent, &array.journal);
+        joined.unwrap_err().to_string()
+    };
+    assert!(refused(&array, &places[1]).contains("in use"), "the failed one has its lock yet");
+    drop(old);
+    array.members.replace(one, None);
+    let foreign = Place::File(other.path().join("drive-1"));
+    assert!(refused(&array, &foreign).contains("is not blank: it is a drive of array"));
+    let letters = folder.path().join("letters");
+    std::fs::write(&letters, vec![b'x'; 100_000]).unwrap();
+    assert!(refused(&array, &Place::File(letters)).contains("it is not overwritten"));
+
+    let joined = join(&places[1], one, &array.members, &array.intent, &array.journal).unwrap();
+    assert_eq!((byte_of(&joined, 0), joined.allocated().count()), (0, 0), "it is empty");
+    array.members.replace(one, Some(joined.head()));
+    assert!(array.members.set_state(one, MemberState::Serving).is_empty());
+    drop((array, joined));
+    assert_eq!(start(folder.path()).assembly.absent, 0);
+}
+
+#[test]
+fn a_stripe_that_the_journal_cannot_hold_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let geometry = Geometry { chunk_bytes: 8 << 20, ..GEOMETRY };
+    let said = create(&places(folder.path()), &geometry, QUIET_FOR).unwrap_err().to_string();
+    assert!(
+        said.starts_with("chunks of 8388608 bytes in stripes of 3 drives are too large"),
+        "{said}"
+    );
+    let mirror = Geometry { level: Level::Raid1, ..geometry };
+    assert!(create(&places(folder.path()), &mirror, QUIET_FOR).is_ok(), "it needs no journal");
+}
+
+#[test]
+fn arrays_are_the_same_past_the_page_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let direct: Vec<Place> =
+        (0..3).map(|drive| Place::Direct(folder.path().join(format!("drive-{drive}")))).collect();
+    let mut array = match create(&direct, &GEOMETRY, QUIET_FOR) {
+        // Not every file system can.
+        Err(OpenError::Place { error: PlaceError::NotDirect { .. }, .. }) => return,
+        array => array.unwrap(),
+    };
+    array.members.set_state(DriveId(2), MemberState::Failed);
+    let page = page(9);
+    let write = array.journal.append(&[(DriveId(1), 8192, page.bytes())]).unwrap();
+    put(array.disks[0].as_ref().unwrap(), &write);
+    drop(array);
+    let array = open(&direct, Some(&GEOMETRY), QUIET_FOR).unwrap();
+    assert_eq!((array.replayed, byte_of(array.disks[1].as_ref().unwrap(), 8192)), (1, 9));
+    drop(array);
+    assert_eq!(start(folder.path()).assembly.absent, 0b100, "the same files through the cache");
 }

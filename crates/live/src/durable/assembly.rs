@@ -573,10 +573,12 @@ mod tests {
         assert_eq!(assemble(&found, None).unwrap().absent, 1, "either alone will do");
     }
 
+    type Change = fn(&mut Geometry);
+
     #[test]
     fn another_configuration_is_refused() {
         let found = drives(|_, _| {});
-        let changes: [(fn(&mut Geometry), &str); 6] = [
+        let changes: [(Change, &str); 6] = [
             (|g| g.level = Level::Raid6, "is a raid5, and the configuration asks for a raid6"),
             (|g| g.width = 5, "has 4 drives, and the configuration asks for 5"),
             (|g| g.stripe_width = 3, "has 4 members in a stripe"),

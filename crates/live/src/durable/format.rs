@@ -8,7 +8,9 @@ use super::assembly::{Assembly, Found, Refusal, assemble};
 use super::bytes::BLOCK_BYTES;
 use super::ftl::sync_folder;
 use super::intent::{INTENT_OFFSET_BYTES, Intent};
-use super::journal::{HeadWrite, JOURNAL_BYTES, JOURNAL_OFFSET_BYTES, Journal, Record};
+use super::journal::{
+    HeadWrite, JOURNAL_BYTES, JOURNAL_OFFSET_BYTES, Journal, RECORD_BYTES_MAX, Record,
+};
 use super::superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
 use crate::buffer::Buffer;
 use crate::storage::{DATA_OFFSET_BYTES, Disk, Head, Place, PlaceError};
@@ -51,6 +53,18 @@ pub enum OpenError {
         field: &'static str,
         /// Its value.
         value: u64,
+    },
+    /// A stripe that the journal could not hold.
+    #[error(
+        "chunks of {chunk_bytes} bytes in stripes of {stripe_width} drives are too large for the journal: choose at most {most_bytes} bytes"
+    )]
+    Chunk {
+        /// Bytes of a chunk.
+        chunk_bytes: u64,
+        /// Members of a stripe.
+        stripe_width: u8,
+        /// Largest chunk that would do.
+        most_bytes: u64,
     },
     /// Another number of places than of drives.
     #[error("the array has {drives} drives, and {places} places are configured; name one for each")]
@@ -288,6 +302,42 @@ pub fn prepare(disk: &Disk, intent: &Intent, journal: &Journal) -> io::Result<()
     disk.sync_now()
 }
 
+/// Makes a drive ready to take the place of `drive` in a running array: makes a file, or takes a blank
+/// device, or what was this drive before and failed, which is emptied. What stood in the place must
+/// be closed before ([`crate::storage::Storage::remove`], and `None` for [`Members::replace`]),
+/// because it has the lock. The superblock follows with the next [`Members::set_state`], once
+/// [`Members::replace`] has the new [`Disk::head`].
+///
+/// # Errors
+///
+/// If anything else is on it, or for another reason of [`OpenError`].
+pub fn join(
+    place: &Place,
+    drive: DriveId,
+    members: &Members,
+    intent: &Intent,
+    journal: &Journal,
+) -> Result<Disk, OpenError> {
+    let number = drive.index();
+    let place_error = |error| OpenError::Place { drive: number, error };
+    let bytes = members.common.geometry.drive_bytes;
+    let exists = place.path().is_some_and(std::path::Path::exists);
+    let mut disk = if exists { Disk::open_head(place) } else { Disk::create(place, bytes) }
+        .map_err(place_error)?;
+    if exists {
+        match Superblock::read(&disk) {
+            Ok(old) if old.uuid == members.common.uuid && old.member == drive => {}
+            _ => check_blank(number, &disk)?,
+        }
+        disk.empty(bytes).map_err(place_error)?;
+    }
+    prepare(&disk, intent, journal).map_err(|error| io_error(number, &disk, error))?;
+    if let Some(path) = place.path() {
+        sync_folder(path).map_err(|error| io_error(number, &disk, error))?;
+    }
+    Ok(disk)
+}
+
 /// Refuses a drive that anything is on: its head must be zeros.
 ///
 /// # Errors
@@ -482,6 +532,12 @@ fn write_all<'a>(disk: &Disk, writes: impl Iterator<Item = &'a HeadWrite>) -> io
 fn check_geometry(geometry: &Geometry, places: usize) -> Result<(), OpenError> {
     if let Err(SuperblockError::Field { field, value }) = geometry.check() {
         return Err(OpenError::Geometry { field, value });
+    }
+    let (chunk_bytes, stripe_width) = (geometry.chunk_bytes, geometry.stripe_width);
+    let has_journal = !Journal::holders(geometry, 1).is_empty();
+    let most_bytes = ((RECORD_BYTES_MAX - BLOCK_BYTES) / usize::from(stripe_width)) as u64;
+    if has_journal && chunk_bytes > most_bytes {
+        return Err(OpenError::Chunk { chunk_bytes, stripe_width, most_bytes });
     }
     let drives = usize::from(geometry.width);
     if drives == places { Ok(()) } else { Err(OpenError::Places { drives, places }) }

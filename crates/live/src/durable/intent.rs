@@ -413,7 +413,7 @@ mod tests {
     fn a_torn_block_is_all_dirty() {
         let clean = Intent::new(UUID, 40_000 * MIB, MIB, QUIET);
         let sound = record(&clean);
-        assert_eq!((sound.len(), dirty(&clean, &[sound.clone()])), (8192, vec![]));
+        assert_eq!((sound.len(), dirty(&clean, std::slice::from_ref(&sound))), (8192, vec![]));
         for (at, regions) in
             [(100, 0..32_512), (4096 + 4000, 32_512..40_000), (4096, 32_512..40_000)]
         {
@@ -534,7 +534,7 @@ mod tests {
                 unsynced.extend(&writing);
                 syncing.retain(|region| !writing.contains(region));
                 for crashed in std::iter::once(&disk).chain(&in_flight) {
-                    let dirty = dirty(&intent, &[crashed.clone()]);
+                    let dirty = dirty(&intent, std::slice::from_ref(crashed));
                     for region in &unsynced {
                         prop_assert!(dirty.contains(region), "region {region} is lost");
                     }

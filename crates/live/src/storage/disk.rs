@@ -200,6 +200,22 @@ impl Disk {
         Ok(())
     }
 
+    /// Takes away what was in a file, head and all, and makes it a drive of `bytes`. A block device
+    /// keeps its bytes, and all of them count as data.
+    ///
+    /// # Errors
+    ///
+    /// If a device is smaller, or the system says no.
+    pub fn empty(&mut self, bytes: u64) -> Result<(), PlaceError> {
+        check_size(bytes)?;
+        if !is_device(&self.path) {
+            let cut =
+                self.file.set_len(0).and_then(|()| self.file.set_len(DATA_OFFSET_BYTES + bytes));
+            cut.map_err(|error| PlaceError::Io { path: self.path.clone(), error })?;
+        }
+        self.set_bytes(bytes)
+    }
+
     /// Size of the drive, without the reserved head.
     #[must_use]
     pub fn bytes(&self) -> u64 {

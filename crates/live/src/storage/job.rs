@@ -97,3 +97,64 @@ impl Job {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(kind: Kind, length_bytes: u64) -> Job {
+        let buffer =
+            matches!(kind, Kind::Read | Kind::Write).then(|| Buffer::zeroed(length_bytes as usize));
+        Job {
+            tag: 0,
+            drive: DriveId(0),
+            serial: 0,
+            file: Arc::new(File::open("/dev/null").unwrap()),
+            kind,
+            offset_bytes: 1000,
+            length_bytes,
+            done_bytes: 0,
+            buffer,
+        }
+    }
+
+    fn kind_of(progress: Progress) -> Option<io::ErrorKind> {
+        match progress {
+            Progress::Over(Err(error)) => Some(error.kind()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn short_transfers_are_continued_and_interrupted_ones_repeated() {
+        for kind in [Kind::Read, Kind::Write, Kind::WriteStable] {
+            let mut job = job(kind, 8192);
+            assert!(matches!(job.advance(Err(Errno::INTR)), Progress::Again));
+            assert!(matches!(job.advance(Ok(100)), Progress::Again));
+            assert_eq!((job.next_offset(), job.next_length()), (1100, 8092));
+            assert!(matches!(job.advance(Ok(8092)), Progress::Over(Ok(()))));
+        }
+    }
+
+    #[test]
+    fn a_transfer_of_nothing_is_an_error() {
+        let end = kind_of(job(Kind::Read, 4096).advance(Ok(0)));
+        assert_eq!(end, Some(io::ErrorKind::UnexpectedEof));
+        let full = kind_of(job(Kind::Write, 4096).advance(Ok(0)));
+        assert_eq!(full, Some(io::ErrorKind::WriteZero));
+        assert!(matches!(job(Kind::Sync, 0).advance(Ok(0)), Progress::Over(Ok(()))));
+    }
+
+    #[test]
+    fn where_holes_cannot_be_punched_zeros_are_written() {
+        let mut job = job(Kind::Punch, ZEROS_BYTES + 4096);
+        assert!(matches!(job.advance(Err(Errno::OPNOTSUPP)), Progress::Again));
+        assert_eq!(job.kind, Kind::Zero);
+        assert!(job.next_bytes().iter().all(|&byte| byte == 0));
+        assert_eq!(job.next_bytes().len() as u64, ZEROS_BYTES);
+        assert!(matches!(job.advance(Ok(ZEROS_BYTES as usize)), Progress::Again));
+        assert_eq!((job.next_offset(), job.next_bytes().len()), (1000 + ZEROS_BYTES, 4096));
+        assert!(matches!(job.advance(Ok(4096)), Progress::Over(Ok(()))));
+        assert!(kind_of(job.advance(Err(Errno::IO))).is_some(), "other errors are told");
+    }
+}
