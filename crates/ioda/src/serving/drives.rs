@@ -32,7 +32,7 @@ pub(super) fn models(built: &Built, states: Vec<Option<Vec<u8>>>) -> Result<Vec<
     let mut models = Vec::with_capacity(states.len());
     if states.iter().all(Option::is_some) {
         for state in states.iter().flatten() {
-            let restored = restore_ftl(built.plan.drive.clone(), state);
+            let restored = ssd::Ssd::restore(built.plan.drive.clone(), state);
             let ssd = restored.map_err(|error| Failure::data(error.to_string()))?;
             models.push(Model::Emulated(Box::new(ssd)));
         }
@@ -41,15 +41,11 @@ pub(super) fn models(built: &Built, states: Vec<Option<Vec<u8>>>) -> Result<Vec<
     let prepared = sim::prepare_drives(&built.plan)?;
     for (mut ssd, state) in prepared.into_iter().zip(states) {
         if let Some(state) = state
-            && let Ok(restored) = restore_ftl(built.plan.drive.clone(), &state)
+            && let Ok(restored) = ssd::Ssd::restore(built.plan.drive.clone(), &state)
         {
             ssd = restored;
         }
         models.push(Model::Emulated(Box::new(ssd)));
     }
     Ok(models)
-}
-
-fn restore_ftl(_: ssd::Config, _: &[u8]) -> Result<ssd::Ssd, String> {
-    Err(String::new())
 }

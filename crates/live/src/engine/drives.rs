@@ -134,10 +134,14 @@ impl Engine {
             else {
                 continue;
             };
-            // FTL-STATE settle
+            ssd.settle();
             let owner = ftl::Owner { uuid, drive, generation };
-            if let Err(error) = ftl::save(path, &owner, &ftl_state(ssd)) {
-                tracing::warn!(drive = drive.0, %error, "the drive will start as a new one");
+            let saved = match ssd.state() {
+                Ok(state) => ftl::save(path, &owner, &state).map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            if let Err(error) = saved {
+                tracing::warn!(drive = drive.0, "the drive will start as prepared: {error}");
             }
         }
         for drive in 0..self.models.len() as u8 {
@@ -162,8 +166,4 @@ impl Engine {
             Some((drive, error)) => Err(EngineError::Record(format!("drive {}: {error}", drive.0))),
         }
     }
-}
-
-fn ftl_state(_: &ssd::Ssd) -> Vec<u8> {
-    Vec::new()
 }

@@ -43,7 +43,8 @@ impl Engine {
                 _ if self.closing.is_some() => refused("the array is shutting down"),
                 Err(reason) => refused(reason),
                 Ok(parts) => {
-                    // DRAIN-STAGE
+                    self.array.prepare_to_switch(now);
+                    self.settle(now);
                     self.switching = Some(Switching { parts, answer });
                     return;
                 }
@@ -55,6 +56,9 @@ impl Engine {
                 done("the parity of every stripe is being checked")
             }
             Order::Shutdown => {
+                // What is being restored goes on from the start when the array serves again.
+                self.array.prepare_to_switch(now);
+                self.settle(now);
                 let until = Instant::from_nanos(now.as_nanos() + CLOSING_TIME.as_nanos());
                 let closing = self.closing.get_or_insert(Closing { until, answers: Vec::new() });
                 closing.answers.push(answer);
@@ -156,7 +160,10 @@ impl Engine {
         let (policy, settings, coordination) = parts;
         let now = self.catch_up();
         let result = match self.array.set_policy(now, policy, &settings, coordination) {
-            Err(error) => refused(error.to_string()),
+            Err(error) => {
+                self.array.stay_with_policy(now);
+                refused(error.to_string())
+            }
             Ok(()) => {
                 let before = std::mem::replace(&mut self.policy, policy);
                 self.policy_since = now;
