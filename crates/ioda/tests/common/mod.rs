@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot run its command fails")]
 
+pub(crate) mod served;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
