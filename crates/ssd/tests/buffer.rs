@@ -128,6 +128,7 @@ fn flagged_reads_fail_fast_where_they_would_meet_a_flush() {
             served += u32::from(completion.delays.get(Cause::NandRead) > Duration::ZERO);
             assert_eq!(completion.delays.get(Cause::BehindHostWrites), Duration::ZERO);
         }
+        Status::Unrecovered => unreachable!("the model loses nothing"),
     });
     assert_eq!(drive.counters().collections, 0, "only flushes are in the way here");
     assert!(failed > 100 && served > 20, "{failed} failed, {served} served");

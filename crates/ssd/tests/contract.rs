@@ -103,6 +103,7 @@ fn reads_fail_fast_only_where_they_would_meet_a_collection() {
                 }
             }
             Status::Success => {}
+            Status::Unrecovered => unreachable!("the model loses nothing"),
         });
         assert!(failed > 100 && served > 100, "{blocking:?}: {failed} failed, {served} served");
     }
