@@ -76,7 +76,8 @@ impl AsFd for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Self::Unix { path, file, .. } = self {
-            // Somebody else may have put another socket there in the meantime.
+            // Somebody else may have put another socket there in the meantime. It cannot have got
+            // the same number: ours stays in use until the socket is closed, after this.
             let ours =
                 fs::symlink_metadata(&*path).is_ok_and(|found| (found.dev(), found.ino()) == *file);
             if ours {
