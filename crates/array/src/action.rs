@@ -169,7 +169,9 @@ pub enum DataAction {
     Stage {
         /// The operation.
         op: OpId,
-        /// The member, and the drive.
+        /// The member.
+        member: u8,
+        /// The drive that holds its chunk.
         drive: DriveId,
         /// Where row 0 lies on the drive.
         lba: Lba,

@@ -241,8 +241,8 @@ impl Array {
         if !self.layout.level().is_mirrored() {
             return unwritable | parity;
         }
-        // Any copy is as good as any other, as long as it is always the same: the datum, or else the
-        // first that is there. Writes reach them all.
+        // After a crash any copy is as good as any other, as long as it is always the same: the datum,
+        // or else the first that is there. Writes reach them all.
         let all = self.layout.members(stripe);
         let datum = all & !parity & !unwritable;
         let there = all & !unwritable;
@@ -293,7 +293,9 @@ impl Array {
         let parities = self.layout.parities();
         if gone != 0 {
             let target = self.ops.get_mut(op);
-            target.failures.retain(|failure| gone >> failure.drive.0 & 1 == 0);
+            // A race may have asked again what had failed.
+            let settled = gone | target.outstanding;
+            target.failures.retain(|failure| settled >> failure.drive.0 & 1 == 0);
             if target.races {
                 // From here on it is asked for what is needed, member by member.
                 target.races = false;
@@ -308,7 +310,7 @@ impl Array {
                 break;
             }
             let member = if target.failures.is_empty() {
-                let readable = target.missing & !gone;
+                let readable = target.missing & !gone & !target.outstanding;
                 if readable == 0 {
                     break;
                 }

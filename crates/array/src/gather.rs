@@ -310,14 +310,20 @@ impl Array {
     pub(crate) fn take_from_write(&mut self, write: u32, op: u32) {
         let (stripe, row) = (self.ops.get(op).stripe, self.ops.get(op).first_row);
         let first_row = row - self.ops.get(write).first_row;
-        let parity = self.layout.parity_mask(stripe) & !self.ops.get(write).left_out;
-        let in_memory = self.ops.get(write).touched | parity;
+        let (all_parity, left_out) =
+            (self.layout.parity_mask(stripe), self.ops.get(write).left_out);
+        let in_memory = self.ops.get(write).touched | all_parity & !left_out;
         let serial = self.ops.get(write).serial;
         let target = self.ops.get_mut(op);
         target.lent_by = serial;
         // All of it, known or not: the rows of parity and data must be of one moment.
         target.have |= in_memory;
         target.missing &= !in_memory;
+        // Parity that the write leaves out does not fit any more, even if it was read in time.
+        let outdated = all_parity & left_out;
+        target.have &= !outdated;
+        target.gone |= outdated;
+        target.missing |= outdated;
         target.stale &= !in_memory;
         target.failures.retain(|failure| in_memory >> failure.drive.0 & 1 == 0);
         self.counters.shared_with_write += 1;

@@ -84,7 +84,12 @@ impl Array {
         for chunk in moves {
             let from = self.placement.locate(&self.layout, stripe, row, chunk.member);
             self.placement.put(&self.layout, stripe, chunk);
-            self.deallocate(now, op, chunk.member, from);
+            if self.health.is_absent(from.drive) {
+                // Nothing is there, and nobody to be told.
+                self.placement.release(from);
+            } else {
+                self.deallocate(now, op, chunk.member, from);
+            }
         }
     }
 }

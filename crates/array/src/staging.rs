@@ -94,8 +94,8 @@ impl Array {
         stage.writes.push_back((now + stage.config.write_latency, slot));
         self.policy.stage_changed(now, stage.held_pages());
         if self.data_actions {
-            let op = OpId(self.sub_ios.get(slot).op);
-            self.data(DataAction::Stage { op, drive, lba });
+            let SubIo { op, member, .. } = *self.sub_ios.get(slot);
+            self.data(DataAction::Stage { op: OpId(op), member, drive, lba });
         }
     }
 

@@ -1,12 +1,15 @@
 //! The command line.
 
 use crate::assertion::Assertion;
-use crate::commands::{bench, completions, plan, presets, reproduce, survey, trace};
+use crate::commands::{bench, completions, load, plan, presets, reproduce, serve, survey, trace};
 use crate::exit;
+use crate::quantity::{PolicyName, Text};
+use crate::settings::DriveSettings;
 use crate::settings::{
-    ArraySettings, DriveFlags, PolicyOptions, RunSettings, Settings, StageSettings, WindowSettings,
-    WorkloadSettings,
+    ArraySettings, DriveFlags, PolicyOptions, RunSettings, ServeSettings, Settings, StageSettings,
+    WindowSettings, WorkloadSettings,
 };
+use crate::words::Precondition;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -37,6 +40,8 @@ Start here:
   ioda plan                        which busy windows keep the contract, on paper
   ioda reproduce                   the figures of the article, claim by claim
   ioda survey                      all policies, nine workloads, and what each policy costs
+  ioda serve                       the array as a block device, for fio, QEMU, a file system
+  ioda load                        load it, each request at its moment
 
 Exit codes:
   0  everything went well
@@ -72,6 +77,12 @@ pub(crate) enum Command {
     /// Run every policy under every workload and say what each costs; can be interrupted
     #[command(after_help = survey::EXAMPLES)]
     Survey(survey::SurveyArgs),
+    /// Serve the array as a block device that NBD clients attach to; without arguments, in memory
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(Box<ServeArgs>),
+    /// Load a block device over NBD, each request at its moment
+    #[command(after_help = load::EXAMPLES)]
+    Load(Box<LoadArgs>),
     /// Print completions for a shell
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::CompletionsArgs),
@@ -127,6 +138,113 @@ pub(crate) struct SimulationArgs {
     /// The results.
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// Options of `ioda serve`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ServeArgs {
+    /// TOML file with the sections serve, array, windows, stage, policies, drive and run; flags
+    /// override it
+    #[arg(value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How it is served.
+    #[command(flatten)]
+    pub(crate) serve: ServeSettings,
+    /// The array.
+    #[command(flatten)]
+    pub(crate) array: ArraySettings,
+    /// When drives may collect.
+    #[command(flatten)]
+    pub(crate) windows: WindowSettings,
+    /// The fast memory in front of the drives.
+    #[command(flatten)]
+    pub(crate) stage: StageSettings,
+    /// Options of single policies.
+    #[command(flatten)]
+    pub(crate) policies: PolicyOptions,
+    /// The drives.
+    #[command(flatten)]
+    pub(crate) drive: DriveFlags,
+    /// The policy at the start [default: ioda]
+    #[arg(long, value_name = "NAME", help_heading = "Run")]
+    pub(crate) policy: Option<Text<PolicyName>>,
+    /// State of emulated drives at the start: aged, steady or fresh [default: aged]
+    #[arg(long, value_name = "STATE", help_heading = "Run")]
+    pub(crate) precondition: Option<Text<Precondition>>,
+    /// Seed of everything that is drawn by chance [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub(crate) seed: Option<Text<u64>>,
+}
+
+impl ServeArgs {
+    /// The settings: the file, if any, with the flags laid over it.
+    pub(crate) fn settings(&self) -> Result<Settings, exit::Failure> {
+        let mut file = match &self.config {
+            Some(path) => crate::settings::load(path)?,
+            None => Settings::default(),
+        };
+        if file.drive == DriveSettings::default() && self.drive.drive.is_none() {
+            file.drive = DriveSettings::preset(SERVED_DRIVE);
+        }
+        let drive = crate::setup::drive_settings(&self.drive, &file.drive)?;
+        let run = RunSettings {
+            policy: self.policy.iter().cloned().collect(),
+            precondition: self.precondition.clone(),
+            seed: self.seed.clone(),
+            ..RunSettings::default()
+        };
+        let flags = Settings {
+            array: self.array.clone(),
+            windows: self.windows.clone(),
+            stage: self.stage.clone(),
+            policies: self.policies.clone(),
+            serve: self.serve.clone(),
+            run,
+            ..Settings::default()
+        };
+        Ok(Settings { drive, ..file.overlaid(&flags)? })
+    }
+}
+
+/// The drive that is served unless another is named.
+const SERVED_DRIVE: &str = "live";
+
+/// Options of `ioda load`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LoadArgs {
+    /// The device: nbd://HOST[:PORT]/[EXPORT] or nbd+unix:///[EXPORT]?socket=PATH
+    /// [default: the socket that `ioda serve` listens at]
+    #[arg(long, value_name = "URI")]
+    pub(crate) uri: Option<String>,
+    /// How the device is called in the results [default: NBD]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
+    /// The workload.
+    #[command(flatten)]
+    pub(crate) workload: WorkloadSettings,
+    /// Seed of everything that is drawn by chance [default: 1]
+    #[arg(long, alias = "randseed", value_name = "N")]
+    pub(crate) seed: Option<Text<u64>>,
+    /// The results.
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+impl LoadArgs {
+    /// The settings: the file, if any, with the flags laid over it.
+    pub(crate) fn settings(&self) -> Result<Settings, exit::Failure> {
+        let mut file = match &self.output.config {
+            Some(path) => crate::settings::load(path)?,
+            None => Settings::default(),
+        };
+        if file.drive == DriveSettings::default() {
+            file.drive = DriveSettings::preset(SERVED_DRIVE);
+        }
+        let run = RunSettings { seed: self.seed.clone(), ..RunSettings::default() };
+        let flags = Settings { workload: self.workload.clone(), run, ..Settings::default() };
+        let drive = file.drive.clone();
+        Ok(Settings { drive, ..file.overlaid(&flags)? })
+    }
 }
 
 /// Where results go.

@@ -193,7 +193,7 @@ fn rain(totals: &ssd::Counters) -> Option<RainCounters> {
     })
 }
 
-fn latency(summary: &LatencySummary) -> Latency {
+pub(crate) fn latency(summary: &LatencySummary) -> Latency {
     Latency {
         count: summary.count(),
         mean_us: summary.mean().as_micros_f64(),

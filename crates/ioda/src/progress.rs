@@ -4,7 +4,7 @@ use crate::output::remark;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim::{Plan, Progress};
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often a bar on a terminal is drawn, and how often a line is written elsewhere.
@@ -156,6 +156,44 @@ pub(crate) fn during<T: Send>(
         let watcher = scope.spawn(|| watch(show, title, plans, requests, progress, &done));
         let result = work();
         done.store(true, Ordering::Release);
+        watcher.thread().unpark();
+        result
+    })
+}
+
+/// Does `work` while showing how many requests it has counted in `done`.
+pub(crate) fn counting<T>(
+    show: Show,
+    title: &str,
+    requests: Option<u64>,
+    done: &AtomicU64,
+    work: impl FnOnce() -> T,
+) -> T {
+    if show == Show::Nothing {
+        return work();
+    }
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let bar = (show == Show::Bar).then(|| bar(requests));
+            let every = if bar.is_some() { BAR_EVERY } else { LINE_EVERY };
+            while !over.load(Ordering::Acquire) {
+                let count = done.load(Ordering::Relaxed);
+                match &bar {
+                    Some(bar) => {
+                        bar.set_position(count);
+                        bar.set_message(title.to_owned());
+                    }
+                    None => remark(&format!("{title} {count} requests")),
+                }
+                std::thread::park_timeout(every);
+            }
+            if let Some(bar) = bar {
+                bar.finish_and_clear();
+            }
+        });
+        let result = work();
+        over.store(true, Ordering::Release);
         watcher.thread().unpark();
         result
     })

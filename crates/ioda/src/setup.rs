@@ -137,6 +137,31 @@ impl Setup {
     }
 }
 
+/// The workload of a device of `capacity_bytes` whose insides are not known, its seed, and what to say
+/// about it. Nothing is made slower for the device's sake: the rate is that of the workload unless it
+/// is said.
+pub(crate) fn load_source(
+    settings: &Settings,
+    capacity_bytes: u64,
+) -> Result<(Source, u64, Vec<String>), Failure> {
+    let seed = settings.run.seed.as_ref().map_or(1, |seed| seed.value);
+    let plan = plan(settings, seed)?;
+    let mut notes = Vec::new();
+    let kind = Kind::of(&settings.workload)?;
+    let source = kind.source(settings, &plan, capacity_bytes, &mut notes)?;
+    let rate = match settings.workload.rerate.as_ref().map(|rerate| rerate.value) {
+        None | Some(Rerate::Auto) => 1.0,
+        Some(Rerate::By(rate)) => rate,
+        Some(Rerate::To(_)) => {
+            return Err(Failure::usage(
+                "--rerate cannot be a load of drives here, because nothing is known about the \
+                 drives behind NBD; give a factor",
+            ));
+        }
+    };
+    Ok((faster(source, rate), seed, notes))
+}
+
 /// What is left free on every drive unless it is said: a little where one of the policies moves pages.
 /// All get the same, so that they run on the same array.
 fn usual_spare(plan: &Plan, policies: &[PolicyKind]) -> Ratio {
@@ -169,7 +194,7 @@ fn chunk_of_one(drive: &Config) -> u64 {
 }
 
 /// The plan that all policies share.
-fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
+pub(crate) fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
     let drive = settings.drive.build()?;
     let page = u64::from(drive.geometry.page_bytes);
     let array = &settings.array;

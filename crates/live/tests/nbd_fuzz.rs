@@ -36,12 +36,22 @@ fn handshake(rng: &mut Rng, bytes: &mut Vec<u8>) {
 fn requests(rng: &mut Rng, bytes: &mut Vec<u8>) {
     for cookie in 0..rng.below(40) {
         let command = rng.below(9) as u16;
-        let length = 1u32 << rng.below(if command == 1 { 15 } else { 33 }).min(31);
+        let length = match command {
+            1 => 1u32 << rng.below(15),
+            _ if rng.below(3) == 0 => 32 << 20,
+            _ => 1 << rng.below(32),
+        };
+        // Anywhere, at the start, or near the end of the export.
+        let offset_bytes = match rng.below(3) {
+            0 => rng.next_u64() >> rng.below(64),
+            1 => rng.below(1 << 20),
+            _ => (1 << 40) + 1 - u64::from(length) - rng.below(4),
+        };
         let header = RequestHeader {
             flags: [0, 1, 2, 4, 8, 16, 64][rng.below(7) as usize],
             command,
             cookie,
-            offset_bytes: rng.next_u64() >> rng.below(64),
+            offset_bytes,
             length_bytes: if command == 3 { 0 } else { length },
         };
         bytes.extend(header.bytes());

@@ -32,7 +32,7 @@ fn receive(client: &mut Client, expected: &mut HashMap<u64, Expected>) {
 fn drive(seed: u64) {
     let mut rng = Rng::stream(seed, "nbd model");
     let server = Server::start(SIZE as usize, Tls::Off);
-    let uri = if seed % 2 == 0 { server.unix() } else { server.tcp() };
+    let uri = if seed.is_multiple_of(2) { server.unix() } else { server.tcp() };
     let mut client = Client::connect(&uri).unwrap();
     assert_eq!(client.size_bytes(), SIZE);
     let mut model = vec![0u8; SIZE as usize];

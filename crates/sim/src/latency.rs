@@ -17,15 +17,24 @@ pub struct LatencySummary {
     sum_nanos: u128,
 }
 
+impl Default for LatencySummary {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl LatencySummary {
-    pub(crate) fn new() -> Self {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NANOS, 3)
             .unwrap_or_else(|error| unreachable!("constant bounds are valid: {error}"));
         Self { histogram, sum_nanos: 0 }
     }
 
+    /// Counts a request.
     #[inline]
-    pub(crate) fn record(&mut self, latency: Duration) {
+    pub fn record(&mut self, latency: Duration) {
         self.histogram.saturating_record(latency.as_nanos());
         self.sum_nanos += u128::from(latency.as_nanos());
     }

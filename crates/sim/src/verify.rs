@@ -323,9 +323,9 @@ impl Verifier {
                 let first = (first_page - target.first_page) as usize;
                 target.data[first..first + rows.len()].copy_from_slice(&rows);
             }
-            DataAction::Stage { op, drive, lba } => {
+            DataAction::Stage { op, member, drive, lba } => {
                 let buffers = self.ops.get_mut(op).expect("open");
-                let tags = buffers.at(Slot { new: true, member: drive.0 }).to_vec();
+                let tags = buffers.at(Slot { new: true, member: *member }).to_vec();
                 self.stages[drive.index()].extend((lba.0..).zip(tags));
             }
             DataAction::ReadStage { command, drive, lba, blocks, rows } => {

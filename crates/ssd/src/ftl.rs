@@ -16,7 +16,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// Set in a valid count while its unit is free, open or being collected, which also makes it lose
 /// every comparison for the fewest valid pages.
-const NOT_A_CANDIDATE: u32 = 1 << 31;
+pub(crate) const NOT_A_CANDIDATE: u32 = 1 << 31;
 
 /// Sizes that address arithmetic needs.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +105,7 @@ impl Shape {
     }
 
     #[inline]
-    fn unit_of(&self, page: u32) -> usize {
+    pub(crate) fn unit_of(&self, page: u32) -> usize {
         let block = page / self.pages_per_block;
         match self.unit {
             CollectionUnit::Block => block as usize,
@@ -120,30 +120,30 @@ impl Shape {
 
 /// The page where a die writes next.
 #[derive(Clone, Copy, Debug)]
-struct Frontier {
-    next: u32,
-    end: u32,
+pub(crate) struct Frontier {
+    pub(crate) next: u32,
+    pub(crate) end: u32,
     /// The open block within the die, or [`NONE`] before the first.
-    block: u32,
+    pub(crate) block: u32,
 }
 
 /// Mapping, allocation and victims of one drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Ftl {
     pub(crate) shape: Shape,
-    logical_to_flash: Vec<u32>,
-    flash_to_logical: Vec<u32>,
+    pub(crate) logical_to_flash: Vec<u32>,
+    pub(crate) flash_to_logical: Vec<u32>,
     /// Valid pages of each block (or line), with [`NOT_A_CANDIDATE`]. A page counts from the
     /// moment it is allocated, so a block with programs in flight does not look emptier than it is.
-    valid: Vec<u32>,
-    erase_counts: Vec<u32>,
-    space: Space,
-    frontiers: Vec<Frontier>,
+    pub(crate) valid: Vec<u32>,
+    pub(crate) erase_counts: Vec<u32>,
+    pub(crate) space: Space,
+    pub(crate) frontiers: Vec<Frontier>,
     /// Dies in the order of host writes, range by range: one die of every channel, then the next
     /// die of each.
     order: Vec<u32>,
     /// Of each range, the die whose turn it is.
-    turns: Vec<u32>,
+    pub(crate) turns: Vec<u32>,
     /// Of each block, the pages that are allocated for a stripe and not mapped before the whole
     /// stripe is programmed; empty without RAIN. A block with such pages is no victim.
     pinned: Vec<u32>,

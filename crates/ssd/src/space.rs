@@ -18,15 +18,15 @@ pub(crate) enum Space {
 /// copies a different number of pages on each; every die walks the same sequence at its own pace.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines {
-    free: VecDeque<u32>,
+    pub(crate) free: VecDeque<u32>,
     /// Lines that some die has not filled yet, oldest first.
-    opened: VecDeque<u32>,
+    pub(crate) opened: VecDeque<u32>,
     /// Sequence number of the first line in `opened`.
-    opened_base: u64,
+    pub(crate) opened_base: u64,
     /// Sequence number of the next line of each die.
-    position: Vec<u64>,
+    pub(crate) position: Vec<u64>,
     /// Dies that have filled their block of the line.
-    left: Vec<u32>,
+    pub(crate) left: Vec<u32>,
     /// Dies that have erased their block of the line.
     erased: Vec<u32>,
 }

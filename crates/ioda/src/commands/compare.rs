@@ -77,7 +77,7 @@ fn is_stdout(path: Option<&PathBuf>) -> bool {
 }
 
 /// Refuses outputs that would overwrite each other.
-fn check_outputs(output: &OutputArgs) -> Result<(), Failure> {
+pub(crate) fn check_outputs(output: &OutputArgs) -> Result<(), Failure> {
     if is_stdout(output.json.as_ref()) && is_stdout(output.fio_json.as_ref()) {
         return Err(Failure::usage(
             "--json and --fio-json cannot both go to standard output; name a file for one of them",
@@ -86,7 +86,8 @@ fn check_outputs(output: &OutputArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write(
+/// Writes what is asked for, or prints the table.
+pub(crate) fn write(
     args: &OutputArgs,
     default_page: Option<PathBuf>,
     comparison: &Comparison,

@@ -3,9 +3,11 @@
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod load;
 pub(crate) mod plan;
 pub(crate) mod presets;
 pub(crate) mod reproduce;
+pub(crate) mod serve;
 pub(crate) mod survey;
 pub(crate) mod trace;
 
@@ -35,6 +37,8 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Bench(args) => bench::run(args, talk),
         Command::Reproduce(args) => reproduce::run(args, talk),
         Command::Survey(args) => survey::run(args, talk),
+        Command::Serve(args) => serve::run(args, talk),
+        Command::Load(args) => load::run(args, talk),
         Command::Completions(args) => completions::run(args),
     }
 }

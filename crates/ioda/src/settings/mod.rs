@@ -6,6 +6,7 @@
 mod drive;
 mod file;
 mod policies;
+mod serve;
 mod stage;
 mod windows;
 mod workload;
@@ -13,6 +14,7 @@ mod workload;
 pub(crate) use drive::DriveSettings;
 pub(crate) use file::{drive_from, load, parse};
 pub(crate) use policies::PolicyOptions;
+pub(crate) use serve::ServeSettings;
 pub(crate) use stage::StageSettings;
 pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
@@ -120,6 +122,8 @@ pub(crate) struct Settings {
     pub(crate) workload: WorkloadSettings,
     /// The run.
     pub(crate) run: RunSettings,
+    /// How the array is served.
+    pub(crate) serve: ServeSettings,
 }
 
 impl Settings {

@@ -22,8 +22,9 @@ pub struct Interest {
 /// A client that is past the handshake.
 ///
 /// It never blocks and never fails as a whole: whatever is wrong with the client ends the
-/// connection, which shows in [`Self::is_finished`] once all its requests have been answered. The
-/// order of an event loop is
+/// connection, which shows in [`Self::is_finished`] once all its requests have been answered. With
+/// one that has just come in, an event loop begins at 2: requests may have arrived with the end of
+/// the handshake, and its last answer is still to be sent. The order is
 ///
 /// 1. [`Self::handle_ready`] when the socket is ready in a way of [`Self::wants`] or has hung up;
 /// 2. [`Self::poll_request`] until `None`;
@@ -194,6 +195,12 @@ impl Connection {
             Some(error) if !was_broken => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Gives back memory that only a burst needed. For clients that have been quiet for a while:
+    /// called now and then, not in every turn.
+    pub fn rest(&mut self) {
+        self.session.rest();
     }
 
     fn receive(&mut self) {

@@ -39,7 +39,13 @@ pub fn check(bytes: &[u8]) {
         }
     }
     assert!(choice.export < 2 && (choice.structured || !choice.allocation), "{choice:?}");
-    transmit(choice, bytes, piece, mode & 64 != 0);
+    // How many requests wait before any is answered: none, some, or as many as are let in.
+    let patience = match (mode & 64 != 0, mode & 128 != 0) {
+        (false, _) => 0,
+        (true, false) => piece % 64,
+        (true, true) => usize::MAX,
+    };
+    transmit(choice, bytes, piece, patience);
 }
 
 fn shake_hands(policy: TlsPolicy, bytes: &[u8], piece: usize) -> Option<(&[u8], Choice)> {
@@ -83,7 +89,7 @@ fn shake_hands(policy: TlsPolicy, bytes: &[u8], piece: usize) -> Option<(&[u8], 
     None
 }
 
-fn transmit(choice: Choice, bytes: &[u8], piece: usize, late: bool) {
+fn transmit(choice: Choice, bytes: &[u8], piece: usize, patience: usize) {
     let Choice { size_bytes, structured, allocation, .. } = choice;
     let terms = Terms { size_bytes, structured, allocation };
     let mut session = Session::new(terms, &[], &[]);
@@ -107,18 +113,22 @@ fn transmit(choice: Choice, bytes: &[u8], piece: usize, late: bool) {
             verify(&request, &terms);
             waiting.push(request);
             check_memory(&session);
-            if !late {
+            if patience == 0 {
                 answer(&mut session, &mut pool, &mut waiting);
             }
         }
         check_memory(&session);
-        if late && waiting.len() >= piece % 64 {
+        if waiting.len() >= patience || !session.wants_bytes() {
             while !waiting.is_empty() {
                 answer(&mut session, &mut pool, &mut waiting);
             }
         }
         let sent = session.unsent().len();
         session.sent(sent);
+        while let Some(request) = session.poll_request(&mut pool) {
+            verify(&request, &terms);
+            waiting.push(request);
+        }
     }
     session.end_input();
     while !session.is_finished() {

@@ -5,7 +5,9 @@ const FIRST_BYTES: usize = 64 << 10;
 /// Memory up to here is kept for the next burst however seldom it is needed.
 const KEPT_BYTES: usize = 256 << 10;
 /// Memory from here on is given back as soon as it is empty.
-const LARGE_BYTES: usize = 4 << 20;
+const LARGE_BYTES: usize = 16 << 20;
+/// Memory doubles up to steps of this.
+const STEP_BYTES_MAX: usize = 8 << 20;
 /// After being empty so many times, memory that was not needed in between is given back.
 const PATIENCE: u32 = 64;
 
@@ -75,19 +77,27 @@ impl Queue {
         self.consume(self.len());
     }
 
+    /// Gives memory back that is more than a burst of small requests needs, if nothing waits.
+    pub(super) fn rest(&mut self) {
+        if self.len() == 0 && self.memory.len() > KEPT_BYTES {
+            self.memory = Vec::new();
+        }
+    }
+
     fn make_room(&mut self, count: usize) {
         if self.memory.len() - self.end >= count {
             return;
         }
-        // Moved only when at least as much was sent as has to be moved: each byte moves about once.
-        if self.start >= self.len() {
+        // Moved only when a good part has left since: no byte is moved often, and little is wasted.
+        if self.start >= self.len().div_ceil(4) {
             self.memory.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
         }
         let least = self.end + count;
         if self.memory.len() < least {
-            let length = least.max(FIRST_BYTES).max((self.memory.len() * 2).min(least * 2));
+            let step = self.memory.len().min(STEP_BYTES_MAX);
+            let length = least.max(FIRST_BYTES).max(self.memory.len() + step);
             if self.memory.is_empty() {
                 // Fresh zeros from the system are not touched before they are needed.
                 self.memory = vec![0; length];
@@ -122,6 +132,7 @@ mod tests {
         fn it_is_a_queue(steps in proptest::collection::vec((any::<bool>(), 0usize..200_000), 1..60)) {
             let mut queue = Queue::default();
             let mut model = VecDeque::new();
+            let mut longest = 0;
             for (step, (append, count)) in steps.into_iter().enumerate() {
                 if append {
                     let byte = step as u8;
@@ -139,7 +150,8 @@ mod tests {
                 }
                 prop_assert_eq!(queue.len(), model.len());
                 prop_assert!(queue.bytes().iter().eq(model.iter()));
-                prop_assert!(queue.memory.len() <= 4 * (queue.peak + 200_000).max(KEPT_BYTES));
+                longest = longest.max(queue.len());
+                prop_assert!(queue.memory.len() <= 3 * longest.max(FIRST_BYTES));
             }
         }
     }
@@ -149,6 +161,12 @@ mod tests {
         let mut queue = Queue::default();
         queue.append(LARGE_BYTES);
         queue.clear();
+        assert!(queue.memory.is_empty());
+        queue.append(KEPT_BYTES * 2);
+        queue.rest();
+        assert_eq!(queue.len(), KEPT_BYTES * 2, "what waits is not given back");
+        queue.clear();
+        queue.rest();
         assert!(queue.memory.is_empty());
         queue.append(KEPT_BYTES * 2);
         queue.clear();

@@ -24,7 +24,7 @@ const RECEIVE_BYTES: usize = 32 << 10;
 pub struct Counts {
     /// Bytes that came from it after the handshake.
     pub received_bytes: u64,
-    /// Bytes that were sent to it after the handshake.
+    /// Bytes that were sent to it, from the answer that ended the handshake on.
     pub sent_bytes: u64,
     /// Requests that were handed to the array.
     pub requests: u64,
@@ -70,6 +70,8 @@ pub(super) struct Session {
     listening: bool,
     /// Whether the last byte of the client has been received.
     ended: bool,
+    /// Whether nobody takes replies any more.
+    muted: bool,
     counts: Counts,
 }
 
@@ -87,6 +89,7 @@ impl Session {
             held_bytes: 0,
             listening: true,
             ended: false,
+            muted: false,
             counts: Counts { received_bytes: received.len() as u64, ..Counts::default() },
         };
         session.input.put(received);
@@ -209,6 +212,7 @@ impl Session {
         };
         self.input.consume(REQUEST_BYTES);
         match judge(&header, &self.terms) {
+            Verdict::Accepted(Kind::Read | Kind::BlockStatus { .. }) if self.muted => None,
             Verdict::Accepted(kind) => {
                 let request = Request {
                     cookie: header.cookie,
@@ -424,9 +428,17 @@ impl Session {
         self.output.consume(count);
     }
 
-    /// Nobody takes replies any more: throws away those that wait.
+    /// Nobody takes replies any more: throws away those that wait. What is written before the
+    /// client's last byte is still carried out, because it may have said farewell and gone.
     pub(super) fn mute(&mut self) {
+        self.muted = true;
         self.output.clear();
+    }
+
+    /// Gives back memory that only a burst needed.
+    pub(super) fn rest(&mut self) {
+        self.input.rest();
+        self.output.rest();
     }
 }
 

@@ -303,3 +303,20 @@ fn a_farewell_and_garbage_end_the_listening_but_not_what_was_begun() {
         assert!(session.is_finished());
     }
 }
+
+#[test]
+fn for_a_client_that_is_gone_only_writes_are_carried_out() {
+    let mut session = Session::new(TERMS, &[], &[]);
+    let mut pool = Pool::default();
+    session.mute();
+    let mut bytes = Vec::new();
+    for command in [command::READ, command::WRITE, command::BLOCK_STATUS, command::TRIM] {
+        bytes.extend(header(command, 1, 0, 4).bytes());
+        if command == command::WRITE {
+            bytes.extend([5; 4]);
+        }
+    }
+    let requests = feed(&mut session, &bytes, &mut pool);
+    let kinds: Vec<_> = requests.iter().map(|request| request.kind).collect();
+    assert_eq!(kinds, [Kind::Write, Kind::Trim]);
+}

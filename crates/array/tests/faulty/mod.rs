@@ -1,0 +1,551 @@
+//! A driver that carries data of eight bytes a page on drives that fail, and a reference that knows of
+//! every byte what it may hold.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use array::{
+    Action, Array, DataAction, Ended, OpId, Outcome, Request, RequestId, RequestKind, Role, Slot,
+    Term, gf,
+};
+use nvme::{Cause, Command, CommandId, Completion, Delays, DriveStatus, Opcode, PlFlag, Status};
+use std::collections::BTreeMap;
+use units::{DriveId, Duration, Instant, Lba, Rng};
+
+pub(crate) const PAGE: u64 = 8;
+type Page = [u8; PAGE as usize];
+
+/// What a byte may hold.
+#[derive(Clone, Default)]
+struct Byte {
+    committed: (u64, u8),
+    /// Writes in flight, and those that failed, by number.
+    may_be: Vec<(u64, u8)>,
+}
+
+struct InFlight {
+    request: Request,
+    data: Vec<u8>,
+    /// Of a read: what every byte may be.
+    allowed: Vec<Vec<u8>>,
+}
+
+struct Buffers {
+    request: Option<RequestId>,
+    rows: usize,
+    old: Vec<Page>,
+    new: Vec<Page>,
+}
+
+impl Buffers {
+    fn at(&mut self, slot: Slot) -> &mut [Page] {
+        let bank = if slot.new { &mut self.new } else { &mut self.old };
+        let first = usize::from(slot.member) * self.rows;
+        &mut bank[first..first + self.rows]
+    }
+
+    fn sum(&mut self, terms: &[Term]) -> Vec<Page> {
+        let mut sum = vec![[0; 8]; self.rows];
+        for term in terms {
+            for (sum, page) in sum.iter_mut().zip(self.at(term.slot)) {
+                gf::multiply_add(sum, page, term.coefficient);
+            }
+        }
+        sum
+    }
+}
+
+struct Out {
+    drive: DriveId,
+    command: Command,
+    sent: Instant,
+    data: Vec<Page>,
+}
+
+/// What may go wrong, in percent of the commands.
+#[derive(Clone, Copy)]
+pub(crate) struct Faults {
+    /// Drives on which anything may, as bits.
+    pub(crate) drives: u64,
+    pub(crate) unreadable: u64,
+    pub(crate) unwritable: u64,
+    pub(crate) busy: u64,
+}
+
+pub(crate) struct Host {
+    pub(crate) array: Array,
+    pub(crate) now: Instant,
+    pub(crate) faults: Faults,
+    pub(crate) rng: Rng,
+    pub(crate) drives: Vec<Vec<Page>>,
+    stages: Vec<BTreeMap<u64, Page>>,
+    from_stage: BTreeMap<CommandId, Vec<(u32, Page)>>,
+    ops: BTreeMap<OpId, Buffers>,
+    brought: BTreeMap<CommandId, Vec<Page>>,
+    out: Vec<Out>,
+    requests: BTreeMap<u64, InFlight>,
+    bytes: Vec<Byte>,
+    next_request: u64,
+    /// More drives may fail than there are parities.
+    pub(crate) may_fail: bool,
+    pub(crate) failed: u64,
+    pub(crate) done: u64,
+    pub(crate) wrong_parities: u64,
+    pub(crate) restored: Vec<Option<DriveId>>,
+    pub(crate) not_restored: u64,
+    pub(crate) scrubbed: u64,
+    pub(crate) skipped: u64,
+    /// Drives that the array has given up, as bits.
+    pub(crate) gone: u64,
+}
+
+impl Host {
+    pub(crate) fn new(array: Array, drive_pages: u64, rng: Rng) -> Self {
+        let width = array.layout().width() as usize;
+        let bytes = vec![Byte::default(); array.capacity_bytes() as usize];
+        Self {
+            array,
+            now: Instant::ZERO,
+            faults: Faults { drives: 0, unreadable: 0, unwritable: 0, busy: 30 },
+            rng,
+            drives: vec![vec![[0; 8]; drive_pages as usize]; width],
+            stages: vec![BTreeMap::new(); width],
+            from_stage: BTreeMap::new(),
+            ops: BTreeMap::new(),
+            brought: BTreeMap::new(),
+            out: Vec::new(),
+            requests: BTreeMap::new(),
+            bytes,
+            next_request: 0,
+            may_fail: false,
+            failed: 0,
+            done: 0,
+            wrong_parities: 0,
+            restored: Vec::new(),
+            not_restored: 0,
+            scrubbed: 0,
+            skipped: 0,
+            gone: 0,
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.requests.len()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.requests.is_empty() && self.out.is_empty() && self.array.operations_in_flight() == 0
+    }
+
+    pub(crate) fn request(&mut self) {
+        let capacity = self.array.capacity_bytes();
+        let kind = match self.rng.below(16) {
+            0 => RequestKind::Deallocate,
+            1..8 => RequestKind::Write,
+            _ => RequestKind::Read,
+        };
+        let most = if kind == RequestKind::Deallocate { capacity } else { 12 * PAGE };
+        let span = if self.rng.below(2) == 0 { capacity } else { capacity.div_ceil(8) };
+        let size_bytes = (1 + self.rng.below(most)).min(span);
+        let mut offset_bytes = self.rng.below(span - size_bytes + 1);
+        if self.rng.below(2) == 0 {
+            offset_bytes = offset_bytes / PAGE * PAGE;
+        }
+        self.next_request += 1;
+        let id = RequestId(self.next_request);
+        let host = self.rng.below(3) as u8;
+        let request = Request { id, host, kind, offset_bytes, size_bytes };
+        let data: Vec<u8> = (0..size_bytes).map(|_| self.rng.next_u64() as u8).collect();
+        let mut in_flight = InFlight { request, data, allowed: Vec::new() };
+        let range = offset_bytes..offset_bytes + size_bytes;
+        match kind {
+            RequestKind::Read => {
+                let bytes = &self.bytes[range.start as usize..range.end as usize];
+                in_flight.allowed = bytes
+                    .iter()
+                    .map(|byte| {
+                        let others = byte.may_be.iter().map(|&(_, value)| value);
+                        others.chain([byte.committed.1]).collect()
+                    })
+                    .collect();
+            }
+            RequestKind::Write => {
+                for (at, value) in range.zip(in_flight.data.clone()) {
+                    self.begins(id.0, at, value);
+                }
+            }
+            RequestKind::Deallocate => {
+                for at in self.deallocated(&request) {
+                    self.begins(id.0, at, 0);
+                }
+            }
+        }
+        self.requests.insert(id.0, in_flight);
+        self.array.handle_request(self.now, &request);
+        self.act();
+    }
+
+    /// The bytes that a deallocation clears: rows all of whose data it covers.
+    fn deallocated(&self, request: &Request) -> Vec<u64> {
+        let layout = *self.array.layout();
+        let end = request.offset_bytes + request.size_bytes;
+        let covered = |page: u64| request.offset_bytes <= page * PAGE && (page + 1) * PAGE <= end;
+        let mut bytes = Vec::new();
+        for page in request.offset_bytes / PAGE..end.div_ceil(PAGE) {
+            let segment = layout.segments(page, 1).next().unwrap();
+            let (stripe, row) = (segment.stripe, segment.first_row);
+            if (0..layout.data_chunks()).all(|chunk| covered(layout.page(stripe, chunk, row))) {
+                bytes.extend(page * PAGE..(page + 1) * PAGE);
+            }
+        }
+        bytes
+    }
+
+    fn begins(&mut self, id: u64, at: u64, value: u8) {
+        self.bytes[at as usize].may_be.push((id, value));
+        for read in self.requests.values_mut() {
+            let first = read.request.offset_bytes;
+            if read.request.kind == RequestKind::Read
+                && (first..first + read.request.size_bytes).contains(&at)
+            {
+                read.allowed[(at - first) as usize].push(value);
+            }
+        }
+    }
+
+    fn ends(&mut self, id: u64, at: u64, ended: Ended) {
+        let byte = &mut self.bytes[at as usize];
+        if ended == Ended::Failed {
+            // It may have been written or not, for good.
+            return;
+        }
+        let position = byte.may_be.iter().position(|&(other, _)| other == id);
+        // A later write is done already if it is not there.
+        let Some(position) = position else { return };
+        byte.committed = byte.may_be[position];
+        byte.may_be.retain(|&(other, _)| other > id);
+    }
+
+    fn complete(&mut self, outcome: &Outcome) {
+        let Outcome { request, ended, kind, .. } = *outcome;
+        let in_flight = self.requests.remove(&request.0).expect("in flight");
+        match ended {
+            Ended::Done => self.done += 1,
+            Ended::Failed => self.failed += 1,
+        }
+        assert!(self.may_fail || ended == Ended::Done, "{:?} failed", in_flight.request);
+        let first = in_flight.request.offset_bytes;
+        match kind {
+            RequestKind::Read => {
+                let latency = outcome.completed.since(outcome.arrived);
+                assert_eq!(outcome.delays.total(), latency);
+                if ended == Ended::Done {
+                    for (index, value) in in_flight.data.iter().enumerate() {
+                        let allowed = &in_flight.allowed[index];
+                        assert!(
+                            allowed.contains(value),
+                            "{:?}: byte {} of page {} is {value:#x}, and may be {allowed:x?}",
+                            in_flight.request,
+                            first + index as u64,
+                            (first + index as u64) / PAGE,
+                        );
+                    }
+                }
+            }
+            RequestKind::Write => {
+                for at in first..first + in_flight.request.size_bytes {
+                    self.ends(request.0, at, ended);
+                }
+            }
+            RequestKind::Deallocate => {
+                // A hint is not followed where too much is missing.
+                let ended = if self.may_fail { Ended::Failed } else { ended };
+                for at in self.deallocated(&in_flight.request) {
+                    self.ends(request.0, at, ended);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn act(&mut self) {
+        while let Some(action) = self.array.poll_action() {
+            match action {
+                Action::Submit { drive, command, op, member } => {
+                    assert_eq!(self.gone >> drive.0 & 1, 0, "{command:?} for the failed {drive:?}");
+                    let data = match command.opcode {
+                        Opcode::Write => {
+                            let buffers = self.ops.get_mut(&op).expect("open");
+                            buffers.at(Slot { new: true, member }).to_vec()
+                        }
+                        Opcode::Read | Opcode::Deallocate => Vec::new(),
+                    };
+                    self.from_stage.remove(&command.id);
+                    self.out.push(Out { drive, command, sent: self.now, data });
+                }
+                Action::SubmitStaged { drive, command } => {
+                    assert_eq!(self.gone >> drive.0 & 1, 0, "{command:?} for the failed {drive:?}");
+                    let pages = command.lba.0..command.lba.0 + u64::from(command.blocks);
+                    let data = pages.map(|page| self.stages[drive.index()][&page]).collect();
+                    self.out.push(Out { drive, command, sent: self.now, data });
+                }
+                Action::Permit { .. } => {}
+                Action::AskStatus { drive } => {
+                    assert_eq!(self.gone >> drive.0 & 1, 0, "the failed {drive:?} is asked");
+                    let due = self.rng.below(2) == 0;
+                    let headroom_pages = self.rng.below(100);
+                    let status = DriveStatus {
+                        headroom_pages,
+                        due,
+                        must_collect: false,
+                        collecting: due && self.rng.below(2) == 0,
+                    };
+                    self.array.handle_status(self.now, drive, &status);
+                }
+                Action::Data(action) => self.data(&action),
+                Action::Complete(outcome) => self.complete(&outcome),
+                Action::DriveFailed { drive } => {
+                    assert_eq!(self.gone >> drive.0 & 1, 0, "{drive:?} failed twice");
+                    self.gone |= 1 << drive.0;
+                    let garbage = self.rng.next_u64().to_le_bytes();
+                    self.drives[drive.index()].fill(garbage);
+                    assert_eq!(self.array.absent(), self.gone);
+                }
+                Action::Restored { drive } => self.restored.push(drive),
+                Action::NotRestored { stripes, .. } => self.not_restored += stripes,
+                Action::Scrubbed { skipped } => {
+                    self.scrubbed += 1;
+                    self.skipped += skipped;
+                }
+            }
+        }
+    }
+
+    /// An empty drive takes the place of a failed one. Returns whether the array lets it.
+    pub(crate) fn replace(&mut self, drive: DriveId) -> bool {
+        assert_eq!(self.gone >> drive.0 & 1, 1);
+        let waits = self
+            .out
+            .iter()
+            .any(|out| out.drive == drive && out.command.opcode != Opcode::Deallocate);
+        let replaced = self.array.replace_drive(self.now, drive);
+        assert_eq!(replaced.is_err(), waits, "{replaced:?}");
+        if replaced.is_ok() {
+            // What the one before it was told is void.
+            self.gone &= !(1 << drive.0);
+            let garbage = self.rng.next_u64().to_le_bytes();
+            self.drives[drive.index()].fill(garbage);
+        }
+        self.act();
+        replaced.is_ok()
+    }
+
+    fn data(&mut self, action: &DataAction) {
+        match action {
+            DataAction::Open { op, request, rows } => {
+                let rows = *rows as usize;
+                // Whatever is used without having been set is seen.
+                let bank = vec![[0xee; 8]; rows * self.drives.len()];
+                let (request, old, new) = (*request, bank.clone(), bank);
+                self.ops.insert(*op, Buffers { request, rows, old, new });
+            }
+            DataAction::Keep { op, command, member } => {
+                let mut data = self.brought.remove(command).unwrap_or_default();
+                let buffers = self.ops.get_mut(op).expect("open");
+                data.resize(buffers.rows, [0xdd; 8]);
+                for (row, page) in self.from_stage.remove(command).unwrap_or_default() {
+                    data[row as usize] = page;
+                }
+                buffers.at(Slot { new: false, member: *member }).copy_from_slice(&data);
+            }
+            DataAction::Combine { op, target, terms } => {
+                let buffers = self.ops.get_mut(op).expect("open");
+                let sum = buffers.sum(terms);
+                buffers.at(*target).copy_from_slice(&sum);
+            }
+            DataAction::Check { op, target, terms } => {
+                let buffers = self.ops.get_mut(op).expect("open");
+                let sum = buffers.sum(terms);
+                self.wrong_parities += u64::from(buffers.at(*target) != sum);
+            }
+            DataAction::Merge { op, member, first_page } => {
+                let buffers = self.ops.get_mut(op).expect("open");
+                let in_flight = &self.requests[&buffers.request.expect("the host's").0];
+                let mut pages = buffers.at(Slot { new: false, member: *member }).to_vec();
+                for (at, byte) in (first_page * PAGE..).zip(pages.as_flattened_mut()) {
+                    let index = at.checked_sub(in_flight.request.offset_bytes);
+                    if let Some(new) = index.and_then(|i| in_flight.data.get(i as usize)) {
+                        *byte = *new;
+                    }
+                }
+                buffers.at(Slot { new: true, member: *member }).copy_from_slice(&pages);
+            }
+            DataAction::Share { from, to, member, first_row } => {
+                let member = *member;
+                let source = self.ops.get_mut(from).expect("open");
+                let lent = source.at(Slot { new: true, member })[*first_row as usize..].to_vec();
+                let target = self.ops.get_mut(to).expect("open");
+                let rows = target.rows;
+                target.at(Slot { new: false, member }).copy_from_slice(&lent[..rows]);
+            }
+            DataAction::Deliver { op, member, first_page } => {
+                let buffers = self.ops.get_mut(op).expect("open");
+                let request = buffers.request.expect("the host's");
+                let pages = buffers.at(Slot { new: false, member: *member }).to_vec();
+                let target = self.requests.get_mut(&request.0).expect("in flight");
+                for (at, byte) in (first_page * PAGE..).zip(pages.as_flattened()) {
+                    let index = at.checked_sub(target.request.offset_bytes);
+                    if let Some(to) = index.and_then(|i| target.data.get_mut(i as usize)) {
+                        *to = *byte;
+                    }
+                }
+            }
+            DataAction::Stage { op, member, drive, lba } => {
+                let buffers = self.ops.get_mut(op).expect("open");
+                let pages = buffers.at(Slot { new: true, member: *member }).to_vec();
+                self.stages[drive.index()].extend((lba.0..).zip(pages));
+            }
+            DataAction::ReadStage { command, drive, lba, rows, .. } => {
+                let stage = &self.stages[drive.index()];
+                let page = |&row: &u32| (row, stage[&(lba.0 + u64::from(row))]);
+                self.from_stage.insert(*command, rows.iter().map(page).collect());
+            }
+            DataAction::Unstage { drive, pages } => {
+                for page in pages {
+                    self.stages[drive.index()].remove(&page.0);
+                }
+            }
+            DataAction::Close { op } => {
+                self.ops.remove(op).expect("open");
+            }
+        }
+    }
+
+    /// Answers a command that is out, if there is one.
+    pub(crate) fn answer(&mut self) {
+        if self.out.is_empty() {
+            return;
+        }
+        let at = self.rng.below(self.out.len() as u64) as usize;
+        let Out { drive, command, sent, data } = self.out.swap_remove(at);
+        let now = self.now + Duration::from_nanos(self.rng.below(400));
+        // What is due before comes before.
+        while self.array.next_deadline() <= now {
+            self.pass_time();
+        }
+        self.now = now;
+        let is_faulty = self.faults.drives >> drive.0 & 1 == 1;
+        let mut status = Status::Success;
+        let is_read = command.opcode == Opcode::Read;
+        if self.gone >> drive.0 & 1 == 1 {
+            if self.rng.below(2) == 0 {
+                status = Status::Unrecovered;
+            }
+        } else if is_read && command.pl != PlFlag::Off && self.rng.below(100) < self.faults.busy {
+            status = Status::FailedFast;
+        } else if is_faulty {
+            let percent = if is_read { self.faults.unreadable } else { self.faults.unwritable };
+            if self.rng.below(100) < percent {
+                status = Status::Unrecovered;
+            }
+        }
+        let first = command.lba.0 as usize;
+        let pages = &mut self.drives[drive.index()][first..first + command.blocks as usize];
+        if self.gone >> drive.0 & 1 == 0 && status == Status::Success {
+            match command.opcode {
+                Opcode::Read => {}
+                Opcode::Write => pages.copy_from_slice(&data),
+                Opcode::Deallocate => pages.fill([0; 8]),
+            }
+        }
+        if is_read {
+            let brought = if status == Status::Success { pages.to_vec() } else { Vec::new() };
+            self.brought.insert(command.id, brought);
+        }
+        let mut delays = Delays::ZERO;
+        delays.add(Cause::NandRead, now.since(sent));
+        let completion = Completion {
+            id: command.id,
+            status,
+            busy_remaining: Duration::from_nanos(self.rng.below(1000)),
+            met_collection: status == Status::FailedFast,
+            held_up: false,
+            delays,
+        };
+        self.array.handle_completion(now, &completion);
+        self.act();
+    }
+
+    pub(crate) fn pass_time(&mut self) {
+        let due = self.array.next_deadline();
+        if due != Instant::NEVER {
+            self.now = self.now.max(due);
+            self.array.handle_deadline(self.now);
+            self.act();
+        }
+    }
+
+    /// Goes on until nothing is under way any more.
+    pub(crate) fn drain(&mut self) {
+        for _ in 0..200_000 {
+            if self.is_idle() && self.array.restoring().is_none() {
+                return;
+            }
+            self.step();
+        }
+        panic!(
+            "stuck: {} requests, {} commands out, {} operations, {:?}",
+            self.requests.len(),
+            self.out.len(),
+            self.array.operations_in_flight(),
+            self.array.restoring()
+        );
+    }
+
+    pub(crate) fn step(&mut self) {
+        if self.out.is_empty() || self.rng.below(8) == 0 {
+            self.pass_time();
+        }
+        self.answer();
+    }
+
+    /// Where a page of a member is at last: in the stage, or on its drive.
+    fn stored(&self, stripe: u64, row: u32, member: DriveId) -> Page {
+        let (drive, Lba(block)) = self.array.locate(stripe, row, member);
+        let staged = self.stages[drive.index()].get(&block);
+        staged.copied().unwrap_or(self.drives[drive.index()][block as usize])
+    }
+
+    /// Every byte, and the parity of every stripe, of an array that is whole and idle.
+    pub(crate) fn check_all(&self) {
+        let layout = *self.array.layout();
+        for stripe in 0..layout.stripes() {
+            for row in 0..layout.chunk_pages() {
+                let (mut p, mut q) = ([0; 8], [0; 8]);
+                let members = (0..64).filter(|member| layout.members(stripe) >> member & 1 == 1);
+                for member in members.clone().map(DriveId) {
+                    let Role::Data(chunk) = layout.role(stripe, member) else { continue };
+                    let page = self.stored(stripe, row, member);
+                    let first = layout.page(stripe, chunk, row) * PAGE;
+                    for (at, value) in (first..).zip(page) {
+                        let byte = &self.bytes[at as usize];
+                        let mut allowed = byte.may_be.iter().map(|&(_, value)| value);
+                        assert!(
+                            value == byte.committed.1 || allowed.any(|other| other == value),
+                            "byte {at} is {value:#x} and should be {:#x}",
+                            byte.committed.1
+                        );
+                    }
+                    gf::multiply_add(&mut p, &page, 1);
+                    gf::multiply_add(&mut q, &page, gf::power(chunk));
+                }
+                for member in members.map(DriveId) {
+                    let expected = match layout.role(stripe, member) {
+                        Role::Data(_) => continue,
+                        Role::P => p,
+                        Role::Q => q,
+                    };
+                    let found = self.stored(stripe, row, member);
+                    assert_eq!(found, expected, "parity {member:?} of stripe {stripe} row {row}");
+                }
+            }
+        }
+    }
+}

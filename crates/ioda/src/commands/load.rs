@@ -1,0 +1,103 @@
+//! `ioda load`: an open-loop load on any NBD server.
+
+use super::Talk;
+use crate::cli::LoadArgs;
+use crate::exit::{self, Failure};
+use crate::loading::{self, Loaded};
+use crate::output::remark;
+use crate::progress;
+use crate::setup;
+use live::nbd::Listen;
+use live::nbd::client::Client;
+use live::nbd::uri::{Uri, UriError};
+use live::operate::ctl::default_socket;
+use report::{Comparison, Manifest};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicU64;
+use units::Duration;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda load --uri 'nbd+unix:///?socket=/tmp/ioda.sock'
+      tpcc, as fast as the device has room for, on the array that `ioda serve` serves
+  ioda load azure --rerate 0.5 --json load.json
+      another workload at half its rate
+  ioda load trace.csv.zst --fit compact --requests 100000
+      your own trace, each request at its moment
+  ioda load synthetic --rw randrw --rwmixread 70 --bs 4k --rate_iops 5000 --runtime 30
+      fio's words, but latency counts from the intended moment
+  ioda load synthetic --rw randread --bs 4k --iodepth 32 --number_ios 500000
+      a closed loop
+
+Writes go to the device: what is on it is lost.";
+
+/// Loads a device.
+pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    super::compare::check_outputs(&args.output)?;
+    let settings = args.settings()?;
+    let uri = match &args.uri {
+        Some(uri) => uri.parse().map_err(|error: UriError| Failure::usage(error))?,
+        None => Uri::of(&Listen::Unix(default_socket()), false),
+    };
+    let mut client = Client::connect(&uri).map_err(Failure::usage)?;
+    let capacity_bytes = client.size_bytes();
+    let (source, seed, notes) = setup::load_source(&settings, capacity_bytes)?;
+    let workload = source.open(capacity_bytes)?;
+    let description = workload.description().to_owned();
+    let hash = workload.identity().map(|identity| identity.sha256.clone());
+    let requests = settings.workload.requests;
+    let done = AtomicU64::new(0);
+    let loaded = progress::counting(talk.progress, "load", requests, &done, || {
+        loading::load(&mut client, workload, seed, &done)
+    })?;
+    let manifest = Manifest {
+        ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: std::env::args().collect::<Vec<_>>().join(" "),
+        seed: seed.to_string(),
+        workload: description.clone(),
+        workload_hash: hash,
+        replayed: format!(
+            "{} requests sent, {} answered with an error",
+            done.into_inner(),
+            loaded.errors
+        ),
+        drive: String::from("as it is behind NBD"),
+        array: format!("{uri}, {capacity_bytes} bytes"),
+        configuration_toml: settings.to_toml(),
+        notes: notes.into_iter().chain(remarks(&loaded)).collect(),
+    };
+    let label = args.label.clone().unwrap_or_else(|| "NBD".into());
+    let run = loading::run_of(&loaded, &label, &label, capacity_bytes);
+    let comparison = Comparison {
+        title: format!("{description} on {uri}"),
+        manifest,
+        runs: vec![run],
+        claims: Vec::new(),
+    };
+    super::compare::write(&args.output, None, &comparison, talk)?;
+    if loaded.errors > 0 {
+        remark(&format!("{} requests were answered with an error", loaded.errors));
+        return Ok(ExitCode::from(exit::INTERNAL));
+    }
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// What a reader should know about the generator itself.
+fn remarks(loaded: &Loaded) -> Vec<String> {
+    let late = &loaded.sent_late;
+    let us = |percentile: f64| late.percentile(percentile).as_micros_f64();
+    let mut notes = vec![format!(
+        "requests were sent {:.1} us (p50), {:.1} us (p99), {:.1} us (p99.9) after their intended \
+         moment; latency counts from that moment",
+        us(50.0),
+        us(99.0),
+        us(99.9)
+    )];
+    if late.percentile(99.0) > Duration::from_millis(1) {
+        notes.push(String::from(
+            "the generator itself was late by more than 1 ms at p99: the machine is too slow or too \
+             busy for this rate",
+        ));
+    }
+    notes
+}

@@ -1,0 +1,121 @@
+//! `ioda serve`: the array as a block device.
+
+use super::Talk;
+use crate::cli::ServeArgs;
+use crate::exit::Failure;
+use crate::output::print;
+use crate::serving::{self, Addresses, Built};
+use live::control::line;
+use live::engine::Engine;
+use live::nbd::uri::Uri;
+use live::nbd::{Door, Export, Listen};
+use live::operate;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda serve
+      four emulated drives of 1 GiB in memory, RAID-5, IODA; prints how to connect
+  ioda serve --policy base
+      the same drives without coordination; `ioda ctl policy ioda` turns it into IODA
+  ioda serve --storage /srv/array --raid 6 --drives 6
+      a file per drive in a directory; the array is there again when it is served again
+  ioda serve --plain --create --storage /dev/nvme0n1,/dev/nvme1n1,/dev/nvme2n1,/dev/nvme3n1
+      your own drives, as they are
+  ioda serve --listen 0.0.0.0:10809 --tls /etc/ioda/tls --tls-required --tls-verify-peer
+      over the network, with certificates on both sides
+  ioda serve array.toml
+      a configuration file; flags override it
+
+Clients:
+  nbdinfo 'nbd+unix:///?socket=/tmp/ioda.sock'
+  fio --name=j --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/ioda.sock' --rw=randread --bs=4k
+  ioda ctl status
+
+The guide is docs/serving.md.";
+
+/// Serves until it is told to shut down.
+pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let settings = args.settings()?;
+    let addresses = Addresses::new(&settings.serve)?;
+    let opened = serving::open(&settings)?;
+    for note in &opened.notes {
+        tracing::info!("{note}");
+    }
+    let built = &opened.built;
+    let summary = summary(built, &settings.serve.storage);
+    let export = Export {
+        name: settings.serve.export.clone().unwrap_or_else(|| "ioda".into()),
+        description: summary.clone(),
+        size_bytes: built.config.layout.capacity_pages() * u64::from(built.config.page_bytes),
+        preferred_block_bytes: built.config.page_bytes,
+    };
+    let internal = |error: std::io::Error| Failure::internal(format!("cannot serve: {error}"));
+    let (line, inbox) = line().map_err(internal)?;
+    let engine = Engine::new(opened.into_setup()?, inbox).map_err(Failure::internal)?;
+    let door = Door::open(&addresses.listen, vec![export], addresses.tls.clone(), line.clone())
+        .map_err(Failure::usage)?;
+    let (operate, page) = addresses.operate(&line)?;
+    let signals = operate::signals::watch(line.clone()).map_err(internal)?;
+    if !talk.quiet {
+        print(&greeting(&summary, &door, &addresses, page))?;
+    }
+    // The array's thread is this one.
+    let ended = engine.run();
+    door.close();
+    operate.close();
+    drop(signals);
+    ended.map_err(Failure::internal)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is served, in one line.
+fn summary(built: &Built, storage: &[String]) -> String {
+    let plan = &built.plan;
+    let drives = match built.plain {
+        true => String::from("plain"),
+        false => format!("emulated ({})", plan.drive.name),
+    };
+    let place = match storage {
+        [] => String::from("memory"),
+        [only] => only.clone(),
+        list => format!("{} places", list.len()),
+    };
+    format!(
+        "{} of {} {drives} drives of {:.1} GiB in {place}, policy {}",
+        plan.level.name(),
+        plan.width,
+        built.geometry.drive_bytes as f64 / (1u64 << 30) as f64,
+        plan.policy.name()
+    )
+}
+
+/// How to connect.
+fn greeting(
+    summary: &str,
+    door: &Door,
+    addresses: &Addresses,
+    page: Option<std::net::SocketAddr>,
+) -> String {
+    let mut text = format!("{summary}\n");
+    let uris: Vec<Uri> = door.addresses().iter().map(|at| addresses.uri(at)).collect();
+    for uri in &uris {
+        let _ = writeln!(text, "  {uri}");
+    }
+    if let Some(uri) = uris.first() {
+        let _ = writeln!(
+            text,
+            "try:\n  fio --name=ioda --ioengine=nbd --uri='{uri}' --rw=randrw --rwmixread=70 \
+             --bs=4k --iodepth=16 --size=100% --time_based --runtime=30\n  ioda ctl status{}",
+            addresses.control_flag()
+        );
+    }
+    if let Some(page) = page {
+        let _ = writeln!(text, "live page: http://{page}/   metrics: http://{page}/metrics");
+    }
+    if door.addresses().iter().any(|at| matches!(at, Listen::Tcp(at) if !at.ip().is_loopback())) {
+        let _ = writeln!(text, "anyone who reaches that address can read and write the array");
+    }
+    text
+}

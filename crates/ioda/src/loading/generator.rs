@@ -1,0 +1,236 @@
+//! The generator: one thread, one connection, a clock.
+
+use crate::exit::Failure;
+use live::clock::{Clock, Event, Interest, Spin, Waiter};
+use live::nbd::client::Client;
+use sim::LatencySummary;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use units::{Duration, Instant};
+use workload::{Arrival, Op, Request, Workload};
+
+/// Requests that are out at most: beyond it the device is so late that more would only cost memory.
+const OUT_MOST: usize = 65_536;
+/// The waiter's token of the connection.
+const CONNECTION: u64 = 1;
+
+/// What came of a load.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// Reads, from the intended moment.
+    pub(crate) read: LatencySummary,
+    /// Writes, from the intended moment.
+    pub(crate) write: LatencySummary,
+    /// How much later than intended requests were sent: the generator's own part.
+    pub(crate) sent_late: LatencySummary,
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+    /// From the first intended moment to the last answer.
+    pub(crate) length: Duration,
+    /// Requests that the device answered with an error.
+    pub(crate) errors: u64,
+}
+
+/// A request that is out.
+#[derive(Clone, Copy)]
+struct Out {
+    op: Op,
+    intended: Instant,
+    size_bytes: u64,
+}
+
+struct Generator<'a> {
+    client: &'a mut Client,
+    clock: Clock,
+    waiter: Waiter,
+    interest: Interest,
+    events: Vec<Event>,
+    out: HashMap<u64, Out>,
+    next_cookie: u64,
+    /// What is written: nothing compressible, so that no device can cheat.
+    payload: Vec<u8>,
+    loaded: Loaded,
+    progress: &'a AtomicU64,
+}
+
+/// Sends `workload` to the device of `client`.
+///
+/// # Errors
+///
+/// If the workload ends with an error, or the device hangs up.
+pub(crate) fn load(
+    client: &mut Client,
+    workload: Workload,
+    seed: u64,
+    progress: &AtomicU64,
+) -> Result<Loaded, Failure> {
+    let failed = |error: std::io::Error| Failure::internal(format!("the clock: {error}"));
+    let mut waiter = Waiter::new(Spin::Adaptive).map_err(failed)?;
+    waiter.add(client.fd(), CONNECTION, Interest::READ).map_err(failed)?;
+    let arrival = workload.arrival();
+    let mut generator = Generator {
+        client,
+        clock: Clock::new(),
+        waiter,
+        interest: Interest::READ,
+        events: Vec::new(),
+        out: HashMap::new(),
+        next_cookie: 0,
+        payload: noise(seed),
+        loaded: Loaded {
+            read: LatencySummary::new(),
+            write: LatencySummary::new(),
+            sent_late: LatencySummary::new(),
+            read_bytes: 0,
+            written_bytes: 0,
+            length: Duration::ZERO,
+            errors: 0,
+        },
+        progress,
+    };
+    match arrival {
+        Arrival::Open => generator.open_loop(workload)?,
+        Arrival::Closed { iodepth, runtime } => {
+            generator.closed_loop(workload, iodepth as usize, runtime)?;
+        }
+    }
+    generator.loaded.length = generator.clock.now().since(Instant::ZERO);
+    Ok(generator.loaded)
+}
+
+/// Bytes of the longest request.
+const LONGEST_BYTES: usize = 32 << 20;
+/// Bytes of noise, which longer writes repeat.
+const NOISE_BYTES: usize = 1 << 20;
+
+fn noise(seed: u64) -> Vec<u8> {
+    let mut random = units::Rng::new(seed);
+    let mut noise = Vec::with_capacity(NOISE_BYTES);
+    while noise.len() < NOISE_BYTES {
+        noise.extend_from_slice(&random.next_u64().to_le_bytes());
+    }
+    noise
+}
+
+impl Generator<'_> {
+    fn open_loop(&mut self, mut workload: Workload) -> Result<(), Failure> {
+        // Nothing is intended before everything is ready.
+        self.clock = Clock::new();
+        let mut next = take(&mut workload)?;
+        while next.is_some() || !self.out.is_empty() {
+            let now = self.clock.now();
+            while let Some(request) = next
+                && request.at <= now
+                && self.out.len() < OUT_MOST
+            {
+                self.send(&request, request.at)?;
+                next = take(&mut workload)?;
+            }
+            let due = match next {
+                Some(request) if self.out.len() < OUT_MOST => request.at,
+                _ => Instant::NEVER,
+            };
+            self.exchange(due)?;
+        }
+        Ok(())
+    }
+
+    fn closed_loop(
+        &mut self,
+        mut workload: Workload,
+        iodepth: usize,
+        runtime: Option<Duration>,
+    ) -> Result<(), Failure> {
+        self.clock = Clock::new();
+        let until = runtime.map_or(Instant::NEVER, |runtime| Instant::ZERO + runtime);
+        let mut more = true;
+        while more || !self.out.is_empty() {
+            while more && self.out.len() < iodepth {
+                let now = self.clock.now();
+                match if now < until { take(&mut workload)? } else { None } {
+                    Some(request) => self.send(&request, now)?,
+                    None => more = false,
+                }
+            }
+            if !self.out.is_empty() {
+                self.exchange(Instant::NEVER)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, request: &Request, intended: Instant) -> Result<(), Failure> {
+        let Request { op, offset_bytes, size_bytes, .. } = *request;
+        if size_bytes as usize > LONGEST_BYTES {
+            return Err(Failure::data(format!(
+                "a request has {size_bytes} bytes, but NBD takes at most {LONGEST_BYTES}; resize \
+                 the workload"
+            )));
+        }
+        let cookie = self.next_cookie;
+        self.next_cookie += 1;
+        match op {
+            Op::Read => self.client.send_read(cookie, offset_bytes, size_bytes as u32),
+            Op::Write => {
+                while self.payload.len() < size_bytes as usize {
+                    self.payload.extend_from_within(..NOISE_BYTES);
+                }
+                // Each write starts elsewhere in the noise, so that no two are alike.
+                let start = (cookie as usize * 8) % (self.payload.len() - size_bytes as usize + 1);
+                let data = &self.payload[start..start + size_bytes as usize];
+                self.client.send_write(cookie, offset_bytes, data, false);
+            }
+        }
+        let late = self.clock.now().since(intended);
+        self.loaded.sent_late.record(late);
+        self.out.insert(cookie, Out { op, intended, size_bytes });
+        Ok(())
+    }
+
+    /// Sends and receives until `due` or until something was received.
+    fn exchange(&mut self, due: Instant) -> Result<(), Failure> {
+        let hung_up = |error: std::io::Error| Failure::internal(format!("the device: {error}"));
+        self.client.flush().map_err(hung_up)?;
+        let interest = if self.client.wants_write() { Interest::BOTH } else { Interest::READ };
+        if interest != self.interest {
+            self.interest = interest;
+            self.waiter.change(self.client.fd(), CONNECTION, interest).map_err(hung_up)?;
+        }
+        self.waiter.wait(&self.clock, due, true, &mut self.events).map_err(hung_up)?;
+        if self.events.is_empty() {
+            return Ok(());
+        }
+        while let Some(reply) = self.client.receive().map_err(hung_up)? {
+            let now = self.clock.now();
+            let (cookie, failed) = (reply.cookie, reply.error != 0);
+            let Some(out) = self.out.remove(&cookie) else {
+                return Err(Failure::internal("the device answered what nobody had asked"));
+            };
+            self.record(out, now, failed);
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, out: Out, now: Instant, failed: bool) {
+        self.progress.fetch_add(1, Ordering::Relaxed);
+        if failed {
+            self.loaded.errors += 1;
+            return;
+        }
+        let latency = now.since(out.intended);
+        match out.op {
+            Op::Read => {
+                self.loaded.read.record(latency);
+                self.loaded.read_bytes += out.size_bytes;
+            }
+            Op::Write => {
+                self.loaded.write.record(latency);
+                self.loaded.written_bytes += out.size_bytes;
+            }
+        }
+    }
+}
+
+fn take(workload: &mut Workload) -> Result<Option<Request>, Failure> {
+    Ok(workload.next().transpose()?)
+}

@@ -1,0 +1,151 @@
+//! Where an array can be reached.
+
+use crate::exit::Failure;
+use crate::settings::ServeSettings;
+use live::control::Line;
+use live::nbd::tls::server_config;
+use live::nbd::uri::Uri;
+use live::nbd::{Listen, Tls};
+use live::operate::{self, Operate, OperateError, ctl::control_socket, ctl::default_socket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// Where the live page is, unless it is said.
+const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9640);
+
+/// Where the live page is to be.
+#[derive(Clone, Copy, Debug)]
+enum HttpAt {
+    /// Nowhere.
+    None,
+    /// Where nobody has asked for it: another program there is no error.
+    Usual,
+    /// Where it was asked for.
+    At(SocketAddr),
+}
+
+/// Where clients, people and monitors reach an array.
+#[derive(Debug)]
+pub(crate) struct Addresses {
+    pub(crate) listen: Vec<Listen>,
+    pub(crate) tls: Tls,
+    pub(crate) control: PathBuf,
+    http: HttpAt,
+}
+
+/// An address with a port, or a port alone, which is on the loopback interface.
+fn address(text: &str) -> Option<SocketAddr> {
+    match text.parse::<u16>() {
+        Ok(port) => Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)),
+        Err(_) => text.parse().ok(),
+    }
+}
+
+fn listen(text: &str) -> Result<Listen, Failure> {
+    if let Some(address) = address(text) {
+        return Ok(Listen::Tcp(address));
+    }
+    let path = text.strip_prefix("unix:").unwrap_or(text);
+    let looks_like_a_path = path.contains('/') || path.ends_with(".sock") || path != text;
+    if looks_like_a_path && !path.is_empty() {
+        return Ok(Listen::Unix(PathBuf::from(path)));
+    }
+    Err(Failure::usage(format!(
+        "--listen {text} is neither an address with a port, such as 127.0.0.1:10809 or [::1]:10809, \
+         nor the path of a socket, such as ./ioda.sock"
+    )))
+}
+
+impl Addresses {
+    /// Works out what is set.
+    pub(crate) fn new(settings: &ServeSettings) -> Result<Self, Failure> {
+        let mut places: Vec<Listen> =
+            settings.listen.iter().map(|text| listen(text)).collect::<Result<_, _>>()?;
+        if places.is_empty() {
+            places.push(Listen::Unix(default_socket()));
+        }
+        let first_socket = places.iter().find_map(|place| match place {
+            Listen::Unix(path) => Some(path.clone()),
+            Listen::Tcp(_) => None,
+        });
+        let usual = control_socket(&first_socket.unwrap_or_else(default_socket));
+        let control = settings.control.clone().unwrap_or(usual);
+        let http = match settings.http.as_deref() {
+            None => HttpAt::Usual,
+            Some("none") => HttpAt::None,
+            Some(text) => HttpAt::At(address(text).ok_or_else(|| {
+                Failure::usage(format!(
+                    "--http {text} is neither an address with a port, such as 127.0.0.1:9640, nor \
+                     `none`"
+                ))
+            })?),
+        };
+        Ok(Self { listen: places, tls: tls(settings)?, control, http })
+    }
+
+    /// Lets people and their monitors in. Returns where the live page is, if there is one.
+    pub(crate) fn operate(&self, line: &Line) -> Result<(Operate, Option<SocketAddr>), Failure> {
+        let (http, asked) = match self.http {
+            HttpAt::None => (None, true),
+            HttpAt::Usual => (Some(HTTP), false),
+            HttpAt::At(address) => (Some(address), true),
+        };
+        let settings = operate::Settings { http, control: Some(self.control.clone()) };
+        let operate = match Operate::start(&settings, line) {
+            Err(OperateError::Http { address, source }) if !asked => {
+                tracing::warn!("no live page and no metrics at {address}: {source}");
+                Operate::start(&operate::Settings { http: None, ..settings }, line)
+            }
+            started => started,
+        };
+        let operate = operate.map_err(Failure::usage)?;
+        let page = operate.http_address();
+        Ok((operate, page))
+    }
+
+    /// The URI of what is served at `at`.
+    pub(crate) fn uri(&self, at: &Listen) -> Uri {
+        Uri::of(at, !matches!(self.tls, Tls::Off))
+    }
+
+    /// What `ioda ctl` must be told to find this array.
+    pub(crate) fn control_flag(&self) -> String {
+        if self.control == control_socket(&default_socket()) {
+            return String::new();
+        }
+        format!(" --socket {}", self.control.display())
+    }
+}
+
+fn tls(settings: &ServeSettings) -> Result<Tls, Failure> {
+    let Some(directory) = &settings.tls else { return Ok(Tls::Off) };
+    let config = server_config(Path::new(directory), settings.tls_verify_peer)
+        .map_err(|error| Failure::usage(format!("--tls: {error}")))?;
+    Ok(if settings.tls_required { Tls::Required(config) } else { Tls::Allowed(config) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_on_the_loopback_interface() {
+        assert_eq!(listen("10809").unwrap(), Listen::Tcp("127.0.0.1:10809".parse().unwrap()));
+        assert_eq!(listen("0.0.0.0:1").unwrap(), Listen::Tcp("0.0.0.0:1".parse().unwrap()));
+        assert_eq!(listen("[::1]:1").unwrap(), Listen::Tcp("[::1]:1".parse().unwrap()));
+        assert_eq!(listen("./a").unwrap(), Listen::Unix("./a".into()));
+        assert_eq!(listen("unix:a").unwrap(), Listen::Unix("a".into()));
+        let error = listen("localhost").unwrap_err().to_string();
+        assert!(error.starts_with("--listen localhost is neither"), "{error}");
+    }
+
+    #[test]
+    fn the_control_socket_is_beside_the_first() {
+        let settings = ServeSettings {
+            listen: vec!["10809".into(), "/run/a.sock".into()],
+            ..ServeSettings::default()
+        };
+        let addresses = Addresses::new(&settings).unwrap();
+        assert_eq!(addresses.control, Path::new("/run/a.sock.ctl"));
+    }
+}

@@ -1,0 +1,266 @@
+//! Where the bytes of the drives are: made or found, and put together.
+
+use super::{Built, build, drives, stripes_at, switch_table};
+use crate::exit::Failure;
+use crate::settings::Settings;
+use live::clock::Spin;
+use live::durable::{self, Geometry, OpenArray, Superblock, SuperblockError};
+use live::engine::{Durable, Setup};
+use live::storage::{Backing, Disk, Memory, Place, Storage, Way};
+use std::ops::Range;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use units::{DriveId, Duration};
+
+/// How long a region of the drives is quiet before it counts as in order.
+const QUIET_FOR: Duration = Duration::from_secs(5);
+
+/// An array whose drives are open.
+pub(crate) struct Opened {
+    pub(crate) built: Built,
+    /// What people should know.
+    pub(crate) notes: Vec<String>,
+    storage: Storage,
+    durable: Option<Durable>,
+    absent: u64,
+    rebuilding: u64,
+    resync: Vec<Range<u64>>,
+    /// Of each drive what its map was at the last clean end.
+    states: Vec<Option<Vec<u8>>>,
+}
+
+/// Makes or finds the drives that `settings` name.
+pub(crate) fn open(settings: &Settings) -> Result<Opened, Failure> {
+    let names = &settings.serve.storage;
+    match names.as_slice() {
+        [] => in_memory(settings),
+        [only] if only == "memory" => in_memory(settings),
+        [only] if is_folder(Path::new(only)) => in_folder(settings, Path::new(only)),
+        list => {
+            if list.iter().any(|name| name == "memory") {
+                return Err(Failure::usage(
+                    "--storage mixes memory with files; all drives of an array are of one kind",
+                ));
+            }
+            let places = list.iter().map(PathBuf::from).collect();
+            let create = settings.serve.create;
+            on_places(settings, places, create)
+        }
+    }
+}
+
+/// A directory, or nothing yet that could be one.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || !path.exists()
+}
+
+fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
+    if settings.serve.create {
+        return Err(Failure::usage(
+            "--create is for files and devices; an array in memory is always new",
+        ));
+    }
+    let built = build(settings, None)?;
+    let mut storage = Storage::new(Way::Best);
+    for drive in 0..built.geometry.width {
+        let memory = Backing::Memory(Memory::new(built.geometry.drive_bytes));
+        storage.add(DriveId(drive), memory).map_err(Failure::internal)?;
+    }
+    Ok(Opened {
+        states: vec![None; usize::from(built.geometry.width)],
+        built,
+        notes: Vec::new(),
+        storage,
+        durable: None,
+        absent: 0,
+        rebuilding: 0,
+        resync: Vec::new(),
+    })
+}
+
+fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
+    let path = |drive: u32| folder.join(format!("drive-{drive}"));
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::usage(format!("--storage: cannot make {}: {error}", folder.display()))
+    })?;
+    let first = (0..64).map(path).find(|path| path.exists());
+    let (width, create) = match first {
+        None => (settings.array.drives.unwrap_or(4), true),
+        Some(_) if settings.serve.create => {
+            return Err(Failure::usage(format!(
+                "--create: there is an array in {} already; remove its files first, if nothing on \
+                 them is wanted",
+                folder.display()
+            )));
+        }
+        Some(_) => {
+            let there = (0..64).map(path).filter(|path| path.exists());
+            match there.filter_map(|path| geometry_at(&path)).next() {
+                Some(geometry) => (u32::from(geometry.width), false),
+                None => (settings.array.drives.unwrap_or(4), false),
+            }
+        }
+    };
+    on_places(settings, (0..width).map(path).collect(), create)
+}
+
+/// What the drive at `path` says about its array, if it says anything.
+fn geometry_at(path: &Path) -> Option<Geometry> {
+    let disk = Disk::open_head(&Place::File(path.into())).ok()?;
+    Superblock::read(&disk).ok().map(|superblock| superblock.geometry)
+}
+
+fn place(settings: &Settings, path: PathBuf) -> Result<Place, Failure> {
+    let device = std::fs::metadata(&path).is_ok_and(|about| about.file_type().is_block_device());
+    if device && !settings.serve.plain {
+        return Err(Failure::usage(format!(
+            "{} is a block device: real drives are taken as they are, with --plain",
+            path.display()
+        )));
+    }
+    Ok(if device || settings.serve.direct { Place::Direct(path) } else { Place::File(path) })
+}
+
+fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<Opened, Failure> {
+    let there = if create { None } else { paths.iter().find_map(|path| geometry_at(path)) };
+    let mut settings = settings.clone();
+    if there.is_none() {
+        settings.array.drives.get_or_insert(paths.len() as u32);
+    }
+    let mut built = build(&settings, there.as_ref())?;
+    let places: Vec<Place> =
+        paths.into_iter().map(|path| place(&settings, path)).collect::<Result<_, _>>()?;
+    let asked = built.geometry;
+    if create && built.plain && settings.serve.drive_size.is_none() {
+        built = smallest(&settings, &places, built)?;
+    }
+    let opened = match create {
+        true => durable::create(&places, &built.geometry, QUIET_FOR),
+        false => durable::open(&places, Some(&asked), QUIET_FOR),
+    };
+    let OpenArray { assembly, disks, members, intent, journal, replayed } =
+        opened.map_err(|error| Failure::usage(blank_hint(&error, create)))?;
+    if assembly.absent != 0 && !settings.serve.degraded {
+        return Err(Failure::usage(format!(
+            "{}; the others suffice: serve them with --degraded, then replace the missing ones with \
+             `ioda ctl replace`",
+            missing(assembly.absent & !assembly.rebuilding, assembly.rebuilding)
+        )));
+    }
+    let mut notes: Vec<String> = assembly.notes.iter().map(ToString::to_string).collect();
+    if replayed > 0 {
+        notes.push(format!("{replayed} records of the journal were written again"));
+    }
+    let mut order_of_places = Vec::new();
+    let mut storage = Storage::new(Way::Best);
+    let mut states = vec![None; disks.len()];
+    for (position, disk) in disks.into_iter().enumerate() {
+        let drive = DriveId(position as u8);
+        let place = match assembly.order[position] {
+            Some(place) => places[place].clone(),
+            None => places[position].clone(),
+        };
+        if let Some(disk) = disk {
+            if let Some(path) = place.path().filter(|_| !built.plain) {
+                states[position] = drives::state_of(path, &assembly, drive, &mut notes);
+            }
+            storage.add(drive, Backing::Disk(disk)).map_err(Failure::internal)?;
+        }
+        order_of_places.push(place);
+    }
+    let region = intent.region_bytes();
+    let drive_bytes = built.geometry.drive_bytes;
+    let resync: Vec<Range<u64>> = intent
+        .dirty_regions()
+        .into_iter()
+        .map(|number| {
+            let start = u64::from(number) * region;
+            let range = start..(start + region).min(drive_bytes);
+            stripes_at(&built.geometry, &built.config.layout, range)
+        })
+        .collect();
+    if !resync.is_empty() {
+        let stripes: u64 = resync.iter().map(|range| range.end - range.start).sum();
+        notes.push(format!(
+            "the array was not shut down: the parity of about {stripes} stripes is computed again \
+             while it serves"
+        ));
+    }
+    Ok(Opened {
+        notes,
+        storage,
+        durable: Some(Durable {
+            members,
+            intent,
+            journal,
+            geometry: built.geometry,
+            places: order_of_places,
+        }),
+        absent: assembly.absent,
+        rebuilding: assembly.rebuilding,
+        resync,
+        states,
+        built,
+    })
+}
+
+/// Plain drives that are there already: the smallest says how large all are.
+fn smallest(settings: &Settings, places: &[Place], built: Built) -> Result<Built, Failure> {
+    let mut least: Option<u64> = None;
+    for place in places.iter().filter(|place| place.path().is_some_and(Path::exists)) {
+        let disk = Disk::open_head(place).map_err(Failure::usage)?;
+        let bytes = disk.room_bytes().map_err(Failure::usage)?;
+        least = Some(least.map_or(bytes, |least| least.min(bytes)));
+    }
+    let Some(bytes) = least else { return Ok(built) };
+    let chunk = built.geometry.chunk_bytes;
+    let mut settings = settings.clone();
+    let size = crate::quantity::exact_size(bytes / chunk * chunk);
+    settings.serve.drive_size = Some(size.parse().map_err(Failure::usage)?);
+    build(&settings, None)
+}
+
+fn missing(absent: u64, rebuilding: u64) -> String {
+    let list = |bits: u64| {
+        let drives = (0..64).filter(|drive| bits >> drive & 1 == 1);
+        drives.map(|drive: u32| drive.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    match (absent, rebuilding) {
+        (0, some) => format!("drives {} were being rebuilt", list(some)),
+        (some, 0) => format!("drives {} are missing, failed or stale", list(some)),
+        (some, others) => format!(
+            "drives {} are missing, failed or stale, and drives {} were being rebuilt",
+            list(some),
+            list(others)
+        ),
+    }
+}
+
+/// What is wrong, and what to do about drives that nothing is on.
+fn blank_hint(error: &durable::OpenError, create: bool) -> String {
+    let blank = error.to_string().contains(&SuperblockError::Blank.to_string());
+    match blank && !create {
+        true => format!("{error}; to make a new array on these drives say --create"),
+        false => error.to_string(),
+    }
+}
+
+impl Opened {
+    /// Everything that the array's thread needs.
+    pub(crate) fn into_setup(self) -> Result<Setup, Failure> {
+        let Self { built, storage, durable, absent, rebuilding, resync, states, .. } = self;
+        let switch = switch_table(&built);
+        let models = drives::models(&built, states)?;
+        Ok(Setup {
+            array: array::Config { absent, ..built.config },
+            models,
+            storage,
+            durable,
+            drive_bytes: built.geometry.drive_bytes,
+            rebuilding,
+            resync,
+            spin: Spin::Adaptive,
+            switch,
+        })
+    }
+}

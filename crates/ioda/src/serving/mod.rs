@@ -1,0 +1,219 @@
+//! From settings to an array that can be served: its drives, where their bytes are, and what is
+//! needed to go on under another policy.
+
+mod addresses;
+mod bytes;
+mod drives;
+
+pub(crate) use addresses::Addresses;
+pub(crate) use bytes::open;
+
+use crate::exit::Failure;
+use crate::settings::Settings;
+use crate::setup;
+use array::policy::PolicyKind;
+use array::{Config, Layout, Level};
+use live::durable::Geometry;
+use live::engine::{Parts, SwitchTable};
+use sim::Plan;
+use std::ops::Range;
+
+/// Bytes of a page of plain drives: what NVMe drives and file systems agree on.
+const PAGE_BYTES: u32 = 4096;
+/// Size of a plain drive unless it is said.
+const DRIVE_BYTES: u64 = 1 << 30;
+/// Largest stripe, parity included: it must fit the journal of a degraded array.
+const STRIPE_BYTES_MOST: u64 = 8 << 20;
+
+/// An array as it is to be served.
+pub(crate) struct Built {
+    /// The plan of the simulator that describes it.
+    pub(crate) plan: Plan,
+    pub(crate) config: Config,
+    pub(crate) geometry: Geometry,
+    /// Whether drives are taken as they are.
+    pub(crate) plain: bool,
+}
+
+/// Works out what `settings` describe. What an array says about itself that is there already goes
+/// before what is not said.
+pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Built, Failure> {
+    let mut settings = settings.clone();
+    if let Some(geometry) = there {
+        follow(&mut settings, geometry)?;
+    }
+    let seed = settings.run.seed.as_ref().map_or(1, |seed| seed.value);
+    let mut plan = setup::plan(&settings, seed)?;
+    plan.verify = true;
+    plan.spare = units::Ratio::ZERO;
+    let usual =
+        if PolicyKind::IODA.is_possible(plan.level) { PolicyKind::IODA } else { PolicyKind::BASE };
+    plan.policy = settings.run.policy.first().map_or(usual, |text| text.value.0);
+    let plain = settings.serve.plain;
+    let drive_bytes = match (there, &settings.serve.drive_size) {
+        _ if !plain => plan.drive.logical_bytes(),
+        (Some(geometry), _) => geometry.drive_bytes,
+        (None, Some(size)) => size.value.0,
+        (None, None) => DRIVE_BYTES,
+    };
+    check_policy(&plan, plain).map_err(Failure::usage)?;
+    let mut config = plan.array_config()?;
+    if plain {
+        config.layout = plain_layout(&plan, drive_bytes)?;
+        config.page_bytes = PAGE_BYTES;
+        config.spare = 0..0;
+    }
+    config.restore_depth = settings.serve.restore_depth.unwrap_or(array::RESTORE_DEPTH);
+    if config.restore_depth == 0 {
+        return Err(Failure::usage("--restore-depth is 0; it must be at least 1"));
+    }
+    let stripe_bytes = u64::from(plan.stripe_width()) * plan.chunk_bytes;
+    if stripe_bytes > STRIPE_BYTES_MOST {
+        return Err(Failure::usage(format!(
+            "a stripe of {} chunks of {} bytes is larger than {STRIPE_BYTES_MOST} bytes, the most \
+             that can be served; choose a smaller --chunk or narrower stripes",
+            plan.stripe_width(),
+            plan.chunk_bytes
+        )));
+    }
+    let geometry = Geometry {
+        level: plan.level,
+        width: plan.width as u8,
+        stripe_width: plan.stripe_width() as u8,
+        chunk_bytes: plan.chunk_bytes,
+        page_bytes: config.page_bytes,
+        drive_bytes,
+    };
+    if let Some(there) = there.filter(|there| **there != geometry) {
+        return Err(Failure::usage(format!(
+            "the array that is there has {}, not {}; serve it with the drives that it was made with",
+            words(there),
+            words(&geometry)
+        )));
+    }
+    Ok(Built { plan, config, geometry, plain })
+}
+
+fn words(geometry: &Geometry) -> String {
+    format!(
+        "{} drives of {} bytes in {} with chunks of {} bytes",
+        geometry.width,
+        geometry.drive_bytes,
+        geometry.level.name(),
+        geometry.chunk_bytes
+    )
+}
+
+/// Fills in what is not said from what is there.
+fn follow(settings: &mut Settings, there: &Geometry) -> Result<(), Failure> {
+    let array = &mut settings.array;
+    array.drives.get_or_insert(u32::from(there.width));
+    if array.raid.is_none() {
+        let level = there.level.name().trim_start_matches("raid");
+        array.raid = Some(level.parse().map_err(Failure::usage)?);
+    }
+    if there.stripe_width != there.width && there.level != Level::Raid10 {
+        array.stripe_width.get_or_insert(u32::from(there.stripe_width));
+    }
+    if array.chunk.is_none() {
+        let size = crate::quantity::exact_size(there.chunk_bytes);
+        array.chunk = Some(size.parse().map_err(Failure::usage)?);
+    }
+    Ok(())
+}
+
+fn plain_layout(plan: &Plan, drive_bytes: u64) -> Result<Layout, Failure> {
+    let page = u64::from(PAGE_BYTES);
+    if drive_bytes == 0 || !drive_bytes.is_multiple_of(page) {
+        return Err(Failure::usage(format!(
+            "--drive-size is {drive_bytes} bytes; it must be a multiple of {page}"
+        )));
+    }
+    if !plan.chunk_bytes.is_multiple_of(page) {
+        return Err(Failure::usage(format!(
+            "--chunk is {} bytes; it must be a multiple of {page} on plain drives",
+            plan.chunk_bytes
+        )));
+    }
+    let chunk_pages = (plan.chunk_bytes / page) as u32;
+    Layout::striped(plan.level, plan.width, plan.stripe_width(), chunk_pages, drive_bytes / page)
+        .map_err(Failure::usage)
+}
+
+/// Whether the array can be served under the policy of `plan`.
+fn check_policy(plan: &Plan, plain: bool) -> Result<(), String> {
+    plan.layout().map_err(|error| error.to_string())?;
+    let settings = plan.policy_parts().1;
+    let setup = array::policy::PolicySetup {
+        drives: plan.width,
+        parities: plan.parities(),
+        rebuild_compute: plan.rebuild_compute,
+        settings: &settings,
+    };
+    let stages = (plan.policy.about().build)(&setup).stage().is_some();
+    if plain && stages {
+        return Err(format!(
+            "policy {} keeps writes in a fast memory in front of the drives, which is emulated; it \
+             cannot be had with plain drives",
+            plan.policy.name()
+        ));
+    }
+    Ok(())
+}
+
+/// How the array goes on under each policy.
+pub(crate) fn switch_table(built: &Built) -> SwitchTable {
+    let (plan, plain) = (built.plan.clone(), built.plain);
+    SwitchTable(Box::new(move |name: &str| -> Parts {
+        let Some(policy) = PolicyKind::from_name(name) else {
+            let known = PolicyKind::ALL.iter().map(|policy| policy.name());
+            return Err(crate::names::Unknown::new("policy", name, known).to_string());
+        };
+        let plan = Plan { policy, ..plan.clone() };
+        check_policy(&plan, plain)?;
+        Ok(plan.policy_parts())
+    }))
+}
+
+/// The stripes of which some chunk lies in bytes `range` of its drive.
+fn stripes_at(geometry: &Geometry, layout: &Layout, range: Range<u64>) -> Range<u64> {
+    let (width, members) = (u64::from(geometry.width), u64::from(geometry.stripe_width));
+    let first = range.start / geometry.chunk_bytes * width / members;
+    let last = (range.end.div_ceil(geometry.chunk_bytes) * width).div_ceil(members);
+    first.min(layout.stripes())..last.min(layout.stripes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stripes_of_a_region_are_all_that_touch_it() {
+        for (width, members) in [(4u8, 4u8), (6, 4), (5, 3)] {
+            let geometry = Geometry {
+                level: Level::Raid5,
+                width,
+                stripe_width: members,
+                chunk_bytes: 8192,
+                page_bytes: 4096,
+                drive_bytes: 100 * 8192,
+            };
+            let layout =
+                Layout::striped(Level::Raid5, u32::from(width), u32::from(members), 2, 200)
+                    .unwrap();
+            for start in [0, 3 * 8192, 50 * 8192] {
+                let range = start..start + 5 * 8192;
+                let found = stripes_at(&geometry, &layout, range.clone());
+                for stripe in 0..layout.stripes() {
+                    let touches = (0..width).any(|drive| {
+                        layout.members(stripe) >> drive & 1 == 1 && {
+                            let lba = layout.lba(stripe, 0, units::DriveId(drive)).0 * 4096;
+                            lba < range.end && range.start < lba + 8192
+                        }
+                    });
+                    assert!(!touches || found.contains(&stripe), "{width} {members} {stripe}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! How an array is served: `[serve]`.
+
+use crate::quantity::{Size, Text};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Serving: `[serve]`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "Serving")]
+pub(crate) struct ServeSettings {
+    /// Where clients connect: the path of a Unix socket, or an address with a port such as
+    /// 127.0.0.1:10809; repeatable. A port alone is on the loopback interface [default: ioda.sock in
+    /// $XDG_RUNTIME_DIR, or else in /tmp]
+    #[arg(long, value_name = "PATH|ADDRESS", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) listen: Vec<String>,
+    /// Where the drives keep their bytes: `memory`, a directory that gets a file per drive, or a
+    /// list with the file or block device of each [default: memory]
+    #[arg(long, value_name = "WHERE", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) storage: Vec<String>,
+    /// Take drives as they are, without emulated timing
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) plain: bool,
+    /// Read and write files past the page cache (O_DIRECT); block devices always are
+    #[arg(long, requires = "plain")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) direct: bool,
+    /// Size of each plain drive in memory or in a new file [default: 1g]
+    #[arg(long, value_name = "SIZE", requires = "plain")]
+    pub(crate) drive_size: Option<Text<Size>>,
+    /// Make a new array on the drives of a list; what is on them is lost
+    #[arg(long)]
+    #[serde(skip)]
+    pub(crate) create: bool,
+    /// Serve although drives are missing or stale, as long as the others suffice
+    #[arg(long)]
+    #[serde(skip)]
+    pub(crate) degraded: bool,
+    /// Name under which clients find the array; the empty name finds it as well [default: ioda]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) export: Option<String>,
+    /// Directory with server-cert.pem and server-key.pem: offer TLS. With ca-cert.pem in it clients
+    /// can be checked
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tls: Option<PathBuf>,
+    /// Refuse clients that do not use TLS
+    #[arg(long, requires = "tls")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) tls_required: bool,
+    /// Refuse clients without a certificate that ca-cert.pem vouches for
+    #[arg(long, requires = "tls")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) tls_verify_peer: bool,
+    /// Where the live page and /metrics are, or `none`; a port alone is on the loopback interface
+    /// [default: 127.0.0.1:9640]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<String>,
+    /// Socket for `ioda ctl` [default: that of the first Unix socket with .ctl behind it]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) control: Option<PathBuf>,
+    /// Stripes that a rebuild works on at once [default: 16]
+    #[arg(long, value_name = "N")]
+    pub(crate) restore_depth: Option<u32>,
+}

@@ -1,0 +1,125 @@
+//! The maps of the FTL as numbers, and back with every number checked.
+
+use crate::config::{CollectionUnit, Config};
+use crate::ftl::{Frontier, Ftl, NONE, NOT_A_CANDIDATE};
+use crate::state::{Reader, StateError, Writer};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Erasures of a block up to which a state is believed: far more than flash endures.
+const ERASES_MAX: u32 = 1 << 30;
+
+const fn contradiction(what: &'static str) -> StateError {
+    StateError::Contradiction { what }
+}
+
+/// A list of exactly so many numbers, each below `limit`.
+fn take_exactly(
+    reader: &mut Reader<'_>,
+    len: usize,
+    limit: u32,
+    what: &'static str,
+) -> Result<Vec<u32>, StateError> {
+    let list = reader.take_list(len, limit, what)?;
+    if list.len() == len { Ok(list) } else { Err(contradiction(what)) }
+}
+
+impl Ftl {
+    /// Writes what cannot be derived from the rest.
+    pub(crate) fn write_state(&self, writer: &mut Writer) {
+        writer.put_list(self.turns.iter().copied());
+        writer.put_list(self.erase_counts.iter().copied());
+        writer.put_list(self.frontiers.iter().map(|frontier| frontier.block.wrapping_add(1)));
+        writer.put_list(self.frontiers.iter().map(|frontier| frontier.end - frontier.next));
+        self.space.write_state(writer);
+        // One more, so that nowhere is 0.
+        writer.put_list(self.logical_to_flash.iter().map(|page| page.wrapping_add(1)));
+    }
+
+    /// Reads what [`Ftl::write_state`] wrote, for a drive without parity of its own.
+    pub(crate) fn read_state(config: &Config, reader: &mut Reader<'_>) -> Result<Self, StateError> {
+        let mut ftl = Self::new(config);
+        let shape = ftl.shape;
+        let dies = shape.dies as usize;
+        let dies_of_range = shape.dies / shape.ranges;
+        ftl.turns = take_exactly(reader, ftl.turns.len(), dies_of_range, "whose turn it is")?;
+        let blocks = ftl.erase_counts.len();
+        ftl.erase_counts = take_exactly(reader, blocks, ERASES_MAX, "erasures of blocks")?;
+        let open = take_exactly(reader, dies, shape.blocks_per_die + 1, "open blocks")?;
+        let left = take_exactly(reader, dies, shape.pages_per_block + 1, "room in open blocks")?;
+        for (die, (&open, &left)) in (0..shape.dies).zip(open.iter().zip(&left)) {
+            let frontier = match open {
+                0 if left == 0 => Frontier { next: 0, end: 0, block: NONE },
+                0 => return Err(contradiction("room in a block that is not open")),
+                open => {
+                    let end = shape.first_page(die, open - 1) + shape.pages_per_block;
+                    Frontier { next: end - left, end, block: open - 1 }
+                }
+            };
+            ftl.frontiers[die as usize] = frontier;
+        }
+        let open: Vec<u32> = ftl.frontiers.iter().map(|frontier| frontier.block).collect();
+        ftl.space.read_state(reader, shape.blocks_per_die, &open)?;
+        if (0..shape.dies).any(|die| ftl.free(die) < shape.hard) {
+            return Err(contradiction("fewer blocks are free than collection needs"));
+        }
+        ftl.read_map(reader)?;
+        ftl.find_candidates();
+        Ok(ftl)
+    }
+
+    fn read_map(&mut self, reader: &mut Reader<'_>) -> Result<(), StateError> {
+        let shape = self.shape;
+        let pages = self.flash_to_logical.len() as u32;
+        let map = take_exactly(reader, self.logical_to_flash.len(), pages + 1, "the map")?;
+        let is_written = self.written_blocks();
+        for (logical, page) in (0..).zip(map) {
+            let Some(page) = page.checked_sub(1) else { continue };
+            let die = shape.die_of(page);
+            let frontier = self.frontiers[die as usize];
+            let is_ahead = (frontier.next..frontier.end).contains(&page);
+            if is_ahead || !is_written[(page / shape.pages_per_block) as usize] {
+                return Err(contradiction("a page is where nothing was written"));
+            }
+            if shape.range_of_die(die) != shape.range_of(logical) {
+                return Err(contradiction("a page is on a die of another range"));
+            }
+            if self.flash_to_logical[page as usize] != NONE {
+                return Err(contradiction("two pages are in one place"));
+            }
+            self.flash_to_logical[page as usize] = logical;
+            self.logical_to_flash[logical as usize] = page;
+            self.valid[shape.unit_of(page)] += 1;
+        }
+        Ok(())
+    }
+
+    /// Blocks that hold anything, or may: those that are open or full.
+    fn written_blocks(&self) -> Vec<bool> {
+        let shape = self.shape;
+        let mut written = vec![true; (shape.dies * shape.blocks_per_die) as usize];
+        for die in 0..shape.dies {
+            let first = die * shape.blocks_per_die;
+            self.space.unwritten(die, |block| written[(first + block) as usize] = false);
+        }
+        written
+    }
+
+    /// Units that are full everywhere may be collected.
+    fn find_candidates(&mut self) {
+        let shape = self.shape;
+        let written = self.written_blocks();
+        for unit in 0..self.valid.len() as u32 {
+            let is_full = match shape.unit {
+                CollectionUnit::Block => {
+                    let (die, block) = (unit / shape.blocks_per_die, unit % shape.blocks_per_die);
+                    written[unit as usize] && self.frontiers[die as usize].block != block
+                }
+                CollectionUnit::Line => !self.space.is_opened(unit) && written[unit as usize],
+            };
+            if is_full {
+                self.valid[unit as usize] &= !NOT_A_CANDIDATE;
+            }
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! What a drive knows of its flash, to be kept while it is off: where every logical page is, which
+//! blocks are free and in which order, how often each was erased.
+//!
+//! What is not kept: totals, rights to collect, the backlog of copies to check in idle time, and pages
+//! that are only in the write buffer (their older version is where it was). A drive with parity of its
+//! own (RAIN) has more to know than this; its state cannot be kept.
+//!
+//! The bytes are numbers of 32 bits, low byte first: a head, the shape of the drive, the state, and a
+//! checksum of 64 bits over all of it. The checksum finds accidents; nothing relies on it, and every
+//! number is checked before it is used.
+
+use crate::config::{Config, ConfigError};
+use crate::device::Ssd;
+use crate::ftl::Ftl;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The first number of every state: "ioda" as bytes.
+const HEAD: u32 = u32::from_le_bytes(*b"ioda");
+/// Version of what follows.
+const VERSION: u32 = 1;
+
+/// Why a state cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StateError {
+    /// The drive itself is impossible.
+    Config(ConfigError),
+    /// It ends too early, or too late.
+    Length {
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// It was not written by this program, or by a version that writes it in another way.
+    Unknown {
+        /// The version that it names; 0 if it is no state at all.
+        version: u32,
+    },
+    /// Bytes have changed since it was written.
+    Checksum,
+    /// It is the state of a drive of another shape.
+    OtherDrive,
+    /// Drives with parity of their own have no state that can be kept.
+    Rain,
+    /// It contradicts itself.
+    Contradiction {
+        /// What of it.
+        what: &'static str,
+    },
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => write!(f, "{error}"),
+            Self::Length { bytes } => {
+                write!(
+                    f,
+                    "the state of the drive has {bytes} bytes, and the drive needs another number"
+                )
+            }
+            Self::Unknown { version: 0 } => write!(f, "this is not the state of a drive"),
+            Self::Unknown { version } => write!(
+                f,
+                "the state of the drive is of version {version}, and this program reads version {VERSION}"
+            ),
+            Self::Checksum => write!(f, "the state of the drive has changed since it was written"),
+            Self::OtherDrive => {
+                write!(
+                    f,
+                    "the state is of a drive with another geometry; use the one that it was written for"
+                )
+            }
+            Self::Rain => {
+                write!(f, "the state of a drive with RAIN cannot be kept; prepare it anew")
+            }
+            Self::Contradiction { what } => {
+                write!(f, "the state of the drive contradicts itself: {what}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for StateError {}
+
+/// Writes numbers.
+#[derive(Default)]
+pub(crate) struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    pub(crate) fn put(&mut self, number: u32) {
+        self.bytes.extend_from_slice(&number.to_le_bytes());
+    }
+
+    /// How many there are, and then all.
+    pub(crate) fn put_list(&mut self, numbers: impl ExactSizeIterator<Item = u32>) {
+        self.put(numbers.len() as u32);
+        numbers.for_each(|number| self.put(number));
+    }
+}
+
+/// Reads numbers.
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    all: usize,
+}
+
+impl Reader<'_> {
+    pub(crate) fn take(&mut self) -> Result<u32, StateError> {
+        let (number, rest) =
+            self.bytes.split_first_chunk().ok_or(StateError::Length { bytes: self.all })?;
+        self.bytes = rest;
+        Ok(u32::from_le_bytes(*number))
+    }
+
+    /// A list of at most `most` numbers, each below `limit`.
+    pub(crate) fn take_list(
+        &mut self,
+        most: usize,
+        limit: u32,
+        what: &'static str,
+    ) -> Result<Vec<u32>, StateError> {
+        let len = self.take()? as usize;
+        if len > most {
+            return Err(StateError::Contradiction { what });
+        }
+        if self.bytes.len() / size_of::<u32>() < len {
+            return Err(StateError::Length { bytes: self.all });
+        }
+        (0..len)
+            .map(|_| match self.take()? {
+                number if number < limit => Ok(number),
+                _ => Err(StateError::Contradiction { what }),
+            })
+            .collect()
+    }
+}
+
+/// FNV-1a of 64 bits: enough to find accidents.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+/// What a state must agree on with its drive.
+fn shape_of(config: &Config) -> [u32; 9] {
+    let geometry = &config.geometry;
+    [
+        geometry.channels,
+        geometry.chips_per_channel,
+        geometry.blocks_per_die(),
+        geometry.pages_per_block,
+        geometry.page_bytes,
+        config.logical_pages() as u32,
+        config.collection.unit as u32,
+        config.ranges.count,
+        config.ranges.placement as u32,
+    ]
+}
+
+impl Ssd {
+    /// Lets collections and flushes that run come to their end, in the drive's own time: it may be
+    /// ahead of the host's afterwards. For a drive that is about to be switched off.
+    ///
+    /// # Panics
+    ///
+    /// If commands are in flight.
+    pub fn settle(&mut self) {
+        assert_eq!(self.commands_in_flight(), 0, "a drive in use does not settle");
+        while !self.is_settled() {
+            let due = self.next_deadline();
+            self.handle_deadline(due);
+        }
+    }
+
+    /// Whether nothing moves pages.
+    fn is_settled(&self) -> bool {
+        self.collections.is_empty() && self.flushes_nothing()
+    }
+
+    /// What the drive knows of its flash, for [`Ssd::restore`]. See the module for what it leaves out.
+    ///
+    /// # Errors
+    ///
+    /// If the drive has parity of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the drive is in use: call [`Ssd::settle`] first.
+    pub fn state(&self) -> Result<Vec<u8>, StateError> {
+        if self.rain.is_some() {
+            return Err(StateError::Rain);
+        }
+        assert!(
+            self.commands_in_flight() == 0 && self.is_settled(),
+            "the state of a drive in use changes"
+        );
+        let mut writer = Writer::default();
+        writer.put(HEAD);
+        writer.put(VERSION);
+        shape_of(&self.config).into_iter().for_each(|number| writer.put(number));
+        self.ftl.write_state(&mut writer);
+        let sum = checksum(&writer.bytes);
+        writer.bytes.extend_from_slice(&sum.to_le_bytes());
+        Ok(writer.bytes)
+    }
+
+    /// A drive that goes on from a state that [`Ssd::state`] has given.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no such state, or that of another drive. Nothing about them is trusted.
+    pub fn restore(config: Config, state: &[u8]) -> Result<Self, StateError> {
+        let mut drive = Self::new(config).map_err(StateError::Config)?;
+        if drive.rain.is_some() {
+            return Err(StateError::Rain);
+        }
+        let all = state.len();
+        let (bytes, sum) = state.split_last_chunk().ok_or(StateError::Length { bytes: all })?;
+        let mut reader = Reader { bytes, all };
+        if reader.take()? != HEAD {
+            return Err(StateError::Unknown { version: 0 });
+        }
+        match reader.take()? {
+            VERSION => {}
+            version => return Err(StateError::Unknown { version }),
+        }
+        if checksum(bytes) != u64::from_le_bytes(*sum) {
+            return Err(StateError::Checksum);
+        }
+        for expected in shape_of(&drive.config) {
+            if reader.take()? != expected {
+                return Err(StateError::OtherDrive);
+            }
+        }
+        drive.ftl = Ftl::read_state(&drive.config, &mut reader)?;
+        if !reader.bytes.is_empty() {
+            return Err(StateError::Length { bytes: all });
+        }
+        Ok(drive)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::CollectionUnit;
+    use crate::presets;
+    use nvme::{Command, CommandId, Opcode, PlFlag};
+    use proptest::prelude::*;
+    use units::{Instant, Lba, Ratio, Rng};
+
+    fn config(seed: u64) -> Config {
+        let mut rng = Rng::stream(seed, "config");
+        let mut config = presets::preset("femu").unwrap();
+        config.geometry.channels = 1 + rng.below(3) as u32;
+        config.geometry.chips_per_channel = 1 + rng.below(2) as u32;
+        config.geometry.blocks_per_plane = 16;
+        config.geometry.pages_per_block = 8;
+        config.over_provisioning = Ratio::from_percent(45);
+        config.collection.soft = Ratio::from_percent(25);
+        config.collection.restore = Ratio::from_percent(25);
+        config.collection.hard = Ratio::from_percent(13);
+        if rng.below(2) == 0 {
+            config.collection.unit = CollectionUnit::Line;
+        }
+        config
+    }
+
+    /// Writes single pages at random and waits for each.
+    fn write(drive: &mut Ssd, rng: &mut Rng, pages: u64) -> Vec<Instant> {
+        let mut now = Instant::ZERO;
+        let mut answered = Vec::new();
+        for _ in 0..pages {
+            let lba = Lba(rng.below(drive.logical_blocks()));
+            let (id, opcode, pl) = (CommandId(0), Opcode::Write, PlFlag::Off);
+            drive.handle_command(now, &Command { id, opcode, lba, blocks: 1, pl });
+            while drive.commands_in_flight() > 0 {
+                now = now.max(drive.next_deadline());
+                drive.handle_deadline(now);
+                while let Some(completed) = drive.poll_completion() {
+                    answered.push(completed.at);
+                }
+            }
+        }
+        answered
+    }
+
+    fn used(seed: u64, pages: u64) -> Ssd {
+        let mut drive = Ssd::new(config(seed)).unwrap();
+        write(&mut drive, &mut Rng::stream(seed, "writes"), pages);
+        drive.settle();
+        drive
+    }
+
+    #[test]
+    fn a_drive_goes_on_where_it_was() {
+        for seed in 0..60 {
+            let mut before = used(seed, seed * 40);
+            let state = before.state().unwrap();
+            let mut after = Ssd::restore(config(seed), &state).unwrap();
+            after.check_invariants();
+            for lba in (0..before.logical_blocks()).map(Lba) {
+                assert_eq!(after.flash_page(lba), before.flash_page(lba), "seed {seed}");
+            }
+            assert_eq!(after.erase_counts(), before.erase_counts(), "seed {seed}");
+            assert_eq!(after.free_share().to_bits(), before.free_share().to_bits());
+            assert_eq!(after.state().unwrap(), state, "seed {seed}");
+            // Both choose the same places and the same victims from now on.
+            for drive in [&mut before, &mut after] {
+                drive.set_instant_collection(true);
+                write(drive, &mut Rng::stream(seed, "more"), 400);
+                drive.settle();
+                drive.check_invariants();
+            }
+            assert_eq!(after.state().unwrap(), before.state().unwrap(), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_state_of_the_drive_is_refused_with_a_sentence() {
+        let drive = used(3, 500);
+        let state = drive.state().unwrap();
+        let refused = |bytes: &[u8]| {
+            let error = Ssd::restore(config(3), bytes).unwrap_err();
+            (error.clone(), alloc::format!("{error}"))
+        };
+        assert_eq!(refused(&[]).0, StateError::Length { bytes: 0 });
+        assert_eq!(refused(&[7; 40]).1, "this is not the state of a drive");
+        let mut other = state.clone();
+        other[4] = 9;
+        assert!(refused(&other).1.contains("version 9"));
+        let mut other = state.clone();
+        other[100] ^= 1;
+        assert_eq!(refused(&other).0, StateError::Checksum);
+        assert!(matches!(refused(&state[..state.len() - 4]).0, StateError::Checksum));
+        let mut larger = config(3);
+        larger.geometry.blocks_per_plane = 32;
+        assert_eq!(Ssd::restore(larger, &state).unwrap_err(), StateError::OtherDrive);
+    }
+
+    proptest! {
+        /// Even with a checksum that fits, as a hostile state would have it: no panic, and a drive that
+        /// is accepted works.
+        #[test]
+        fn hostile_states_are_refused_or_harmless(
+            seed in 0u64..8,
+            pages in 0u64..600,
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>()), 1..4),
+            small in any::<bool>(),
+            cut in prop::option::of(any::<prop::sample::Index>()),
+        ) {
+            let mut state = used(seed, pages).state().unwrap();
+            state.truncate(state.len() - 8);
+            let numbers = state.len() / 4;
+            for (at, value) in changes {
+                let value = if small { value % 40 } else { value };
+                let at = at.index(numbers) * 4;
+                state[at..at + 4].copy_from_slice(&value.to_le_bytes());
+            }
+            if let Some(cut) = cut {
+                state.truncate(cut.index(state.len()));
+            }
+            let sum = checksum(&state);
+            state.extend_from_slice(&sum.to_le_bytes());
+            if let Ok(mut drive) = Ssd::restore(config(seed), &state) {
+                drive.check_invariants();
+                write(&mut drive, &mut Rng::new(seed), 300);
+                drive.settle();
+                drive.check_invariants();
+            }
+        }
+    }
+}
