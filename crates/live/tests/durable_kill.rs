@@ -200,7 +200,7 @@ fn a_process_that_is_killed_leaves_an_array_that_opens_and_tells_the_truth() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         // The last line is the beginning of a write as often as the end of one.
-        for line in lines.by_ref().take(rng.below(60) as usize) {
+        for line in lines.by_ref().take(rng.below(24) as usize) {
             known.hear(&line.unwrap());
         }
         let pause = rng.below(2000);

@@ -8,9 +8,7 @@ use super::assembly::{Assembly, Found, Refusal, assemble};
 use super::bytes::BLOCK_BYTES;
 use super::ftl::sync_folder;
 use super::intent::{INTENT_OFFSET_BYTES, Intent};
-use super::journal::{
-    HeadWrite, JOURNAL_BYTES, JOURNAL_OFFSET_BYTES, Journal, RECORD_BYTES_MAX, Record,
-};
+use super::journal::{HeadWrite, Journal, RECORD_BYTES_MAX, Record};
 use super::superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
 use crate::buffer::Buffer;
 use crate::storage::{DATA_OFFSET_BYTES, Disk, Head, Place, PlaceError};
@@ -419,12 +417,11 @@ fn recover_journal(
     taking_part: u64,
 ) -> Result<(Journal, usize), OpenError> {
     let mut journals = Vec::new();
-    // After a clean end no record counts, and the headers are enough to go on from.
-    let length_bytes = if assembly.clean { 2 * BLOCK_BYTES } else { JOURNAL_BYTES };
     for (drive, disk) in members(disks, taking_part) {
-        let read = disk.read_now(JOURNAL_OFFSET_BYTES, length_bytes);
-        let buffer = read.map_err(|error| io_error(drive, disk, error))?;
-        journals.push((DriveId(drive as u8), buffer));
+        let read = |offset_bytes, length_bytes| disk.read_now(offset_bytes, length_bytes);
+        let buffer = Journal::read(assembly.uuid, read);
+        journals
+            .push((DriveId(drive as u8), buffer.map_err(|error| io_error(drive, disk, error))?));
     }
     let bytes = journals.iter().map(|(drive, buffer)| (*drive, buffer.bytes()));
     let mut replay = Journal::replay(assembly.uuid, bytes);
