@@ -12,6 +12,7 @@ mod convert;
 mod describe;
 mod exit;
 mod load;
+mod log;
 mod metric;
 mod names;
 mod output;
@@ -36,6 +37,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::arguments(&error),
     };
+    if let Err(failure) = log::start(&cli.log, cli.quiet) {
+        return exit::report(&failure);
+    }
     match commands::run(&cli) {
         Ok(code) => code,
         Err(failure) => exit::report(&failure),

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod ctl;
 pub(crate) mod plan;
 pub(crate) mod presets;
 pub(crate) mod reproduce;
@@ -35,6 +36,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Bench(args) => bench::run(args, talk),
         Command::Reproduce(args) => reproduce::run(args, talk),
         Command::Survey(args) => survey::run(args, talk),
+        Command::Ctl(args) => ctl::run(args),
         Command::Completions(args) => completions::run(args),
     }
 }
