@@ -1,8 +1,11 @@
 //! The command line.
 
 use crate::assertion::Assertion;
-use crate::commands::{bench, completions, load, plan, presets, reproduce, serve, survey, trace};
+use crate::commands::{
+    bench, completions, ctl, load, plan, presets, reproduce, serve, survey, trace,
+};
 use crate::exit;
+use crate::log::LogArgs;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::DriveSettings;
 use crate::settings::{
@@ -30,6 +33,9 @@ pub(crate) struct Cli {
     /// Report progress even where there is no terminal
     #[arg(long, global = true, conflicts_with = "quiet")]
     pub(crate) progress: bool,
+    /// The log.
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 const GENERAL_EXAMPLES: &str = "\
@@ -45,10 +51,11 @@ Start here:
 
 Exit codes:
   0  everything went well
-  1  an assertion failed, or a claim does not hold and --strict was given
+  1  an assertion failed, a claim does not hold and --strict was given, or an array refused an order
   2  flags or configuration that cannot be used
   3  input data that cannot be used, such as a damaged trace
-  4  the run failed: a verified page was wrong, an output could not be written, or a bug";
+  4  the run failed: a verified page was wrong, an output could not be written, an array could not be
+     reached, or a bug";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -68,7 +75,7 @@ pub(crate) enum Command {
     /// List drives, workloads and policies
     #[command(after_help = presets::EXAMPLES)]
     Presets(presets::PresetsArgs),
-    /// Measure how fast the simulator is on this machine
+    /// Measure how fast the simulator is on this machine, and how punctual the machine
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArgs),
     /// Regenerate the figures of the article and check its claims
@@ -83,6 +90,9 @@ pub(crate) enum Command {
     /// Load a block device over NBD, each request at its moment
     #[command(after_help = load::EXAMPLES)]
     Load(Box<LoadArgs>),
+    /// Look at a running array and order it about
+    #[command(after_help = ctl::EXAMPLES)]
+    Ctl(ctl::CtlArgs),
     /// Print completions for a shell
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::CompletionsArgs),

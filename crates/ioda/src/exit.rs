@@ -5,13 +5,15 @@ use std::process::ExitCode;
 
 /// Everything went well, and everything asserted holds.
 pub(crate) const OK: u8 = 0;
-/// The runs ended, but an assertion failed or, where that was asked, a claim does not hold.
+/// The runs ended, but an assertion failed or, where that was asked, a claim does not hold; or an
+/// array refused an order.
 pub(crate) const FAILED: u8 = 1;
 /// Flags or configuration that cannot be used.
 pub(crate) const USAGE: u8 = 2;
 /// Input data that cannot be used: a trace that is damaged or does not fit.
 pub(crate) const DATA: u8 = 3;
-/// The run itself failed: a verified page was wrong, an output could not be written, or a bug.
+/// The run itself failed: a verified page was wrong, an output could not be written, an array could
+/// not be reached, or a bug.
 pub(crate) const INTERNAL: u8 = 4;
 
 /// Why the command ends early: one sentence and an exit code.

@@ -13,6 +13,7 @@ mod describe;
 mod exit;
 mod load;
 mod loading;
+mod log;
 mod metric;
 mod names;
 mod output;
@@ -38,6 +39,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::arguments(&error),
     };
+    if let Err(failure) = log::start(&cli.log, cli.quiet) {
+        return exit::report(&failure);
+    }
     match commands::run(&cli) {
         Ok(code) => code,
         Err(failure) => exit::report(&failure),

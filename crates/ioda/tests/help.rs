@@ -16,6 +16,9 @@ fn every_command_explains_itself() {
         "bench",
         "reproduce",
         "survey",
+        "ctl",
+        "ctl status",
+        "ctl replace",
         "completions",
     ] {
         let mut arguments: Vec<&str> = command.split_whitespace().collect();

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod ctl;
 pub(crate) mod load;
 pub(crate) mod plan;
 pub(crate) mod presets;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Survey(args) => survey::run(args, talk),
         Command::Serve(args) => serve::run(args, talk),
         Command::Load(args) => load::run(args, talk),
+        Command::Ctl(args) => ctl::run(args),
         Command::Completions(args) => completions::run(args),
     }
 }

@@ -1,0 +1,164 @@
+//! `ioda ctl`: looks at a running array and orders it about.
+
+mod show;
+
+use crate::exit::{self, Failure};
+use crate::output::{self, remark};
+use crate::quantity::{PolicyName, Span, Text};
+use clap::{Args, Subcommand};
+use live::control::{Answer, Order, Status};
+use live::operate::ctl::{self, Client};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda ctl status
+      how the array is that `ioda serve` serves by default
+  ioda ctl status --watch
+      the same every second, with the latencies of that second
+  ioda ctl policy ioda
+      go on under another policy, while clients go on
+  ioda ctl window 50ms
+      shorter busy windows
+  ioda ctl fail 2
+      pull a drive out; what it held is rebuilt from the others when it is read
+  ioda ctl replace 2
+      put an empty one in and rebuild it
+  ioda ctl scrub
+      check all parity while serving
+  ioda ctl shutdown --socket /run/array.sock.ctl
+      end another array, with everything written down
+  ioda ctl status --json
+      for scripts
+
+Exit code 1 if the array refused the order, 4 if it could not be reached.";
+
+/// An array may take its time, for instance to write everything down.
+const PATIENCE: Duration = Duration::from_secs(65);
+/// How often `--watch` looks.
+const EVERY: Duration = Duration::from_secs(1);
+/// Clears a terminal and begins at its top.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// Options of `ioda ctl`.
+#[derive(Args, Debug)]
+pub(crate) struct CtlArgs {
+    /// What to order.
+    #[command(subcommand)]
+    order: CtlOrder,
+    /// The array's control socket, which is the path of its NBD socket with .ctl at the end
+    /// [default: ioda.sock.ctl in $XDG_RUNTIME_DIR, or in /tmp]
+    #[arg(long, global = true, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Print the answer as JSON, one object a line
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum CtlOrder {
+    /// Say how the array is: policy, drives, latencies, what is being restored
+    Status {
+        /// Every second, until interrupted
+        #[arg(long, short)]
+        watch: bool,
+    },
+    /// Take a drive for failed
+    Fail {
+        /// Its position, counted from 0
+        drive: u8,
+    },
+    /// Put an empty drive in the place of a failed one and rebuild it
+    Replace {
+        /// Its position, counted from 0
+        drive: u8,
+        /// Where the new one keeps its bytes [default: where the old one did]
+        path: Option<PathBuf>,
+    },
+    /// Go on under another policy (see `ioda presets policies`)
+    Policy {
+        /// Its name
+        name: Text<PolicyName>,
+    },
+    /// Give the busy windows another length, such as 100ms
+    Window {
+        /// The length
+        length: Span,
+    },
+    /// Check the parity of every stripe while serving
+    Scrub,
+    /// Finish what was begun, write everything down, and end
+    Shutdown,
+}
+
+impl CtlOrder {
+    fn order(&self) -> Result<Order, Failure> {
+        Ok(match self {
+            Self::Status { .. } => Order::Status,
+            Self::Fail { drive } => Order::Fail { drive: *drive },
+            Self::Replace { drive, path } => {
+                // The array has another working directory than whoever orders.
+                let path = path.as_ref().map(std::path::absolute).transpose().map_err(|error| {
+                    Failure::usage(format!("the path of the new drive cannot be used: {error}"))
+                })?;
+                Order::Replace { drive: *drive, path }
+            }
+            Self::Policy { name } => Order::Policy { name: name.value.0.name().to_owned() },
+            Self::Window { length } if length.0.is_zero() => {
+                return Err(Failure::usage("a busy window of 0 is none; give a length above 0"));
+            }
+            Self::Window { length } => Order::Window { nanoseconds: length.0.as_nanos() },
+            Self::Scrub => Order::Scrub,
+            Self::Shutdown => Order::Shutdown,
+        })
+    }
+}
+
+/// Gives the order and prints the answer.
+pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode, Failure> {
+    let order = args.order.order()?;
+    let socket = args.socket.clone();
+    let socket = socket.unwrap_or_else(|| ctl::control_socket(&ctl::default_socket()));
+    let mut client = Client::connect(&socket, PATIENCE).map_err(Failure::internal)?;
+    if let CtlOrder::Status { watch: true } = args.order {
+        return watch(&mut client, args.json);
+    }
+    let answer = client.ask(&order).map_err(Failure::internal)?;
+    print(&answer, None, args.json)
+}
+
+/// Shows the status every second. Ends when the array does.
+fn watch(client: &mut Client, json: bool) -> Result<ExitCode, Failure> {
+    let clear = if !json && std::io::stdout().is_terminal() { CLEAR } else { "" };
+    let mut before: Option<Box<Status>> = None;
+    loop {
+        let answer = client.ask(&Order::Status).map_err(Failure::internal)?;
+        output::print(clear)?;
+        let code = print(&answer, before.as_deref(), json)?;
+        let Answer::Status(status) = answer else { return Ok(code) };
+        before = Some(status);
+        std::thread::sleep(EVERY);
+    }
+}
+
+/// Prints an answer; a status against the one before, if there is one.
+fn print(answer: &Answer, before: Option<&Status>, json: bool) -> Result<ExitCode, Failure> {
+    if json {
+        let line = serde_json::to_string(answer)
+            .map_err(|error| Failure::internal(format!("the answer is no JSON: {error}")))?;
+        output::print(&format!("{line}\n"))?;
+    }
+    match answer {
+        Answer::Refused { reason } => {
+            remark(&format!("refused: {reason}"));
+            return Ok(ExitCode::from(exit::FAILED));
+        }
+        Answer::Done { text } if !json => output::print(&format!("{text}\n"))?,
+        Answer::Status(status) if !json => output::print(&show::status(status, before))?,
+        Answer::Done { .. } | Answer::Status(_) => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,150 @@
+//! The status of an array for people.
+
+use crate::table;
+use live::control::{Latency, Restoring, Status};
+use units::{Bytes, Duration};
+
+/// Characters of the bar that shows how far a rebuild is.
+const BAR: usize = 30;
+/// Percentiles of the table, and their names.
+const PERCENTILES: [(f64, &str); 4] =
+    [(50.0, "p50"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
+
+/// Some lines about the array, a table of latencies and one of drives. With the status `before`,
+/// latencies are those of the time in between, and it is told when a rebuild will be over.
+pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
+    // An array that was started anew in between has nothing to do with the one before.
+    let before = before.filter(|before| before.uptime_nanoseconds < status.uptime_nanoseconds);
+    let mut text = format!(
+        "{} on {} of {} drives, {}, up {}, ioda {}\n",
+        status.policy,
+        status.level,
+        status.drives.len(),
+        Bytes(status.capacity_bytes),
+        Duration::from_nanos(status.uptime_nanoseconds),
+        status.version,
+    );
+    let state = match (&status.stopped, status.degraded) {
+        (Some(reason), _) => format!("STOPPED: {reason}"),
+        (None, true) => "DEGRADED".to_owned(),
+        (None, false) => "all drives serve".to_owned(),
+    };
+    let window = match status.busy_window_nanoseconds {
+        Some(nanoseconds) => Duration::from_nanos(nanoseconds).to_string(),
+        None => "none".to_owned(),
+    };
+    text.push_str(&format!(
+        "{state}; clients: {}, requests in flight: {}, busy windows: {window}\n",
+        status.connections, status.requests_in_flight,
+    ));
+    if let Some(restoring) = &status.restoring {
+        text.push_str(&restoring_line(restoring, status, before));
+    }
+    text.push('\n');
+    text.push_str(&latencies(status, before));
+    text.push('\n');
+    text.push_str(&drives(status));
+    text.push_str(&format!(
+        "\nfailed fast: {}, stripe reads rebuilt: {}, sent again to wait: {}, failed requests: {}\n",
+        status.fail_fasts, status.rebuilds, status.resubmitted, status.failed_requests,
+    ));
+    text
+}
+
+fn restoring_line(restoring: &Restoring, status: &Status, before: Option<&Status>) -> String {
+    let Restoring { what, drive, stripes_done, stripes, mismatches } = restoring;
+    let share = (*stripes_done as f64 / (*stripes).max(1) as f64).min(1.0);
+    let full = (share * BAR as f64) as usize;
+    let drive = drive.map(|drive| format!(" of drive {drive}")).unwrap_or_default();
+    let mut line = format!(
+        "{what}{drive} [{}{}] {:.1} %, {stripes_done} of {stripes} stripes",
+        "#".repeat(full),
+        "-".repeat(BAR - full),
+        share * 100.0,
+    );
+    if *mismatches > 0 {
+        line.push_str(&format!(", {mismatches} with wrong parity"));
+    }
+    let earlier = before.and_then(|before| Some((before, before.restoring.as_ref()?)));
+    if let Some((before, then)) = earlier.filter(|(_, then)| then.what == *what) {
+        let done = stripes_done.saturating_sub(then.stripes_done);
+        let took = status.uptime_nanoseconds - before.uptime_nanoseconds;
+        if done > 0 {
+            let left = stripes.saturating_sub(*stripes_done) as f64 / done as f64 * took as f64;
+            line.push_str(&format!(", about {} left", Duration::from_nanos(left as u64)));
+        }
+    }
+    line.push('\n');
+    line
+}
+
+fn latencies(status: &Status, before: Option<&Status>) -> String {
+    let since = if before.is_some() { "in between" } else { "since the start" };
+    let mut header = vec![since.to_owned(), "count".to_owned()];
+    header.extend(PERCENTILES.map(|(_, name)| name.to_owned()));
+    header.push("max".to_owned());
+    let row = |name: &str, get: fn(&Status) -> &Latency| {
+        let latency = match before {
+            Some(before) => get(status).since(get(before)),
+            None => get(status).clone(),
+        };
+        let time = |nanoseconds: Option<u64>| match nanoseconds {
+            Some(nanoseconds) => Duration::from_nanos(nanoseconds).to_string(),
+            None => "-".to_owned(),
+        };
+        let mut row = vec![name.to_owned(), latency.count.to_string()];
+        row.extend(PERCENTILES.map(|(percent, _)| time(latency.percentile(percent))));
+        row.push(time(Some(latency.max_nanoseconds).filter(|_| latency.count > 0)));
+        row
+    };
+    let rows = [
+        row("read", |status| &status.read),
+        row("write", |status| &status.write),
+        row("later than due", |status| &status.lateness),
+    ];
+    table::numbers(&header, &rows)
+}
+
+fn drives(status: &Status) -> String {
+    let header = table::header(&[
+        "drive",
+        "state",
+        "now",
+        "free blocks",
+        "queue",
+        "WAF",
+        "pages read",
+        "written",
+        "copied",
+        "errors",
+        "bytes are in",
+    ]);
+    let rows: Vec<Vec<String>> = status
+        .drives
+        .iter()
+        .map(|drive| {
+            let now = match (drive.in_window, drive.collecting) {
+                (true, true) => "window, collecting",
+                (true, false) => "window",
+                (false, true) => "collecting",
+                (false, false) => "-",
+            };
+            // A real drive does not tell.
+            let emulated = |text: String| if drive.emulated { text } else { "-".to_owned() };
+            vec![
+                drive.drive.to_string(),
+                drive.state.clone(),
+                now.to_owned(),
+                emulated(format!("{:.1} %", drive.free_share * 100.0)),
+                drive.queued.to_string(),
+                emulated(format!("{:.2}", drive.write_amplification)),
+                drive.read_pages.to_string(),
+                drive.written_pages.to_string(),
+                drive.copied_pages.to_string(),
+                drive.errors.to_string(),
+                drive.place.clone(),
+            ]
+        })
+        .collect();
+    table::numbers_between(&header, &rows, 3, 1)
+}
