@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const FILE_LINES_MAX: usize = 800;
 
 /// Which rooms each room may name.
-const MAY_NAME: [(&str, &[&str]); 8] = [
+const MAY_NAME: [(&str, &[&str]); 9] = [
     ("units", &[]),
     ("nvme", &["units"]),
     ("ssd", &["units", "nvme"]),

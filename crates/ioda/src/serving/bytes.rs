@@ -138,8 +138,9 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
         true => durable::create(&places, &built.geometry, QUIET_FOR),
         false => durable::open(&places, Some(&asked), QUIET_FOR),
     };
-    let OpenArray { assembly, disks, members, intent, journal, replayed } =
-        opened.map_err(|error| Failure::usage(blank_hint(&error, create)))?;
+    let opened = opened.map_err(|error| Failure::usage(blank_hint(&error, create)))?;
+    let doubtful = opened.doubtful_regions().len() as u64;
+    let OpenArray { assembly, disks, members, intent, journal, replayed } = opened;
     if assembly.absent != 0 && !settings.serve.degraded {
         return Err(Failure::usage(format!(
             "{}; the others suffice: serve them with --degraded, then replace the missing ones with \
@@ -148,6 +149,13 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
         )));
     }
     let mut notes: Vec<String> = assembly.notes.iter().map(ToString::to_string).collect();
+    if doubtful > 0 {
+        notes.push(format!(
+            "a drive was lost while the array was being written: what it held in {doubtful} regions \
+             of {} bytes may be rebuilt wrong",
+            intent.region_bytes()
+        ));
+    }
     if replayed > 0 {
         notes.push(format!("{replayed} records of the journal were written again"));
     }

@@ -175,7 +175,7 @@ impl Engine {
 
     /// Takes what the storage has ended.
     pub(super) fn collect_transfers(&mut self, now: Instant) {
-        while let Some(finished) = self.storage.poll() {
+        while let Some(finished) = self.finished_early.pop_front().or_else(|| self.storage.poll()) {
             let slot = finished.tag as u32;
             let Transfer { purpose, drive } = *self.transfers.get(slot);
             self.transfers.release(slot);

@@ -4,9 +4,9 @@ use super::keeping::Durable;
 use super::model::Model;
 use super::{Engine, EngineError};
 use crate::durable::{MemberState, format, ftl};
-use crate::storage::{Backing, Disk, Memory, Place, Work};
+use crate::storage::{Backing, Memory, Place, Work};
 use std::path::PathBuf;
-use units::{DriveId, Instant};
+use units::{DriveId, Duration, Instant};
 
 impl Engine {
     /// The array has given up a drive: what is out to it comes to nothing, and the other drives know
@@ -22,7 +22,27 @@ impl Engine {
         }
         self.models[drive.index()] = Model::Plain;
         self.sources.set(drive.index(), Instant::NEVER);
+        self.let_storage_end();
         self.note_member(drive, MemberState::Failed);
+    }
+
+    /// Waits for what the storage has begun: changes of before the failure are not in the journal, and
+    /// must not be torn once the drive counts as missing.
+    fn let_storage_end(&mut self) {
+        if self.keeping.durable.is_none() {
+            return;
+        }
+        let until = self.clock.now() + STORAGE_PATIENCE;
+        while self.storage.in_flight() > 0 && self.clock.now() < until {
+            if let Err(error) = self.storage.kick() {
+                tracing::error!(%error, "the storage cannot go on");
+                return;
+            }
+            while let Some(finished) = self.storage.poll() {
+                self.finished_early.push_back(finished);
+            }
+            std::thread::sleep(std::time::Duration::from_micros(20));
+        }
     }
 
     pub(super) fn note_restored(&mut self, drive: Option<DriveId>) {
@@ -91,23 +111,10 @@ impl Engine {
             (Some(path), _) => Place::File(path.clone()),
         };
         self.storage.remove(drive);
-        let disk = match (path.is_none(), place.path()) {
-            // The failed drive itself is used again: what is on it was given up when it failed.
-            (true, Some(path)) if path.is_file() => {
-                std::fs::remove_file(path)
-                    .map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
-                Disk::create(&place, bytes).map_err(|error| error.to_string())?
-            }
-            (again, _) => {
-                let disk = Disk::create(&place, bytes).map_err(|error| error.to_string())?;
-                if !again {
-                    format::check_blank(drive.index(), &disk).map_err(|error| error.to_string())?;
-                }
-                disk
-            }
-        };
-        format::prepare(&disk, &durable.intent, &durable.journal)
-            .map_err(|error| format!("cannot prepare {place}: {error}"))?;
+        durable.members.replace(drive, None);
+        let joined =
+            format::join(&place, drive, &durable.members, &durable.intent, &durable.journal);
+        let disk = joined.map_err(|error| error.to_string())?;
         durable.members.replace(drive, Some(disk.head()));
         durable.places[drive.index()] = place;
         self.storage.add(drive, Backing::Disk(disk)).map_err(|error| error.to_string())?;
@@ -167,3 +174,6 @@ impl Engine {
         }
     }
 }
+
+/// Longest that a failure waits for what the other drives are doing.
+const STORAGE_PATIENCE: Duration = Duration::from_secs(10);

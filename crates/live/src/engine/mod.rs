@@ -33,7 +33,7 @@ use crate::buffer::Buffer;
 use crate::clock::{Clock, Event, Interest, Spin, Waiter};
 use crate::control::{Inbox, Message};
 use crate::nbd::Request;
-use crate::storage::Storage;
+use crate::storage::{Finished, Storage};
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Array, Coordination};
 use bytes::{Staged, Transfer};
@@ -128,6 +128,8 @@ pub struct Engine {
     /// Kept to spare an allocation per call.
     answered: Vec<ssd::Completed>,
     transfers: Slab<Transfer>,
+    /// What the storage has ended while a failure was written down.
+    finished_early: VecDeque<Finished>,
     staged: Staged,
     from_stage: HashMap<CommandId, Vec<(u32, Buffer)>>,
     /// Staged pages on their way to where they belong.
@@ -219,6 +221,7 @@ impl Engine {
             answered_command: None,
             answered: Vec::new(),
             transfers: Slab::new(),
+            finished_early: VecDeque::new(),
             staged: HashMap::new(),
             from_stage: HashMap::new(),
             stage_writes: 0,
