@@ -54,8 +54,8 @@ Exit codes:
   1  an assertion failed, a claim does not hold and --strict was given, or an array refused an order
   2  flags or configuration that cannot be used
   3  input data that cannot be used, such as a damaged trace
-  4  the run failed: a verified page was wrong, an output could not be written, an array could not be
-     reached, or a bug";
+  4  the run failed: a verified page was wrong, an output could not be written, an array could
+     not be reached, or a bug";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -75,7 +75,7 @@ pub(crate) enum Command {
     /// List drives, workloads and policies
     #[command(after_help = presets::EXAMPLES)]
     Presets(presets::PresetsArgs),
-    /// Measure how fast the simulator is on this machine, and how punctual the machine
+    /// Measure how fast the simulator is here, and how punctual this machine is
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArgs),
     /// Regenerate the figures of the article and check its claims

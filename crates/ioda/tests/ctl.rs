@@ -33,7 +33,8 @@ fn orders_are_given_and_answers_told() {
     let row = |name: &str| ran.stdout.lines().find(|line| line.trim().starts_with(name)).unwrap();
     assert!(row("read").contains("20ms") || row("read").contains("20.0ms"), "{}", row("read"));
     let document = ctl(&socket, &["status", "--json"]).json();
-    assert_eq!(document["status"]["drives"].as_array().unwrap().len(), 4);
+    assert_eq!(document["answer"], "status");
+    assert_eq!(document["drives"].as_array().unwrap().len(), 4);
 
     let replaced = folder.path().join("new");
     for (arguments, said) in [
@@ -41,7 +42,7 @@ fn orders_are_given_and_answers_told() {
         (&["replace", "1", replaced.to_str().unwrap()], "done\n"),
         (&["policy", "IODA"], "done\n"),
         (&["window", "50ms"], "done\n"),
-        (&["scrub", "--json"], "{\"done\":{\"text\":\"done\"}}\n"),
+        (&["scrub", "--json"], "{\"answer\":\"done\",\"text\":\"done\"}\n"),
     ] {
         let ran = ctl(&socket, arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (0, said), "{arguments:?}: {}", ran.stderr);

@@ -21,7 +21,7 @@ Examples:
   ioda bench             about a minute; the largest drive needs 1.5 GB of memory
   ioda bench --quick     a few seconds, to see that it works
   ioda bench policies    what each policy takes of a processor for a request, without any drive
-  ioda bench timer       how late the best way to wait is here, which nothing that is served can beat
+  ioda bench timer       how late the best way to wait is here: nothing that is served is earlier
 
 A page operation is a page read or programmed, for the host or for a collection. Each run is on one
 core: page-sized requests at random addresses, 70 % reads, drives in steady state and collecting.

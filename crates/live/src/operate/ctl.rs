@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"order":"fail","drive":2}
-//! {"done":{"text":"drive 2 is taken for failed"}}
+//! {"answer":"done","text":"drive 2 is taken for failed"}
 //! ```
 
 use super::Desk;
