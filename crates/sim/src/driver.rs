@@ -1,13 +1,14 @@
 //! One run: the event loop that joins a workload, an array and its drives.
 
 use crate::causes::CauseBuckets;
+use crate::faults::{Fault, Faults};
 use crate::latency::LatencySummary;
 use crate::plan::{Plan, PlanError};
 use crate::result::{BlockedReads, DriveResult, HostLatency, RunResult};
 use crate::timeline::Recorder;
 use crate::verify::{Mismatch, Verifier};
-use array::{Action, Array, Outcome, RequestId, RequestKind};
-use nvme::{Blocked, CollectionReport, CollectionRight, WindowSchedule};
+use array::{Action, Array, CannotReplace, Outcome, RequestId, RequestKind};
+use nvme::{Blocked, CollectionReport, CollectionRight, Status, WindowSchedule};
 use ssd::{CollectionSpan, Ssd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
@@ -96,8 +97,26 @@ pub fn run<E>(
     requests: impl Iterator<Item = Result<Request, E>>,
     progress: &AtomicU64,
 ) -> Result<RunResult, SimError<E>> {
+    run_with_faults(plan, drives, arrival, requests, Vec::new(), progress)
+}
+
+/// The same with faults at given times. The run ends when the last of them has come and nothing is
+/// being restored any more; what is verified at the end is verified only if no drive is missing then.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_with_faults<E>(
+    plan: &Plan,
+    drives: Vec<Ssd>,
+    arrival: Arrival,
+    requests: impl Iterator<Item = Result<Request, E>>,
+    faults: Vec<(Instant, Fault)>,
+    progress: &AtomicU64,
+) -> Result<RunResult, SimError<E>> {
     let started = std::time::Instant::now();
     let mut run = Run::new(plan, drives, arrival, requests, progress)?;
+    run.faults = Faults::new(faults);
     run.drive()?;
     run.finish(started)
 }
@@ -106,7 +125,8 @@ struct Run<'a, I> {
     plan: &'a Plan,
     array: Array,
     drives: Vec<Ssd>,
-    /// One source per drive, then the array, the next arrival, the next change of windows.
+    /// One source per drive, then the array, the next arrival, the next change of windows, the
+    /// next fault.
     sources: Deadlines,
     /// Drives that were touched and may have completions or another deadline.
     touched: Vec<usize>,
@@ -141,6 +161,7 @@ struct Run<'a, I> {
     permits: u64,
     spans: Vec<CollectionSpan>,
     verifier: Option<Verifier>,
+    faults: Faults,
     hash: u64,
     completed: u64,
     /// When each further [`PROGRESS_STEP`] requests were done.
@@ -179,7 +200,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             verifier: plan.verify.then(|| Verifier::new(&array, &drives)),
             plan,
             array,
-            sources: Deadlines::new(width + 3),
+            sources: Deadlines::new(width + 4),
             touched: (0..width).collect(),
             is_touched: vec![true; width],
             reports: vec![CollectionReport::default(); watched],
@@ -207,6 +228,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             window_changes: Vec::new(),
             permits: 0,
             spans: Vec::new(),
+            faults: Faults::default(),
             hash: 0x1d0a,
             completed: 0,
             pace: Vec::new(),
@@ -218,7 +240,9 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         let arrivals = self.drives.len() + 1;
         let array = self.drives.len();
         let changes = self.drives.len() + 2;
+        let faults = self.drives.len() + 3;
         self.schedule_change();
+        self.sources.set(faults, self.faults.next());
         self.fetch(Instant::ZERO)?;
         self.settle(Instant::ZERO)?;
         while let Some(source) = self.sources.first() {
@@ -232,13 +256,16 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 self.array.set_window(now, window);
                 self.changes_made += 1;
                 self.schedule_change();
+            } else if source == faults {
+                self.break_something(now)?;
+                self.sources.set(faults, self.faults.next());
             } else {
                 self.drives[source].handle_deadline(now);
                 self.touch(source);
             }
             self.settle(now)?;
             let in_flight = self.array.requests_in_flight();
-            if in_flight == 0 && self.next.is_none() {
+            if in_flight == 0 && self.next.is_none() && self.is_mended() {
                 return Ok(());
             }
             if in_flight > 0
@@ -252,6 +279,46 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             0 => Ok(()),
             in_flight => Err(SimError::Stalled { in_flight, seed: self.plan.seed }),
         }
+    }
+
+    /// Whether no fault is to come and nothing is being restored.
+    fn is_mended(&self) -> bool {
+        self.faults.next() == Instant::NEVER && self.array.restoring().is_none()
+    }
+
+    fn break_something(&mut self, now: Instant) -> Result<(), SimError<E>> {
+        match self.faults.take() {
+            Some(Fault::Fail(drive)) => {
+                self.array.fail_drive(now, drive);
+                if let Some(verifier) = &mut self.verifier {
+                    verifier.forget_drive(drive.index());
+                }
+            }
+            Some(fault @ Fault::Replace(drive)) => match self.array.replace_drive(now, drive) {
+                Ok(()) => self.replace(drive.index())?,
+                Err(CannotReplace::StillBusy { .. }) => self.faults.again(now, fault),
+                // The array had no reason to give it up.
+                Err(CannotReplace::Present { .. } | CannotReplace::NoSuchDrive { .. }) => {}
+            },
+            Some(Fault::Unreadable { drive, every }) => self.faults.set_unreadable(drive, every),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Puts a factory-new drive in place of one that failed.
+    fn replace(&mut self, position: usize) -> Result<(), SimError<E>> {
+        let name = self.plan.drive.name.clone();
+        let mut drive =
+            Ssd::new(self.plan.drive.clone()).map_err(|error| PlanError::Drive { name, error })?;
+        drive.set_instant_collection(self.plan.policy.about().collects_instantly);
+        if let Some(verifier) = &mut self.verifier {
+            drive.record_media();
+            verifier.replace_drive(position);
+        }
+        self.drives[position] = drive;
+        self.touch(position);
+        Ok(())
     }
 
     fn schedule_change(&mut self) {
@@ -403,8 +470,11 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             if let Some(verifier) = &mut self.verifier {
                 verifier.carry(drive, &mut self.drives[drive]);
             }
-            while let Some(completed) = self.drives[drive].poll_completion() {
+            while let Some(mut completed) = self.drives[drive].poll_completion() {
                 debug_assert_eq!(completed.at, now);
+                if self.faults.hits(DriveId(drive as u8), completed.completion.id) {
+                    completed.completion.status = Status::Unrecovered;
+                }
                 self.array.handle_completion(now, &completed.completion);
                 self.act(now)?;
             }
@@ -436,6 +506,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                     if let Some(verifier) = &mut self.verifier {
                         verifier.submit(&command, op, member);
                     }
+                    self.faults.submit(&command);
                     self.drives[drive].handle_command(now, &command);
                     self.touch(drive);
                 }
@@ -491,10 +562,12 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             RequestKind::Deallocate => {}
         }
         if let Some(verifier) = &mut self.verifier {
-            verifier.complete(outcome.request).map_err(|mismatch| SimError::Mismatch {
-                mismatch,
-                seed: self.plan.seed,
-                policy: self.plan.policy.name(),
+            verifier.complete(outcome.request, outcome.ended).map_err(|mismatch| {
+                SimError::Mismatch {
+                    mismatch,
+                    seed: self.plan.seed,
+                    policy: self.plan.policy.name(),
+                }
             })?;
         }
         self.recorder.look_at_space(now, &self.drives);
@@ -543,7 +616,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
         self.collect_spans();
         self.progress.fetch_add(self.completed % PROGRESS_STEP, Ordering::Relaxed);
         let mut verified_pages = 0;
-        if let Some(verifier) = &self.verifier {
+        if let Some(verifier) = self.verifier.as_ref().filter(|_| self.array.is_whole()) {
             verifier.scrub(&self.array, &self.drives).map_err(|mismatch| SimError::Mismatch {
                 mismatch,
                 seed: self.plan.seed,

@@ -8,7 +8,7 @@
 //! Checked: every page of every read; at the end every page of the array and every parity. Not
 //! checked: bits that flip (no model of them), and orderings that the array does not promise.
 
-use array::{Array, DataAction, OpId, Request, RequestId, Role, Slot, Term, gf};
+use array::{Array, DataAction, Ended, OpId, Request, RequestId, Role, Slot, Term, gf};
 use nvme::{Command, CommandId, Opcode};
 use ssd::{Media, Ssd};
 use std::collections::BTreeMap;
@@ -21,6 +21,8 @@ type Tag = [u8; 8];
 const ZERO: Tag = [0; 8];
 /// What an erased page holds: no tag that was ever written.
 const ERASED: Tag = [0xff; 8];
+/// What a drive that failed holds: no tag that was ever written either.
+const LOST: Tag = [0xfe; 8];
 
 /// A page that holds what was never written there.
 #[derive(Clone, Debug)]
@@ -363,7 +365,21 @@ impl Verifier {
         }
     }
 
-    pub(crate) fn complete(&mut self, request: RequestId) -> Result<(), Mismatch> {
+    /// A drive fails: nothing that it held may ever be seen again.
+    pub(crate) fn forget_drive(&mut self, drive: usize) {
+        self.flash[drive].fill(LOST);
+        self.buffers[drive].values_mut().for_each(|tag| *tag = LOST);
+    }
+
+    /// A factory-new drive is in its place.
+    pub(crate) fn replace_drive(&mut self, drive: usize) {
+        self.flash[drive].fill(ZERO);
+        self.buffers[drive].clear();
+    }
+
+    /// Takes the end of a request. Nothing is said about what a read that failed has brought; a write
+    /// that failed may be there or not, until another is.
+    pub(crate) fn complete(&mut self, request: RequestId, ended: Ended) -> Result<(), Mismatch> {
         let in_flight = self.requests.remove(&request).expect("in flight");
         for (index, page) in (in_flight.first_page..).take(in_flight.data.len()).enumerate() {
             match in_flight.request.kind {
@@ -373,11 +389,15 @@ impl Verifier {
                     if reading.is_empty() {
                         self.reference.reading.remove(&page);
                     }
+                    if ended == Ended::Failed {
+                        continue;
+                    }
                     let during = || format!("read {}", request.0);
                     let allowed = &in_flight.allowed[index];
                     check(page, in_flight.data[index], allowed, during)?;
                     self.checked += 1;
                 }
+                array::RequestKind::Write if ended == Ended::Failed => {}
                 array::RequestKind::Write => {
                     let pending = self.reference.pending.get_mut(&page).expect("registered");
                     let at = pending.iter().position(|&(id, _)| id == request.0);

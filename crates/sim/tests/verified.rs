@@ -3,196 +3,17 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::policy::{
-    About, AllocationConfig, Attempt, BaseRule, HedgeSettings, Needs, PlmLightSettings, Policy,
-    PolicyKind, PolicySettings, SitOutSettings, StageSettings, View, WindowUse,
-};
+mod random;
+
+use array::policy::{About, Attempt, Needs, Policy, PolicyKind, View, WindowUse};
 use array::{Level, StageCounters};
 use nvme::PlFlag;
-use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
-use ssd::{
-    Blocking, CollectionUnit, FlushRule, RainConfig, RangeConfig, RangePlacement, Rotation,
-    SchedulingConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig, presets,
-};
+use random::{random_plan, seeds};
+use sim::{Plan, RunResult, prepare_drives, run};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
 use units::{DriveId, Duration, Instant, Lba, Ratio, Rng};
 use workload::{Arrival, Op, Request};
-
-/// A drive of a few hundred pages: small enough that every run overwrites it several times.
-fn tiny_drive(rng: &mut Rng) -> ssd::Config {
-    let mut drive = presets::preset("femu").unwrap();
-    drive.name = String::from("tiny");
-    drive.geometry.channels = 1 + rng.below(3) as u32;
-    drive.geometry.chips_per_channel = 1 + rng.below(2) as u32;
-    drive.geometry.blocks_per_plane = 16;
-    drive.geometry.pages_per_block = 8;
-    drive.over_provisioning = Ratio::from_percent(45);
-    drive.collection.soft = Ratio::from_percent(25);
-    drive.collection.restore = Ratio::from_percent(25 + 7 * rng.below(2) as u32);
-    drive.collection.hard = Ratio::from_percent(13);
-    drive.collection.unit =
-        if rng.below(2) == 0 { CollectionUnit::Block } else { CollectionUnit::Line };
-    drive.collection.blocking = match rng.below(3) {
-        0 => Blocking::Die,
-        1 => Blocking::Channel,
-        _ => Blocking::Controller,
-    };
-    if rng.below(2) == 0 {
-        drive.timing.transfer = Duration::ZERO;
-        drive.timing.pcie_bytes_per_second = None;
-    }
-    drive.write_buffer = match rng.below(4) {
-        0 => Some(FlushRule::WhenFull),
-        1 => Some(FlushRule::InWindow),
-        _ => None,
-    }
-    .map(|flush| WriteBufferConfig { flush, ..WriteBufferConfig::new(1 + rng.below(64) as u32) });
-    drive.collection.copyback = rng.below(2) == 0;
-    if drive.collection.copyback && rng.below(2) == 0 {
-        let after = Duration::from_micros(1 + rng.below(2_000));
-        drive.scrub = Some(ScrubConfig { after });
-    }
-    if drive.collection.blocking == Blocking::Die {
-        let most = rng.below(4) as u32;
-        let (program, erase) = (Duration::from_micros(10), Duration::from_micros(100));
-        let read_priority = rng.below(2) == 0;
-        drive.scheduling = SchedulingConfig {
-            read_priority,
-            preemptive_collection: rng.below(2) == 0,
-            suspension: (read_priority && most > 0).then_some(SuspensionConfig {
-                program,
-                erase,
-                most,
-            }),
-        };
-    }
-    let ranges = RangeConfig { count: 2, placement: RangePlacement::Channels };
-    let may_have_ranges =
-        drive.write_buffer.is_none() && drive.collection.unit == CollectionUnit::Block;
-    if may_have_ranges && drive.geometry.channels.is_multiple_of(2) {
-        drive.ranges = ranges;
-    }
-    drive
-}
-
-/// Turns a drive in three into one with parity of its own.
-fn add_rain(drive: &mut ssd::Config, rng: &mut Rng) {
-    if rng.below(3) > 0 {
-        return;
-    }
-    let width = 3 + rng.below(3) as u32;
-    drive.geometry.channels = width * (1 + rng.below(2) as u32);
-    drive.geometry.chips_per_channel = 1 + rng.below(2) as u32;
-    drive.collection.unit = CollectionUnit::Block;
-    drive.ranges = RangeConfig::ONE;
-    let pages = 2 * width + rng.below(60) as u32;
-    drive.write_buffer = Some(WriteBufferConfig::new(pages));
-    let rotation = [Rotation::Off, Rotation::On, Rotation::Forced][rng.below(3) as usize];
-    let rotates = drive.collection.blocking == Blocking::Die;
-    drive.rain = Some(RainConfig {
-        tolerant_reads: rng.below(4) > 0,
-        rotation: if rotates { rotation } else { Rotation::Off },
-        wear_leveling: (rng.below(2) == 0).then_some(1 + rng.below(4) as u32),
-        ..RainConfig::new(width)
-    });
-}
-
-/// Windows of every kind, with clocks that disagree and guards that may not suffice: the contract
-/// may break, the data may not.
-fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
-    let window = |rng: &mut Rng| Duration::from_micros(2_000 + rng.below(60_000));
-    let mut windows = WindowPlan::fixed(window(rng));
-    windows.clock_skew = Duration::from_micros(rng.below(2) * rng.below(900));
-    windows.guard = (rng.below(2) == 0).then_some(Duration::ZERO);
-    let period = Duration::from_millis(1 + rng.below(50));
-    match rng.below(4) {
-        0 => {
-            let increment = Duration::from_millis(1 + rng.below(10));
-            windows.coordinate = Coordinate::Adaptive { period, increment };
-        }
-        1 if ranges == 1 => windows.coordinate = Coordinate::Token { lease: None, period },
-        2 => {
-            let times = [20, 90, 400].map(Duration::from_millis);
-            windows.changes = times.map(|time| (time, window(rng))).to_vec();
-        }
-        _ => {}
-    }
-    windows
-}
-
-/// Delays and objectives short enough to be missed all the time; stages that are often full, that let
-/// some writes pass, and that drain little at a time.
-fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
-    let micros = |rng: &mut Rng, most| Duration::from_micros(rng.below(most));
-    let some = |rng: &mut Rng, most: u64| (rng.below(3) > 0).then(|| 1 + rng.below(most));
-    PolicySettings {
-        hedge: HedgeSettings {
-            delay: micros(rng, 2_000),
-            quantile: Ratio::from_percent(50 + rng.below(50) as u32),
-            budget: Ratio::from_percent(rng.below(101) as u32),
-        },
-        spare_reads: 1 + rng.below(2) as u32,
-        sit_out: SitOutSettings {
-            interval: Duration::from_micros(1) + micros(rng, 3_000),
-            looks: 1,
-            period: micros(rng, 20_000),
-        },
-        objective: micros(rng, 2_000),
-        stage: StageSettings {
-            capacity_bytes: some(rng, 120).map(|pages| page * pages),
-            read_latency: some(rng, 20).map(Duration::from_micros),
-            write_latency: some(rng, 20).map(Duration::from_micros),
-            largest_write_bytes: some(rng, 4).map(|pages| page * pages),
-            drain_depth: some(rng, 6).map(|depth| depth as u32),
-        },
-        plm_light: PlmLightSettings {
-            deterministic_window: Duration::from_micros(1) + micros(rng, 2_000),
-            shortest_drain: micros(rng, 200),
-            longest_drain: micros(rng, 20_000),
-            allocation: AllocationConfig {
-                deterministic: Ratio::from_percent(rng.below(120) as u32),
-                base: Ratio::from_percent(rng.below(101) as u32),
-                rule: if rng.below(2) == 0 { BaseRule::Equal } else { BaseRule::Prioritized },
-                smoothing: Ratio::from_percent(rng.below(101) as u32),
-            },
-        },
-        ..PolicySettings::default()
-    }
-}
-
-fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
-    let mut rng = Rng::stream(seed, "plan");
-    let mut drive = tiny_drive(&mut rng);
-    add_rain(&mut drive, &mut Rng::stream(seed, "rain"));
-    let page = u64::from(drive.geometry.page_bytes);
-    let windows = random_windows(&mut rng, drive.ranges.count);
-    let more = rng.below(4) as u32;
-    let width = level.least_width() + if level == Level::Raid10 { 2 * more } else { more };
-    let mut stripes = Rng::stream(seed, "stripes");
-    let narrow = level != Level::Raid10 && stripes.below(2) == 0;
-    let stripe_width =
-        narrow.then(|| level.least_width() + stripes.below(u64::from(more) + 1) as u32);
-    let chunk_pages = 1 + rng.below(4);
-    Plan {
-        width,
-        stripe_width,
-        spare: Ratio::ZERO,
-        // A drive alone is not cut into chunks.
-        chunk_bytes: if width == 1 { drive.logical_bytes() } else { page * chunk_pages },
-        drive,
-        level,
-        policy,
-        policy_settings: random_settings(&mut Rng::stream(seed, "policy"), page),
-        windows,
-        rebuild_compute: Duration::from_micros(3),
-        preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
-            [rng.below(3) as usize],
-        seed,
-        verify: true,
-        timeline: None,
-    }
-}
 
 fn random_run(plan: &Plan, requests: u64) -> RunResult {
     let capacity = plan.capacity_bytes().unwrap();
@@ -225,16 +46,6 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
             "{error}\nrepeat: IODA_SEED={} cargo test -p sim --test verified -- {:?} {:?}\n{plan:#?}",
             plan.seed, plan.level, plan.policy
         ),
-    }
-}
-
-/// Seeds to run: the one in `IODA_SEED`, or the first of as many as `IODA_SEEDS` says (`count` if
-/// it says nothing).
-fn seeds(count: u64) -> Vec<u64> {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect(name));
-    match number("IODA_SEED") {
-        Some(seed) => vec![seed],
-        None => (0..number("IODA_SEEDS").unwrap_or(count)).collect(),
     }
 }
 
