@@ -237,6 +237,13 @@ impl Array {
             target.have = 0;
             target.lent_by = 0;
             target.stale = target.outstanding;
+            if target.races {
+                // What a race has brought is of no use any more: all is asked for again that did not
+                // fail.
+                let failed = target.failures.iter().fold(0, |mask, f| mask | 1 << f.drive.0);
+                target.races = false;
+                target.missing = failed & !target.outstanding | target.gone;
+            }
         }
     }
 

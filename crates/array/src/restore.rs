@@ -161,6 +161,8 @@ impl Array {
                 job.next = stripe + 1;
             }
             if let Work::Rebuild(drive) = job.restoring.what
+                // A write that is under way may bring a chunk here: its turn is waited for.
+                && !self.placement.can_move()
                 && self.members_on(stripe, 1 << drive.0) == 0
             {
                 self.note_restored(job.number, stripe, 0, true);

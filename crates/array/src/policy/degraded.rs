@@ -245,6 +245,10 @@ impl Policy for Degraded {
         let estimate = self.collection(drive);
         let channel = &mut self.channels[drive.index()];
         channel.report = *report;
+        if report.collected_blocks < channel.counted.collected_blocks {
+            // Another drive is in its place, and counts from the beginning.
+            channel.counted = CollectionReport::default();
+        }
         let collections = report.collected_blocks - channel.counted.collected_blocks;
         if collections == 0 {
             return;
