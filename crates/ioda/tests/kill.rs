@@ -41,7 +41,7 @@ impl Victim {
         arguments.extend(["--storage".into(), folder.path().join("d").display().to_string()]);
         match emulated {
             true => {
-                let words = ["--precondition", "fresh", "--blocks-per-plane", "8"];
+                let words = ["--precondition", "fresh", "--blocks-per-plane", "20"];
                 arguments.extend(words.map(String::from));
                 arguments.extend(["--policy".into(), policy.into()]);
             }

@@ -27,7 +27,7 @@ impl Served {
         let log = folder.join("log");
         let stderr = std::fs::File::create(&log).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_ioda"))
-            .args(["serve", "--quiet", "--http", "none", "--listen"])
+            .args(["--log", "info", "serve", "--quiet", "--http", "none", "--listen"])
             .arg(&socket)
             .args(arguments)
             .stdin(Stdio::null())

@@ -84,6 +84,9 @@ pub enum PlaceError {
 /// Largest drive: 2^62 bytes, so that no sum of an offset and a length overflows.
 const MOST_BYTES: u64 = 1 << 62;
 
+/// How long a lock is waited for.
+const LOCK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// A file or block device that is open and locked for a drive.
 #[derive(Debug)]
 pub struct Disk {
@@ -165,7 +168,7 @@ impl Disk {
                 io(error)
             }
         })?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        lock(&file).map_err(|error| match error {
             Errno::WOULDBLOCK => PlaceError::InUse { path: path.into() },
             other => io(other.into()),
         })?;
@@ -314,6 +317,20 @@ fn check_size(bytes: u64) -> Result<(), PlaceError> {
 
 fn is_device(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device())
+}
+
+/// Locks a file for this process alone. The kernel may still be ending the commands of a process that
+/// was killed, and holds its lock for so long: that is waited for.
+fn lock(file: &File) -> rustix::io::Result<()> {
+    let until = std::time::Instant::now() + LOCK_PATIENCE;
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) if std::time::Instant::now() < until => {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            locked => return locked,
+        }
+    }
 }
 
 /// Finds out where a file has data; a file system that cannot tell says "everywhere".
