@@ -124,8 +124,7 @@ impl Engine {
                 let work = Work::Read { offset_bytes, length_bytes, buffer };
                 Some(self.transfer(drive, work, purpose))
             }
-            // What the stage drains is where it belongs since it was staged.
-            (Opcode::Write, None) => None,
+            (Opcode::Write, None) => self.drain(drive, command),
             (Opcode::Write, Some((op, member))) => {
                 self.store(drive, offset_bytes, op, member, purpose)
             }

@@ -4,7 +4,7 @@ use super::Engine;
 use crate::buffer::Buffer;
 use crate::storage::{Finished, Work};
 use array::{OpId, Slot};
-use nvme::CommandId;
+use nvme::{Command, CommandId};
 use std::collections::HashMap;
 use units::{DriveId, Instant, Lba};
 
@@ -144,6 +144,28 @@ impl Engine {
         self.store(drive, offset_bytes, op, member, Purpose::Stage);
     }
 
+    /// Writes pages where they belong while they leave the stage; none if they are there.
+    pub(super) fn drain(&mut self, drive: DriveId, command: &Command) -> Option<u32> {
+        self.storage.memory(drive).is_none().then(|| {
+            let page_bytes = self.page_bytes as usize;
+            let length_bytes = command.blocks as usize * page_bytes;
+            let mut buffer = self.operations.pool.take(length_bytes);
+            let pages = buffer.bytes_mut().chunks_exact_mut(page_bytes);
+            for (lba, into) in (command.lba.0..).zip(pages).take(command.blocks as usize) {
+                let Some(page) = self.staged.get(&(drive.0, lba)) else {
+                    unreachable!("the array drains only what it has staged")
+                };
+                into.copy_from_slice(&page.bytes()[..page_bytes]);
+            }
+            let offset_bytes = self.offset_bytes(command.lba);
+            let work = Work::Write { offset_bytes, length_bytes, buffer };
+            let range = (offset_bytes, length_bytes as u64);
+            // No stripe operation has such a number.
+            let group = 1 << 31 | command.id.0;
+            self.change(drive, range, work, group, Purpose::Command(command.id))
+        })
+    }
+
     /// Remembers what the stage holds now of a read.
     pub(super) fn read_stage(
         &mut self,
@@ -186,6 +208,7 @@ impl Engine {
             }
             self.end_transfer(now, purpose, drive, finished);
         }
+        self.follow_changes();
     }
 
     fn end_transfer(&mut self, now: Instant, purpose: Purpose, drive: DriveId, finished: Finished) {

@@ -15,7 +15,7 @@ use crate::durable::journal::HeadWrite;
 use crate::durable::{Geometry, Intent, Journal, JournalError, MemberState, Members};
 use crate::storage::{Place, Work};
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use units::{DriveId, Duration, Instant};
 
 /// Time between two looks at what could be taken back.
@@ -53,6 +53,8 @@ enum Journaling {
 struct Held {
     transfer: u32,
     drive: DriveId,
+    /// First byte, and the one after the last.
+    bytes: Range<u64>,
     work: Work,
     regions: RangeInclusive<u32>,
     /// The stripe operation that it is a part of.
@@ -61,6 +63,15 @@ struct Held {
     record: Option<u64>,
     /// Whether it must have a record first.
     journalled: bool,
+}
+
+/// A change that the storage has begun.
+#[derive(Debug)]
+struct Begun {
+    drive: DriveId,
+    bytes: Range<u64>,
+    regions: RangeInclusive<u32>,
+    record: Option<u64>,
 }
 
 /// A round of syncs of all drives, and what it allows.
@@ -78,8 +89,8 @@ pub(super) struct Keeping {
     pub(super) durable: Option<Durable>,
     journaling: Journaling,
     held: Vec<Held>,
-    /// Transfers under way, and the regions and the record that they belong to.
-    changing: BTreeMap<u32, (RangeInclusive<u32>, Option<u64>)>,
+    /// Changes under way, by their transfer.
+    begun: BTreeMap<u32, Begun>,
     /// Blocks of the intent record, or records of the journal, that so many drives have yet to write.
     intent_left: BTreeMap<u32, u32>,
     journal_left: BTreeMap<u64, u32>,
@@ -95,7 +106,7 @@ impl Keeping {
             durable,
             journaling: Journaling::Off,
             held: Vec::new(),
-            changing: BTreeMap::new(),
+            begun: BTreeMap::new(),
             intent_left: BTreeMap::new(),
             journal_left: BTreeMap::new(),
             record_left: BTreeMap::new(),
@@ -168,7 +179,8 @@ impl Engine {
         }
         let journalled = !matches!(self.keeping.journaling, Journaling::Off);
         let regions = first..=last;
-        let held = Held { transfer, drive, work, regions, op, record: None, journalled };
+        let bytes = offset_bytes..offset_bytes + length_bytes;
+        let held = Held { transfer, drive, bytes, work, regions, op, record: None, journalled };
         self.keeping.held.push(held);
         transfer
     }
@@ -265,19 +277,36 @@ impl Engine {
             let held = &self.keeping.held[index];
             let marked = held.regions.clone().all(|region| durable.intent.is_ready(region));
             let recorded = !held.journalled || held.record.is_some_and(|record| record <= stable);
-            if !(marked && recorded) {
+            if !(marked && recorded) || self.must_follow(index) {
                 index += 1;
                 continue;
             }
-            let held = self.keeping.held.swap_remove(index);
-            self.keeping.changing.insert(held.transfer, (held.regions, held.record));
-            self.storage.submit(u64::from(held.transfer), held.drive, held.work);
+            let held = self.keeping.held.remove(index);
+            let Held { transfer, drive, bytes, regions, record, .. } = held;
+            self.keeping.begun.insert(transfer, Begun { drive, bytes, regions, record });
+            self.storage.submit(u64::from(transfer), drive, held.work);
         }
+    }
+
+    /// Whether an earlier change of the same bytes is not done. Stripe operations keep off each other's
+    /// rows, but staged pages are written where they belong while newer ones are staged or drained.
+    fn must_follow(&self, index: usize) -> bool {
+        if self.array.stage_counters().is_none() {
+            return false;
+        }
+        let held = &self.keeping.held[index];
+        let meets = |drive: DriveId, bytes: &Range<u64>| {
+            drive == held.drive && bytes.start < held.bytes.end && held.bytes.start < bytes.end
+        };
+        self.keeping.held[..index].iter().any(|other| meets(other.drive, &other.bytes))
+            || self.keeping.begun.values().any(|other| meets(other.drive, &other.bytes))
     }
 
     /// A transfer has ended: if it was a change, its region is one writer quieter.
     pub(super) fn end_change(&mut self, transfer: u32) {
-        let Some((regions, record)) = self.keeping.changing.remove(&transfer) else { return };
+        let Some(Begun { regions, record, .. }) = self.keeping.begun.remove(&transfer) else {
+            return;
+        };
         let now = self.now;
         let Some(durable) = &mut self.keeping.durable else { return };
         for region in regions {
@@ -290,6 +319,13 @@ impl Engine {
                 self.keeping.record_left.remove(&record);
                 durable.journal.finish(record);
             }
+        }
+    }
+
+    /// Lets go what has waited for changes of the same bytes.
+    pub(super) fn follow_changes(&mut self) {
+        if !self.keeping.held.is_empty() {
+            self.release_held();
         }
     }
 
