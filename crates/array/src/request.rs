@@ -24,7 +24,8 @@ pub enum RequestKind {
     Deallocate,
 }
 
-/// The driver's name for a request; it comes back in the [`Outcome`].
+/// The driver's name for a request; it comes back in the
+/// [`Outcome`](crate::Outcome).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub u64);
 
