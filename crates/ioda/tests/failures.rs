@@ -2,7 +2,7 @@
 //! errors after that, never wrong bytes.
 //!
 //! `IODA_SEED` sets the draws, `IODA_FAILURES` how often drives fail in the last test (6).
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! What an array does when it is ordered about, ended and started again.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod common;
 
@@ -165,6 +165,6 @@ fn settings_that_cannot_be_are_refused_with_a_sentence() {
     ] {
         let sentence = refusal(folder.path(), &words(arguments));
         assert!(sentence.contains(words_of_it), "{arguments}: {sentence}");
-        assert_eq!(sentence.matches("error:").count(), 1, "{sentence}");
+        assert!(sentence.starts_with("error: "), "{sentence}");
     }
 }
