@@ -2,7 +2,7 @@
 //! right after the resync, also with drives missing and during a rebuild.
 //!
 //! `IODA_KILLS` sets how often (12 unless it is set), `IODA_SEED` with which draws.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod common;
 
