@@ -212,7 +212,11 @@ impl ServeArgs {
             run,
             ..Settings::default()
         };
-        Ok(Settings { drive, ..file.overlaid(&flags)? })
+        let mut settings = Settings { drive, ..file.overlaid(&flags)? };
+        // These are for one start and never stand in a file.
+        settings.serve.create = self.serve.create;
+        settings.serve.degraded = self.serve.degraded;
+        Ok(settings)
     }
 }
 

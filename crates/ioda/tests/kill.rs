@@ -83,6 +83,7 @@ impl Victim {
         });
         self.checker.run(&mut client, depth, until + Duration::from_secs(3600));
         killer.join().unwrap();
+        println!("  {}", served.said().replace('\n', "\n  "));
         served.kill();
     }
 
@@ -95,12 +96,13 @@ impl Victim {
         if draw == 0 && self.failed.count_ones() < self.parities && !self.rebuilding {
             let drive = (self.random.next_u64() % u64::from(self.drives)) as u8;
             if self.failed >> drive & 1 == 0 {
-                served.done(&Order::Fail { drive });
+                println!("  fail {drive}: {}", served.done(&Order::Fail { drive }));
                 self.failed |= 1 << drive;
             }
         } else if draw == 1 && self.failed != 0 {
             let drive = self.failed.trailing_zeros() as u8;
-            served.done(&Order::Replace { drive, path: None });
+            let said = served.done(&Order::Replace { drive, path: None });
+            println!("  replace {drive}: {said}");
             self.failed &= !(1 << drive);
             self.rebuilding = true;
         }

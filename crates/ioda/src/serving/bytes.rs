@@ -176,14 +176,21 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
         }
         order_of_places.push(place);
     }
-    let region = intent.region_bytes();
+    let mut intent = intent;
+    let mut dirty = intent.dirty_regions();
+    let level = built.geometry.level;
+    if assembly.absent != 0 && !level.is_mirrored() {
+        // With a drive missing parity cannot be computed again, and need not be: what was being
+        // written was in the journal.
+        dirty.drain(..).for_each(|region| intent.resynced(region));
+    }
+    let region_bytes = intent.region_bytes();
     let drive_bytes = built.geometry.drive_bytes;
-    let resync: Vec<Range<u64>> = intent
-        .dirty_regions()
+    let resync: Vec<Range<u64>> = dirty
         .into_iter()
         .map(|number| {
-            let start = u64::from(number) * region;
-            let range = start..(start + region).min(drive_bytes);
+            let start = u64::from(number) * region_bytes;
+            let range = start..(start + region_bytes).min(drive_bytes);
             stripes_at(&built.geometry, &built.config.layout, range)
         })
         .collect();

@@ -142,6 +142,9 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("the server said: {}", self.said());
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

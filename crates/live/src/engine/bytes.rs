@@ -76,7 +76,8 @@ impl Engine {
         buffer.bytes_mut()[..length_bytes].copy_from_slice(self.operations.at(op, slot));
         let work = Work::Write { offset_bytes, length_bytes, buffer };
         let range = (offset_bytes, length_bytes as u64);
-        Some(self.change(drive, range, work, op.0, purpose))
+        let serial = self.operations.serial_of(op);
+        Some(self.change(drive, range, work, serial, purpose))
     }
 
     /// Makes the blocks zeros, and free where the storage can; none if that is done at once.
@@ -93,7 +94,8 @@ impl Engine {
             return None;
         }
         let work = Work::Discard { offset_bytes, length_bytes };
-        Some(self.change(drive, (offset_bytes, length_bytes), work, op.0, purpose))
+        let serial = self.operations.serial_of(op);
+        Some(self.change(drive, (offset_bytes, length_bytes), work, serial, purpose))
     }
 
     /// A read of the array was answered and its data is wanted.
@@ -160,9 +162,8 @@ impl Engine {
             let offset_bytes = self.offset_bytes(command.lba);
             let work = Work::Write { offset_bytes, length_bytes, buffer };
             let range = (offset_bytes, length_bytes as u64);
-            // No stripe operation has such a number.
-            let group = 1 << 31 | command.id.0;
-            self.change(drive, range, work, group, Purpose::Command(command.id))
+            let serial = self.operations.next_serial();
+            self.change(drive, range, work, serial, Purpose::Command(command.id))
         })
     }
 

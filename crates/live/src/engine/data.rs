@@ -8,6 +8,8 @@ use array::{OpId, Slot, Term};
 /// Buffers of one stripe operation, two per member, and only those that are in use.
 #[derive(Debug, Default)]
 struct Operation {
+    /// Number since the start; the array's own numbers are used again.
+    serial: u64,
     request: u64,
     rows: u32,
     old: Vec<Option<Buffer>>,
@@ -35,13 +37,14 @@ pub(crate) struct Operations {
     kernel: Kernel,
     /// By the operation's number.
     open: Vec<Operation>,
+    serials: u64,
     pub(crate) pool: Pool,
 }
 
 impl Operations {
     pub(crate) fn new(page_bytes: usize, width: usize) -> Self {
         let kernel = Kernel::detect();
-        Self { page_bytes, width, kernel, open: Vec::new(), pool: Pool::default() }
+        Self { page_bytes, width, kernel, open: Vec::new(), serials: 0, pool: Pool::default() }
     }
 
     fn bytes(&self, rows: u32) -> usize {
@@ -63,6 +66,8 @@ impl Operations {
             operation.old.resize_with(self.width, || None);
             operation.new.resize_with(self.width, || None);
         }
+        self.serials += 1;
+        operation.serial = self.serials;
         operation.request = request;
         operation.rows = rows;
     }
@@ -79,6 +84,17 @@ impl Operations {
     /// The request that the operation belongs to.
     pub(crate) fn request_of(&self, op: OpId) -> u64 {
         self.open[op.0 as usize].request
+    }
+
+    /// What tells the operation from all others that there ever were.
+    pub(crate) fn serial_of(&self, op: OpId) -> u64 {
+        self.open[op.0 as usize].serial
+    }
+
+    /// A number as if something had been opened.
+    pub(crate) fn next_serial(&mut self) -> u64 {
+        self.serials += 1;
+        self.serials
     }
 
     /// What is held at `slot`.

@@ -57,8 +57,8 @@ struct Held {
     bytes: Range<u64>,
     work: Work,
     regions: RangeInclusive<u32>,
-    /// The stripe operation that it is a part of.
-    op: u32,
+    /// The stripe operation that it is a part of, by its number since the start.
+    op: u64,
     /// Its record in the journal.
     record: Option<u64>,
     /// Whether it must have a record first.
@@ -98,6 +98,8 @@ pub(super) struct Keeping {
     record_left: BTreeMap<u64, u32>,
     round: Option<Round>,
     tidy_at: Instant,
+    /// The journal had no room for what is held.
+    full: bool,
 }
 
 impl Keeping {
@@ -112,6 +114,7 @@ impl Keeping {
             record_left: BTreeMap::new(),
             round: None,
             tidy_at: Instant::NEVER,
+            full: false,
         };
         keeping.begin_journal();
         keeping
@@ -152,13 +155,14 @@ impl Keeping {
 }
 
 impl Engine {
-    /// Changes bytes of a drive as a part of stripe operation `op`, as soon as the records allow it.
+    /// Changes bytes of a drive as a part of the stripe operation with the serial number `op`, as soon
+    /// as the records allow it.
     pub(super) fn change(
         &mut self,
         drive: DriveId,
         range: (u64, u64),
         work: Work,
-        op: u32,
+        op: u64,
         purpose: Purpose,
     ) -> u32 {
         let (offset_bytes, length_bytes) = range;
@@ -239,6 +243,7 @@ impl Engine {
                 Ok(write) => write,
                 // When the other half is done and synced there is room again.
                 Err(JournalError::Full) => {
+                    self.keeping.full = true;
                     self.keeping.tidy_at = self.now;
                     return;
                 }
@@ -318,6 +323,9 @@ impl Engine {
             if *left == 0 {
                 self.keeping.record_left.remove(&record);
                 durable.journal.finish(record);
+                if self.keeping.full && durable.journal.to_sync().is_some() {
+                    self.keeping.tidy_at = now;
+                }
             }
         }
     }
@@ -412,6 +420,7 @@ impl Engine {
         durable.intent.clean(&quiet);
         if let Some(half) = half {
             durable.journal.retire(half);
+            self.keeping.full = false;
         }
         if ending && self.keeping.record_left.is_empty() {
             // Nothing is open, so it is never busy.
