@@ -59,6 +59,7 @@ fn verify_with_fio(served: &Served, seconds: u64) -> (u64, u64) {
     let output = Command::new("fio")
         .args(["--name=v", "--ioengine=nbd", "--rw=randrw", "--bsrange=512-64k", "--iodepth=16"])
         .args(["--size=40m", "--verify=crc32c", "--verify_backlog=64", "--verify_fatal=1"])
+        .arg("--verify_state_save=0")
         .args(["--time_based", "--output-format=json", "--eta=never"])
         .arg(format!("--runtime={seconds}"))
         .arg(format!("--uri={}", uri(served)))
