@@ -251,6 +251,25 @@ impl Waiter {
         }
     }
 
+    /// Looks at the descriptors again and again, without sleeping, until something is ready or `until`
+    /// has come.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn look_until(
+        &mut self,
+        clock: &Clock,
+        until: Instant,
+        events: &mut Vec<Event>,
+    ) -> std::io::Result<()> {
+        events.clear();
+        while events.is_empty() && clock.now() < until {
+            self.look(events)?;
+        }
+        Ok(())
+    }
+
     /// Sleeps for so long, without end if nothing is said, or until a descriptor is ready.
     ///
     /// `epoll_wait` counts in milliseconds and `epoll_pwait2` needs Linux 5.11; `ppoll` of the

@@ -246,6 +246,7 @@ impl Engine {
     /// gone.
     pub(super) fn send_answers(&mut self) {
         while let Some(index) = self.clients.stirred.pop() {
+            self.answered_some = true;
             let Some(client) = self.clients.at_mut(index) else { continue };
             client.stirred = false;
             if let Err(error) = client.connection.flush_output() {

@@ -20,6 +20,7 @@ mod data;
 mod drives;
 mod flush;
 mod keeping;
+mod linger;
 mod measure;
 mod model;
 mod orders;
@@ -42,6 +43,7 @@ use commands::{Commands, Outstanding};
 use data::Operations;
 use flush::Flush;
 use keeping::Keeping;
+use linger::Linger;
 use measure::Measures;
 use nvme::{CollectionReport, CommandId, Completion};
 use orders::{Closing, Switching};
@@ -143,6 +145,9 @@ pub struct Engine {
     flush: Flush,
     next_flush: Vec<(ClientId, u64)>,
     measures: Measures,
+    linger: Linger,
+    /// Clients were told something in this turn.
+    answered_some: bool,
     errors: Vec<u64>,
     scrub_mismatches: u64,
     switch: SwitchTable,
@@ -232,6 +237,8 @@ impl Engine {
             flush: Flush::default(),
             next_flush: Vec::new(),
             measures: Measures::new(),
+            linger: Linger::new(),
+            answered_some: false,
             errors: vec![0; width],
             scrub_mismatches: 0,
             switch,
@@ -284,7 +291,17 @@ impl Engine {
             let due = self.sources.earliest().min(self.keeping.next_deadline());
             // Somebody waits for the moment only while requests are under way.
             let exact = !self.requests.is_empty();
-            self.waiter.wait(&self.clock, due, exact, &mut events)?;
+            let awake = self.linger.begin(self.clock.now(), self.answered_some);
+            self.answered_some = false;
+            match awake {
+                Some(until) if until < due => {
+                    self.waiter.look_until(&self.clock, until, &mut events)?;
+                    self.linger.end(!events.is_empty());
+                }
+                _ => {
+                    self.waiter.wait(&self.clock, due, exact, &mut events)?;
+                }
+            }
             for event in &events {
                 match event.token {
                     BELL => self.take_messages(),
