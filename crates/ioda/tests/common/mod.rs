@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot run its command fails")]
 
+pub(crate) mod mounted;
 pub(crate) mod served;
+pub(crate) mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
