@@ -37,7 +37,7 @@ impl Default for Recorder {
     fn default() -> Self {
         Self {
             counts: vec![0; BUCKETS],
-            used: BUCKETS..0,
+            used: 0..0,
             count: 0,
             sum_nanoseconds: 0,
             max_nanoseconds: 0,
@@ -50,7 +50,10 @@ impl Recorder {
     pub fn record(&mut self, nanoseconds: u64) {
         let bucket = bucket(nanoseconds);
         self.counts[bucket] += 1;
-        self.used = self.used.start.min(bucket)..self.used.end.max(bucket + 1);
+        self.used = match self.used.is_empty() {
+            true => bucket..bucket + 1,
+            false => self.used.start.min(bucket)..self.used.end.max(bucket + 1),
+        };
         self.count += 1;
         self.sum_nanoseconds = self.sum_nanoseconds.saturating_add(nanoseconds);
         self.max_nanoseconds = self.max_nanoseconds.max(nanoseconds);

@@ -73,8 +73,9 @@ fn notes(workloads: &[Workload]) -> Vec<String> {
     let mut notes = vec![
         String::from(
             "`live` is from the arrival at the array to its answer, as the array's thread measured \
-             it; `client` is from the intended moment to the answer at the other end of a socket. \
-             The claims are about `live`.",
+             it; `client` is from the intended moment to the answer at the other end of a socket, \
+             and has in it what waits in the socket while a thread is behind. The claims are about \
+             `live`.",
         ),
         String::from(
             "`with lateness` is the simulated latency if every answer of a drive had come as late \
