@@ -121,12 +121,9 @@ Examples:
   ioda run trace.csv --assert 'read.p99.9<500us'
       will p99.9 hold with my trace? exit code 1 if not";
 
-/// Options of `ioda compare` and `ioda run`.
+/// What an array and its drives are, simulated or served.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct SimulationArgs {
-    /// The workload.
-    #[command(flatten)]
-    pub(crate) workload: WorkloadSettings,
+pub(crate) struct ArrayArgs {
     /// The array.
     #[command(flatten)]
     pub(crate) array: ArraySettings,
@@ -142,6 +139,32 @@ pub(crate) struct SimulationArgs {
     /// The drives.
     #[command(flatten)]
     pub(crate) drive: DriveFlags,
+}
+
+impl ArrayArgs {
+    /// Lays these flags over `file`, with the rest of the flags in `others`.
+    fn overlay(&self, file: &Settings, others: Settings) -> Result<Settings, exit::Failure> {
+        let drive = crate::setup::drive_settings(&self.drive, &file.drive)?;
+        let flags = Settings {
+            array: self.array.clone(),
+            windows: self.windows.clone(),
+            stage: self.stage.clone(),
+            policies: self.policies.clone(),
+            ..others
+        };
+        Ok(Settings { drive, ..file.overlaid(&flags)? })
+    }
+}
+
+/// Options of `ioda compare` and `ioda run`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SimulationArgs {
+    /// The workload.
+    #[command(flatten)]
+    pub(crate) workload: WorkloadSettings,
+    /// The array and its drives.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
     /// The run.
     #[command(flatten)]
     pub(crate) run: RunSettings,
@@ -160,21 +183,9 @@ pub(crate) struct ServeArgs {
     /// How it is served.
     #[command(flatten)]
     pub(crate) serve: ServeSettings,
-    /// The array.
+    /// The array and its drives.
     #[command(flatten)]
-    pub(crate) array: ArraySettings,
-    /// When drives may collect.
-    #[command(flatten)]
-    pub(crate) windows: WindowSettings,
-    /// The fast memory in front of the drives.
-    #[command(flatten)]
-    pub(crate) stage: StageSettings,
-    /// Options of single policies.
-    #[command(flatten)]
-    pub(crate) policies: PolicyOptions,
-    /// The drives.
-    #[command(flatten)]
-    pub(crate) drive: DriveFlags,
+    pub(crate) array: ArrayArgs,
     /// The policy at the start [default: ioda]
     #[arg(long, value_name = "NAME", help_heading = "Run")]
     pub(crate) policy: Option<Text<PolicyName>>,
@@ -193,26 +204,17 @@ impl ServeArgs {
             Some(path) => crate::settings::load(path)?,
             None => Settings::default(),
         };
-        if file.drive == DriveSettings::default() && self.drive.drive.is_none() {
+        if file.drive == DriveSettings::default() && self.array.drive.drive.is_none() {
             file.drive = DriveSettings::preset(SERVED_DRIVE);
         }
-        let drive = crate::setup::drive_settings(&self.drive, &file.drive)?;
         let run = RunSettings {
             policy: self.policy.iter().cloned().collect(),
             precondition: self.precondition.clone(),
             seed: self.seed.clone(),
             ..RunSettings::default()
         };
-        let flags = Settings {
-            array: self.array.clone(),
-            windows: self.windows.clone(),
-            stage: self.stage.clone(),
-            policies: self.policies.clone(),
-            serve: self.serve.clone(),
-            run,
-            ..Settings::default()
-        };
-        let mut settings = Settings { drive, ..file.overlaid(&flags)? };
+        let others = Settings { serve: self.serve.clone(), run, ..Settings::default() };
+        let mut settings = self.array.overlay(&file, others)?;
         // These are for one start and never stand in a file.
         settings.serve.create = self.serve.create;
         settings.serve.degraded = self.serve.degraded;
@@ -304,17 +306,12 @@ impl SimulationArgs {
             Some(path) => crate::settings::load(path)?,
             None => Settings::default(),
         };
-        let drive = crate::setup::drive_settings(&self.drive, &file.drive)?;
-        let flags = Settings {
-            array: self.array.clone(),
-            windows: self.windows.clone(),
-            stage: self.stage.clone(),
-            policies: self.policies.clone(),
+        let others = Settings {
             workload: self.workload.clone(),
             run: self.run.clone(),
             ..Settings::default()
         };
-        Ok(Settings { drive, ..file.overlaid(&flags)? })
+        self.array.overlay(&file, others)
     }
 }
 

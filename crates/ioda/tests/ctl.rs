@@ -1,5 +1,7 @@
 //! `ioda ctl` against a thread that answers as an array would.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 mod common;
 #[path = "../../live/tests/fake_array/mod.rs"]
 mod fake_array;

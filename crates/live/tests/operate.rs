@@ -100,8 +100,8 @@ fn families(text: &str) -> BTreeMap<String, (String, Vec<Sample>)> {
 
 /// Buckets of a histogram ascend, are cumulative, and end with all there is.
 fn check_histogram(name: &str, samples: &[Sample]) {
-    let mut series: BTreeMap<Vec<(String, String)>, (Vec<(f64, f64)>, Option<f64>, bool)> =
-        BTreeMap::new();
+    type Series = (Vec<(f64, f64)>, Option<f64>, bool);
+    let mut series: BTreeMap<Vec<(String, String)>, Series> = BTreeMap::new();
     for (sample, labels, value) in samples {
         let (le, own): (Vec<_>, Vec<_>) =
             labels.iter().cloned().partition(|(name, _)| name == "le");

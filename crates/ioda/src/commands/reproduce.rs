@@ -1,5 +1,7 @@
 //! `ioda reproduce`.
 
+mod live;
+
 use super::Talk;
 use crate::exit::{self, Failure};
 use crate::output::{self, remark};
@@ -21,6 +23,8 @@ Examples:
   ioda reproduce --list
   ioda reproduce --html pages          one page per workload in the folder `pages`
   ioda reproduce --quick               a smoke of seconds; its numbers mean nothing
+  ioda reproduce live                  the simulator against the array on the real clock, over
+                                       NBD: two minutes of a quiet machine, only if it is named
 
 What is checked is the shape: orders, ratios and zeros, with the article's limits. Experiments are
 TOML files; --experiments FOLDER runs your own.";
@@ -28,7 +32,7 @@ TOML files; --experiments FOLDER runs your own.";
 /// Options of `ioda reproduce`.
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
-    /// Experiments, such as 5a or figure-5a [default: all]
+    /// Experiments, such as 5a or figure-5a [default: all], or `live`
     #[arg(value_name = "EXPERIMENT")]
     experiments: Vec<String>,
     /// List the experiments and their claims
@@ -40,6 +44,9 @@ pub(crate) struct ReproduceArgs {
     /// Few requests on small drives, to see that everything works
     #[arg(long)]
     quick: bool,
+    /// Of `live`: so many requests of each workload [default: 60000]
+    #[arg(long, value_name = "N")]
+    requests: Option<u64>,
     /// Exit with 1 if a claim does not hold
     #[arg(long)]
     strict: bool,
@@ -56,13 +63,21 @@ pub(crate) struct ReproduceArgs {
 
 /// Runs the experiments and prints what holds.
 pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    if args.folder.is_none() && args.experiments.iter().any(|name| name == reproduce::live::NAME) {
+        return live::run(args, talk);
+    }
+    if args.requests.is_some() {
+        return Err(Failure::usage("--requests is for `ioda reproduce live` only"));
+    }
     let all = match &args.folder {
         Some(folder) => reproduce::load_folder(folder)?,
         None => reproduce::builtin()?,
     };
     let experiments = reproduce::select(all, &args.experiments)?;
     if args.list {
-        output::print(&list(&experiments))?;
+        let with_live = args.folder.is_none() && args.experiments.is_empty();
+        let live = if with_live { reproduce::live::listed()? } else { String::new() };
+        output::print(&(list(&experiments) + &live))?;
         return Ok(ExitCode::SUCCESS);
     }
     let orders = reproduce::gather(&experiments, args.quick)?;

@@ -3,11 +3,12 @@
 //! An experiment is one TOML file in `experiments/`. Experiments that need the same runs share
 //! them: first everything that is needed is gathered, then each workload is simulated once, and what no
 //! experiment needs any more is let go. What an experiment compares are its series: policies, or
-//! variants of its setup.
+//! variants of its setup. The one experiment that is not a file there is [`live`], which needs a real clock.
 
 mod check;
 mod experiment;
 mod figure;
+pub(crate) mod live;
 mod number;
 pub(crate) mod pages;
 mod plan;

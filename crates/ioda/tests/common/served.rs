@@ -1,5 +1,6 @@
 //! An array that the real binary serves, and a client that remembers what it wrote.
-#![allow(clippy::unwrap_used, reason = "a test without its server fails")]
+#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test without its server fails")]
 
 use live::control::{Answer, Order, Status};
 use live::nbd::client::Client;

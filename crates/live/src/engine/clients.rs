@@ -106,6 +106,13 @@ impl Engine {
     pub(super) fn begin_request(&mut self, client: ClientId, request: Request) {
         let cookie = request.cookie;
         match request.kind {
+            // Zeros that must take up room are written like any other data.
+            Kind::WriteZeroes { may_punch: false, fast: true } => {
+                let why = "zeros that take up room are not faster than data";
+                self.tell(client, |connection| {
+                    connection.reply_error(cookie, Errno::NotSupported, why);
+                });
+            }
             Kind::Read | Kind::Write | Kind::Trim | Kind::WriteZeroes { .. } => {
                 self.begin_transfer_request(client, request);
             }
