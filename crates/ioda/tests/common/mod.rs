@@ -1,6 +1,7 @@
 //! Runs the real binary.
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot run its command fails")]
+#![allow(clippy::print_stdout, reason = "a test says what it skips and what a server said")]
 
 pub(crate) mod mounted;
 pub(crate) mod served;
