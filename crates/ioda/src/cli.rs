@@ -228,8 +228,8 @@ const SERVED_DRIVE: &str = "live";
 /// Options of `ioda load`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LoadArgs {
-    /// The device: nbd://HOST[:PORT]/[EXPORT] or nbd+unix:///[EXPORT]?socket=PATH
-    /// [default: the socket that `ioda serve` listens at]
+    /// The device, such as nbd://localhost:10809/NAME or nbd+unix:///NAME?socket=PATH; without a name
+    /// the server's default export [default: the socket that `ioda serve` listens at]
     #[arg(long, value_name = "URI")]
     pub(crate) uri: Option<String>,
     /// How the device is called in the results [default: NBD]

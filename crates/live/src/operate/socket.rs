@@ -6,7 +6,7 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -50,7 +50,9 @@ pub struct SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
+        // A successor may have got the number of the file as well; but somebody listens there.
+        let ours = identity(&self.path).is_ok_and(|identity| identity == self.identity);
+        if ours && UnixStream::connect(&self.path).is_err() {
             let _ = fs::remove_file(&self.path);
         }
     }
