@@ -232,7 +232,9 @@ fn same(workload: &Workload, run: &Pair, what: &str, direction: &Direction) -> C
 
 /// The first percentile that few requests lie beyond.
 fn doubtful(direction: &Direction) -> Option<String> {
-    let beyond = |percent: f64| (direction.count as f64 * (1.0 - percent / 100.0)) as u64;
+    // 60 000 x 0.001 must be 60, not 59.999.
+    let share = |percent: f64| direction.count as f64 * (1.0 - percent / 100.0);
+    let beyond = |percent: f64| (share(percent) + 1e-6) as u64;
     let first = direction.percentiles.iter().find(|one| beyond(one.percent) < FEWEST_SAMPLES)?;
     Some(format!("only {} requests lie beyond p{}", beyond(first.percent), first.percent))
 }
