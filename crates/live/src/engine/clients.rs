@@ -78,11 +78,21 @@ impl Engine {
         client.connection.handle_ready(readable, writable);
         let id = self.clients.id(index);
         self.clients.stir(index);
-        while let Some(client) = self.clients.at_mut(index) {
-            let Some(request) = client.connection.poll_request(&mut self.operations.pool) else {
-                break;
-            };
-            self.take_request(id, request);
+        // A receipt ends with the payload of a write. Behind it the next may be waiting already.
+        for _ in 0..RECEIPTS_PER_TURN {
+            let mut payloads = false;
+            while let Some(client) = self.clients.at_mut(index) {
+                let Some(request) = client.connection.poll_request(&mut self.operations.pool)
+                else {
+                    break;
+                };
+                payloads |= request.data.is_some();
+                self.take_request(id, request);
+            }
+            match self.clients.at_mut(index) {
+                Some(client) if payloads => client.connection.handle_ready(true, false),
+                _ => break,
+            }
         }
     }
 
@@ -345,5 +355,8 @@ impl Engine {
     }
 }
 
+/// Times that a client is received from in one turn of the loop, so that one who writes without pause
+/// leaves turns to others.
+const RECEIPTS_PER_TURN: usize = 16;
 /// Most extents in one answer; the client asks again for the rest.
 const MOST_EXTENTS: usize = 1024;
