@@ -144,8 +144,9 @@ impl Engine {
             }
             self.sources.set(drive, ssd.next_deadline());
             for completed in answered.drain(..) {
-                let now = self.clock.now();
-                let late = now.since(completed.at.min(now));
+                // Not the array's present, which is the moment when the answer was due.
+                let actual = self.clock.now();
+                let late = actual.since(completed.at.min(actual));
                 self.measures.lateness.record(late.as_nanos());
                 let id = completed.completion.id;
                 if let Some(outstanding) = self.commands.get_mut(id) {

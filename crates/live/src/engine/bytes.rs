@@ -214,6 +214,11 @@ impl Engine {
 
     fn end_transfer(&mut self, now: Instant, purpose: Purpose, drive: DriveId, finished: Finished) {
         let Finished { buffer, result, .. } = finished;
+        // What was written and cannot be made to last is lost: so is the drive. A drive that does not
+        // take records is no better. Commands tell the array themselves.
+        if !matches!(purpose, Purpose::Command(_) | Purpose::Nobody) {
+            self.give_up_if(now, drive, result.is_err());
+        }
         match purpose {
             Purpose::Command(id) => {
                 if let Some(outstanding) = self.commands.get_mut(id) {
@@ -228,31 +233,13 @@ impl Engine {
             }
             Purpose::Stage => {
                 self.stage_writes -= 1;
-                self.give_up_if(now, drive, result.is_err());
                 self.go_on_with_flushes();
             }
-            // What was written and cannot be made to last is lost: so is the drive. A drive that does
-            // not take records is no better.
-            Purpose::Flush => {
-                self.give_up_if(now, drive, result.is_err());
-                self.end_sync();
-            }
-            Purpose::Intent(block) => {
-                self.give_up_if(now, drive, result.is_err());
-                self.end_intent(block);
-            }
-            Purpose::Journal(sequence) => {
-                self.give_up_if(now, drive, result.is_err());
-                self.end_journal(sequence);
-            }
-            Purpose::JournalEnd => {
-                self.give_up_if(now, drive, result.is_err());
-                self.end_journal_end();
-            }
-            Purpose::Tidy => {
-                self.give_up_if(now, drive, result.is_err());
-                self.end_tidy();
-            }
+            Purpose::Flush => self.end_sync(),
+            Purpose::Intent(block) => self.end_intent(block),
+            Purpose::Journal(sequence) => self.end_journal(sequence),
+            Purpose::JournalEnd => self.end_journal_end(),
+            Purpose::Tidy => self.end_tidy(),
             Purpose::Nobody => {}
         }
         if let Some(buffer) = buffer {

@@ -151,10 +151,8 @@ impl Engine {
                 tracing::warn!(drive = drive.0, "the drive will start as prepared: {error}");
             }
         }
-        for drive in 0..self.models.len() as u8 {
-            if self.failed >> drive & 1 == 0 {
-                self.storage.submit(u64::MAX, DriveId(drive), Work::Sync);
-            }
+        for drive in self.present() {
+            self.storage.submit(u64::MAX, drive, Work::Sync);
         }
         self.storage.kick()?;
         while self.storage.in_flight() > 0 {

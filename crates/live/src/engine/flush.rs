@@ -4,7 +4,6 @@ use super::Engine;
 use super::bytes::Purpose;
 use super::request::ClientId;
 use crate::storage::Work;
-use units::DriveId;
 
 /// Clients that wait for the storage of all drives.
 #[derive(Debug, Default)]
@@ -32,8 +31,8 @@ impl Engine {
         self.flush.waiting = std::mem::take(&mut self.next_flush);
         // One more than there are drives, so that answers which come at once do not end it.
         self.flush.left = 1;
-        for drive in (0..self.models.len() as u8).map(DriveId) {
-            if self.failed >> drive.0 & 1 == 0 && self.storage.memory(drive).is_none() {
+        for drive in self.present() {
+            if self.storage.memory(drive).is_none() {
                 self.flush.left += 1;
                 self.transfer(drive, Work::Sync, Purpose::Flush);
             }

@@ -217,7 +217,7 @@ impl Engine {
     }
 
     /// The drives that have not failed, those that are being rebuilt included.
-    fn present(&self) -> impl Iterator<Item = DriveId> + use<> {
+    pub(super) fn present(&self) -> impl Iterator<Item = DriveId> + use<> {
         let failed = self.failed;
         self.drives().filter(move |drive| failed >> drive.0 & 1 == 0)
     }
