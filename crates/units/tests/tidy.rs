@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 const FILE_LINES_MAX: usize = 800;
 
 /// Which rooms each room may name.
-const MAY_NAME: [(&str, &[&str]); 9] = [
+const MAY_NAME: [(&str, &[&str]); 10] = [
     ("units", &[]),
     ("nvme", &["units"]),
     ("ssd", &["units", "nvme"]),
     ("array", &["units", "nvme"]),
+    ("engine", &["units", "nvme", "ssd", "array"]),
     ("workload", &["units"]),
-    ("sim", &["units", "nvme", "ssd", "array", "workload"]),
-    ("live", &["units", "nvme", "ssd", "array"]),
+    ("sim", &["units", "nvme", "ssd", "array", "engine", "workload"]),
+    ("live", &["units", "nvme", "ssd", "array", "engine"]),
     ("report", &["units"]),
-    ("ioda", &["units", "nvme", "ssd", "array", "workload", "sim", "live", "report"]),
+    ("ioda", &["units", "nvme", "ssd", "array", "workload", "engine", "sim", "live", "report"]),
 ];
 
 fn crates() -> PathBuf {
