@@ -2,7 +2,7 @@
 //!
 //! The printed table was computed from rounded values: each row is rounded to whole units, and the
 //! rows below go on with what is printed. With this one rule all its figures come out, digit for
-//! digit (`tests/table2.rs`); without it they differ by up to a fifth, because 2.4 MB of FEMU's
+//! digit (`tests/it/table2.rs`); without it they differ by up to a fifth, because 2.4 MB of FEMU's
 //! `S_r` became 2.
 
 use crate::config::Config;

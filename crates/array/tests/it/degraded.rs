@@ -1,0 +1,275 @@
+//! Arrays with missing drives, command by command.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use crate::script::{PAGE, Script, named};
+use array::policy::PolicySettings;
+use array::{
+    Array, CannotReplace, CannotSwitch, Config, Coordination, Layout, Level, RequestKind,
+    Restoring, Work,
+};
+use nvme::Status;
+use units::{DriveId, Duration};
+
+const READ: RequestKind = RequestKind::Read;
+const WRITE: RequestKind = RequestKind::Write;
+const DEALLOCATE: RequestKind = RequestKind::Deallocate;
+
+fn fail(s: &mut Script, drive: u8) {
+    s.array.fail_drive(s.now, DriveId(drive));
+    s.collect();
+}
+
+fn lost(s: &mut Script, drive: u8) {
+    s.answer(drive, Status::Unrecovered, 0, Duration::ZERO);
+}
+
+fn told(s: &mut Script) -> String {
+    std::mem::take(&mut s.log).trim_end().to_owned()
+}
+
+/// RAID-5 on four drives: of stripe 0 the pages 0, 1, 2 are on drives 0, 1, 2 and parity on drive 3.
+fn raid5(policy: &str) -> Script {
+    let mut s = Script::new(Level::Raid5, 4, named(policy));
+    s.log.clear();
+    s
+}
+
+#[test]
+fn a_read_that_a_drive_cannot_do_is_rebuilt_and_not_sent_again() {
+    let mut s = raid5("base");
+    s.request(READ, 0, 1);
+    lost(&mut s, 0);
+    assert_eq!(told(&mut s), "r0 r1 r2 r3");
+    [1, 2, 3].into_iter().for_each(|drive| s.ok(drive));
+    s.compute();
+    assert_eq!(told(&mut s), "done");
+    assert_eq!((s.array.absent(), s.array.counters().unrecovered_reads), (0, 1));
+    assert_eq!(s.array.operations_in_flight(), 0);
+}
+
+#[test]
+fn a_read_fails_if_two_drives_cannot_do_it() {
+    let mut s = raid5("base");
+    s.request(READ, 0, 1);
+    lost(&mut s, 0);
+    s.ok(1);
+    lost(&mut s, 2);
+    assert_eq!(told(&mut s), "r0 r1 r2 r3 failed");
+    s.ok(3);
+    assert_eq!(s.array.operations_in_flight(), 0);
+    s.request(READ, 0, 1);
+    s.ok(0);
+    assert_eq!(told(&mut s), "r0 done");
+}
+
+#[test]
+fn the_drive_is_said_to_have_failed_before_the_write_that_goes_on_without_it() {
+    let mut s = raid5("base");
+    s.request(WRITE, 0, 3);
+    [1, 2, 3].into_iter().for_each(|drive| s.ok(drive));
+    lost(&mut s, 0);
+    assert_eq!(told(&mut s), "W0 W1 W2 W3 gone0 done");
+    assert_eq!(s.array.absent(), 1);
+}
+
+#[test]
+fn nothing_is_sent_to_a_drive_that_failed() {
+    let mut s = raid5("base");
+    fail(&mut s, 0);
+    fail(&mut s, 0);
+    fail(&mut s, 77);
+    assert_eq!(told(&mut s), "gone0");
+    s.request(READ, 0, 1);
+    assert_eq!(told(&mut s), "r1 r2 r3");
+    [1, 2, 3].into_iter().for_each(|drive| s.ok(drive));
+    s.compute();
+    s.request(READ, 1, 1);
+    s.ok(1);
+    assert_eq!(told(&mut s), "done r1 done");
+    // The whole chunk of the missing drive: parity from the others.
+    s.request(WRITE, 0, 1);
+    [1, 2].into_iter().for_each(|drive| s.ok(drive));
+    s.ok(3);
+    assert_eq!(told(&mut s), "r1 r2 W3 done");
+    // A chunk beside it: parity from its old value, for that of the missing one cannot be read.
+    s.request(WRITE, 1, 1);
+    [1, 3].into_iter().for_each(|drive| s.ok(drive));
+    [1, 3].into_iter().for_each(|drive| s.ok(drive));
+    assert_eq!(told(&mut s), "r1 r3 W1 W3 done");
+    // Parity is missing of stripe 3: there is nothing to read.
+    s.request(WRITE, 9, 1);
+    s.ok(1);
+    assert_eq!(told(&mut s), "W1 done");
+}
+
+#[test]
+fn what_is_out_when_a_drive_fails_counts_for_nothing() {
+    let mut s = raid5("base");
+    s.request(READ, 0, 1);
+    fail(&mut s, 0);
+    let busy = s.array.replace_drive(s.now, DriveId(0)).unwrap_err();
+    assert_eq!(busy, CannotReplace::StillBusy { drive: DriveId(0) });
+    // Even if it says that all is well.
+    s.ok(0);
+    assert_eq!(told(&mut s), "r0 gone0 r1 r2 r3");
+    let error = |array: &mut Array, drive| {
+        array.replace_drive(units::Instant::from_nanos(9), DriveId(drive)).unwrap_err().to_string()
+    };
+    assert!(error(&mut s.array, 1).starts_with("drive 1 has not failed"));
+    assert!(error(&mut s.array, 9).starts_with("there is no drive 9"));
+}
+
+#[test]
+fn with_two_drives_missing_the_rest_is_read_and_nothing_written() {
+    let mut s = raid5("ioda");
+    fail(&mut s, 0);
+    fail(&mut s, 1);
+    s.request(READ, 2, 1);
+    s.busy(2, 100);
+    s.ok(2);
+    assert_eq!(told(&mut s), "gone0 gone1 R2 r2 done");
+    s.request(READ, 0, 3);
+    s.request(WRITE, 2, 1);
+    s.request(WRITE, 0, 3);
+    s.request(READ, 0, 1);
+    assert_eq!(told(&mut s), "failed failed failed failed");
+    assert_eq!(s.array.operations_in_flight(), 0);
+}
+
+#[test]
+fn a_survivor_that_fails_fast_is_waited_for_when_a_drive_is_missing() {
+    let mut s = raid5("ioda");
+    fail(&mut s, 0);
+    s.request(READ, 0, 1);
+    assert_eq!(told(&mut s), "gone0 R1 R2 R3");
+    s.busy(1, 100);
+    assert_eq!(told(&mut s), "r1");
+    [2, 3, 1].into_iter().for_each(|drive| s.ok(drive));
+    s.compute();
+    assert_eq!(told(&mut s), "done");
+}
+
+#[test]
+fn a_mirror_is_read_where_a_copy_is() {
+    let mut s = Script::new(Level::Raid1, 2, named("base"));
+    fail(&mut s, 0);
+    s.log.clear();
+    s.request(READ, 0, 2);
+    assert_eq!(told(&mut s), "r1 r1");
+    s.ok(1);
+    s.ok(1);
+    s.request(WRITE, 0, 1);
+    s.ok(1);
+    assert_eq!(told(&mut s), "done W1 done");
+}
+
+#[test]
+fn stripes_without_redundancy_fail_alone() {
+    let mut s = Script::new(Level::Raid0, 3, named("base"));
+    fail(&mut s, 1);
+    s.log.clear();
+    s.request(READ, 0, 1);
+    s.ok(0);
+    s.request(READ, 1, 1);
+    s.request(WRITE, 1, 1);
+    assert_eq!(told(&mut s), "r0 done failed failed");
+}
+
+fn small(level: Level, width: u32) -> Script {
+    let mut s = Script::of(Array::new(Config {
+        layout: Layout::new(level, width, 1, 2).unwrap(),
+        page_bytes: PAGE as u32,
+        policy: named("base"),
+        policy_settings: PolicySettings::default(),
+        coordination: Coordination::Free,
+        rebuild_compute: Duration::ZERO,
+        data_actions: false,
+        spare: 0..0,
+        absent: 1,
+        restore_depth: 1,
+    }));
+    s.collect();
+    s
+}
+
+#[test]
+fn a_replaced_drive_is_written_stripe_by_stripe() {
+    let mut s = small(Level::Raid5, 3);
+    s.array.replace_drive(s.now, DriveId(0)).unwrap();
+    s.collect();
+    assert_eq!(told(&mut s), "r1 r2");
+    let what = Work::Rebuild(DriveId(0));
+    let restoring = Restoring { what, done: 0, total: 2, lost: 0 };
+    assert_eq!(s.array.restoring(), Some(restoring));
+    // A write of that stripe waits, a read does not.
+    s.request(WRITE, 0, 1);
+    s.request(READ, 1, 1);
+    assert_eq!(told(&mut s), "r1");
+    [1, 2].into_iter().for_each(|drive| s.ok(drive));
+    s.compute();
+    s.ok(1);
+    assert_eq!(told(&mut s), "W0 done");
+    s.ok(0);
+    // Now the write finds the drive there; the next stripe is begun.
+    assert_eq!(told(&mut s), "r1 r1 r2");
+    let restoring = Restoring { done: 1, ..restoring };
+    assert_eq!(s.array.restoring(), Some(restoring));
+    [1, 1, 2].into_iter().for_each(|drive| s.ok(drive));
+    s.compute();
+    assert_eq!(told(&mut s), "W0 W2 W0");
+    [0, 0, 2].into_iter().for_each(|drive| s.ok(drive));
+    assert_eq!(told(&mut s), "restored done");
+    assert_eq!((s.array.restoring(), s.array.is_whole()), (None, true));
+}
+
+#[test]
+fn stripes_that_cannot_be_restored_are_counted_and_the_others_are() {
+    let mut s = small(Level::Raid5, 3);
+    s.array.replace_drive(s.now, DriveId(0)).unwrap();
+    s.collect();
+    lost(&mut s, 1);
+    s.ok(2);
+    [1, 2].into_iter().for_each(|drive| s.ok(drive));
+    s.compute();
+    s.ok(0);
+    assert_eq!(told(&mut s), "r1 r2 r1 r2 W0 not-restored");
+    assert!(!s.array.is_whole());
+    // Stripe 0 is still rebuilt when it is read, stripe 1 is not.
+    s.request(READ, 0, 1);
+    assert_eq!(told(&mut s), "r1 r2");
+}
+
+#[test]
+fn whole_rows_are_deallocated_on_every_drive_that_is_there() {
+    let mut s = raid5("base");
+    s.request(DEALLOCATE, 0, 3);
+    assert_eq!(told(&mut s), "d0 d1 d2 d3");
+    [1, 2, 3].into_iter().for_each(|drive| s.ok(drive));
+    s.request(READ, 0, 1);
+    s.ok(0);
+    lost(&mut s, 0);
+    // Rebuilding from rows that are half gone would have given neither the old nor zeros.
+    assert_eq!(told(&mut s), "r0 done r1 r2 r3");
+    s.request(DEALLOCATE, 1, 2);
+    assert_eq!(told(&mut s), "done", "what is not a whole row stays");
+    fail(&mut s, 2);
+    s.request(DEALLOCATE, 3, 4);
+    assert_eq!(told(&mut s), "gone2 d0 d1 d3", "pages 3, 4, 5 are stripe 1");
+}
+
+#[test]
+fn the_policy_changes_when_nothing_is_under_way() {
+    let mut s = raid5("base");
+    s.request(READ, 0, 1);
+    let to = |s: &mut Script, name| {
+        let settings = PolicySettings::default();
+        s.array.set_policy(s.now, named(name), &settings, Coordination::Free)
+    };
+    assert_eq!(to(&mut s, "ioda"), Err(CannotSwitch::Busy { operations: 1 }));
+    s.ok(0);
+    assert!(matches!(to(&mut s, "latency-weighted"), Err(CannotSwitch::Impossible { .. })));
+    assert_eq!(to(&mut s, "ioda"), Ok(()));
+    s.collect();
+    s.request(READ, 0, 1);
+    assert_eq!(told(&mut s), "r0 done R0");
+}

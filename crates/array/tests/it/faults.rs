@@ -1,0 +1,463 @@
+//! Drives that fail, on an array of real bytes: every level and policy, against a reference that knows
+//! what each byte may hold.
+//!
+//! `IODA_SEED=n` runs one seed, `IODA_SEEDS=n` so many; a failure prints its seed.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use crate::faulty::{Faults, Host, PAGE};
+use array::policy::{
+    About, Attempt, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings, SitOutSettings,
+    StageSettings, View, WindowUse,
+};
+use array::{
+    Array, Config, Coordination, Layout, Level, TogetherConfig, TokenConfig, WindowConfig,
+};
+use units::{DriveId, Duration, Instant, Lba, Rng};
+
+/// A policy that does everything that policies can, at random.
+const WILD: PolicyKind = PolicyKind::new(&About {
+    name: "wild",
+    label: "Wild",
+    summary: "does everything at random",
+    source: "this test",
+    drive_changes: "the PL flag",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Wild(Rng::new(5))),
+});
+
+struct Wild(Rng);
+
+impl Policy for Wild {
+    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
+        use nvme::PlFlag::{Off, Predictable};
+        let all = [
+            Attempt::Avoid,
+            Attempt::Send(Off),
+            Attempt::Send(Predictable),
+            Attempt::SendAndRebuild,
+        ];
+        all[self.0.below(4) as usize]
+    }
+
+    fn choose_copy(
+        &mut self,
+        _: Instant,
+        _: DriveId,
+        copies: u64,
+        _: Lba,
+        _: &View<'_>,
+    ) -> DriveId {
+        let copies: Vec<u8> = (0..64).filter(|drive| copies >> drive & 1 == 1).collect();
+        DriveId(copies[self.0.below(copies.len() as u64) as usize])
+    }
+
+    fn rebuild_flag(&self) -> nvme::PlFlag {
+        nvme::PlFlag::Predictable
+    }
+
+    fn spare_reads(&self) -> u32 {
+        self.0.clone().below(2) as u32
+    }
+
+    fn hedge_after(&mut self, _: Instant) -> Option<Duration> {
+        Some(Duration::from_nanos(self.0.below(1_000)))
+    }
+
+    fn place_update(&mut self, _: Instant, _: DriveId, free: u64, _: &View<'_>) -> Option<DriveId> {
+        (self.0.below(3) == 0).then_some(DriveId(free.trailing_zeros() as u8))
+    }
+
+    fn moves_chunks(&self) -> bool {
+        true
+    }
+}
+
+/// Blocks of every drive that the layout leaves free.
+const SPARE: u64 = 4;
+
+fn policies(level: Level) -> Vec<PolicyKind> {
+    let all = PolicyKind::ALL.iter().copied().chain([WILD]);
+    all.filter(|policy| policy.is_possible(level)).collect()
+}
+
+fn settings(rng: &mut Rng) -> PolicySettings {
+    let nanos = |rng: &mut Rng, most| Duration::from_nanos(1 + rng.below(most));
+    PolicySettings {
+        hedge: HedgeSettings { delay: nanos(rng, 2_000), ..HedgeSettings::default() },
+        spare_reads: 1 + rng.below(2) as u32,
+        sit_out: SitOutSettings { interval: nanos(rng, 3_000), ..SitOutSettings::default() },
+        objective: nanos(rng, 2_000),
+        stage: StageSettings {
+            capacity_bytes: Some(PAGE * (4 + rng.below(40))),
+            read_latency: Some(nanos(rng, 20)),
+            write_latency: Some(nanos(rng, 20)),
+            largest_write_bytes: Some(PAGE * (1 + rng.below(3))),
+            drain_depth: Some(1 + rng.below(3) as u32),
+        },
+        ..PolicySettings::default()
+    }
+}
+
+fn coordination(policy: PolicyKind, rng: &mut Rng) -> Coordination {
+    let period = Duration::from_nanos(2_000);
+    let windows = WindowConfig {
+        busy_time_window: Duration::from_nanos(1_000 + rng.below(20_000)),
+        busy_drives: 1,
+        guard: Duration::ZERO,
+        start: Instant::ZERO,
+        ranges: 1,
+        range_blocks: 1_000,
+    };
+    match policy.about().windows {
+        WindowUse::None => Coordination::Free,
+        WindowUse::Together => {
+            let start = Instant::ZERO;
+            Coordination::Together(TogetherConfig { period, start, lease: period })
+        }
+        _ if rng.below(3) == 0 => Coordination::Token(TokenConfig {
+            lease: period,
+            period,
+            busy_drives: 1,
+            guard: Duration::ZERO,
+            start: Instant::ZERO,
+        }),
+        _ => Coordination::Windows(windows),
+    }
+}
+
+fn host(seed: u64, level: Level) -> Host {
+    let mut rng = Rng::stream(seed, "array");
+    let policies = policies(level);
+    let policy = policies[(seed % policies.len() as u64) as usize];
+    let more = rng.below(4) as u32;
+    let width = level.least_width() + if level == Level::Raid10 { 2 * more } else { more };
+    let narrow = level != Level::Raid10 && level != Level::Raid0 && rng.below(2) == 0;
+    let stripe_width = match narrow {
+        true => level.least_width() + rng.below(u64::from(more) + 1) as u32,
+        false => level.usual_stripe_width(width),
+    };
+    let chunk_pages = 1 + rng.below(3) as u32;
+    let layout_pages = u64::from(chunk_pages) * (3 + rng.below(8));
+    let array = Array::new(Config {
+        layout: Layout::striped(level, width, stripe_width, chunk_pages, layout_pages).unwrap(),
+        page_bytes: PAGE as u32,
+        policy,
+        policy_settings: settings(&mut rng),
+        coordination: coordination(policy, &mut rng),
+        rebuild_compute: Duration::from_nanos(3 * rng.below(2)),
+        data_actions: true,
+        spare: layout_pages..layout_pages + SPARE,
+        absent: 0,
+        restore_depth: 1 + rng.below(5) as u32,
+    });
+    Host::new(array, layout_pages + SPARE, rng)
+}
+
+/// So many drives of the array, as bits.
+fn some_drives(host: &mut Host, count: u32) -> u64 {
+    let width = host.array.layout().width();
+    let mut chosen = 0u64;
+    while chosen.count_ones() < count.min(width) {
+        chosen |= 1 << host.rng.below(u64::from(width));
+    }
+    chosen
+}
+
+fn drives(mask: u64) -> impl Iterator<Item = DriveId> {
+    (0..64).filter(move |drive| mask >> drive & 1 == 1).map(DriveId)
+}
+
+/// Lets requests come, and drives fail and be replaced.
+fn run(host: &mut Host, steps: u32, drives_that_fail: u64) {
+    for _ in 0..steps {
+        if host.in_flight() < 12 && host.rng.below(3) == 0 {
+            host.request();
+        }
+        if drives_that_fail != 0 && host.rng.below(40) == 0 {
+            let count = u64::from(drives_that_fail.count_ones());
+            let drive = drives(drives_that_fail).nth(host.rng.below(count) as usize).unwrap();
+            if host.gone >> drive.0 & 1 == 0 {
+                host.array.fail_drive(host.now, drive);
+                host.act();
+            } else if host.rng.below(2) == 0 {
+                host.replace(drive);
+            }
+        }
+        host.step();
+    }
+}
+
+/// All drives are there and right in the end.
+fn recover(host: &mut Host) {
+    host.faults = Faults { drives: 0, unreadable: 0, unwritable: 0, ..host.faults };
+    host.drain();
+    for drive in drives(host.gone) {
+        assert!(host.replace(drive));
+    }
+    host.drain();
+}
+
+/// A policy may leave with what is under way, and another goes on.
+fn switch(host: &mut Host) {
+    host.array.prepare_to_switch(host.now);
+    host.act();
+    let policies = policies(host.array.layout().level());
+    let policy = policies[host.rng.below(policies.len() as u64) as usize];
+    let settings = settings(&mut host.rng);
+    let coordination = coordination(policy, &mut host.rng);
+    for _ in 0..100_000 {
+        if host.array.set_policy(host.now, policy, &settings, coordination).is_ok() {
+            host.act();
+            return;
+        }
+        host.step();
+    }
+    panic!("no time to switch ever came");
+}
+
+fn seeds(count: u64) -> Vec<u64> {
+    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect(name));
+    match number("IODA_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..number("IODA_SEEDS").unwrap_or(count)).collect(),
+    }
+}
+
+/// Runs `test` with every seed and level; one that panics is told with both.
+fn every(count: u64, test: impl Fn(u64, Level)) {
+    for level in Level::ALL {
+        for seed in seeds(count) {
+            let outcome =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(seed, level)));
+            if let Err(panic) = outcome {
+                let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                panic!(
+                    "{level:?}: {text}\nrepeat: IODA_SEED={seed} cargo test -p array --test it faults::"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn as_many_drives_may_fail_as_there_are_parities() {
+    let count = std::cell::Cell::new([0u64; 5]);
+    every(150, |seed, level| {
+        if !level.is_redundant() {
+            return;
+        }
+        let mut host = host(seed, level);
+        for _ in 0..3 {
+            let parities = host.array.layout().parities();
+            let most = 1 + host.rng.below(u64::from(parities)) as u32;
+            let faulty = some_drives(&mut host, most);
+            host.faults = Faults {
+                drives: faulty,
+                unreadable: host.rng.below(30),
+                unwritable: host.rng.below(2) * host.rng.below(10),
+                busy: 30,
+            };
+            run(&mut host, 300, faulty);
+            recover(&mut host);
+            assert!(host.array.is_whole(), "seed {seed} {level:?}");
+            host.check_all();
+            if host.rng.below(2) == 0 {
+                switch(&mut host);
+            }
+        }
+        assert_eq!((host.failed, host.not_restored), (0, 0));
+        let counters = host.array.counters();
+        let [a, b, c, d, e] = count.get();
+        count.set([
+            a + counters.rebuilds,
+            b + counters.unrecovered_reads,
+            c + counters.restored_stripes,
+            d + counters.unrecovered_writes,
+            e + host.done,
+        ]);
+    });
+    let [rebuilds, lost, restored, unwritable, done] = count.get();
+    if std::env::var("IODA_SEED").is_err() {
+        assert!(rebuilds > 10_000 && lost > 5_000 && restored > 2_000, "{:?}", count.get());
+        assert!(unwritable > 100 && done > 50_000, "{:?}", count.get());
+    }
+}
+
+#[test]
+fn what_cannot_be_had_fails_and_is_never_wrong() {
+    let count = std::cell::Cell::new([0u64; 3]);
+    every(150, |seed, level| {
+        let mut host = host(seed, level);
+        host.may_fail = true;
+        let width = host.array.layout().width();
+        let most = 1 + host.rng.below(u64::from(width)) as u32;
+        let faulty = some_drives(&mut host, most);
+        host.faults = Faults {
+            drives: faulty,
+            unreadable: host.rng.below(20),
+            unwritable: host.rng.below(2) * host.rng.below(5),
+            busy: 30,
+        };
+        run(&mut host, 800, faulty);
+        host.faults.drives = 0;
+        host.drain();
+        let [a, b, c] = count.get();
+        count.set([a + host.failed, b + host.done, c + host.not_restored]);
+    });
+    let [failed, done, not_restored] = count.get();
+    if std::env::var("IODA_SEED").is_err() {
+        assert!(failed > 10_000 && done > 50_000 && not_restored > 1_000, "{:?}", count.get());
+    }
+}
+
+/// Makes parities wrong, as a crash may leave them. Returns their stripes.
+fn spoil_parities(host: &mut Host) -> Vec<u64> {
+    let layout = *host.array.layout();
+    let mut spoiled = Vec::new();
+    for stripe in 0..layout.stripes() {
+        if host.rng.below(3) > 0 {
+            continue;
+        }
+        spoiled.push(stripe);
+        for member in drives(layout.parity_mask(stripe)) {
+            let (drive, lba) = host.array.locate(stripe, 0, member);
+            let garbage = host.rng.next_u64().to_le_bytes();
+            host.drives[drive.index()][lba.0 as usize] = garbage;
+        }
+    }
+    spoiled
+}
+
+#[test]
+fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
+    let count = std::cell::Cell::new([0u64; 2]);
+    every(100, |seed, level| {
+        if !level.is_redundant() {
+            return;
+        }
+        let mut host = host(seed, level);
+        let spoiled = spoil_parities(&mut host);
+        let ranges: Vec<_> = spoiled.iter().map(|&stripe| stripe..stripe + 1).collect();
+        host.array.resync(host.now, ranges);
+        host.act();
+        // Unless it is done at once, what it has to do is known.
+        let total = host.array.restoring().map_or(0, |restoring| restoring.total);
+        assert!(total == 0 || total == spoiled.len() as u64);
+        // Reads that cannot be had must not come from wrong parity.
+        host.may_fail = true;
+        host.faults = Faults { drives: u64::MAX, unreadable: 3, unwritable: 0, busy: 30 };
+        run(&mut host, 200, 0);
+        host.faults.drives = 0;
+        host.drain();
+        let lost = host.not_restored;
+        if lost == 0 {
+            assert_eq!(host.restored, [None]);
+            assert!(host.array.is_whole());
+            host.check_all();
+            host.array.scrub(host.now);
+            host.act();
+            host.drain();
+            assert_eq!((host.wrong_parities, host.scrubbed, host.skipped), (0, 1, 0));
+        }
+        let [restored, ends] = count.get();
+        count.set([restored + spoiled.len() as u64, ends + u64::from(lost == 0)]);
+    });
+    let [restored, ends] = count.get();
+    if std::env::var("IODA_SEED").is_err() {
+        assert!(restored > 1_000 && ends > 100, "{:?}", count.get());
+    }
+}
+
+#[test]
+fn a_drive_lost_during_a_resync_is_not_made_up_from_wrong_parity() {
+    let count = std::cell::Cell::new([0u64; 2]);
+    every(100, |seed, level| {
+        // Any copy of a mirror is what a write in flight may have left.
+        if !level.is_redundant() || level.is_mirrored() {
+            return;
+        }
+        let mut host = host(seed, level);
+        let spoiled = spoil_parities(&mut host);
+        host.array.resync(host.now, spoiled.iter().map(|&stripe| stripe..stripe + 1));
+        host.act();
+        host.may_fail = true;
+        run(&mut host, 30, 0);
+        let faulty = some_drives(&mut host, 1);
+        run(&mut host, 300, faulty);
+        host.drain();
+        let [failed, lost] = count.get();
+        count.set([failed + host.failed, lost + host.not_restored]);
+    });
+    let [failed, lost] = count.get();
+    if std::env::var("IODA_SEED").is_err() {
+        assert!(failed > 100 && lost > 10, "{:?}", count.get());
+    }
+}
+
+#[test]
+fn a_scrub_finds_each_wrong_parity_and_changes_nothing() {
+    every(40, |seed, level| {
+        if !level.is_redundant() {
+            return;
+        }
+        let mut host = host(seed, level);
+        run(&mut host, 100, 0);
+        host.drain();
+        let layout = *host.array.layout();
+        let spoiled = spoil_parities(&mut host).len() as u64;
+        if host.array.staged_pages() > 0 {
+            // It would be drained meanwhile, over what was spoiled.
+            return;
+        }
+        let before = host.drives.clone();
+        host.array.scrub(host.now);
+        host.act();
+        let total = host.array.restoring().map(|restoring| restoring.total);
+        assert_eq!(total, Some(layout.stripes()));
+        host.drain();
+        assert_eq!(host.wrong_parities, spoiled * u64::from(layout.parities()));
+        assert!(host.drives == before, "a scrub has written");
+    });
+}
+
+#[test]
+fn an_array_may_begin_with_drives_missing() {
+    every(60, |seed, level| {
+        if !level.is_redundant() {
+            return;
+        }
+        let mut host = host(seed, level);
+        run(&mut host, 100, 0);
+        let faulty = some_drives(&mut host, 1);
+        for drive in drives(faulty) {
+            host.array.fail_drive(host.now, drive);
+            host.act();
+        }
+        host.drain();
+        if host.array.staged_pages() > 0 || host.array.map_bytes() > 0 {
+            // What only memory knows is gone with it.
+            return;
+        }
+        let before = &host.array;
+        let array = Array::new(Config {
+            layout: *before.layout(),
+            page_bytes: PAGE as u32,
+            policy: policies(level)[0],
+            policy_settings: PolicySettings::default(),
+            coordination: Coordination::Free,
+            rebuild_compute: Duration::ZERO,
+            data_actions: true,
+            spare: 0..0,
+            absent: before.absent(),
+            restore_depth: 2,
+        });
+        assert_eq!(array.absent(), faulty);
+        host.array = array;
+        run(&mut host, 100, faulty);
+        recover(&mut host);
+        host.check_all();
+        assert_eq!(host.failed, 0);
+    });
+}

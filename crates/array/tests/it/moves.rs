@@ -1,0 +1,139 @@
+//! Writes that take a chunk to another drive, command by command.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use crate::script::{PAGE, Script};
+use array::policy::{About, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse};
+use array::{Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
+use nvme::Opcode;
+use units::{DriveId, Duration, Instant, Lba};
+
+/// Every page that is written goes to the first drive that can take it.
+const AWAY: PolicyKind = PolicyKind::new(&About {
+    name: "away",
+    label: "Away",
+    summary: "moves all that is written",
+    source: "this test",
+    drive_changes: "deallocation",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Away),
+});
+
+struct Away;
+
+impl Policy for Away {
+    fn place_update(&mut self, _: Instant, _: DriveId, free: u64, _: &View<'_>) -> Option<DriveId> {
+        Some(DriveId(free.trailing_zeros() as u8))
+    }
+
+    fn moves_chunks(&self) -> bool {
+        true
+    }
+}
+
+/// Six drives in stripes of three, and a few blocks from 1000 on. Page 0 is on drive 0, page 1 on drive
+/// 1 and their parity on drive 2.
+fn script() -> Script {
+    Script::of(Array::new(Config {
+        layout: Layout::striped(Level::Raid5, 6, 3, 1, 1000).unwrap(),
+        page_bytes: PAGE as u32,
+        policy: AWAY,
+        policy_settings: PolicySettings::default(),
+        coordination: Coordination::Free,
+        rebuild_compute: Duration::from_micros(3),
+        data_actions: false,
+        spare: 1000..1004,
+        absent: 0,
+        restore_depth: array::RESTORE_DEPTH,
+    }))
+}
+
+fn block_of(s: &Script, drive: u8, opcode: Opcode) -> Lba {
+    let sent = s.out.iter().find(|(d, command, _)| d.0 == drive && command.opcode == opcode);
+    sent.unwrap().1.lba
+}
+
+#[test]
+fn a_page_moves_and_comes_back() {
+    let mut s = script();
+    s.request(RequestKind::Write, 0, 1);
+    assert_eq!(s.log, "r1 ", "neither the old page nor the old parity is needed");
+    s.ok(1);
+    assert_eq!(s.log, "r1 W3 W2 ");
+    assert_eq!(block_of(&s, 3, Opcode::Write), Lba(1000));
+    assert_eq!(block_of(&s, 2, Opcode::Write), Lba(0));
+    s.request(RequestKind::Read, 0, 1);
+    assert_eq!(s.log, "r1 W3 W2 done ", "from the memory of the write");
+    s.ok(3);
+    s.ok(2);
+    assert_eq!(s.log, "r1 W3 W2 done d0 done ");
+    assert_eq!(block_of(&s, 0, Opcode::Deallocate), Lba(0));
+    s.ok(0);
+    assert_eq!(s.array.locate(0, 0, DriveId(0)), (DriveId(3), Lba(1000)));
+    s.log.clear();
+    s.request(RequestKind::Read, 0, 2);
+    assert_eq!(s.log, "r3 r1 ", "one command for each member, wherever it is");
+    s.ok(3);
+    s.ok(1);
+    s.log.clear();
+    s.request(RequestKind::Write, 0, 1);
+    s.ok(1);
+    s.ok(0);
+    s.ok(2);
+    s.ok(3);
+    assert_eq!(s.log, "r1 W0 W2 d3 done ");
+    assert_eq!(s.array.locate(0, 0, DriveId(0)), (DriveId(0), Lba(0)), "home again");
+    assert_eq!((s.array.counters().moved_chunks, s.array.operations_in_flight()), (2, 0));
+}
+
+#[test]
+fn a_move_waits_for_reads_of_the_old_place_only() {
+    let mut s = script();
+    s.request(RequestKind::Read, 0, 1);
+    // Page 5 is on the same drive, in another stripe.
+    s.request(RequestKind::Read, 5, 1);
+    s.request(RequestKind::Write, 0, 1);
+    assert_eq!(s.log, "r0 r0 r1 ");
+    s.ok(1);
+    assert_eq!(s.log, "r0 r0 r1 ", "the first read is still out");
+    s.ok(0);
+    assert_eq!(s.log, "r0 r0 r1 done W3 W2 ");
+}
+
+#[test]
+fn a_page_that_is_written_in_part_is_rebuilt_first() {
+    let mut s = script();
+    let half = Request {
+        id: RequestId(1),
+        host: 0,
+        kind: RequestKind::Write,
+        offset_bytes: 0,
+        size_bytes: PAGE / 2,
+    };
+    s.array.handle_request(s.now, &half);
+    s.collect();
+    assert_eq!(s.log, "r1 r2 ");
+    s.ok(1);
+    s.ok(2);
+    s.compute();
+    assert_eq!(s.log, "r1 r2 W3 W2 ");
+}
+
+#[test]
+fn pages_stay_where_they_are_when_no_drive_has_room() {
+    let mut s = script();
+    let mut away = 0;
+    // Every other stripe is on the drives 0, 1 and 2.
+    for stripe in (0..24).step_by(2) {
+        s.request(RequestKind::Write, 2 * stripe, 2);
+        away += s.log.matches('W').count();
+        while let Some(&(drive, ..)) = s.out.first() {
+            s.ok(drive.0);
+        }
+        assert!(s.log.ends_with("done "), "{}", s.log);
+        s.log.clear();
+    }
+    assert_eq!(away, 36, "two pages and a parity each time");
+    assert_eq!(s.array.counters().moved_chunks, 12, "four to each of the drives 3, 4 and 5");
+}

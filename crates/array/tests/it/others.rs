@@ -1,0 +1,359 @@
+//! What the comparators and the policies of production systems send to the drives, checked command by
+//! command against a scripted host.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use crate::script::{PAGE, Script, named};
+use array::policy::{DriveProfile, PolicySettings};
+use array::{Action, Array, Config, Coordination, Layout, Level, RequestKind, TogetherConfig};
+use nvme::{CollectionRight, DriveStatus};
+use units::{DriveId, Duration, Instant};
+
+// In stripe 0 of a RAID-5 of four, data is on drives 0, 1, 2 and parity on drive 3.
+// In the log, R is a read with the flag, r a read without, W a write.
+
+const READ: RequestKind = RequestKind::Read;
+
+/// A host that knows its drives: each has answered 100 reads within 100 µs.
+fn warm(level: Level, width: u32, policy: &str) -> Script {
+    let mut s = Script::new(level, width, named(policy));
+    for page in 0..100 * u64::from(width) {
+        s.request(READ, page, 1);
+        let drive = s.out[0].0.0;
+        s.ok_after(drive, 100);
+    }
+    // Their hedges were not needed; let the times run out.
+    s.now += Duration::from_millis(5);
+    s.array.handle_deadline(s.now);
+    s.collect();
+    s.log.clear();
+    s
+}
+
+#[test]
+fn hedged_rebuilds_what_is_late_and_takes_what_comes_first() {
+    let mut s = warm(Level::Raid5, 4, "hedged");
+    s.request(READ, 0, 1);
+    assert_eq!(s.array.next_deadline(), s.now + Duration::from_millis(2));
+    s.compute();
+    assert_eq!(s.log, "r0 r1 r2 r3 ");
+    for drive in [1, 2, 3] {
+        s.ok(drive);
+    }
+    s.compute();
+    assert_eq!(s.log, "r0 r1 r2 r3 done ");
+    s.ok(0);
+    assert_eq!((s.array.counters().hedges, s.array.counters().hedges_won), (1, 1));
+    assert_eq!(s.array.operations_in_flight(), 0);
+
+    s.log.clear();
+    s.request(READ, 0, 1);
+    s.compute();
+    s.ok(0);
+    assert_eq!(s.log, "r0 r1 r2 r3 done ");
+    assert_eq!((s.array.counters().hedges, s.array.counters().hedges_won), (2, 1));
+}
+
+#[test]
+fn hedged_does_nothing_for_reads_that_are_in_time() {
+    let mut s = warm(Level::Raid5, 4, "hedged");
+    s.request(READ, 0, 1);
+    s.ok_after(0, 1_999);
+    s.compute();
+    assert_eq!(s.log, "r0 done ");
+    assert_eq!((s.array.counters().hedges, s.array.counters().hedges_denied), (0, 0));
+}
+
+#[test]
+fn hedged_reads_of_a_write_are_hedged_too() {
+    let mut s = warm(Level::Raid5, 8, "hedged");
+    s.request(RequestKind::Write, 0, 1);
+    s.ok(0);
+    assert_eq!(s.log, "r0 r7 ");
+    // The old parity is late: it is computed from the data.
+    s.compute();
+    assert_eq!(s.log, "r0 r7 r1 r2 r3 r4 r5 r6 ");
+    for drive in 1..7 {
+        s.ok(drive);
+    }
+    s.compute();
+    assert!(s.log.ends_with("W0 W7 "), "{}", s.log);
+}
+
+#[test]
+fn hedges_end_with_the_budget() {
+    let mut s = warm(Level::Raid5, 4, "hedged");
+    for row in 0..40 {
+        s.request(READ, 3 * row, 1);
+    }
+    s.compute();
+    let counters = s.array.counters();
+    // Half of 128 reads is saved up at the start and 20 from 400 reads since; a hedge of three reads
+    // takes six of them.
+    assert_eq!((counters.hedges, counters.hedges_denied), (14, 26));
+}
+
+#[test]
+fn hedging_stops_where_reads_queue() {
+    let mut s = warm(Level::Raid5, 4, "hedged");
+    // Half of the reads take more than half as long again as the fastest did.
+    for page in 0..2_000 {
+        s.request(READ, page, 1);
+        let drive = s.out[0].0.0;
+        s.ok_after(drive, 160);
+    }
+    s.log.clear();
+    s.request(READ, 0, 1);
+    s.now += Duration::from_millis(3);
+    s.array.handle_deadline(s.now);
+    s.collect();
+    assert_eq!(s.log, "r0 ");
+    assert_eq!((s.array.counters().hedges, s.array.counters().hedges_denied), (0, 1));
+}
+
+#[test]
+fn hedged_at_a_quantile_waits_until_it_knows_it() {
+    let mut s = Script::new(Level::Raid5, 4, named("hedged-quantile"));
+    s.request(READ, 0, 1);
+    assert_eq!(s.array.next_deadline(), Instant::NEVER);
+    s.ok_after(0, 100);
+    for _ in 0..300 {
+        s.request(READ, 0, 1);
+        s.ok_after(0, 100);
+    }
+    s.request(READ, 0, 1);
+    while s.out.len() == 1 {
+        // Those of earlier reads run out first.
+        s.compute();
+    }
+    let sent = s.out[0].2;
+    let waited = s.now.since(sent).as_nanos();
+    assert!((100_000..=107_000).contains(&waited), "hedged after {waited} ns");
+}
+
+#[test]
+fn late_answers_of_different_moments_are_not_computed_with() {
+    // Stripe 0 of a RAID-6 of five: data on drives 1, 2, 3, P on 4, Q on 0.
+    let mut s = warm(Level::Raid6, 5, "hedged");
+    s.request(READ, 0, 2);
+    let of_read: Vec<_> = s.out.drain(..).collect();
+    // A write changes the stripe while both reads are out.
+    s.request(RequestKind::Write, 0, 3);
+    for drive in [1, 2, 3, 4, 0] {
+        s.ok(drive);
+    }
+    s.out = of_read;
+    s.log.clear();
+    s.compute();
+    assert_eq!(s.log, "", "one of the two could come back from before the write");
+    assert_eq!(s.array.counters().hedges_denied, 1);
+}
+
+#[test]
+fn first_k_asks_one_more_than_suffice() {
+    let mut s = Script::new(Level::Raid6, 5, named("first-k"));
+    s.request(READ, 0, 1);
+    assert_eq!(s.log, "r0 r1 r2 r3 ");
+    for drive in [2, 3, 0] {
+        s.ok(drive);
+    }
+    s.compute();
+    assert_eq!(s.log, "r0 r1 r2 r3 done ");
+    let settings = PolicySettings { spare_reads: 2, ..PolicySettings::default() };
+    let mut s = Script::set(Level::Raid6, 5, named("first-k"), settings);
+    s.request(READ, 0, 1);
+    assert_eq!(s.log, "r0 r1 r2 r3 r4 ");
+}
+
+#[test]
+fn a_drive_that_is_slower_than_its_peers_sits_out() {
+    let mut s = Script::new(Level::Raid5, 4, named("sit-out"));
+    let mut rounds = 0;
+    while s.array.counters().avoided == 0 {
+        // Stripe 0 has data on drives 0 to 2, stripe 1 has its first on drive 3.
+        for (page, drive, micros) in [(0, 0, 80), (1, 1, 90), (2, 2, 900), (3, 3, 85)] {
+            s.request(READ, page, 1);
+            while let Some(&(sent_to, ..)) = s.out.first() {
+                s.ok_after(sent_to.0, if sent_to.0 == drive { micros } else { 50 });
+            }
+        }
+        rounds += 1;
+        assert!(rounds < 100, "nobody ever sits out");
+    }
+    // A look every 10 ms, three in a row.
+    assert!((20..=40).contains(&rounds), "{rounds} rounds");
+    s.compute();
+    s.log.clear();
+    s.request(READ, 2, 1);
+    assert_eq!(s.log, "r0 r1 r3 ", "drive 2 takes ten times as long as the others");
+    for drive in [0, 1, 3] {
+        s.ok(drive);
+    }
+    s.compute();
+    s.now += Duration::from_secs(2);
+    s.log.clear();
+    s.request(READ, 2, 1);
+    assert_eq!(s.log, "r2 ", "it is given another chance");
+}
+
+fn known_inside() -> PolicySettings {
+    let profile = DriveProfile {
+        read: Duration::from_micros(40),
+        write: Duration::from_micros(200),
+        dies: 8,
+        collection: Duration::from_millis(50),
+        pages_between_collections: 100,
+        ..DriveProfile::default()
+    };
+    PolicySettings { profile, ..PolicySettings::default() }
+}
+
+#[test]
+fn mittos_takes_an_overdue_read_for_a_collection() {
+    let mut s = Script::set(Level::Raid5, 4, named("mittos"), known_inside());
+    s.request(READ, 0, 1);
+    s.now += Duration::from_micros(1_001);
+    s.log.clear();
+    s.request(READ, 9, 1);
+    assert_eq!(s.log, "r1 ", "another drive is no concern of it");
+    s.ok(1);
+    s.log.clear();
+    s.request(READ, 0, 1);
+    assert_eq!(s.log, "r1 r2 r3 ");
+    // When a collection that began with the first read would be over, the drive is asked again.
+    s.now = Instant::ZERO + Duration::from_micros(49_500);
+    s.ok(0);
+    s.log.clear();
+    s.request(READ, 3 * 4, 1);
+    assert_eq!(s.log, "r0 ");
+    let tallies = s.array.tallies();
+    assert_eq!((tallies[0].count, tallies[3].count), (1, 1), "{tallies:?}");
+}
+
+#[test]
+fn mittos_predicts_collections_by_what_it_writes() {
+    let mut s = Script::set(Level::Raid5, 4, named("mittos"), known_inside());
+    for stripe in 0..100 {
+        s.request(RequestKind::Write, 3 * stripe, 3);
+        for drive in 0..4 {
+            s.ok(drive);
+        }
+    }
+    s.log.clear();
+    s.request(READ, 0, 1);
+    // All four are believed to collect: one can be rebuilt, if the others were free; it is tried.
+    assert_eq!(s.log, "r1 r2 r3 ");
+}
+
+#[test]
+fn mittos_looks_at_some_of_what_it_rejects() {
+    let mut s = Script::set(Level::Raid5, 4, named("mittos"), known_inside());
+    s.request(READ, 0, 1);
+    s.now += Duration::from_micros(1_001);
+    for _ in 0..31 {
+        s.request(READ, 0, 1);
+        for drive in [1, 2, 3] {
+            s.ok(drive);
+        }
+        s.compute();
+    }
+    s.log.clear();
+    s.request(READ, 12, 1);
+    assert_eq!(s.log, "r0 r1 r2 r3 ", "the 32nd is asked for as well as rebuilt");
+    let other = s.out.remove(0);
+    s.ok(0);
+    assert!(s.log.ends_with("done "), "{}", s.log);
+    s.out.push(other);
+    let counts: Vec<u64> = s.array.tallies().iter().map(|tally| tally.count).collect();
+    assert_eq!(counts, [32, 1, 1, 0], "it was fast: a needless rejection");
+}
+
+#[test]
+fn mirrors_are_read_where_least_is_outstanding() {
+    let mut s = Script::new(Level::Raid1, 2, named("least-outstanding"));
+    s.request(READ, 0, 1);
+    let first = s.out[0].0;
+    s.request(READ, 0, 1);
+    assert_ne!(s.out[1].0, first, "{}", s.log);
+    s.ok(first.0);
+    s.request(READ, 0, 1);
+    assert_eq!(s.out[1].0, first, "{}", s.log);
+}
+
+#[test]
+fn mirrors_are_read_where_answers_come_soonest() {
+    let mut s = Script::new(Level::Raid1, 2, named("latency-weighted"));
+    s.request(READ, 0, 1);
+    let slow = s.out[0].0;
+    s.ok_after(slow.0, 5_000);
+    for _ in 0..20 {
+        s.request(READ, 0, 1);
+        assert_ne!(s.out[0].0, slow);
+        s.ok_after(1 - slow.0, 50);
+    }
+    // A long queue at the fast one is longer than the slow one's answer.
+    for _ in 0..30 {
+        s.request(READ, 0, 1);
+    }
+    assert!(s.out.iter().any(|(drive, ..)| *drive == slow), "{}", s.log);
+}
+
+#[test]
+fn commodity_drives_hear_nothing_of_windows() {
+    let mut s = Script::new(Level::Raid5, 4, named("iod3-commodity"));
+    assert_eq!(s.array.poll_action(), None, "no drive was given a window");
+    s.request(READ, 0, 1);
+    assert_eq!(s.log, "r1 r2 r3 ", "at time 0 it would be drive 0's turn");
+    let window = Duration::from_millis(50);
+    assert!(s.array.set_window(s.now, window));
+    assert_eq!(s.array.poll_action(), None, "nor of a change");
+}
+
+#[test]
+fn harmonia_lets_all_collect_as_soon_as_one_must() {
+    let coordination = Coordination::Together(TogetherConfig {
+        lease: Duration::from_millis(100),
+        period: Duration::from_millis(1),
+        start: Instant::ZERO,
+    });
+    let mut array = Array::new(Config {
+        layout: Layout::new(Level::Raid5, 4, 1, 1000).unwrap(),
+        page_bytes: PAGE as u32,
+        policy: named("harmonia"),
+        policy_settings: PolicySettings::default(),
+        coordination,
+        rebuild_compute: Duration::ZERO,
+        data_actions: false,
+        spare: 0..0,
+        absent: 0,
+        restore_depth: array::RESTORE_DEPTH,
+    });
+    let rights = |array: &mut Array| {
+        let mut rights = Vec::new();
+        while let Some(action) = array.poll_action() {
+            if let Action::Permit { right: CollectionRight::Order { until }, .. } = action {
+                rights.push(until);
+            }
+        }
+        rights
+    };
+    assert_eq!(rights(&mut array), [Instant::ZERO; 4], "nobody may collect at first");
+    let status = |must_collect| DriveStatus {
+        headroom_pages: 10,
+        due: true,
+        must_collect,
+        collecting: false,
+    };
+    let look = |array: &mut Array, millis, of_drive_2| {
+        let now = Instant::ZERO + Duration::from_millis(millis);
+        array.handle_deadline(now);
+        while array.poll_action().is_some() {}
+        for drive in 0..4 {
+            array.handle_status(now, DriveId(drive), &status(drive == 2 && of_drive_2));
+        }
+    };
+    look(&mut array, 1, false);
+    assert_eq!(rights(&mut array), []);
+    look(&mut array, 2, true);
+    let until = Instant::ZERO + Duration::from_millis(102);
+    assert_eq!(rights(&mut array), [until; 4]);
+}

@@ -1,0 +1,316 @@
+//! Policies that stage writes: what is drained to which drive and when, what is read from where, and
+//! who waits.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use crate::script::{PAGE, Script, named};
+use array::policy::{PlmLightSettings, PolicySettings, StageSettings};
+use array::{Action, Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
+use nvme::{Blocked, Cause, Completion, Delays, Opcode, Status};
+use std::collections::BTreeMap;
+use units::{Duration, Instant, Rng};
+
+// In the log, D is a write that drains the stage, W one of the host. In the script drives take turns
+// of 100 ms, beginning with drive 0.
+
+/// Lets time pass until `millis`, and what is due happen.
+fn pass_until(s: &mut Script, millis: u64) {
+    let end = Instant::ZERO + Duration::from_millis(millis);
+    while s.array.next_deadline() <= end {
+        s.compute();
+    }
+    s.now = end;
+}
+
+#[test]
+fn rails_drains_to_the_drive_whose_turn_it_is() {
+    let mut s = Script::new(Level::Raid5, 4, named("rails"));
+    // Page 1 is on drive 1, its parity on drive 3. The parity needs drive 0, whose turn it is, so that
+    // one is computed.
+    s.request(RequestKind::Write, 1, 1);
+    assert_eq!(s.log, "r2 r1 r3 ");
+    for drive in [2, 1, 3] {
+        s.ok(drive);
+    }
+    s.compute();
+    assert_eq!(s.log, "r2 r1 r3 ", "the new data is in the stage");
+    s.compute();
+    assert_eq!(s.log, "r2 r1 r3 done ");
+    s.log.clear();
+    // What is staged is read from the stage, and needs no drive.
+    s.request(RequestKind::Read, 1, 1);
+    s.compute();
+    assert_eq!(s.log, "done ");
+    pass_until(&mut s, 99);
+    assert_eq!(s.log, "done ", "drive 1 has to wait for its turn");
+    pass_until(&mut s, 150);
+    assert_eq!(s.log, "done D1 ");
+    // Until that is done the page is read from the stage, and the rest of the drive not at all.
+    s.log.clear();
+    s.request(RequestKind::Read, 1, 1);
+    s.request(RequestKind::Read, 5, 1);
+    s.compute();
+    assert_eq!(s.log, "r0 r2 r3 done ");
+    assert_eq!(s.array.staged_pages(), 2);
+    s.ok(1);
+    assert_eq!(s.array.staged_pages(), 1);
+    pass_until(&mut s, 301);
+    assert!(s.log.ends_with("D3 "), "{}", s.log);
+}
+
+#[test]
+fn a_drive_that_is_late_with_its_drains_holds_up_the_next() {
+    let mut s = Script::new(Level::Raid5, 4, named("rails"));
+    s.request(RequestKind::Write, 0, 3);
+    assert_eq!(s.log, "D0 ");
+    pass_until(&mut s, 120);
+    assert_eq!(s.log, "D0 done ", "one drive at a time is written");
+    s.ok(0);
+    assert_eq!(s.log, "D0 done D1 ");
+}
+
+#[test]
+fn nothing_is_drained_at_the_end_of_a_turn() {
+    let mut s = Script::new(Level::Raid5, 4, named("rails"));
+    s.now = Instant::ZERO + Duration::from_millis(98);
+    s.request(RequestKind::Write, 0, 3);
+    assert_eq!(s.log, "");
+    pass_until(&mut s, 101);
+    assert_eq!(s.log, "done D1 ");
+}
+
+#[test]
+fn ioda_nvm_reads_with_the_flag_but_not_from_a_drive_that_is_written() {
+    let mut s = Script::new(Level::Raid5, 4, named("ioda-nvm"));
+    s.request(RequestKind::Read, 0, 1);
+    assert_eq!(s.log, "R0 ");
+    s.ok(0);
+    s.log.clear();
+    s.request(RequestKind::Write, 0, 3);
+    s.request(RequestKind::Read, 4, 1);
+    // Page 4 is on drive 0: stripe 1 has its parity on drive 2.
+    assert_eq!(s.log.split(' ').filter(|word| *word == "R0").count(), 0, "{}", s.log);
+    assert!(s.log.starts_with("D0 R"), "{}", s.log);
+}
+
+#[test]
+fn what_finds_no_room_waits_in_order() {
+    let settings = PolicySettings {
+        stage: StageSettings { capacity_bytes: Some(2 * PAGE), ..StageSettings::default() },
+        ..PolicySettings::default()
+    };
+    let mut s = Script::set(Level::Raid5, 4, named("rails"), settings);
+    // Four pages for a stage of two: those of drives 0 and 1 are in.
+    s.request(RequestKind::Write, 0, 3);
+    assert_eq!((s.array.staged_pages(), s.log.as_str()), (2, "D0 "));
+    s.ok(0);
+    // Drive 2 has taken the room of drive 0; drive 3 waits until drive 1 has had its turn.
+    assert_eq!(s.array.staged_pages(), 2);
+    pass_until(&mut s, 110);
+    assert_eq!(s.log, "D0 D1 ");
+    s.ok(1);
+    pass_until(&mut s, 111);
+    assert_eq!(s.log, "D0 D1 done ", "all four are in or drained");
+    let counters = s.array.stage_counters().unwrap();
+    assert_eq!((counters.waits, counters.peak_bytes, counters.staged_pages), (2, 2 * PAGE, 4));
+}
+
+#[test]
+fn large_writes_go_past_the_stage_after_what_is_being_drained() {
+    let settings = PolicySettings {
+        stage: StageSettings { largest_write_bytes: Some(PAGE), ..StageSettings::default() },
+        ..PolicySettings::default()
+    };
+    let layout = Layout::new(Level::Raid0, 2, 4, 1000).unwrap();
+    let array = Array::new(Config {
+        layout,
+        page_bytes: PAGE as u32,
+        policy: named("plm-light"),
+        policy_settings: settings,
+        coordination: Coordination::Free,
+        spare: 0..0,
+        absent: 0,
+        restore_depth: array::RESTORE_DEPTH,
+        rebuild_compute: Duration::from_micros(3),
+        data_actions: false,
+    });
+    let mut s = Script::of(array);
+    s.request(RequestKind::Write, 2, 1);
+    // The first deterministic window ends after 1 ms.
+    pass_until(&mut s, 1);
+    assert_eq!(s.log, "done D0 ");
+    // Two writes of one page at once could end in either order.
+    s.request(RequestKind::Write, 0, 4);
+    assert_eq!(s.log, "done D0 ");
+    s.ok(0);
+    assert_eq!(s.log, "done D0 W0 ");
+    // A version that waits is not drained any more: the large write replaces it.
+    s.ok(0);
+    s.log.clear();
+    s.now = Instant::ZERO + Duration::from_micros(1_200);
+    s.array.handle_deadline(s.now);
+    s.request(RequestKind::Write, 1, 1);
+    s.request(RequestKind::Write, 0, 4);
+    pass_until(&mut s, 4);
+    assert_eq!(s.log, "done W0 ");
+    s.ok(0);
+    assert_eq!(s.array.staged_pages(), 0);
+}
+
+#[test]
+fn plm_reads_the_copy_that_does_not_collect_and_writes_both_in_their_turns() {
+    let mut s = Script::new(Level::Raid1, 2, named("plm"));
+    s.request(RequestKind::Read, 0, 1);
+    assert_eq!(s.log, "r1 ", "it is drive 0's turn");
+    s.ok(1);
+    s.log.clear();
+    s.request(RequestKind::Write, 0, 1);
+    pass_until(&mut s, 50);
+    assert_eq!(s.log, "D0 done ");
+    s.ok(0);
+    pass_until(&mut s, 110);
+    assert_eq!(s.log, "D0 done D1 ");
+}
+
+#[test]
+fn plm_light_counts_reads_by_class() {
+    let mut s = Script::new(Level::Raid0, 2, named("plm-light"));
+    let ask = |s: &mut Script, host, reads: u64| {
+        let before = s.out.len();
+        for page in 0..reads {
+            s.request_of(host, RequestKind::Read, page, 1);
+        }
+        s.out.len() - before
+    };
+    // Nothing is known in the first window, so nothing is held back.
+    for host in 0..3 {
+        assert_eq!(ask(&mut s, host, 10), 10);
+    }
+    // It ends; nothing is staged, so the next begins 100 µs later.
+    pass_until(&mut s, 1);
+    s.now += Duration::from_micros(200);
+    s.array.handle_deadline(s.now);
+    // C = 24 of 30. Base 22.5 and the rest by 50, 30 and 20 %: 12, 7.2 and 4.8.
+    assert_eq!(ask(&mut s, 2, 7), 5);
+    assert_eq!(ask(&mut s, 0, 13), 12);
+    assert_eq!(ask(&mut s, 1, 9), 7);
+    assert_eq!(s.array.counters().held_back, 2 + 1 + 2);
+    // When it is over all may go, the first class first.
+    s.log.clear();
+    s.compute();
+    assert_eq!(s.log, "r0 r1 r0 r1 r0 ", "page 12 of host 0, 7 and 8 of host 1, 5 and 6 of host 2");
+}
+
+#[test]
+fn plm_light_ends_its_window_early_when_large_writes_are_too_many() {
+    let settings = PolicySettings {
+        stage: StageSettings { largest_write_bytes: Some(1), ..StageSettings::default() },
+        ..PolicySettings::default()
+    };
+    let mut s = Script::set(Level::Raid0, 2, named("plm-light"), settings);
+    for page in 0..10 {
+        s.request(RequestKind::Write, page, 1);
+    }
+    pass_until(&mut s, 1);
+    s.now += Duration::from_micros(200);
+    s.array.handle_deadline(s.now);
+    // A read of a host of which none was expected waits …
+    s.log.clear();
+    s.request(RequestKind::Read, 0, 1);
+    for page in 10..18 {
+        s.request(RequestKind::Write, page, 1);
+    }
+    assert_eq!(s.log.matches('r').count(), 0, "{}", s.log);
+    // … until the ninth write of a window that takes eight.
+    s.request(RequestKind::Write, 18, 1);
+    assert_eq!(s.log.matches('r').count(), 1, "{}", s.log);
+}
+
+/// Whatever hosts ask and however slow drives are, what is held back goes on within a window.
+#[test]
+fn nobody_is_held_back_for_longer_than_a_window() {
+    let window = Duration::from_micros(700);
+    let mut held_back = 0;
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let plm_light =
+            PlmLightSettings { deterministic_window: window, ..PlmLightSettings::default() };
+        let capacity_bytes = Some(PAGE * (1 + rng.below(40)));
+        let mut array = Array::new(Config {
+            layout: Layout::new(Level::Raid5, 4, 2, 400).unwrap(),
+            page_bytes: PAGE as u32,
+            policy: named("plm-light"),
+            policy_settings: PolicySettings {
+                plm_light,
+                stage: StageSettings { capacity_bytes, ..StageSettings::default() },
+                ..PolicySettings::default()
+            },
+            coordination: Coordination::Free,
+            spare: 0..0,
+            absent: 0,
+            restore_depth: array::RESTORE_DEPTH,
+            rebuild_compute: Duration::ZERO,
+            data_actions: false,
+        });
+        let (mut now, mut next, mut asked) = (Instant::ZERO, Instant::ZERO, 0);
+        let mut answers: BTreeMap<(Instant, u32), Completion> = BTreeMap::new();
+        let mut done = 0;
+        while asked < 400 || array.requests_in_flight() > 0 {
+            let answer = answers.keys().next().map_or(Instant::NEVER, |&(due, _)| due);
+            let arrival = if asked < 400 { next } else { Instant::NEVER };
+            now = answer.min(arrival).min(array.next_deadline()).max(now);
+            if now == answer {
+                let (_, completion) = answers.pop_first().unwrap();
+                array.handle_completion(now, &completion);
+            } else if now == arrival {
+                let kind = if rng.below(3) == 0 { RequestKind::Write } else { RequestKind::Read };
+                let pages = 1 + rng.below(4);
+                let request = Request {
+                    id: RequestId(asked),
+                    host: rng.below(4) as u8,
+                    kind,
+                    offset_bytes: rng.below(1000) * PAGE,
+                    size_bytes: pages * PAGE,
+                };
+                array.handle_request(now, &request);
+                asked += 1;
+                // Bursts and silence.
+                next = now + Duration::from_micros(rng.below(2) * rng.below(300));
+            } else {
+                array.handle_deadline(now);
+            }
+            while let Some(action) = array.poll_action() {
+                match action {
+                    Action::Submit { command, .. } | Action::SubmitStaged { command, .. } => {
+                        let latency = Duration::from_micros(1 + rng.below(3_000));
+                        let mut delays = Delays::ZERO;
+                        if command.opcode == Opcode::Read {
+                            delays.add(Cause::NandRead, latency);
+                        }
+                        let completion = Completion {
+                            id: command.id,
+                            status: Status::Success,
+                            busy_remaining: Duration::ZERO,
+                            met_collection: false,
+                            held_up: false,
+                            delays,
+                        };
+                        assert_eq!(completion.blocked(), Blocked::No);
+                        answers.insert((now + latency, command.id.0), completion);
+                    }
+                    Action::Complete(outcome) => {
+                        done += 1;
+                        assert!(outcome.delays.get(Cause::HeldBack) <= window, "seed {seed}");
+                        if outcome.kind == RequestKind::Read {
+                            let latency = outcome.completed.since(outcome.arrived);
+                            assert_eq!(outcome.delays.total(), latency, "seed {seed}");
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(done, 400, "seed {seed}");
+        held_back += array.counters().held_back;
+    }
+    assert!(held_back > 1_000, "{held_back} requests held back");
+}

@@ -1,0 +1,109 @@
+//! Bad input: one clear sentence, the documented exit code, never a panic.
+
+use crate::common::{ioda, tiny};
+use std::fmt::Write;
+
+/// Usage, data: the exit codes of bad input.
+const USAGE: i32 = 2;
+const DATA: i32 = 3;
+
+#[test]
+fn bad_usage_is_refused_with_a_sentence() {
+    let cases: [&[&str]; 51] = [
+        &["compare", "--config", "unknown-key.toml"],
+        &["compare", "--config", "no-such.toml"],
+        &["compare", "--config", "no-channels.toml"],
+        &["compare", "--config", "no-room.toml"],
+        &["compare", "--chunk", "4q"],
+        &["compare", "--chunk", "6k"],
+        &["compare", "--drive", "sim", "--chunk", "4k"],
+        &["compare", "--drives", "2"],
+        &["compare", "--drives", "65"],
+        &["compare", "--raid", "2"],
+        &["compare", "--raid", "10", "--drives", "5"],
+        &["compare", "--stripe-width", "5"],
+        &["compare", "--raid", "0", "--policy", "ioda"],
+        &["run", "--raid", "6", "--drives", "3"],
+        &["compare", "--tw", "0ms"],
+        &["compare", "tpc"],
+        &["compare", "--drive", "fema"],
+        &["compare", "--policy", "base,iodb"],
+        &["compare", "--over-provisioning", "120%"],
+        &["compare", "--blocks-per-plane", "3"],
+        &["compare", "--precondition", "old"],
+        &["compare", "tpcc", "--bs", "4k"],
+        &["compare", "tpcc", "--format", "msr"],
+        &["compare", "tpcc", "--rerate", "0"],
+        &["compare", "tpcc", "--rerate", "20dwp"],
+        &["compare", "tpcc", "--phases", "20dwpd:1s"],
+        &["compare", "synthetic", "--rate_iops", "20dwpd"],
+        &["compare", "synthetic", "--phases", "20dwpd"],
+        &["compare", "synthetic", "--phases", "20:1s", "--rate_iops", "burst", "--rw", "write"],
+        &["compare", "synthetic", "--phases", "20:1s", "--iodepth", "4"],
+        &["compare", "synthetic", "--rw", "sideways"],
+        &["compare", "synthetic", "--size", "1t"],
+        &["compare", "--assert", "read.p99<500"],
+        &["compare", "--json", "-", "--fio-json", "-"],
+        &["run", "--policy", "base,ioda"],
+        &["run", "--policy", "rails", "--stage-capacity", "1k"],
+        &["run", "--policy", "rails", "--drain-depth", "0"],
+        &["run", "--policy", "plm", "--raid", "5"],
+        &["run", "--policy", "plm-light", "--plm-smoothing", "150%"],
+        &["run", "--policy", "plm-light", "--plm-longest-drain", "1us"],
+        &["run", "--policy", "plm-light", "--plm-rule", "fair"],
+        &["run", "synthetic", "--numjobs", "3"],
+        &["run", "synthetic", "--bsrange", "4k"],
+        &["reproduce", "5c"],
+        &["survey", "--policy", "base,iodb"],
+        &["survey", "--workload", "tpcc,asure"],
+        &["survey", "--seeds", "0"],
+        &["survey", "--requests", "0"],
+        &["survey", "--threads", "0"],
+        &["survey", "--config", "workload.toml"],
+        &["comapre"],
+    ];
+    let mut text = String::new();
+    for arguments in cases {
+        let ran = ioda(arguments);
+        assert_eq!(ran.code, USAGE, "{arguments:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{arguments:?}");
+        writeln!(text, "$ ioda {}\n{}", arguments.join(" "), ran.stderr).unwrap();
+    }
+    insta::assert_snapshot!("usage", text);
+}
+
+#[test]
+fn bad_traces_are_refused_with_a_sentence() {
+    let cases: [&[&str]; 8] = [
+        &["beyond.csv", "--fit", "refuse"],
+        &["zero-length.csv"],
+        &["backwards.csv", "--reorder-window", "0"],
+        &["short-line.csv"],
+        &["truncated.csv.gz"],
+        &["/no/such/trace.csv"],
+        &["tiny.toml"],
+        &["beyond.csv", "--columns", "time=9,op=1,offset=2,size=3"],
+    ];
+    let mut text = String::new();
+    for arguments in cases {
+        let ran = tiny("run", arguments);
+        assert_eq!(ran.code, DATA, "{arguments:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{arguments:?}");
+        writeln!(text, "$ ioda run {}\n{}", arguments.join(" "), ran.stderr).unwrap();
+    }
+    insta::assert_snapshot!("data", text);
+}
+
+#[test]
+fn what_was_refused_can_be_allowed() {
+    for arguments in [
+        &["beyond.csv", "--fit", "wrap"][..],
+        &["zero-length.csv", "--skip-zero-length"],
+        &["backwards.csv", "--reorder-window", "0", "--clamp-time"],
+        &["backwards.csv"],
+    ] {
+        let ran = tiny("run", arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stdout.contains("requests replayed"), "{}", ran.stdout);
+    }
+}

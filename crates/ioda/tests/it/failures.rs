@@ -1,0 +1,151 @@
+//! Drives of a served array fail under load: reads are right as long as enough drives are left, and
+//! errors after that, never wrong bytes.
+//!
+//! `IODA_SEED` sets the draws, `IODA_FAILURES` how often drives fail in the last test (6).
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+
+use crate::common::served::{Checker, Served};
+use live::control::Order;
+use live::nbd::client::Client;
+use std::time::{Duration, Instant};
+
+fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(String::from).collect()
+}
+
+/// Loads while `meanwhile` is done, and until it is done.
+fn load_during<T: Send>(
+    checker: &mut Checker,
+    client: &mut Client,
+    meanwhile: impl FnOnce() -> T + Send,
+) -> T {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(meanwhile);
+        while !other.is_finished() {
+            checker.run(client, 16, Instant::now() + Duration::from_millis(50));
+        }
+        other.join().unwrap()
+    })
+}
+
+fn pause(milliseconds: u64) {
+    std::thread::sleep(Duration::from_millis(milliseconds));
+}
+
+const PLAIN: &str = "--plain --drive-size 16m --chunk 16k";
+
+#[test]
+fn each_drive_fails_in_turn_and_nothing_is_lost() {
+    for (level, drives) in [("5", 4u8), ("6", 5), ("10", 4), ("4", 3)] {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = words(&format!("{PLAIN} --raid {level} --drives {drives}"));
+        let mut served = Served::start(folder.path(), &arguments);
+        let mut client = served.connect();
+        let mut checker = Checker::new(setting("IODA_SEED", 1), 3000);
+        for drive in 0..drives {
+            load_during(&mut checker, &mut client, || {
+                pause(30);
+                served.done(&Order::Fail { drive });
+                pause(60);
+                assert!(served.status().degraded);
+                served.done(&Order::Replace { drive, path: None });
+                served.wait_for_restoring();
+            });
+            assert!(!served.status().degraded);
+            assert_eq!(served.scrub(), 0, "RAID-{level}, drive {drive}");
+        }
+        checker.check_all(&mut client);
+        assert!(checker.reads > 0 && checker.writes > 0);
+        drop(client);
+        assert!(served.terminate());
+    }
+}
+
+#[test]
+fn one_failure_too_many_means_errors_and_no_wrong_bytes() {
+    for (level, drives, most) in [("5", 4u8, 1u8), ("6", 5, 2), ("0", 3, 0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = words(&format!("{PLAIN} --raid {level} --drives {drives}"));
+        let mut served = Served::start(folder.path(), &arguments);
+        let mut client = served.connect();
+        let mut checker = Checker::new(setting("IODA_SEED", 2), 3000);
+        load_during(&mut checker, &mut client, || {
+            pause(100);
+            for drive in 0..most {
+                served.done(&Order::Fail { drive });
+            }
+            pause(100);
+        });
+        assert_eq!(checker.errors, 0, "RAID-{level} does without {most}");
+        checker.errors_allowed = true;
+        load_during(&mut checker, &mut client, || {
+            served.done(&Order::Fail { drive: most });
+            pause(200);
+        });
+        assert!(checker.errors > 0, "RAID-{level} cannot do without {}", most + 1);
+        assert!(served.status().failed_requests > 0);
+    }
+}
+
+#[test]
+fn a_second_drive_fails_during_a_rebuild() {
+    for (level, drives, survives) in [("6", 5u8, true), ("5", 4, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments =
+            words(&format!("{PLAIN} --raid {level} --drives {drives} --restore-depth 1"));
+        let mut served = Served::start(folder.path(), &arguments);
+        let mut client = served.connect();
+        let mut checker = Checker::new(setting("IODA_SEED", 3), 3000);
+        checker.errors_allowed = !survives;
+        load_during(&mut checker, &mut client, || {
+            pause(50);
+            served.done(&Order::Fail { drive: 1 });
+            served.done(&Order::Replace { drive: 1, path: None });
+            served.done(&Order::Fail { drive: 2 });
+            pause(100);
+        });
+        if survives {
+            served.done(&Order::Replace { drive: 2, path: None });
+            load_during(&mut checker, &mut client, || served.wait_for_restoring());
+            assert_eq!(checker.errors, 0);
+            assert_eq!(served.scrub(), 0);
+            checker.check_all(&mut client);
+        }
+    }
+}
+
+#[test]
+fn drives_fail_while_reads_that_were_failed_fast_are_rebuilt() {
+    let folder = tempfile::tempdir().unwrap();
+    // Little space and a high load: collections never stop, and reads are failed fast all the time.
+    let arguments = words("--policy ioda --blocks-per-plane 20 --chunk 4k --drives 4");
+    let mut served = Served::start(folder.path(), &arguments);
+    let mut client = served.connect();
+    let seed = setting("IODA_SEED", 4);
+    let mut checker = Checker::new(seed, 6000);
+    let mut random = units::Rng::new(seed);
+    let mut failed_fast = 0;
+    for _ in 0..setting("IODA_FAILURES", 6) {
+        let drive = (random.next_u64() % 4) as u8;
+        load_during(&mut checker, &mut client, || {
+            let before = served.status().fail_fasts;
+            let until = Instant::now() + Duration::from_secs(2);
+            while served.status().fail_fasts == before && Instant::now() < until {
+                pause(1);
+            }
+            served.done(&Order::Fail { drive });
+            pause(20 + random.next_u64() % 200);
+            served.done(&Order::Replace { drive, path: None });
+            served.wait_for_restoring();
+        });
+        failed_fast = served.status().fail_fasts;
+    }
+    assert!(failed_fast > 0, "nothing was failed fast: the test tests nothing");
+    assert_eq!(checker.errors, 0);
+    assert_eq!(served.scrub(), 0);
+    checker.check_all(&mut client);
+}

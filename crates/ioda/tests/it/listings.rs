@@ -1,0 +1,112 @@
+//! Presets, benchmarks and experiments, in short.
+
+use crate::common::ioda;
+
+#[test]
+fn presets_are_listed() {
+    let ran = ioda(&["presets", "--drives", "4"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    insta::assert_snapshot!("presets", ran.stdout);
+    let document = ioda(&["presets", "--json"]).json();
+    assert_eq!(document["drives"].as_array().unwrap().len(), ssd::presets::names().count());
+    assert_eq!(document["workloads"].as_array().unwrap().len(), workload::presets().len());
+    assert_eq!(
+        document["policies"].as_array().unwrap().len(),
+        array::policy::PolicyKind::ALL.len()
+    );
+    let only = ioda(&["presets", "policies", "--json"]).json();
+    assert!(only["drives"].is_null());
+}
+
+#[test]
+fn a_quick_benchmark_measures_every_policy() {
+    let document = ioda(&["bench", "policies", "--quick", "--json", "--quiet"]).json();
+    let policies = document["policies"].as_array().unwrap();
+    let listed = ioda(&["presets", "policies", "--json"]).json();
+    assert_eq!(policies.len(), listed["policies"].as_array().unwrap().len());
+    assert_eq!(policies[0]["of_base"], 1.0);
+    assert!(policies.iter().all(|policy| policy["nanos_per_io"].as_f64().unwrap() > 0.0));
+}
+
+#[test]
+fn a_quick_benchmark_measures_something() {
+    let document = ioda(&["bench", "--quick", "--json", "--quiet"]).json();
+    let benchmarks = document["benchmarks"].as_array().unwrap();
+    assert!(benchmarks.len() >= 4);
+    let every = benchmarks
+        .iter()
+        .filter(|benchmark| benchmark["size"].as_str().unwrap().ends_with("every feature"));
+    assert_eq!(every.count(), 1);
+    for benchmark in benchmarks {
+        assert!(benchmark["page_operations_per_second"].as_f64().unwrap() > 1e4);
+    }
+}
+
+#[test]
+fn experiments_are_listed_and_run_quickly() {
+    let ran = ioda(&["reproduce", "--list"]);
+    assert_eq!(ran.code, 0);
+    insta::assert_snapshot!("experiments", ran.stdout);
+    let document = ioda(&["reproduce", "--quick", "--quiet", "--json", "-"]).json();
+    let workloads = document["workloads"].as_array().unwrap();
+    // Nine workloads for Figures 5 to 8 together, and every variant of the others once.
+    let mut titles: Vec<&str> = workloads.iter().map(|w| w["title"].as_str().unwrap()).collect();
+    let count = titles.len();
+    assert!(count > 9 + 9 * 8, "{count}");
+    titles.sort_unstable();
+    titles.dedup();
+    assert_eq!(titles.len(), count, "every run has a name of its own");
+    let plans = document["plans"].as_array().unwrap();
+    assert_eq!(plans.len(), 6 + 36, "six drives of Table 2, and in six widths each of Figure 4a");
+    assert_eq!(plans[0]["numbers"]["printed.tw_burst_ms"], 256.0);
+    let claims = document["claims"].as_array().unwrap();
+    assert!(claims.len() >= 20);
+    let holds = |id: &str| {
+        let claim = claims.iter().find(|claim| claim["id"] == id).unwrap();
+        assert_eq!(claim["holds"], true, "{claim:#}");
+    };
+    holds("5b-contract");
+    holds("8-ioda-none");
+    holds("table-2-tw-burst");
+    // Two of the six windows are shorter than one collection, and the program says so.
+    let bound = claims.iter().find(|claim| claim["id"] == "table-2-lower-bound").unwrap();
+    assert_eq!(bound["holds"], false);
+    assert!(bound["note"].as_str().unwrap().contains("in 2 of 6 cases: sim "), "{bound:#}");
+}
+
+#[test]
+fn experiments_about_plans_need_no_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = "id = 'mine'\nfigure = 'mine'\ntitle = 'a test'\nshows = ['tw_burst_ms']\n\
+        plans = [{ name = 'four', drive = 'sim', drives = 4 }, \
+        { name = 'bare', drive = { base = 'sim', usable_share = 1.0 }, drives = 8 }, \
+        { name = 'two', drive = 'sim', drives = 8, raid = 6 }]\n\
+        [[claims]]\nid = 'order'\nstatement = ''\narticle = ''\ncheck.order.metrics = ['tw_burst_ms']\n\
+        check.order.series = [['bare', 'four'], ['bare', 'two']]\n\
+        [[claims]]\nid = 'equals'\nstatement = ''\narticle = ''\n\
+        check.equals = { metric = 'printed.tw_burst_ms', of = { bare = 5130, two = 516 } }\n";
+    std::fs::write(folder.path().join("mine.toml"), experiment).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let pages = folder.path().join("pages");
+    let arguments = ["reproduce", "--experiments", path, "--strict", "--html"];
+    let ran = ioda(&[&arguments[..], &[pages.to_str().unwrap()]].concat());
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, ""));
+    assert_eq!(std::fs::read_dir(pages).unwrap().count(), 0, "arithmetic has no pages");
+    insta::assert_snapshot!("plans", ran.stdout);
+}
+
+#[test]
+fn experiments_of_ones_own_can_fail_strictly() {
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = "id = 'mine'\nfigure = 'mine'\ntitle = 'a test'\npolicies = ['base']\n\
+        shows = ['read.p99']\n[[workloads]]\nname = 'exch'\n[[claims]]\nid = 'no'\n\
+        statement = 'Base is fast.'\narticle = 'none'\n\
+        check.within = { metrics = ['read.p99'], of = 'base', high = 0.001 }\n";
+    std::fs::write(folder.path().join("mine.toml"), experiment).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let ran = ioda(&["reproduce", "--experiments", path, "--quick", "--quiet"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("no: DOES NOT HOLD"), "{}", ran.stdout);
+    let strict = ioda(&["reproduce", "mine", "--experiments", path, "--quick", "--strict", "-q"]);
+    assert_eq!(strict.code, 1, "{}", strict.stderr);
+}

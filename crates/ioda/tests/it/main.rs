@@ -1,0 +1,19 @@
+//! The integration tests of `ioda`: one program, because each test program is linked separately.
+
+mod clients;
+mod common;
+mod compare;
+mod ctl;
+mod errors;
+mod failures;
+#[path = "../../../live/tests/it/fake_array/mod.rs"]
+mod fake_array;
+mod file_systems;
+mod help;
+mod kill;
+mod listings;
+mod live;
+mod plan;
+mod serve;
+mod survey;
+mod traces;

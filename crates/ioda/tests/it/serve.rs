@@ -1,0 +1,169 @@
+//! What an array does when it is ordered about, ended and started again.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+
+use crate::common;
+use crate::common::served::{BLOCK, Checker, Served, flush, read, write};
+use live::control::{Answer, Order};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(String::from).collect()
+}
+
+fn on_files(folder: &Path, more: &str) -> Vec<String> {
+    let mut arguments = words(more);
+    arguments.extend(["--storage".into(), folder.join("d").display().to_string()]);
+    arguments
+}
+
+const PLAIN: &str = "--plain --drive-size 16m";
+const EMULATED: &str = "--blocks-per-plane 20";
+
+/// The sentence with which a server that cannot start ends.
+fn refusal(folder: &Path, arguments: &[String]) -> String {
+    let mut all = words("serve --quiet --listen");
+    all.push(folder.join("other").display().to_string());
+    if !arguments.iter().any(|argument| argument == "--http") {
+        all.extend(words("--http none"));
+    }
+    all.extend(arguments.iter().cloned());
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let ran = common::ioda_in(folder, &all);
+    assert_ne!(ran.code, 0, "{}", ran.stdout);
+    ran.stderr
+}
+
+#[test]
+fn the_policy_changes_while_clients_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut served = Served::start(folder.path(), &words(EMULATED));
+    let mut client = served.connect();
+    let mut checker = Checker::new(1, 6000);
+    let policies =
+        ["base", "rails", "proactive", "ioda-nvm", "ideal", "mittos", "ioda", "harmonia"];
+    std::thread::scope(|scope| {
+        let switching = scope.spawn(|| {
+            for policy in policies {
+                std::thread::sleep(Duration::from_millis(150));
+                served.done(&Order::Policy { name: policy.into() });
+                assert_eq!(served.status().policy, policy);
+            }
+        });
+        while !switching.is_finished() {
+            checker.run(&mut client, 16, Instant::now() + Duration::from_millis(50));
+        }
+        switching.join().unwrap();
+    });
+    assert_eq!(checker.errors, 0);
+    checker.check_all(&mut client);
+    let Answer::Refused { reason } = served.ask(&Order::Policy { name: "iodda".into() }) else {
+        panic!("there is no such policy")
+    };
+    assert!(reason.contains("ioda"), "{reason}");
+    assert!(matches!(served.ask(&Order::Window { nanoseconds: 0 }), Answer::Refused { .. }));
+    assert!(matches!(served.ask(&Order::Fail { drive: 9 }), Answer::Refused { .. }));
+    assert!(matches!(served.ask(&Order::Replace { drive: 0, path: None }), Answer::Refused { .. }));
+    served.done(&Order::Policy { name: "ioda".into() });
+    served.done(&Order::Window { nanoseconds: 40_000_000 });
+    assert_eq!(served.status().busy_window_nanoseconds, Some(40_000_000));
+    assert_eq!(served.scrub(), 0);
+}
+
+#[test]
+fn a_clean_end_keeps_data_and_the_maps_of_emulated_drives() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = on_files(folder.path(), EMULATED);
+    let mut served = Served::start(folder.path(), &arguments);
+    let mut client = served.connect();
+    let mut checker = Checker::new(7, 6000);
+    checker.run(&mut client, 16, Instant::now() + Duration::from_millis(500));
+    flush(&mut client).unwrap();
+    let map = folder.path().join("d/drive-0.ftl");
+    assert!(!map.exists(), "a map on disk is of an array that has ended");
+    let free: Vec<f64> = served.status().drives.iter().map(|drive| drive.free_share).collect();
+    let uuid = served.status().uuid;
+    drop(client);
+    assert!(served.terminate());
+    assert!(map.exists());
+    let mut served = Served::start(folder.path(), &arguments);
+    let mut client = served.connect();
+    assert!(!map.exists(), "it is used once");
+    assert_eq!(served.status().uuid, uuid);
+    assert!(served.status().restoring.is_none(), "nothing to resync: {}", served.said());
+    let again: Vec<f64> = served.status().drives.iter().map(|drive| drive.free_share).collect();
+    for (before, after) in free.iter().zip(&again) {
+        assert!((before - after).abs() < 0.06, "{free:?} became {again:?}");
+    }
+    checker.check_all(&mut client);
+}
+
+#[test]
+fn foreign_stale_and_missing_drives_are_not_mixed_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = on_files(folder.path(), PLAIN);
+    let drives = folder.path().join("d");
+    let mut served = Served::start(folder.path(), &arguments);
+    let mut client = served.connect();
+    write(&mut client, 0, &[1; 16 * BLOCK]).unwrap();
+    flush(&mut client).unwrap();
+    let sentence = refusal(folder.path(), &arguments);
+    assert!(sentence.contains("in use by another process"), "{sentence}");
+    drop(client);
+    assert!(served.terminate());
+
+    // Stale: it was away while the others went on.
+    std::fs::rename(drives.join("drive-1"), folder.path().join("away")).unwrap();
+    let sentence = refusal(folder.path(), &arguments);
+    assert!(sentence.contains("--degraded"), "{sentence}");
+    let mut degraded = arguments.clone();
+    degraded.push("--degraded".into());
+    let mut served = Served::start(folder.path(), &degraded);
+    let mut client = served.connect();
+    write(&mut client, 0, &[2; 16 * BLOCK]).unwrap();
+    flush(&mut client).unwrap();
+    drop(client);
+    assert!(served.terminate());
+    std::fs::rename(folder.path().join("away"), drives.join("drive-1")).unwrap();
+    let sentence = refusal(folder.path(), &arguments);
+    assert!(sentence.contains("drives 1 are missing, failed or stale"), "{sentence}");
+    let mut served = Served::start(folder.path(), &degraded);
+    let mut client = served.connect();
+    assert_eq!(read(&mut client, 0, 16 * BLOCK as u32).unwrap(), vec![2; 16 * BLOCK]);
+    served.done(&Order::Replace { drive: 1, path: None });
+    assert!(!served.wait_for_restoring().degraded);
+    assert_eq!(served.scrub(), 0);
+    drop(client);
+    assert!(served.terminate());
+
+    // Foreign: a drive of another array in the place of one of these.
+    let other = folder.path().join("other-array");
+    let mut foreign = words(PLAIN);
+    foreign.extend(["--storage".into(), other.display().to_string()]);
+    let mut served = Served::start(folder.path(), &foreign);
+    drop(served.connect());
+    assert!(served.terminate());
+    std::fs::copy(other.join("drive-2"), drives.join("drive-2")).unwrap();
+    let sentence = refusal(folder.path(), &degraded);
+    assert!(sentence.contains("another array") || sentence.contains("belongs"), "{sentence}");
+}
+
+#[test]
+fn settings_that_cannot_be_are_refused_with_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, words_of_it) in [
+        ("--listen localhost", "--listen localhost is neither"),
+        ("--http nowhere", "--http nowhere is neither"),
+        ("--restore-depth 0", "--restore-depth is 0"),
+        ("--plain --drive-size 5000", "--drive-size is 5000"),
+        ("--plain --policy rails", "fast memory"),
+        ("--raid 0 --policy ioda", "parity"),
+        ("--tls .", "--tls"),
+        ("--storage memory,memory", "mixes memory"),
+        ("--create", "--create is for files"),
+    ] {
+        let sentence = refusal(folder.path(), &words(arguments));
+        assert!(sentence.contains(words_of_it), "{arguments}: {sentence}");
+        assert!(sentence.starts_with("error: "), "{sentence}");
+    }
+}

@@ -1,0 +1,18 @@
+//! The integration tests of `live`: one program, because each test program is linked separately.
+
+mod durable;
+mod durable_kill;
+mod fake_array;
+mod nbd_clients;
+mod nbd_crowd;
+mod nbd_fuzz;
+mod nbd_handshake;
+mod nbd_hostile;
+mod nbd_memory;
+mod nbd_model;
+mod nbd_tls;
+mod operate;
+mod operate_page;
+mod operate_signals;
+mod own_process;
+mod storage;

@@ -1,0 +1,44 @@
+//! The first signal asks for an orderly end, the second one ends the process.
+#![allow(clippy::unwrap_used, reason = "helpers of a test")]
+
+use crate::own_process;
+use live::control::{Inbox, Message, Order, line};
+use live::operate::signals::watch;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::raise;
+use std::time::{Duration, Instant};
+
+const LONGEST: Duration = Duration::from_secs(60);
+
+fn orders(inbox: &Inbox) -> Vec<Order> {
+    std::iter::from_fn(|| inbox.take())
+        .map(|message| match message {
+            Message::Order(order, _) => order,
+            Message::Client(_) => panic!("a client"),
+        })
+        .collect()
+}
+
+#[test]
+fn the_second_signal_ends_the_process() {
+    let Some(child) = own_process::run("operate_signals::the_second_signal_ends_the_process")
+    else {
+        let (line, inbox) = line().unwrap();
+        let _watch = watch(line).unwrap();
+        raise(SIGTERM).unwrap();
+        let begin = Instant::now();
+        let mut given = Vec::new();
+        while given.is_empty() {
+            assert!(begin.elapsed() < LONGEST, "the first signal was not heard");
+            std::thread::sleep(Duration::from_millis(5));
+            given = orders(&inbox);
+        }
+        assert_eq!(given, [Order::Shutdown]);
+        // Nothing more is ordered: this must not come back.
+        raise(SIGINT).unwrap();
+        std::thread::sleep(LONGEST);
+        panic!("still alive: {:?}", orders(&inbox));
+    };
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert_eq!(child.status.code(), Some(128 + SIGINT), "{said}");
+}

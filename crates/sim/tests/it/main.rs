@@ -1,0 +1,12 @@
+//! The integration tests of `sim`: one program, because each test program is linked separately.
+
+mod bound;
+mod claims;
+mod faults;
+mod flush;
+mod hedging;
+mod presets;
+mod random;
+mod ranges;
+mod verified;
+mod windows;

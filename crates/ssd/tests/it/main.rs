@@ -1,0 +1,11 @@
+//! The integration tests of `ssd`: one program, because each test program is linked separately.
+
+mod buffer;
+mod common;
+mod contract;
+mod deallocate;
+mod rain;
+mod schedule;
+mod scrub;
+mod table2;
+mod theory;

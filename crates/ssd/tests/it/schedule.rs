@@ -1,0 +1,263 @@
+//! What may overtake what on a die: reads, the host before a collection, suspension.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
+
+use crate::common::{Host, any_drive};
+use nvme::{Cause, Command, CommandId, Opcode, PlFlag};
+use proptest::prelude::*;
+use ssd::{CollectionUnit, Config, SchedulingConfig, Ssd, SuspensionConfig, presets};
+use units::{Duration, Instant, Lba, Rng};
+
+const SUSPENSION: SuspensionConfig = SuspensionConfig {
+    program: Duration::from_micros(10),
+    erase: Duration::from_micros(100),
+    most: 3,
+};
+
+fn small(scheduling: SchedulingConfig) -> Config {
+    let mut config = presets::preset("femu-artifact").unwrap();
+    config.geometry.channels = 1;
+    config.geometry.chips_per_channel = 1;
+    config.geometry.blocks_per_plane = 64;
+    config.geometry.pages_per_block = 32;
+    config.collection.unit = CollectionUnit::Block;
+    config.scheduling = scheduling;
+    config
+}
+
+fn with(read_priority: bool, preemptive: bool, suspension: bool) -> SchedulingConfig {
+    SchedulingConfig {
+        read_priority,
+        preemptive_collection: preemptive,
+        suspension: suspension.then_some(SUSPENSION),
+    }
+}
+
+fn send(drive: &mut Ssd, now: Instant, id: u32, opcode: Opcode) {
+    let command =
+        Command { id: CommandId(id), opcode, lba: Lba(u64::from(id)), blocks: 1, pl: PlFlag::Off };
+    drive.handle_command(now, &command);
+}
+
+/// When the command `id` completes.
+fn completion_of(drive: &mut Ssd, id: u32) -> Instant {
+    loop {
+        drive.handle_deadline(drive.next_deadline());
+        while let Some(completed) = drive.poll_completion() {
+            if completed.completion.id == CommandId(id) {
+                return completed.at;
+            }
+        }
+    }
+}
+
+/// Latency of a read that arrives 50 µs after five writes.
+fn read_among_writes(scheduling: SchedulingConfig) -> (Duration, Ssd) {
+    let mut drive = Ssd::new(small(scheduling)).unwrap();
+    (0..5).for_each(|id| send(&mut drive, Instant::ZERO, id, Opcode::Write));
+    let arrived = Instant::ZERO + Duration::from_micros(50);
+    send(&mut drive, arrived, 9, Opcode::Read);
+    let done = completion_of(&mut drive, 9);
+    (done.since(arrived), drive)
+}
+
+#[test]
+fn reads_overtake_writes_and_interrupt_them() {
+    let (first_come, _) = read_among_writes(with(false, false, false));
+    assert_eq!(first_come, Duration::from_micros(5 * 200 - 50 + 40));
+    let (overtaking, _) = read_among_writes(with(true, false, false));
+    assert_eq!(overtaking, Duration::from_micros(150 + 40), "the rest of one program");
+    let (suspending, mut drive) = read_among_writes(with(true, false, true));
+    assert_eq!(suspending, Duration::from_micros(10 + 40), "only the suspension");
+    // The program that was interrupted is late by the read and both costs.
+    assert_eq!(
+        completion_of(&mut drive, 0),
+        Instant::ZERO + Duration::from_micros(200 + 10 + 40 + 10)
+    );
+    assert_eq!(drive.counters().suspensions, 1);
+}
+
+#[test]
+fn reads_that_come_in_order_stay_in_order() {
+    let mut drive = Ssd::new(small(with(true, false, false))).unwrap();
+    (0..3).for_each(|id| send(&mut drive, Instant::ZERO, id, Opcode::Write));
+    (10..14).for_each(|id| send(&mut drive, Instant::ZERO, id, Opcode::Read));
+    let ends: Vec<Instant> = (10..14).map(|id| completion_of(&mut drive, id)).collect();
+    let expected = (1..5).map(|n| Instant::ZERO + Duration::from_micros(200 + 40 * n));
+    assert!(ends.into_iter().eq(expected));
+}
+
+/// Commands at even intervals of 500 µs, one in four a write, on a drive that collects. Returns the
+/// slowest read.
+fn slowest_read(scheduling: SchedulingConfig) -> (Duration, Ssd) {
+    let mut drive = Ssd::new(small(scheduling)).unwrap();
+    drive.age(3);
+    let mut rng = Rng::new(5);
+    let mut slowest = Duration::ZERO;
+    for id in 0..8_000 {
+        let now = Instant::ZERO + Duration::from_micros(500) * u64::from(id);
+        let opcode = if id % 4 == 0 { Opcode::Write } else { Opcode::Read };
+        let lba = Lba(rng.below(drive.logical_blocks()));
+        let command = Command { id: CommandId(id), opcode, lba, blocks: 1, pl: PlFlag::Off };
+        drive.handle_command(now, &command);
+        while let Some(completed) = drive.poll_completion() {
+            slowest = slowest.max(completed.completion.delays.total());
+        }
+    }
+    (slowest, drive)
+}
+
+#[test]
+fn a_preempted_collection_costs_a_read_one_page_operation() {
+    let (blocked, drive) = slowest_read(with(true, false, false));
+    assert!(drive.counters().collections > 20);
+    let collection = drive.config().unit_time(0.3);
+    assert!(blocked > collection, "{blocked}: a read waited for a whole collection");
+    let (preempted, drive) = slowest_read(with(true, true, false));
+    assert!(drive.counters().collections > 20);
+    let erase = drive.config().timing.erase;
+    // Several reads may come during an erase; the last of them waits for the others.
+    assert!(preempted <= erase + Duration::from_micros(40 * 4), "{preempted}: at most the erase");
+    let (suspended, drive) = slowest_read(with(true, true, true));
+    assert!(drive.counters().suspensions > 100);
+    // After three suspensions an erase is left alone, which is why the bound is not the suspension.
+    assert!(suspended < preempted, "{suspended} against {preempted}");
+}
+
+#[test]
+fn at_the_hard_watermark_nothing_gives_way() {
+    // Writes from all sides: the drive lives at its hard watermark.
+    let mut drive = Ssd::new(small(with(true, true, true))).unwrap();
+    drive.age(3);
+    let mut host = Host::new(7, 64, 95);
+    let mut slowest = Duration::ZERO;
+    host.run(&mut drive, 20_000, |_, completion| {
+        slowest = slowest.max(completion.delays.total());
+    });
+    assert!(drive.counters().stalled_writes_pages > 100);
+    let collection = drive.config().unit_time(0.4);
+    assert!(slowest > collection, "{slowest}: a read waited for a whole collection");
+}
+
+#[test]
+fn no_operation_is_suspended_more_often_than_allowed() {
+    let mut drive = Ssd::new(small(with(true, false, true))).unwrap();
+    send(&mut drive, Instant::ZERO, 0, Opcode::Write);
+    // A read every 60 µs, which is what one costs: without a limit the program would never get on.
+    let mut done = None;
+    for id in 1..200 {
+        let now = Instant::ZERO + Duration::from_micros(60) * u64::from(id);
+        drive.handle_deadline(now);
+        while let Some(completed) = drive.poll_completion() {
+            if completed.completion.id == CommandId(0) {
+                done = Some(completed.at);
+            }
+        }
+        send(&mut drive, now, id, Opcode::Read);
+    }
+    assert_eq!(drive.counters().suspensions, 3);
+    assert_eq!(done.unwrap(), Instant::ZERO + Duration::from_micros(200 + 3 * (10 + 40 + 10)));
+}
+
+#[test]
+fn drives_that_cannot_do_it_are_refused() {
+    let mut config = small(with(false, true, false));
+    config.collection.blocking = ssd::Blocking::Channel;
+    assert!(config.validate().unwrap_err().to_string().contains("set blocking to die"));
+    let config = small(with(false, false, true));
+    assert!(config.validate().unwrap_err().to_string().contains("read_priority"));
+}
+
+#[test]
+fn copyback_leaves_the_channel_to_the_other_dies() {
+    // TTFLASH Figure 3: what a collection on one die does to reads on the other dies of its channel.
+    let waits = |blocking, copyback| {
+        let mut config = small(with(false, false, false));
+        config.geometry.chips_per_channel = 8;
+        config.timing.transfer = Duration::from_micros(100);
+        config.collection.blocking = blocking;
+        config.collection.copyback = copyback;
+        let mut drive = Ssd::new(config).unwrap();
+        drive.age(3);
+        let mut host = Host::new(7, 1, 20);
+        // All waiting for collections, and that of reads which only met them on the channel.
+        let (mut all, mut channel) = (Duration::ZERO, Duration::ZERO);
+        host.run(&mut drive, 20_000, |_, completion| {
+            let delays = &completion.delays;
+            let (read, program, erase) = (
+                delays.get(Cause::BehindCollectionRead),
+                delays.get(Cause::BehindCollectionProgram),
+                delays.get(Cause::BehindCollectionErase),
+            );
+            all += read + program + erase;
+            if program.is_zero() && erase.is_zero() {
+                channel += read;
+            }
+        });
+        println!("{blocking:?}, copyback {copyback}: {all}, on the channel {channel}");
+        (all, channel)
+    };
+    let (_, held) = waits(ssd::Blocking::Channel, false);
+    let (die_blocking, shared) = waits(ssd::Blocking::Die, false);
+    let (plane_blocking, alone) = waits(ssd::Blocking::Die, true);
+    assert!(held.is_zero(), "whoever waits, waits for the collection itself");
+    assert!(shared > Duration::from_millis(50), "copies on the channel delay other dies: {shared}");
+    assert!(alone.is_zero(), "copies within the die do not: {alone}");
+    assert!(plane_blocking < die_blocking, "and they are over sooner");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Above the hard watermark, a collection that gives way costs a read that comes alone one of its
+    /// copies or the erase, of which suspension leaves the interruption.
+    #[test]
+    fn a_collection_that_gives_way_costs_one_step(mut config in any_drive(), seed in 0u64..1000) {
+        config.collection.blocking = ssd::Blocking::Die;
+        config.collection.unit = CollectionUnit::Block;
+        config.scrub = None;
+        // One die, so that its free blocks are those of the drive.
+        (config.geometry.channels, config.geometry.chips_per_channel) = (1, 1);
+        config.ranges.count = 1;
+        config.scheduling.preemptive_collection = true;
+        // As often as they like, so that no operation is left alone because of reads before.
+        config.scheduling.suspension = config
+            .scheduling
+            .suspension
+            .filter(|_| seed.is_multiple_of(2))
+            .map(|suspension| SuspensionConfig { most: 1_000, ..suspension });
+        prop_assume!(config.validate().is_ok());
+        let timing = config.timing;
+        // A copy that has begun to sense is not interrupted before it programs.
+        let copy = timing.read + timing.transfer * 2 + timing.program;
+        let bound = match config.scheduling.suspension {
+            None => copy.max(timing.erase),
+            Some(SuspensionConfig { erase, .. }) => copy.max(erase),
+        };
+        let mut drive = Ssd::new(config).unwrap();
+        drive.age(seed);
+        let mut rng = Rng::new(seed);
+        let mut now = Instant::ZERO;
+        for id in 0..600 {
+            let opcode = if rng.below(3) == 0 { Opcode::Write } else { Opcode::Read };
+            let lba = Lba(rng.below(drive.logical_blocks()));
+            let above_hard = drive.status().headroom_pages > 0;
+            let command = Command { id: CommandId(id), opcode, lba, blocks: 1, pl: PlFlag::Off };
+            drive.handle_command(now, &command);
+            let mut done = None;
+            while done.is_none() {
+                drive.handle_deadline(drive.next_deadline());
+                while let Some(completed) = drive.poll_completion() {
+                    done = Some(completed);
+                }
+            }
+            let delays = done.unwrap().completion.delays;
+            let wait = delays.get(Cause::BehindCollectionRead)
+                + delays.get(Cause::BehindCollectionProgram)
+                + delays.get(Cause::BehindCollectionErase);
+            if above_hard && opcode == Opcode::Read {
+                prop_assert!(wait <= bound, "{wait}, at most {bound}");
+            }
+            now = done.unwrap().at + Duration::from_micros(rng.below(3_000));
+        }
+    }
+}

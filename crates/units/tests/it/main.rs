@@ -1,0 +1,3 @@
+//! The integration tests of `units`: one program, because each test program is linked separately.
+
+mod tidy;

@@ -1,0 +1,9 @@
+//! The integration tests of `workload`: one program, because each test program is linked separately.
+
+mod bad_input;
+mod fuzz_smoke;
+mod properties;
+mod readers;
+mod real_traces;
+mod samples;
+mod sources;
