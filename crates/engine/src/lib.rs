@@ -3,6 +3,35 @@
 //!
 //! Knows: which drive is due, which completion goes where, the memory of stripe operations, and what
 //! must be on stable storage before what. Does not know: sockets, files, threads, the time of day.
+//!
+//! # Contract
+//!
+//! * [`Engine::handle_deadline`], [`Engine::handle_request`] and [`Engine::handle_completion`] take an
+//!   input. None of them blocks, and time never goes back.
+//! * [`Engine::poll_output`] gives the next output; call it with the time of the last input until it
+//!   returns `None`. [`Output`] is a closed list.
+//! * [`Engine::next_deadline`] is when the engine wants [`Engine::handle_deadline`] if nothing else
+//!   happens.
+//! * Same inputs, same outputs: bit for bit, on every machine.
+//!
+//! What becomes of the data is chosen by the type of the [`DataPlane`].
 #![no_std]
 
 extern crate alloc;
+
+mod cached_pages;
+mod drive;
+mod engine;
+mod memory;
+mod plane;
+mod read_errors;
+mod stripe_memory;
+mod tags;
+
+pub use cached_pages::CachedPages;
+pub use drive::Drive;
+pub use engine::{ClockOffset, Engine, Output};
+pub use memory::{Heap, Memory};
+pub use plane::{DataPlane, NoData, Target};
+pub use stripe_memory::StripeMemory;
+pub use tags::{Tag, TaggedRequest, Tags, ZERO, written_tag};

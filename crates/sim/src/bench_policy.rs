@@ -2,11 +2,12 @@
 
 use crate::plan::{Plan, PlanError};
 use array::policy::PolicyKind;
-use array::{Action, Array, Request, RequestId, RequestKind};
-use nvme::{Blocked, Cause, CommandId, Completion, Delays, DriveStatus, Opcode, Status};
+use array::{Request, RequestId, RequestKind};
+use engine::{Drive, Engine, NoData, Output};
+use nvme::{Blocked, Cause, CommandId, Completion, Delays, Opcode, Status};
 use std::collections::VecDeque;
 use std::time::{Duration as WallTime, Instant as WallClock};
-use units::{DriveId, Duration, Instant, Rng};
+use units::{Duration, Instant, Rng};
 
 /// Time between two requests: fast enough that about ten are under way at once, slow enough that
 /// busy windows go round many times.
@@ -58,57 +59,45 @@ pub fn bench_policies(
     Ok(times.collect())
 }
 
-/// Commands that drives will answer, the next one first.
-type Answers = VecDeque<(Instant, Completion)>;
-
 fn bench(plan: &Plan, requests: u64) -> Result<WallTime, PlanError> {
-    let mut array = plan.array()?;
+    let config = plan.array_config()?;
+    let drives = (0..plan.width).map(|_| Drive::Remote).collect();
+    let mut engine = Engine::new(config, drives, NoData);
     let page_bytes = u64::from(plan.drive.geometry.page_bytes);
-    let pages = array.capacity_bytes() / page_bytes;
+    let pages = engine.array().capacity_bytes() / page_bytes;
     let mut rng = Rng::stream(plan.seed, "bench");
-    let mut answers = Answers::new();
+    // Commands that drives will answer, the next one first.
+    let mut answers: VecDeque<(Instant, Completion)> = VecDeque::new();
     let mut sent = 0;
     let mut arrival = Instant::ZERO;
     let started = WallClock::now();
-    while sent < requests || array.requests_in_flight() > 0 {
-        let answer = answers.front().map_or(Instant::NEVER, |&(due, _)| due);
-        let now = arrival.min(answer).min(array.next_deadline());
-        if now == answer
+    while sent < requests || engine.array().requests_in_flight() > 0 {
+        let due = answers.front().map_or(Instant::NEVER, |&(due, _)| due);
+        let now = arrival.min(due).min(engine.next_deadline());
+        if now == due
             && let Some((_, completion)) = answers.pop_front()
         {
-            array.handle_completion(now, &completion);
+            engine.handle_completion(completion);
         } else if now == arrival {
             let is_read = rng.below(10) < READS_OF_TEN;
             let kind = if is_read { RequestKind::Read } else { RequestKind::Write };
             let offset_bytes = rng.below(pages) * page_bytes;
             let id = RequestId(sent);
-            array.handle_request(
-                now,
-                &Request { id, host: 0, kind, offset_bytes, size_bytes: page_bytes },
-            );
+            let request = Request { id, host: 0, kind, offset_bytes, size_bytes: page_bytes };
+            engine.handle_request(now, &request);
             sent += 1;
             arrival = if sent < requests { now + INTERVAL } else { Instant::NEVER };
         } else {
-            array.handle_deadline(now);
+            engine.handle_deadline(now);
         }
-        settle(now, &mut array, &mut answers);
+        while let Some(output) = engine.poll_output(now) {
+            // Nobody waits for what was read, and drives that never collect need no permission.
+            if let Output::Command { command, .. } = output {
+                answers.push_back((now + ANSWER, answer(command.id, command.opcode)));
+            }
+        }
     }
     Ok(started.elapsed())
-}
-
-/// Sends commands on their way and answers questions until the array has nothing more to say.
-fn settle(now: Instant, array: &mut Array, answers: &mut Answers) {
-    while let Some(action) = array.poll_action() {
-        match action {
-            Action::Submit { command, .. } | Action::SubmitStaged { command, .. } => {
-                let answer = answer(command.id, command.opcode);
-                answers.push_back((now + ANSWER, answer));
-            }
-            Action::AskStatus { drive } => tell(now, array, drive),
-            // Drives that never collect need no permission, and nobody waits for what was read.
-            _ => {}
-        }
-    }
 }
 
 fn answer(id: CommandId, opcode: Opcode) -> Completion {
@@ -126,16 +115,6 @@ fn answer(id: CommandId, opcode: Opcode) -> Completion {
     };
     debug_assert_eq!(answer.blocked(), Blocked::No);
     answer
-}
-
-fn tell(now: Instant, array: &mut Array, drive: DriveId) {
-    let status = DriveStatus {
-        headroom_pages: u64::MAX,
-        due: false,
-        must_collect: false,
-        collecting: false,
-    };
-    array.handle_status(now, drive, &status);
 }
 
 #[cfg(test)]

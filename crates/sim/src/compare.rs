@@ -1,6 +1,7 @@
 //! Many runs in parallel.
 
-use crate::driver::{SimError, run};
+use crate::driver::run;
+use crate::error::SimError;
 use crate::plan::{Plan, prepare_drives};
 use crate::result::RunResult;
 use std::sync::Mutex;

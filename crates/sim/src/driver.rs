@@ -1,87 +1,24 @@
-//! One run: the event loop that joins a workload, an array and its drives.
+//! One run: a workload, an engine on the virtual clock, and what is measured.
 
-use crate::causes::CauseBuckets;
+use crate::busy_members::BusyMembers;
+use crate::error::{PATIENCE, SimError};
 use crate::faults::{Fault, Faults};
-use crate::latency::LatencySummary;
+use crate::feed::Feed;
+use crate::measures::Measures;
 use crate::plan::{Plan, PlanError};
-use crate::result::{BlockedReads, DriveResult, HostLatency, RunResult};
+use crate::result::{DriveResult, RunResult};
 use crate::timeline::Recorder;
-use crate::verify::{Mismatch, Verifier};
-use array::{Action, Array, CannotReplace, Outcome, RequestId, RequestKind};
-use nvme::{Blocked, CollectionReport, CollectionRight, Status, WindowSchedule};
-use ssd::{CollectionSpan, Ssd};
+use crate::verify::{MaybeTags, Mismatch, Reference};
+use array::{CannotReplace, Outcome, RequestId, RequestKind};
+use engine::{Drive, Engine, NoData, Output, Tags};
+use nvme::{CollectionRight, WindowSchedule};
+use ssd::Ssd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thiserror::Error;
-use units::{Deadlines, DriveId, Duration, Instant};
+use units::{DriveId, Duration, Instant};
 use workload::{Arrival, Op, Request};
 
-/// Simulated time without any progress after which a run is given up.
-const PATIENCE: Duration = Duration::from_secs(600);
 /// Completed requests between two reports of progress, and two entries of [`RunResult::pace`].
 pub(crate) const PROGRESS_STEP: u64 = 4096;
-
-/// Why a run ended early.
-#[derive(Debug, Error)]
-pub enum SimError<E> {
-    /// The plan is impossible.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The workload ended with an error.
-    #[error(transparent)]
-    Workload(E),
-    /// A request does not fit the array.
-    #[error(
-        "request {number} touches bytes {offset_bytes}..{end_bytes}, but the array has {capacity_bytes} bytes; wrap or scale the workload, or use larger drives"
-    )]
-    OutOfRange {
-        /// Number of the request, from 1.
-        number: u64,
-        /// Its first byte.
-        offset_bytes: u64,
-        /// The byte after its last.
-        end_bytes: u64,
-        /// The array's size.
-        capacity_bytes: u64,
-    },
-    /// A request is empty.
-    #[error("request {number} has a size of zero; drop it or give it a size")]
-    Empty {
-        /// Number of the request, from 1.
-        number: u64,
-    },
-    /// A request comes before the one ahead of it.
-    #[error(
-        "request {number} comes at {at:?}, before the request ahead of it at {before:?}; sort the workload by time"
-    )]
-    BackInTime {
-        /// Number of the request, from 1.
-        number: u64,
-        /// Its time.
-        at: Instant,
-        /// The time of the request ahead of it.
-        before: Instant,
-    },
-    /// Nothing moves any more: a bug of the model.
-    #[error(
-        "{in_flight} requests made no progress for {PATIENCE} of simulated time; this is a bug: please report the command line and the seed {seed}"
-    )]
-    Stalled {
-        /// Requests in flight.
-        in_flight: usize,
-        /// The seed.
-        seed: u64,
-    },
-    /// A verified run read something that was never written there.
-    #[error("verification failed: {mismatch}; repeat with seed {seed} and policy {policy}")]
-    Mismatch {
-        /// What was wrong.
-        mismatch: Mismatch,
-        /// The seed.
-        seed: u64,
-        /// The policy.
-        policy: &'static str,
-    },
-}
 
 /// Runs `plan` on prepared drives with the given requests.
 ///
@@ -114,72 +51,67 @@ pub fn run_with_faults<E>(
     faults: Vec<(Instant, Fault)>,
     progress: &AtomicU64,
 ) -> Result<RunResult, SimError<E>> {
+    if plan.verify {
+        let tags = Tags::new(u64::from(plan.drive.geometry.page_bytes), &drives);
+        run_on(tags, plan, drives, arrival, requests, faults, progress)
+    } else {
+        run_on(NoData, plan, drives, arrival, requests, faults, progress)
+    }
+}
+
+fn run_on<E, P: MaybeTags>(
+    plane: P,
+    plan: &Plan,
+    drives: Vec<Ssd>,
+    arrival: Arrival,
+    requests: impl Iterator<Item = Result<Request, E>>,
+    faults: Vec<(Instant, Fault)>,
+    progress: &AtomicU64,
+) -> Result<RunResult, SimError<E>> {
     let started = std::time::Instant::now();
-    let mut run = Run::new(plan, drives, arrival, requests, progress)?;
+    let mut run = Run::new(plane, plan, drives, arrival, requests, progress)?;
     run.faults = Faults::new(faults);
     run.drive()?;
     run.finish(started)
 }
 
-struct Run<'a, I> {
+struct Run<'a, I, P> {
     plan: &'a Plan,
-    array: Array,
-    drives: Vec<Ssd>,
-    /// One source per drive, then the array, the next arrival, the next change of windows, the
-    /// next fault.
-    sources: Deadlines,
-    /// Drives that were touched and may have completions or another deadline.
-    touched: Vec<usize>,
-    is_touched: Vec<bool>,
-    /// What each drive announced last of its collections, if the policy listens.
-    reports: Vec<CollectionReport>,
-    requests: I,
-    next: Option<Request>,
-    /// Requests that a closed loop may still send at once; unlimited in an open loop.
-    room: u64,
-    /// When a closed loop stops to take requests.
-    until: Instant,
-    closed: bool,
-    taken: u64,
-    last_arrival: Instant,
-    last_completion: Instant,
-    read: LatencySummary,
-    write: LatencySummary,
-    hosts: Vec<HostLatency>,
-    read_bytes: u64,
-    written_bytes: u64,
-    causes: CauseBuckets,
-    blocked_reads: BlockedReads,
-    busy_members: Vec<u64>,
-    /// Drives that are not [`Ssd::quiet`], as bits.
-    unquiet: u64,
-    /// Stripe reads until one is looked at again.
-    until_look: u32,
-    recorder: Recorder,
-    changes_made: usize,
-    window_changes: Vec<(Instant, Duration)>,
-    permits: u64,
-    spans: Vec<CollectionSpan>,
-    verifier: Option<Verifier>,
+    engine: Engine<P>,
+    feed: Feed<I>,
     faults: Faults,
-    hash: u64,
-    completed: u64,
-    /// When each further [`PROGRESS_STEP`] requests were done.
-    pace: Vec<Instant>,
+    /// Changes of the busy windows that were made.
+    changes_made: usize,
+    measures: Measures,
+    busy_members: BusyMembers,
+    recorder: Recorder,
+    /// Busy windows that were programmed, and when.
+    windows: Vec<(Instant, Duration)>,
+    /// Leases and orders that drives were given.
+    permits: u64,
+    reference: Reference,
     progress: &'a AtomicU64,
 }
 
-impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
+/// What happens next. Of things that happen at the same time, the first of this list comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Engine,
+    Arrival,
+    WindowChange,
+    Fault,
+}
+
+impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> {
     fn new(
+        plane: P,
         plan: &'a Plan,
         mut drives: Vec<Ssd>,
         arrival: Arrival,
         requests: I,
         progress: &'a AtomicU64,
     ) -> Result<Self, SimError<E>> {
-        let array = plan.array()?;
         for drive in &mut drives {
-            drive.set_instant_collection(plan.policy.about().collects_instantly);
             if plan.timeline.is_some() {
                 drive.record_collections();
             }
@@ -187,220 +119,121 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
                 drive.record_media();
             }
         }
-        let watched = if array.watches_drives() { drives.len() } else { 0 };
-        let (closed, room, until) = match arrival {
-            Arrival::Open => (false, u64::MAX, Instant::NEVER),
-            Arrival::Closed { iodepth, runtime } => {
-                let until = runtime.map_or(Instant::NEVER, |runtime| Instant::ZERO + runtime);
-                (true, u64::from(iodepth), until)
-            }
-        };
         let width = drives.len();
+        let drives = drives.into_iter().map(Drive::emulated).collect();
+        let mut engine = Engine::new(plan.array_config()?, drives, plane);
+        let busy_drives = plan.array_description().busy_drives();
+        for drive in (0..width as u8).map(DriveId) {
+            let offset = plan.windows.clock_offset(u32::from(drive.0), busy_drives);
+            engine.set_clock_offset(drive, offset);
+        }
         Ok(Self {
-            verifier: plan.verify.then(|| Verifier::new(&array, &drives)),
             plan,
-            array,
-            sources: Deadlines::new(width + 4),
-            touched: (0..width).collect(),
-            is_touched: vec![true; width],
-            reports: vec![CollectionReport::default(); watched],
-            drives,
-            requests,
-            next: None,
-            room,
-            until,
-            closed,
-            taken: 0,
-            last_arrival: Instant::ZERO,
-            last_completion: Instant::ZERO,
-            read: LatencySummary::new(),
-            write: LatencySummary::new(),
-            hosts: Vec::new(),
-            read_bytes: 0,
-            written_bytes: 0,
-            causes: CauseBuckets::new(),
-            blocked_reads: BlockedReads::default(),
-            busy_members: vec![0; width + 1],
-            unquiet: 0,
-            until_look: 1,
-            recorder: Recorder::new(plan.timeline, width),
-            changes_made: 0,
-            window_changes: Vec::new(),
-            permits: 0,
-            spans: Vec::new(),
+            feed: Feed::new(requests, arrival, engine.array().capacity_bytes()),
+            engine,
             faults: Faults::default(),
-            hash: 0x1d0a,
-            completed: 0,
-            pace: Vec::new(),
+            changes_made: 0,
+            measures: Measures::new(),
+            busy_members: BusyMembers::new(width, u64::from(plan.drive.geometry.page_bytes)),
+            recorder: Recorder::new(plan.timeline, width),
+            windows: Vec::new(),
+            permits: 0,
+            reference: Reference::default(),
             progress,
         })
     }
 
     fn drive(&mut self) -> Result<(), SimError<E>> {
-        let arrivals = self.drives.len() + 1;
-        let array = self.drives.len();
-        let changes = self.drives.len() + 2;
-        let faults = self.drives.len() + 3;
-        self.schedule_change();
-        self.sources.set(faults, self.faults.next());
-        self.fetch(Instant::ZERO)?;
+        self.feed.fetch(Instant::ZERO)?;
         self.settle(Instant::ZERO)?;
-        while let Some(source) = self.sources.first() {
-            let now = self.sources.earliest();
-            if source == arrivals {
-                self.arrive(now)?;
-            } else if source == array {
-                self.array.handle_deadline(now);
-            } else if source == changes {
-                let (_, window) = self.plan.windows.changes[self.changes_made];
-                self.array.set_window(now, window);
-                self.changes_made += 1;
-                self.schedule_change();
-            } else if source == faults {
-                self.break_something(now)?;
-                self.sources.set(faults, self.faults.next());
-            } else {
-                self.drives[source].handle_deadline(now);
-                self.touch(source);
+        while let Some((now, next)) = self.next() {
+            match next {
+                Next::Engine => self.engine.handle_deadline(now),
+                Next::Arrival => self.arrive(now)?,
+                Next::WindowChange => {
+                    let (_, window) = self.plan.windows.changes[self.changes_made];
+                    self.engine.set_window(now, window);
+                    self.changes_made += 1;
+                }
+                Next::Fault => self.break_something(now)?,
             }
             self.settle(now)?;
-            let in_flight = self.array.requests_in_flight();
-            if in_flight == 0 && self.next.is_none() && self.is_mended() {
+            let in_flight = self.engine.array().requests_in_flight();
+            if in_flight == 0 && self.feed.next_arrival() == Instant::NEVER && self.is_mended() {
                 return Ok(());
             }
             if in_flight > 0
-                && now.since(self.last_completion) > PATIENCE
-                && now.since(self.last_arrival) > PATIENCE
+                && now.since(self.measures.last_completion) > PATIENCE
+                && now.since(self.feed.last_arrival()) > PATIENCE
             {
                 return Err(SimError::Stalled { in_flight, seed: self.plan.seed });
             }
         }
-        match self.array.requests_in_flight() {
+        match self.engine.array().requests_in_flight() {
             0 => Ok(()),
             in_flight => Err(SimError::Stalled { in_flight, seed: self.plan.seed }),
         }
     }
 
+    /// What happens next and when; none if nothing does.
+    #[inline]
+    fn next(&self) -> Option<(Instant, Next)> {
+        let change = self.plan.windows.changes.get(self.changes_made);
+        let change = change.map_or(Instant::NEVER, |&(after, _)| Instant::ZERO + after);
+        let next = (self.engine.next_deadline(), Next::Engine)
+            .min((self.feed.next_arrival(), Next::Arrival))
+            .min((change, Next::WindowChange))
+            .min((self.faults.next(), Next::Fault));
+        (next.0 != Instant::NEVER).then_some(next)
+    }
+
     /// Whether no fault is to come and nothing is being restored.
     fn is_mended(&self) -> bool {
-        self.faults.next() == Instant::NEVER && self.array.restoring().is_none()
+        self.faults.next() == Instant::NEVER && self.engine.array().restoring().is_none()
     }
 
     fn break_something(&mut self, now: Instant) -> Result<(), SimError<E>> {
         match self.faults.take() {
             Some(Fault::Fail(drive)) => {
-                self.array.fail_drive(now, drive);
-                if let Some(verifier) = &mut self.verifier {
-                    verifier.forget_drive(drive.index());
+                self.engine.fail_drive(now, drive);
+                if let Some(tags) = self.engine.plane_mut().tags_mut() {
+                    tags.forget_drive(drive);
                 }
             }
-            Some(fault @ Fault::Replace(drive)) => match self.array.replace_drive(now, drive) {
-                Ok(()) => self.replace(drive.index())?,
-                Err(CannotReplace::StillBusy { .. }) => self.faults.again(now, fault),
-                // The array had no reason to give it up.
-                Err(CannotReplace::Present { .. } | CannotReplace::NoSuchDrive { .. }) => {}
-            },
-            Some(Fault::Unreadable { drive, every }) => self.faults.set_unreadable(drive, every),
+            Some(fault @ Fault::Replace(drive)) => {
+                let new = Drive::emulated(self.new_drive()?);
+                match self.engine.replace_drive(now, drive, new) {
+                    Err(CannotReplace::StillBusy { .. }) => self.faults.again(now, fault),
+                    // Otherwise the array had no reason to give it up.
+                    Ok(())
+                    | Err(CannotReplace::Present { .. } | CannotReplace::NoSuchDrive { .. }) => {}
+                }
+            }
+            Some(Fault::Unreadable { drive, every }) => self.engine.set_read_errors(drive, every),
             None => {}
         }
         Ok(())
     }
 
-    /// Puts a factory-new drive in place of one that failed.
-    fn replace(&mut self, position: usize) -> Result<(), SimError<E>> {
+    /// A factory-new drive.
+    fn new_drive(&self) -> Result<Ssd, PlanError> {
         let name = self.plan.drive.name.clone();
         let mut drive =
             Ssd::new(self.plan.drive.clone()).map_err(|error| PlanError::Drive { name, error })?;
-        drive.set_instant_collection(self.plan.policy.about().collects_instantly);
-        if let Some(verifier) = &mut self.verifier {
+        if self.plan.verify {
             drive.record_media();
-            verifier.replace_drive(position);
         }
-        self.drives[position] = drive;
-        self.touch(position);
-        Ok(())
-    }
-
-    fn schedule_change(&mut self) {
-        let next = self.plan.windows.changes.get(self.changes_made);
-        let due = next.map_or(Instant::NEVER, |&(after, _)| Instant::ZERO + after);
-        self.sources.set(self.drives.len() + 2, due);
-    }
-
-    /// Tells a drive when it may collect, on the drive's own clock.
-    fn permit(&mut self, now: Instant, drive: usize, right: CollectionRight) {
-        let busy_drives = self.plan.array_description().busy_drives();
-        let clock = |host| self.plan.windows.on_clock_of(drive as u32, busy_drives, host);
-        let on_its_clock = match right {
-            CollectionRight::Always => right,
-            CollectionRight::Windows(schedule) => CollectionRight::Windows(WindowSchedule {
-                cycle_start: clock(schedule.cycle_start),
-                not_before: clock(schedule.not_before),
-                ..schedule
-            }),
-            CollectionRight::Lease { until } => {
-                self.permits += 1;
-                CollectionRight::Lease { until: clock(until) }
-            }
-            CollectionRight::Order { until } => {
-                self.permits += 1;
-                CollectionRight::Order { until: clock(until) }
-            }
-        };
-        if let CollectionRight::Windows(WindowSchedule { busy_time_window, .. }) = right
-            && self.window_changes.last().is_none_or(|&(_, last)| last != busy_time_window)
-        {
-            self.window_changes.push((now, busy_time_window));
-        }
-        self.recorder.record_right(drive, now, right);
-        self.drives[drive].set_right(now, on_its_clock);
-        self.touch(drive);
-    }
-
-    /// Takes the next request from the workload, if there is room for one, and schedules it.
-    fn fetch(&mut self, now: Instant) -> Result<(), SimError<E>> {
-        let wanted = self.next.is_none() && self.room > 0 && now < self.until;
-        if let Some(request) = wanted.then(|| self.requests.next()).flatten() {
-            self.taken += 1;
-            let mut request = request.map_err(SimError::Workload)?;
-            if self.closed {
-                request.at = now;
-            }
-            self.check(&request)?;
-            self.next = Some(request);
-        }
-        let due = self.next.map_or(Instant::NEVER, |request| request.at);
-        self.sources.set(self.drives.len() + 1, due);
-        Ok(())
-    }
-
-    fn check(&self, request: &Request) -> Result<(), SimError<E>> {
-        let number = self.taken;
-        let capacity_bytes = self.array.capacity_bytes();
-        let end_bytes = request.end_bytes();
-        if request.size_bytes == 0 {
-            return Err(SimError::Empty { number });
-        }
-        if end_bytes > capacity_bytes {
-            let offset_bytes = request.offset_bytes;
-            return Err(SimError::OutOfRange { number, offset_bytes, end_bytes, capacity_bytes });
-        }
-        if request.at < self.last_arrival {
-            let before = self.last_arrival;
-            return Err(SimError::BackInTime { number, at: request.at, before });
-        }
-        Ok(())
+        Ok(drive)
     }
 
     fn arrive(&mut self, now: Instant) -> Result<(), SimError<E>> {
-        while let Some(request) = self.next.take_if(|request| request.at <= now) {
-            self.last_arrival = now;
+        while let Some(request) = self.feed.take(now) {
             let kind = match request.op {
                 Op::Read => RequestKind::Read,
                 Op::Write => RequestKind::Write,
             };
             let request = array::Request {
-                id: RequestId(self.taken),
+                id: RequestId(self.feed.taken()),
                 host: u8::try_from(request.device).unwrap_or(u8::MAX),
                 kind,
                 offset_bytes: request.offset_bytes,
@@ -408,254 +241,126 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>> Run<'a, I> {
             };
             match kind {
                 RequestKind::Read => {
-                    self.read_bytes += request.size_bytes;
-                    self.look_at_stripes(now, &request);
+                    self.measures.read_bytes += request.size_bytes;
+                    let (layout, drives) = (self.engine.array().layout(), self.engine.drives());
+                    self.busy_members.look(now, layout, drives, &request);
                 }
-                RequestKind::Write => self.written_bytes += request.size_bytes,
+                RequestKind::Write => self.measures.written_bytes += request.size_bytes,
                 RequestKind::Deallocate => {}
             }
-            if let Some(verifier) = &mut self.verifier {
-                verifier.request_arrives(&request);
+            if let Some(tags) = self.engine.plane_mut().tags_mut() {
+                self.reference.begin_request(tags, &request);
             }
-            self.array.handle_request(now, &request);
-            if self.closed {
-                self.room -= 1;
-            }
-            self.fetch(now)?;
+            self.engine.handle_request(now, &request);
+            self.feed.note_begun();
+            self.feed.fetch(now)?;
         }
         Ok(())
     }
 
-    /// Counts how many members of a stripe that is read would meet a collection now: what a rebuild
-    /// would find, whether or not the policy tries one.
-    ///
-    /// Looking costs as much as the array is wide, so of wide arrays only every so many stripe reads
-    /// are looked at; up to eight drives it is all of them.
-    fn look_at_stripes(&mut self, now: Instant, request: &array::Request) {
-        let layout = *self.array.layout();
-        let page_bytes = u64::from(self.plan.drive.geometry.page_bytes);
-        let first = request.offset_bytes / page_bytes;
-        let pages = (request.offset_bytes + request.size_bytes).div_ceil(page_bytes) - first;
-        for segment in layout.segments(first, pages) {
-            self.until_look -= 1;
-            if self.until_look > 0 {
-                continue;
-            }
-            self.until_look = layout.stripe_width().div_ceil(8);
-            let mut candidates = self.unquiet & layout.members(segment.stripe);
-            let mut busy = 0;
-            while candidates != 0 {
-                let drive = candidates.trailing_zeros() as usize;
-                candidates &= candidates - 1;
-                let lba = layout.lba(segment.stripe, segment.first_row, DriveId(drive as u8));
-                busy += usize::from(self.drives[drive].would_meet_collection(now, lba));
-            }
-            self.busy_members[busy] += 1;
-        }
-    }
-
+    /// Takes what the engine has to say until nothing is left to do at `now`.
     #[inline]
-    fn touch(&mut self, drive: usize) {
-        if !self.is_touched[drive] {
-            self.is_touched[drive] = true;
-            self.touched.push(drive);
-        }
-    }
-
-    /// Carries actions to drives and completions to the array until nothing is left to do at `now`.
     fn settle(&mut self, now: Instant) -> Result<(), SimError<E>> {
-        self.act(now)?;
-        while let Some(drive) = self.touched.pop() {
-            self.is_touched[drive] = false;
-            if let Some(verifier) = &mut self.verifier {
-                verifier.carry(drive, &mut self.drives[drive]);
-            }
-            while let Some(mut completed) = self.drives[drive].poll_completion() {
-                debug_assert_eq!(completed.at, now);
-                if self.faults.hits(DriveId(drive as u8), completed.completion.id) {
-                    completed.completion.status = Status::Unrecovered;
-                }
-                self.array.handle_completion(now, &completed.completion);
-                self.act(now)?;
-            }
-            self.sources.set(drive, self.drives[drive].next_deadline());
-            if !self.reports.is_empty() {
-                self.announce(now, drive);
-            }
-            let quiet = u64::from(self.drives[drive].quiet());
-            self.unquiet = self.unquiet & !(1 << drive) | (1 - quiet) << drive;
-        }
-        self.sources.set(self.drives.len(), self.array.next_deadline());
-        Ok(())
-    }
-
-    /// Tells the array if something about a drive's collections has changed.
-    fn announce(&mut self, now: Instant, drive: usize) {
-        let report = self.drives[drive].collection_report();
-        if report != self.reports[drive] {
-            self.reports[drive] = report;
-            self.array.handle_report(now, DriveId(drive as u8), &report);
-        }
-    }
-
-    fn act(&mut self, now: Instant) -> Result<(), SimError<E>> {
-        while let Some(action) = self.array.poll_action() {
-            match action {
-                Action::Submit { drive, command, op, member } => {
-                    let drive = drive.index();
-                    if let Some(verifier) = &mut self.verifier {
-                        verifier.submit(&command, op, member);
-                    }
-                    self.faults.submit(&command);
-                    self.drives[drive].handle_command(now, &command);
-                    self.touch(drive);
-                }
-                Action::SubmitStaged { drive, command } => {
-                    let drive = drive.index();
-                    if let Some(verifier) = &mut self.verifier {
-                        verifier.submit_staged(drive, &command);
-                    }
-                    self.drives[drive].handle_command(now, &command);
-                    self.touch(drive);
-                }
-                Action::Permit { drive, right } => self.permit(now, drive.index(), right),
-                Action::AskStatus { drive } => {
-                    let status = self.drives[drive.index()].status();
-                    self.array.handle_status(now, drive, &status);
-                }
-                Action::Data(action) => {
-                    if let Some(verifier) = &mut self.verifier {
-                        verifier.data(&action);
-                    }
-                }
-                Action::Complete(outcome) => self.complete(now, &outcome)?,
-                Action::DriveFailed { .. }
-                | Action::Restored { .. }
-                | Action::NotRestored { .. }
-                | Action::Scrubbed { .. } => {}
+        while let Some(output) = self.engine.poll_output(now) {
+            match output {
+                Output::Complete(outcome) => self.complete(now, &outcome)?,
+                Output::Permitted { drive, right } => self.note_right(now, drive, right),
+                Output::Command { .. } => unreachable!("all drives of a run are emulated"),
+                Output::DriveFailed { .. }
+                | Output::Restored { .. }
+                | Output::NotRestored { .. }
+                | Output::Scrubbed { .. } => {}
             }
         }
         Ok(())
+    }
+
+    fn note_right(&mut self, now: Instant, drive: DriveId, right: CollectionRight) {
+        match right {
+            CollectionRight::Windows(WindowSchedule { busy_time_window, .. }) => {
+                if self.windows.last().is_none_or(|&(_, last)| last != busy_time_window) {
+                    self.windows.push((now, busy_time_window));
+                }
+            }
+            CollectionRight::Lease { .. } | CollectionRight::Order { .. } => self.permits += 1,
+            CollectionRight::Always => {}
+        }
+        self.recorder.record_right(drive.index(), now, right);
     }
 
     fn complete(&mut self, now: Instant, outcome: &Outcome) -> Result<(), SimError<E>> {
-        let latency = outcome.completed.since(outcome.arrived);
-        self.last_completion = now;
-        self.completed += 1;
-        for word in [outcome.request.0, now.as_nanos()] {
-            self.hash = (self.hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
+        let step = self.measures.record(now, outcome);
+        if outcome.kind == RequestKind::Read {
+            let latency = outcome.completed.since(outcome.arrived);
+            self.recorder.record_read(now, latency, &outcome.delays);
         }
-        self.record_host(outcome, latency);
-        match outcome.kind {
-            RequestKind::Read => {
-                debug_assert_eq!(outcome.delays.total(), latency, "delays must sum to the latency");
-                self.read.record(latency);
-                self.causes.record(&outcome.delays, latency);
-                self.recorder.record_read(now, latency, &outcome.delays);
-                match outcome.blocked {
-                    Blocked::No => {}
-                    Blocked::Queue => self.blocked_reads.by_queue += 1,
-                    Blocked::Collection => self.blocked_reads.by_collection += 1,
-                }
-            }
-            RequestKind::Write => self.write.record(latency),
-            RequestKind::Deallocate => {}
+        if let Some(tags) = self.engine.plane_mut().tags_mut() {
+            let checked = self.reference.end_request(tags, outcome.request, outcome.ended);
+            checked.map_err(|mismatch| self.mismatch(mismatch))?;
         }
-        if let Some(verifier) = &mut self.verifier {
-            verifier.complete(outcome.request, outcome.ended).map_err(|mismatch| {
-                SimError::Mismatch {
-                    mismatch,
-                    seed: self.plan.seed,
-                    policy: self.plan.policy.name(),
-                }
-            })?;
-        }
-        self.recorder.look_at_space(now, &self.drives);
-        if self.completed.is_multiple_of(PROGRESS_STEP) {
+        self.recorder.look_at_space(now, self.engine.drives());
+        if step {
             self.progress.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
-            self.pace.push(now);
             self.collect_spans();
         }
-        if self.closed {
-            self.room += 1;
-            self.fetch(now)?;
-        }
-        Ok(())
+        self.feed.note_done(now)
     }
 
-    /// Latency by host, as soon as there are several: all that was recorded before was of the first.
-    fn record_host(&mut self, outcome: &Outcome, latency: Duration) {
-        let host = usize::from(outcome.host);
-        if host == 0 && self.hosts.is_empty() {
-            return;
-        }
-        if self.hosts.is_empty() {
-            let first = HostLatency { read: self.read.clone(), write: self.write.clone() };
-            self.hosts.push(first);
-        }
-        while self.hosts.len() <= host {
-            self.hosts
-                .push(HostLatency { read: LatencySummary::new(), write: LatencySummary::new() });
-        }
-        match outcome.kind {
-            RequestKind::Read => self.hosts[host].read.record(latency),
-            RequestKind::Write => self.hosts[host].write.record(latency),
-            RequestKind::Deallocate => {}
-        }
+    fn mismatch(&self, mismatch: Mismatch) -> SimError<E> {
+        let (seed, policy) = (self.plan.seed, self.plan.policy.name());
+        SimError::Mismatch { mismatch, seed, policy }
     }
 
     fn collect_spans(&mut self) {
-        for (position, drive) in self.drives.iter_mut().enumerate() {
-            drive.take_collections(&mut self.spans);
-            self.recorder.record_collections(position, &self.spans);
-            self.spans.clear();
+        let mut spans = Vec::new();
+        for (position, drive) in self.engine.drives_mut().iter_mut().enumerate() {
+            if let Some(ssd) = drive.ssd_mut() {
+                ssd.take_collections(&mut spans);
+                self.recorder.record_collections(position, &spans);
+                spans.clear();
+            }
         }
     }
 
     fn finish(mut self, started: std::time::Instant) -> Result<RunResult, SimError<E>> {
         self.collect_spans();
-        self.progress.fetch_add(self.completed % PROGRESS_STEP, Ordering::Relaxed);
+        self.progress.fetch_add(self.measures.completed % PROGRESS_STEP, Ordering::Relaxed);
+        let array = self.engine.array();
         let mut verified_pages = 0;
-        if let Some(verifier) = self.verifier.as_ref().filter(|_| self.array.is_whole()) {
-            verifier.scrub(&self.array, &self.drives).map_err(|mismatch| SimError::Mismatch {
-                mismatch,
-                seed: self.plan.seed,
-                policy: self.plan.policy.name(),
-            })?;
-            verified_pages = verifier.checked_pages();
+        if let Some(tags) = self.engine.plane().tags().filter(|_| array.is_whole()) {
+            let checked = self.reference.scrub(tags, array, self.engine.drives());
+            checked.map_err(|mismatch| self.mismatch(mismatch))?;
+            verified_pages = self.reference.checked_pages();
         }
-        let drives = self
-            .drives
-            .iter()
-            .map(|drive| DriveResult {
-                counters: *drive.counters(),
-                free_share: drive.free_share(),
-            })
-            .collect();
+        let drives = self.engine.drives().iter().filter_map(Drive::ssd).map(|drive| DriveResult {
+            counters: *drive.counters(),
+            free_share: drive.free_share(),
+        });
+        let measures = self.measures;
         Ok(RunResult {
             policy: self.plan.policy,
-            hash: self.hash,
-            requests: self.taken,
-            simulated: self.last_completion.since(Instant::ZERO),
-            pace: self.pace,
+            hash: measures.hash,
+            requests: self.feed.taken(),
+            simulated: measures.last_completion.since(Instant::ZERO),
+            pace: measures.pace,
             wall: started.elapsed(),
-            read: self.read,
-            write: self.write,
-            hosts: self.hosts,
-            capacity_bytes: self.array.capacity_bytes(),
-            read_bytes: self.read_bytes,
-            written_bytes: self.written_bytes,
-            causes: self.causes,
-            blocked_reads: self.blocked_reads,
-            busy_members: self.busy_members,
-            queues: self.array.queues().all().to_vec(),
-            expected_collection: self.array.expected_collection(),
-            map_bytes: self.array.map_bytes(),
-            array: self.array.counters().clone(),
-            stage: self.array.stage_counters().copied(),
-            tallies: self.array.tallies(),
-            drives,
-            windows: self.window_changes,
+            read: measures.read,
+            write: measures.write,
+            hosts: measures.hosts,
+            capacity_bytes: array.capacity_bytes(),
+            read_bytes: measures.read_bytes,
+            written_bytes: measures.written_bytes,
+            causes: measures.causes,
+            blocked_reads: measures.blocked_reads,
+            busy_members: self.busy_members.into_counts(),
+            queues: array.queues().all().to_vec(),
+            expected_collection: array.expected_collection(),
+            map_bytes: array.map_bytes(),
+            array: array.counters().clone(),
+            stage: array.stage_counters().copied(),
+            tallies: array.tallies(),
+            drives: drives.collect(),
+            windows: self.windows,
             permits: self.permits,
             timeline: self.recorder.finish(),
             verified_pages,
@@ -712,10 +417,13 @@ mod tests {
             let drives = prepare_drives(&plan).unwrap();
             let progress = AtomicU64::new(0);
             let requests = (0..3).map(write);
-            let mut run = Run::new(&plan, drives, Arrival::Open, requests, &progress).unwrap();
+            let tags = Tags::new(u64::from(plan.drive.geometry.page_bytes), &drives);
+            let mut run =
+                Run::new(tags, &plan, drives, Arrival::Open, requests, &progress).unwrap();
             run.drive().unwrap();
-            let page = run.drives[wrong_drive].flash_page(units::Lba(0)).unwrap();
-            run.verifier.as_mut().unwrap().flip_a_bit(wrong_drive, page);
+            let ssd = run.engine.drives()[wrong_drive].ssd().unwrap();
+            let page = ssd.flash_page(units::Lba(0)).unwrap();
+            run.engine.plane_mut().flip_a_bit(DriveId(wrong_drive as u8), page);
             let error = run.finish(std::time::Instant::now()).unwrap_err();
             assert!(matches!(error, SimError::Mismatch { .. }), "drive {wrong_drive}: {error}");
         }

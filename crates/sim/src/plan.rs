@@ -302,13 +302,8 @@ impl Plan {
         PolicySettings { profile, ..self.policy_settings }
     }
 
-    /// The array, idle.
-    pub(crate) fn array(&self) -> Result<Array, PlanError> {
-        Ok(Array::new(self.array_config()?))
-    }
-
-    /// What the array is made of. A driver that carries data sets
-    /// [`data_actions`](array::Config::data_actions); here it is on if the run is verified.
+    /// What the array is made of. Whether it says what to do with data is up to the engine's data
+    /// plane.
     ///
     /// # Errors
     ///
@@ -321,7 +316,7 @@ impl Plan {
             policy_settings: self.policy_settings(),
             coordination: self.coordination(),
             rebuild_compute: self.rebuild_compute,
-            data_actions: self.verify,
+            data_actions: false,
             spare: self.spare_pages(),
             absent: 0,
             restore_depth: array::RESTORE_DEPTH,

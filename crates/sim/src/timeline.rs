@@ -1,5 +1,6 @@
 //! A slice of a run, read by read, with windows and collections.
 
+use engine::Drive;
 use nvme::{Cause, CollectionRight, Delays};
 use ssd::{CollectionSpan, Ssd};
 use units::{Duration, Instant};
@@ -123,10 +124,10 @@ impl Recorder {
 
     /// Notes how many blocks each drive has free, if it is time to.
     #[inline]
-    pub(crate) fn look_at_space(&mut self, now: Instant, drives: &[Ssd]) {
+    pub(crate) fn look_at_space(&mut self, now: Instant, drives: &[Drive]) {
         if now >= self.next_look {
             self.next_look = now + FREE_INTERVAL;
-            let shares = drives.iter().map(Ssd::free_share).collect();
+            let shares = drives.iter().filter_map(Drive::ssd).map(Ssd::free_share).collect();
             self.timeline.free.push((now, shares));
         }
     }

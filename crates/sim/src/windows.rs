@@ -2,6 +2,7 @@
 
 use array::policy::PolicyKind;
 use array::{AdaptiveConfig, Coordination, Layout, TogetherConfig, TokenConfig, WindowConfig};
+use engine::ClockOffset;
 use nvme::{Advertised, ArrayDescription};
 use thiserror::Error;
 use units::{Duration, Instant};
@@ -217,13 +218,12 @@ impl WindowPlan {
         })
     }
 
-    /// What the clock of a drive must show when the host means `host`: later on clocks that are
-    /// behind, those of the drives whose windows end when the windows of the others begin.
-    pub(crate) fn on_clock_of(&self, drive: u32, busy_drives: u32, host: Instant) -> Instant {
-        let skew = self.clock_skew;
+    /// How far the clock of a drive is off: ahead for half of the drives, behind for those whose windows
+    /// begin when the windows of the others end.
+    pub(crate) fn clock_offset(&self, drive: u32, busy_drives: u32) -> ClockOffset {
         match (drive / busy_drives).is_multiple_of(2) {
-            true => host + skew,
-            false => Instant::from_nanos(host.as_nanos().saturating_sub(skew.as_nanos())),
+            true => ClockOffset::Ahead(self.clock_skew),
+            false => ClockOffset::Behind(self.clock_skew),
         }
     }
 }

@@ -1,0 +1,98 @@
+//! A drive behind the engine: where its timing comes from.
+
+use alloc::boxed::Box;
+use nvme::{CollectionReport, CollectionRight, DriveStatus};
+use ssd::{Completed, Ssd};
+use units::Instant;
+
+/// How a drive behaves in time. Where its bytes are is the data plane's matter.
+#[derive(Debug)]
+pub enum Drive {
+    /// Commands take as long as the drive model says.
+    Emulated(Box<Ssd>),
+    /// Commands take as long as the storage behind the drive takes. It says nothing about its
+    /// collections.
+    Plain,
+    /// The driver carries every command and brings its completion
+    /// ([`Engine::handle_completion`](crate::Engine::handle_completion)): a drive on the network, or
+    /// one that a test plays.
+    Remote,
+}
+
+impl Drive {
+    /// An emulated drive.
+    #[must_use]
+    pub fn emulated(ssd: Ssd) -> Self {
+        Self::Emulated(Box::new(ssd))
+    }
+
+    /// The drive model, if there is one.
+    #[must_use]
+    pub fn ssd(&self) -> Option<&Ssd> {
+        match self {
+            Self::Emulated(ssd) => Some(ssd),
+            Self::Plain | Self::Remote => None,
+        }
+    }
+
+    /// The drive model, to be changed.
+    pub fn ssd_mut(&mut self) -> Option<&mut Ssd> {
+        match self {
+            Self::Emulated(ssd) => Some(ssd),
+            Self::Plain | Self::Remote => None,
+        }
+    }
+
+    /// Whether a drive model answers commands.
+    #[must_use]
+    pub const fn is_emulated(&self) -> bool {
+        matches!(self, Self::Emulated(_))
+    }
+
+    #[inline]
+    pub(crate) fn next_deadline(&self) -> Instant {
+        self.ssd().map_or(Instant::NEVER, Ssd::next_deadline)
+    }
+
+    #[inline]
+    pub(crate) fn handle_deadline(&mut self, now: Instant) {
+        if let Some(ssd) = self.ssd_mut() {
+            ssd.handle_deadline(now);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn poll_completion(&mut self) -> Option<Completed> {
+        self.ssd_mut()?.poll_completion()
+    }
+
+    pub(crate) fn set_right(&mut self, now: Instant, right: CollectionRight) {
+        if let Some(ssd) = self.ssd_mut() {
+            ssd.set_right(now, right);
+        }
+    }
+
+    pub(crate) fn set_instant_collection(&mut self, instant: bool) {
+        if let Some(ssd) = self.ssd_mut() {
+            ssd.set_instant_collection(instant);
+        }
+    }
+
+    /// What the drive says when it is asked. One without a model has no such log page: it is taken for
+    /// a drive that never needs to collect.
+    pub(crate) fn status(&self) -> DriveStatus {
+        self.ssd().map_or(
+            DriveStatus {
+                headroom_pages: u64::MAX,
+                due: false,
+                must_collect: false,
+                collecting: false,
+            },
+            Ssd::status,
+        )
+    }
+
+    pub(crate) fn report(&self) -> CollectionReport {
+        self.ssd().map_or_else(CollectionReport::default, Ssd::collection_report)
+    }
+}

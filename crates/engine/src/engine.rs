@@ -1,0 +1,495 @@
+//! The loop that joins an array and its drives: which drive is due, which completion goes where.
+
+use crate::drive::Drive;
+use crate::plane::{DataPlane, Target};
+use crate::read_errors::ReadErrors;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use array::policy::{PolicyKind, PolicySettings};
+use array::{Action, Array, CannotReplace, CannotSwitch, Coordination, Outcome, Request};
+use nvme::{CollectionReport, CollectionRight, Command, Completion, Status, WindowSchedule};
+use units::{Deadlines, DriveId, Duration, Instant};
+
+/// What an engine tells its driver.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// A request is done.
+    Complete(Outcome),
+    /// This command goes to this remote drive. The driver brings its completion.
+    Command {
+        /// The drive.
+        drive: DriveId,
+        /// The command.
+        command: Command,
+        /// The memory that it reads into or writes from; none for what the write cache holds.
+        target: Option<Target>,
+    },
+    /// A drive was told when it may collect, by the clock of the host.
+    Permitted {
+        /// The drive.
+        drive: DriveId,
+        /// When it may collect.
+        right: CollectionRight,
+    },
+    /// The array has given up a drive.
+    DriveFailed {
+        /// The drive.
+        drive: DriveId,
+    },
+    /// A rebuild or, without a drive, a resync has ended, and everything is as it should be.
+    Restored {
+        /// The drive that was rebuilt.
+        drive: Option<DriveId>,
+    },
+    /// A rebuild or, without a drive, a resync has ended, and some stripes could not be restored.
+    NotRestored {
+        /// The drive that was replaced.
+        drive: Option<DriveId>,
+        /// Stripes that stay as they were.
+        stripes: u64,
+    },
+    /// A scrub has ended.
+    Scrubbed {
+        /// Stripes that could not be compared.
+        skipped: u64,
+    },
+}
+
+/// How far the clock of a drive is from that of the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClockOffset {
+    /// It is ahead by so much, or right.
+    Ahead(Duration),
+    /// It is behind by so much.
+    Behind(Duration),
+}
+
+impl ClockOffset {
+    /// What the drive's clock says when the host's says `host`.
+    fn apply(self, host: Instant) -> Instant {
+        match self {
+            Self::Ahead(offset) => host + offset,
+            Self::Behind(offset) => {
+                Instant::from_nanos(host.as_nanos().saturating_sub(offset.as_nanos()))
+            }
+        }
+    }
+
+    fn apply_to_right(self, right: CollectionRight) -> CollectionRight {
+        match right {
+            CollectionRight::Always => right,
+            CollectionRight::Windows(schedule) => CollectionRight::Windows(WindowSchedule {
+                cycle_start: self.apply(schedule.cycle_start),
+                not_before: self.apply(schedule.not_before),
+                ..schedule
+            }),
+            CollectionRight::Lease { until } => CollectionRight::Lease { until: self.apply(until) },
+            CollectionRight::Order { until } => CollectionRight::Order { until: self.apply(until) },
+        }
+    }
+}
+
+/// One array with its drives, under any clock.
+///
+/// After every `handle_*` and every change, call [`Engine::poll_output`] with the same time until it
+/// returns `None`. Several requests may be handed over before that: they come at the same instant.
+pub struct Engine<P> {
+    array: Array,
+    policy: PolicyKind,
+    drives: Vec<Drive>,
+    plane: P,
+    /// One source per drive, then the array.
+    sources: Deadlines,
+    touched: Touched,
+    /// The drive whose completions are being handed to the array.
+    current: Option<DriveId>,
+    /// What each drive announced last of its collections; empty if the policy does not listen.
+    reports: Vec<CollectionReport>,
+    clocks: Vec<ClockOffset>,
+    read_errors: ReadErrors,
+    /// Completions of remote drives.
+    arrived: VecDeque<Completion>,
+}
+
+/// Drives that may have completions or another deadline, each once.
+#[derive(Clone, Debug)]
+struct Touched {
+    drives: Vec<DriveId>,
+    contains: Vec<bool>,
+}
+
+impl Touched {
+    fn all(width: usize) -> Self {
+        let drives = (0..width as u8).map(DriveId).collect();
+        Self { drives, contains: vec![true; width] }
+    }
+
+    #[inline]
+    fn insert(&mut self, drive: DriveId) {
+        if !self.contains[drive.index()] {
+            self.contains[drive.index()] = true;
+            self.drives.push(drive);
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<DriveId> {
+        let drive = self.drives.pop()?;
+        self.contains[drive.index()] = false;
+        Some(drive)
+    }
+}
+
+impl<P: DataPlane> Engine<P> {
+    /// An array that is idle. Whether it says what to do with data is the plane's to choose.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many drives as the layout has.
+    #[must_use]
+    pub fn new(config: array::Config, mut drives: Vec<Drive>, plane: P) -> Self {
+        let width = drives.len();
+        assert_eq!(config.layout.width() as usize, width, "one drive for each place of the array");
+        let policy = config.policy;
+        let collects_instantly = policy.about().collects_instantly;
+        for drive in &mut drives {
+            drive.set_instant_collection(collects_instantly);
+        }
+        let array = Array::new(array::Config { data_actions: P::CARRIES_DATA, ..config });
+        let watched = if array.watches_drives() { width } else { 0 };
+        Self {
+            array,
+            policy,
+            drives,
+            plane,
+            sources: Deadlines::new(width + 1),
+            touched: Touched::all(width),
+            current: None,
+            reports: vec![CollectionReport::default(); watched],
+            clocks: vec![ClockOffset::Ahead(Duration::ZERO); width],
+            read_errors: ReadErrors::default(),
+            arrived: VecDeque::new(),
+        }
+    }
+
+    /// The array.
+    #[must_use]
+    pub fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// The policy in force.
+    #[must_use]
+    pub fn policy(&self) -> PolicyKind {
+        self.policy
+    }
+
+    /// The drives, by position.
+    #[must_use]
+    pub fn drives(&self) -> &[Drive] {
+        &self.drives
+    }
+
+    /// The drives, to be looked into by those who record what they did.
+    pub fn drives_mut(&mut self) -> &mut [Drive] {
+        &mut self.drives
+    }
+
+    /// The data plane.
+    #[must_use]
+    pub fn plane(&self) -> &P {
+        &self.plane
+    }
+
+    /// The data plane, to be handed what belongs to it.
+    pub fn plane_mut(&mut self) -> &mut P {
+        &mut self.plane
+    }
+
+    /// When [`Engine::handle_deadline`] is to be called if nothing else happens.
+    #[inline]
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        self.sources.earliest()
+    }
+
+    /// Lets the first of those that are due at `now` act. Another may be due at the same time:
+    /// [`Engine::next_deadline`] says so after the outputs.
+    #[inline]
+    pub fn handle_deadline(&mut self, now: Instant) {
+        let Some(source) = self.sources.first().filter(|_| self.sources.earliest() <= now) else {
+            return;
+        };
+        if source == self.drives.len() {
+            self.array.handle_deadline(now);
+        } else {
+            self.drives[source].handle_deadline(now);
+            self.touched.insert(DriveId(source as u8));
+        }
+    }
+
+    /// Takes a request.
+    ///
+    /// # Panics
+    ///
+    /// If the request is empty or reaches past the end of the array.
+    pub fn handle_request(&mut self, now: Instant, request: &Request) {
+        self.array.handle_request(now, request);
+    }
+
+    /// Takes the completion of a command that went to a remote drive.
+    pub fn handle_completion(&mut self, completion: Completion) {
+        self.arrived.push_back(completion);
+    }
+
+    /// The next thing to know or to do.
+    #[inline]
+    pub fn poll_output(&mut self, now: Instant) -> Option<Output> {
+        loop {
+            while let Some(action) = self.array.poll_action() {
+                if let Some(output) = self.act(now, action) {
+                    return Some(output);
+                }
+            }
+            let Some(completion) = self.next_completion(now) else { break };
+            self.plane.deliver(&completion);
+            self.array.handle_completion(now, &completion);
+        }
+        self.sources.set(self.drives.len(), self.array.next_deadline());
+        None
+    }
+
+    /// Does what the array says, or tells the driver.
+    #[inline]
+    fn act(&mut self, now: Instant, action: Action) -> Option<Output> {
+        match action {
+            Action::Submit { drive, command, op, member } => {
+                return self.submit(now, drive, command, Some(Target { op, member }));
+            }
+            Action::SubmitStaged { drive, command } => {
+                return self.submit(now, drive, command, None);
+            }
+            Action::Permit { drive, right } => {
+                let on_its_clock = self.clocks[drive.index()].apply_to_right(right);
+                self.drives[drive.index()].set_right(now, on_its_clock);
+                self.touched.insert(drive);
+                return Some(Output::Permitted { drive, right });
+            }
+            Action::AskStatus { drive } => {
+                let status = self.drives[drive.index()].status();
+                self.array.handle_status(now, drive, &status);
+            }
+            Action::Data(action) => self.plane.data(action),
+            Action::Complete(outcome) => return Some(Output::Complete(outcome)),
+            Action::DriveFailed { drive } => {
+                self.plane.drive_failed(now, drive);
+                return Some(Output::DriveFailed { drive });
+            }
+            Action::Restored { drive } => return Some(Output::Restored { drive }),
+            Action::NotRestored { drive, stripes } => {
+                return Some(Output::NotRestored { drive, stripes });
+            }
+            Action::Scrubbed { skipped } => return Some(Output::Scrubbed { skipped }),
+        }
+        None
+    }
+
+    #[inline]
+    fn submit(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        command: Command,
+        target: Option<Target>,
+    ) -> Option<Output> {
+        let behind = &mut self.drives[drive.index()];
+        let model_answers = !matches!(behind, Drive::Plain);
+        self.plane.submit(now, drive, &command, target, model_answers);
+        if target.is_some() {
+            self.read_errors.submit(&command);
+        }
+        match behind {
+            Drive::Emulated(ssd) => {
+                ssd.handle_command(now, &command);
+                self.touched.insert(drive);
+                None
+            }
+            Drive::Plain => None,
+            Drive::Remote => Some(Output::Command { drive, command, target }),
+        }
+    }
+
+    /// The next completion for the array: of the data plane, of a remote drive, or of an emulated one.
+    #[inline]
+    fn next_completion(&mut self, now: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.plane.poll_completion() {
+                return Some(completion);
+            }
+            if let Some(completion) = self.arrived.pop_front() {
+                if let Some(completion) = self.plane.join(now, completion) {
+                    return Some(completion);
+                }
+                continue;
+            }
+            let drive = match self.current {
+                Some(drive) => drive,
+                None => self.touched.pop()?,
+            };
+            let behind = &mut self.drives[drive.index()];
+            if self.current.is_none() {
+                self.current = Some(drive);
+                if let Drive::Emulated(ssd) = behind {
+                    self.plane.follow(drive, ssd);
+                }
+            }
+            if let Some(completed) = behind.poll_completion() {
+                debug_assert!(completed.at <= now, "a drive does not answer ahead of its time");
+                let mut completion = completed.completion;
+                if self.read_errors.hits(drive, completion.id) {
+                    completion.status = Status::Unrecovered;
+                }
+                if let Some(completion) = self.plane.join(now, completion) {
+                    return Some(completion);
+                }
+                continue;
+            }
+            self.current = None;
+            self.leave(now, drive);
+        }
+    }
+
+    /// All completions of a drive are handed over.
+    #[inline]
+    fn leave(&mut self, now: Instant, drive: DriveId) {
+        let behind = &self.drives[drive.index()];
+        self.sources.set(drive.index(), behind.next_deadline());
+        if !self.reports.is_empty() {
+            let report = behind.report();
+            if report != self.reports[drive.index()] {
+                self.reports[drive.index()] = report;
+                self.array.handle_report(now, drive, &report);
+            }
+        }
+    }
+
+    /// From now on the clock of a drive is off by so much.
+    pub fn set_clock_offset(&mut self, drive: DriveId, offset: ClockOffset) {
+        self.clocks[drive.index()] = offset;
+    }
+
+    /// From now on every `every`-th read of the host from the drive ends with a media error; none if
+    /// it is 0.
+    pub fn set_read_errors(&mut self, drive: DriveId, every: u64) {
+        self.read_errors.set(drive, every);
+    }
+
+    /// Gives a drive up; see [`Array::fail_drive`].
+    pub fn fail_drive(&mut self, now: Instant, drive: DriveId) {
+        self.array.fail_drive(now, drive);
+    }
+
+    /// Puts an empty drive in the place of one that failed and begins to rebuild it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::replace_drive`]; the new drive is gone then.
+    pub fn replace_drive(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        mut new: Drive,
+    ) -> Result<(), CannotReplace> {
+        self.array.replace_drive(now, drive)?;
+        new.set_instant_collection(self.policy.about().collects_instantly);
+        self.drives[drive.index()] = new;
+        self.plane.drive_replaced(drive);
+        self.touched.insert(drive);
+        Ok(())
+    }
+
+    /// A drive has no model any more: only its storage answers.
+    pub fn remove_model(&mut self, drive: DriveId) {
+        self.drives[drive.index()] = Drive::Plain;
+        self.sources.set(drive.index(), Instant::NEVER);
+    }
+
+    /// Changes the length of the busy windows; see [`Array::set_window`].
+    pub fn set_window(&mut self, now: Instant, busy_time_window: Duration) -> bool {
+        self.array.set_window(now, busy_time_window)
+    }
+
+    /// Computes the parity of these stripes again; see [`Array::resync`].
+    pub fn resync(
+        &mut self,
+        now: Instant,
+        stripes: impl IntoIterator<Item = core::ops::Range<u64>>,
+    ) {
+        self.array.resync(now, stripes);
+    }
+
+    /// Compares parity with data everywhere; see [`Array::scrub`].
+    pub fn scrub(&mut self, now: Instant) {
+        self.array.scrub(now);
+    }
+
+    /// Makes ready for another policy or the end; see [`Array::prepare_to_switch`].
+    pub fn prepare_to_switch(&mut self, now: Instant) {
+        self.array.prepare_to_switch(now);
+    }
+
+    /// Takes [`Engine::prepare_to_switch`] back.
+    pub fn stay_with_policy(&mut self, now: Instant) {
+        self.array.stay_with_policy(now);
+    }
+
+    /// Goes on under another policy.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::set_policy`]; nothing has changed then.
+    pub fn set_policy(
+        &mut self,
+        now: Instant,
+        policy: PolicyKind,
+        settings: &PolicySettings,
+        coordination: Coordination,
+    ) -> Result<(), CannotSwitch> {
+        self.array.set_policy(now, policy, settings, coordination)?;
+        self.policy = policy;
+        let watched = if self.array.watches_drives() { self.drives.len() } else { 0 };
+        self.reports = vec![CollectionReport::default(); watched];
+        for (position, drive) in self.drives.iter_mut().enumerate() {
+            drive.set_instant_collection(policy.about().collects_instantly);
+            self.touched.insert(DriveId(position as u8));
+        }
+        Ok(())
+    }
+
+    /// Checks what holds between any two steps.
+    ///
+    /// # Panics
+    ///
+    /// If it does not hold: a bug.
+    pub fn check_invariants(&self) {
+        let listed: usize = self.touched.contains.iter().filter(|&&contains| contains).count();
+        assert_eq!(listed, self.touched.drives.len(), "a touched drive is listed once");
+        for (position, drive) in self.drives.iter().enumerate() {
+            let id = DriveId(position as u8);
+            let settled = !self.touched.contains[position] && self.current != Some(id);
+            if settled {
+                assert_eq!(
+                    self.sources.get(position),
+                    drive.next_deadline(),
+                    "the engine knows when drive {position} is due"
+                );
+            }
+            if let Some(ssd) = drive.ssd().filter(|ssd| ssd.commands_in_flight() == 0) {
+                ssd.check_invariants();
+            }
+        }
+        let watched = if self.array.watches_drives() { self.drives.len() } else { 0 };
+        assert_eq!(self.reports.len(), watched, "reports are kept for a policy that listens");
+    }
+}

@@ -1,0 +1,94 @@
+//! The data plane: what becomes of the data while commands go to drives and come back.
+//!
+//! The array decides what to combine and copy; a data plane does it. There are three: [`NoData`] for
+//! fast runs, [`Tags`](crate::Tags) for runs that check every page, and
+//! [`Bytes`](crate::Bytes) for arrays that serve. The engine is compiled once for each, so that
+//! a plane pays for nothing that another needs.
+
+use array::{DataAction, OpId};
+use nvme::{Command, Completion};
+use ssd::Ssd;
+use units::{DriveId, Instant};
+
+/// The memory that a command reads into or writes from: a member of a stripe operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// The stripe operation.
+    pub op: OpId,
+    /// The member of its stripe.
+    pub member: u8,
+}
+
+/// What an engine asks of its data plane.
+pub trait DataPlane {
+    /// Whether the array is to say what to do with the data
+    /// ([`array::Config::data_actions`]).
+    const CARRIES_DATA: bool;
+
+    /// A command goes to a drive. Without a target it writes what the write cache holds of its pages.
+    /// `model_answers`: a drive model, or a remote drive, will answer it as well.
+    fn submit(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        command: &Command,
+        target: Option<Target>,
+        model_answers: bool,
+    );
+
+    /// Moves or combines data.
+    fn data(&mut self, action: DataAction);
+
+    /// An emulated drive may have moved data within itself.
+    fn follow(&mut self, drive: DriveId, ssd: &mut Ssd);
+
+    /// A drive model has answered: gives the completion for the array, unless the data is not there
+    /// yet.
+    fn join(&mut self, now: Instant, completion: Completion) -> Option<Completion>;
+
+    /// A completion of which the data was the last part. Those of [`DataPlane::join`] do not come again.
+    fn poll_completion(&mut self) -> Option<Completion>;
+
+    /// The array is about to hear this completion. What the command has brought is kept until the next
+    /// call, for a [`DataAction::Keep`].
+    fn deliver(&mut self, completion: &Completion);
+
+    /// The array has given up a drive: commands that are out to it come back with an error.
+    fn drive_failed(&mut self, now: Instant, drive: DriveId);
+
+    /// An empty drive is in the place of one that failed.
+    fn drive_replaced(&mut self, drive: DriveId);
+}
+
+/// No data at all: the array says nothing about it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoData;
+
+impl DataPlane for NoData {
+    const CARRIES_DATA: bool = false;
+
+    #[inline]
+    fn submit(&mut self, _: Instant, _: DriveId, _: &Command, _: Option<Target>, _: bool) {}
+
+    fn data(&mut self, _: DataAction) {}
+
+    #[inline]
+    fn follow(&mut self, _: DriveId, _: &mut Ssd) {}
+
+    #[inline]
+    fn join(&mut self, _: Instant, completion: Completion) -> Option<Completion> {
+        Some(completion)
+    }
+
+    #[inline]
+    fn poll_completion(&mut self) -> Option<Completion> {
+        None
+    }
+
+    #[inline]
+    fn deliver(&mut self, _: &Completion) {}
+
+    fn drive_failed(&mut self, _: Instant, _: DriveId) {}
+
+    fn drive_replaced(&mut self, _: DriveId) {}
+}

@@ -1,0 +1,76 @@
+//! Media errors on order: drives that cannot do every so many reads.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use nvme::{Command, CommandId, Opcode};
+use units::DriveId;
+
+/// Reads that fail although their drive works.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReadErrors {
+    /// Of each drive that cannot always read: reads from one that fails to the next, and reads so far.
+    drives: Vec<(DriveId, u64, u64)>,
+    /// Reads that are out, to any drive.
+    reads: BTreeSet<CommandId>,
+}
+
+impl ReadErrors {
+    /// From now on every `every`-th read of the drive fails; none if it is 0.
+    pub(crate) fn set(&mut self, drive: DriveId, every: u64) {
+        self.drives.retain(|&(other, ..)| other != drive);
+        if every > 0 {
+            self.drives.push((drive, every, 0));
+        }
+    }
+
+    /// A command goes to a drive.
+    #[inline]
+    pub(crate) fn submit(&mut self, command: &Command) {
+        if !self.drives.is_empty() && command.opcode == Opcode::Read {
+            self.reads.insert(command.id);
+        }
+    }
+
+    /// Whether the drive could not do what it answers.
+    #[inline]
+    pub(crate) fn hits(&mut self, drive: DriveId, command: CommandId) -> bool {
+        if self.reads.is_empty() || !self.reads.remove(&command) {
+            return false;
+        }
+        let mut drives = self.drives.iter_mut();
+        let Some((_, every, reads)) = drives.find(|(other, ..)| *other == drive) else {
+            return false;
+        };
+        *reads += 1;
+        reads.is_multiple_of(*every)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nvme::PlFlag;
+    use units::Lba;
+
+    #[test]
+    fn every_third_read_of_one_drive_fails() {
+        let mut errors = ReadErrors::default();
+        errors.set(DriveId(1), 3);
+        let mut failed = Vec::new();
+        for id in 0..8 {
+            let id = CommandId(id);
+            errors.submit(&Command {
+                id,
+                opcode: Opcode::Read,
+                lba: Lba(0),
+                blocks: 1,
+                pl: PlFlag::Off,
+            });
+            assert!(id.0 != 7 || !errors.hits(DriveId(0), id), "another drive reads all");
+            failed.extend(errors.hits(DriveId(1), id).then_some(id.0));
+        }
+        assert_eq!(failed, [2, 5]);
+        errors.set(DriveId(1), 0);
+        assert!(!errors.hits(DriveId(1), CommandId(8)));
+    }
+}

@@ -1,0 +1,105 @@
+//! Requests on their way into a run: in an open loop as they come, in a closed one as there is room.
+
+use crate::error::SimError;
+use units::Instant;
+use workload::{Arrival, Request};
+
+/// Takes requests from a workload.
+#[derive(Debug)]
+pub(crate) struct Feed<I> {
+    requests: I,
+    next: Option<Request>,
+    /// Requests that a closed loop may still send at once; unlimited in an open loop.
+    room: u64,
+    /// When a closed loop stops to take requests.
+    until: Instant,
+    closed: bool,
+    taken: u64,
+    last_arrival: Instant,
+    capacity_bytes: u64,
+}
+
+impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
+    /// Nothing is taken yet. The requests go to an array of `capacity_bytes`.
+    pub(crate) fn new(requests: I, arrival: Arrival, capacity_bytes: u64) -> Self {
+        let (closed, room, until) = match arrival {
+            Arrival::Open => (false, u64::MAX, Instant::NEVER),
+            Arrival::Closed { iodepth, runtime } => {
+                let until = runtime.map_or(Instant::NEVER, |runtime| Instant::ZERO + runtime);
+                (true, u64::from(iodepth), until)
+            }
+        };
+        let last_arrival = Instant::ZERO;
+        Self { requests, next: None, room, until, closed, taken: 0, last_arrival, capacity_bytes }
+    }
+
+    /// When the next request comes; never if there is none, or no room for one.
+    #[inline]
+    pub(crate) fn next_arrival(&self) -> Instant {
+        self.next.map_or(Instant::NEVER, |request| request.at)
+    }
+
+    /// Number of the last request that was taken, from 1.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// When the last request came that was begun.
+    pub(crate) fn last_arrival(&self) -> Instant {
+        self.last_arrival
+    }
+
+    /// Takes the next request from the workload, if there is room for one.
+    pub(crate) fn fetch(&mut self, now: Instant) -> Result<(), SimError<E>> {
+        let wanted = self.next.is_none() && self.room > 0 && now < self.until;
+        if let Some(request) = wanted.then(|| self.requests.next()).flatten() {
+            self.taken += 1;
+            let mut request = request.map_err(SimError::Workload)?;
+            if self.closed {
+                request.at = now;
+            }
+            self.check(&request)?;
+            self.next = Some(request);
+        }
+        Ok(())
+    }
+
+    fn check(&self, request: &Request) -> Result<(), SimError<E>> {
+        let number = self.taken;
+        let capacity_bytes = self.capacity_bytes;
+        let end_bytes = request.end_bytes();
+        if request.size_bytes == 0 {
+            return Err(SimError::Empty { number });
+        }
+        if end_bytes > capacity_bytes {
+            let offset_bytes = request.offset_bytes;
+            return Err(SimError::OutOfRange { number, offset_bytes, end_bytes, capacity_bytes });
+        }
+        if request.at < self.last_arrival {
+            let before = self.last_arrival;
+            return Err(SimError::BackInTime { number, at: request.at, before });
+        }
+        Ok(())
+    }
+
+    /// The request that comes now, if one does: its number is [`Feed::taken`].
+    pub(crate) fn take(&mut self, now: Instant) -> Option<Request> {
+        let request = self.next.take_if(|request| request.at <= now)?;
+        self.last_arrival = now;
+        Some(request)
+    }
+
+    /// A request was begun: [`Feed::fetch`] the next behind it.
+    pub(crate) fn note_begun(&mut self) {
+        self.room -= u64::from(self.closed);
+    }
+
+    /// A request is done: a closed loop has room for another.
+    pub(crate) fn note_done(&mut self, now: Instant) -> Result<(), SimError<E>> {
+        if self.closed {
+            self.room += 1;
+            self.fetch(now)?;
+        }
+        Ok(())
+    }
+}
