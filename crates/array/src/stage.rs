@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn agrees_with_a_map_of_values() {
         let (mut replaced_in_all, mut full_in_all) = (0, 0);
-        for seed in 0..400 {
+        for seed in testing::seeds(0..400) {
             let mut rng = Rng::new(seed);
             let capacity = 1 + rng.below(20);
             let mut stage = stage(capacity);

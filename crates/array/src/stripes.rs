@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_set_of_numbers() {
-        for seed in 0..200 {
+        for seed in testing::seeds(0..200) {
             let mut rng = Rng::new(seed);
             let (mut set, mut model) = (StripeSet::default(), BTreeSet::new());
             for _ in 0..200 {

@@ -169,6 +169,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testing::cases(256))]
+
         #[test]
         fn every_kernel_agrees_with_the_naive_one(
             (mut into, sources) in (0usize..700).prop_flat_map(|length| (

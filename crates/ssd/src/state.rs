@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_drive_goes_on_where_it_was() {
-        for seed in 0..60 {
+        for seed in testing::seeds(0..60) {
             let mut before = used(seed, seed * 40);
             let state = before.state().unwrap();
             let mut after = Ssd::restore(config(seed), &state).unwrap();
@@ -342,6 +342,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testing::cases(256))]
+
         /// Even with a checksum that fits, as a hostile state would have it: no panic, and a drive that
         /// is accepted works.
         #[test]

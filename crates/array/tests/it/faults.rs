@@ -1,7 +1,7 @@
 //! Drives that fail, on an array of real bytes: every level and policy, against a reference that knows
 //! what each byte may hold.
 //!
-//! `IODA_SEED=n` runs one seed, `IODA_SEEDS=n` so many; a failure prints its seed.
+//! `IODA_SEED=n` runs one seed, `IODA_SEEDS=n` so many; a failure prints the line that repeats it.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::faulty::{Faults, Host, PAGE};
@@ -217,26 +217,11 @@ fn switch(host: &mut Host) {
     panic!("no time to switch ever came");
 }
 
-fn seeds(count: u64) -> Vec<u64> {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect(name));
-    match number("IODA_SEED") {
-        Some(seed) => vec![seed],
-        None => (0..number("IODA_SEEDS").unwrap_or(count)).collect(),
-    }
-}
-
-/// Runs `test` with every seed and level; one that panics is told with both.
+/// Runs `test` with every seed and level.
 fn every(count: u64, test: impl Fn(u64, Level)) {
     for level in Level::ALL {
-        for seed in seeds(count) {
-            let outcome =
-                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(seed, level)));
-            if let Err(panic) = outcome {
-                let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-                panic!(
-                    "{level:?}: {text}\nrepeat: IODA_SEED={seed} cargo test -p array --test it faults::"
-                );
-            }
+        for seed in testing::seeds(0..count).note(format!("{level:?}")) {
+            test(seed, level);
         }
     }
 }
@@ -279,7 +264,7 @@ fn as_many_drives_may_fail_as_there_are_parities() {
         ]);
     });
     let [rebuilds, lost, restored, unwritable, done] = count.get();
-    if std::env::var("IODA_SEED").is_err() {
+    if !testing::is_repeat() {
         assert!(rebuilds > 10_000 && lost > 5_000 && restored > 2_000, "{:?}", count.get());
         assert!(unwritable > 100 && done > 50_000, "{:?}", count.get());
     }
@@ -307,7 +292,7 @@ fn what_cannot_be_had_fails_and_is_never_wrong() {
         count.set([a + host.failed, b + host.done, c + host.not_restored]);
     });
     let [failed, done, not_restored] = count.get();
-    if std::env::var("IODA_SEED").is_err() {
+    if !testing::is_repeat() {
         assert!(failed > 10_000 && done > 50_000 && not_restored > 1_000, "{:?}", count.get());
     }
 }
@@ -365,7 +350,7 @@ fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
         count.set([restored + spoiled.len() as u64, ends + u64::from(lost == 0)]);
     });
     let [restored, ends] = count.get();
-    if std::env::var("IODA_SEED").is_err() {
+    if !testing::is_repeat() {
         assert!(restored > 1_000 && ends > 100, "{:?}", count.get());
     }
 }
@@ -391,7 +376,7 @@ fn a_drive_lost_during_a_resync_is_not_made_up_from_wrong_parity() {
         count.set([failed + host.failed, lost + host.not_restored]);
     });
     let [failed, lost] = count.get();
-    if std::env::var("IODA_SEED").is_err() {
+    if !testing::is_repeat() {
         assert!(failed > 100 && lost > 10, "{:?}", count.get());
     }
 }

@@ -230,7 +230,7 @@ fn plm_light_ends_its_window_early_when_large_writes_are_too_many() {
 fn nobody_is_held_back_for_longer_than_a_window() {
     let window = Duration::from_micros(700);
     let mut held_back = 0;
-    for seed in 0..60 {
+    for seed in testing::seeds(0..60) {
         let mut rng = Rng::new(seed);
         let plm_light =
             PlmLightSettings { deterministic_window: window, ..PlmLightSettings::default() };

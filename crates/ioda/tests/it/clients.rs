@@ -80,7 +80,7 @@ fn fio_finds_what_it_wrote_under_every_policy() {
     if !tools::have("fio", &["fio"]) || !tools::fio_speaks_nbd() {
         return;
     }
-    let seconds = tools::number("IODA_FIO_SECONDS", 1);
+    let seconds = testing::setting("IODA_FIO_SECONDS", 1);
     let (mut pairs, mut all) = (0, (0, 0));
     for (number, &policy) in PolicyKind::ALL.iter().enumerate() {
         let mut levels: Vec<_> = LEVELS.iter().filter(|level| suits(policy, level.2)).collect();

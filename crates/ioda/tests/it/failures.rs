@@ -9,10 +9,6 @@ use live::control::Order;
 use live::nbd::client::Client;
 use std::time::{Duration, Instant};
 
-fn setting(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
-
 fn words(text: &str) -> Vec<String> {
     text.split(' ').map(String::from).collect()
 }
@@ -45,7 +41,8 @@ fn each_drive_fails_in_turn_and_nothing_is_lost() {
         let arguments = words(&format!("{PLAIN} --raid {level} --drives {drives}"));
         let mut served = Served::start(folder.path(), &arguments);
         let mut client = served.connect();
-        let mut checker = Checker::new(setting("IODA_SEED", 1), 3000);
+        let seed = testing::seed(1);
+        let mut checker = Checker::new(seed.get(), 3000);
         for drive in 0..drives {
             load_during(&mut checker, &mut client, || {
                 pause(30);
@@ -72,7 +69,8 @@ fn one_failure_too_many_means_errors_and_no_wrong_bytes() {
         let arguments = words(&format!("{PLAIN} --raid {level} --drives {drives}"));
         let mut served = Served::start(folder.path(), &arguments);
         let mut client = served.connect();
-        let mut checker = Checker::new(setting("IODA_SEED", 2), 3000);
+        let seed = testing::seed(2);
+        let mut checker = Checker::new(seed.get(), 3000);
         load_during(&mut checker, &mut client, || {
             pause(100);
             for drive in 0..most {
@@ -99,7 +97,8 @@ fn a_second_drive_fails_during_a_rebuild() {
             words(&format!("{PLAIN} --raid {level} --drives {drives} --restore-depth 1"));
         let mut served = Served::start(folder.path(), &arguments);
         let mut client = served.connect();
-        let mut checker = Checker::new(setting("IODA_SEED", 3), 3000);
+        let seed = testing::seed(3);
+        let mut checker = Checker::new(seed.get(), 3000);
         checker.errors_allowed = !survives;
         load_during(&mut checker, &mut client, || {
             pause(50);
@@ -125,11 +124,11 @@ fn drives_fail_while_reads_that_were_failed_fast_are_rebuilt() {
     let arguments = words("--policy ioda --blocks-per-plane 20 --chunk 4k --drives 4");
     let mut served = Served::start(folder.path(), &arguments);
     let mut client = served.connect();
-    let seed = setting("IODA_SEED", 4);
-    let mut checker = Checker::new(seed, 6000);
-    let mut random = units::Rng::new(seed);
+    let seed = testing::seed(4);
+    let mut checker = Checker::new(seed.get(), 6000);
+    let mut random = units::Rng::new(seed.get());
     let mut failed_fast = 0;
-    for _ in 0..setting("IODA_FAILURES", 6) {
+    for _ in 0..testing::setting("IODA_FAILURES", 6) {
         let drive = (random.next_u64() % 4) as u8;
         load_during(&mut checker, &mut client, || {
             let before = served.status().fail_fasts;

@@ -97,9 +97,8 @@ fn ext4_is_whole_after_the_server_was_killed() {
     if !mounted::possible("ext4") {
         return;
     }
-    let seed = tools::number("IODA_SEED", 1);
-    println!("IODA_SEED={seed}");
-    let mut random = Rng::new(seed);
+    let seed = testing::seed(1);
+    let mut random = Rng::new(seed.get());
     let emulated = ["--blocks-per-plane", "20", "--raid", "5", "--policy", "ioda"];
     let plain = ["--plain", "--drive-size", "80m", "--raid", "6", "--drives", "5"];
     for arguments in [&emulated[..], &plain[..]] {

@@ -9,10 +9,6 @@ use live::control::Order;
 use std::time::{Duration, Instant};
 use units::Rng;
 
-fn setting(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
-
 /// One array that is killed again and again.
 struct Victim {
     random: Rng,
@@ -128,14 +124,16 @@ impl Victim {
 
 #[test]
 fn no_flushed_write_is_lost_however_often_the_array_is_killed() {
-    let kills = setting("IODA_KILLS", 12);
-    let first = setting("IODA_SEED", 1);
+    let kills = testing::setting("IODA_KILLS", 12);
+    let first = testing::setting("IODA_SEED", 1);
     let mut done = 0;
-    let mut seed = first;
-    while done < kills {
+    for number in first.. {
+        if done >= kills {
+            break;
+        }
         let rounds = (kills - done).min(4);
-        println!("repeat with IODA_SEED={seed} IODA_KILLS={rounds}");
-        let mut victim = Victim::new(seed);
+        let seed = testing::Seed::new(number).with("IODA_KILLS", rounds);
+        let mut victim = Victim::new(seed.get());
         println!("  {:?}", victim.arguments);
         for _ in 0..rounds {
             victim.round();
@@ -144,6 +142,5 @@ fn no_flushed_write_is_lost_however_often_the_array_is_killed() {
         println!("  {reads} reads, {writes} writes, {flushes} flushes");
         victim.end();
         done += rounds;
-        seed += 1;
     }
 }

@@ -237,6 +237,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testing::cases(256))]
+
         #[test]
         fn percentiles_are_those_of_the_sorted_list(values in latencies(), percent in 0.1f64..100.0) {
             let latency = recorded(&values);

@@ -632,6 +632,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testing::cases(256))]
+
         #[test]
         fn every_array_starts_with_enough_drives_and_never_with_fewer(
             (fates, places, raid6) in (4usize..9).prop_flat_map(|width| (

@@ -465,6 +465,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testing::cases(256))]
+
         /// Whenever the power goes, every region whose data may have changed since the last sync is
         /// found dirty, whether the block in flight has landed or not.
         #[test]

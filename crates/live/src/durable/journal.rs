@@ -525,7 +525,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+        #![proptest_config(testing::cases(64))]
 
         #[test]
         fn a_journal_cut_anywhere_gives_the_records_before_and_nothing_else(

@@ -501,6 +501,8 @@ pub(super) mod tests {
     }
 
     proptest! {
+        #![proptest_config(testing::cases(256))]
+
         #[test]
         fn hostile_bytes_are_refused_or_consistent(
             changes in proptest::collection::vec((0usize..1200, any::<u8>()), 1..12),

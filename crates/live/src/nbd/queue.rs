@@ -128,6 +128,8 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
+        #![proptest_config(testing::cases(256))]
+
         #[test]
         fn it_is_a_queue(steps in proptest::collection::vec((any::<bool>(), 0usize..200_000), 1..60)) {
             let mut queue = Queue::default();

@@ -204,6 +204,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testing::cases(256))]
+
         #[test]
         fn every_place_can_be_written_and_read(
             unix: bool, tls: bool, port: u16, export in ".*", path in "/.+",

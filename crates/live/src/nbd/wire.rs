@@ -316,6 +316,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(testing::cases(256))]
+
         #[test]
         fn requests_come_back(flags: u16, command: u16, cookie: u64, offset_bytes: u64,
                               length_bytes: u32) {

@@ -98,6 +98,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(testing::cases(256))]
+
         #[test]
         fn it_agrees_with_a_list_of_bools(
             pages in 1u64..300,

@@ -182,9 +182,8 @@ impl Known {
 fn a_process_that_is_killed_leaves_an_array_that_opens_and_tells_the_truth() {
     let folder = tempfile::tempdir().unwrap();
     drop(start(folder.path()));
-    let seed = std::env::var("IODA_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
-    println!("IODA_SEED={seed}");
-    let mut rng = Rng::new(seed);
+    let seed = testing::seed(1);
+    let mut rng = Rng::new(seed.get());
     let mut known = Known::default();
     let (mut ends, mut replayed) = (0, 0);
     for kill in 0..KILLS {
@@ -219,7 +218,7 @@ fn a_process_that_is_killed_leaves_an_array_that_opens_and_tells_the_truth() {
         assert!(status.code().is_none_or(|code| code == 0), "the child failed: {status}");
 
         let array = start(folder.path());
-        let context = format!("kill {kill} of seed {seed}");
+        let context = format!("kill {kill}");
         assert_eq!(array.assembly.absent, ABSENT, "{context}");
         // "end" is said after it is written, so it may be clean without a word.
         assert!(array.assembly.clean || !known.ended, "{context}");

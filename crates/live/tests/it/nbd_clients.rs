@@ -1,6 +1,5 @@
 //! Real NBD clients against the NBD front end, where they are installed.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
-#![allow(clippy::print_stdout, reason = "who reads a test's output learns what was skipped")]
 
 use crate::nbd_memory::Server;
 use live::nbd::Tls;
@@ -9,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::Ordering;
+use testing::tools;
 use units::Rng;
 
 const MIB: usize = 1 << 20;
@@ -18,7 +18,7 @@ fn run(program: &str, arguments: &[&str]) -> Option<Output> {
     // None of these take longer than seconds; a hang must not hold up everything else.
     let output = Command::new("timeout").arg("120").arg(program).args(arguments).output().unwrap();
     if output.status.code() == Some(127) {
-        println!("skipped: {program} is not installed");
+        tools::skip("the NBD front end", &format!("{program} is not installed"));
         return None;
     }
     Some(output)

@@ -282,6 +282,8 @@ fn converse(bytes: &[u8], pieces: &[usize], policy: TlsPolicy) -> (Vec<u8>, Prog
 }
 
 proptest! {
+    #![proptest_config(testing::cases(256))]
+
     #[test]
     fn any_split_gives_the_same_answers(
         options in proptest::collection::vec(any_option(), 0..10),

@@ -125,7 +125,7 @@ fn requests_that_make_no_sense_are_answered_and_never_carried_out() {
 #[test]
 fn garbage_is_hung_up_on() {
     let server = Server::start(SIZE, Tls::Off);
-    for seed in 0..50 {
+    for seed in testing::seeds(0..50) {
         let mut rng = Rng::stream(seed, "garbage");
         for mut socket in
             [UnixStream::connect(server.path()).unwrap(), raw(&server), entered(&server)]

@@ -6,11 +6,9 @@ use live::nbd::Tls;
 use live::nbd::client::Client;
 use live::nbd::wire::{command, command_flag};
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Rng;
 
 const SIZE: u64 = 3 << 20;
-const SEED: &str = "IODA_NBD_SEED";
 
 /// What a request must be answered with.
 struct Expected {
@@ -98,13 +96,7 @@ fn drive(seed: u64) {
 
 #[test]
 fn the_front_end_is_an_array_of_bytes() {
-    let repeat = std::env::var(SEED).ok().and_then(|seed| seed.parse::<u64>().ok());
-    for seed in repeat.map_or(0..24, |seed| seed..seed + 1) {
-        if catch_unwind(AssertUnwindSafe(|| drive(seed))).is_err() {
-            panic!(
-                "differs with seed {seed}; repeat it with\n  {SEED}={seed} cargo test -p live \
-                 --test it nbd_model::"
-            );
-        }
+    for seed in testing::seeds(0..24) {
+        drive(seed);
     }
 }

@@ -1,6 +1,5 @@
 //! TLS at the NBD front end: who is let in, with which certificates, and what a client can do.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
-#![allow(clippy::print_stdout, reason = "who reads a test's output learns what was skipped")]
 
 use crate::nbd_memory::Server;
 use live::nbd::Tls;
@@ -11,6 +10,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use testing::tools;
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
@@ -58,7 +58,7 @@ fn size(uri: &Uri, certificates: &Path) -> Option<Output> {
     let uri = format!("{uri}{separator}tls-certificates={}", certificates.display());
     let output = Command::new("timeout").args(["60", "nbdinfo", "--size", &uri]).output().unwrap();
     if output.status.code() == Some(127) {
-        println!("skipped: nbdinfo is not installed");
+        tools::skip("TLS", "nbdinfo is not installed");
         return None;
     }
     Some(output)
@@ -121,7 +121,7 @@ fn data_go_through_the_tunnel_unchanged() {
     for [from, to] in [[from.to_str().unwrap(), &uri], [&uri, to.to_str().unwrap()]] {
         let output = Command::new("timeout").args(["120", "nbdcopy", from, to]).output().unwrap();
         if output.status.code() == Some(127) {
-            println!("skipped: nbdcopy is not installed");
+            tools::skip("TLS", "nbdcopy is not installed");
             return;
         }
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -140,7 +140,7 @@ fn certificates_of_certtool_are_understood() {
         let output = Command::new("timeout").arg("60").arg("certtool").args(arguments).output();
         let output = output.unwrap();
         if output.status.code() == Some(127) {
-            println!("skipped: certtool is not installed");
+            tools::skip("TLS", "certtool is not installed");
             return false;
         }
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

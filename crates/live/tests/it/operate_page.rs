@@ -1,23 +1,22 @@
 //! Opens the live page in a headless Chromium while an array changes its policy, and asks what it
 //! shows.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of a test")]
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 use crate::fake_array::{self, CHANGE, get};
 use live::control::Order;
 use live::operate::{Operate, Settings};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use testing::tools;
 
-/// Names under which Chromium is installed.
-const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// A browser that hangs must not hang the tests.
 const LONGEST: Duration = Duration::from_secs(90);
 
 #[test]
 fn a_change_of_policy_is_seen_in_one_graph() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = tools::chromium() else { return };
     let (line, array) = fake_array::start();
     let settings = Settings { http: Some(SocketAddr::from(([127, 0, 0, 1], 0))), control: None };
     let operate = Operate::start(&settings, &line).unwrap();
@@ -111,22 +110,4 @@ fn opened(browser: &Path, address: &str) -> String {
         std::thread::sleep(Duration::from_millis(50));
     }
     std::fs::read_to_string(dump).unwrap()
-}
-
-/// The browser, or none if there is none and none is required.
-fn browser() -> Option<PathBuf> {
-    let named = std::env::var_os("IODA_CHROMIUM").map(PathBuf::from);
-    let found = named.or_else(|| {
-        let path = std::env::var_os("PATH")?;
-        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        let mut candidates =
-            NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-        candidates.find(|candidate| candidate.is_file())
-    });
-    if found.is_none() {
-        let required = std::env::var_os("IODA_REQUIRE_CHROMIUM").is_some_and(|value| value == "1");
-        assert!(!required, "IODA_REQUIRE_CHROMIUM=1, but there is no Chromium");
-        println!("SKIPPED: no Chromium found; install one or set IODA_CHROMIUM to its path");
-    }
-    found
 }

@@ -178,7 +178,7 @@ fn run(steps: &[Step], way: Way, place: &Place) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(testing::cases(24))]
 
     #[test]
     fn storage_keeps_what_is_written(steps in proptest::collection::vec(step(), 0..60)) {

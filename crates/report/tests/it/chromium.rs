@@ -1,15 +1,14 @@
 //! Opens the page in a headless Chromium and asks it whether every plot was drawn.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of a test")]
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use report::{Comparison, WindowReport, html, sample};
+use testing::tools;
 
-/// Names under which Chromium is installed.
-const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// A page takes about two seconds; a browser that hangs must not hang the tests.
 const LONGEST: Duration = Duration::from_secs(90);
 /// Plots of a page in which everything was recorded.
@@ -17,7 +16,7 @@ const ALL_PLOTS: usize = 14;
 
 #[test]
 fn every_plot_is_drawn() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = tools::chromium() else { return };
     let comparison = sample::comparison();
     let page = opened(&browser, &comparison);
     assert_drawn(&page, ALL_PLOTS);
@@ -28,7 +27,7 @@ fn every_plot_is_drawn() {
 
 #[test]
 fn one_run_with_little_recorded_is_drawn() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = tools::chromium() else { return };
     let mut comparison = sample::comparison();
     comparison.runs.truncate(1);
     let run = &mut comparison.runs[0];
@@ -43,13 +42,13 @@ fn one_run_with_little_recorded_is_drawn() {
 
 #[test]
 fn an_empty_comparison_is_no_error() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = tools::chromium() else { return };
     assert_drawn(&opened(&browser, &Comparison::default()), 0);
 }
 
 #[test]
 fn strings_stay_strings() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = tools::chromium() else { return };
     let evil = "</script><script>document.documentElement.dataset.error='ran'</script><!--";
     let mut comparison = sample::comparison();
     comparison.title = evil.to_owned();
@@ -66,7 +65,7 @@ fn strings_stay_strings() {
 
 #[test]
 fn the_page_answers_the_pointer() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = tools::chromium() else { return };
     // Sweeps over every plot, uses every choice, enlarges a stretch of time and hides a policy.
     let hand = "<script>setTimeout(() => {\
         const send = (target, type, x, y) => target.dispatchEvent(\
@@ -108,7 +107,7 @@ fn the_page_answers_the_pointer() {
 
 #[test]
 fn windows_are_drawn_and_told() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = tools::chromium() else { return };
     // Points at the middle of both plots, and hides a drive.
     let hand = "<script>setTimeout(() => {\
         const send = (target, type, x, y) => target.dispatchEvent(\
@@ -167,7 +166,7 @@ fn noted<'a>(page: &'a str, key: &str) -> &'a str {
 
 #[test]
 fn another_workload_changes_the_bars_of_a_survey() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = tools::chromium() else { return };
     let page = surveyed(&browser, "", "set('choose-workload', 'azure');");
     assert_drawn(&page, 2);
     let (before, after) = (noted(&page, "before"), noted(&page, "after"));
@@ -190,7 +189,7 @@ fn another_workload_changes_the_bars_of_a_survey() {
 
 #[test]
 fn every_choice_of_a_survey_is_kept_in_its_address() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = tools::chromium() else { return };
     let steps = "set('choose-statistic', 'p50');\
         document.querySelectorAll('#choices input:not(:checked)').forEach((input) => input.click());\
         document.querySelector('#policy-checks input[value=iod1]').click();";
@@ -215,7 +214,7 @@ fn every_choice_of_a_survey_is_kept_in_its_address() {
 
 #[test]
 fn a_survey_can_be_worked_with_keys_and_read_aloud() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = tools::chromium() else { return };
     // Everything that can be chosen is a control with a label; bars are rows of a table with header.
     let steps = "const controls = [...document.querySelectorAll('#survey select, #survey input, #survey button')];\
         note('unlabelled', controls.filter((c) => !(c.labels?.length || c.textContent.trim())).length);\
@@ -282,22 +281,4 @@ fn wait(mut child: Child) {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-}
-
-/// The browser, or none if there is none and none is required.
-fn browser() -> Option<PathBuf> {
-    let named = std::env::var_os("IODA_CHROMIUM").map(PathBuf::from);
-    let found = named.or_else(|| {
-        let path = std::env::var_os("PATH")?;
-        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        let mut candidates =
-            NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-        candidates.find(|candidate| candidate.is_file())
-    });
-    if found.is_none() {
-        let required = std::env::var_os("IODA_REQUIRE_CHROMIUM").is_some_and(|value| value == "1");
-        assert!(!required, "IODA_REQUIRE_CHROMIUM=1, but there is no Chromium");
-        println!("SKIPPED: no Chromium found; install one or set IODA_CHROMIUM to its path");
-    }
-    found
 }

@@ -2,7 +2,7 @@
 //! with collections, buffers and windows.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::random::{random_plan, seeds};
+use crate::random::random_plan;
 use array::Level;
 use array::policy::PolicyKind;
 use sim::{Fault, Plan, RunResult, prepare_drives, run_with_faults};
@@ -41,10 +41,7 @@ fn run_one(plan: &Plan, faults: Vec<(Instant, Fault)>, only_whole_pages: bool) -
     let drives = prepare_drives(plan).unwrap();
     match run_with_faults(plan, drives, Arrival::Open, requests, faults, &AtomicU64::new(0)) {
         Ok(result) => result,
-        Err(error) => panic!(
-            "{error}\nrepeat: IODA_SEED={} cargo test -p sim --test it faults::; {:?} {:?}",
-            plan.seed, plan.level, plan.policy
-        ),
+        Err(error) => panic!("{error}\n{:?} {:?}", plan.level, plan.policy),
     }
 }
 
@@ -67,7 +64,7 @@ fn some_drives(rng: &mut Rng, width: u32, count: u32) -> Vec<DriveId> {
 #[test]
 fn as_many_drives_as_there_are_parities_may_fail_and_return() {
     let (mut restored, mut lost, mut rebuilds, mut verified) = (0, 0, 0, 0);
-    for seed in seeds(24) {
+    for seed in testing::seeds(0..24) {
         for level in [Level::Raid1, Level::Raid10, Level::Raid4, Level::Raid5, Level::Raid6] {
             let plan = random_plan(seed, level, policy_of(seed, level));
             let mut rng = Rng::stream(seed, "faults");
@@ -88,7 +85,7 @@ fn as_many_drives_as_there_are_parities_may_fail_and_return() {
             verified += result.verified_pages;
         }
     }
-    if std::env::var("IODA_SEED").is_err() {
+    if !testing::is_repeat() {
         assert!(restored > 1_000 && lost > 1_000, "{restored} stripes restored, {lost} reads lost");
         assert!(rebuilds > 1_000 && verified > 50_000, "{rebuilds} rebuilds, {verified} verified");
     }
@@ -97,7 +94,7 @@ fn as_many_drives_as_there_are_parities_may_fail_and_return() {
 #[test]
 fn what_cannot_be_had_is_reported_and_never_wrong() {
     let mut failed = 0;
-    for seed in seeds(24) {
+    for seed in testing::seeds(0..24) {
         for level in Level::ALL {
             let plan = random_plan(seed, level, policy_of(seed, level));
             let mut rng = Rng::stream(seed, "faults");
@@ -113,5 +110,5 @@ fn what_cannot_be_had_is_reported_and_never_wrong() {
             failed += run_one(&plan, faults, true).array.failed_requests;
         }
     }
-    assert!(failed > 100 || std::env::var("IODA_SEED").is_ok(), "{failed} requests failed");
+    assert!(failed > 100 || testing::is_repeat(), "{failed} requests failed");
 }

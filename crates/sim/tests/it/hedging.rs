@@ -91,7 +91,7 @@ fn check(level: Level, width: u32, utilization: f64, write_percent: u64, seed: u
 
 #[test]
 fn an_array_that_is_busy_for_95_percent_is_no_worse_than_the_budget() {
-    for seed in [1, 2] {
+    for seed in testing::seeds(1..3) {
         check(Level::Raid5, 4, 0.95, 0, seed);
     }
     check(Level::Raid6, 6, 0.95, 0, 3);

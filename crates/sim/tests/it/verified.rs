@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::random::{random_plan, seeds};
+use crate::random::random_plan;
 use array::policy::{About, Attempt, Needs, Policy, PolicyKind, View, WindowUse};
 use array::{Level, StageCounters};
 use nvme::PlFlag;
@@ -40,10 +40,7 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
     let drives = prepare_drives(plan).unwrap();
     match run(plan, drives, arrival, workload, &AtomicU64::new(0)) {
         Ok(result) => result,
-        Err(error) => panic!(
-            "{error}\nrepeat: IODA_SEED={} cargo test -p sim --test it verified:: -- {:?} {:?}\n{plan:#?}",
-            plan.seed, plan.level, plan.policy
-        ),
+        Err(error) => panic!("{error}\n{:?} {:?}\n{plan:#?}", plan.level, plan.policy),
     }
 }
 
@@ -100,8 +97,8 @@ fn check(level: Level) {
     let mut staged = StageCounters::default();
     let mut hedges = 0;
     let mut held_back = 0;
-    let alone = std::env::var("IODA_SEED").is_ok();
-    for seed in seeds(90) {
+    let alone = testing::is_repeat();
+    for seed in testing::seeds(0..90) {
         for (index, policy) in (0..).zip(PolicyKind::ALL.iter().copied().chain([IN_TURN])) {
             // Each seed has its share of the policies, each policy its share of the seeds.
             let is_its_turn = seed % SEEDS_OF_A_POLICY == index % SEEDS_OF_A_POLICY;
@@ -227,7 +224,7 @@ impl Policy for Mover {
 fn chunks_that_move_are_read_where_they_are() {
     let named = |name| PolicyKind::from_name(name).unwrap();
     let (mut moved, mut shared, mut degraded, mut deallocated) = (0, 0, 0, 0);
-    for seed in seeds(30) {
+    for seed in testing::seeds(0..30) {
         for level in [Level::Raid4, Level::Raid5, Level::Raid6] {
             for policy in [MOVER, named("degraded"), named("degraded-host")] {
                 let mut plan = random_plan(seed, level, policy);
@@ -250,7 +247,7 @@ fn chunks_that_move_are_read_where_they_are() {
             }
         }
     }
-    if std::env::var("IODA_SEED").is_err() {
+    if !testing::is_repeat() {
         assert!(moved > 15_000, "{moved} chunks moved");
         assert!(degraded > 1_500, "{degraded} of them by the model of the article");
         assert!(shared > 500, "{shared} reads took a chunk from the write that moved it");

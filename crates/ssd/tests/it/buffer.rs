@@ -217,7 +217,7 @@ fn any_drive_with_a_buffer() -> impl Strategy<Value = Config> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(testing::cases(400))]
 
     /// Whatever the drive and its buffer: if it is not refused, it never gets stuck, never panics,
     /// and its maps stay sound, even when it is full and everyone writes.

@@ -254,7 +254,7 @@ fn same_commands_same_completions() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(testing::cases(400))]
 
     /// Whatever the drive: if it is not refused, it never gets stuck, never panics, and its maps
     /// stay sound, even when it is full and everyone writes.

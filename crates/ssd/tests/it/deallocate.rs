@@ -22,7 +22,7 @@ fn do_now(drive: &mut Ssd, now: &mut Instant, opcode: Opcode, lba: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(testing::cases(60))]
 
     #[test]
     fn what_is_deallocated_is_nowhere_and_nothing_else(config in any_drive(), seed in any::<u64>()) {

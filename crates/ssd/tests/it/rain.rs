@@ -304,7 +304,7 @@ fn drives_that_cannot_do_it_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(testing::cases(100))]
 
     /// Whatever the drive, every stripe has its pages on different dies of one group, and turns are
     /// only broken where that is counted.

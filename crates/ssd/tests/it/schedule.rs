@@ -206,7 +206,7 @@ fn copyback_leaves_the_channel_to_the_other_dies() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(testing::cases(100))]
 
     /// Above the hard watermark, a collection that gives way costs a read that comes alone one of its
     /// copies or the erase, of which suspension leaves the interruption.

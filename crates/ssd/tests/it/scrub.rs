@@ -322,7 +322,7 @@ fn any_scrubbing_drive() -> impl Strategy<Value = Config> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(testing::cases(200))]
 
     /// Whatever the drive: commands are answered and explained, only copies are checked and none
     /// twice, and with enough idle time all of them.

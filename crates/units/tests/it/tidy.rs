@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const FILE_LINES_MAX: usize = 800;
 
 /// Which rooms each room may name.
-const MAY_NAME: [(&str, &[&str]); 10] = [
+const MAY_NAME: [(&str, &[&str]); 11] = [
     ("units", &[]),
     ("nvme", &["units"]),
     ("ssd", &["units", "nvme"]),
@@ -20,6 +20,7 @@ const MAY_NAME: [(&str, &[&str]); 10] = [
     ("live", &["units", "nvme", "ssd", "array", "engine"]),
     ("report", &["units"]),
     ("ioda", &["units", "nvme", "ssd", "array", "workload", "engine", "sim", "live", "report"]),
+    ("testing", &[]),
 ];
 
 fn crates() -> PathBuf {

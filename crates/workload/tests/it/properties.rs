@@ -46,7 +46,7 @@ fn round_trip(requests: &[Request], format: WriteFormat) -> Vec<Request> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(128) })]
+    #![proptest_config(testing::cases(128))]
 
     #[test]
     fn csv_is_read_back(list in requests(1)) {

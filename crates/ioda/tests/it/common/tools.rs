@@ -2,40 +2,21 @@
 
 use super::served::Served;
 use std::process::{Command, Stdio};
-
-/// Whether all `programs` are installed; otherwise says which is not.
-pub(crate) fn have(what: &str, programs: &[&str]) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<_> = std::env::split_paths(&path).collect();
-    let missing = programs.iter().find(|&&program| {
-        // What root uses is not in everybody's path.
-        let more = ["/usr/sbin", "/sbin"].map(std::path::PathBuf::from);
-        !folders.iter().chain(&more).any(|folder| folder.join(program).is_file())
-    });
-    if let Some(missing) = missing {
-        println!("skipped: {what}, because {missing} is not installed");
-    }
-    missing.is_none()
-}
+pub(crate) use testing::tools::have;
 
 /// Whether this fio was built with an engine for NBD; otherwise says that it was not.
 pub(crate) fn fio_speaks_nbd() -> bool {
     let engines = Command::new("fio").arg("--enghelp").output().unwrap();
     let speaks = String::from_utf8_lossy(&engines.stdout).lines().any(|line| line.trim() == "nbd");
     if !speaks {
-        println!("skipped: fio, because it was built without its engine for NBD");
+        testing::tools::skip("fio", "it was built without its engine for NBD");
     }
     speaks
 }
 
 /// Whether everything is to be run.
 pub(crate) fn long() -> bool {
-    number("IODA_LONG", 0) > 0
-}
-
-/// A number of the environment.
-pub(crate) fn number(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+    testing::setting("IODA_LONG", 0) > 0
 }
 
 /// Where clients find an array.

@@ -93,6 +93,8 @@ fn any_request() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    #![proptest_config(testing::cases(256))]
+
     #[test]
     fn any_split_gives_the_same_requests_and_replies(
         requests in proptest::collection::vec(any_request(), 0..20),

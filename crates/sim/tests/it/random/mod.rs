@@ -187,13 +187,3 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         timeline: None,
     }
 }
-
-/// Seeds to run: the one in `IODA_SEED`, or the first of as many as `IODA_SEEDS` says (`count` if
-/// it says nothing).
-pub(crate) fn seeds(count: u64) -> Vec<u64> {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect(name));
-    match number("IODA_SEED") {
-        Some(seed) => vec![seed],
-        None => (0..number("IODA_SEEDS").unwrap_or(count)).collect(),
-    }
-}
