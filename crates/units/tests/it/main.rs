@@ -1,3 +1,3 @@
-//! The integration tests of `units`: one program, because each test program is linked separately.
+//! The tests of `units` are house rules over all crates, because nothing lies below it.
 
 mod tidy;
