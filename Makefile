@@ -1,13 +1,28 @@
-# The two commands of the README, and what they stand on.
+# The commands of the README, and what they stand on.
 
-.PHONY: demo test lint ci
+.PHONY: demo check test install lint ci
+
+# Where `make install` puts the command: PREFIX/bin.
+PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
 
 # Simulates the article's array under six policies and writes ioda-report.html.
 demo:
 	cargo build --release --locked --bin ioda
 	./target/release/ioda compare
 
-# Every test, in a browser too where one can be installed.
+# Puts `ioda` on the path, built as for the demonstration.
+install:
+	cargo install --path crates/ioda --locked --root "$(PREFIX)" --target-dir target
+
+# After every edit: format, lints, house rules and unit tests. Compiles with the developer's profile,
+# which is made for small changes, and not with that of the tests, which is made to run them fast.
+check:
+	cargo fmt --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --profile dev --workspace --lib --bins --locked --quiet
+	cargo test --profile dev -p units --test it --locked --quiet
+
+# Every test, with the clients and in the browser too where they can be installed.
 test:
 	scripts/install-test-tools
 	cargo test --workspace --locked
