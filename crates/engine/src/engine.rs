@@ -110,6 +110,8 @@ pub struct Engine<P> {
     read_errors: ReadErrors,
     /// Completions of remote drives.
     arrived: VecDeque<Completion>,
+    /// Completions of drive models since the start.
+    model_completions: u64,
 }
 
 /// Drives that may have completions or another deadline, each once.
@@ -170,6 +172,7 @@ impl<P: DataPlane> Engine<P> {
             clocks: vec![ClockOffset::Ahead(Duration::ZERO); width],
             read_errors: ReadErrors::default(),
             arrived: VecDeque::new(),
+            model_completions: 0,
         }
     }
 
@@ -205,6 +208,12 @@ impl<P: DataPlane> Engine<P> {
     /// The data plane, to be handed what belongs to it.
     pub fn plane_mut(&mut self) -> &mut P {
         &mut self.plane
+    }
+
+    /// Completions of drive models since the start.
+    #[must_use]
+    pub fn model_completions(&self) -> u64 {
+        self.model_completions
     }
 
     /// When [`Engine::handle_deadline`] is to be called if nothing else happens.
@@ -252,9 +261,14 @@ impl<P: DataPlane> Engine<P> {
                     return Some(output);
                 }
             }
-            let Some(completion) = self.next_completion(now) else { break };
-            self.plane.deliver(&completion);
-            self.array.handle_completion(now, &completion);
+            if let Some(completion) = self.next_completion(now) {
+                self.plane.deliver(&completion);
+                self.array.handle_completion(now, &completion);
+            } else if let Some(drive) = self.plane.poll_failed_drive() {
+                self.array.fail_drive(now, drive);
+            } else {
+                break;
+            }
         }
         self.sources.set(self.drives.len(), self.array.next_deadline());
         None
@@ -283,11 +297,23 @@ impl<P: DataPlane> Engine<P> {
             Action::Data(action) => self.plane.data(action),
             Action::Complete(outcome) => return Some(Output::Complete(outcome)),
             Action::DriveFailed { drive } => {
-                self.plane.drive_failed(now, drive);
+                if self.plane.drive_failed(now, drive) {
+                    self.drives[drive.index()] = Drive::Plain;
+                    self.sources.set(drive.index(), Instant::NEVER);
+                }
                 return Some(Output::DriveFailed { drive });
             }
-            Action::Restored { drive } => return Some(Output::Restored { drive }),
+            Action::Restored { drive } => {
+                match drive {
+                    Some(drive) => self.plane.drive_rebuilt(now, drive),
+                    None => self.plane.parity_resynced(now),
+                }
+                return Some(Output::Restored { drive });
+            }
             Action::NotRestored { drive, stripes } => {
+                if drive.is_none() {
+                    self.plane.parity_resynced(now);
+                }
                 return Some(Output::NotRestored { drive, stripes });
             }
             Action::Scrubbed { skipped } => return Some(Output::Scrubbed { skipped }),
@@ -346,6 +372,7 @@ impl<P: DataPlane> Engine<P> {
             }
             if let Some(completed) = behind.poll_completion() {
                 debug_assert!(completed.at <= now, "a drive does not answer ahead of its time");
+                self.model_completions += 1;
                 let mut completion = completed.completion;
                 if self.read_errors.hits(drive, completion.id) {
                     completion.status = Status::Unrecovered;
@@ -407,12 +434,6 @@ impl<P: DataPlane> Engine<P> {
         self.plane.drive_replaced(drive);
         self.touched.insert(drive);
         Ok(())
-    }
-
-    /// A drive has no model any more: only its storage answers.
-    pub fn remove_model(&mut self, drive: DriveId) {
-        self.drives[drive.index()] = Drive::Plain;
-        self.sources.set(drive.index(), Instant::NEVER);
     }
 
     /// Changes the length of the busy windows; see [`Array::set_window`].

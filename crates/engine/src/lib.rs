@@ -21,6 +21,7 @@ extern crate alloc;
 
 mod cached_pages;
 mod drive;
+
 mod engine;
 mod memory;
 mod plane;

@@ -49,12 +49,22 @@ pub trait DataPlane {
     /// A completion of which the data was the last part. Those of [`DataPlane::join`] do not come again.
     fn poll_completion(&mut self) -> Option<Completion>;
 
+    /// A drive that does not keep what it is told to keep: the array must give it up.
+    fn poll_failed_drive(&mut self) -> Option<DriveId>;
+
     /// The array is about to hear this completion. What the command has brought is kept until the next
     /// call, for a [`DataAction::Keep`].
     fn deliver(&mut self, completion: &Completion);
 
-    /// The array has given up a drive: commands that are out to it come back with an error.
-    fn drive_failed(&mut self, now: Instant, drive: DriveId);
+    /// The array has given up a drive. Returns whether the plane answers the commands that are out to
+    /// it: its drive model is not asked any more then.
+    fn drive_failed(&mut self, now: Instant, drive: DriveId) -> bool;
+
+    /// All stripes of a drive that was replaced are rebuilt.
+    fn drive_rebuilt(&mut self, _now: Instant, _drive: DriveId) {}
+
+    /// A resync has ended.
+    fn parity_resynced(&mut self, _now: Instant) {}
 
     /// An empty drive is in the place of one that failed.
     fn drive_replaced(&mut self, drive: DriveId);
@@ -86,9 +96,16 @@ impl DataPlane for NoData {
     }
 
     #[inline]
+    fn poll_failed_drive(&mut self) -> Option<DriveId> {
+        None
+    }
+
+    #[inline]
     fn deliver(&mut self, _: &Completion) {}
 
-    fn drive_failed(&mut self, _: Instant, _: DriveId) {}
+    fn drive_failed(&mut self, _: Instant, _: DriveId) -> bool {
+        false
+    }
 
     fn drive_replaced(&mut self, _: DriveId) {}
 }

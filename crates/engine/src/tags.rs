@@ -305,6 +305,8 @@ impl DataPlane for Tags {
                 self.cache.insert(self.memory.memory(), drive, lba, &rows, TAG_BYTES);
             }
             DataAction::ReadStage { command, drive, lba, rows, .. } => {
+                // The number may be that of a command whose data nobody kept.
+                self.delivered.take_if(|(id, _)| *id == command);
                 self.cache.note_read(self.memory.memory(), command, drive, lba, &rows);
             }
             DataAction::Unstage { drive, pages } => {
@@ -331,11 +333,17 @@ impl DataPlane for Tags {
         None
     }
 
+    fn poll_failed_drive(&mut self) -> Option<DriveId> {
+        None
+    }
+
     fn deliver(&mut self, completion: &Completion) {
         self.delivered = self.commands.remove(&completion.id).map(|rows| (completion.id, rows));
     }
 
-    fn drive_failed(&mut self, _: Instant, _: DriveId) {}
+    fn drive_failed(&mut self, _: Instant, _: DriveId) -> bool {
+        false
+    }
 
     fn drive_replaced(&mut self, drive: DriveId) {
         let tags = &mut self.drives[drive.index()];

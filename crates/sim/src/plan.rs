@@ -2,7 +2,7 @@
 
 use crate::windows::{WindowError, WindowPlan};
 use array::{
-    Array, Coordination, Layout, LayoutError, Level,
+    Coordination, Layout, LayoutError, Level,
     policy::{DriveProfile, Needs, PolicyKind, PolicySettings, PolicySetup, WindowUse},
 };
 use nvme::ArrayDescription;
