@@ -13,7 +13,7 @@ use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::Config;
 use std::path::Path;
 use units::{Duration, Ratio};
-use workload::{Source, TraceSource};
+use workload::{Source, Trace, TraceSource, WorkloadError};
 
 /// The workload of the demonstration.
 const DEFAULT_WORKLOAD: &str = "tpcc";
@@ -297,11 +297,14 @@ impl Kind {
                 };
                 Source::Preset { preset, seed, requests, rate: 1.0 }
             }
-            Self::Trace(path) => Source::from(TraceSource {
-                path: path.into(),
-                read: words.read_options(),
-                transform: words.transform(1.0),
-            }),
+            Self::Trace(path) => {
+                // What is wrong with an option is said before a long file is read.
+                let transform = words.transform(1.0);
+                transform.check(capacity).map_err(WorkloadError::from)?;
+                let trace = Trace::open(path, &words.read_options())?;
+                notes.extend(trace.gaps().remark());
+                Source::from(TraceSource { trace, transform })
+            }
             Self::Synthetic => {
                 let mut synthetic = words.synthetic(seed, capacity)?;
                 pace::set_rates(&mut synthetic, words, plan, capacity, notes)?;

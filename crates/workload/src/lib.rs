@@ -5,6 +5,7 @@
 //! drives it decides when the simulated time of a request has come.
 //!
 //! - [`TraceReader`] streams a trace file of any [`Format`], detected or given.
+//! - [`Trace`] is such a file, parsed once and kept in memory for everybody who replays it.
 //! - [`Statistics`] describes a stream of requests in one pass.
 //! - [`Transform`] re-rates, resizes, folds, fits, cuts and repeats, and counts what it did.
 //! - [`Synthetic`] generates in fio's vocabulary; [`presets`] after Table 3 of the IODA paper.
@@ -29,11 +30,11 @@ pub use generate::{
     parse_duration, parse_size, preset, presets,
 };
 pub use request::{Op, Request};
-pub use source::{FileIdentity, Source, TraceSource, Workload};
+pub use source::{Source, TraceSource, Workload};
 pub use statistics::{DeviceExtent, PAGE_BYTES, Statistics};
 pub use trace::{
-    BlkparseEvent, ColumnMap, Compression, Counts, Detected, Format, ReadOptions, SkipReason,
-    TimeUnit, TraceReader,
+    BlkparseEvent, ColumnMap, Compression, Counts, Detected, FileIdentity, Format, Gap, Gaps,
+    HELD_REQUESTS_MOST, ReadOptions, SkipReason, TimeUnit, Trace, TraceReader, TraceRequests,
 };
 pub use transform::{
     Cut, DropReason, Fit, Fold, Replayed, Resize, Transform, Transformed, parse_factor,

@@ -2,18 +2,14 @@
 
 use crate::error::{OptionError, TraceError, WorkloadError};
 use crate::{
-    Arrival, Counts, Detected, Generator, Preset, ReadOptions, Replayed, Request, Statistics,
-    Synthetic, TraceReader, Transform, Transformed,
+    Arrival, Counts, Detected, FileIdentity, Generator, Preset, Replayed, Request, Statistics,
+    Synthetic, Trace, TraceRequests, Transform, Transformed,
 };
-use sha2::{Digest, Sha256};
-use std::fs::File;
-use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
 
 /// Where the requests of a run come from.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Source {
-    /// A trace file.
+    /// A trace.
     Trace(Box<TraceSource>),
     /// A workload in fio's words.
     Synthetic(Synthetic),
@@ -30,51 +26,19 @@ pub enum Source {
     },
 }
 
-/// A trace file, how it is read and what is done to it.
-#[derive(Clone, PartialEq, Debug, Default)]
+/// A trace and what is done to it.
+#[derive(Clone, PartialEq, Debug)]
 pub struct TraceSource {
-    /// The file.
-    pub path: PathBuf,
-    /// How it is read.
-    pub read: ReadOptions,
+    /// The trace, which all copies of this share.
+    pub trace: Trace,
     /// What is done to its requests.
     pub transform: Transform,
 }
 
-/// Which file exactly, for the manifest of a run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FileIdentity {
-    /// The SHA-256 of the file as it is on disk, compressed or not, in hexadecimal.
-    pub sha256: String,
-    /// Its length in bytes.
-    pub bytes: u64,
-}
-
-impl FileIdentity {
-    /// Reads the whole file at `path` once.
-    pub fn of(path: &Path) -> Result<Self, TraceError> {
-        let failed = |source| TraceError::Read { name: path.display().to_string(), source };
-        let mut input = BufReader::new(File::open(path).map_err(failed)?);
-        let mut hash = Sha256::new();
-        let mut buffer = vec![0; 64 << 10];
-        let mut bytes = 0;
-        loop {
-            let count = input.read(&mut buffer).map_err(failed)?;
-            if count == 0 {
-                break;
-            }
-            hash.update(&buffer[..count]);
-            bytes += count as u64;
-        }
-        let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { sha256, bytes })
-    }
-}
-
 impl Source {
-    /// Opens the workload for an array of `capacity_bytes`. A trace is read once from end to end
-    /// here, so that everything wrong with it is known before a run begins, and so is the number
-    /// of its requests.
+    /// Opens the workload for an array of `capacity_bytes`. A trace has been read from end to end
+    /// before, so everything wrong with it is known before a run begins, and so is the number of its
+    /// requests.
     pub fn open(&self, capacity_bytes: u64) -> Result<Workload, WorkloadError> {
         match self {
             Self::Trace(source) => open_trace(source, capacity_bytes),
@@ -98,52 +62,31 @@ impl Source {
 }
 
 fn open_trace(source: &TraceSource, capacity_bytes: u64) -> Result<Workload, WorkloadError> {
-    source.transform.check(capacity_bytes)?;
-    let identity = FileIdentity::of(&source.path)?;
-    let mut reader = TraceReader::open(&source.path, &source.read)?;
-    let mut statistics = Statistics::new();
-    for request in reader.by_ref() {
-        statistics.add(&request?);
-    }
-    let description = format!(
-        "trace {} ({}), {}",
-        source.path.display(),
-        reader.detected().format,
-        source.transform.description()
-    );
-    let (path, options) = (source.path.clone(), source.read.clone());
-    let open: Reopen = Box::new(move || TraceReader::open(&path, &options));
+    let TraceSource { trace, transform } = source;
+    let statistics = trace.statistics();
+    let again = trace.clone();
+    let open: Reopen = Box::new(move || again.requests());
     let transformed = Transformed::new(
         open,
         statistics.requests,
         &statistics.devices,
-        &source.transform,
+        transform,
         capacity_bytes,
     )?;
+    let format = trace.detected().format;
+    let description =
+        format!("trace {} ({format}), {}", trace.path().display(), transform.description());
     Ok(Workload {
         description,
-        trace: Some(Box::new(TraceFacts {
-            identity,
-            detected: reader.detected().clone(),
-            counts: reader.counts().clone(),
-            statistics,
-        })),
+        trace: Some(trace.clone()),
         requests: Requests::Trace(Box::new(transformed)),
     })
 }
 
-type Reopen = Box<dyn FnMut() -> Result<TraceReader, TraceError> + Send>;
-
-/// What is known about a trace before its replay begins.
-struct TraceFacts {
-    identity: FileIdentity,
-    detected: Detected,
-    counts: Counts,
-    statistics: Statistics,
-}
+type Reopen = Box<dyn FnMut() -> Result<TraceRequests, TraceError> + Send>;
 
 enum Requests {
-    Trace(Box<Transformed<Reopen, TraceReader>>),
+    Trace(Box<Transformed<Reopen, TraceRequests>>),
     Generated(Box<Generator>, Replayed),
 }
 
@@ -151,7 +94,7 @@ enum Requests {
 /// capacity. After the first error there is nothing more.
 pub struct Workload {
     description: String,
-    trace: Option<Box<TraceFacts>>,
+    trace: Option<Trace>,
     requests: Requests,
 }
 
@@ -189,28 +132,34 @@ impl Workload {
         }
     }
 
+    /// The trace that is replayed; none for a generator.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Trace> {
+        self.trace.as_ref()
+    }
+
     /// Which file a trace is; none for a generator, as with the three below.
     #[must_use]
     pub fn identity(&self) -> Option<&FileIdentity> {
-        self.trace.as_ref().map(|trace| &trace.identity)
+        self.trace().map(Trace::identity)
     }
 
     /// What a trace was found to be.
     #[must_use]
     pub fn detected(&self) -> Option<&Detected> {
-        self.trace.as_ref().map(|trace| &trace.detected)
+        self.trace().map(Trace::detected)
     }
 
     /// What became of the lines of a trace.
     #[must_use]
     pub fn counts(&self) -> Option<&Counts> {
-        self.trace.as_ref().map(|trace| &trace.counts)
+        self.trace().map(Trace::counts)
     }
 
     /// What a whole trace is like, before it is transformed.
     #[must_use]
     pub fn statistics(&self) -> Option<&Statistics> {
-        self.trace.as_ref().map(|trace| &trace.statistics)
+        self.trace().map(Trace::statistics)
     }
 }
 
@@ -240,6 +189,13 @@ impl From<&'static Preset> for Source {
 impl From<Synthetic> for Source {
     fn from(synthetic: Synthetic) -> Self {
         Self::Synthetic(synthetic)
+    }
+}
+
+impl From<Trace> for Source {
+    /// The whole trace at its own speed.
+    fn from(trace: Trace) -> Self {
+        Self::from(TraceSource { trace, transform: Transform::default() })
     }
 }
 

@@ -52,8 +52,9 @@ fn title(setup: &Setup) -> String {
     let workload = match &setup.source {
         workload::Source::Preset { preset, .. } => preset.name.to_owned(),
         workload::Source::Synthetic(_) => "synthetic workload".to_owned(),
-        workload::Source::Trace(trace) => {
-            let name = trace.path.file_name().unwrap_or(trace.path.as_os_str());
+        workload::Source::Trace(source) => {
+            let path = source.trace.path();
+            let name = path.file_name().unwrap_or(path.as_os_str());
             name.to_string_lossy().into_owned()
         }
     };

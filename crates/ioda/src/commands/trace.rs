@@ -12,9 +12,11 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use workload::{
-    Counts, Detected, FileIdentity, Fit, Source, Statistics, TraceReader, TraceSource, TraceWriter,
-    WorkloadError, WriteFormat,
+    Fit, Gaps, Source, Trace, TraceSource, TraceWriter, WorkloadError, WriteFormat,
 };
+
+/// The most that addresses reach where there is no array.
+const CAPACITY_OF_NOTHING: u64 = 1 << 60;
 
 const INSPECT_EXAMPLES: &str = "\
 Examples:
@@ -106,40 +108,28 @@ fn inspect(args: &InspectArgs) -> Result<(), Failure> {
             "{flag} changes requests, and `inspect` shows them as they are; see `ioda trace convert`"
         )));
     }
-    let identity = FileIdentity::of(path)?;
-    let mut reader = TraceReader::open(path, &args.options.read_options())?;
-    let mut statistics = Statistics::new();
-    for request in reader.by_ref() {
-        statistics.add(&request?);
-    }
-    let (detected, counts) = (reader.detected(), reader.counts());
+    // Only what it is like is asked for, so none of its requests are kept.
+    let trace = Trace::open_holding(path, &args.options.read_options(), 0)?;
     if args.json {
-        return output::print(&output::json(&document(
-            path,
-            &identity,
-            detected,
-            counts,
-            &statistics,
-        )));
+        return output::print(&output::json(&document(&trace)));
     }
+    let (detected, statistics, counts) = (trace.detected(), trace.statistics(), trace.counts());
+    let remark = trace.gaps().remark();
+    let remark = remark.map_or_else(String::new, |remark| format!("\n  - {remark}"));
     output::print(&format!(
-        "{}\n{detected}\n\n{statistics}\n\nlines           {counts}\nsha256          {}\n",
+        "{}\n{detected}{remark}\n\n{statistics}\n\nlines           {counts}\nsha256          {}\n",
         path.display(),
-        identity.sha256
+        trace.identity().sha256
     ))
 }
 
-fn document(
-    path: &Path,
-    identity: &FileIdentity,
-    detected: &Detected,
-    counts: &Counts,
-    s: &Statistics,
-) -> Value {
+fn document(trace: &Trace) -> Value {
+    let (identity, detected) = (trace.identity(), trace.detected());
+    let (counts, s) = (trace.counts(), trace.statistics());
     let skipped: serde_json::Map<String, Value> =
         counts.skipped.iter().map(|(reason, count)| (reason.to_string(), json!(count))).collect();
     json!({
-        "file": path.display().to_string(),
+        "file": trace.path().display().to_string(),
         "sha256": identity.sha256,
         "bytes": identity.bytes,
         "format": detected.format.to_string(),
@@ -160,12 +150,34 @@ fn document(
         "mean_write_kib": s.mean_write_kib(),
         "longest_bytes": s.longest_bytes,
         "span_seconds": s.span().as_secs_f64(),
+        "gaps": gaps(trace.gaps()),
         "mean_interval_us": s.mean_interval().as_micros_f64(),
         "footprint_bytes": s.footprint_bytes,
         "written_footprint_bytes": s.written_footprint_bytes,
         "unaligned_share": s.unaligned_share(),
         "devices": s.devices.len(),
         "end_bytes": s.end_bytes(),
+    })
+}
+
+/// The pauses of a trace.
+fn gaps(gaps: &Gaps) -> Value {
+    let longest = gaps.longest.map(|longest| {
+        json!({
+            "request": longest.request,
+            "line": longest.line,
+            "seconds": longest.length.as_secs_f64(),
+            "share_of_span": gaps.longest_share(),
+            "doubtful": gaps.doubtful().is_some(),
+        })
+    });
+    json!({
+        "longest": longest,
+        "span_seconds_in_file": gaps.span.as_secs_f64(),
+        "closed_to_seconds": gaps.limit.map(|limit| limit.as_secs_f64()),
+        "closed": gaps.closed,
+        "closed_seconds": gaps.closed_time.as_secs_f64(),
+        "remark": gaps.remark(),
     })
 }
 
@@ -196,11 +208,14 @@ fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
     if args.options.fit.is_none() {
         transform.fit = Fit::Refuse;
     }
-    let source = TraceSource { path: path.into(), read: args.options.read_options(), transform };
-    let mut workload = Source::from(source).open(1 << 60)?;
-    if let (Some(detected), false) = (workload.detected(), talk.quiet) {
-        remark(&detected.to_string());
+    transform.check(CAPACITY_OF_NOTHING).map_err(WorkloadError::from)?;
+    let trace = Trace::open(path, &args.options.read_options())?;
+    if !talk.quiet {
+        let gap = trace.gaps().remark().map_or_else(String::new, |gap| format!("\n  - {gap}"));
+        remark(&format!("{}{gap}", trace.detected()));
     }
+    let source = TraceSource { trace, transform };
+    let mut workload = Source::from(source).open(CAPACITY_OF_NOTHING)?;
     let failed =
         |source| Failure::from(WorkloadError::Write { name: out.display().to_string(), source });
     let output = BufWriter::new(File::create(out).map_err(failed)?);

@@ -87,6 +87,10 @@ pub(crate) struct WorkloadSettings {
     /// whole seconds only]
     #[arg(long, value_name = "BOOL", help_heading = TRACE)]
     pub(crate) spread_seconds: Option<bool>,
+    /// Make every pause longer than this as long as this: for a trace in which one request has a
+    /// time years away from all others
+    #[arg(long, value_name = "TIME", help_heading = TRACE)]
+    pub(crate) close_gaps: Option<Text<Span>>,
     /// read, write, randread, randwrite, rw or randrw [default: randread]
     #[arg(long = "rw", alias = "readwrite", value_name = "MODE", help_heading = FIO)]
     pub(crate) rw: Option<Text<Rw>>,
@@ -175,6 +179,7 @@ impl WorkloadSettings {
             ("--clamp-time", self.clamp_time),
             ("--skip-zero-length", self.skip_zero_length),
             ("--spread-seconds", self.spread_seconds.is_some()),
+            ("--close-gaps", self.close_gaps.is_some()),
         ])
     }
 
@@ -204,6 +209,7 @@ impl WorkloadSettings {
             clamp_time: self.clamp_time,
             skip_zero_length: self.skip_zero_length,
             spread_seconds: self.spread_seconds,
+            close_gaps: value(&self.close_gaps).map(|Span(duration)| duration),
         }
     }
 

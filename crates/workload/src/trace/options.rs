@@ -3,6 +3,7 @@
 use super::{ColumnMap, Format, TimeUnit};
 use crate::error::OptionError;
 use std::str::FromStr;
+use units::Duration;
 
 /// Which event of a blkparse trace is a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -69,6 +70,9 @@ pub struct ReadOptions {
     /// Whether the requests of one second are spread evenly over it. `None` does so where the
     /// clock of the trace has whole seconds only.
     pub spread_seconds: Option<bool>,
+    /// Every pause between two requests that is longer than this becomes as long as this, and is
+    /// counted. `None` keeps all times as they are.
+    pub close_gaps: Option<Duration>,
 }
 
 impl ReadOptions {
@@ -90,6 +94,13 @@ impl ReadOptions {
                 option: "reorder window",
                 value: window.to_string(),
                 limit: "at most 16777216 requests".to_owned(),
+            });
+        }
+        if self.close_gaps == Some(Duration::ZERO) {
+            return Err(OptionError::OutOfRange {
+                option: "close-gaps",
+                value: "0s".to_owned(),
+                limit: "longer than 0: a pause would become this long".to_owned(),
             });
         }
         if self.columns.is_some() && self.format.is_some_and(|format| format != Format::Csv) {

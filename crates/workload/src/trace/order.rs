@@ -3,6 +3,13 @@
 use crate::Request;
 use std::collections::VecDeque;
 
+/// A request and the line that it stands on, counted from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Lined {
+    pub(super) request: Request,
+    pub(super) line: u64,
+}
+
 /// A request that comes too late: behind one that has already left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TooLate {
@@ -27,7 +34,7 @@ pub(super) enum Arrived {
 /// search and a move within the window.
 pub(super) struct Order {
     window: usize,
-    held: VecDeque<Request>,
+    held: VecDeque<Lined>,
     last_out: u64,
     latest_in: u64,
 }
@@ -43,7 +50,8 @@ impl Order {
     }
 
     /// Takes a request in; with `clamp`, one that comes too late is moved.
-    pub(super) fn push(&mut self, mut request: Request, clamp: bool) -> Result<Arrived, TooLate> {
+    pub(super) fn push(&mut self, mut lined: Lined, clamp: bool) -> Result<Arrived, TooLate> {
+        let request = &mut lined.request;
         let at = request.at.as_nanos();
         let too_late = at < self.last_out;
         if too_late {
@@ -58,20 +66,21 @@ impl Order {
             (false, false) => Arrived::InOrder,
         };
         self.latest_in = self.latest_in.max(at);
-        if self.held.back().is_none_or(|last| last.at <= request.at) {
-            self.held.push_back(request);
+        let at = request.at;
+        if self.held.back().is_none_or(|last| last.request.at <= at) {
+            self.held.push_back(lined);
         } else {
-            let place = self.held.partition_point(|held| held.at <= request.at);
-            self.held.insert(place, request);
+            let place = self.held.partition_point(|held| held.request.at <= at);
+            self.held.insert(place, lined);
         }
         Ok(arrived)
     }
 
     /// The earliest request held.
-    pub(super) fn pop(&mut self) -> Option<Request> {
-        let request = self.held.pop_front()?;
-        self.last_out = request.at.as_nanos();
-        Some(request)
+    pub(super) fn pop(&mut self) -> Option<Lined> {
+        let lined = self.held.pop_front()?;
+        self.last_out = lined.request.at.as_nanos();
+        Some(lined)
     }
 }
 
@@ -81,14 +90,10 @@ mod tests {
     use crate::Op;
     use units::Instant;
 
-    fn at(nanos: u64) -> Request {
-        Request {
-            at: Instant::from_nanos(nanos),
-            op: Op::Read,
-            offset_bytes: 0,
-            size_bytes: 512,
-            device: 0,
-        }
+    fn at(nanos: u64) -> Lined {
+        let at = Instant::from_nanos(nanos);
+        let request = Request { at, op: Op::Read, offset_bytes: 0, size_bytes: 512, device: 0 };
+        Lined { request, line: 1 }
     }
 
     #[test]
@@ -98,12 +103,12 @@ mod tests {
         let mut disordered = 0;
         for nanos in [5, 3, 4, 9, 7, 8, 10] {
             while order.is_full() {
-                out.push(order.pop().unwrap().at.as_nanos());
+                out.push(order.pop().unwrap().request.at.as_nanos());
             }
             disordered += u32::from(order.push(at(nanos), false).unwrap() == Arrived::Reordered);
         }
-        while let Some(request) = order.pop() {
-            out.push(request.at.as_nanos());
+        while let Some(lined) = order.pop() {
+            out.push(lined.request.at.as_nanos());
         }
         assert_eq!(out, [3, 4, 5, 7, 8, 9, 10]);
         assert_eq!(disordered, 4);
@@ -116,6 +121,6 @@ mod tests {
         order.pop();
         assert_eq!(order.push(at(2), false), Err(TooLate { back_nanos: 3 }));
         assert_eq!(order.push(at(2), true), Ok(Arrived::Clamped));
-        assert_eq!(order.pop().unwrap().at.as_nanos(), 5);
+        assert_eq!(order.pop().unwrap().request.at.as_nanos(), 5);
     }
 }

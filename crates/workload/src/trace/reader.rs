@@ -2,9 +2,9 @@
 
 use super::input::decompress;
 use super::lines::Lines;
-use super::order::{Arrived, Order};
+use super::order::{Arrived, Lined, Order};
 use super::parser::{Parsed, Parser, RawRequest, Units};
-use super::{Compression, Counts, Detected, Format, ReadOptions, SkipReason, detect};
+use super::{Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, detect};
 use crate::error::{LineProblem, TraceError};
 use crate::{Op, Request};
 use std::collections::{HashMap, VecDeque};
@@ -47,6 +47,7 @@ pub struct TraceReader {
     devices: HashMap<String, u32>,
     order: Order,
     origin: Option<u64>,
+    gaps: Gaps,
     second: Option<Second>,
     ended: bool,
     error: Option<TraceError>,
@@ -55,8 +56,8 @@ pub struct TraceReader {
 /// The requests of one second, being collected and then handed out.
 #[derive(Default)]
 struct Second {
-    ready: VecDeque<Request>,
-    next: Option<Request>,
+    ready: VecDeque<Lined>,
+    next: Option<Lined>,
 }
 
 impl TraceReader {
@@ -97,6 +98,11 @@ impl TraceReader {
         } else {
             WINDOW
         });
+        if let Some(limit) = options.close_gaps {
+            detected.evidence.push(format!(
+                "pauses longer than {limit} become {limit} long, as was asked for (close-gaps)"
+            ));
+        }
         let spread = options.spread_seconds.unwrap_or(whole_seconds);
         if spread {
             detected.evidence.push(
@@ -123,6 +129,7 @@ impl TraceReader {
             devices: HashMap::new(),
             order: Order::new(window),
             origin: None,
+            gaps: Gaps::new(options.close_gaps),
             second: spread.then(Second::default),
             ended: false,
             error: None,
@@ -151,6 +158,12 @@ impl TraceReader {
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// The pauses between the requests that have been delivered.
+    #[must_use]
+    pub fn gaps(&self) -> &Gaps {
+        &self.gaps
     }
 
     /// The devices seen so far as the trace names them; the index is [`Request::device`].
@@ -197,7 +210,8 @@ impl TraceReader {
             }
             Parsed::Request(raw) => {
                 let request = checked(&raw, &mut self.devices)?;
-                let arrived = self.order.push(request, self.clamp_time).map_err(|late| {
+                let lined = Lined { request, line: self.counts.lines };
+                let arrived = self.order.push(lined, self.clamp_time).map_err(|late| {
                     LineProblem::TimeBackwards {
                         back_us: late.back_nanos / 1_000,
                         window: self.window,
@@ -217,7 +231,7 @@ impl TraceReader {
     }
 
     /// The next request in order of time, with the time of the trace's own clock.
-    fn next_in_order(&mut self) -> Option<Request> {
+    fn next_in_order(&mut self) -> Option<Lined> {
         while !self.ended && !self.order.is_full() {
             match self.take_line() {
                 Ok(true) => {}
@@ -249,15 +263,15 @@ impl TraceReader {
     }
 
     /// The next request once those of its second are all known.
-    fn next_spread(&mut self, mut second: Second) -> (Second, Option<Request>) {
+    fn next_spread(&mut self, mut second: Second) -> (Second, Option<Lined>) {
         if second.ready.is_empty() {
             let first = second.next.take().or_else(|| self.next_in_order());
             if let Some(first) = first {
-                let start = whole_second(&first);
+                let start = whole_second(&first.request);
                 second.ready.push_back(first);
                 loop {
                     match self.next_in_order() {
-                        Some(next) if whole_second(&next) == start => {
+                        Some(next) if whole_second(&next.request) == start => {
                             if second.ready.len() == MOST_PER_SECOND {
                                 self.ended = true;
                                 self.order = Order::new(0);
@@ -296,12 +310,13 @@ impl Iterator for TraceReader {
             }
             None => self.next_in_order(),
         };
-        let Some(mut request) = request else {
+        let Some(Lined { mut request, line }) = request else {
             return self.error.take().map(Err);
         };
         let nanos = request.at.as_nanos();
         let origin = *self.origin.get_or_insert(nanos);
-        request.at = Instant::from_nanos(nanos.saturating_sub(origin));
+        let since_start = Instant::from_nanos(nanos.saturating_sub(origin));
+        request.at = self.gaps.pass(since_start, line);
         Some(Ok(request))
     }
 }
@@ -384,10 +399,11 @@ fn whole_second(request: &Request) -> u64 {
     nanos - nanos % 1_000_000_000
 }
 
-fn spread_evenly(requests: &mut [Request], start: u64) {
+fn spread_evenly(requests: &mut [Lined], start: u64) {
     let count = requests.len() as u64;
     for (index, request) in (0_u64..).zip(requests) {
         // At most 2^20 requests, so the product stays below 2^50.
-        request.at = Instant::from_nanos(start.saturating_add(index * 1_000_000_000 / count));
+        let at = start.saturating_add(index * 1_000_000_000 / count);
+        request.request.at = Instant::from_nanos(at);
     }
 }

@@ -8,8 +8,8 @@
 use std::path::PathBuf;
 use units::GIB;
 use workload::{
-    Compression, Fit, Format, Op, ReadOptions, Request, Source, Statistics, TimeUnit, TraceReader,
-    TraceSource, Transform,
+    Compression, Fit, Format, Op, ReadOptions, Request, Source, Statistics, TimeUnit, Trace,
+    TraceReader, TraceSource, Transform,
 };
 
 /// The folder of real traces: `IODA_TRACES`, or the place beside the project where they usually
@@ -171,10 +171,10 @@ fn every_trace_replays_whole_on_a_small_array() {
     for part in ["raw", "norm"] {
         for entry in std::fs::read_dir(folder.join(part)).unwrap() {
             let path = entry.unwrap().path();
+            let trace = Trace::open(&path, &ReadOptions::default()).unwrap();
             for fit in [Fit::Wrap, Fit::Scale, Fit::Compact] {
                 let transform = Transform { speed: 8.0, fit, ..Transform::default() };
-                let source =
-                    TraceSource { path: path.clone(), transform, ..TraceSource::default() };
+                let source = TraceSource { trace: trace.clone(), transform };
                 let mut workload = Source::from(source).open(capacity).unwrap();
                 for request in workload.by_ref() {
                     assert!(request.unwrap().end_bytes() <= capacity);

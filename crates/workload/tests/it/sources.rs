@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 use units::GIB;
-use workload::{Arrival, Cut, Fit, Request, Source, Synthetic, TraceSource, Transform, presets};
+use workload::{
+    Arrival, Cut, Fit, ReadOptions, Request, Source, Synthetic, Trace, TraceSource, Transform,
+    presets,
+};
 
 /// A trace file of its own for one test.
 fn trace_file(name: &str, text: &str) -> PathBuf {
@@ -23,7 +26,8 @@ fn a_trace_says_what_it_is_and_how_much_is_replayed() {
         speed: 4.0,
         ..Transform::default()
     };
-    let source = TraceSource { path: path.clone(), transform, ..TraceSource::default() };
+    let trace = Trace::open(&path, &ReadOptions::default()).unwrap();
+    let source = TraceSource { trace, transform };
     let mut workload = Source::from(source).open(GIB).unwrap();
     assert_eq!(workload.arrival(), Arrival::Open);
     assert_eq!(
@@ -54,15 +58,15 @@ fn a_trace_says_what_it_is_and_how_much_is_replayed() {
 #[test]
 fn what_is_wrong_with_a_trace_is_known_before_it_is_replayed() {
     let path = trace_file("wrong", &format!("{TEXT}oops\n"));
-    let source = TraceSource { path: path.clone(), ..TraceSource::default() };
-    let error = Source::from(source).open(GIB).err().unwrap().to_string();
+    let error = Trace::open(&path, &ReadOptions::default()).err().unwrap().to_string();
     assert!(
         error.contains(", line 5: found 1 columns in \"oops\" where csv has 4 or 5"),
         "{error}"
     );
     std::fs::write(&path, TEXT).unwrap();
     let transform = Transform { fit: Fit::Refuse, ..Transform::default() };
-    let source = TraceSource { path: path.clone(), transform, ..TraceSource::default() };
+    let trace = Trace::open(&path, &ReadOptions::default()).unwrap();
+    let source = TraceSource { trace, transform };
     let mut workload = Source::from(source).open(GIB).unwrap();
     assert!(workload.next().unwrap().is_ok());
     let error = workload.next().unwrap().unwrap_err().to_string();
