@@ -7,6 +7,13 @@ use sim::{Coordinate, Plan, Preparation};
 use ssd::{Blocking, Config, RainConfig, Rotation, SchedulingConfig};
 use units::{Bytes, Duration, Ratio};
 
+/// What a reader of `trace` should know about its pauses, with the option that closes them.
+pub(crate) fn gaps(trace: &workload::Trace) -> Option<String> {
+    let gaps = trace.gaps();
+    let option = if gaps.limit.is_none() { " (--close-gaps 60s)" } else { "" };
+    gaps.remark().map(|remark| format!("{remark}{option}"))
+}
+
 /// The array in words, and how its drives are coordinated if some run does that.
 pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
     let Some(plan) = plans.first() else { return Ok(String::new()) };

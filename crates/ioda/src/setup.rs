@@ -1,5 +1,6 @@
 //! From settings to something that can be run: plans, a workload and what to say about it.
 
+use crate::describe;
 use crate::exit::Failure;
 use crate::load;
 use crate::names::Unknown;
@@ -302,7 +303,7 @@ impl Kind {
                 let transform = words.transform(1.0);
                 transform.check(capacity).map_err(WorkloadError::from)?;
                 let trace = Trace::open(path, &words.read_options())?;
-                notes.extend(trace.gaps().remark());
+                notes.extend(describe::gaps(&trace));
                 Source::from(TraceSource { trace, transform })
             }
             Self::Synthetic => {

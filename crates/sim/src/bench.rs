@@ -1,7 +1,8 @@
 //! How fast the simulator is, for `cargo bench` and `ioda bench`.
 
 use crate::driver::run;
-use crate::plan::{Plan, PlanError, Preparation, prepare_drives};
+use crate::plan::{Plan, PlanError, Preparation};
+use crate::prepare::prepare_drives;
 use crate::result::RunResult;
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use ssd::{

@@ -2,7 +2,8 @@
 
 use crate::driver::run;
 use crate::error::SimError;
-use crate::plan::{Plan, prepare_drives};
+use crate::plan::Plan;
+use crate::prepare::prepare_drives;
 use crate::result::RunResult;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

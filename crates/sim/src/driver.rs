@@ -371,7 +371,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Preparation, prepare_drives};
+    use crate::{Preparation, prepare_drives};
     use array::{Level, policy::PolicyKind};
     use std::convert::Infallible;
 

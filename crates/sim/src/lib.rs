@@ -9,7 +9,9 @@
 //! [`RunResult::hash`] is the same on every machine and with any number of threads.
 
 mod bench;
+mod bench_loading;
 mod bench_policy;
+mod bench_waiting;
 mod burst;
 mod busy_members;
 mod causes;
@@ -21,13 +23,16 @@ mod feed;
 mod latency;
 mod measures;
 mod plan;
+mod prepare;
 mod result;
 mod timeline;
 mod verify;
 mod windows;
 
 pub use bench::{BenchResult, bench_array, bench_drive, with_every_feature};
+pub use bench_loading::{TraceTime, bench_preparation, bench_trace};
 pub use bench_policy::{PolicyTime, bench_policies};
+pub use bench_waiting::bench_waiting;
 pub use burst::{AtRest, Burst, BurstResult, breaks_contract, burst, longest_simulated_window};
 pub use causes::{CauseBuckets, CauseSplit};
 pub use compare::{Progress, run_all};
@@ -35,7 +40,8 @@ pub use driver::{run, run_with_faults};
 pub use error::SimError;
 pub use faults::Fault;
 pub use latency::{LatencySummary, PERCENTILES};
-pub use plan::{Plan, PlanError, Preparation, prepare_drives};
+pub use plan::{Plan, PlanError, Preparation};
+pub use prepare::prepare_drives;
 pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};
 pub use timeline::{Band, FREE_INTERVAL, P99_INTERVAL, Timeline, TimelineConfig, TimelinePoint};
 pub use verify::Mismatch;

@@ -6,10 +6,10 @@ use array::{
     policy::{DriveProfile, Needs, PolicyKind, PolicySettings, PolicySetup, WindowUse},
 };
 use nvme::ArrayDescription;
-use ssd::{Blocking, CollectionUnit, Ssd};
+use ssd::{Blocking, CollectionUnit};
 use std::ops::Range;
 use thiserror::Error;
-use units::{Duration, Instant, Lba, Ratio, Rng};
+use units::{Duration, Instant, Ratio};
 
 /// How drives are brought to the state in which they are measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -340,50 +340,4 @@ impl Plan {
             }
         }
     }
-}
-
-/// Brings the drives of `plan` into the state in which they are measured. The result depends on the
-/// drive, the width, the preparation and the seed, not on the policy, so runs can share it.
-///
-/// # Errors
-///
-/// If the drive is impossible.
-pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
-    let name = plan.drive.name.clone();
-    let factory_new =
-        Ssd::new(plan.drive.clone()).map_err(|error| PlanError::Drive { name, error })?;
-    let prepare = |position: u32| {
-        let mut drive = factory_new.clone();
-        let spare = plan.spare_pages();
-        let seed = Rng::stream(plan.seed, &format!("drive {position}")).next_u64();
-        match plan.preparation {
-            Preparation::Steady => {
-                drive.precondition(seed);
-            }
-            Preparation::Aged => drive.age(seed),
-            Preparation::Fresh => {}
-        }
-        if !spare.is_empty() {
-            drive.forget(Lba(spare.start), (spare.end - spare.start) as u32);
-            drive.reset_counters();
-        }
-        drive
-    };
-    // Two at a time: preparing is memory-bound, and more would need memory that runs need later.
-    let positions: Vec<u32> = (0..plan.width).collect();
-    let mut drives = Vec::with_capacity(positions.len());
-    for pair in positions.chunks(2) {
-        let prepare = &prepare;
-        drives.extend(std::thread::scope(|scope| {
-            let handles: Vec<_> =
-                pair.iter().map(|&position| scope.spawn(move || prepare(position))).collect();
-            handles
-                .into_iter()
-                .map(|handle| {
-                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .collect::<Vec<_>>()
-        }));
-    }
-    Ok(drives)
 }

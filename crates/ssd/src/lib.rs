@@ -43,6 +43,7 @@ mod die;
 mod flush;
 mod ftl;
 mod ftl_state;
+mod image;
 mod ledger;
 mod media;
 mod ops;

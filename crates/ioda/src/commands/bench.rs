@@ -1,6 +1,7 @@
 //! `ioda bench`: how fast the simulator is, what policies take of a processor, and how punctual
 //! this machine can be.
 
+mod loading;
 mod timer;
 
 use super::Talk;
@@ -21,6 +22,7 @@ Examples:
   ioda bench             about a minute; the largest drive needs 1.5 GB of memory
   ioda bench --quick     a few seconds, to see that it works
   ioda bench policies    what each policy takes of a processor for a request, without any drive
+  ioda bench loading     many requests that wait, 64 drives prepared, a trace file: half a minute
   ioda bench timer       how late the best way to wait is here: nothing that is served is earlier
 
 A page operation is a page read or programmed, for the host or for a collection. Each run is on one
@@ -53,6 +55,8 @@ enum What {
     Simulator,
     /// Processor time of each policy
     Policies,
+    /// What a request costs while others wait, and how long preparing drives and reading a trace takes
+    Loading,
     /// How late a moment is met by sleeping, spinning, and what `ioda serve` does
     Timer,
 }
@@ -90,6 +94,11 @@ pub(crate) fn run(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
     match args.what {
         What::Simulator => simulator(args, talk),
         What::Policies => policies(args),
+        What::Loading => {
+            let text = loading::run(&plan(4, args.seed)?, args.quick, args.json)?;
+            output::print(&text)?;
+            Ok(ExitCode::SUCCESS)
+        }
         What::Timer => {
             output::print(&timer::run(args.seconds, args.json, talk)?)?;
             Ok(ExitCode::SUCCESS)

@@ -1,6 +1,7 @@
 //! `ioda trace inspect` and `ioda trace convert`.
 
 use super::Talk;
+use crate::describe;
 use crate::exit::Failure;
 use crate::output::{self, remark};
 use crate::rate::Rerate;
@@ -11,9 +12,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use workload::{
-    Fit, Gaps, Source, Trace, TraceSource, TraceWriter, WorkloadError, WriteFormat,
-};
+use workload::{Fit, Gaps, Source, Trace, TraceSource, TraceWriter, WorkloadError, WriteFormat};
 
 /// The most that addresses reach where there is no array.
 const CAPACITY_OF_NOTHING: u64 = 1 << 60;
@@ -114,7 +113,7 @@ fn inspect(args: &InspectArgs) -> Result<(), Failure> {
         return output::print(&output::json(&document(&trace)));
     }
     let (detected, statistics, counts) = (trace.detected(), trace.statistics(), trace.counts());
-    let remark = trace.gaps().remark();
+    let remark = describe::gaps(&trace);
     let remark = remark.map_or_else(String::new, |remark| format!("\n  - {remark}"));
     output::print(&format!(
         "{}\n{detected}{remark}\n\n{statistics}\n\nlines           {counts}\nsha256          {}\n",
@@ -150,7 +149,7 @@ fn document(trace: &Trace) -> Value {
         "mean_write_kib": s.mean_write_kib(),
         "longest_bytes": s.longest_bytes,
         "span_seconds": s.span().as_secs_f64(),
-        "gaps": gaps(trace.gaps()),
+        "gaps": gaps(trace),
         "mean_interval_us": s.mean_interval().as_micros_f64(),
         "footprint_bytes": s.footprint_bytes,
         "written_footprint_bytes": s.written_footprint_bytes,
@@ -161,7 +160,8 @@ fn document(trace: &Trace) -> Value {
 }
 
 /// The pauses of a trace.
-fn gaps(gaps: &Gaps) -> Value {
+fn gaps(trace: &Trace) -> Value {
+    let gaps = trace.gaps();
     let longest = gaps.longest.map(|longest| {
         json!({
             "request": longest.request,
@@ -177,7 +177,7 @@ fn gaps(gaps: &Gaps) -> Value {
         "closed_to_seconds": gaps.limit.map(|limit| limit.as_secs_f64()),
         "closed": gaps.closed,
         "closed_seconds": gaps.closed_time.as_secs_f64(),
-        "remark": gaps.remark(),
+        "remark": describe::gaps(trace),
     })
 }
 
@@ -211,7 +211,7 @@ fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
     transform.check(CAPACITY_OF_NOTHING).map_err(WorkloadError::from)?;
     let trace = Trace::open(path, &args.options.read_options())?;
     if !talk.quiet {
-        let gap = trace.gaps().remark().map_or_else(String::new, |gap| format!("\n  - {gap}"));
+        let gap = describe::gaps(&trace).map_or_else(String::new, |gap| format!("\n  - {gap}"));
         remark(&format!("{}{gap}", trace.detected()));
     }
     let source = TraceSource { trace, transform };

@@ -9,7 +9,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 51] = [
+    let cases: [&[&str]; 53] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -33,6 +33,8 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "--precondition", "old"],
         &["compare", "tpcc", "--bs", "4k"],
         &["compare", "tpcc", "--format", "msr"],
+        &["compare", "tpcc", "--close-gaps", "60s"],
+        &["trace", "inspect", "backwards.csv", "--close-gaps", "0s"],
         &["compare", "tpcc", "--rerate", "0"],
         &["compare", "tpcc", "--rerate", "20dwp"],
         &["compare", "tpcc", "--phases", "20dwpd:1s"],

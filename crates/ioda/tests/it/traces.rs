@@ -85,3 +85,45 @@ fn a_converted_trace_says_the_same() {
         assert_eq!(summary(out), before, "{format}");
     }
 }
+
+/// A hundred requests, one every second, and one that comes forty years later.
+fn years_later(folder: &Path) -> String {
+    let path = folder.join("years.csv");
+    let mut text = String::from("t_us,op,offset_bytes,size_bytes\n");
+    for second in 0..100_u64 {
+        let (at, offset) = (second * 1_000_000, second * 4096);
+        text.push_str(&format!("{at},{},{offset},4096\n", if second % 2 == 0 { "R" } else { "W" }));
+    }
+    text.push_str("1262304000000000,R,0,4096\n");
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_request_years_after_the_others_is_reported_and_its_gap_can_be_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = years_later(folder.path());
+    let trace = path.as_str();
+    let doubt = "request 101 (line 102) comes 40.0 years after the one before it, 100.0 % of the span of \
+                 40.0 years; if its time is wrong, close such gaps (--close-gaps 60s)";
+    let inspected = ioda(&["trace", "inspect", trace]);
+    assert!(inspected.stdout.contains(doubt), "{}", inspected.stdout);
+    let gaps = &ioda(&["trace", "inspect", trace, "--json"]).json()["gaps"];
+    assert_eq!(gaps["longest"]["line"], 102);
+    assert_eq!(gaps["longest"]["doubtful"], true);
+    assert_eq!(gaps["closed"], 0);
+
+    let closed = ["trace", "inspect", trace, "--close-gaps", "60s"];
+    let inspected = ioda(&closed);
+    assert!(inspected.stdout.contains("closed to 60.0s: 1"), "{}", inspected.stdout);
+    let document = ioda(&[&closed[..], &["--json"]].concat()).json();
+    assert_eq!(document["span_seconds"], 159.0);
+    assert_eq!(document["gaps"]["closed"], 1);
+    assert_eq!(document["gaps"]["closed_to_seconds"], 60.0);
+    assert_eq!(document["gaps"]["longest"]["line"], 102);
+
+    let ran = tiny("run", &[trace, "--close-gaps", "60s", "--json", "-"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let notes = ran.json()["manifest"]["notes"].to_string();
+    assert!(notes.contains("closed to 60.0s: 1, which takes 40.0 years out"), "{notes}");
+}

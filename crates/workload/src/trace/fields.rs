@@ -4,16 +4,43 @@ use super::TimeUnit;
 use crate::Op;
 use crate::error::{LineProblem, excerpt};
 
+/// Digits that 64 bits always hold.
+const MOST_DIGITS: usize = 19;
+
 /// A whole number. `column` names it in the message.
 pub(super) fn integer(column: &'static str, text: &str) -> Result<u64, LineProblem> {
+    if let Some((number, [])) = leading_number(text.as_bytes()) {
+        return Ok(number);
+    }
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         return Err(not_a_number(column, text, "a whole number"));
     }
     text.parse().map_err(|_| too_large(column, text, "64 bits hold"))
 }
 
+/// The number that `bytes` begin with, and what is behind it; none if they begin with no digit, or
+/// with so many that 64 bits might not hold it.
+#[inline]
+fn leading_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0_u64;
+    let mut digits = 0;
+    while let Some(digit) =
+        bytes.get(digits).map(|byte| byte.wrapping_sub(b'0')).filter(|&d| d < 10)
+    {
+        if digits == MOST_DIGITS {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+        digits += 1;
+    }
+    (digits > 0).then(|| (number, &bytes[digits..]))
+}
+
 /// A whole number that may be written with an empty fraction, as spreadsheets do: `4096.0`.
 pub(super) fn integer_or_float(column: &'static str, text: &str) -> Result<u64, LineProblem> {
+    if let Some((number, [])) = leading_number(text.as_bytes()) {
+        return Ok(number);
+    }
     match text.split_once('.') {
         Some((whole, zeros)) if zeros.bytes().all(|b| b == b'0') => integer(column, whole),
         _ => integer(column, text),
@@ -23,6 +50,9 @@ pub(super) fn integer_or_float(column: &'static str, text: &str) -> Result<u64, 
 /// A time in nanoseconds, exact to the nanosecond and rounded down; `text` counts in `unit` and
 /// may have a decimal fraction or an exponent.
 pub(super) fn time(text: &str, unit: TimeUnit) -> Result<u64, LineProblem> {
+    if let Some(nanos) = plain_time(text.as_bytes(), unit.nanos()) {
+        return Ok(nanos);
+    }
     let expected = "a time of zero or more";
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
@@ -43,6 +73,29 @@ pub(super) fn time(text: &str, unit: TimeUnit) -> Result<u64, LineProblem> {
         nanos = nanos.checked_add(u64::from(digit - b'0') * place).ok_or_else(too_late)?;
     }
     Ok(nanos)
+}
+
+/// A time as nearly all are written: digits, and perhaps a point and more digits. None if it is
+/// anything else, or too large.
+#[inline]
+fn plain_time(bytes: &[u8], unit_nanos: u64) -> Option<u64> {
+    let (whole, rest) = leading_number(bytes)?;
+    let mut nanos = whole.checked_mul(unit_nanos)?;
+    if let Some((point, fraction)) = rest.split_first() {
+        let mut place = unit_nanos;
+        if *point != b'.' {
+            return None;
+        }
+        for byte in fraction {
+            if !byte.is_ascii_digit() {
+                return None;
+            }
+            // Zero once the digits are finer than a nanosecond.
+            place /= 10;
+            nanos = nanos.checked_add(u64::from(byte - b'0') * place)?;
+        }
+    }
+    Some(nanos)
 }
 
 /// `1.5e-05` as some tools print. The outer option is none when this is no number at all, the
@@ -125,6 +178,10 @@ mod tests {
             ("128166385295514663", TimeUnit::HundredNanoseconds, 12_816_638_529_551_466_300),
             ("3.999", TimeUnit::Nanoseconds, 3),
             (".5", TimeUnit::Microseconds, 500),
+            ("5.", TimeUnit::Microseconds, 5_000),
+            ("1.0000009", TimeUnit::Microseconds, 1_000),
+            ("18446744073709551615", TimeUnit::Nanoseconds, u64::MAX),
+            ("00000000000000000000000000000000042", TimeUnit::Nanoseconds, 42),
             ("1.5e-05", TimeUnit::Seconds, 15_000),
         ];
         for (text, unit, nanos) in cases {
@@ -152,6 +209,9 @@ mod tests {
             message(integer("size", "12a").unwrap_err()),
             "the size \"12a\" is not a whole number; correct it or the format"
         );
+        assert_eq!(integer("size", "18446744073709551615"), Ok(u64::MAX));
+        assert!(integer("size", "18446744073709551616").is_err());
+        assert_eq!(integer_or_float("size", "4096"), Ok(4096));
         assert_eq!(integer_or_float("size", "4096.00"), Ok(4096));
         assert!(integer_or_float("size", "4096.5").is_err());
     }

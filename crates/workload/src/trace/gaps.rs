@@ -107,7 +107,7 @@ impl Gaps {
             _ => self.doubtful().map(|_| {
                 format!(
                     "{place} comes {} after the one before it, {share:.1} % of the span of {}; if its \
-                     time is wrong, close such gaps, for example with --close-gaps 60s",
+                     time is wrong, close such gaps",
                     Long(length),
                     Long(self.span),
                 )
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(
             gaps.remark().unwrap(),
             "request 101 (line 110) comes 40.0 years after the one before it, 100.0 % of the span of \
-             40.0 years; if its time is wrong, close such gaps, for example with --close-gaps 60s"
+             40.0 years; if its time is wrong, close such gaps"
         );
     }
 

@@ -2,18 +2,24 @@
 
 use super::Compression;
 use crate::error::{LineProblem, TraceError};
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
+use std::ops::Range;
 
 /// The longest line that is taken for text.
 const LONGEST: usize = 64 << 10;
 
-/// Reads one line at a time into a buffer that is used again.
+/// What is read at once; the longest line fits twice.
+const BUFFER: usize = 2 * LONGEST;
+
+/// Reads lines of text through a buffer of its own, so that a line is not copied once more.
 pub(super) struct Lines<'a> {
     input: Box<dyn BufRead + Send + 'a>,
     name: String,
     compression: Compression,
     number: u64,
     buffer: Vec<u8>,
+    /// What has been read of the input and not been handed out.
+    unread: Range<usize>,
 }
 
 impl<'a> Lines<'a> {
@@ -22,18 +28,16 @@ impl<'a> Lines<'a> {
         name: &str,
         compression: Compression,
     ) -> Self {
-        Self { input, name: name.to_owned(), compression, number: 0, buffer: Vec::new() }
+        let (name, buffer) = (name.to_owned(), vec![0; BUFFER]);
+        Self { input, name, compression, number: 0, buffer, unread: 0..0 }
     }
 
     /// The next line without its end, whether LF or CRLF, and without a byte order mark; none at
     /// the end of the file.
     pub(super) fn next(&mut self) -> Result<Option<&str>, TraceError> {
-        self.buffer.clear();
-        if !self.fill()? {
-            return Ok(None);
-        }
+        let Some(place) = self.find()? else { return Ok(None) };
         self.number += 1;
-        let mut line = self.buffer.as_slice();
+        let mut line = &self.buffer[place];
         if self.number == 1 {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }
@@ -49,30 +53,46 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Moves bytes up to and including a line feed into the buffer; false at the end of the file.
-    fn fill(&mut self) -> Result<bool, TraceError> {
+    /// Where in the buffer the next line is, its line feed included; none at the end of the file.
+    fn find(&mut self) -> Result<Option<Range<usize>>, TraceError> {
+        let mut searched = 0;
         loop {
-            let available = match self.input.fill_buf() {
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.read_error(error)),
-            };
-            if available.is_empty() {
-                return Ok(!self.buffer.is_empty());
-            }
-            let end = available.iter().position(|&b| b == b'\n');
-            let taken = end.map_or(available.len(), |at| at + 1);
-            if self.buffer.len() + taken > LONGEST {
+            let Range { start, end } = self.unread;
+            let found = memchr::memchr(b'\n', &self.buffer[start + searched..end]);
+            let length = found.map_or(end - start, |at| searched + at + 1);
+            if length > LONGEST {
                 return Err(TraceError::Line {
                     name: self.name.clone(),
                     line: self.number + 1,
                     problem: LineProblem::LongLine,
                 });
             }
-            self.buffer.extend_from_slice(&available[..taken]);
-            self.input.consume(taken);
-            if end.is_some() {
-                return Ok(true);
+            let is_over = found.is_none() && !self.read_more()?;
+            if is_over && length == 0 {
+                return Ok(None);
+            }
+            if is_over || found.is_some() {
+                let start = self.unread.start;
+                self.unread.start += length;
+                return Ok(Some(start..start + length));
+            }
+            searched = length;
+        }
+    }
+
+    /// Reads some of the input behind what is unread, which moves to the front; false at its end.
+    fn read_more(&mut self) -> Result<bool, TraceError> {
+        let unread = self.unread.len();
+        self.buffer.copy_within(self.unread.clone(), 0);
+        self.unread = 0..unread;
+        loop {
+            match self.input.read(&mut self.buffer[unread..]) {
+                Ok(count) => {
+                    self.unread.end += count;
+                    return Ok(count > 0);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.read_error(error)),
             }
         }
     }

@@ -44,7 +44,7 @@ pub struct TraceReader {
     clamp_time: bool,
     window: usize,
     counts: Counts,
-    devices: HashMap<String, u32>,
+    devices: Devices,
     order: Order,
     origin: Option<u64>,
     gaps: Gaps,
@@ -126,7 +126,7 @@ impl TraceReader {
             clamp_time: options.clamp_time,
             window,
             counts: Counts::default(),
-            devices: HashMap::new(),
+            devices: Devices::default(),
             order: Order::new(window),
             origin: None,
             gaps: Gaps::new(options.close_gaps),
@@ -169,8 +169,8 @@ impl TraceReader {
     /// The devices seen so far as the trace names them; the index is [`Request::device`].
     #[must_use]
     pub fn device_names(&self) -> Vec<String> {
-        let mut names = vec![String::new(); self.devices.len()];
-        for (name, number) in &self.devices {
+        let mut names = vec![String::new(); self.devices.numbers.len()];
+        for (name, number) in &self.devices.numbers {
             names[*number as usize].clone_from(name);
         }
         names
@@ -353,11 +353,45 @@ fn nothing_at_all(name: &str) -> TraceError {
     }
 }
 
+/// The numbers of devices, in the order in which they appear.
+#[derive(Default)]
+struct Devices {
+    numbers: HashMap<String, u32>,
+    /// The one that was asked for last, which is mostly asked for again.
+    last: Option<(String, u32)>,
+}
+
+impl Devices {
+    fn number(&mut self, device: &str) -> Result<u32, LineProblem> {
+        if let Some((name, number)) = &self.last
+            && name == device
+        {
+            return Ok(*number);
+        }
+        let number = match self.numbers.get(device) {
+            Some(number) => *number,
+            None if self.numbers.len() == MOST_DEVICES => {
+                return Err(LineProblem::TooManyDevices {
+                    text: crate::error::excerpt(device),
+                    limit: MOST_DEVICES,
+                });
+            }
+            None => {
+                let number = self.numbers.len() as u32;
+                self.numbers.insert(device.to_owned(), number);
+                number
+            }
+        };
+        let (name, last) = self.last.get_or_insert_default();
+        name.clear();
+        name.push_str(device);
+        *last = number;
+        Ok(number)
+    }
+}
+
 /// Checks the limits and numbers the device.
-fn checked(
-    raw: &RawRequest<'_>,
-    devices: &mut HashMap<String, u32>,
-) -> Result<Request, LineProblem> {
+fn checked(raw: &RawRequest<'_>, devices: &mut Devices) -> Result<Request, LineProblem> {
     let RawRequest { nanos, op, offset_bytes, size_bytes, device } = *raw;
     if size_bytes == 0 {
         return Err(LineProblem::ZeroLength);
@@ -368,20 +402,7 @@ fn checked(
     if offset_bytes + size_bytes > LAST_BYTE {
         return Err(LineProblem::BeyondAnyDevice { offset: offset_bytes });
     }
-    let number = match devices.get(device) {
-        Some(number) => *number,
-        None if devices.len() == MOST_DEVICES => {
-            return Err(LineProblem::TooManyDevices {
-                text: crate::error::excerpt(device),
-                limit: MOST_DEVICES,
-            });
-        }
-        None => {
-            let number = devices.len() as u32;
-            devices.insert(device.to_owned(), number);
-            number
-        }
-    };
+    let number = devices.number(device)?;
     let op: Op = op;
     Ok(Request {
         at: Instant::from_nanos(nanos),

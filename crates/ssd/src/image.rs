@@ -1,0 +1,63 @@
+//! Laying out the pages of a block all at once: how a drive gets its state without writing it.
+
+use crate::ftl::Ftl;
+use alloc::vec;
+use alloc::vec::Vec;
+use units::Rng;
+
+/// Which pages of a block are valid, and the logical page of each of those; kept from block to block.
+pub(crate) struct BlockImage {
+    /// Pages of the block that are valid, counted from its first; the front of it is used.
+    offsets: Vec<u32>,
+    /// Those in use.
+    valid: usize,
+    /// The logical pages that they hold, in the same order.
+    pub(crate) logical: Vec<u32>,
+}
+
+impl BlockImage {
+    /// For blocks of so many pages.
+    pub(crate) fn new(pages_per_block: u32) -> Self {
+        let offsets = vec![0; pages_per_block as usize + 1];
+        Self { offsets, valid: 0, logical: Vec::with_capacity(pages_per_block as usize) }
+    }
+
+    /// Draws for each of `pages` pages whether it is valid, with the chance `share`, just as
+    /// `unit_f64() < share` does; returns how many are.
+    pub(crate) fn draw(&mut self, pages: u32, share: f64, rng: &mut Rng) -> u32 {
+        // The draw has 53 bits, and a power of two changes no digit of the share.
+        let below = libm::ceil(share * (1u64 << 53) as f64) as u64;
+        let mut valid = 0;
+        for offset in 0..pages {
+            // Written in any case and kept if valid: a branch that chance decides is mispredicted.
+            self.offsets[valid] = offset;
+            valid += usize::from(rng.next_u64() >> 11 < below);
+        }
+        self.valid = valid;
+        self.logical.clear();
+        valid as u32
+    }
+}
+
+impl Ftl {
+    /// Places the next `pages` pages of `die`, which is at the start of a block or has that many left
+    /// in its open one, as `image` says. None of its logical pages may have a place yet.
+    pub(crate) fn place_block(&mut self, die: u32, pages: u32, image: &BlockImage) {
+        debug_assert_eq!(image.valid, image.logical.len());
+        if pages == 0 {
+            return;
+        }
+        // Opens the block if need be, and counts the page.
+        let first = self.allocate_for_collection(die);
+        let frontier = &mut self.frontiers[die as usize];
+        frontier.next = first + pages;
+        debug_assert!(frontier.next <= frontier.end, "more pages than the block has left");
+        let unit = self.shape.unit_of(first);
+        self.valid[unit] = self.valid[unit] + image.valid as u32 - 1;
+        for (&offset, &logical) in image.offsets.iter().zip(&image.logical) {
+            let page = first + offset;
+            self.logical_to_flash[logical as usize] = page;
+            self.flash_to_logical[page as usize] = logical;
+        }
+    }
+}
