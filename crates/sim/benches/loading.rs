@@ -47,8 +47,8 @@ fn waiting(plan: &Plan, quick: bool) -> Result<(), Box<dyn std::error::Error>> {
         if quick && waiting > 1_000 {
             break;
         }
-        let requests = if quick { 2_000 } else { 200_000 };
-        let rounds = if quick { 1 } else { 3 };
+        let requests = if quick { 20_000 } else { 200_000 };
+        let rounds = 3;
         let best = |stripes| -> Result<f64, sim::PlanError> {
             let mut best = f64::INFINITY;
             for _ in 0..rounds {
@@ -74,7 +74,7 @@ fn waiting(plan: &Plan, quick: bool) -> Result<(), Box<dyn std::error::Error>> {
 fn preparation(plan: &Plan, quick: bool) -> Result<(), Box<dyn std::error::Error>> {
     let mut plan = Plan { width: if quick { 8 } else { 64 }, ..plan.clone() };
     if quick {
-        plan.drive.geometry.blocks_per_plane /= 16;
+        plan.drive.geometry.blocks_per_plane /= 4;
     }
     let size = Bytes(plan.drive.geometry.raw_bytes());
     let time = bench_preparation(&plan)?.as_secs_f64();

@@ -55,7 +55,7 @@ enum What {
     Simulator,
     /// Processor time of each policy
     Policies,
-    /// What a request costs while others wait, and how long preparing drives and reading a trace takes
+    /// Requests that wait, drives that are prepared, a trace file
     Loading,
     /// How late a moment is met by sleeping, spinning, and what `ioda serve` does
     Timer,

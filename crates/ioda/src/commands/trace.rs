@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use workload::{Fit, Gaps, Source, Trace, TraceSource, TraceWriter, WorkloadError, WriteFormat};
+use workload::{Fit, Source, Trace, TraceSource, TraceWriter, WorkloadError, WriteFormat};
 
 /// The most that addresses reach where there is no array.
 const CAPACITY_OF_NOTHING: u64 = 1 << 60;

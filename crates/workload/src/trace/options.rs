@@ -100,7 +100,7 @@ impl ReadOptions {
             return Err(OptionError::OutOfRange {
                 option: "close-gaps",
                 value: "0s".to_owned(),
-                limit: "longer than 0: a pause would become this long".to_owned(),
+                limit: "longer than 0".to_owned(),
             });
         }
         if self.columns.is_some() && self.format.is_some_and(|format| format != Format::Csv) {

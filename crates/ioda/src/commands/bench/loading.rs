@@ -33,8 +33,8 @@ const FULL: Size = Size {
 };
 const QUICK: Size = Size {
     waiting: &[10, 100, 1_000],
-    requests: 2_000,
-    rounds: 1,
+    requests: 20_000,
+    rounds: 3,
     drives: 8,
     trace_requests: 20_000,
 };
