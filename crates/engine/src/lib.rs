@@ -21,7 +21,7 @@ extern crate alloc;
 
 mod cached_pages;
 mod drive;
-
+pub mod durability;
 mod engine;
 mod memory;
 mod plane;

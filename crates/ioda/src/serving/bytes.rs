@@ -4,7 +4,7 @@ use super::{Built, build, drives, stripes_at, switch_table};
 use crate::exit::Failure;
 use crate::settings::Settings;
 use live::clock::Spin;
-use live::durable::{self, Geometry, OpenArray, Superblock, SuperblockError};
+use live::durable::{self, Geometry, OpenArray, SuperblockError};
 use live::engine::{Durable, Setup};
 use live::storage::{Backing, Disk, Memory, Place, Storage, Way};
 use std::ops::Range;
@@ -107,7 +107,7 @@ fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
 /// What the drive at `path` says about its array, if it says anything.
 fn geometry_at(path: &Path) -> Option<Geometry> {
     let disk = Disk::open_head(&Place::File(path.into())).ok()?;
-    Superblock::read(&disk).ok().map(|superblock| superblock.geometry)
+    durable::read_superblock(&disk).ok().map(|superblock| superblock.geometry)
 }
 
 fn place(settings: &Settings, path: PathBuf) -> Result<Place, Failure> {

@@ -4,14 +4,17 @@
 //! end takes the mark away. Every change of how drives take part is a new generation on all drives
 //! that still do, and is on stable storage before the array acts on it.
 
-use super::assembly::{Assembly, Found, Refusal, assemble};
-use super::bytes::BLOCK_BYTES;
 use super::ftl::sync_folder;
-use super::intent::{INTENT_OFFSET_BYTES, Intent};
-use super::journal::{HeadWrite, Journal, RECORD_BYTES_MAX, Record};
-use super::superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
+use super::journal::{HeadWrite, Journal, RECORD_BYTES_MAX, Record, read_journal};
+use super::superblock::{random_uuid, read_superblock, write_superblock};
+use super::{
+    Assembly, Found, Geometry, Intent, MemberState, Refusal, Superblock, SuperblockError, Uuid,
+    assemble,
+};
 use crate::buffer::Buffer;
 use crate::storage::{DATA_OFFSET_BYTES, Disk, Head, Place, PlaceError};
+use ::engine::durability::block::BLOCK_BYTES;
+use ::engine::durability::intent::INTENT_OFFSET_BYTES;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
@@ -200,7 +203,7 @@ impl Members {
             let takes_part = self.common.states[index] != MemberState::Failed;
             if let Some(head) = head.as_ref().filter(|_| takes_part) {
                 self.common.member = DriveId(index as u8);
-                if let Err(error) = self.common.write(head) {
+                if let Err(error) = write_superblock(&self.common, head) {
                     failed.push((self.common.member, error));
                 }
             }
@@ -239,7 +242,7 @@ fn create_on(
     quiet_for: Duration,
     made: &mut Vec<std::path::PathBuf>,
 ) -> Result<OpenArray, OpenError> {
-    let uuid = Uuid::random().map_err(OpenError::Random)?;
+    let uuid = random_uuid().map_err(OpenError::Random)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let region_bytes = Intent::suitable_region_bytes(geometry.drive_bytes);
     let assembly = Assembly {
@@ -323,7 +326,7 @@ pub fn join(
     let mut disk = if exists { Disk::open_head(place) } else { Disk::create(place, bytes) }
         .map_err(place_error)?;
     if exists {
-        match Superblock::read(&disk) {
+        match read_superblock(&disk) {
             Ok(old) if old.uuid == members.common.uuid && old.member == drive => {}
             _ => check_blank(number, &disk)?,
         }
@@ -346,7 +349,7 @@ pub fn check_blank(drive: usize, disk: &Disk) -> Result<(), OpenError> {
         let place = disk.place().to_string();
         Err(OpenError::NotBlank { drive, place, found })
     };
-    match Superblock::read(disk) {
+    match read_superblock(disk) {
         Err(SuperblockError::Blank) => {}
         Ok(superblock) => return refuse(format!("it is a drive of array {}", superblock.uuid)),
         Err(error) => return refuse(error.to_string()),
@@ -378,7 +381,7 @@ pub fn open(
     for (drive, place) in places.iter().enumerate() {
         match Disk::open_head(place) {
             Ok(disk) => {
-                found.push(Found::Drive(Superblock::read(&disk)));
+                found.push(Found::Drive(read_superblock(&disk)));
                 opened.push(Some(disk));
             }
             Err(PlaceError::Missing { .. }) => {
@@ -418,12 +421,11 @@ fn recover_journal(
 ) -> Result<(Journal, usize), OpenError> {
     let mut journals = Vec::new();
     for (drive, disk) in members(disks, taking_part) {
-        let read = |offset_bytes, length_bytes| disk.read_now(offset_bytes, length_bytes);
-        let buffer = Journal::read(assembly.uuid, read);
-        journals
-            .push((DriveId(drive as u8), buffer.map_err(|error| io_error(drive, disk, error))?));
+        let image =
+            read_journal(assembly.uuid, disk).map_err(|error| io_error(drive, disk, error))?;
+        journals.push((DriveId(drive as u8), image));
     }
-    let bytes = journals.iter().map(|(drive, buffer)| (*drive, buffer.bytes()));
+    let bytes = journals.iter().map(|(drive, image)| (*drive, &image[..]));
     let mut replay = Journal::replay(assembly.uuid, bytes);
     let needed =
         !assembly.clean && !Journal::holders(&assembly.geometry, assembly.absent).is_empty();

@@ -16,8 +16,8 @@
 //! | 48..56 | bytes of the state |
 //! | 56.. | the state |
 
-use super::bytes::{array, get_u32, get_u64, is_sealed, put, seal};
-use super::superblock::Uuid;
+use super::Uuid;
+use ::engine::durability::block::{array, get_u32, get_u64, is_sealed, put, seal};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -17,16 +17,15 @@
 //!
 //! An array whose drives are all in memory has none of this.
 
-pub mod assembly;
-mod bytes;
 pub mod format;
 pub mod ftl;
-pub mod intent;
 pub mod journal;
-pub mod superblock;
+mod superblock;
 
-pub use assembly::{Assembly, Found, Note, Refusal, assemble};
+pub use ::engine::durability::{
+    Assembly, Found, Geometry, Intent, JournalError, MarkState, MemberState, Note, Refusal,
+    Superblock, SuperblockError, Uuid, assemble, intent,
+};
 pub use format::{Members, OpenArray, OpenError, create, open};
-pub use intent::{Intent, MarkState};
-pub use journal::{Journal, JournalError};
-pub use superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
+pub use journal::Journal;
+pub use superblock::{random_uuid, read_superblock, write_superblock};

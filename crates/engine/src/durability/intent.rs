@@ -16,8 +16,11 @@
 //!
 //! A block that does not fit its checksum counts as all marked. Pure: the owner does the writing.
 
-use super::bytes::{BLOCK_BYTES, array, get_u32, is_sealed, put, seal};
+use super::block::{BLOCK_BYTES, array, get_u32, is_sealed, put, seal};
 use super::superblock::Uuid;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 use units::{Duration, Instant};
 
 /// Smallest region.
@@ -175,6 +178,17 @@ impl Intent {
         self.blocks.iter_mut().for_each(|block| block.changed = true);
     }
 
+    /// A drive has joined that may lack marks which the others have: no region is ready before its
+    /// block was written again, which is handed out for all drives.
+    pub fn handle_drive_joined(&mut self) {
+        self.stable.fill(0);
+        for block in &mut self.blocks {
+            block.changed = true;
+            // A write that is under way does not go to the new drive.
+            block.in_flight.iter_mut().for_each(|bits| bits.fill(0));
+        }
+    }
+
     /// Number of regions.
     #[must_use]
     pub fn regions(&self) -> u32 {
@@ -212,6 +226,19 @@ impl Intent {
     pub fn is_ready(&self, region: u32) -> bool {
         let (word, bit) = place(region);
         (self.wished[word] & self.stable[word]) >> bit & 1 == 1
+    }
+
+    /// Whether the region is marked, or will be as soon as its block is written.
+    #[must_use]
+    pub fn is_marked(&self, region: u32) -> bool {
+        let (word, bit) = place(region);
+        self.wished[word] >> bit & 1 == 1
+    }
+
+    /// Whether any region is marked.
+    #[must_use]
+    pub fn has_marks(&self) -> bool {
+        self.wished.iter().any(|&bits| bits != 0)
     }
 
     /// A write that was marked is over: its data and parity are written, or it never began. A write
@@ -295,6 +322,12 @@ impl Intent {
         dirty.map(|(number, _)| number as u32).collect()
     }
 
+    /// Whether regions that were found marked at the start are not resynced yet.
+    #[must_use]
+    pub fn is_resyncing(&self) -> bool {
+        self.regions.iter().any(|region| region.unsynced)
+    }
+
     /// The parity of every stripe of the region fits its data; it becomes clean as any other.
     pub fn resynced(&mut self, region: u32) {
         self.regions[region as usize].unsynced = false;
@@ -323,8 +356,10 @@ fn place(region: u32) -> (usize, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::vec;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     const UUID: Uuid = Uuid([3; 16]);
     const MIB: u64 = 1 << 20;
@@ -413,7 +448,7 @@ mod tests {
     fn a_torn_block_is_all_dirty() {
         let clean = Intent::new(UUID, 40_000 * MIB, MIB, QUIET);
         let sound = record(&clean);
-        assert_eq!((sound.len(), dirty(&clean, std::slice::from_ref(&sound))), (8192, vec![]));
+        assert_eq!((sound.len(), dirty(&clean, core::slice::from_ref(&sound))), (8192, vec![]));
         for (at, regions) in
             [(100, 0..32_512), (4096 + 4000, 32_512..40_000), (4096, 32_512..40_000)]
         {
@@ -525,7 +560,7 @@ mod tests {
                     }
                     Step::Later => now += 6,
                 }
-                for region in std::mem::take(&mut waiting) {
+                for region in core::mem::take(&mut waiting) {
                     if intent.is_ready(region) {
                         writing.push(region);
                     } else {
@@ -535,8 +570,8 @@ mod tests {
                 // A write makes its region unsynced for as long as it lasts, whatever is synced.
                 unsynced.extend(&writing);
                 syncing.retain(|region| !writing.contains(region));
-                for crashed in std::iter::once(&disk).chain(&in_flight) {
-                    let dirty = dirty(&intent, std::slice::from_ref(crashed));
+                for crashed in core::iter::once(&disk).chain(&in_flight) {
+                    let dirty = dirty(&intent, core::slice::from_ref(crashed));
                     for region in &unsynced {
                         prop_assert!(dirty.contains(region), "region {region} is lost");
                     }

@@ -6,8 +6,10 @@
 //! one behind is stale.
 
 use super::superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
-use std::fmt;
-use thiserror::Error;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// What was found at a configured place.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,20 +116,14 @@ impl fmt::Display for Note {
 }
 
 /// Why an array does not start. Nothing has been written.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// No superblock anywhere.
-    #[error(
-        "none of the {places} places holds a drive of an array; create the array first, or correct the paths"
-    )]
     Nothing {
         /// Number of places.
         places: usize,
     },
     /// Drives of two arrays.
-    #[error(
-        "the drive at place {place} belongs to array {found}, the others to {expected}; correct the paths"
-    )]
     ForeignArray {
         /// The place.
         place: usize,
@@ -137,7 +133,6 @@ pub enum Refusal {
         expected: Uuid,
     },
     /// A place that must not be touched.
-    #[error("the drive at place {place} cannot be used: {error}")]
     Unusable {
         /// The place.
         place: usize,
@@ -145,7 +140,6 @@ pub enum Refusal {
         error: SuperblockError,
     },
     /// One drive twice.
-    #[error("places {first} and {second} both hold drive {member}: one is a copy; take it away")]
     Twice {
         /// The drive.
         member: usize,
@@ -155,9 +149,6 @@ pub enum Refusal {
         second: usize,
     },
     /// Drives of one array that do not agree.
-    #[error(
-        "the drives at places {first} and {second} disagree about the {what}; one of them was changed by something else"
-    )]
     Disagree {
         /// One place.
         first: usize,
@@ -167,9 +158,6 @@ pub enum Refusal {
         what: &'static str,
     },
     /// Another number of places than of drives.
-    #[error(
-        "the array has {drives} drives, and {places} places are configured; name all, also those that are missing"
-    )]
     Width {
         /// Drives of the array.
         drives: usize,
@@ -177,9 +165,6 @@ pub enum Refusal {
         places: usize,
     },
     /// The configuration asks for another array.
-    #[error(
-        "the array on the drives has {found} {what}, and the configuration asks for {asked}; change the configuration"
-    )]
     Geometry {
         /// What differs.
         what: &'static str,
@@ -189,9 +174,6 @@ pub enum Refusal {
         asked: u64,
     },
     /// Another level.
-    #[error(
-        "the array on the drives is a {found}, and the configuration asks for a {asked}; change the configuration"
-    )]
     Level {
         /// On the drives.
         found: &'static str,
@@ -199,9 +181,6 @@ pub enum Refusal {
         asked: &'static str,
     },
     /// Drives that each went on without the other.
-    #[error(
-        "the drives at places {first} and {second} each went on without the other: take away the one whose changes are not wanted"
-    )]
     Split {
         /// One place.
         first: usize,
@@ -209,7 +188,6 @@ pub enum Refusal {
         second: usize,
     },
     /// Too few drives.
-    #[error("{absent} drives are missing, failed or stale ({}), and this array can miss {spare} in a stripe: bring back the missing ones", list(*.members))]
     TooFew {
         /// How many.
         absent: u32,
@@ -219,6 +197,55 @@ pub enum Refusal {
         spare: u32,
     },
 }
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing { places } => write!(
+                f,
+                "none of the {places} places holds a drive of an array; create the array first, or correct the paths"
+            ),
+            Self::ForeignArray { place, found, expected } => write!(
+                f,
+                "the drive at place {place} belongs to array {found}, the others to {expected}; correct the paths"
+            ),
+            Self::Unusable { place, error } => {
+                write!(f, "the drive at place {place} cannot be used: {error}")
+            }
+            Self::Twice { member, first, second } => write!(
+                f,
+                "places {first} and {second} both hold drive {member}: one is a copy; take it away"
+            ),
+            Self::Disagree { first, second, what } => write!(
+                f,
+                "the drives at places {first} and {second} disagree about the {what}; one of them was changed by something else"
+            ),
+            Self::Width { drives, places } => write!(
+                f,
+                "the array has {drives} drives, and {places} places are configured; name all, also those that are missing"
+            ),
+            Self::Geometry { what, found, asked } => write!(
+                f,
+                "the array on the drives has {found} {what}, and the configuration asks for {asked}; change the configuration"
+            ),
+            Self::Level { found, asked } => write!(
+                f,
+                "the array on the drives is a {found}, and the configuration asks for a {asked}; change the configuration"
+            ),
+            Self::Split { first, second } => write!(
+                f,
+                "the drives at places {first} and {second} each went on without the other: take away the one whose changes are not wanted"
+            ),
+            Self::TooFew { absent, members, spare } => write!(
+                f,
+                "{absent} drives are missing, failed or stale ({}), and this array can miss {spare} in a stripe: bring back the missing ones",
+                list(*members)
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}
 
 fn list(members: u64) -> String {
     let numbers = (0..64).filter(|bit| members >> bit & 1 == 1).map(|bit| bit.to_string());
@@ -314,7 +341,7 @@ fn newest<'a>(drives: &[(usize, &'a Superblock)]) -> Option<(usize, &'a Superblo
     let votes = |uuid: Uuid| drives.iter().filter(|(_, other)| other.uuid == uuid).count();
     // Of equals the first place, so that the answer does not depend on how a maximum is found.
     let rank = |&(place, superblock): &(usize, &Superblock)| {
-        (votes(superblock.uuid), superblock.generation, std::cmp::Reverse(place))
+        (votes(superblock.uuid), superblock.generation, core::cmp::Reverse(place))
     };
     drives.iter().copied().max_by_key(rank)
 }
@@ -410,6 +437,8 @@ fn check_enough(geometry: &Geometry, absent: u64) -> Result<(), Refusal> {
 mod tests {
     use super::super::superblock::tests::example;
     use super::*;
+    use alloc::string::{String, ToString};
+    use alloc::vec::Vec;
     use array::Level;
     use proptest::prelude::*;
     use units::DriveId;

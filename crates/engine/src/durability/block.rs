@@ -1,0 +1,52 @@
+//! Numbers at fixed places of a block, and the checksum that guards it.
+
+use super::crc32::Crc32;
+
+/// Bytes of a block that a drive writes whole, or not at all, if it keeps its promises; a checksum
+/// tells where one did not.
+pub const BLOCK_BYTES: usize = 4096;
+
+/// A block under construction, or one to be read.
+pub(super) type Block = [u8; BLOCK_BYTES];
+
+/// The number of four bytes at a place that lies in the block.
+#[must_use]
+pub fn get_u32(block: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(array(block, at))
+}
+
+/// The number of eight bytes at a place that lies in the block.
+#[must_use]
+pub fn get_u64(block: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(array(block, at))
+}
+
+/// The `N` bytes at a place that lies in the block.
+#[must_use]
+pub fn array<const N: usize>(block: &[u8], at: usize) -> [u8; N] {
+    let mut found = [0; N];
+    found.copy_from_slice(&block[at..at + N]);
+    found
+}
+
+/// Copies bytes to a place that lies in the block.
+pub fn put(block: &mut [u8], at: usize, bytes: &[u8]) {
+    block[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+/// The checksum of everything but its own four bytes at `at`.
+fn checksum(block: &[u8], at: usize) -> u32 {
+    Crc32::new().update(&block[..at]).update(&block[at + 4..]).finish()
+}
+
+/// Writes the checksum of the block to `at`.
+pub fn seal(block: &mut [u8], at: usize) {
+    let sum = checksum(block, at);
+    put(block, at, &sum.to_le_bytes());
+}
+
+/// Whether the checksum at `at` is right.
+#[must_use]
+pub fn is_sealed(block: &[u8], at: usize) -> bool {
+    get_u32(block, at) == checksum(block, at)
+}

@@ -1,0 +1,86 @@
+//! Sets of drives of an array.
+
+use core::fmt;
+use units::DriveId;
+
+/// Some of the at most 64 drives of an array.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct DriveSet(u64);
+
+impl DriveSet {
+    /// No drive.
+    pub const EMPTY: Self = Self(0);
+
+    /// The drives whose bits are set.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// A bit for each drive.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Whether the drive is in it.
+    #[must_use]
+    pub const fn contains(self, drive: DriveId) -> bool {
+        self.0 >> drive.0 & 1 == 1
+    }
+
+    /// Whether no drive is in it.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Number of drives.
+    #[must_use]
+    pub const fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// Takes a drive in.
+    pub const fn insert(&mut self, drive: DriveId) {
+        self.0 |= 1 << drive.0;
+    }
+
+    /// Takes a drive out. Whether it was in it.
+    pub const fn remove(&mut self, drive: DriveId) -> bool {
+        let found = self.contains(drive);
+        self.0 &= !(1 << drive.0);
+        found
+    }
+
+    /// The drives of this set that are not in the other.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// The drives of both sets.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The drives, in order.
+    pub fn iter(self) -> impl Iterator<Item = DriveId> {
+        (0..64).map(DriveId).filter(move |&drive| self.contains(drive))
+    }
+}
+
+impl FromIterator<DriveId> for DriveSet {
+    fn from_iter<I: IntoIterator<Item = DriveId>>(drives: I) -> Self {
+        let mut set = Self::EMPTY;
+        drives.into_iter().for_each(|drive| set.insert(drive));
+        set
+    }
+}
+
+impl fmt::Debug for DriveSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(|drive| drive.0)).finish()
+    }
+}

@@ -1,0 +1,38 @@
+//! What an array writes down about itself so that it survives its process, and what has to wait for
+//! that.
+//!
+//! The head of each drive ([`HEAD_BYTES`] before its data) holds:
+//!
+//! | bytes from the start of the file | what |
+//! |---|---|
+//! | 0 and 4096 | two copies of the [`superblock`], written in turn |
+//! | 65 536 to 131 072 | the write-intent record ([`intent`]) |
+//! | 1 MiB to the end of the head | the [`journal`] of a degraded array |
+//!
+//! All numbers are little endian; every block of 4096 bytes is guarded by a CRC-32.
+//!
+//! After a crash the parity of the stripes that were being written may not fit their data. The
+//! intent record says which those may be, and they are resynced: their parity is computed again from
+//! their data. With a drive missing that would invent data for it, so a degraded array writes what it
+//! is about to change into the journal first, and writes it again at the next start (the "write
+//! hole").
+//!
+//! An array whose drives are all in memory has none of this.
+
+mod assembly;
+pub mod block;
+mod crc32;
+mod drive_set;
+pub mod intent;
+pub mod journal;
+pub mod superblock;
+
+pub use assembly::{Assembly, Found, Note, Refusal, assemble};
+pub use crc32::crc32;
+pub use drive_set::DriveSet;
+pub use intent::{Intent, MarkState};
+pub use journal::{Journal, JournalError};
+pub use superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
+
+/// Bytes of each drive's file before its data: the array's own records.
+pub const HEAD_BYTES: u64 = 32 << 20;

@@ -1,0 +1,511 @@
+//! What every drive of an array knows about the array and its own place in it.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0..8 | magic `ioda\0arr` |
+//! | 8..12 | version, 1 |
+//! | 12..16 | CRC-32 of all other bytes of the block |
+//! | 16..32 | the array |
+//! | 32..40 | generation |
+//! | 40..48 | creation, seconds since 1970 |
+//! | 48..56 | bytes of a drive |
+//! | 56..64 | bytes of a chunk |
+//! | 64..68 | bytes of a page |
+//! | 68 | index of this drive |
+//! | 69 | drives |
+//! | 70 | members of a stripe |
+//! | 71 | level: place in [`Level::ALL`] |
+//! | 72 | 1 after a clean end |
+//! | 73..80 | zero |
+//! | 80..88 | region bytes of the intent record |
+//! | 128..1152 | 16 bytes per drive: state (0 serving, 1 failed, 2 rebuilding), 7 zeros, cursor |
+//! | rest | zero |
+
+use super::block::{BLOCK_BYTES, Block, array, get_u32, get_u64, is_sealed, put, seal};
+use alloc::string::String;
+use alloc::vec::Vec;
+use array::Level;
+use core::fmt;
+use units::DriveId;
+
+const MAGIC: [u8; 8] = *b"ioda\0arr";
+const VERSION: u32 = 1;
+const SUM_AT: usize = 12;
+const STATES_AT: usize = 128;
+const STATE_BYTES: usize = 16;
+/// Most drives of an array.
+const WIDTH_MAX: usize = 64;
+/// Where the two copies are, in bytes from the start of the file of a drive.
+pub const COPIES_AT: [u64; 2] = [0, BLOCK_BYTES as u64];
+/// Largest drive: 2^62 bytes.
+const DRIVE_BYTES_MAX: u64 = 1 << 62;
+const REGION_BYTES_MIN: u64 = super::intent::REGION_BYTES_MIN;
+
+/// An array's name for itself: 16 random bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Uuid(pub [u8; 16]);
+
+impl Uuid {
+    /// The UUID of version 4 (RFC 9562 section 5.4) with these random bits.
+    #[must_use]
+    pub const fn from_random(mut bytes: [u8; 16]) -> Self {
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            if matches!(index, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How an array is laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    /// RAID level.
+    pub level: Level,
+    /// Drives: 1 to 64.
+    pub width: u8,
+    /// Members of a stripe: 1 to `width`.
+    pub stripe_width: u8,
+    /// Bytes of a chunk: a multiple of `page_bytes`, at most `drive_bytes`.
+    pub chunk_bytes: u64,
+    /// Bytes of a page: a multiple of 4096.
+    pub page_bytes: u32,
+    /// Bytes of a drive: a multiple of `page_bytes`, at most 2^62.
+    pub drive_bytes: u64,
+}
+
+impl Geometry {
+    /// Whether all fields are possible together.
+    ///
+    /// # Errors
+    ///
+    /// The field that is not.
+    pub fn check(&self) -> Result<(), SuperblockError> {
+        let width = usize::from(self.width);
+        let page = u64::from(self.page_bytes);
+        let bad = |field, value| Err(SuperblockError::Field { field, value });
+        if !(self.level.least_width() as usize..=WIDTH_MAX).contains(&width) {
+            return bad("number of drives", u64::from(self.width));
+        }
+        if self.stripe_width == 0 || self.stripe_width > self.width {
+            return bad("members of a stripe", u64::from(self.stripe_width));
+        }
+        if page == 0 || !page.is_multiple_of(BLOCK_BYTES as u64) {
+            return bad("bytes of a page", page);
+        }
+        let drive = self.drive_bytes;
+        if drive == 0 || drive > DRIVE_BYTES_MAX || !drive.is_multiple_of(page) {
+            return bad("bytes of a drive", drive);
+        }
+        let chunk = self.chunk_bytes;
+        if chunk == 0 || chunk > drive || !chunk.is_multiple_of(page) {
+            return bad("bytes of a chunk", chunk);
+        }
+        Ok(())
+    }
+}
+
+/// How a drive takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MemberState {
+    /// It holds all its data.
+    #[default]
+    Serving,
+    /// It does not take part.
+    Failed,
+    /// It is being filled.
+    Rebuilding {
+        /// Bytes from its start that hold their data; 0 if that is not known.
+        cursor_bytes: u64,
+    },
+}
+
+/// What a drive of an array says about the array.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Superblock {
+    /// The array.
+    pub uuid: Uuid,
+    /// Which drive this is, below the geometry's width.
+    pub member: DriveId,
+    /// How the array is laid out.
+    pub geometry: Geometry,
+    /// Bytes of a region of the intent record: a power of two.
+    pub region_bytes: u64,
+    /// Grows with everything that drives have to agree on: a drive with less was left behind.
+    pub generation: u64,
+    /// How each drive takes part; as many as drives.
+    pub states: Vec<MemberState>,
+    /// The array was shut down, and nothing needs to be repaired.
+    pub clean: bool,
+    /// When the array was made, in seconds since 1970.
+    pub created_seconds: u64,
+}
+
+/// Why a block is not the superblock of a drive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SuperblockError {
+    /// All zeros.
+    Blank,
+    /// Something else's data.
+    Foreign,
+    /// Torn or damaged.
+    Checksum,
+    /// Of a later program.
+    Version {
+        /// The version.
+        version: u32,
+    },
+    /// A field that no program of this version writes.
+    Field {
+        /// What.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// It cannot be read at all.
+    Unreadable(String),
+}
+
+impl fmt::Display for SuperblockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blank => f.write_str("there is no array on it: it is blank"),
+            Self::Foreign => f.write_str("it holds data that are not of an array"),
+            Self::Checksum => f.write_str("its superblock is damaged: the checksum is wrong"),
+            Self::Version { version } => write!(
+                f,
+                "its superblock has version {version}, and this program knows versions up to {VERSION}; use a newer program"
+            ),
+            Self::Field { field, value } => {
+                write!(f, "its superblock says that the {field} is {value}, which is impossible")
+            }
+            Self::Unreadable(error) => write!(f, "its superblock cannot be read: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for SuperblockError {}
+
+impl Superblock {
+    /// The block that says so.
+    #[must_use]
+    pub fn encode(&self) -> [u8; 4096] {
+        let mut block: Block = [0; BLOCK_BYTES];
+        put(&mut block, 0, &MAGIC);
+        put(&mut block, 8, &VERSION.to_le_bytes());
+        put(&mut block, 16, &self.uuid.0);
+        put(&mut block, 32, &self.generation.to_le_bytes());
+        put(&mut block, 40, &self.created_seconds.to_le_bytes());
+        put(&mut block, 48, &self.geometry.drive_bytes.to_le_bytes());
+        put(&mut block, 56, &self.geometry.chunk_bytes.to_le_bytes());
+        put(&mut block, 64, &self.geometry.page_bytes.to_le_bytes());
+        block[68] = self.member.0;
+        block[69] = self.geometry.width;
+        block[70] = self.geometry.stripe_width;
+        block[71] = level_number(self.geometry.level);
+        block[72] = u8::from(self.clean);
+        put(&mut block, 80, &self.region_bytes.to_le_bytes());
+        for (index, state) in self.states.iter().take(WIDTH_MAX).enumerate() {
+            let at = STATES_AT + index * STATE_BYTES;
+            let (number, cursor_bytes) = match state {
+                MemberState::Serving => (0, 0),
+                MemberState::Failed => (1, 0),
+                MemberState::Rebuilding { cursor_bytes } => (2, *cursor_bytes),
+            };
+            block[at] = number;
+            put(&mut block, at + 8, &cursor_bytes.to_le_bytes());
+        }
+        seal(&mut block, SUM_AT);
+        block
+    }
+
+    /// What a block says.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a superblock that this program can have written.
+    pub fn decode(block: &[u8; 4096]) -> Result<Self, SuperblockError> {
+        if block[..8] != MAGIC {
+            let blank = block.iter().all(|&byte| byte == 0);
+            return Err(if blank { SuperblockError::Blank } else { SuperblockError::Foreign });
+        }
+        if !is_sealed(block, SUM_AT) {
+            return Err(SuperblockError::Checksum);
+        }
+        let version = get_u32(block, 8);
+        if version != VERSION {
+            return Err(SuperblockError::Version { version });
+        }
+        let bad = |field, value| Err(SuperblockError::Field { field, value });
+        let Some(&level) = Level::ALL.get(usize::from(block[71])) else {
+            return bad("level", u64::from(block[71]));
+        };
+        let geometry = Geometry {
+            level,
+            width: block[69],
+            stripe_width: block[70],
+            chunk_bytes: get_u64(block, 56),
+            page_bytes: get_u32(block, 64),
+            drive_bytes: get_u64(block, 48),
+        };
+        geometry.check()?;
+        if block[68] >= geometry.width {
+            return bad("index of the drive", u64::from(block[68]));
+        }
+        let region_bytes = get_u64(block, 80);
+        if !region_bytes.is_power_of_two() || region_bytes < REGION_BYTES_MIN {
+            return bad("bytes of a region", region_bytes);
+        }
+        let mut states = Vec::with_capacity(usize::from(geometry.width));
+        for index in 0..usize::from(geometry.width) {
+            let at = STATES_AT + index * STATE_BYTES;
+            let cursor_bytes = get_u64(block, at + 8);
+            states.push(match block[at] {
+                0 => MemberState::Serving,
+                1 => MemberState::Failed,
+                2 if cursor_bytes <= geometry.drive_bytes => {
+                    MemberState::Rebuilding { cursor_bytes }
+                }
+                2 => return bad("progress of a rebuild", cursor_bytes),
+                other => return bad("state of a drive", u64::from(other)),
+            });
+        }
+        Ok(Self {
+            uuid: Uuid(array(block, 16)),
+            member: DriveId(block[68]),
+            geometry,
+            region_bytes,
+            generation: get_u64(block, 32),
+            states,
+            clean: match block[72] {
+                0 => false,
+                1 => true,
+                other => return bad("mark of a clean end", u64::from(other)),
+            },
+            created_seconds: get_u64(block, 40),
+        })
+    }
+
+    /// Where in the file the copy of this generation goes; that of the one before stays.
+    #[must_use]
+    pub fn offset_bytes(&self) -> u64 {
+        COPIES_AT[(self.generation % 2) as usize]
+    }
+}
+
+/// Of the two copies of a drive the one that counts: a newer program's before all, because it may say
+/// more than ours; then the one of the later generation; then the reason that says most.
+///
+/// # Errors
+///
+/// If neither is a superblock of this program.
+pub fn newer(
+    copies: [Result<Superblock, SuperblockError>; 2],
+) -> Result<Superblock, SuperblockError> {
+    let telling = |error: &SuperblockError| match error {
+        SuperblockError::Version { .. } => 5,
+        SuperblockError::Field { .. } => 4,
+        SuperblockError::Checksum => 3,
+        SuperblockError::Unreadable(_) => 2,
+        SuperblockError::Foreign => 1,
+        SuperblockError::Blank => 0,
+    };
+    match copies {
+        [Err(error @ SuperblockError::Version { .. }), _]
+        | [_, Err(error @ SuperblockError::Version { .. })] => Err(error),
+        [Ok(one), Ok(other)] => Ok(if one.generation >= other.generation { one } else { other }),
+        [Ok(one), Err(_)] | [Err(_), Ok(one)] => Ok(one),
+        [Err(one), Err(other)] => Err(if telling(&one) >= telling(&other) { one } else { other }),
+    }
+}
+
+fn level_number(level: Level) -> u8 {
+    let place = Level::ALL.iter().position(|&other| other == level);
+    place.map_or(u8::MAX, |place| place as u8)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    pub(in crate::durability) fn example() -> Superblock {
+        Superblock {
+            uuid: Uuid([7; 16]),
+            member: DriveId(1),
+            geometry: Geometry {
+                level: Level::Raid5,
+                width: 4,
+                stripe_width: 4,
+                chunk_bytes: 64 << 10,
+                page_bytes: 4096,
+                drive_bytes: 1 << 30,
+            },
+            region_bytes: 1 << 20,
+            generation: 12,
+            states: vec![MemberState::Serving; 4],
+            clean: false,
+            created_seconds: 1_700_000_000,
+        }
+    }
+
+    type Change = fn(&mut Superblock);
+
+    /// Every field at its ends, and where its bytes are.
+    #[test]
+    fn every_field_has_its_place_and_its_range() {
+        let table: &[(&str, usize, &[u8], Change)] = &[
+            ("uuid, least", 16, &[0; 16], |s| s.uuid = Uuid([0; 16])),
+            ("uuid, most", 16, &[255; 16], |s| s.uuid = Uuid([255; 16])),
+            ("generation, least", 32, &[0; 8], |s| s.generation = 0),
+            ("generation, most", 32, &[255; 8], |s| s.generation = u64::MAX),
+            ("created, least", 40, &[0; 8], |s| s.created_seconds = 0),
+            ("created, most", 40, &[255; 8], |s| s.created_seconds = u64::MAX),
+            ("drive, least", 48, &[0, 0x10, 0, 0, 0, 0, 0, 0], |s| {
+                s.geometry.drive_bytes = 4096;
+                s.geometry.chunk_bytes = 4096;
+            }),
+            ("drive, most", 48, &[0, 0, 0, 0, 0, 0, 0, 0x40], |s| {
+                s.geometry.drive_bytes = 1 << 62;
+            }),
+            ("chunk, least", 56, &[0, 0x10, 0, 0, 0, 0, 0, 0], |s| s.geometry.chunk_bytes = 4096),
+            ("chunk, most", 56, &[0, 0, 0, 0x40, 0, 0, 0, 0], |s| {
+                s.geometry.chunk_bytes = 1 << 30;
+            }),
+            ("page, least", 64, &[0, 0x10, 0, 0], |s| s.geometry.page_bytes = 4096),
+            ("page, most", 64, &[0, 0, 1, 0], |s| s.geometry.page_bytes = 64 << 10),
+            ("member, least", 68, &[0], |s| s.member = DriveId(0)),
+            ("member, most", 68, &[3], |s| s.member = DriveId(3)),
+            ("width, least", 69, &[1, 1, 0], |s| {
+                s.geometry.level = Level::Raid0;
+                (s.geometry.width, s.geometry.stripe_width) = (1, 1);
+                (s.member, s.states) = (DriveId(0), vec![MemberState::Serving]);
+            }),
+            ("width, most", 69, &[64, 64, 4], |s| {
+                s.geometry.level = Level::Raid6;
+                (s.geometry.width, s.geometry.stripe_width) = (64, 64);
+                s.states = vec![MemberState::Serving; 64];
+            }),
+            ("clean", 72, &[1], |s| s.clean = true),
+            ("region, least", 80, &[0, 0, 0x10, 0, 0, 0, 0, 0], |s| s.region_bytes = 1 << 20),
+            ("region, most", 80, &[0, 0, 0, 0, 0, 0, 0, 0x80], |s| s.region_bytes = 1 << 63),
+            ("failed", 128 + 2 * 16, &[1], |s| s.states[2] = MemberState::Failed),
+            ("rebuilding, most", 128 + 3 * 16, &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40], |s| {
+                s.states[3] = MemberState::Rebuilding { cursor_bytes: 1 << 30 };
+            }),
+        ];
+        for (name, at, bytes, change) in table {
+            let mut superblock = example();
+            change(&mut superblock);
+            let block = superblock.encode();
+            assert_eq!(&block[*at..at + bytes.len()], *bytes, "{name}");
+            assert_eq!(Superblock::decode(&block), Ok(superblock), "{name}");
+        }
+    }
+
+    /// Puts bytes into the example's block and makes its checksum right again.
+    fn forged(at: usize, bytes: &[u8]) -> Result<Superblock, String> {
+        let mut block = example().encode();
+        put(&mut block, at, bytes);
+        seal(&mut block, SUM_AT);
+        Superblock::decode(&block).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn impossible_fields_are_named() {
+        let table: &[(usize, &[u8], &str)] = &[
+            (8, &[2], "version 2"),
+            (8, &[255; 4], "version 4294967295"),
+            (8, &[0], "version 0"),
+            (48, &[1], "bytes of a drive is 1073741825"),
+            (48, &[0; 8], "bytes of a drive is 0"),
+            (48, &[0, 0, 0, 0, 0, 0, 0, 0x41], "bytes of a drive"),
+            (56, &[0; 8], "bytes of a chunk is 0"),
+            (56, &[0, 0x10, 0, 0x40, 0, 0, 0, 0], "bytes of a chunk"),
+            (64, &[0; 4], "bytes of a page is 0"),
+            (64, &[1], "bytes of a page is 4097"),
+            (68, &[4], "index of the drive is 4"),
+            (69, &[2], "number of drives is 2"),
+            (69, &[65], "number of drives is 65"),
+            (70, &[5], "members of a stripe is 5"),
+            (70, &[0], "members of a stripe is 0"),
+            (71, &[6], "level is 6"),
+            (72, &[2], "mark of a clean end is 2"),
+            (80, &[1], "bytes of a region is 1048577"),
+            (80, &[0, 0, 8], "bytes of a region is 524288"),
+            (128, &[3], "state of a drive is 3"),
+            (128, &[2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0x40], "progress of a rebuild is 1073741825"),
+        ];
+        for (at, bytes, words) in table {
+            let said = forged(*at, bytes).unwrap_err();
+            assert!(said.contains(words), "byte {at}: {said}");
+        }
+    }
+
+    #[test]
+    fn blank_foreign_and_damaged_blocks_are_told_apart() {
+        assert_eq!(Superblock::decode(&[0; 4096]), Err(SuperblockError::Blank));
+        assert_eq!(Superblock::decode(&[1; 4096]), Err(SuperblockError::Foreign));
+        let mut block = example().encode();
+        block[3000] ^= 1;
+        assert_eq!(Superblock::decode(&block), Err(SuperblockError::Checksum));
+    }
+
+    #[test]
+    fn of_two_copies_the_newer_counts() {
+        let old = example();
+        let new = Superblock { generation: 13, ..example() };
+        assert_ne!(old.offset_bytes(), new.offset_bytes());
+        let broken = || Err(SuperblockError::Checksum);
+        assert_eq!(newer([Ok(new.clone()), Ok(old.clone())]), Ok(new.clone()));
+        assert_eq!(newer([Ok(old.clone()), Ok(new.clone())]), Ok(new));
+        assert_eq!(newer([broken(), Ok(old.clone())]), Ok(old.clone()), "the last write was torn");
+        assert_eq!(newer([Err(SuperblockError::Blank), broken()]), broken());
+        let version = || Err(SuperblockError::Version { version: 2 });
+        assert_eq!(newer([Ok(old), version()]), version(), "a newer program was here");
+    }
+
+    #[test]
+    fn names_print_as_uuids() {
+        let one = Uuid::from_random([0xff; 16]);
+        assert_eq!(one.0[8], 0xbf);
+        let text = one.to_string();
+        assert_eq!((text.len(), &text[14..15]), (36, "4"));
+        assert_eq!(Uuid([0xab; 16]).to_string(), "abababab-abab-abab-abab-abababababab");
+    }
+
+    proptest! {
+        #![proptest_config(testing::cases(256))]
+
+        #[test]
+        fn hostile_bytes_are_refused_or_consistent(
+            changes in proptest::collection::vec((0usize..1200, any::<u8>()), 1..12),
+        ) {
+            let mut block = example().encode();
+            for (at, byte) in changes {
+                block[at] = byte;
+            }
+            let _ = Superblock::decode(&block);
+            put(&mut block, 0, &MAGIC);
+            put(&mut block, 8, &VERSION.to_le_bytes());
+            seal(&mut block, SUM_AT);
+            if let Ok(superblock) = Superblock::decode(&block) {
+                prop_assert_eq!(superblock.geometry.check(), Ok(()));
+                prop_assert!(superblock.member.0 < superblock.geometry.width);
+                prop_assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
+            }
+        }
+    }
+}
