@@ -17,21 +17,33 @@
 //! is about to change into the journal first, and writes it again at the next start (the "write
 //! hole").
 //!
-//! An array whose drives are all in memory has none of this.
+//! [`Durability`] is the machine that puts all of that in order. An array whose drives are all in memory has none of this.
 
 mod assembly;
 pub mod block;
 mod crc32;
 mod drive_set;
+mod gate;
+mod head_io;
 pub mod intent;
 pub mod journal;
+mod machine;
+mod order;
+mod output;
+mod recorder;
 pub mod superblock;
+mod syncs;
 
 pub use assembly::{Assembly, Found, Note, Refusal, assemble};
 pub use crc32::crc32;
 pub use drive_set::DriveSet;
 pub use intent::{Intent, MarkState};
 pub use journal::{Journal, JournalError};
+pub use machine::{Durability, Records};
+pub use output::{
+    AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, OperationId, Output, StopReason,
+    WantedChange,
+};
 pub use superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
 
 /// Bytes of each drive's file before its data: the array's own records.

@@ -1,0 +1,421 @@
+//! The write gate: changes that wait until they may go to their storage, and those that are in
+//! flight.
+//!
+//! All changes of a stripe operation that come together are one *pending write*. It is released as a
+//! whole, so that a crash never finds a stripe of which a part was held back:
+//!
+//! ```text
+//! waiting -> admitted ------------> released -> in flight -> ended
+//!         -> unrecorded -> recorded -^
+//! ```
+//!
+//! It waits while the superblocks are being changed. When it is admitted it is decided whether it
+//! needs a record in the journal. It is released when its regions are marked, its record, if it needs
+//! one, is stable, and no earlier write of the same bytes is left.
+
+use super::block::BLOCK_BYTES;
+use super::drive_set::DriveSet;
+use super::intent::Intent;
+use super::journal::Journal;
+use super::order::ChangeOrder;
+use super::output::{Change, ChangeId, OperationId, WantedChange};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::{Range, RangeInclusive};
+use units::{DriveId, Instant};
+
+/// A pending write; in the order in which they came.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct WriteId(u64);
+
+/// How far a pending write has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Until the superblocks say what they should.
+    Waiting,
+    /// It needs no record.
+    Admitted,
+    /// It needs a record that is not appended yet.
+    Unrecorded,
+    /// It has this record, which may not be stable yet.
+    Recorded(u64),
+}
+
+/// What a change touches.
+#[derive(Clone, Debug)]
+struct Extent {
+    drive: DriveId,
+    offset_bytes: u64,
+    length_bytes: u64,
+    regions: RangeInclusive<u32>,
+}
+
+impl Extent {
+    fn blocks(&self) -> Range<u64> {
+        let block = BLOCK_BYTES as u64;
+        self.offset_bytes / block..(self.offset_bytes + self.length_bytes).div_ceil(block)
+    }
+}
+
+#[derive(Debug)]
+struct Held<C> {
+    id: ChangeId,
+    extent: Extent,
+    change: C,
+}
+
+#[derive(Debug)]
+struct PendingWrite<C> {
+    stage: Stage,
+    changes: Vec<Held<C>>,
+    /// Blocks of its changes that an earlier write is to change first.
+    behind: usize,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    extent: Extent,
+    record: Option<u64>,
+}
+
+/// A change that leaves the gate, released or cancelled.
+pub(super) type Leaving<C> = (ChangeId, DriveId, C);
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct WriteGate<C> {
+    next_change: u64,
+    next_write: u64,
+    pending: BTreeMap<WriteId, PendingWrite<C>>,
+    /// Writes that further changes of their operation still join.
+    open: BTreeMap<OperationId, WriteId>,
+    waiting: BTreeSet<WriteId>,
+    /// Admitted or not, those whose regions were not all marked when that was looked at last.
+    unmarked: BTreeSet<WriteId>,
+    unrecorded: BTreeSet<WriteId>,
+    /// Writes whose records were not stable when that was looked at last, by record.
+    unstable: VecDeque<(u64, WriteId)>,
+    /// Something has changed for these: perhaps they can be released.
+    changed: BTreeSet<WriteId>,
+    in_flight: BTreeMap<ChangeId, InFlight>,
+    /// Changes of each record that are held or in flight.
+    record_left: BTreeMap<u64, u32>,
+    /// Those whose clients may be answered before they end.
+    staged: BTreeSet<ChangeId>,
+    /// None where changes of the same bytes never meet.
+    order: Option<ChangeOrder>,
+}
+
+impl<C: Change> WriteGate<C> {
+    pub(super) fn new(orders_overlaps: bool) -> Self {
+        Self {
+            next_change: 0,
+            next_write: 0,
+            pending: BTreeMap::new(),
+            open: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            unmarked: BTreeSet::new(),
+            unrecorded: BTreeSet::new(),
+            unstable: VecDeque::new(),
+            changed: BTreeSet::new(),
+            in_flight: BTreeMap::new(),
+            record_left: BTreeMap::new(),
+            staged: BTreeSet::new(),
+            order: orders_overlaps.then(ChangeOrder::default),
+        }
+    }
+
+    /// The number of the next change.
+    pub(super) fn next_change(&self) -> ChangeId {
+        ChangeId(self.next_change)
+    }
+
+    /// A number for a change that is not held at all.
+    pub(super) fn skip_change(&mut self) -> ChangeId {
+        let id = self.next_change();
+        self.next_change += 1;
+        id
+    }
+
+    /// Holds a change, and marks its regions.
+    pub(super) fn hold(
+        &mut self,
+        now: Instant,
+        wanted: WantedChange<C>,
+        intent: &mut Intent,
+    ) -> ChangeId {
+        let WantedChange { drive, offset_bytes, length_bytes, operation, staged, change } = wanted;
+        let id = self.skip_change();
+        let last = intent.region_of(offset_bytes + length_bytes - 1);
+        let regions = intent.region_of(offset_bytes)..=last;
+        for region in regions.clone() {
+            intent.mark(now, region);
+        }
+        let extent = Extent { drive, offset_bytes, length_bytes, regions };
+        let write = self.write_for(operation, &extent);
+        let mut behind = 0;
+        if let Some(order) = &mut self.order {
+            behind = order.enter(drive, extent.blocks(), id, write);
+        }
+        if staged {
+            self.staged.insert(id);
+        }
+        if let Some(pending) = self.pending.get_mut(&write) {
+            pending.behind += behind;
+            pending.changes.push(Held { id, extent, change });
+        }
+        id
+    }
+
+    /// The write that a change joins: the open one of its operation, unless a change of the same
+    /// bytes came since, which it would have to wait for while that waits for it.
+    fn write_for(&mut self, operation: OperationId, extent: &Extent) -> WriteId {
+        let last = self.order.as_ref().and_then(|order| order.last(extent.drive, extent.blocks()));
+        if let Some(&write) = self.open.get(&operation)
+            && last.is_none_or(|last| last < write)
+        {
+            return write;
+        }
+        let write = WriteId(self.next_write);
+        self.next_write += 1;
+        let pending = PendingWrite { stage: Stage::Waiting, changes: Vec::new(), behind: 0 };
+        self.pending.insert(write, pending);
+        self.waiting.insert(write);
+        self.open.insert(operation, write);
+        write
+    }
+
+    /// All changes of the operations that have begun to come are there.
+    pub(super) fn seal(&mut self) {
+        self.open.clear();
+    }
+
+    /// Lets in all writes that wait; they need records in the journal if it is on.
+    pub(super) fn admit(&mut self, journalled: bool) {
+        for write in core::mem::take(&mut self.waiting) {
+            let Some(pending) = self.pending.get_mut(&write) else { continue };
+            if journalled {
+                pending.stage = Stage::Unrecorded;
+                self.unrecorded.insert(write);
+            } else {
+                pending.stage = Stage::Admitted;
+                self.changed.insert(write);
+            }
+        }
+    }
+
+    /// Sends back to waiting what was let in and is not recorded: it has changed nothing yet.
+    pub(super) fn withdraw(&mut self) {
+        for (&write, pending) in &mut self.pending {
+            if matches!(pending.stage, Stage::Admitted | Stage::Unrecorded) {
+                pending.stage = Stage::Waiting;
+                self.waiting.insert(write);
+            }
+        }
+        self.unrecorded.clear();
+    }
+
+    /// Whether all that was let in has ended.
+    pub(super) fn is_drained(&self) -> bool {
+        self.in_flight.is_empty() && self.waiting.len() == self.pending.len()
+    }
+
+    /// Whether nothing is held or in flight.
+    pub(super) fn is_empty(&self) -> bool {
+        self.in_flight.is_empty() && self.pending.is_empty()
+    }
+
+    /// The first write that needs a record, with its parts by drive, place and bytes.
+    pub(super) fn first_unrecorded<R>(
+        &self,
+        use_parts: impl FnOnce(&[(DriveId, u64, &[u8])]) -> R,
+    ) -> Option<(WriteId, R)> {
+        let &write = self.unrecorded.first()?;
+        let changes = &self.pending.get(&write)?.changes;
+        let discards = changes.iter().filter(|held| held.change.data().is_none());
+        let zeros =
+            vec![0; discards.map(|held| held.extent.length_bytes).max().unwrap_or(0) as usize];
+        let parts = changes.iter().map(|Held { extent, change, .. }| {
+            let zeros = || &zeros[..extent.length_bytes as usize];
+            (extent.drive, extent.offset_bytes, change.data().unwrap_or_else(zeros))
+        });
+        Some((write, use_parts(&parts.collect::<Vec<_>>())))
+    }
+
+    /// A write has got a record.
+    pub(super) fn set_record(&mut self, write: WriteId, sequence: u64) {
+        let Some(pending) = self.pending.get_mut(&write) else { return };
+        pending.stage = Stage::Recorded(sequence);
+        self.unrecorded.remove(&write);
+        self.record_left.insert(sequence, pending.changes.len() as u32);
+        self.unstable.push_back((sequence, write));
+    }
+
+    /// Records up to this one are stable.
+    pub(super) fn note_stable(&mut self, stable: u64) {
+        while let Some(&(sequence, write)) = self.unstable.front()
+            && sequence <= stable
+        {
+            self.unstable.pop_front();
+            self.changed.insert(write);
+        }
+    }
+
+    /// More regions are marked.
+    pub(super) fn note_marked(&mut self) {
+        self.changed.append(&mut self.unmarked);
+    }
+
+    /// The next write of those for which something has changed that may go now.
+    pub(super) fn release(
+        &mut self,
+        intent: &Intent,
+        journal: &Journal,
+    ) -> Option<Vec<Leaving<C>>> {
+        while let Some(write) = self.changed.pop_first() {
+            let Some(pending) = self.pending.get(&write) else { continue };
+            let record = match pending.stage {
+                Stage::Waiting | Stage::Unrecorded => continue,
+                Stage::Admitted => None,
+                Stage::Recorded(sequence) if sequence > journal.stable() => continue,
+                Stage::Recorded(sequence) => Some(sequence),
+            };
+            if pending.behind > 0 {
+                continue;
+            }
+            let mut regions = pending.changes.iter().flat_map(|held| held.extent.regions.clone());
+            if !regions.all(|region| intent.is_ready(region)) {
+                self.unmarked.insert(write);
+                continue;
+            }
+            let changes = self.pending.remove(&write).map(|pending| pending.changes);
+            let mut leaving = Vec::new();
+            for Held { id, extent, change } in changes.into_iter().flatten() {
+                leaving.push((id, extent.drive, change));
+                self.in_flight.insert(id, InFlight { extent, record });
+            }
+            return Some(leaving);
+        }
+        None
+    }
+
+    /// A change that was in flight has ended. Returns its drive, unless that has failed.
+    pub(super) fn end(
+        &mut self,
+        now: Instant,
+        id: ChangeId,
+        intent: &mut Intent,
+        journal: &mut Journal,
+    ) -> Option<DriveId> {
+        let InFlight { extent, record } = self.in_flight.remove(&id)?;
+        self.leave(now, id, &extent, intent);
+        if let Some(sequence) = record {
+            self.leave_record(sequence, journal);
+        }
+        Some(extent.drive)
+    }
+
+    /// A drive has failed: its changes in flight count as ended, those that are held are returned.
+    pub(super) fn fail(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        intent: &mut Intent,
+        journal: &mut Journal,
+    ) -> Vec<Leaving<C>> {
+        let in_flight = self.in_flight.iter().filter(|(_, change)| change.extent.drive == drive);
+        let ids: Vec<ChangeId> = in_flight.map(|(id, _)| *id).collect();
+        for id in ids {
+            self.end(now, id, intent, journal);
+        }
+        let mut cancelled = Vec::new();
+        let mut records = Vec::new();
+        for (&write, pending) in &mut self.pending {
+            let of_drive = |held: &mut Held<C>| held.extent.drive == drive;
+            for held in pending.changes.extract_if(.., of_drive) {
+                if let Stage::Recorded(sequence) = pending.stage {
+                    records.push(sequence);
+                }
+                cancelled.push((write, held));
+            }
+        }
+        records.into_iter().for_each(|sequence| self.leave_record(sequence, journal));
+        let mut leaving = Vec::new();
+        for (write, Held { id, extent, change }) in cancelled {
+            let behind = self.leave(now, id, &extent, intent);
+            if let Some(pending) = self.pending.get_mut(&write) {
+                pending.behind -= behind;
+            }
+            self.changed.insert(write);
+            self.forget_if_empty(write);
+            leaving.push((id, drive, change));
+        }
+        leaving
+    }
+
+    /// Returns in how many blocks others were before the change.
+    fn leave(&mut self, now: Instant, id: ChangeId, extent: &Extent, intent: &mut Intent) -> usize {
+        for region in extent.regions.clone() {
+            intent.finish(now, region);
+        }
+        self.staged.remove(&id);
+        let Some(order) = &mut self.order else { return 0 };
+        let (first, behind) = order.leave(extent.drive, extent.blocks(), id);
+        for write in first {
+            if let Some(pending) = self.pending.get_mut(&write) {
+                pending.behind -= 1;
+            }
+            self.changed.insert(write);
+        }
+        behind
+    }
+
+    fn leave_record(&mut self, sequence: u64, journal: &mut Journal) {
+        let Some(left) = self.record_left.get_mut(&sequence) else { return };
+        *left -= 1;
+        if *left == 0 {
+            self.record_left.remove(&sequence);
+            journal.finish(sequence);
+        }
+    }
+
+    /// A write all of whose changes were cancelled is over.
+    fn forget_if_empty(&mut self, write: WriteId) {
+        if self.pending.get(&write).is_some_and(|pending| pending.changes.is_empty()) {
+            self.pending.remove(&write);
+            self.waiting.remove(&write);
+            self.unrecorded.remove(&write);
+            self.unmarked.remove(&write);
+            self.open.retain(|_, other| *other != write);
+        }
+    }
+
+    /// The oldest change whose client may have been answered already.
+    pub(super) fn first_staged(&self) -> Option<ChangeId> {
+        self.staged.first().copied()
+    }
+
+    pub(super) fn check_invariants(&self, present: DriveSet, intent: &Intent) {
+        for change in self.in_flight.values() {
+            assert!(present.contains(change.extent.drive), "a failed drive writes nothing");
+            for region in change.extent.regions.clone() {
+                assert!(intent.is_marked(region), "region {region} is written and not marked");
+            }
+        }
+        let mut records: BTreeMap<u64, u32> = BTreeMap::new();
+        for record in self.in_flight.values().filter_map(|change| change.record) {
+            *records.entry(record).or_default() += 1;
+        }
+        for (write, pending) in &self.pending {
+            assert!(!pending.changes.is_empty(), "{write:?} has nothing to write");
+            assert_eq!(pending.stage == Stage::Waiting, self.waiting.contains(write));
+            assert_eq!(pending.stage == Stage::Unrecorded, self.unrecorded.contains(write));
+            if let Stage::Recorded(sequence) = pending.stage {
+                *records.entry(sequence).or_default() += pending.changes.len() as u32;
+            }
+            assert!(pending.changes.iter().all(|held| present.contains(held.extent.drive)));
+        }
+        assert_eq!(records, self.record_left);
+    }
+}

@@ -1,0 +1,112 @@
+//! Writes into heads and syncs that are under way.
+
+use super::drive_set::DriveSet;
+use super::output::{FailReason, IoId};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use units::DriveId;
+
+/// What several drives are doing at once, each its part.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Task {
+    /// A block of the write-intent record is written.
+    Intent {
+        /// Its number.
+        block: u32,
+    },
+    /// A record of the journal is written.
+    Record {
+        /// Its number.
+        sequence: u64,
+    },
+    /// Superblocks of a new generation are written.
+    Superblocks,
+    /// A header of the journal is written: older records count no longer.
+    JournalHeader,
+    /// Drives are synced.
+    Sync,
+}
+
+impl Task {
+    /// What a drive did not do if its part has failed.
+    pub(super) const fn fail_reason(self) -> FailReason {
+        match self {
+            Self::Intent { .. } => FailReason::Intent,
+            Self::Record { .. } | Self::JournalHeader => FailReason::Journal,
+            Self::Superblocks => FailReason::Superblock,
+            Self::Sync => FailReason::Sync,
+        }
+    }
+}
+
+/// All tasks that are under way. A task is done when every drive that took part has done its part or
+/// has failed: what a failed drive has stable does not matter any more.
+#[derive(Debug, Default)]
+pub(super) struct HeadIo {
+    next: u64,
+    parts: BTreeMap<IoId, (DriveId, Task)>,
+    /// Drives that have yet to do their part.
+    pending: BTreeMap<Task, DriveSet>,
+}
+
+impl HeadIo {
+    /// Begins a task, which is not under way. Returns the part of each drive; if there is none, the
+    /// task is done.
+    pub(super) fn begin(&mut self, task: Task, drives: DriveSet) -> Vec<(IoId, DriveId)> {
+        let mut parts = Vec::new();
+        for drive in drives.iter() {
+            let id = IoId(self.next);
+            self.next += 1;
+            self.parts.insert(id, (drive, task));
+            parts.push((id, drive));
+        }
+        if !drives.is_empty() {
+            debug_assert!(!self.is_under_way(task));
+            self.pending.insert(task, drives);
+        }
+        parts
+    }
+
+    pub(super) fn is_under_way(&self, task: Task) -> bool {
+        self.pending.contains_key(&task)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Whose part of what this is; none if its drive has failed.
+    pub(super) fn part(&self, id: IoId) -> Option<(DriveId, Task)> {
+        self.parts.get(&id).copied()
+    }
+
+    /// A drive has done its part. Returns the task if it is done.
+    pub(super) fn end(&mut self, id: IoId) -> Option<Task> {
+        let (drive, task) = self.parts.remove(&id)?;
+        self.leave(drive, task)
+    }
+
+    /// A drive has failed. Returns the tasks that are done without it.
+    pub(super) fn fail(&mut self, drive: DriveId) -> Vec<Task> {
+        self.parts.retain(|_, (other, _)| *other != drive);
+        let tasks: Vec<Task> = self.pending.keys().copied().collect();
+        tasks.into_iter().filter_map(|task| self.leave(drive, task)).collect()
+    }
+
+    fn leave(&mut self, drive: DriveId, task: Task) -> Option<Task> {
+        let pending = self.pending.get_mut(&task)?;
+        if !pending.remove(drive) || !pending.is_empty() {
+            return None;
+        }
+        self.pending.remove(&task);
+        Some(task)
+    }
+
+    pub(super) fn check_invariants(&self, present: DriveSet) {
+        for (task, drives) in &self.pending {
+            assert!(!drives.is_empty() && drives.without(present).is_empty(), "{task:?}");
+            let parts = self.parts.values().filter(|(_, other)| other == task);
+            assert_eq!(parts.map(|(drive, _)| *drive).collect::<DriveSet>(), *drives);
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! The machine that knows what must be on stable storage before what.
+
+use super::drive_set::DriveSet;
+use super::gate::WriteGate;
+use super::head_io::{HeadIo, Task};
+use super::intent::Intent;
+use super::journal::{Journal, JournalError};
+use super::output::{
+    AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, Output, StopReason, WantedChange,
+};
+use super::recorder::{Recorder, Recording};
+use super::superblock::{MemberState, Superblock, Uuid};
+use super::syncs::{Round, SyncRounds};
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use units::{DriveId, Duration, Instant};
+
+/// Time between two looks at which regions have become quiet.
+const TIDY_EVERY: Duration = Duration::from_secs(1);
+
+/// The records of an array that was created or opened.
+#[derive(Clone, Debug)]
+pub struct Records {
+    /// What the superblocks say, as they were written last.
+    pub superblock: Superblock,
+    /// The write-intent record.
+    pub intent: Intent,
+    /// The journal, empty.
+    pub journal: Journal,
+}
+
+/// What must be on stable storage before what, in an array that outlives its process.
+///
+/// Inputs are `handle_*`; what is to be done is said by [`Durability::poll_output`] until it is
+/// empty. Nothing blocks. These rules hold whenever the power goes:
+///
+/// * A change is released when its regions are marked on stable storage on all present drives: after
+///   a crash parity is resynced there.
+/// * While drives are missing, a change is released when a record of all that its operation changes
+///   is on stable storage on all holders of the journal.
+/// * A mark is taken back, and room in the journal used again, when what they stand for has ended
+///   and all present drives were synced after that.
+/// * A flush is answered when all that had been answered before is synced on all present drives.
+/// * Nothing is answered while the superblocks of the others call a drive serving that has failed.
+/// * How drives take part is changed only while nothing is half written (see the recorder's steps).
+#[derive(Debug)]
+pub struct Durability<C> {
+    now: Instant,
+    gate: WriteGate<C>,
+    intent: Intent,
+    journal: Journal,
+    /// Drives that records of the journal go to; none while it is off.
+    holders: DriveSet,
+    /// The journal has no room for the next record.
+    full: bool,
+    recorder: Recorder,
+    io: HeadIo,
+    syncs: SyncRounds,
+    /// Answers that wait until no loss of a drive is unrecorded.
+    answers: VecDeque<AnswerId>,
+    tidy_at: Instant,
+    outputs: VecDeque<Output<C>>,
+    /// Something has happened since all was looked at last.
+    changed: bool,
+    /// The array has ended or stopped: nothing comes any more.
+    over: bool,
+}
+
+impl<C: Change> Durability<C> {
+    /// The machine of an array whose superblocks say that it runs. Drives that they do not call
+    /// failed are present. `orders_overlaps`: changes of the same bytes can meet, as they do with
+    /// a write cache, and are released in the order in which they come.
+    #[must_use]
+    pub fn new(records: Records, orders_overlaps: bool) -> Self {
+        let Records { superblock, intent, journal } = records;
+        let mut machine = Self {
+            now: Instant::ZERO,
+            gate: WriteGate::new(orders_overlaps),
+            intent,
+            journal,
+            holders: DriveSet::EMPTY,
+            full: false,
+            recorder: Recorder::new(superblock),
+            io: HeadIo::default(),
+            syncs: SyncRounds::default(),
+            answers: VecDeque::new(),
+            tidy_at: Instant::NEVER,
+            outputs: VecDeque::new(),
+            changed: true,
+            over: false,
+        };
+        machine.choose_holders();
+        if machine.intent.has_marks() {
+            machine.tidy_at = Instant::ZERO + TIDY_EVERY;
+        }
+        machine
+    }
+
+    /// A drive is to be changed. The change comes back with [`Output::Release`], or with
+    /// [`Output::Cancel`] if its drive fails before.
+    pub fn handle_change(&mut self, now: Instant, wanted: WantedChange<C>) -> ChangeId {
+        self.note(now);
+        if !self.recorder.present().contains(wanted.drive) {
+            let id = self.gate.skip_change();
+            let WantedChange { drive, change, .. } = wanted;
+            self.outputs.push_back(Output::Cancel { id, drive, change });
+            return id;
+        }
+        self.tidy_at = self.tidy_at.min(self.now + TIDY_EVERY);
+        self.gate.hold(self.now, wanted, &mut self.intent)
+    }
+
+    /// A change that was released has ended at its storage. If it has failed, so has its drive.
+    /// About drives that have failed nothing need be said any more.
+    pub fn handle_change_ended(&mut self, now: Instant, id: ChangeId, result: IoResult) {
+        self.note(now);
+        let ended = self.gate.end(self.now, id, &mut self.intent, &mut self.journal);
+        if let (Some(drive), IoResult::Failed) = (ended, result) {
+            self.fail(drive, Some(FailReason::Change));
+        }
+    }
+
+    /// A write into a head, or a sync, has ended. If it has failed, so has its drive.
+    pub fn handle_io_ended(&mut self, now: Instant, id: IoId, result: IoResult) {
+        self.note(now);
+        let Some((drive, task)) = self.io.part(id) else { return };
+        match result {
+            IoResult::Done => {
+                if let Some(task) = self.io.end(id) {
+                    self.end_task(task);
+                }
+            }
+            IoResult::Failed => self.fail(drive, Some(task.fail_reason())),
+        }
+    }
+
+    /// The array has given a drive up. If that is known already nothing happens.
+    pub fn handle_drive_failed(&mut self, now: Instant, drive: DriveId) {
+        self.note(now);
+        self.fail(drive, None);
+    }
+
+    /// An empty drive is in the place of a failed one, its head formatted, without a superblock.
+    pub fn handle_drive_replaced(&mut self, now: Instant, drive: DriveId) {
+        self.note(now);
+        self.fail(drive, None);
+        self.recorder.want(drive, MemberState::Rebuilding { cursor_bytes: 0 });
+        self.intent.handle_drive_joined();
+    }
+
+    /// The array has written all data of a drive that was being rebuilt.
+    pub fn handle_drive_rebuilt(&mut self, now: Instant, drive: DriveId) {
+        self.note(now);
+        if self.recorder.present().contains(drive) {
+            self.recorder.want(drive, MemberState::Serving);
+        }
+    }
+
+    /// The parity of all stripes that were found marked at the start fits their data, or was left
+    /// as it is.
+    pub fn handle_parity_resynced(&mut self, now: Instant) {
+        self.note(now);
+        for region in self.intent.dirty_regions() {
+            self.intent.resynced(region);
+        }
+    }
+
+    /// A write has ended whose client did not ask for stable storage. Its answer waits only while the
+    /// loss of a drive is not recorded on the others.
+    pub fn handle_answer(&mut self, answer: AnswerId) {
+        self.answers.push_back(answer);
+        self.changed = true;
+    }
+
+    /// Whether [`Durability::handle_answer`] would allow the answer at once.
+    #[must_use]
+    pub fn answers_at_once(&self) -> bool {
+        !self.over && self.answers.is_empty() && !self.recorder.has_unrecorded_loss()
+    }
+
+    /// A client asks that all that was answered before is on stable storage.
+    pub fn handle_flush(&mut self, now: Instant, answer: AnswerId) {
+        self.note(now);
+        self.syncs.ask_flush(self.gate.next_change(), answer);
+    }
+
+    /// Nothing is to be changed any more: the superblocks are to say that the array has ended.
+    pub fn handle_end(&mut self, now: Instant) {
+        self.note(now);
+        self.recorder.end();
+    }
+
+    /// The deadline has come.
+    pub fn handle_deadline(&mut self, now: Instant) {
+        self.note(now);
+        if self.now < self.tidy_at {
+            return;
+        }
+        let again = self.intent.has_marks();
+        self.tidy_at = if again { self.now + TIDY_EVERY } else { Instant::NEVER };
+        // What was quiet before a drive failed needs its mark until the failure is recorded: a start
+        // that finds the drive again has to resync there.
+        if self.recorder.has_unrecorded_loss() {
+            return;
+        }
+        let quiet = self.intent.quiet(self.now);
+        if !quiet.is_empty() {
+            self.syncs.next().quiet = Some(quiet);
+        }
+        if self.journal.to_sync().is_some() {
+            self.syncs.ask_half();
+        }
+    }
+
+    /// When [`Durability::handle_deadline`] is to be called.
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        self.tidy_at
+    }
+
+    /// What is to be done next.
+    pub fn poll_output(&mut self) -> Option<Output<C>> {
+        self.gate.seal();
+        while core::mem::take(&mut self.changed) && !self.over {
+            self.advance();
+        }
+        self.outputs.pop_front()
+    }
+
+    /// Whether nothing is held, in flight, being written down or waited for.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.gate.is_empty()
+            && self.io.is_empty()
+            && self.syncs.is_empty()
+            && self.answers.is_empty()
+            && self.outputs.is_empty()
+            && self.recorder.is_settled()
+    }
+
+    /// The array.
+    #[must_use]
+    pub fn uuid(&self) -> Uuid {
+        self.recorder.superblock().uuid
+    }
+
+    /// What the superblocks say, or will in a moment; of the drive that was written last.
+    #[must_use]
+    pub fn superblock(&self) -> &Superblock {
+        self.recorder.superblock()
+    }
+
+    /// The generation of the superblocks that say that the array has ended, if it is idle, no drive
+    /// fails and [`Durability::handle_end`] comes next.
+    #[must_use]
+    pub fn end_generation(&self) -> u64 {
+        self.recorder.superblock().generation + 1
+    }
+
+    /// The write-intent record, for the head of a drive that joins.
+    #[must_use]
+    pub fn intent(&self) -> &Intent {
+        &self.intent
+    }
+
+    /// The journal, for the head of a drive that joins.
+    #[must_use]
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Checks what is true between any two calls.
+    ///
+    /// # Panics
+    ///
+    /// If it is not.
+    pub fn check_invariants(&self) {
+        let present = self.recorder.present();
+        self.recorder.check_invariants();
+        self.io.check_invariants(present);
+        self.gate.check_invariants(present, &self.intent);
+        assert_eq!(self.syncs.is_running(), self.io.is_under_way(Task::Sync));
+        match self.recorder.step {
+            Recording::Idle | Recording::Draining => {}
+            Recording::Syncing | Recording::WritingSuperblocks | Recording::ClearingJournal => {
+                assert!(self.gate.is_drained(), "nothing is half written while that is recorded");
+            }
+        }
+    }
+
+    fn note(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        self.changed = true;
+    }
+}
+
+/// What happens as soon as it may.
+impl<C: Change> Durability<C> {
+    fn advance(&mut self) {
+        self.advance_recording();
+        if self.recorder.step == Recording::Idle {
+            self.gate.admit(!self.holders.is_empty());
+        }
+        self.write_intent();
+        self.append_records();
+        while !self.over
+            && let Some(changes) = self.gate.release(&self.intent, &self.journal)
+        {
+            let released = changes.into_iter();
+            self.outputs.extend(released.map(|(id, drive, change)| Output::Release {
+                id,
+                drive,
+                change,
+            }));
+        }
+        let half = self.journal.to_sync();
+        if self.full && half.is_some() {
+            self.syncs.ask_half();
+        }
+        if !self.over && self.syncs.begin(self.gate.first_staged(), half) {
+            let parts = self.io.begin(Task::Sync, self.recorder.present());
+            if parts.is_empty() {
+                self.end_task(Task::Sync);
+            }
+            let syncs = parts.into_iter().map(|(id, drive)| Output::Sync { id, drive });
+            self.outputs.extend(syncs);
+        }
+        while !self.over && !self.recorder.has_unrecorded_loss() {
+            let Some(answer) = self.answers.pop_front() else { break };
+            self.outputs.push_back(Output::Answer { answer });
+        }
+    }
+
+    /// The steps that need no wait. Each of the others ends in [`Durability::end_task`].
+    fn advance_recording(&mut self) {
+        if self.recorder.must_begin() {
+            self.recorder.step = Recording::Draining;
+            self.gate.withdraw();
+        }
+        // What was journalled or released before goes on to its end.
+        if self.recorder.step == Recording::Draining && self.gate.is_drained() {
+            self.recorder.step = Recording::Syncing;
+            self.syncs.next().recording = true;
+        }
+    }
+
+    fn end(&self) -> End {
+        match () {
+            () if !self.gate.is_empty() => End::ChangesHeld,
+            () if self.intent.is_resyncing() => End::ParityNotResynced,
+            () => End::Clean,
+        }
+    }
+
+    fn write_superblocks(&mut self) {
+        let end = self.end();
+        if self.recorder.ends_unclean(end) {
+            return self.finish(end);
+        }
+        let blocks = self.recorder.next_superblocks(end);
+        if blocks.is_empty() {
+            return self.stop(StopReason::TooFewDrives);
+        }
+        self.recorder.step = Recording::WritingSuperblocks;
+        let parts = self.io.begin(Task::Superblocks, self.recorder.present());
+        for ((id, _), (drive, offset_bytes, bytes)) in parts.into_iter().zip(blocks) {
+            let bytes = Arc::new(bytes);
+            self.outputs.push_back(Output::WriteHead { id, drive, offset_bytes, bytes });
+        }
+    }
+
+    fn clear_journal(&mut self) {
+        self.choose_holders();
+        self.recorder.step = Recording::Idle;
+        if self.journal.is_empty() && self.holders.is_empty() {
+            return;
+        }
+        self.full = false;
+        // Nothing is in flight, so no record is of a write that has not ended.
+        if let Ok(header) = self.journal.clear() {
+            self.recorder.step = Recording::ClearingJournal;
+            let present = self.recorder.present();
+            self.write_heads(Task::JournalHeader, present, header.offset_bytes, header.bytes);
+        }
+    }
+
+    fn choose_holders(&mut self) {
+        let geometry = &self.recorder.superblock().geometry;
+        let holders = Journal::holders(geometry, self.recorder.recorded_absent().bits());
+        self.holders = holders.into_iter().collect();
+    }
+
+    fn write_intent(&mut self) {
+        for write in self.intent.blocks_to_write() {
+            let present = self.recorder.present();
+            let task = Task::Intent { block: write.block };
+            self.write_heads(task, present, write.offset_bytes, write.bytes.to_vec());
+        }
+    }
+
+    fn append_records(&mut self) {
+        while !self.full && !self.over {
+            let append = self.gate.first_unrecorded(|parts| self.journal.append(parts));
+            match append {
+                None => return,
+                Some((write, Ok(record))) => {
+                    self.gate.set_record(write, record.sequence);
+                    let task = Task::Record { sequence: record.sequence };
+                    let holders = self.holders.intersection(self.recorder.present());
+                    self.write_heads(task, holders, record.offset_bytes, record.bytes);
+                }
+                Some((_, Err(JournalError::Full))) => self.full = true,
+                Some((_, Err(error))) => self.stop(StopReason::Journal(error)),
+            }
+        }
+    }
+
+    /// Writes the same into the heads of several drives.
+    fn write_heads(&mut self, task: Task, drives: DriveSet, offset_bytes: u64, bytes: Vec<u8>) {
+        let bytes = Arc::new(bytes);
+        let parts = self.io.begin(task, drives);
+        if parts.is_empty() {
+            self.end_task(task);
+        }
+        for (id, drive) in parts {
+            let bytes = Arc::clone(&bytes);
+            self.outputs.push_back(Output::WriteHead { id, drive, offset_bytes, bytes });
+        }
+    }
+}
+
+/// What follows when something is done on all drives.
+impl<C: Change> Durability<C> {
+    fn end_task(&mut self, task: Task) {
+        self.changed = true;
+        match task {
+            Task::Intent { block } => {
+                self.intent.written(block);
+                self.gate.note_marked();
+            }
+            Task::Record { sequence } => {
+                self.journal.written(sequence);
+                self.gate.note_stable(self.journal.stable());
+            }
+            Task::Superblocks => {
+                let clean = self.recorder.superblocks_written();
+                if self.recorder.is_recorded() && clean {
+                    return self.finish(End::Clean);
+                }
+                self.clear_journal();
+            }
+            Task::JournalHeader => self.recorder.step = Recording::Idle,
+            Task::Sync => self.end_sync(),
+        }
+    }
+
+    fn end_sync(&mut self) {
+        let Round { flushes, quiet, half, recording, .. } = self.syncs.end();
+        self.answers.extend(flushes);
+        // A drive that has failed meanwhile was not synced: if a start finds it again, marks and
+        // records are needed for it.
+        if !self.recorder.has_unrecorded_loss() {
+            if let Some(quiet) = quiet {
+                self.intent.clean(&quiet);
+            }
+            if let Some(half) = half {
+                self.journal.retire(half);
+                self.full = false;
+            }
+        }
+        if recording {
+            self.write_superblocks();
+        }
+    }
+
+    fn fail(&mut self, drive: DriveId, reason: Option<FailReason>) {
+        if !self.recorder.present().contains(drive) {
+            return;
+        }
+        let geometry = &self.recorder.superblock().geometry;
+        let spare = geometry.level.parities(u32::from(geometry.stripe_width));
+        let absent = u32::from(geometry.width) - self.recorder.present().len();
+        self.recorder.want(drive, MemberState::Failed);
+        if let Some(reason) = reason {
+            self.outputs.push_back(Output::FailDrive { drive, reason });
+        }
+        let cancelled = self.gate.fail(self.now, drive, &mut self.intent, &mut self.journal);
+        self.outputs.extend(cancelled.into_iter().map(|(id, drive, change)| Output::Cancel {
+            id,
+            drive,
+            change,
+        }));
+        if reason == Some(FailReason::Superblock) && absent > spare {
+            return self.stop(StopReason::TooFewDrives);
+        }
+        for task in self.io.fail(drive) {
+            self.end_task(task);
+        }
+    }
+
+    fn stop(&mut self, reason: StopReason) {
+        if !self.over {
+            self.over = true;
+            self.outputs.push_back(Output::Stop { reason });
+        }
+    }
+
+    fn finish(&mut self, end: End) {
+        self.over = true;
+        self.outputs.push_back(Output::Ended { end });
+    }
+}

@@ -1,0 +1,66 @@
+//! Which changes of the same bytes are before which.
+
+use super::gate::WriteId;
+use super::output::ChangeId;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::ops::Range;
+use units::DriveId;
+
+/// Changes of each block, in the order in which they came. Stripe operations keep off each other's
+/// rows, but pages of the write cache are written where they belong while newer ones come or older
+/// ones leave the cache.
+#[derive(Debug, Default)]
+pub(super) struct ChangeOrder {
+    blocks: BTreeMap<(DriveId, u64), VecDeque<(ChangeId, WriteId)>>,
+}
+
+impl ChangeOrder {
+    /// The newest write that has a change in these blocks.
+    pub(super) fn last(&self, drive: DriveId, blocks: Range<u64>) -> Option<WriteId> {
+        let queues = self.blocks.range((drive, blocks.start)..(drive, blocks.end));
+        queues.filter_map(|(_, queue)| queue.back()).map(|&(_, write)| write).max()
+    }
+
+    /// A change comes. Returns in how many of its blocks others are before it.
+    pub(super) fn enter(
+        &mut self,
+        drive: DriveId,
+        blocks: Range<u64>,
+        id: ChangeId,
+        write: WriteId,
+    ) -> usize {
+        let mut behind = 0;
+        for block in blocks {
+            let queue = self.blocks.entry((drive, block)).or_default();
+            behind += usize::from(!queue.is_empty());
+            queue.push_back((id, write));
+        }
+        behind
+    }
+
+    /// A change has ended, or was cancelled. Returns the writes that come to the front of a block by
+    /// that, once for each block, and in how many blocks others were before the change.
+    pub(super) fn leave(
+        &mut self,
+        drive: DriveId,
+        blocks: Range<u64>,
+        id: ChangeId,
+    ) -> (Vec<WriteId>, usize) {
+        let (mut first, mut behind) = (Vec::new(), 0);
+        for block in blocks {
+            let Some(queue) = self.blocks.get_mut(&(drive, block)) else { continue };
+            if queue.front().is_some_and(|(other, _)| *other == id) {
+                queue.pop_front();
+                first.extend(queue.front().map(|&(_, write)| write));
+            } else {
+                queue.retain(|(other, _)| *other != id);
+                behind += 1;
+            }
+            if queue.is_empty() {
+                self.blocks.remove(&(drive, block));
+            }
+        }
+        (first, behind)
+    }
+}

@@ -1,0 +1,182 @@
+//! What goes into the durability machine and what comes out of it.
+
+use super::journal::JournalError;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use units::DriveId;
+
+/// The bytes that a change brings. The machine only reads them, for records of the journal.
+pub trait Change {
+    /// What the range is to hold; `None` for zeros, as after a discard.
+    fn data(&self) -> Option<&[u8]>;
+}
+
+/// A change that was handed to the machine. No number is used twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ChangeId(pub(super) u64);
+
+/// A write into a head, or a sync, that the machine has asked for. No number is used twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct IoId(pub(super) u64);
+
+/// A stripe operation, by a number of the caller that it does not use twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct OperationId(pub u64);
+
+/// An answer to a client, by a number of the caller.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct AnswerId(pub u64);
+
+/// What is to be changed on a drive.
+#[derive(Clone, Debug)]
+pub struct WantedChange<C> {
+    /// The drive.
+    pub drive: DriveId,
+    /// First byte on the drive (its head does not count); a multiple of 4096.
+    pub offset_bytes: u64,
+    /// Number of bytes: a multiple of 4096, not zero.
+    pub length_bytes: u64,
+    /// The operation that it is a part of. Its stripe is torn if only some of the parts happen, so
+    /// all that are handed over before the next [`Durability::poll_output`] get one record in the
+    /// journal and are released together.
+    ///
+    /// [`Durability::poll_output`]: super::Durability::poll_output
+    pub operation: OperationId,
+    /// Whether the client is answered before this ends, because the write cache has the data.
+    /// Flushes that are asked for later wait until it has ended.
+    pub staged: bool,
+    /// What the range is to hold.
+    pub change: C,
+}
+
+/// How something has ended at the storage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IoResult {
+    /// It is done.
+    Done,
+    /// It is not, or not wholly.
+    Failed,
+}
+
+/// What the machine wants done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output<C> {
+    /// Write into the head of a drive. It ends when it is on stable storage, as a write with forced
+    /// unit access does.
+    WriteHead {
+        /// For [`Durability::handle_io_ended`](super::Durability::handle_io_ended).
+        id: IoId,
+        /// The drive.
+        drive: DriveId,
+        /// From the start of the file of the drive, in bytes.
+        offset_bytes: u64,
+        /// Whole blocks of 4096 bytes. Drives that get the same share them.
+        bytes: Arc<Vec<u8>>,
+    },
+    /// Bring all that has ended on a drive so far to stable storage.
+    Sync {
+        /// For [`Durability::handle_io_ended`](super::Durability::handle_io_ended).
+        id: IoId,
+        /// The drive.
+        drive: DriveId,
+    },
+    /// A change may go to its storage.
+    Release {
+        /// For [`Durability::handle_change_ended`](super::Durability::handle_change_ended).
+        id: ChangeId,
+        /// The drive.
+        drive: DriveId,
+        /// What was handed over.
+        change: C,
+    },
+    /// The drive of a change has failed before it was released: it is not written.
+    Cancel {
+        /// Its number; nothing more is to be said about it.
+        id: ChangeId,
+        /// The drive.
+        drive: DriveId,
+        /// What was handed over.
+        change: C,
+    },
+    /// A client may be answered.
+    Answer {
+        /// What was asked for.
+        answer: AnswerId,
+    },
+    /// A drive does not keep what it is given: the array has to give it up. The machine has already.
+    FailDrive {
+        /// The drive.
+        drive: DriveId,
+        /// What it did not do.
+        reason: FailReason,
+    },
+    /// The array must take no requests any more. Nothing is released or answered from now on.
+    Stop {
+        /// Why.
+        reason: StopReason,
+    },
+    /// All is written down that can be: the array has ended.
+    Ended {
+        /// How.
+        end: End,
+    },
+}
+
+/// What a drive that has to be given up did not do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailReason {
+    /// Write data.
+    Change,
+    /// Bring to stable storage what it was given.
+    Sync,
+    /// Write its superblock.
+    Superblock,
+    /// Write a block of the write-intent record.
+    Intent,
+    /// Write into the journal.
+    Journal,
+}
+
+impl fmt::Display for FailReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Change => "it cannot write data",
+            Self::Sync => "it cannot bring data to stable storage",
+            Self::Superblock => "it cannot write its superblock",
+            Self::Intent => "it cannot write the write-intent record",
+            Self::Journal => "it cannot write the journal",
+        })
+    }
+}
+
+/// Why an array cannot go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StopReason {
+    /// More drives have failed than the array can miss, and one more cannot write that down.
+    TooFewDrives,
+    /// A stripe operation does not fit into the journal.
+    Journal(JournalError),
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFewDrives => {
+                f.write_str("too few drives are left to write down that others failed")
+            }
+            Self::Journal(error) => write!(f, "a write cannot be journalled: {error}"),
+        }
+    }
+}
+
+/// How an array has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The superblocks say that nothing is to be repaired.
+    Clean,
+    /// Parity is not yet resynced everywhere: the next start goes on with it.
+    ParityNotResynced,
+    /// Changes were handed over that nobody could release any more: the next start resyncs parity.
+    ChangesHeld,
+}

@@ -1,0 +1,91 @@
+//! Rounds of syncs of all drives, and what each of them allows.
+//!
+//! A sync covers what has ended before it was asked for. So whoever asks while a round is under way
+//! is served by the next one, together with all others who asked meanwhile.
+
+use super::intent::Quiet;
+use super::output::{AnswerId, ChangeId};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// What a round allows when it is over.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    /// Flushes that may be answered.
+    pub(super) flushes: Vec<AnswerId>,
+    /// Regions that are clean if they were not marked meanwhile.
+    pub(super) quiet: Option<Quiet>,
+    /// Whether room in the journal is wanted, and once the round runs, the half of it that may then be
+    /// filled again.
+    pub(super) wants_half: bool,
+    pub(super) half: Option<usize>,
+    /// The superblocks may be written.
+    pub(super) recording: bool,
+}
+
+impl Round {
+    fn is_empty(&self) -> bool {
+        let Self { flushes, quiet, wants_half, half: _, recording } = self;
+        flushes.is_empty() && quiet.is_none() && !wants_half && !recording
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct SyncRounds {
+    running: Option<Round>,
+    next: Round,
+    /// Flushes, each with the first change that it need not wait for.
+    flushes: VecDeque<(ChangeId, AnswerId)>,
+}
+
+impl SyncRounds {
+    /// A flush is asked for. It covers the staged changes before `before`.
+    pub(super) fn ask_flush(&mut self, before: ChangeId, answer: AnswerId) {
+        self.flushes.push_back((before, answer));
+    }
+
+    /// What the next round is to allow.
+    pub(super) fn next(&mut self) -> &mut Round {
+        &mut self.next
+    }
+
+    /// Begins a round if one is wanted and none is under way. `first_staged` is the oldest staged
+    /// change that has not ended, `half` a half of the journal all of whose writes have.
+    pub(super) fn begin(&mut self, first_staged: Option<ChangeId>, half: Option<usize>) -> bool {
+        if self.running.is_some() {
+            return false;
+        }
+        while let Some(&(before, answer)) = self.flushes.front()
+            && first_staged.is_none_or(|staged| staged >= before)
+        {
+            self.flushes.pop_front();
+            self.next.flushes.push(answer);
+        }
+        if self.next.is_empty() {
+            return false;
+        }
+        self.running = Some(Round { half, ..core::mem::take(&mut self.next) });
+        true
+    }
+
+    /// Asks for a round that makes room in the journal, unless one does already.
+    pub(super) fn ask_half(&mut self) {
+        if self.running.as_ref().is_none_or(|round| round.half.is_none()) {
+            self.next.wants_half = true;
+        }
+    }
+
+    /// All drives are synced.
+    pub(super) fn end(&mut self) -> Round {
+        self.running.take().unwrap_or_default()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_none() && self.next.is_empty() && self.flushes.is_empty()
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+}

@@ -1,0 +1,166 @@
+//! A disk that loses any part of what was not synced when the power goes.
+
+use engine::durability::HEAD_BYTES;
+use engine::durability::journal::JOURNAL_OFFSET_BYTES;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{DriveId, Rng};
+
+pub(crate) const BLOCK: usize = 4096;
+
+/// A write of whole blocks into the file of a drive, head included.
+#[derive(Clone)]
+pub(crate) struct Write {
+    pub(crate) offset_bytes: u64,
+    pub(crate) bytes: Arc<Vec<u8>>,
+    /// On stable storage when it ends.
+    pub(crate) forced: bool,
+}
+
+impl Write {
+    fn blocks(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let first = self.offset_bytes / BLOCK as u64;
+        (first..).zip(self.bytes.chunks_exact(BLOCK))
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        let end = |write: &Self| write.offset_bytes + write.bytes.len() as u64;
+        self.offset_bytes < end(other) && other.offset_bytes < end(self)
+    }
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Disk {
+    stable: BTreeMap<u64, Vec<u8>>,
+    /// Ended and not synced, by the number of their end.
+    volatile: BTreeMap<u64, Write>,
+    in_flight: BTreeMap<u64, Write>,
+    ends: u64,
+}
+
+impl Disk {
+    pub(crate) fn begin(&mut self, key: u64, write: Write) {
+        for other in self.in_flight.values() {
+            assert!(!write.meets(other), "two writes of the same bytes are in flight together");
+        }
+        self.in_flight.insert(key, write);
+    }
+
+    pub(crate) fn end(&mut self, key: u64) {
+        let Some(write) = self.in_flight.remove(&key) else { return };
+        if write.forced {
+            self.apply(&write);
+        } else {
+            self.volatile.insert(self.ends, write);
+            self.ends += 1;
+        }
+    }
+
+    /// A write that failed may have done anything to its blocks.
+    pub(crate) fn fail(&mut self, key: u64, rng: &mut Rng) {
+        if let Some(write) = self.in_flight.remove(&key) {
+            self.apply_some(&write, rng);
+        }
+    }
+
+    /// What a sync that begins now covers.
+    pub(crate) fn ended(&self) -> u64 {
+        self.ends
+    }
+
+    pub(crate) fn synced(&mut self, ended: u64) {
+        let later = self.volatile.split_off(&ended);
+        for write in std::mem::replace(&mut self.volatile, later).into_values() {
+            self.apply(&write);
+        }
+    }
+
+    pub(crate) fn write_now(&mut self, offset_bytes: u64, bytes: &[u8]) {
+        let bytes = Arc::new(bytes.to_vec());
+        self.apply(&Write { offset_bytes, bytes, forced: true });
+    }
+
+    fn apply(&mut self, write: &Write) {
+        for (block, bytes) in write.blocks() {
+            self.stable.insert(block, bytes.to_vec());
+        }
+    }
+
+    fn apply_some(&mut self, write: &Write, rng: &mut Rng) {
+        let all = rng.below(3) == 0;
+        for (block, bytes) in write.blocks() {
+            if all || rng.below(2) == 0 {
+                self.stable.insert(block, bytes.to_vec());
+            }
+        }
+    }
+
+    /// What is left when the power goes now.
+    pub(crate) fn cut(mut self, rng: &mut Rng) -> Self {
+        let volatile = std::mem::take(&mut self.volatile);
+        let in_flight = std::mem::take(&mut self.in_flight);
+        for write in volatile.values().chain(in_flight.values()) {
+            if rng.below(3) > 0 {
+                self.apply_some(write, rng);
+            }
+        }
+        self
+    }
+
+    /// What certainly survives.
+    pub(crate) fn read(&self, offset_bytes: u64, into: &mut [u8]) {
+        let first = offset_bytes / BLOCK as u64;
+        let end = first + (into.len() / BLOCK) as u64;
+        for (&block, bytes) in self.stable.range(first..end) {
+            let at = (block - first) as usize * BLOCK;
+            into[at..at + BLOCK].copy_from_slice(bytes);
+        }
+    }
+
+    pub(crate) fn block(&self, offset_bytes: u64) -> [u8; BLOCK] {
+        let mut bytes = [0; BLOCK];
+        self.read(offset_bytes, &mut bytes);
+        bytes
+    }
+
+    /// What may be found in a block of the head if the power goes now.
+    pub(crate) fn possible(&self, offset_bytes: u64) -> Vec<[u8; BLOCK]> {
+        let mut found = vec![self.block(offset_bytes)];
+        for (block, bytes) in self.in_flight.values().flat_map(Write::blocks) {
+            if block == offset_bytes / BLOCK as u64 {
+                found.push(bytes.try_into().unwrap());
+            }
+        }
+        found
+    }
+
+    /// Whether a record of the journal is stable that has this version for a place of a drive. Read by
+    /// the layout of records alone; a power cut shows whether a start would find it.
+    pub(crate) fn has_record(&self, drive: DriveId, offset_bytes: u64, version: u64) -> bool {
+        let number =
+            |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let journal = JOURNAL_OFFSET_BYTES / BLOCK as u64..HEAD_BYTES / BLOCK as u64;
+        let mut blocks = self.stable.range(journal).rev();
+        blocks.any(|(&block, bytes)| {
+            let parts = if bytes[..8] == *b"ioda\0rec" { bytes[48] as usize } else { 0 };
+            let mut data = block + 1;
+            (0..parts).any(|part| {
+                let at = 64 + 24 * part;
+                let first = self.stable.get(&data).map_or(0, |bytes| number(bytes, 0));
+                data += number(bytes, at + 16) / BLOCK as u64;
+                bytes[at] == drive.0 && number(bytes, at + 8) == offset_bytes && first == version
+            })
+        })
+    }
+
+    /// The least and the greatest number that blocks of data begin with.
+    pub(crate) fn versions(&self, offset_bytes: u64, blocks: u64) -> (u64, u64) {
+        let first = (HEAD_BYTES + offset_bytes) / BLOCK as u64;
+        let version = |block: u64| match self.stable.get(&block) {
+            Some(bytes) => u64::from_le_bytes(bytes[..8].try_into().unwrap()),
+            None => 0,
+        };
+        let versions = (first..first + blocks).map(version);
+        (versions.clone().min().unwrap(), versions.max().unwrap())
+    }
+}

@@ -1,0 +1,597 @@
+//! An array that writes versions into rows, its drives, and what its clients were promised.
+
+use super::disk::{BLOCK, Disk, Write};
+use array::Level;
+use engine::durability::intent::INTENT_OFFSET_BYTES;
+use engine::durability::superblock::{COPIES_AT, newer};
+use engine::durability::{
+    AnswerId, Change, ChangeId, DriveSet, Durability, End, Geometry, HEAD_BYTES, Intent, IoId,
+    IoResult, Journal, MemberState, OperationId, Output, Records, Superblock, Uuid, WantedChange,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use units::{DriveId, Duration, Instant, Rng};
+
+pub(crate) const UUID: Uuid = Uuid([9; 16]);
+pub(crate) const REGION_BYTES: u64 = 1 << 20;
+pub(crate) const QUIET_FOR: Duration = Duration::from_secs(5);
+pub(crate) const ROWS: u64 = 8;
+/// Two rows lie in a region.
+const ROW_STRIDE: u64 = REGION_BYTES / 2;
+
+pub(crate) struct Payload {
+    row: u64,
+    version: u64,
+    bytes: Vec<u8>,
+}
+
+impl Change for Payload {
+    fn data(&self) -> Option<&[u8]> {
+        Some(&self.bytes)
+    }
+}
+
+/// What is under way on a disk.
+#[derive(Clone, Copy)]
+enum Work {
+    Change(ChangeId),
+    Head(IoId),
+    Sync(IoId, u64),
+}
+
+struct Operation {
+    row: u64,
+    version: u64,
+    left: usize,
+    staged: bool,
+    flushes: bool,
+    /// A rebuild of the row on this drive.
+    rebuilds: Option<DriveId>,
+}
+
+/// What a client waits for.
+enum Waits {
+    Write {
+        row: u64,
+        version: u64,
+    },
+    /// For the versions that were answered before.
+    Flush {
+        answered: Vec<u64>,
+    },
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counts {
+    pub(crate) flushes: u64,
+    pub(crate) cuts: u64,
+    pub(crate) replayed: usize,
+    pub(crate) failures: u64,
+    pub(crate) rebuilds: u64,
+    /// Rows found half written, and marked.
+    pub(crate) torn: u64,
+    /// Cuts after which a drive came back that had failed.
+    pub(crate) stale: u64,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.flushes += other.flushes;
+        self.cuts += other.cuts;
+        self.replayed += other.replayed;
+        self.failures += other.failures;
+        self.rebuilds += other.rebuilds;
+        self.torn += other.torn;
+        self.stale += other.stale;
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) machine: Durability<Payload>,
+    pub(crate) geometry: Geometry,
+    row_blocks: u64,
+    overlaps: bool,
+    now: Instant,
+    pub(crate) disks: Vec<Disk>,
+    /// Drives that the array has given up.
+    pub(crate) failed: DriveSet,
+    /// Rows that drives which are being rebuilt have.
+    rebuilt: BTreeMap<DriveId, BTreeSet<u64>>,
+    works: BTreeMap<u64, (DriveId, Work)>,
+    next_key: u64,
+    operations: BTreeMap<u64, Operation>,
+    of_change: BTreeMap<ChangeId, u64>,
+    /// Changes that are at their drive.
+    released: BTreeMap<ChangeId, DriveId>,
+    next_number: u64,
+    waits: BTreeMap<u64, Waits>,
+    /// By row: the newest version begun, answered, and promised by a flush.
+    pub(crate) begun: Vec<u64>,
+    answered: Vec<u64>,
+    pub(crate) flushed: Vec<u64>,
+    ended: Option<End>,
+    pub(crate) counts: Counts,
+}
+
+pub(crate) fn geometry(level: Level, width: u8) -> Geometry {
+    Geometry {
+        level,
+        width,
+        stripe_width: width,
+        chunk_bytes: 64 << 10,
+        page_bytes: 4096,
+        drive_bytes: ROWS * ROW_STRIDE,
+    }
+}
+
+impl World {
+    pub(crate) fn new(rng: &mut Rng) -> Self {
+        let shapes = [
+            (Level::Raid5, 3),
+            (Level::Raid5, 4),
+            (Level::Raid6, 4),
+            (Level::Raid6, 5),
+            (Level::Raid1, 2),
+        ];
+        let (level, width) = shapes[rng.below(5) as usize];
+        // Long rows fill the journal.
+        let row_blocks = if rng.below(8) == 0 { ROW_STRIDE / BLOCK as u64 } else { 2 };
+        Self::with(geometry(level, width), row_blocks, rng.below(3) == 0)
+    }
+
+    pub(crate) fn with(geometry: Geometry, row_blocks: u64, overlaps: bool) -> Self {
+        let width = usize::from(geometry.width);
+        let intent = Intent::new(UUID, geometry.drive_bytes, REGION_BYTES, QUIET_FOR);
+        let mut journal = Journal::new(UUID);
+        journal.clear().unwrap();
+        let superblock = Superblock {
+            uuid: UUID,
+            member: DriveId(0),
+            geometry,
+            region_bytes: REGION_BYTES,
+            generation: 1,
+            states: vec![MemberState::Serving; width],
+            clean: false,
+            created_seconds: 1,
+        };
+        let mut disks = Vec::new();
+        for drive in 0..geometry.width {
+            let mut disk = blank(&intent, &journal);
+            let superblock = Superblock { member: DriveId(drive), ..superblock.clone() };
+            disk.write_now(superblock.offset_bytes(), &superblock.encode());
+            disks.push(disk);
+        }
+        let rows = ROWS as usize;
+        Self {
+            machine: Durability::new(Records { superblock, intent, journal }, overlaps),
+            geometry,
+            row_blocks,
+            overlaps,
+            now: Instant::ZERO,
+            disks,
+            failed: DriveSet::EMPTY,
+            rebuilt: BTreeMap::new(),
+            works: BTreeMap::new(),
+            next_key: 0,
+            operations: BTreeMap::new(),
+            of_change: BTreeMap::new(),
+            released: BTreeMap::new(),
+            next_number: 0,
+            waits: BTreeMap::new(),
+            begun: vec![0; rows],
+            answered: vec![0; rows],
+            flushed: vec![0; rows],
+            ended: None,
+            counts: Counts::default(),
+        }
+    }
+
+    pub(crate) fn spare(&self) -> u32 {
+        self.geometry.level.parities(u32::from(self.geometry.stripe_width))
+    }
+
+    pub(crate) fn row_extent(&self, row: u64) -> (u64, u64) {
+        (row * ROW_STRIDE, self.row_blocks)
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+
+    /// Drives that an array writes a row to.
+    fn drives_of(&self, row: u64) -> Vec<DriveId> {
+        let drives = (0..self.geometry.width).map(DriveId);
+        let holds = |drive: &DriveId| {
+            !self.failed.contains(*drive)
+                && self.rebuilt.get(drive).is_none_or(|rows| rows.contains(&row))
+        };
+        drives.filter(holds).collect()
+    }
+
+    /// Drives that do not hold all data.
+    fn incomplete(&self) -> u32 {
+        self.failed.len() + self.rebuilt.len() as u32
+    }
+
+    pub(crate) fn step(&mut self, rng: &mut Rng) {
+        match rng.below(100) {
+            0..25 => {
+                self.write(rng.below(ROWS), rng.below(4) == 0);
+            }
+            25..30 => self.flush(),
+            30 if self.incomplete() < self.spare() => {
+                let drive = DriveId(rng.below(u64::from(self.geometry.width)) as u8);
+                self.fail_drive(drive);
+            }
+            31..35 => {
+                if let Some(drive) = self.failed.iter().next() {
+                    self.replace(drive);
+                }
+            }
+            35..50 => self.rebuild_a_row(rng.below(ROWS)),
+            50..55 => self.pass(Duration::from_millis(rng.below(4000))),
+            _ => self.end_some(rng),
+        }
+        self.drain(rng);
+    }
+
+    /// Begins a write of a row, if the array would.
+    pub(crate) fn write(&mut self, row: u64, flushes: bool) -> bool {
+        let busy = self
+            .operations
+            .values()
+            .any(|op| op.row == row && (op.rebuilds.is_some() || !self.overlaps));
+        if busy {
+            return false;
+        }
+        self.begun[row as usize] += 1;
+        let version = self.begun[row as usize];
+        let drives = self.drives_of(row);
+        let staged = self.overlaps;
+        let number = self.begin(row, version, &drives, staged, flushes, None);
+        if staged {
+            self.answer_write(number, row, version, flushes);
+        }
+        true
+    }
+
+    fn begin(
+        &mut self,
+        row: u64,
+        version: u64,
+        drives: &[DriveId],
+        staged: bool,
+        flushes: bool,
+        rebuilds: Option<DriveId>,
+    ) -> u64 {
+        let number = self.number();
+        for &drive in drives {
+            let mut bytes = vec![0; self.row_blocks as usize * BLOCK];
+            for block in bytes.chunks_exact_mut(BLOCK) {
+                block[..8].copy_from_slice(&version.to_le_bytes());
+            }
+            let change = Payload { row, version, bytes };
+            let wanted = WantedChange {
+                drive,
+                offset_bytes: row * ROW_STRIDE,
+                length_bytes: self.row_blocks * BLOCK as u64,
+                operation: OperationId(number),
+                staged,
+                change,
+            };
+            let id = self.machine.handle_change(self.now, wanted);
+            self.of_change.insert(id, number);
+        }
+        let left = drives.len();
+        let operation = Operation { row, version, left, staged, flushes, rebuilds };
+        self.operations.insert(number, operation);
+        number
+    }
+
+    fn answer_write(&mut self, number: u64, row: u64, version: u64, flushes: bool) {
+        if flushes {
+            let mut answered = self.answered.clone();
+            answered[row as usize] = answered[row as usize].max(version);
+            self.waits.insert(number, Waits::Flush { answered });
+            self.machine.handle_flush(self.now, AnswerId(number));
+        } else {
+            self.waits.insert(number, Waits::Write { row, version });
+            self.machine.handle_answer(AnswerId(number));
+        }
+    }
+
+    pub(crate) fn flush(&mut self) {
+        let number = self.number();
+        self.waits.insert(number, Waits::Flush { answered: self.answered.clone() });
+        self.machine.handle_flush(self.now, AnswerId(number));
+    }
+
+    pub(crate) fn fail_drive(&mut self, drive: DriveId) {
+        if self.failed.contains(drive) {
+            return;
+        }
+        self.counts.failures += 1;
+        self.failed.insert(drive);
+        self.rebuilt.remove(&drive);
+        self.works.retain(|_, (other, _)| *other != drive);
+        self.machine.handle_drive_failed(self.now, drive);
+        let lost: Vec<ChangeId> = self.of_change.keys().copied().collect();
+        for id in lost {
+            if self.changes_drive(id) == Some(drive) {
+                self.end_change_of(id);
+            }
+        }
+    }
+
+    /// The drive of a change that was released and has not ended; ids of cancelled ones come back.
+    fn changes_drive(&self, id: ChangeId) -> Option<DriveId> {
+        self.released.get(&id).copied()
+    }
+
+    pub(crate) fn replace(&mut self, drive: DriveId) {
+        // The array waits until all commands to the drive before are answered.
+        self.failed.remove(drive);
+        self.disks[drive.index()] = blank(self.machine.intent(), self.machine.journal());
+        self.rebuilt.insert(drive, BTreeSet::new());
+        self.machine.handle_drive_replaced(self.now, drive);
+    }
+
+    pub(crate) fn rebuild_a_row(&mut self, row: u64) {
+        let missing = |rows: &BTreeSet<u64>| !rows.contains(&row);
+        let drive = self.rebuilt.iter().find(|(_, rows)| missing(rows)).map(|(drive, _)| *drive);
+        let busy = self.operations.values().any(|op| op.row == row);
+        if let Some(drive) = drive.filter(|_| !busy) {
+            let version = self.begun[row as usize];
+            self.begin(row, version, &[drive], false, false, Some(drive));
+        }
+    }
+
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.now += time;
+        if self.machine.next_deadline() <= self.now {
+            self.machine.handle_deadline(self.now);
+        }
+    }
+
+    /// Lets something that is under way end, in any order, now and then by failing.
+    pub(crate) fn end_some(&mut self, rng: &mut Rng) {
+        let Some(&key) = self.works.keys().nth(rng.below(self.works.len().max(1) as u64) as usize)
+        else {
+            return;
+        };
+        let fails = rng.below(150) == 0 && self.incomplete() < self.spare();
+        self.end_work(key, fails.then_some(rng));
+    }
+
+    fn end_work(&mut self, key: u64, fails: Option<&mut Rng>) {
+        let Some((drive, work)) = self.works.remove(&key) else { return };
+        let disk = &mut self.disks[drive.index()];
+        let result = match fails {
+            None => {
+                if let Work::Sync(_, ended) = work {
+                    disk.synced(ended);
+                }
+                disk.end(key);
+                IoResult::Done
+            }
+            Some(rng) => {
+                disk.fail(key, rng);
+                IoResult::Failed
+            }
+        };
+        match work {
+            Work::Change(id) => {
+                self.machine.handle_change_ended(self.now, id, result);
+                self.end_change_of(id);
+            }
+            Work::Head(id) | Work::Sync(id, _) => {
+                self.machine.handle_io_ended(self.now, id, result);
+            }
+        }
+        if result == IoResult::Failed {
+            self.fail_drive(drive);
+        }
+    }
+
+    fn end_change_of(&mut self, id: ChangeId) {
+        self.released.remove(&id);
+        let Some(number) = self.of_change.remove(&id) else { return };
+        let Some(op) = self.operations.get_mut(&number) else { return };
+        op.left -= 1;
+        if op.left > 0 {
+            return;
+        }
+        let Some(op) = self.operations.remove(&number) else { return };
+        if let Some(drive) = op.rebuilds {
+            self.end_row(drive, op.row);
+        } else if !op.staged {
+            self.answer_write(number, op.row, op.version, op.flushes);
+        }
+    }
+
+    fn end_row(&mut self, drive: DriveId, row: u64) {
+        let Some(rows) = self.rebuilt.get_mut(&drive) else { return };
+        rows.insert(row);
+        if rows.len() as u64 == ROWS {
+            self.counts.rebuilds += 1;
+            self.rebuilt.remove(&drive);
+            self.machine.handle_drive_rebuilt(self.now, drive);
+        }
+    }
+
+    /// Does what the machine says; the power may go between any two of its outputs.
+    pub(crate) fn drain(&mut self, rng: &mut Rng) {
+        loop {
+            if rng.below(40) == 0 {
+                self.cut(rng);
+            }
+            let output = self.machine.poll_output();
+            self.machine.check_invariants();
+            let Some(output) = output else { return };
+            self.act(output);
+        }
+    }
+
+    fn act(&mut self, output: Output<Payload>) {
+        match output {
+            Output::WriteHead { id, drive, offset_bytes, bytes } => {
+                assert!(offset_bytes + bytes.len() as u64 <= HEAD_BYTES);
+                let write = Write { offset_bytes, bytes, forced: true };
+                self.submit(drive, Work::Head(id), Some(write));
+            }
+            Output::Sync { id, drive } => {
+                let ended = self.disks[drive.index()].ended();
+                self.submit(drive, Work::Sync(id, ended), None);
+            }
+            Output::Release { id, drive, change } => {
+                self.check_release(drive, &change);
+                let offset_bytes = HEAD_BYTES + change.row * ROW_STRIDE;
+                let bytes = Arc::new(change.bytes);
+                let write = Write { offset_bytes, bytes, forced: false };
+                self.released.insert(id, drive);
+                self.submit(drive, Work::Change(id), Some(write));
+            }
+            Output::Cancel { id, drive, .. } => {
+                assert!(self.failed.contains(drive));
+                self.end_change_of(id);
+            }
+            Output::Answer { answer } => self.answer(answer),
+            Output::FailDrive { drive, .. } => assert!(self.failed.contains(drive)),
+            Output::Stop { reason } => panic!("{reason}"),
+            Output::Ended { end } => self.ended = Some(end),
+        }
+    }
+
+    fn submit(&mut self, drive: DriveId, work: Work, write: Option<Write>) {
+        let key = self.next_key;
+        self.next_key += 1;
+        if self.failed.contains(drive) {
+            return;
+        }
+        if let Some(write) = write {
+            self.disks[drive.index()].begin(key, write);
+        }
+        self.works.insert(key, (drive, work));
+    }
+
+    pub(crate) fn present(&self) -> impl Iterator<Item = DriveId> + use<> {
+        let failed = self.failed;
+        (0..self.geometry.width).map(DriveId).filter(move |drive| !failed.contains(*drive))
+    }
+
+    /// A change may go only when its mark, and its record if it needs one, are stable.
+    fn check_release(&self, drive: DriveId, change: &Payload) {
+        let region = change.row * ROW_STRIDE / REGION_BYTES;
+        let offset_bytes = change.row * ROW_STRIDE;
+        for other in self.present() {
+            for block in self.disks[other.index()].possible(INTENT_OFFSET_BYTES) {
+                let marked = block[32 + region as usize / 8] >> (region % 8) & 1 == 1;
+                assert!(marked, "region {region} is not marked on {other:?}");
+            }
+        }
+        let states = self.machine.superblock().states.iter().enumerate();
+        let absent = states.filter(|(_, state)| **state != MemberState::Serving);
+        let absent = absent.fold(0, |bits, (drive, _)| bits | 1 << drive);
+        for holder in Journal::holders(&self.geometry, absent) {
+            // One that has failed holds nothing, nor does the drive that took its place.
+            if self.failed.contains(holder) || self.rebuilt.contains_key(&holder) {
+                continue;
+            }
+            let disk = &self.disks[holder.index()];
+            let found = disk.has_record(drive, offset_bytes, change.version);
+            assert!(found, "{holder:?} has no record of row {} for {drive:?}", change.row);
+        }
+    }
+
+    pub(crate) fn journal_of(&self, disk: &Disk) -> Vec<u8> {
+        let read = |offset_bytes, into: &mut [u8]| {
+            disk.read(offset_bytes, into);
+            Ok::<_, ()>(())
+        };
+        Journal::read(UUID, read).unwrap()
+    }
+
+    pub(crate) fn superblock_of(
+        disk: &Disk,
+    ) -> Result<Superblock, engine::durability::SuperblockError> {
+        newer(COPIES_AT.map(|at| Superblock::decode(&disk.block(at))))
+    }
+
+    fn answer(&mut self, answer: AnswerId) {
+        let waits = self.waits.remove(&answer.0).expect("nothing is answered twice");
+        // Nobody hears of what a failed drive lacks before the others know that it has failed.
+        for drive in self.present() {
+            let Ok(superblock) = Self::superblock_of(&self.disks[drive.index()]) else { continue };
+            for failed in self.failed.iter() {
+                assert_ne!(superblock.states[failed.index()], MemberState::Serving);
+            }
+        }
+        match waits {
+            Waits::Write { row, version } => {
+                let entry = &mut self.answered[row as usize];
+                *entry = version.max(*entry);
+            }
+            Waits::Flush { answered } => {
+                self.counts.flushes += 1;
+                for (row, version) in (0..).zip(answered) {
+                    let (offset_bytes, blocks) = self.row_extent(row);
+                    // What is being rebuilt is not needed yet.
+                    let states = &self.machine.superblock().states;
+                    let serves = |drive: &DriveId| states[drive.index()] == MemberState::Serving;
+                    for drive in self.drives_of(row).into_iter().filter(serves) {
+                        let (least, _) = self.disks[drive.index()].versions(offset_bytes, blocks);
+                        assert!(least >= version, "row {row} is not stable on {drive:?}");
+                    }
+                    let entry = &mut self.flushed[row as usize];
+                    *entry = version.max(*entry);
+                    let entry = &mut self.answered[row as usize];
+                    *entry = version.max(*entry);
+                }
+            }
+        }
+    }
+
+    /// Lets everything end well.
+    pub(crate) fn settle(&mut self, rng: &mut Rng) {
+        self.drain(rng);
+        let mut turns = 0;
+        while let Some(&key) = self.works.keys().next() {
+            self.end_work(key, None);
+            self.drain(rng);
+            turns += 1;
+            assert!(turns < 100_000, "it never ends");
+        }
+        assert!(self.machine.is_idle(), "something waits for nothing");
+        assert!(self.operations.is_empty() && self.waits.is_empty());
+    }
+
+    /// Ends the array cleanly, after everything that is under way.
+    pub(crate) fn finish(&mut self, rng: &mut Rng) {
+        self.settle(rng);
+        let generation = self.machine.end_generation();
+        self.machine.handle_end(self.now);
+        self.drain(rng);
+        while let Some(&key) = self.works.keys().next() {
+            self.end_work(key, None);
+            self.drain(rng);
+        }
+        assert_eq!(self.ended, Some(End::Clean));
+        assert_eq!(self.machine.superblock().generation, generation);
+        self.flushed.clone_from(&self.begun);
+        let assembly = self.cut(rng);
+        assert!(assembly.clean);
+    }
+}
+
+/// A drive with a formatted head and no superblock.
+fn blank(intent: &Intent, journal: &Journal) -> Disk {
+    let mut disk = Disk::default();
+    for write in intent.all_blocks() {
+        disk.write_now(write.offset_bytes, &*write.bytes);
+    }
+    for write in journal.headers() {
+        disk.write_now(write.offset_bytes, &write.bytes);
+    }
+    disk
+}
