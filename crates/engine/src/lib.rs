@@ -19,6 +19,7 @@
 
 extern crate alloc;
 
+mod bytes;
 mod cached_pages;
 mod drive;
 pub mod durability;
@@ -29,6 +30,9 @@ mod read_errors;
 mod stripe_memory;
 mod tags;
 
+pub use bytes::{
+    ByteRequest, ByteRequestKind, Bytes, Notice, Progress, RequestSlot, StorageWork, Work,
+};
 pub use cached_pages::CachedPages;
 pub use drive::Drive;
 pub use engine::{ClockOffset, Engine, Output};

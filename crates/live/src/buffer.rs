@@ -1,6 +1,7 @@
 //! Memory for data: whole pages, aligned so that a drive opened with `O_DIRECT` can fill them.
 
 use bytemuck::{Pod, Zeroable};
+use std::sync::Arc;
 
 /// Bytes in a page of memory, and the alignment that direct I/O asks for at most.
 pub const PAGE_BYTES: usize = 4096;
@@ -9,17 +10,17 @@ pub const PAGE_BYTES: usize = 4096;
 #[repr(C, align(4096))]
 struct Page([u8; PAGE_BYTES]);
 
-/// A whole number of pages of memory.
-#[derive(Clone)]
+/// A whole number of pages of memory. Handles to the same pages can be had by [`Buffer::share`]; only
+/// a buffer with a single handle can be changed.
 pub struct Buffer {
-    pages: Vec<Page>,
+    pages: Arc<Vec<Page>>,
 }
 
 impl Buffer {
     /// `bytes` of zeros, rounded up to whole pages.
     #[must_use]
     pub fn zeroed(bytes: usize) -> Self {
-        Self { pages: bytemuck::allocation::zeroed_vec(bytes.div_ceil(PAGE_BYTES)) }
+        Self { pages: Arc::new(bytemuck::allocation::zeroed_vec(bytes.div_ceil(PAGE_BYTES))) }
     }
 
     /// Number of bytes, a multiple of [`PAGE_BYTES`].
@@ -41,8 +42,20 @@ impl Buffer {
     }
 
     /// The bytes, to be changed.
+    ///
+    /// # Panics
+    ///
+    /// If there is another handle to them.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        bytemuck::cast_slice_mut(&mut self.pages)
+        let pages =
+            Arc::get_mut(&mut self.pages).expect("only a buffer that is not shared changes");
+        bytemuck::cast_slice_mut(pages)
+    }
+
+    /// Another handle to the same bytes.
+    #[must_use]
+    pub fn share(&self) -> Self {
+        Self { pages: Arc::clone(&self.pages) }
     }
 }
 
@@ -73,10 +86,11 @@ impl Pool {
         kept.unwrap_or_else(|| Buffer::zeroed(bytes))
     }
 
-    /// Takes back a buffer that is no longer needed.
-    pub fn give(&mut self, buffer: Buffer) {
+    /// Takes back a buffer that is no longer needed. One that has other handles comes back with the
+    /// last of them.
+    pub fn give(&mut self, mut buffer: Buffer) {
         let pages = buffer.pages.len();
-        if pages == 0 || pages > LARGEST_KEPT_PAGES {
+        if pages == 0 || pages > LARGEST_KEPT_PAGES || Arc::get_mut(&mut buffer.pages).is_none() {
             return;
         }
         if self.free.len() <= pages {
@@ -103,5 +117,17 @@ mod tests {
         assert_eq!(pool.take(8192).bytes()[8191], 7, "the same memory again");
         assert_eq!(pool.take(8192).bytes()[8191], 0);
         assert!(Buffer::zeroed(0).is_empty());
+    }
+
+    #[test]
+    fn shared_buffers_come_back_with_their_last_handle() {
+        let mut pool = Pool::default();
+        let mut buffer = pool.take(4096);
+        buffer.bytes_mut()[0] = 9;
+        let other = buffer.share();
+        pool.give(buffer);
+        assert_eq!(other.bytes()[0], 9);
+        pool.give(other);
+        assert_eq!(pool.take(4096).bytes()[0], 9, "the same memory again");
     }
 }

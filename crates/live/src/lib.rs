@@ -16,8 +16,9 @@ pub mod buffer;
 pub mod clock;
 pub mod control;
 pub mod durable;
-pub mod engine;
+
 pub mod kernel;
 pub mod nbd;
 pub mod operate;
+pub mod server;
 pub mod storage;

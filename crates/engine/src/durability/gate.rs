@@ -103,12 +103,11 @@ pub(super) struct WriteGate<C> {
     record_left: BTreeMap<u64, u32>,
     /// Those whose clients may be answered before they end.
     staged: BTreeSet<ChangeId>,
-    /// None where changes of the same bytes never meet.
-    order: Option<ChangeOrder>,
+    order: ChangeOrder,
 }
 
 impl<C: Change> WriteGate<C> {
-    pub(super) fn new(orders_overlaps: bool) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             next_change: 0,
             next_write: 0,
@@ -122,7 +121,7 @@ impl<C: Change> WriteGate<C> {
             in_flight: BTreeMap::new(),
             record_left: BTreeMap::new(),
             staged: BTreeSet::new(),
-            order: orders_overlaps.then(ChangeOrder::default),
+            order: ChangeOrder::default(),
         }
     }
 
@@ -154,10 +153,7 @@ impl<C: Change> WriteGate<C> {
         }
         let extent = Extent { drive, offset_bytes, length_bytes, regions };
         let write = self.write_for(operation, &extent);
-        let mut behind = 0;
-        if let Some(order) = &mut self.order {
-            behind = order.enter(drive, extent.blocks(), id, write);
-        }
+        let behind = self.order.enter(drive, extent.blocks(), id, write);
         if staged {
             self.staged.insert(id);
         }
@@ -171,7 +167,7 @@ impl<C: Change> WriteGate<C> {
     /// The write that a change joins: the open one of its operation, unless a change of the same
     /// bytes came since, which it would have to wait for while that waits for it.
     fn write_for(&mut self, operation: OperationId, extent: &Extent) -> WriteId {
-        let last = self.order.as_ref().and_then(|order| order.last(extent.drive, extent.blocks()));
+        let last = self.order.last(extent.drive, extent.blocks());
         if let Some(&write) = self.open.get(&operation)
             && last.is_none_or(|last| last < write)
         {
@@ -360,8 +356,7 @@ impl<C: Change> WriteGate<C> {
             intent.finish(now, region);
         }
         self.staged.remove(&id);
-        let Some(order) = &mut self.order else { return 0 };
-        let (first, behind) = order.leave(extent.drive, extent.blocks(), id);
+        let (first, behind) = self.order.leave(extent.drive, extent.blocks(), id);
         for write in first {
             if let Some(pending) = self.pending.get_mut(&write) {
                 pending.behind -= 1;

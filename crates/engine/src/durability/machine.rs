@@ -69,14 +69,13 @@ pub struct Durability<C> {
 
 impl<C: Change> Durability<C> {
     /// The machine of an array whose superblocks say that it runs. Drives that they do not call
-    /// failed are present. `orders_overlaps`: changes of the same bytes can meet, as they do with
-    /// a write cache, and are released in the order in which they come.
+    /// failed are present.
     #[must_use]
-    pub fn new(records: Records, orders_overlaps: bool) -> Self {
+    pub fn new(records: Records) -> Self {
         let Records { superblock, intent, journal } = records;
         let mut machine = Self {
             now: Instant::ZERO,
-            gate: WriteGate::new(orders_overlaps),
+            gate: WriteGate::new(),
             intent,
             journal,
             holders: DriveSet::EMPTY,

@@ -6,10 +6,10 @@ use crate::exit::Failure;
 use crate::output::print;
 use crate::serving::{self, Addresses, Built};
 use live::control::line;
-use live::engine::Engine;
 use live::nbd::uri::Uri;
 use live::nbd::{Door, Export, Listen};
 use live::operate;
+use live::server::Server;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
     };
     let internal = |error: std::io::Error| Failure::internal(format!("cannot serve: {error}"));
     let (line, inbox) = line().map_err(internal)?;
-    let engine = Engine::new(opened.into_setup()?, inbox).map_err(Failure::internal)?;
+    let engine = Server::new(opened.into_setup()?, inbox).map_err(Failure::internal)?;
     let door = Door::open(&addresses.listen, vec![export], addresses.tls.clone(), line.clone())
         .map_err(Failure::usage)?;
     let (operate, page) = addresses.operate(&line)?;

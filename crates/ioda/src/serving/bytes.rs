@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::settings::Settings;
 use live::clock::Spin;
 use live::durable::{self, Geometry, OpenArray, SuperblockError};
-use live::engine::{Durable, Setup};
+use live::server::{Durable, Setup};
 use live::storage::{Backing, Disk, Memory, Place, Storage, Way};
 use std::ops::Range;
 use std::os::unix::fs::FileTypeExt;
@@ -140,7 +140,8 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
     };
     let opened = opened.map_err(|error| Failure::usage(blank_hint(&error, create)))?;
     let doubtful = opened.doubtful_regions().len() as u64;
-    let OpenArray { assembly, disks, members, intent, journal, replayed } = opened;
+    let OpenArray { assembly, disks, mut records, replayed } = opened;
+    let intent = &mut records.intent;
     if assembly.absent != 0 && !settings.serve.degraded {
         return Err(Failure::usage(format!(
             "{}; the others suffice: serve them with --degraded, then replace the missing ones with \
@@ -176,7 +177,6 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
         }
         order_of_places.push(place);
     }
-    let mut intent = intent;
     let mut dirty = intent.dirty_regions();
     let level = built.geometry.level;
     if assembly.absent != 0 && !level.is_mirrored() {
@@ -204,13 +204,7 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
     Ok(Opened {
         notes,
         storage,
-        durable: Some(Durable {
-            members,
-            intent,
-            journal,
-            geometry: built.geometry,
-            places: order_of_places,
-        }),
+        durable: Some(Durable { records, places: order_of_places }),
         absent: assembly.absent,
         rebuilding: assembly.rebuilding,
         resync,
@@ -265,10 +259,10 @@ impl Opened {
     pub(crate) fn into_setup(self) -> Result<Setup, Failure> {
         let Self { built, storage, durable, absent, rebuilding, resync, states, .. } = self;
         let switch = switch_table(&built);
-        let models = drives::models(&built, states)?;
+        let drives = drives::models(&built, states)?;
         Ok(Setup {
             array: array::Config { absent, ..built.config },
-            models,
+            drives,
             storage,
             durable,
             drive_bytes: built.geometry.drive_bytes,

@@ -2,8 +2,8 @@
 
 use super::Built;
 use crate::exit::Failure;
+use engine::Drive;
 use live::durable::{Assembly, ftl};
-use live::engine::Model;
 use std::path::Path;
 use units::DriveId;
 
@@ -25,16 +25,16 @@ pub(super) fn state_of(
 }
 
 /// The drives: emulated ones as they were, or else prepared as is asked for.
-pub(super) fn models(built: &Built, states: Vec<Option<Vec<u8>>>) -> Result<Vec<Model>, Failure> {
+pub(super) fn models(built: &Built, states: Vec<Option<Vec<u8>>>) -> Result<Vec<Drive>, Failure> {
     if built.plain {
-        return Ok(states.iter().map(|_| Model::Plain).collect());
+        return Ok(states.iter().map(|_| Drive::Plain).collect());
     }
     let mut models = Vec::with_capacity(states.len());
     if states.iter().all(Option::is_some) {
         for state in states.iter().flatten() {
             let restored = ssd::Ssd::restore(built.plan.drive.clone(), state);
             let ssd = restored.map_err(|error| Failure::data(error.to_string()))?;
-            models.push(Model::Emulated(Box::new(ssd)));
+            models.push(Drive::emulated(ssd));
         }
         return Ok(models);
     }
@@ -45,7 +45,7 @@ pub(super) fn models(built: &Built, states: Vec<Option<Vec<u8>>>) -> Result<Vec<
         {
             ssd = restored;
         }
-        models.push(Model::Emulated(Box::new(ssd)));
+        models.push(Drive::emulated(ssd));
     }
     Ok(models)
 }

@@ -14,7 +14,7 @@ use crate::setup;
 use array::policy::PolicyKind;
 use array::{Config, Layout, Level};
 use live::durable::Geometry;
-use live::engine::{Parts, SwitchTable};
+use live::server::{Parts, SwitchTable};
 use sim::Plan;
 use std::ops::Range;
 

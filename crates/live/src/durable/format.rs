@@ -5,16 +5,16 @@
 //! that still do, and is on stable storage before the array acts on it.
 
 use super::ftl::sync_folder;
-use super::journal::{HeadWrite, Journal, RECORD_BYTES_MAX, Record, read_journal};
 use super::superblock::{random_uuid, read_superblock, write_superblock};
 use super::{
-    Assembly, Found, Geometry, Intent, MemberState, Refusal, Superblock, SuperblockError, Uuid,
-    assemble,
+    Assembly, Found, Geometry, Intent, Journal, MemberState, Records, Refusal, Superblock,
+    SuperblockError, Uuid, assemble,
 };
 use crate::buffer::Buffer;
-use crate::storage::{DATA_OFFSET_BYTES, Disk, Head, Place, PlaceError};
+use crate::storage::{DATA_OFFSET_BYTES, Disk, Place, PlaceError};
 use ::engine::durability::block::BLOCK_BYTES;
 use ::engine::durability::intent::INTENT_OFFSET_BYTES;
+use ::engine::durability::journal::{HeadWrite, RECORD_BYTES_MAX, Record};
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
@@ -115,13 +115,9 @@ pub struct OpenArray {
     /// The drives by their position, for [`crate::storage::Storage::add`]; `None` where one is
     /// missing. Those of `assembly.absent` hold no usable data.
     pub disks: Vec<Option<Disk>>,
-    /// Its superblocks.
-    pub members: Members,
-    /// Its write-intent record, with what may be torn in [`Intent::dirty_regions`]; nothing after a
-    /// clean end.
-    pub intent: Intent,
-    /// Its journal, empty.
-    pub journal: Journal,
+    /// Its superblock as it was written last, its write-intent record with what may be torn in
+    /// [`Intent::dirty_regions`] (nothing after a clean shutdown), and its journal, empty.
+    pub records: Records,
     /// Records of the journal that were written again.
     pub replayed: usize,
 }
@@ -134,81 +130,11 @@ impl OpenArray {
     pub fn doubtful_regions(&self) -> Vec<u32> {
         let level = self.assembly.geometry.level;
         let has_hole = level.is_redundant() && !level.is_mirrored();
-        if has_hole && self.assembly.lost != 0 { self.intent.dirty_regions() } else { Vec::new() }
-    }
-}
-
-/// The superblocks of a running array.
-#[derive(Debug)]
-pub struct Members {
-    /// What all say, but for the number of the drive.
-    common: Superblock,
-    heads: Vec<Option<Head>>,
-}
-
-impl Members {
-    /// The array.
-    #[must_use]
-    pub fn uuid(&self) -> Uuid {
-        self.common.uuid
-    }
-
-    /// The generation that was written last.
-    #[must_use]
-    pub fn generation(&self) -> u64 {
-        self.common.generation
-    }
-
-    /// How each drive takes part.
-    #[must_use]
-    pub fn states(&self) -> &[MemberState] {
-        &self.common.states
-    }
-
-    /// Says how a drive takes part from now on, and waits until all drives that do have it on stable
-    /// storage. Drives that could not write it are returned: they have to be given up, by another
-    /// call for each, before the array goes on.
-    pub fn set_state(&mut self, drive: DriveId, state: MemberState) -> Vec<(DriveId, io::Error)> {
-        if let Some(entry) = self.common.states.get_mut(drive.index()) {
-            *entry = state;
+        if has_hole && self.assembly.lost != 0 {
+            self.records.intent.dirty_regions()
+        } else {
+            Vec::new()
         }
-        self.write_next()
-    }
-
-    /// Puts another drive into a place; it is written to from the next change on. Its head is
-    /// formatted by [`prepare`].
-    pub fn replace(&mut self, drive: DriveId, head: Option<Head>) {
-        if let Some(entry) = self.heads.get_mut(drive.index()) {
-            *entry = head;
-        }
-    }
-
-    /// The generation that [`Members::end`] writes, for what is bound to it.
-    #[must_use]
-    pub fn end_generation(&self) -> u64 {
-        self.common.generation + 1
-    }
-
-    /// Says that the array has ended and nothing is to be repaired. All data are on stable storage
-    /// before this is called, and nothing is written after it.
-    pub fn end(&mut self) -> Vec<(DriveId, io::Error)> {
-        self.common.clean = true;
-        self.write_next()
-    }
-
-    fn write_next(&mut self) -> Vec<(DriveId, io::Error)> {
-        self.common.generation += 1;
-        let mut failed = Vec::new();
-        for (index, head) in self.heads.iter().enumerate() {
-            let takes_part = self.common.states[index] != MemberState::Failed;
-            if let Some(head) = head.as_ref().filter(|_| takes_part) {
-                self.common.member = DriveId(index as u8);
-                if let Err(error) = write_superblock(&self.common, head) {
-                    failed.push((self.common.member, error));
-                }
-            }
-        }
-        failed
     }
 }
 
@@ -293,21 +219,18 @@ fn create_on(
 pub fn prepare(disk: &Disk, intent: &Intent, journal: &Journal) -> io::Result<()> {
     disk.write_now(0, &Buffer::zeroed(2 * BLOCK_BYTES))?;
     for write in intent.all_blocks() {
-        let mut buffer = Buffer::zeroed(BLOCK_BYTES);
-        buffer.bytes_mut().copy_from_slice(&*write.bytes);
-        disk.write_now(write.offset_bytes, &buffer)?;
+        write_head(disk, write.offset_bytes, &write.bytes[..])?;
     }
     for write in journal.headers() {
-        disk.write_now(write.offset_bytes, &write.buffer)?;
+        write_head(disk, write.offset_bytes, &write.bytes)?;
     }
     disk.sync_now()
 }
 
 /// Makes a drive ready to take the place of `drive` in a running array: makes a file, or takes a blank
 /// device, or what was this drive before and failed, which is emptied. What stood in the place must
-/// be closed before ([`crate::storage::Storage::remove`], and `None` for [`Members::replace`]),
-/// because it has the lock. The superblock follows with the next [`Members::set_state`], once
-/// [`Members::replace`] has the new [`Disk::head`].
+/// be closed before ([`crate::storage::Storage::remove`]), because it has the lock. Its superblock is
+/// written when the array records that the drive is being rebuilt.
 ///
 /// # Errors
 ///
@@ -315,19 +238,19 @@ pub fn prepare(disk: &Disk, intent: &Intent, journal: &Journal) -> io::Result<()
 pub fn join(
     place: &Place,
     drive: DriveId,
-    members: &Members,
+    superblock: &Superblock,
     intent: &Intent,
     journal: &Journal,
 ) -> Result<Disk, OpenError> {
     let number = drive.index();
     let place_error = |error| OpenError::Place { drive: number, error };
-    let bytes = members.common.geometry.drive_bytes;
+    let bytes = superblock.geometry.drive_bytes;
     let exists = place.path().is_some_and(std::path::Path::exists);
     let mut disk = if exists { Disk::open_head(place) } else { Disk::create(place, bytes) }
         .map_err(place_error)?;
     if exists {
         match read_superblock(&disk) {
-            Ok(old) if old.uuid == members.common.uuid && old.member == drive => {}
+            Ok(old) if old.uuid == superblock.uuid && old.member == drive => {}
             _ => check_blank(number, &disk)?,
         }
         disk.empty(bytes).map_err(place_error)?;
@@ -445,9 +368,7 @@ fn recover_journal(
     members(disks, taking_part).for_each(|(drive, disk)| disks_of[drive] = Some(disk));
     for part in replay.records.iter().flat_map(|record| &record.parts) {
         let Some(disk) = disks_of[part.drive.index()] else { continue };
-        let mut buffer = Buffer::zeroed(part.bytes.len());
-        buffer.bytes_mut()[..part.bytes.len()].copy_from_slice(&part.bytes);
-        disk.write_now(DATA_OFFSET_BYTES + part.offset_bytes, &buffer)
+        write_head(disk, DATA_OFFSET_BYTES + part.offset_bytes, &part.bytes)
             .map_err(|error| io_error(part.drive.index(), disk, error))?;
     }
     for (drive, disk) in members(disks, taking_part) {
@@ -494,24 +415,26 @@ fn begin(
     journal: Journal,
     replayed: usize,
 ) -> Result<OpenArray, OpenError> {
-    let common = Superblock {
+    let mut superblock = Superblock {
         uuid: assembly.uuid,
         member: DriveId(0),
         geometry: assembly.geometry,
         region_bytes: assembly.region_bytes,
-        generation: assembly.generation,
+        generation: assembly.generation + 1,
         states: assembly.states.clone(),
         clean: false,
         created_seconds: assembly.created_seconds,
     };
-    let heads = disks.iter().map(|disk| disk.as_ref().map(Disk::head)).collect();
-    let mut members = Members { common, heads };
-    if let Some((drive, error)) = members.write_next().into_iter().next() {
-        let place = disks[drive.index()].as_ref().map(|disk| disk.place().to_string());
-        let place = place.unwrap_or_default();
-        return Err(OpenError::Io { drive: drive.index(), place, error });
+    for (drive, disk) in disks.iter().enumerate() {
+        let takes_part = superblock.states[drive] != MemberState::Failed;
+        if let Some(disk) = disk.as_ref().filter(|_| takes_part) {
+            superblock.member = DriveId(drive as u8);
+            write_superblock(&superblock, &disk.head())
+                .map_err(|error| io_error(drive, disk, error))?;
+        }
     }
-    Ok(OpenArray { assembly, disks, members, intent, journal, replayed })
+    let records = Records { superblock, intent, journal };
+    Ok(OpenArray { assembly, disks, records, replayed })
 }
 
 fn members(disks: &[Option<Disk>], bits: u64) -> impl Iterator<Item = (usize, &Disk)> {
@@ -523,9 +446,24 @@ fn members(disks: &[Option<Disk>], bits: u64) -> impl Iterator<Item = (usize, &D
 
 fn write_all<'a>(disk: &Disk, writes: impl Iterator<Item = &'a HeadWrite>) -> io::Result<()> {
     for write in writes {
-        disk.write_now(write.offset_bytes, &write.buffer)?;
+        write_head(disk, write.offset_bytes, &write.bytes)?;
     }
     disk.sync_now()
+}
+
+/// Writes bytes, filled up to whole pages with zeros, at an offset of the file.
+fn write_head(disk: &Disk, offset_bytes: u64, bytes: &[u8]) -> io::Result<()> {
+    let mut buffer = Buffer::zeroed(bytes.len());
+    buffer.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+    disk.write_now(offset_bytes, &buffer)
+}
+
+/// Reads the journal of a drive as far as records reach.
+fn read_journal(uuid: Uuid, disk: &Disk) -> io::Result<Vec<u8>> {
+    Journal::read(uuid, |offset_bytes, into| {
+        into.copy_from_slice(disk.read_now(offset_bytes, into.len())?.bytes());
+        Ok(())
+    })
 }
 
 fn check_geometry(geometry: &Geometry, places: usize) -> Result<(), OpenError> {

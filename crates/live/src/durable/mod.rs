@@ -19,13 +19,11 @@
 
 pub mod format;
 pub mod ftl;
-pub mod journal;
 mod superblock;
 
 pub use ::engine::durability::{
-    Assembly, Found, Geometry, Intent, JournalError, MarkState, MemberState, Note, Refusal,
-    Superblock, SuperblockError, Uuid, assemble, intent,
+    Assembly, Found, Geometry, Intent, Journal, JournalError, MarkState, MemberState, Note,
+    Records, Refusal, Superblock, SuperblockError, Uuid, assemble, intent, journal,
 };
-pub use format::{Members, OpenArray, OpenError, create, open};
-pub use journal::Journal;
+pub use format::{OpenArray, OpenError, create, open};
 pub use superblock::{random_uuid, read_superblock, write_superblock};

@@ -16,14 +16,14 @@ const TRY_EVERY: u32 = 32;
 
 /// Whether to stay awake, by what came of it lately.
 #[derive(Debug)]
-pub(super) struct Linger {
+pub(super) struct BusyPoll {
     /// Looks that found something, of 256; newer ones count more.
     found: u32,
     sleeps: u32,
     until: Option<Instant>,
 }
 
-impl Linger {
+impl BusyPoll {
     pub(super) fn new() -> Self {
         Self { found: 256, sleeps: 0, until: None }
     }
@@ -54,18 +54,18 @@ mod tests {
 
     #[test]
     fn it_stops_when_it_is_in_vain_and_comes_back_when_it_is_not() {
-        let mut linger = Linger::new();
-        let looks = |linger: &mut Linger, found: bool| {
+        let mut busy_poll = BusyPoll::new();
+        let looks = |busy_poll: &mut BusyPoll, found: bool| {
             (0..1000)
                 .filter(|_| {
-                    let looked = linger.begin(Instant::ZERO, true).is_some();
-                    linger.end(found);
+                    let looked = busy_poll.begin(Instant::ZERO, true).is_some();
+                    busy_poll.end(found);
                     looked
                 })
                 .count()
         };
-        assert!(looks(&mut linger, false) < 70, "hardly any");
-        assert!(looks(&mut linger, true) > 600, "nearly all, after some tries");
-        assert_eq!(linger.begin(Instant::ZERO, false), None, "nothing was done");
+        assert!(looks(&mut busy_poll, false) < 70, "hardly any");
+        assert!(looks(&mut busy_poll, true) > 600, "nearly all, after some tries");
+        assert_eq!(busy_poll.begin(Instant::ZERO, false), None, "nothing was done");
     }
 }

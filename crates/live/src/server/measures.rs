@@ -1,4 +1,4 @@
-//! What the array's thread counts about requests, lateness and causes.
+//! What the array's thread counts about requests and causes.
 
 use crate::control::{CauseStatus, Recorder};
 use array::Outcome;
@@ -9,7 +9,6 @@ use nvme::Cause;
 pub(crate) struct Measures {
     pub(crate) read: Recorder,
     pub(crate) write: Recorder,
-    pub(crate) lateness: Recorder,
     causes: Vec<Recorder>,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
@@ -22,7 +21,6 @@ impl Measures {
         Self {
             read: Recorder::default(),
             write: Recorder::default(),
-            lateness: Recorder::default(),
             causes: Cause::ALL.iter().map(|_| Recorder::default()).collect(),
             read_bytes: 0,
             written_bytes: 0,

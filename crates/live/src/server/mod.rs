@@ -1,65 +1,49 @@
-//! The thread that owns an array: its drives, their storage, and all clients past the handshake.
+//! The thread that owns an array: its engine, its storage, and all clients past the handshake.
 //!
 //! One loop, and nothing in it blocks or takes a lock. It waits until something is due or a
-//! descriptor is ready ([`crate::clock::Waiter`]), lets the model of every drive and the array come up to
-//! the present, moment by moment in the order of their deadlines as the simulator does, hears its
-//! clients, and sends what they are to be told.
-//!
-//! # Two times
-//!
-//! What emulated drives and the array do happens at the moments that they have computed, even if the
-//! thread comes to it a little later: the array is told the due time of every answer, so being late
-//! once does not make the next answer late. How late the thread was is recorded as lateness. Requests
-//! of clients and answers of real storage happen when they come.
+//! descriptor is ready ([`crate::clock::Waiter`]), lets the engine come up to the present, receives
+//! from its clients, and sends their answers.
 
-mod act;
-mod bytes;
+mod admin;
+mod array_io;
+mod busy_poll;
 mod clients;
-mod commands;
-mod data;
-mod drives;
-mod flush;
-mod keeping;
-mod linger;
-mod measure;
-mod model;
-mod orders;
-mod request;
+mod extents;
+mod measures;
+mod members;
+mod memory;
+mod requests;
+mod serve;
 mod status;
 
-pub use keeping::Durable;
-pub use model::Model;
+pub use members::Durable;
 
-use crate::buffer::Buffer;
-use crate::clock::{Clock, Event, Interest, Spin, Waiter};
+use crate::clock::{Event, Interest, Spin, Waiter};
 use crate::control::{Inbox, Message};
-use crate::nbd::Request;
-use crate::storage::{Finished, Storage};
+use crate::storage::Storage;
+use admin::Admin;
+use array::Coordination;
 use array::policy::{PolicyKind, PolicySettings};
-use array::{Array, Coordination};
-use bytes::{Staged, Transfer};
+use array_io::{ArrayIo, Happening};
+use busy_poll::BusyPoll;
 use clients::{Clients, FIRST_CLIENT};
-use commands::{Commands, Outstanding};
-use data::Operations;
-use flush::Flush;
-use keeping::Keeping;
-use linger::Linger;
-use measure::Measures;
-use nvme::{CollectionReport, CommandId, Completion};
-use orders::{Closing, Switching};
-use request::{ClientId, Pending};
-use std::collections::{HashMap, VecDeque};
+use engine::durability::Records;
+use engine::{Bytes, Drive, Engine, Notice, Output};
+use measures::Measures;
+use members::Members;
+use memory::PageMemory;
+use requests::Requests;
 use std::io;
 use thiserror::Error;
-use units::{Deadlines, DriveId, Duration, Instant, Slab};
+use units::Instant;
 
 /// What the array's thread is given.
 #[derive(Debug)]
 pub struct Setup {
-    /// The array; its data actions must be on.
+    /// The array.
     pub array: array::Config,
     /// How each drive behaves in time, in the order of their positions.
-    pub models: Vec<Model>,
+    pub drives: Vec<Drive>,
     /// Where each drive keeps its bytes.
     pub storage: Storage,
     /// What the array writes down about itself; nothing if it lives in memory.
@@ -78,7 +62,7 @@ pub struct Setup {
 
 /// Why an array's thread ended early.
 #[derive(Debug, Error)]
-pub enum EngineError {
+pub enum ServerError {
     /// The system refused something that the thread cannot do without.
     #[error("the array's thread cannot go on: {0}")]
     System(#[from] io::Error),
@@ -105,69 +89,20 @@ const BELL: u64 = 0;
 const STORAGE: u64 = 1;
 
 /// One array on the real clock.
-pub struct Engine {
-    clock: Clock,
+pub struct Server {
     waiter: Waiter,
     inbox: Inbox,
+    io: ArrayIo,
     clients: Clients,
-    array: Array,
-    models: Vec<Model>,
-    configs: Vec<Option<ssd::Config>>,
-    storage: Storage,
-    keeping: Keeping,
-    /// One source per drive, then the array.
-    sources: Deadlines,
-    touched: Vec<usize>,
-    is_touched: Vec<bool>,
-    /// What each drive announced last of its collections, if the policy listens.
-    reports: Vec<CollectionReport>,
-    /// The array's present: it never goes back.
-    now: Instant,
-    commands: Commands,
-    ready: VecDeque<Completion>,
-    /// The command that the array is being told of.
-    answered_command: Option<Outstanding>,
-    /// Kept to spare an allocation per call.
-    answered: Vec<ssd::Completed>,
-    transfers: Slab<Transfer>,
-    /// What the storage has ended while a failure was written down.
-    finished_early: VecDeque<Finished>,
-    staged: Staged,
-    from_stage: HashMap<CommandId, Vec<(u32, Buffer)>>,
-    /// Staged pages on their way to where they belong.
-    stage_writes: u64,
-    operations: Operations,
-    requests: Slab<Pending>,
-    /// Requests of which a slice is done and more are to come.
-    continued: Vec<u32>,
-    /// Requests that came while the policy is being switched.
-    aside: VecDeque<(ClientId, Request)>,
-    flush: Flush,
-    next_flush: Vec<(ClientId, u64)>,
+    requests: Requests,
+    members: Members,
+    admin: Admin,
     measures: Measures,
-    linger: Linger,
-    /// Clients were told something in this turn.
-    answered_some: bool,
-    errors: Vec<u64>,
-    scrub_mismatches: u64,
-    switch: SwitchTable,
-    policy: PolicyKind,
-    /// When it came into force.
-    policy_since: Instant,
-    switching: Option<Switching>,
-    closing: Option<Closing>,
-    stopped: Option<String>,
-    uuid: String,
-    page_bytes: u64,
-    stripe_bytes: u64,
-    /// Bytes of each drive.
-    drive_bytes: u64,
-    /// Drives that have failed and were not replaced, as bits.
-    failed: u64,
+    busy_poll: BusyPoll,
 }
 
-impl Engine {
-    /// An array that begins to serve when [`Engine::run`] is called.
+impl Server {
+    /// An array that begins to serve when [`Server::run`] is called.
     ///
     /// # Errors
     ///
@@ -175,97 +110,49 @@ impl Engine {
     ///
     /// # Panics
     ///
-    /// If there are not as many models as the array has drives.
-    pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, EngineError> {
-        let Setup { array: config, mut models, storage, durable, drive_bytes, .. } = setup;
+    /// If there are not as many drives as the array has.
+    pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, ServerError> {
+        let Setup { array: config, drives, storage, durable, drive_bytes, .. } = setup;
         let Setup { rebuilding, resync, spin, switch, .. } = setup;
-        let width = config.layout.width() as usize;
-        assert_eq!(models.len(), width, "one model per drive");
-        let page_bytes = u64::from(config.page_bytes);
-        let stripe_bytes = u64::from(config.layout.data_chunks())
-            * u64::from(config.layout.chunk_pages())
-            * page_bytes;
-        let (policy, absent) = (config.policy, config.absent);
         let mut waiter = Waiter::new(spin)?;
         waiter.add(inbox.bell(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
             waiter.add(descriptor, STORAGE, Interest::READ)?;
         }
-        let config_of = |model: &Model| match model {
-            Model::Emulated(ssd) => Some(ssd.config().clone()),
-            Model::Plain => None,
-        };
-        let configs = models.iter().map(config_of).collect();
-        for model in &mut models {
-            if let Model::Emulated(ssd) = model {
-                ssd.set_instant_collection(policy.about().collects_instantly);
-            }
-        }
-        let operations = Operations::new(page_bytes as usize, width);
-        let array = Array::new(config);
-        let reports = if array.watches_drives() { width } else { 0 };
-        let keeping = Keeping::new(durable);
-        let uuid = keeping.uuid();
-        let mut engine = Self {
-            clock: Clock::new(),
+        let configs = drives.iter().map(|drive| drive.ssd().map(|ssd| ssd.config().clone()));
+        let configs = configs.collect();
+        let (places, records) = durable.map_or((None, None), |durable| {
+            let Durable { records, places } = durable;
+            (Some(places), Some(records))
+        });
+        let members = Members::new(places, configs, drive_bytes);
+        let plane = bytes_plane(&config, records);
+        let mut server = Self {
             waiter,
             inbox,
+            io: ArrayIo::new(Engine::new(config, drives, plane), storage),
             clients: Clients::default(),
-            array,
-            configs,
-            models,
-            storage,
-            keeping,
-            sources: Deadlines::new(width + 1),
-            touched: (0..width).collect(),
-            is_touched: vec![true; width],
-            reports: vec![CollectionReport::default(); reports],
-            now: Instant::ZERO,
-            commands: Commands::default(),
-            ready: VecDeque::new(),
-            answered_command: None,
-            answered: Vec::new(),
-            transfers: Slab::new(),
-            finished_early: VecDeque::new(),
-            staged: HashMap::new(),
-            from_stage: HashMap::new(),
-            stage_writes: 0,
-            operations,
-            requests: Slab::new(),
-            continued: Vec::new(),
-            aside: VecDeque::new(),
-            flush: Flush::default(),
-            next_flush: Vec::new(),
+            requests: Requests::default(),
+            members,
+            admin: Admin::new(switch),
             measures: Measures::new(),
-            linger: Linger::new(),
-            answered_some: false,
-            errors: vec![0; width],
-            scrub_mismatches: 0,
-            switch,
-            policy,
-            policy_since: Instant::ZERO,
-            switching: None,
-            closing: None,
-            stopped: None,
-            uuid,
-            page_bytes,
-            stripe_bytes,
-            drive_bytes,
-            failed: absent,
+            busy_poll: BusyPoll::new(),
         };
-        engine.settle(Instant::ZERO);
-        for drive in engine.drives().filter(|drive| rebuilding >> drive.0 & 1 == 1) {
-            engine.failed &= !(1 << drive.0);
-            if let Err(error) = engine.array.replace_drive(Instant::ZERO, drive) {
-                return Err(EngineError::Record(error.to_string()));
-            }
-            engine.settle(Instant::ZERO);
+        server.settle(Instant::ZERO);
+        for drive in server.io.drives().filter(|drive| rebuilding >> drive.0 & 1 == 1) {
+            let new = server.members.new_drive(drive).map_err(ServerError::Record)?;
+            server
+                .io
+                .engine
+                .replace_drive(Instant::ZERO, drive, new)
+                .map_err(|error| ServerError::Record(error.to_string()))?;
+            server.settle(Instant::ZERO);
         }
         if !resync.is_empty() {
-            engine.array.resync(Instant::ZERO, resync);
-            engine.settle(Instant::ZERO);
+            server.io.engine.resync(Instant::ZERO, resync);
+            server.settle(Instant::ZERO);
         }
-        Ok(engine)
+        Ok(server)
     }
 
     /// Serves until it is told to shut down.
@@ -273,33 +160,34 @@ impl Engine {
     /// # Errors
     ///
     /// If the system fails, or the array had to stop.
-    pub fn run(mut self) -> Result<(), EngineError> {
+    pub fn run(mut self) -> Result<(), ServerError> {
         let mut events: Vec<Event> = Vec::new();
         loop {
             let now = self.catch_up();
-            self.collect_transfers(now);
+            self.io.collect_storage(now);
+            self.take_happenings();
             self.continue_requests();
-            self.go_on_with_orders();
-            self.storage.kick()?;
-            self.send_answers();
-            if self.has_closed() {
-                return self.close();
+            self.go_on_with_admin();
+            let answered = self.send_answers();
+            // Flushes and answers may have been asked for by what was received just now.
+            self.settle(self.io.present());
+            self.io.kick()?;
+            if let Some(result) = self.poll_end() {
+                return result;
             }
-            if !self.continued.is_empty() {
+            if self.requests.has_slices() || self.clients.has_dirty() {
                 continue;
             }
-            let due = self.sources.earliest().min(self.keeping.next_deadline());
+            let due = self.io.next_deadline();
             // Somebody waits for the moment only while requests are under way.
-            let exact = !self.requests.is_empty();
-            let awake = self.linger.begin(self.clock.now(), self.answered_some);
-            self.answered_some = false;
-            match awake {
+            let exact = self.requests.under_way() > 0;
+            match self.busy_poll.begin(self.io.clock.now(), answered) {
                 Some(until) if until < due => {
-                    self.waiter.look_until(&self.clock, until, &mut events)?;
-                    self.linger.end(!events.is_empty());
+                    self.waiter.look_until(&self.io.clock, until, &mut events)?;
+                    self.busy_poll.end(!events.is_empty());
                 }
                 _ => {
-                    self.waiter.wait(&self.clock, due, exact, &mut events)?;
+                    self.waiter.wait(&self.io.clock, due, exact, &mut events)?;
                 }
             }
             for event in &events {
@@ -310,57 +198,91 @@ impl Engine {
                     token => {
                         let index = (token - FIRST_CLIENT) as u32;
                         let readable = event.readable || event.hung_up;
-                        self.hear(index, readable, event.writable);
+                        self.on_ready(index, readable, event.writable);
                     }
                 }
             }
         }
     }
 
-    /// The array's present if the clock says `now`.
-    fn step(&mut self, now: Instant) -> Instant {
-        self.now = self.now.max(now);
-        self.now
+    /// Lets the engine come up to the present. Returns the present.
+    fn catch_up(&mut self) -> Instant {
+        let now = self.io.catch_up();
+        self.take_happenings();
+        now
     }
 
-    /// Lets drives and array do all that is due, in order and at the moments when it was due.
-    /// Returns the present.
-    fn catch_up(&mut self) -> Instant {
-        let now = self.clock.now();
-        let array = self.models.len();
-        while let Some(source) = self.sources.first() {
-            let due = self.sources.earliest();
-            if due > now {
-                break;
+    /// Does what the engine wants done at `now`.
+    fn settle(&mut self, now: Instant) {
+        self.io.settle(now);
+        self.take_happenings();
+    }
+
+    fn take_happenings(&mut self) {
+        while let Some(happening) = self.io.poll_happening() {
+            match happening {
+                Happening::Engine(output) => self.take_output(output),
+                Happening::Notice(Notice::Answer(answer)) => {
+                    let (client, cookie) = self.requests.release_answer(answer);
+                    self.clients.reply(client, |connection| connection.reply_done(cookie));
+                }
+                Happening::Notice(Notice::DriveFailed(drive, reason)) => {
+                    tracing::error!(drive = drive.0, %reason, "a drive is taken for failed");
+                }
+                Happening::Notice(Notice::Stop(reason)) => self.admin.stop(reason.to_string()),
+                Happening::Notice(Notice::Ended(end)) => self.admin.ended(end),
             }
-            let due = self.step(due);
-            if source == array {
-                self.array.handle_deadline(due);
-            } else if let Model::Emulated(ssd) = &mut self.models[source] {
-                ssd.handle_deadline(due);
-                self.touch(source);
-            }
-            self.settle(due);
         }
-        self.keep_up(now);
-        self.step(now)
+    }
+
+    fn take_output(&mut self, output: Output) {
+        match output {
+            Output::Complete(outcome) => self.complete(&outcome),
+            Output::DriveFailed { drive } => {
+                tracing::error!(drive = drive.0, "a drive is given up");
+            }
+            Output::Restored { drive: Some(drive) } => {
+                tracing::info!(drive = drive.0, "the drive is rebuilt");
+            }
+            Output::Restored { drive: None } => {
+                tracing::info!("the parity of all stripes is right")
+            }
+            Output::NotRestored { drive: Some(drive), stripes } => {
+                tracing::error!(drive = drive.0, stripes, "not all stripes could be rebuilt");
+            }
+            Output::NotRestored { drive: None, stripes } => {
+                tracing::warn!(stripes, "the parity of some stripes was left as it is");
+            }
+            Output::Scrubbed { skipped } => {
+                let mismatches = self.io.engine.plane().mismatches();
+                tracing::info!(mismatches, skipped, "every stripe was read and compared");
+            }
+            Output::Permitted { .. } => {}
+            Output::Command { drive, .. } => {
+                unreachable!("drive {drive:?} is not on the network")
+            }
+        }
     }
 
     fn take_messages(&mut self) {
         self.inbox.hush();
         while let Some(message) = self.inbox.take() {
             match message {
-                Message::Client(connection) => self.admit_client(connection),
+                Message::Client(connection) => {
+                    let index = self.clients.insert(connection);
+                    // The handshake may have brought the first requests along.
+                    self.on_ready(index, false, false);
+                }
                 Message::Order(order, answer) => self.take_order(order, answer),
             }
         }
     }
-
-    /// The drives, by position.
-    fn drives(&self) -> impl Iterator<Item = DriveId> + use<> {
-        (0..self.models.len() as u8).map(DriveId)
-    }
 }
 
-/// Longest that a shutdown waits for requests that are under way.
-const CLOSING_TIME: Duration = Duration::from_secs(30);
+fn bytes_plane(config: &array::Config, records: Option<Records>) -> Bytes<PageMemory> {
+    let layout = &config.layout;
+    let page_bytes = u64::from(config.page_bytes);
+    let chunk_bytes = u64::from(layout.chunk_pages()) * page_bytes;
+    let stripe_bytes = u64::from(layout.data_chunks()) * chunk_bytes;
+    Bytes::new(PageMemory::new(), page_bytes, stripe_bytes, layout.width() as usize, records)
+}

@@ -5,7 +5,9 @@ use array::Level;
 use live::buffer::Buffer;
 use live::durable::format::{QUIET_FOR, join};
 use live::durable::journal::HeadWrite;
-use live::durable::{Geometry, Journal, MemberState, Note, OpenArray, OpenError, create, open};
+use live::durable::{
+    Geometry, Journal, MemberState, Note, OpenArray, OpenError, create, open, write_superblock,
+};
 use live::storage::{DATA_OFFSET_BYTES, Disk, Place, PlaceError};
 use std::path::Path;
 use units::{DriveId, Instant};
@@ -46,7 +48,39 @@ fn page(byte: u8) -> Buffer {
 }
 
 fn put(disk: &Disk, write: &HeadWrite) {
-    disk.head().write_stable(write.offset_bytes, &write.buffer).unwrap();
+    let mut buffer = Buffer::zeroed(write.bytes.len());
+    buffer.bytes_mut().copy_from_slice(&write.bytes);
+    disk.head().write_stable(write.offset_bytes, &buffer).unwrap();
+}
+
+/// Says on all drives that take part what the superblock of the array says now.
+fn write_superblocks(array: &mut OpenArray) {
+    let superblock = &mut array.records.superblock;
+    superblock.generation += 1;
+    for (position, disk) in array.disks.iter().enumerate() {
+        let takes_part = superblock.states[position] != MemberState::Failed;
+        if let Some(disk) = disk.as_ref().filter(|_| takes_part) {
+            superblock.member = DriveId(position as u8);
+            write_superblock(superblock, &disk.head()).unwrap();
+        }
+    }
+}
+
+/// Says how a drive takes part from now on.
+fn record_state(array: &mut OpenArray, drive: DriveId, state: MemberState) {
+    array.records.superblock.states[drive.index()] = state;
+    write_superblocks(array);
+}
+
+/// Records a clean shutdown.
+fn record_end(array: &mut OpenArray) {
+    array.records.superblock.clean = true;
+    write_superblocks(array);
+}
+
+fn join_array(array: &OpenArray, place: &Place, drive: DriveId) -> Result<Disk, OpenError> {
+    let records = &array.records;
+    join(place, drive, &records.superblock, &records.intent, &records.journal)
 }
 
 fn byte_of(disk: &Disk, offset_bytes: u64) -> u8 {
@@ -61,13 +95,16 @@ fn an_array_is_created_once_and_opened_by_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     let array = create(&places, &GEOMETRY, QUIET_FOR).unwrap();
-    assert_eq!((array.members.generation(), array.assembly.absent, array.replayed), (1, 0, 0));
+    assert_eq!(
+        (array.records.superblock.generation, array.assembly.absent, array.replayed),
+        (1, 0, 0)
+    );
     assert!(refused(folder.path()).contains("in use by another process; stop that one first"));
     let again = create(&places, &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
     assert!(again.contains("drive-0 exists already"), "{again}");
-    let uuid = array.members.uuid();
+    let uuid = array.records.superblock.uuid;
     drop(array);
-    assert_eq!(start(folder.path()).members.uuid(), uuid);
+    assert_eq!(start(folder.path()).records.superblock.uuid, uuid);
 }
 
 #[test]
@@ -95,13 +132,13 @@ fn only_a_clean_end_is_clean() {
     let mut array = start(folder.path());
     assert!(!array.assembly.clean, "the creation was cut short");
     assert_eq!(array.assembly.generation, 1);
-    let end = array.members.end_generation();
-    assert!(array.members.end().is_empty());
-    assert_eq!(array.members.generation(), end);
+    let end = array.records.superblock.generation + 1;
+    record_end(&mut array);
+    assert_eq!(array.records.superblock.generation, end);
     drop(array);
     let array = start(folder.path());
     assert!(array.assembly.clean);
-    assert_eq!((array.assembly.generation, array.members.generation()), (end, end + 1));
+    assert_eq!((array.assembly.generation, array.records.superblock.generation), (end, end + 1));
     drop(array);
     assert!(!start(folder.path()).assembly.clean, "it ran, and was not ended");
 }
@@ -110,8 +147,8 @@ fn only_a_clean_end_is_clean() {
 fn marks_are_found_after_a_crash_and_gone_after_a_clean_end() {
     let folder = made();
     let mark = |array: &mut OpenArray| {
-        array.intent.mark(Instant::ZERO, 5);
-        for write in array.intent.blocks_to_write() {
+        array.records.intent.mark(Instant::ZERO, 5);
+        for write in array.records.intent.blocks_to_write() {
             let mut buffer = Buffer::zeroed(PAGE);
             buffer.bytes_mut().copy_from_slice(&*write.bytes);
             // Torn between the drives: only one has it.
@@ -122,11 +159,11 @@ fn marks_are_found_after_a_crash_and_gone_after_a_clean_end() {
     mark(&mut array);
     drop(array);
     let mut array = start(folder.path());
-    assert_eq!(array.intent.dirty_regions(), [5]);
+    assert_eq!(array.records.intent.dirty_regions(), [5]);
     assert_eq!(array.doubtful_regions(), [0; 0], "no drive is missing");
-    array.members.end();
+    record_end(&mut array);
     drop(array);
-    assert_eq!(start(folder.path()).intent.dirty_regions(), [0; 0]);
+    assert_eq!(start(folder.path()).records.intent.dirty_regions(), [0; 0]);
 
     let mut array = start(folder.path());
     mark(&mut array);
@@ -158,7 +195,7 @@ fn drives_may_change_places_and_one_may_be_lost() {
     std::fs::rename(at(0), at(9)).unwrap();
     let array = start(folder.path());
     assert_eq!((array.assembly.absent, array.disks[2].is_some()), (0b100, false));
-    assert_eq!(array.members.states()[2], MemberState::Failed);
+    assert_eq!(array.records.superblock.states[2], MemberState::Failed);
     drop(array);
     std::fs::rename(at(9), at(0)).unwrap();
     let array = start(folder.path());
@@ -195,7 +232,7 @@ fn a_refused_start_writes_nothing() {
 fn a_torn_superblock_is_the_one_before() {
     let folder = made();
     let array = start(folder.path());
-    let generation = array.members.generation();
+    let generation = array.records.superblock.generation;
     drop(array);
     let path = folder.path().join("drive-1");
     let mut bytes = std::fs::read(&path).unwrap();
@@ -210,7 +247,7 @@ fn a_torn_superblock_is_the_one_before() {
 fn a_degraded_array_replays_its_journal() {
     let folder = made();
     let mut array = start(folder.path());
-    assert!(array.members.set_state(DriveId(2), MemberState::Failed).is_empty());
+    record_state(&mut array, DriveId(2), MemberState::Failed);
     let holders = Journal::holders(&GEOMETRY, 0b100);
     assert_eq!(holders, [DriveId(0)]);
     let record = |journal: &mut Journal, byte: u8| {
@@ -221,7 +258,7 @@ fn a_degraded_array_replays_its_journal() {
     let disk =
         |array: &OpenArray, drive: usize| byte_of(array.disks[drive].as_ref().unwrap(), 4096);
     for byte in [1, 2] {
-        let write = record(&mut array.journal, byte);
+        let write = record(&mut array.records.journal, byte);
         put(array.disks[0].as_ref().unwrap(), &write);
     }
     drop(array);
@@ -234,11 +271,11 @@ fn a_degraded_array_replays_its_journal() {
     assert_eq!(array.replayed, 0, "once");
 
     // After a clear an old record is never done again.
-    let write = record(&mut array.journal, 3);
+    let write = record(&mut array.records.journal, 3);
     put(array.disks[0].as_ref().unwrap(), &write);
-    array.journal.written(write.sequence);
-    array.journal.finish(write.sequence);
-    let clear = array.journal.clear().unwrap();
+    array.records.journal.written(write.sequence);
+    array.records.journal.finish(write.sequence);
+    let clear = array.records.journal.clear().unwrap();
     for drive in [0, 1] {
         put(array.disks[drive].as_ref().unwrap(), &clear);
     }
@@ -259,22 +296,20 @@ fn a_degraded_array_replays_its_journal() {
 fn a_new_drive_joins_and_is_rebuilt() {
     let folder = made();
     let mut array = start(folder.path());
-    array.members.set_state(DriveId(1), MemberState::Failed);
+    record_state(&mut array, DriveId(1), MemberState::Failed);
     array.disks[1] = None;
-    array.members.replace(DriveId(1), None);
     let place = Place::File(folder.path().join("spare"));
     let one = DriveId(1);
-    let spare = join(&place, one, &array.members, &array.intent, &array.journal).unwrap();
-    array.members.replace(DriveId(1), Some(spare.head()));
+    array.disks[1] = Some(join_array(&array, &place, one).unwrap());
     let rebuilding = MemberState::Rebuilding { cursor_bytes: 0 };
-    assert!(array.members.set_state(DriveId(1), rebuilding).is_empty());
-    drop((array, spare));
+    record_state(&mut array, DriveId(1), rebuilding);
+    drop(array);
 
     let mut places = places(folder.path());
     places[1] = place;
     let mut array = open(&places, None, QUIET_FOR).unwrap();
     assert_eq!((array.assembly.absent, array.assembly.rebuilding), (0b10, 0b10));
-    assert!(array.members.set_state(DriveId(1), MemberState::Serving).is_empty());
+    record_state(&mut array, DriveId(1), MemberState::Serving);
     drop(array);
     assert_eq!(open(&places, None, QUIET_FOR).unwrap().assembly.absent, 0);
     // The old one is no part of it any more.
@@ -288,28 +323,25 @@ fn only_a_blank_drive_or_the_failed_one_joins() {
     let other = made();
     let mut array = start(folder.path());
     let one = DriveId(1);
-    array.members.set_state(one, MemberState::Failed);
+    record_state(&mut array, one, MemberState::Failed);
     let old = array.disks[1].take().unwrap();
     old.write_now(DATA_OFFSET_BYTES, &page(7)).unwrap();
     let places = places(folder.path());
-    let refused = |array: &OpenArray, place: &Place| {
-        let joined = join(place, one, &array.members, &array.intent, &array.journal);
-        joined.unwrap_err().to_string()
-    };
+    let refused =
+        |array: &OpenArray, place: &Place| join_array(array, place, one).unwrap_err().to_string();
     assert!(refused(&array, &places[1]).contains("in use"), "the failed one has its lock yet");
     drop(old);
-    array.members.replace(one, None);
     let foreign = Place::File(other.path().join("drive-1"));
     assert!(refused(&array, &foreign).contains("is not blank: it is a drive of array"));
     let letters = folder.path().join("letters");
     std::fs::write(&letters, vec![b'x'; 100_000]).unwrap();
     assert!(refused(&array, &Place::File(letters)).contains("it is not overwritten"));
 
-    let joined = join(&places[1], one, &array.members, &array.intent, &array.journal).unwrap();
+    let joined = join_array(&array, &places[1], one).unwrap();
     assert_eq!((byte_of(&joined, 0), joined.allocated().count()), (0, 0), "it is empty");
-    array.members.replace(one, Some(joined.head()));
-    assert!(array.members.set_state(one, MemberState::Serving).is_empty());
-    drop((array, joined));
+    array.disks[1] = Some(joined);
+    record_state(&mut array, one, MemberState::Serving);
+    drop(array);
     assert_eq!(start(folder.path()).assembly.absent, 0);
 }
 
@@ -336,9 +368,9 @@ fn arrays_are_the_same_past_the_page_cache() {
         Err(OpenError::Place { error: PlaceError::NotDirect { .. }, .. }) => return,
         array => array.unwrap(),
     };
-    array.members.set_state(DriveId(2), MemberState::Failed);
+    record_state(&mut array, DriveId(2), MemberState::Failed);
     let page = page(9);
-    let write = array.journal.append(&[(DriveId(1), 8192, page.bytes())]).unwrap();
+    let write = array.records.journal.append(&[(DriveId(1), 8192, page.bytes())]).unwrap();
     put(array.disks[0].as_ref().unwrap(), &write);
     drop(array);
     let array = open(&direct, Some(&GEOMETRY), QUIET_FOR).unwrap();

@@ -163,7 +163,7 @@ impl World {
         }
         let rows = ROWS as usize;
         Self {
-            machine: Durability::new(Records { superblock, intent, journal }, overlaps),
+            machine: Durability::new(Records { superblock, intent, journal }),
             geometry,
             row_blocks,
             overlaps,

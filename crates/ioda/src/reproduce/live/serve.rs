@@ -7,10 +7,10 @@ use crate::progress;
 use crate::serving;
 use crate::settings::Settings;
 use live::control::{Answer, Line, Message, Order, Status, line};
-use live::engine::Engine;
 use live::nbd::client::Client;
 use live::nbd::uri::Uri;
 use live::nbd::{Door, Export, Listen, Tls};
+use live::server::Server;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ pub(super) fn serve(
     let (line, inbox) =
         line().map_err(|error| Failure::internal(format!("cannot serve: {error}")))?;
     // The clock of the array starts here.
-    let engine = Engine::new(opened.into_setup()?, inbox).map_err(Failure::internal)?;
+    let engine = Server::new(opened.into_setup()?, inbox).map_err(Failure::internal)?;
     let listen = [Listen::Unix(socket.clone())];
     let door = Door::open(&listen, vec![export], Tls::Off, line.clone());
     let door = door.map_err(Failure::internal)?;

@@ -1,0 +1,630 @@
+//! The data plane of an array that serves: real pages, on storage that the driver brings.
+//!
+//! Bytes are at their logical addresses on each drive; a drive model gives timing only. A command is
+//! answered when both its drive model and its storage have answered. A change of a drive's bytes
+//! passes the [`Durability`] machine first, which knows what must be on stable storage before it.
+//!
+//! What the storage is to do comes out of [`Bytes::poll_work`], and [`Bytes::poll_notice`] says what
+//! clients and people wait for.
+
+mod commands;
+mod request;
+
+pub use request::{ByteRequest, ByteRequestKind, Progress, RequestSlot};
+
+use crate::cached_pages::CachedPages;
+use crate::durability::{
+    AnswerId, Change, ChangeId, Durability, End, FailReason, Intent, IoId, IoResult, Journal,
+    OperationId, Output as Gate, Records, StopReason, Superblock, WantedChange,
+};
+use crate::memory::Memory;
+use crate::plane::{DataPlane, Target};
+use crate::stripe_memory::StripeMemory;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use array::{DataAction, OpId, Outcome, Request, Slot};
+use commands::{Commands, Outstanding};
+use nvme::{Command, CommandId, Completion, Opcode};
+use request::Requests;
+use ssd::Ssd;
+use units::{DriveId, Instant, Lba, Slab};
+
+/// What the storage of a drive is to do. Offsets count from the first byte of the drive.
+#[derive(Debug)]
+pub enum Work<B> {
+    /// Fill the first bytes of a buffer.
+    Read {
+        /// From where.
+        offset_bytes: u64,
+        /// How many.
+        length_bytes: usize,
+        /// What is filled.
+        buffer: B,
+    },
+    /// Write the first bytes of a buffer.
+    Write {
+        /// Where to.
+        offset_bytes: u64,
+        /// How many.
+        length_bytes: usize,
+        /// What is written.
+        buffer: B,
+    },
+    /// The bytes become zero, and their room is given back.
+    Discard {
+        /// From where.
+        offset_bytes: u64,
+        /// How many.
+        length_bytes: u64,
+    },
+    /// Write into the reserved head of the drive; on stable storage when it is done.
+    WriteHead {
+        /// Where to, counted from the start of the head.
+        offset_bytes: u64,
+        /// What is written.
+        bytes: Arc<Vec<u8>>,
+    },
+    /// Bring what was written to stable storage.
+    Sync,
+}
+
+/// Something for the storage of a drive. It ends with [`Bytes::handle_storage`].
+#[derive(Debug)]
+pub struct StorageWork<B> {
+    /// The number under which it ends.
+    pub tag: u32,
+    /// The drive.
+    pub drive: DriveId,
+    /// What to do.
+    pub work: Work<B>,
+}
+
+/// What clients and people wait for.
+#[derive(Debug)]
+pub enum Notice {
+    /// The client may be told.
+    Answer(AnswerId),
+    /// A drive does not keep what it is told to keep, and counts as failed.
+    DriveFailed(DriveId, FailReason),
+    /// The array must take no requests any more.
+    Stop(StopReason),
+    /// The clean shutdown is over.
+    Ended(End),
+}
+
+/// For whom the storage does something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    /// A command of the array.
+    Command(CommandId),
+    /// Pages of the write cache, which are written where they belong as soon as they are cached.
+    Cache,
+    /// A record of the durability machine.
+    Record(IoId),
+    /// Nobody any more: the command was failed fast, or its drive was given up.
+    Nobody,
+}
+
+/// Something that the storage has yet to end.
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    purpose: Purpose,
+    /// Set once the durability machine has let a change go.
+    change: Option<ChangeId>,
+}
+
+/// A change of a drive's bytes that waits for the durability machine.
+struct HeldWork<M: Memory> {
+    tag: u32,
+    work: Work<M::Buffer>,
+}
+
+impl<M: Memory> Change for HeldWork<M> {
+    fn data(&self) -> Option<&[u8]> {
+        match &self.work {
+            Work::Write { length_bytes, buffer, .. } => Some(&M::bytes(buffer)[..*length_bytes]),
+            Work::Discard { .. } => None,
+            Work::Read { .. } | Work::WriteHead { .. } | Work::Sync => {
+                unreachable!("only changes are held")
+            }
+        }
+    }
+}
+
+/// The pages of an array that serves. See the head of this file.
+pub struct Bytes<M: Memory> {
+    memory: StripeMemory<M>,
+    cache: CachedPages<M>,
+    requests: Requests<M>,
+    commands: Commands<M::Buffer>,
+    /// What the command has brought that the array is hearing of.
+    delivered: Option<Outstanding<M::Buffer>>,
+    ready: VecDeque<Completion>,
+    transfers: Slab<Transfer>,
+    works: VecDeque<StorageWork<M::Buffer>>,
+    /// None for an array that lives in memory and keeps no records.
+    durability: Option<Durability<HeldWork<M>>>,
+    notices: VecDeque<Notice>,
+    /// Drives that the array must give up.
+    failed: VecDeque<DriveId>,
+    /// Parities that were compared and found wrong.
+    mismatches: u64,
+    now: Instant,
+}
+
+impl<M: Memory> Bytes<M> {
+    /// The data plane of an array of `width` drives with stripes of `stripe_bytes` of data.
+    #[must_use]
+    pub fn new(
+        memory: M,
+        page_bytes: u64,
+        stripe_bytes: u64,
+        width: usize,
+        records: Option<Records>,
+    ) -> Self {
+        Self {
+            memory: StripeMemory::new(memory, page_bytes as usize, width),
+            cache: CachedPages::new(),
+            requests: Requests::new(page_bytes, stripe_bytes),
+            commands: Commands::new(),
+            delivered: None,
+            ready: VecDeque::new(),
+            transfers: Slab::new(),
+            works: VecDeque::new(),
+            durability: records.map(Durability::new),
+            notices: VecDeque::new(),
+            failed: VecDeque::new(),
+            mismatches: 0,
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Bytes in a page of the array.
+    #[must_use]
+    pub fn page_bytes(&self) -> u64 {
+        self.memory.page_bytes() as u64
+    }
+
+    /// Where buffers come from.
+    pub fn memory(&mut self) -> &mut M {
+        self.memory.memory()
+    }
+
+    /// What the records say: superblock, write-intent record and journal. None of an array in memory.
+    #[must_use]
+    pub fn records(&self) -> Option<(&Superblock, &Intent, &Journal)> {
+        let durability = self.durability.as_ref()?;
+        Some((durability.superblock(), durability.intent(), durability.journal()))
+    }
+
+    /// The generation that a clean shutdown will record, for what is bound to it.
+    #[must_use]
+    pub fn end_generation(&self) -> Option<u64> {
+        self.durability.as_ref().map(Durability::end_generation)
+    }
+
+    /// Parities that were compared and found wrong since [`Bytes::reset_mismatches`].
+    #[must_use]
+    pub fn mismatches(&self) -> u64 {
+        self.mismatches
+    }
+
+    /// A scrub begins: wrong parities are counted anew.
+    pub fn reset_mismatches(&mut self) {
+        self.mismatches = 0;
+    }
+
+    /// Whether no command is out, no record is being written, and nothing waits for either.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.commands.is_empty()
+            && self.transfers.is_empty()
+            && self.durability.as_ref().is_none_or(Durability::is_idle)
+    }
+
+    /// Commands that are out.
+    #[must_use]
+    pub fn commands_in_flight(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// When [`Bytes::handle_deadline`] is to be called if nothing else happens.
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        self.durability.as_ref().map_or(Instant::NEVER, Durability::next_deadline)
+    }
+
+    /// Lets time pass for the records.
+    pub fn handle_deadline(&mut self, now: Instant) {
+        self.now = now;
+        if let Some(durability) = &mut self.durability {
+            durability.handle_deadline(now);
+        }
+    }
+
+    /// The next thing for the storage to do.
+    #[inline]
+    pub fn poll_work(&mut self) -> Option<StorageWork<M::Buffer>> {
+        self.pass_gate();
+        self.works.pop_front()
+    }
+
+    /// The next thing that clients or people wait for.
+    #[inline]
+    pub fn poll_notice(&mut self) -> Option<Notice> {
+        self.pass_gate();
+        self.notices.pop_front()
+    }
+
+    /// The storage has ended something, with the buffer that it had.
+    pub fn handle_storage(
+        &mut self,
+        now: Instant,
+        tag: u32,
+        result: IoResult,
+        buffer: Option<M::Buffer>,
+    ) {
+        self.now = now;
+        let Transfer { purpose, change, .. } = *self.transfers.get(tag);
+        self.transfers.release(tag);
+        if let (Some(durability), Some(change)) = (&mut self.durability, change) {
+            durability.handle_change_ended(now, change, result);
+        }
+        match purpose {
+            Purpose::Command(id) => {
+                if let Some(command) = self.commands.get_mut(id) {
+                    command.storage_ended(result == IoResult::Failed, buffer);
+                    self.ready.extend(command.completion(now));
+                }
+                return;
+            }
+            Purpose::Record(id) => {
+                if let Some(durability) = &mut self.durability {
+                    durability.handle_io_ended(now, id, result);
+                }
+            }
+            Purpose::Cache | Purpose::Nobody => {}
+        }
+        if let Some(buffer) = buffer {
+            self.memory.memory().give(buffer);
+        }
+    }
+
+    /// Answers `answer` when all that was answered before would survive the power.
+    pub fn flush(&mut self, now: Instant, answer: AnswerId) {
+        match &mut self.durability {
+            Some(durability) => durability.handle_flush(now, answer),
+            None => self.notices.push_back(Notice::Answer(answer)),
+        }
+    }
+
+    /// Whether a write that is done may be answered at once. If not, [`Bytes::answer`] does it in time.
+    #[must_use]
+    pub fn answers_at_once(&self) -> bool {
+        self.durability.as_ref().is_none_or(Durability::answers_at_once)
+    }
+
+    /// A write is done: it is answered when the other drives know of every drive that does not have it.
+    pub fn answer(&mut self, answer: AnswerId) {
+        match &mut self.durability {
+            Some(durability) => durability.handle_answer(answer),
+            None => self.notices.push_back(Notice::Answer(answer)),
+        }
+    }
+
+    /// Nothing is to be changed any more: the records say so. Comes back as [`Notice::Ended`].
+    pub fn end(&mut self, now: Instant) {
+        match &mut self.durability {
+            Some(durability) => durability.handle_end(now),
+            None => self.notices.push_back(Notice::Ended(End::Clean)),
+        }
+    }
+
+    /// Takes a request of a client; [`Bytes::next_slice`] gives its first part.
+    pub fn begin_request(&mut self, request: ByteRequest<M::Buffer>) -> RequestSlot {
+        self.requests.begin(self.memory.memory(), request)
+    }
+
+    /// The next part of a request for the array; none if all were begun.
+    pub fn next_slice(&mut self, slot: RequestSlot) -> Option<Request> {
+        self.requests.next_slice(slot)
+    }
+
+    /// A part of a request is done.
+    pub fn end_slice(&mut self, outcome: &Outcome) -> (RequestSlot, Progress) {
+        self.requests.end_slice(outcome)
+    }
+
+    /// What a read has brought.
+    ///
+    /// # Panics
+    ///
+    /// If the request is no read.
+    #[must_use]
+    pub fn brought(&self, slot: RequestSlot) -> &[u8] {
+        self.requests.brought(slot)
+    }
+
+    /// A request is answered.
+    pub fn end_request(&mut self, slot: RequestSlot) {
+        self.requests.end(self.memory.memory(), slot);
+    }
+
+    fn offset_bytes(&self, lba: Lba) -> u64 {
+        lba.0 * self.memory.page_bytes() as u64
+    }
+
+    /// A number for something that the storage will do.
+    fn book(&mut self, purpose: Purpose) -> u32 {
+        self.transfers.insert(Transfer { purpose, change: None })
+    }
+
+    /// Gives work to the storage that changes nothing.
+    fn transfer(&mut self, drive: DriveId, work: Work<M::Buffer>, purpose: Purpose) -> u32 {
+        let tag = self.book(purpose);
+        self.works.push_back(StorageWork { tag, drive, work });
+        tag
+    }
+
+    /// Changes bytes of a drive as a part of the stripe operation with this serial number, as soon as
+    /// the records allow it.
+    fn change(
+        &mut self,
+        drive: DriveId,
+        work: Work<M::Buffer>,
+        operation: u64,
+        purpose: Purpose,
+    ) -> u32 {
+        let tag = self.book(purpose);
+        let (offset_bytes, length_bytes) = match &work {
+            Work::Write { offset_bytes, length_bytes, .. } => (*offset_bytes, *length_bytes as u64),
+            Work::Discard { offset_bytes, length_bytes } => (*offset_bytes, *length_bytes),
+            Work::Read { .. } | Work::WriteHead { .. } | Work::Sync => {
+                unreachable!("reads, records and syncs change no data")
+            }
+        };
+        match &mut self.durability {
+            None => self.works.push_back(StorageWork { tag, drive, work }),
+            Some(durability) => {
+                let wanted = WantedChange {
+                    drive,
+                    offset_bytes,
+                    length_bytes,
+                    operation: OperationId(operation),
+                    staged: purpose == Purpose::Cache,
+                    change: HeldWork { tag, work },
+                };
+                let id = durability.handle_change(self.now, wanted);
+                self.transfers.get_mut(tag).change = Some(id);
+            }
+        }
+        tag
+    }
+
+    /// Does what the durability machine says.
+    fn pass_gate(&mut self) {
+        let Some(durability) = &mut self.durability else { return };
+        while let Some(output) = durability.poll_output() {
+            match output {
+                Gate::WriteHead { id, drive, offset_bytes, bytes } => {
+                    let record = Transfer { purpose: Purpose::Record(id), change: None };
+                    let tag = self.transfers.insert(record);
+                    let work = Work::WriteHead { offset_bytes, bytes };
+                    self.works.push_back(StorageWork { tag, drive, work });
+                }
+                Gate::Sync { id, drive } => {
+                    let record = Transfer { purpose: Purpose::Record(id), change: None };
+                    let tag = self.transfers.insert(record);
+                    self.works.push_back(StorageWork { tag, drive, work: Work::Sync });
+                }
+                Gate::Release { drive, change: HeldWork { tag, work }, .. } => {
+                    self.works.push_back(StorageWork { tag, drive, work });
+                }
+                Gate::Cancel { change: HeldWork { tag, work }, .. } => {
+                    if let Purpose::Command(id) = self.transfers.get(tag).purpose
+                        && let Some(command) = self.commands.get_mut(id)
+                    {
+                        command.storage_ended(true, None);
+                        self.ready.extend(command.completion(self.now));
+                    }
+                    self.transfers.release(tag);
+                    if let Work::Write { buffer, .. } = work {
+                        self.memory.memory().give(buffer);
+                    }
+                }
+                Gate::Answer { answer } => self.notices.push_back(Notice::Answer(answer)),
+                Gate::FailDrive { drive, reason } => {
+                    self.failed.push_back(drive);
+                    self.notices.push_back(Notice::DriveFailed(drive, reason));
+                }
+                Gate::Stop { reason } => self.notices.push_back(Notice::Stop(reason)),
+                Gate::Ended { end } => self.notices.push_back(Notice::Ended(end)),
+            }
+        }
+    }
+
+    /// Has the storage do what a command says.
+    fn begin_transfer(&mut self, drive: DriveId, command: &Command, target: Option<Target>) -> u32 {
+        let offset_bytes = self.offset_bytes(command.lba);
+        let length_bytes = command.blocks as usize * self.memory.page_bytes();
+        let purpose = Purpose::Command(command.id);
+        match (command.opcode, target) {
+            (Opcode::Read, _) => {
+                let buffer = self.memory.memory().take(length_bytes);
+                let work = Work::Read { offset_bytes, length_bytes, buffer };
+                self.transfer(drive, work, purpose)
+            }
+            (Opcode::Write, Some(Target { op, member })) => {
+                self.store(drive, offset_bytes, op, member, purpose)
+            }
+            (Opcode::Write, None) => {
+                let mut buffer = self.memory.memory().take(length_bytes);
+                let into = &mut M::bytes_mut(&mut buffer)[..length_bytes];
+                self.cache.read(drive, command, into, self.memory.page_bytes());
+                let work = Work::Write { offset_bytes, length_bytes, buffer };
+                let operation = self.memory.next_serial();
+                self.change(drive, work, operation, purpose)
+            }
+            (Opcode::Deallocate, Some(Target { op, .. })) => {
+                let length_bytes = length_bytes as u64;
+                let work = Work::Discard { offset_bytes, length_bytes };
+                self.change(drive, work, self.memory.serial_of(op), purpose)
+            }
+            (Opcode::Deallocate, None) => unreachable!("the write cache drains writes only"),
+        }
+    }
+
+    /// Writes the new rows of a member to its drive.
+    fn store(
+        &mut self,
+        drive: DriveId,
+        offset_bytes: u64,
+        op: OpId,
+        member: u8,
+        purpose: Purpose,
+    ) -> u32 {
+        let length_bytes = self.memory.slot_bytes(op);
+        let buffer = self.memory.share_buffer(op, Slot { new: true, member });
+        let work = Work::Write { offset_bytes, length_bytes, buffer };
+        self.change(drive, work, self.memory.serial_of(op), purpose)
+    }
+
+    /// The new rows of a member go into the write cache, and at once to where they belong, because the
+    /// cache is memory and would not survive the process. The drive model hears of them when the cache
+    /// is drained.
+    fn cache_rows(&mut self, op: OpId, member: u8, drive: DriveId, lba: Lba) {
+        let page_bytes = self.memory.page_bytes();
+        let rows = self.memory.share_buffer(op, Slot { new: true, member });
+        let bytes = &M::bytes(&rows)[..self.memory.slot_bytes(op)];
+        self.cache.insert(self.memory.memory(), drive, lba, bytes, page_bytes);
+        self.memory.memory().give(rows);
+        self.store(drive, self.offset_bytes(lba), op, member, Purpose::Cache);
+    }
+
+    /// Gives back what a command has brought that the array did not keep.
+    fn drop_delivered_if(&mut self, is_stale: impl Fn(&Outstanding<M::Buffer>) -> bool) {
+        let stale = self.delivered.take_if(|delivered| is_stale(delivered));
+        if let Some(buffer) = stale.and_then(Outstanding::into_buffer) {
+            self.memory.memory().give(buffer);
+        }
+    }
+
+    /// What a read has brought becomes the old rows of its member, with what was cached over it.
+    fn keep(&mut self, op: OpId, command: CommandId, member: u8) {
+        let page_bytes = self.memory.page_bytes();
+        let delivered = self.delivered.take_if(|delivered| delivered.id() == command);
+        let brought = delivered.and_then(Outstanding::into_buffer);
+        let mut rows = brought.unwrap_or_else(|| self.memory.blank(op));
+        self.cache.overlay(self.memory.memory(), command, M::bytes_mut(&mut rows), page_bytes);
+        self.memory.put(op, Slot { new: false, member }, rows);
+    }
+}
+
+impl<M: Memory> DataPlane for Bytes<M> {
+    const CARRIES_DATA: bool = true;
+
+    fn submit(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        command: &Command,
+        target: Option<Target>,
+        model_answers: bool,
+    ) {
+        self.now = now;
+        self.cache.forget_read(self.memory.memory(), command.id);
+        let transfer = self.begin_transfer(drive, command, target);
+        self.commands.insert(Outstanding::new(drive, command, now, model_answers, transfer));
+    }
+
+    fn data(&mut self, action: DataAction) {
+        match action {
+            DataAction::Open { op, request, rows } => self.memory.open(op, request, rows),
+            DataAction::Keep { op, command, member } => self.keep(op, command, member),
+            DataAction::Combine { op, target, terms } => self.memory.combine(op, target, &terms),
+            DataAction::Check { op, target, terms } => {
+                self.mismatches += u64::from(!self.memory.check(op, target, &terms));
+            }
+            DataAction::Merge { op, member, first_page } => {
+                let request = self.requests.get(self.memory.request_of(op));
+                self.memory.merge(op, member, |old, new| request.merge(first_page, old, new));
+            }
+            DataAction::Share { from, to, member, first_row } => {
+                self.memory.share(from, to, member, first_row);
+            }
+            DataAction::Deliver { op, member, first_page } => {
+                let request = self.requests.get_mut(self.memory.request_of(op));
+                request.take(first_page, self.memory.at(op, Slot { new: false, member }));
+            }
+            DataAction::Stage { op, member, drive, lba } => {
+                self.cache_rows(op, member, drive, lba);
+            }
+            DataAction::ReadStage { command, drive, lba, rows, .. } => {
+                // The number may be that of a command whose data nobody kept.
+                self.drop_delivered_if(|delivered| delivered.id() == command);
+                self.cache.note_read(self.memory.memory(), command, drive, lba, &rows);
+            }
+            DataAction::Unstage { drive, pages } => {
+                self.cache.remove(self.memory.memory(), drive, &pages);
+            }
+            DataAction::Close { op } => self.memory.close(op),
+        }
+    }
+
+    fn follow(&mut self, _: DriveId, _: &mut Ssd) {}
+
+    fn join(&mut self, now: Instant, completion: Completion) -> Option<Completion> {
+        let command = self.commands.get_mut(completion.id)?;
+        command.model_answered(completion);
+        command.completion(now)
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.pass_gate();
+        self.ready.pop_front()
+    }
+
+    fn poll_failed_drive(&mut self) -> Option<DriveId> {
+        self.failed.pop_front()
+    }
+
+    fn deliver(&mut self, completion: &Completion) {
+        let command = self.commands.take(completion.id);
+        if let Some(transfer) = command.as_ref().and_then(Outstanding::transfer) {
+            self.transfers.get_mut(transfer).purpose = Purpose::Nobody;
+        }
+        self.drop_delivered_if(|_| true);
+        self.delivered = command;
+    }
+
+    fn drive_failed(&mut self, now: Instant, drive: DriveId) -> bool {
+        self.now = now;
+        for command in self.commands.of(drive) {
+            command.give_up();
+            self.ready.extend(command.completion(now));
+        }
+        if let Some(durability) = &mut self.durability {
+            durability.handle_drive_failed(now, drive);
+        }
+        true
+    }
+
+    fn drive_rebuilt(&mut self, now: Instant, drive: DriveId) {
+        if let Some(durability) = &mut self.durability {
+            durability.handle_drive_rebuilt(now, drive);
+        }
+    }
+
+    fn parity_resynced(&mut self, now: Instant) {
+        if let Some(durability) = &mut self.durability {
+            durability.handle_parity_resynced(now);
+        }
+    }
+
+    fn drive_replaced(&mut self, drive: DriveId) {
+        if let Some(durability) = &mut self.durability {
+            durability.handle_drive_replaced(self.now, drive);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The engine and its storage on the real clock.
+//!
+//! What emulated drives and the array do happens at the moments that they have computed, even if the
+//! thread comes to it a little later: the array is told the due time of every answer, so being late
+//! once does not make the next answer late. How late the thread was is recorded as lateness. Requests
+//! of clients and answers of real storage happen when they come.
+
+use super::memory::PageMemory;
+use crate::buffer::Buffer;
+use crate::clock::Clock;
+use crate::control::Recorder;
+use crate::storage::{self, Finished, Storage};
+use engine::durability::IoResult;
+use engine::{Bytes, Engine, Notice, Output, StorageWork, Work};
+use std::collections::VecDeque;
+use std::io;
+use units::{DriveId, Instant};
+
+/// Something that the rest of the server has to know.
+#[derive(Debug)]
+pub(super) enum Happening {
+    Engine(Output),
+    Notice(Notice),
+}
+
+/// One array and the bytes of its drives.
+pub(super) struct ArrayIo {
+    pub(super) clock: Clock,
+    pub(super) engine: Engine<Bytes<PageMemory>>,
+    pub(super) storage: Storage,
+    page_bytes: u64,
+    /// The array's present: it never goes back.
+    now: Instant,
+    happenings: VecDeque<Happening>,
+    /// Commands that the storage of each drive could not do.
+    pub(super) errors: Vec<u64>,
+    /// How late answers of drive models were.
+    pub(super) lateness: Recorder,
+}
+
+impl ArrayIo {
+    pub(super) fn new(engine: Engine<Bytes<PageMemory>>, storage: Storage) -> Self {
+        let errors = vec![0; engine.drives().len()];
+        let page_bytes = engine.plane().page_bytes();
+        Self {
+            clock: Clock::new(),
+            engine,
+            storage,
+            page_bytes,
+            now: Instant::ZERO,
+            happenings: VecDeque::new(),
+            errors,
+            lateness: Recorder::default(),
+        }
+    }
+
+    /// What has happened since it was asked last, in order.
+    pub(super) fn poll_happening(&mut self) -> Option<Happening> {
+        self.happenings.pop_front()
+    }
+
+    /// When the array, a drive or the records want to go on.
+    pub(super) fn next_deadline(&self) -> Instant {
+        self.engine.next_deadline().min(self.engine.plane().next_deadline())
+    }
+
+    /// The array's present if the clock says `now`.
+    fn step(&mut self, now: Instant) -> Instant {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// Lets drives and array do all that is due, in order and at the moments when it was due. Returns
+    /// the present.
+    pub(super) fn catch_up(&mut self) -> Instant {
+        let now = self.clock.now();
+        while self.engine.next_deadline() <= now {
+            let due = self.step(self.engine.next_deadline());
+            let before = self.engine.model_completions();
+            self.engine.handle_deadline(due);
+            self.settle(due);
+            let answers = self.engine.model_completions() - before;
+            if answers > 0 {
+                let actual = self.clock.now();
+                let late = actual.since(due.min(actual)).as_nanos();
+                (0..answers).for_each(|_| self.lateness.record(late));
+            }
+        }
+        if self.engine.plane().next_deadline() <= now {
+            self.engine.plane_mut().handle_deadline(now);
+            let present = self.step(now);
+            self.settle(present);
+        }
+        self.step(now)
+    }
+
+    /// Does everything that the engine wants done at `now`, and notes what others have to know.
+    pub(super) fn settle(&mut self, now: Instant) {
+        loop {
+            while let Some(output) = self.engine.poll_output(now) {
+                self.happenings.push_back(Happening::Engine(output));
+            }
+            let mut worked = false;
+            while let Some(StorageWork { tag, drive, work }) = self.engine.plane_mut().poll_work() {
+                self.storage.submit(u64::from(tag), drive, on_storage(work));
+                worked = true;
+            }
+            while let Some(notice) = self.engine.plane_mut().poll_notice() {
+                self.happenings.push_back(Happening::Notice(notice));
+                worked = true;
+            }
+            // Memory has done what it was given already.
+            worked |= self.collect(now);
+            if !worked {
+                return;
+            }
+        }
+    }
+
+    /// Takes what the storage has ended. Returns whether there was anything.
+    fn collect(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        while let Some(Finished { tag, drive, buffer, result }) = self.storage.poll() {
+            any = true;
+            if let Err(error) = &result {
+                self.errors[drive.index()] += 1;
+                tracing::warn!(drive = drive.0, %error, "a drive could not do a command");
+            }
+            let result = if result.is_ok() { IoResult::Done } else { IoResult::Failed };
+            self.engine.plane_mut().handle_storage(now, tag as u32, result, buffer);
+        }
+        any
+    }
+
+    /// Takes what the storage has ended by now, and goes on with it.
+    pub(super) fn collect_storage(&mut self, now: Instant) {
+        let now = self.step(now);
+        self.collect(now);
+        self.settle(now);
+    }
+
+    /// The array's present.
+    pub(super) fn present(&self) -> Instant {
+        self.now
+    }
+
+    /// Hands everything that was submitted to the kernel.
+    pub(super) fn kick(&mut self) -> io::Result<()> {
+        self.storage.kick()
+    }
+
+    /// Whether nothing is under way, in the array or behind it.
+    pub(super) fn is_quiet(&self) -> bool {
+        let array = self.engine.array();
+        self.is_idle() && self.engine.plane().is_idle() && array.staged_pages() == 0
+    }
+
+    /// Whether no operation, request or command is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        let array = self.engine.array();
+        array.operations_in_flight() == 0
+            && array.requests_in_flight() == 0
+            && self.engine.plane().commands_in_flight() == 0
+    }
+
+    /// Bytes in a page of the array.
+    pub(super) fn page_bytes(&self) -> u64 {
+        self.page_bytes
+    }
+
+    /// The drives, by position.
+    pub(super) fn drives(&self) -> impl Iterator<Item = DriveId> + use<> {
+        (0..self.engine.drives().len() as u8).map(DriveId)
+    }
+}
+
+fn on_storage(work: Work<Buffer>) -> storage::Work {
+    match work {
+        Work::Read { offset_bytes, length_bytes, buffer } => {
+            storage::Work::Read { offset_bytes, length_bytes, buffer }
+        }
+        Work::Write { offset_bytes, length_bytes, buffer } => {
+            storage::Work::Write { offset_bytes, length_bytes, buffer }
+        }
+        Work::Discard { offset_bytes, length_bytes } => {
+            storage::Work::Discard { offset_bytes, length_bytes }
+        }
+        Work::WriteHead { offset_bytes, bytes } => {
+            let length_bytes = bytes.len();
+            let mut buffer = Buffer::zeroed(length_bytes);
+            buffer.bytes_mut()[..length_bytes].copy_from_slice(&bytes);
+            storage::Work::WriteHead { offset_bytes, buffer, length_bytes }
+        }
+        Work::Sync => storage::Work::Sync,
+    }
+}
