@@ -279,7 +279,7 @@ impl<C: Change> Durability<C> {
         self.recorder.check_invariants();
         self.io.check_invariants(present);
         self.gate.check_invariants(present, &self.intent);
-        assert_eq!(self.syncs.is_running(), self.io.is_under_way(Task::Sync));
+        assert!(self.over || self.syncs.is_running() == self.io.is_under_way(Task::Sync));
         match self.recorder.step {
             Recording::Idle | Recording::Draining => {}
             Recording::Syncing | Recording::WritingSuperblocks | Recording::ClearingJournal => {
@@ -490,10 +490,11 @@ impl<C: Change> Durability<C> {
             drive,
             change,
         }));
+        let done = self.io.fail(drive);
         if reason == Some(FailReason::Superblock) && absent > spare {
             return self.stop(StopReason::TooFewDrives);
         }
-        for task in self.io.fail(drive) {
+        for task in done {
             self.end_task(task);
         }
     }

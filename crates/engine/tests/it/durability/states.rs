@@ -1,1 +1,188 @@
-//! The order of steps, one by one.
+//! The order of steps, one by one, as a trace of what the machine asks for.
+
+use super::world::{QUIET_FOR, REGION_BYTES, UUID, geometry};
+use array::Level;
+use engine::durability::journal::JOURNAL_OFFSET_BYTES;
+use engine::durability::{
+    AnswerId, Change, ChangeId, Durability, Intent, IoId, IoResult, Journal, MemberState,
+    OperationId, Output, Records, Superblock, WantedChange,
+};
+use units::{DriveId, Instant};
+
+const NOW: Instant = Instant::ZERO;
+
+struct Zeros;
+
+impl Change for Zeros {
+    fn data(&self) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// Runs the machine, and ends what it asks for only when the test says so.
+struct Bench {
+    machine: Durability<Zeros>,
+    ios: Vec<IoId>,
+    changes: Vec<ChangeId>,
+}
+
+impl Bench {
+    fn new(level: Level, width: u8) -> Self {
+        let geometry = geometry(level, width);
+        let intent = Intent::new(UUID, geometry.drive_bytes, REGION_BYTES, QUIET_FOR);
+        let states = vec![MemberState::Serving; usize::from(width)];
+        let superblock = Superblock {
+            uuid: UUID,
+            member: DriveId(0),
+            geometry,
+            region_bytes: REGION_BYTES,
+            generation: 1,
+            states,
+            clean: false,
+            created_seconds: 1,
+        };
+        let journal = Journal::new(UUID);
+        let machine = Durability::new(Records { superblock, intent, journal });
+        Self { machine, ios: Vec::new(), changes: Vec::new() }
+    }
+
+    fn write(&mut self, operation: u64, drives: &[u8]) {
+        for &drive in drives {
+            self.machine.handle_change(
+                NOW,
+                WantedChange {
+                    drive: DriveId(drive),
+                    offset_bytes: 0,
+                    length_bytes: 4096,
+                    operation: OperationId(operation),
+                    staged: false,
+                    change: Zeros,
+                },
+            );
+        }
+    }
+
+    /// What the machine asks for now, a word for each, drives in brackets.
+    fn asked(&mut self) -> String {
+        let mut words: Vec<String> = Vec::new();
+        while let Some(output) = self.machine.poll_output() {
+            words.push(match output {
+                Output::WriteHead { id, drive, offset_bytes, .. } => {
+                    self.ios.push(id);
+                    let what = match offset_bytes {
+                        0 | 4096 => "superblock",
+                        ..JOURNAL_OFFSET_BYTES => "intent",
+                        _ if offset_bytes < JOURNAL_OFFSET_BYTES + 8192 => "header",
+                        _ => "record",
+                    };
+                    format!("{what}{}", drive.0)
+                }
+                Output::Sync { id, drive } => {
+                    self.ios.push(id);
+                    format!("sync{}", drive.0)
+                }
+                Output::Release { id, drive, .. } => {
+                    self.changes.push(id);
+                    format!("release{}", drive.0)
+                }
+                Output::Cancel { drive, .. } => format!("cancel{}", drive.0),
+                Output::Answer { answer } => format!("answer{}", answer.0),
+                Output::FailDrive { drive, .. } => format!("fail{}", drive.0),
+                Output::Stop { reason } => reason.to_string(),
+                Output::Ended { end } => format!("{end:?}"),
+            });
+            self.machine.check_invariants();
+        }
+        words.join(" ")
+    }
+
+    /// Lets all writes into heads and syncs end, and says what comes of it.
+    fn end_ios(&mut self) -> String {
+        for id in std::mem::take(&mut self.ios) {
+            self.machine.handle_io_ended(NOW, id, IoResult::Done);
+        }
+        self.asked()
+    }
+
+    fn end_changes(&mut self) -> String {
+        for id in std::mem::take(&mut self.changes) {
+            self.machine.handle_change_ended(NOW, id, IoResult::Done);
+        }
+        self.asked()
+    }
+}
+
+#[test]
+fn a_failure_is_recorded_when_nothing_is_half_written_and_all_is_synced() {
+    let mut bench = Bench::new(Level::Raid5, 3);
+    bench.write(1, &[0, 1, 2]);
+    assert_eq!(bench.asked(), "intent0 intent1 intent2");
+    assert_eq!(bench.end_ios(), "release0 release1 release2");
+    bench.machine.handle_drive_failed(NOW, DriveId(2));
+    bench.write(2, &[0, 1]);
+    bench.machine.handle_answer(AnswerId(7));
+    assert_eq!(bench.asked(), "", "the first write is still in flight");
+    assert_eq!(bench.end_changes(), "sync0 sync1");
+    assert_eq!(bench.end_ios(), "superblock0 superblock1");
+    // Nobody hears of anything before; and what comes now is journalled, on drive 0 alone.
+    assert_eq!(bench.end_ios(), "header0 header1 answer7");
+    assert_eq!(bench.end_ios(), "record0");
+    assert_eq!(bench.end_ios(), "release0 release1");
+}
+
+#[test]
+fn the_holders_of_the_journal_are_those_of_the_drives_that_are_left() {
+    let mut bench = Bench::new(Level::Raid6, 5);
+    bench.machine.handle_drive_failed(NOW, DriveId(4));
+    bench.write(1, &[0, 1, 2, 3]);
+    let marks = "intent0 intent1 intent2 intent3";
+    assert_eq!(bench.asked(), format!("{marks} sync0 sync1 sync2 sync3"));
+    assert_eq!(bench.end_ios(), "superblock0 superblock1 superblock2 superblock3");
+    assert_eq!(bench.end_ios(), "header0 header1 header2 header3");
+    assert_eq!(bench.end_ios(), "record0 record1");
+    // A write that has a record goes on to its end, also when a holder fails.
+    bench.machine.handle_drive_failed(NOW, DriveId(0));
+    assert_eq!(bench.asked(), "cancel0");
+    assert_eq!(bench.end_ios(), "release1 release2 release3");
+    bench.write(2, &[1, 2, 3]);
+    assert_eq!(bench.end_changes(), "sync1 sync2 sync3");
+    assert_eq!(bench.end_ios(), "superblock1 superblock2 superblock3");
+    assert_eq!(bench.end_ios(), "header1 header2 header3");
+    assert_eq!(bench.end_ios(), "record1", "one copy is enough now, on a drive that is there");
+}
+
+#[test]
+fn a_rebuilt_mirror_is_called_serving_after_its_data_are_synced() {
+    let mut bench = Bench::new(Level::Raid1, 2);
+    bench.machine.handle_drive_failed(NOW, DriveId(1));
+    assert_eq!(bench.asked(), "sync0");
+    assert_eq!(bench.end_ios(), "superblock0");
+    assert_eq!(bench.end_ios(), "", "mirrors need no journal");
+    bench.machine.handle_drive_replaced(NOW, DriveId(1));
+    let marks = bench.asked();
+    assert!(marks.ends_with("sync0 sync1"), "{marks}");
+    assert_eq!(bench.end_ios(), "superblock0 superblock1");
+    assert_eq!(bench.end_ios(), "");
+    bench.machine.handle_drive_rebuilt(NOW, DriveId(1));
+    assert_eq!(bench.asked(), "sync0 sync1");
+    assert_eq!(bench.end_ios(), "superblock0 superblock1");
+    assert_eq!(bench.end_ios(), "");
+    bench.machine.handle_end(NOW);
+    assert_eq!(bench.asked(), "sync0 sync1");
+    assert_eq!(bench.end_ios(), "superblock0 superblock1");
+    assert_eq!(bench.end_ios(), "Clean");
+}
+
+#[test]
+fn drives_that_cannot_write_their_superblocks_fail_until_too_few_are_left() {
+    let mut bench = Bench::new(Level::Raid5, 3);
+    bench.machine.handle_drive_failed(NOW, DriveId(0));
+    bench.asked();
+    assert_eq!(bench.end_ios(), "superblock1 superblock2");
+    let ios = std::mem::take(&mut bench.ios);
+    bench.machine.handle_io_ended(NOW, ios[0], IoResult::Failed);
+    assert!(bench.asked().starts_with("fail1"));
+    bench.machine.handle_io_ended(NOW, ios[1], IoResult::Failed);
+    let said = bench.asked();
+    assert!(said.ends_with("too few drives are left to write down that others failed"), "{said}");
+}
