@@ -13,8 +13,9 @@
 //! large blocks (Desnoyers, "Analytic modeling of SSD write performance", SYSTOR'12). Laying a
 //! drive out this way takes one pass over its pages instead of several drive writes.
 
-use crate::device::Ssd;
+use crate::ftl::Ftl;
 use crate::image::BlockImage;
+use crate::rain::Layout;
 use alloc::vec::Vec;
 use units::Rng;
 
@@ -94,85 +95,82 @@ impl Permutation {
     }
 }
 
-impl Ssd {
-    /// Puts a factory-new drive into the state that [`Ssd::precondition`] would bring it to, in one
-    /// pass over its pages: the way for large drives.
-    ///
-    /// # Panics
-    ///
-    /// If commands are in flight.
-    pub fn age(&mut self, seed: u64) {
-        assert_eq!(self.commands_in_flight(), 0, "aging a drive in use");
-        let mut rng = Rng::stream(seed, "age");
-        if let Some(rain) = &self.rain {
-            // Every die has pages of its own, one in each row.
-            let layout = rain.layout.clone();
-            for die in 0..self.ftl.shape.dies {
-                let page = |row| layout.page_in_row(die, row);
-                self.age_dies(&[die], layout.rows, page, &mut rng);
-            }
-        } else {
-            for range in 0..self.ftl.shape.ranges {
-                let mut dies = self.ftl.dies_of_range(range).to_vec();
-                dies.sort_unstable();
-                let (first, pages) = self.ftl.shape.pages_of_range(range);
-                self.age_dies(&dies, pages, |page| first + page, &mut rng);
-            }
+/// Puts the FTL of a factory-new drive into the state that preconditioning would bring it to, in one
+/// pass over its pages. `layout` says where pages lie on a drive with RAIN.
+pub(crate) fn age(ftl: &mut Ftl, layout: Option<&Layout>, seed: u64) {
+    let mut rng = Rng::stream(seed, "age");
+    if let Some(layout) = layout {
+        // Every die has pages of its own, one in each row.
+        for die in 0..ftl.shape.dies {
+            let page = |row| layout.page_in_row(die, row);
+            age_dies(ftl, &[die], layout.rows, page, &mut rng);
         }
-        self.reset_counters();
+        return;
     }
+    for range in 0..ftl.shape.ranges {
+        let mut dies = ftl.dies_of_range(range).to_vec();
+        dies.sort_unstable();
+        let (first, pages) = ftl.shape.pages_of_range(range);
+        age_dies(ftl, &dies, pages, |page| first + page, &mut rng);
+    }
+}
 
-    /// Ages the dies that share so many pages, of which `page` gives the one with a number.
-    fn age_dies(&mut self, dies: &[u32], pages: u32, page: impl Fn(u32) -> u32, rng: &mut Rng) {
-        let shape = self.ftl.shape;
-        let logical_pages = u64::from(pages);
-        let permutation = Permutation::new(logical_pages, rng);
-        // Collection keeps the drive just above this level; one block is open.
-        let full_blocks = shape.blocks_per_die - shape.restore - 2;
-        // The open block of every die is filled to a point of its own: dies that fill their
-        // blocks in step would all collect at the same moments, which no used drive does.
-        let opened: Vec<u32> =
-            dies.iter().map(|_| rng.below(u64::from(shape.pages_per_block)) as u32).collect();
-        let pages_in_use =
-            u64::from(full_blocks) * u64::from(shape.pages_per_block) * dies.len() as u64
-                + opened.iter().copied().map(u64::from).sum::<u64>();
-        let utilization = logical_pages as f64 / pages_in_use as f64;
-        let oldest = -libm::log(victim_valid_share(utilization));
+/// Ages the dies that share so many pages, of which `page` gives the one with a number.
+fn age_dies(
+    ftl: &mut Ftl,
+    dies: &[u32],
+    pages: u32,
+    page: impl Fn(u32) -> u32,
+    rng: &mut Rng,
+) {
+    let shape = ftl.shape;
+    let logical_pages = u64::from(pages);
+    let permutation = Permutation::new(logical_pages, rng);
+    // Collection keeps the drive just above this level; one block is open.
+    let full_blocks = shape.blocks_per_die - shape.restore - 2;
+    // The open block of every die is filled to a point of its own: dies that fill their
+    // blocks in step would all collect at the same moments, which no used drive does.
+    let opened: Vec<u32> =
+        dies.iter().map(|_| rng.below(u64::from(shape.pages_per_block)) as u32).collect();
+    let pages_in_use =
+        u64::from(full_blocks) * u64::from(shape.pages_per_block) * dies.len() as u64
+            + opened.iter().copied().map(u64::from).sum::<u64>();
+    let utilization = logical_pages as f64 / pages_in_use as f64;
+    let oldest = -libm::log(victim_valid_share(utilization));
 
-        let mut next_logical = 0;
-        let mut slots_left = pages_in_use;
-        let mut image = BlockImage::new(shape.pages_per_block);
-        let mut outside = Vec::new();
-        // Oldest blocks first, as they would have been opened.
-        for rank in 0..=full_blocks {
-            let age = oldest * (1.0 - (f64::from(rank) + 0.5) / f64::from(full_blocks)).max(0.0);
-            let valid_share = libm::exp(-age);
-            for (&die, &opened) in dies.iter().zip(&opened) {
-                let pages = match rank {
-                    last if last == full_blocks => opened,
-                    _ => shape.pages_per_block,
-                };
+    let mut next_logical = 0;
+    let mut slots_left = pages_in_use;
+    let mut image = BlockImage::new(shape.pages_per_block);
+    let mut outside = Vec::new();
+    // Oldest blocks first, as they would have been opened.
+    for rank in 0..=full_blocks {
+        let age = oldest * (1.0 - (f64::from(rank) + 0.5) / f64::from(full_blocks)).max(0.0);
+        let valid_share = libm::exp(-age);
+        for (&die, &opened) in dies.iter().zip(&opened) {
+            let pages = match rank {
+                last if last == full_blocks => opened,
+                _ => shape.pages_per_block,
+            };
+            let left = logical_pages - next_logical;
+            if left >= u64::from(pages) && slots_left - left >= u64::from(pages) {
+                // Chance alone decides about every page of the block.
+                let valid = image.draw(pages, valid_share, rng);
+                permutation.apply_all(next_logical, valid, &mut image.logical, &mut outside);
+                image.logical.iter_mut().for_each(|number| *number = page(*number));
+                ftl.place_block(die, pages, &image);
+                next_logical += u64::from(valid);
+                slots_left -= u64::from(pages);
+                continue;
+            }
+            for _ in 0..pages {
+                // All logical pages must find a place, and none twice: near the end what is
+                // left decides instead of chance.
                 let left = logical_pages - next_logical;
-                if left >= u64::from(pages) && slots_left - left >= u64::from(pages) {
-                    // Chance alone decides about every page of the block.
-                    let valid = image.draw(pages, valid_share, rng);
-                    permutation.apply_all(next_logical, valid, &mut image.logical, &mut outside);
-                    image.logical.iter_mut().for_each(|number| *number = page(*number));
-                    self.ftl.place_block(die, pages, &image);
-                    next_logical += u64::from(valid);
-                    slots_left -= u64::from(pages);
-                    continue;
-                }
-                for _ in 0..pages {
-                    // All logical pages must find a place, and none twice: near the end what is
-                    // left decides instead of chance.
-                    let left = logical_pages - next_logical;
-                    let valid = left == slots_left || (left > 0 && rng.unit_f64() < valid_share);
-                    slots_left -= 1;
-                    let logical = valid.then(|| page(permutation.apply(next_logical) as u32));
-                    next_logical += u64::from(valid);
-                    self.ftl.place(die, logical);
-                }
+                let valid = left == slots_left || (left > 0 && rng.unit_f64() < valid_share);
+                slots_left -= 1;
+                let logical = valid.then(|| page(permutation.apply(next_logical) as u32));
+                next_logical += u64::from(valid);
+                ftl.place(die, logical);
             }
         }
     }
@@ -181,6 +179,7 @@ impl Ssd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ssd;
     use alloc::vec;
 
     #[test]

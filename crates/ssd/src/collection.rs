@@ -1,9 +1,9 @@
-//! Garbage collection in time: which dies it holds, when it may start, what it did.
+//! A collection: which dies it holds, when it must be over, what it did.
 
 use units::Instant;
 
 /// A collection that runs or waits for its dies.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Collection {
     /// First die that is kept from the host.
     pub(crate) first_die: u32,

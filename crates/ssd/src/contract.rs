@@ -1,12 +1,9 @@
 //! The drive's side of the window contract: what it advertises and when it may collect.
 
 use crate::config::{Blocking, CollectionUnit, Config};
-use crate::device::Ssd;
 use crate::rain::Rotation;
-use nvme::{
-    Advertised, ArrayDescription, CollectionReport, CollectionRight, DriveStatus, WindowParameters,
-};
-use units::{Duration, Instant};
+use nvme::{Advertised, ArrayDescription, WindowParameters};
+use units::Duration;
 
 /// Seconds in the 8-hour day over which drive writes per day are spread (IODA Table 2).
 const WRITING_DAY_SECONDS: f64 = 8.0 * 3600.0;
@@ -208,86 +205,5 @@ impl Config {
         // Every other die of the channel may be ahead of each copy, moving a page twice.
         let others = u64::from(self.geometry.chips_per_channel) - 1;
         undisturbed + transfer * others * u64::from(valid)
-    }
-}
-
-impl Ssd {
-    /// The host describes its array; the drive answers with the windows that keep the contract
-    /// (fields arrayType, arrayWidth and busyTimeWindow, IODA §4.4).
-    #[must_use]
-    pub fn describe_array(&self, array: ArrayDescription) -> Advertised {
-        self.config.advertise(array)
-    }
-
-    /// When the drive may collect from now on. A busy window that is open stays open until its
-    /// end, so that the host can change windows while collections run.
-    pub fn set_right(&mut self, now: Instant, right: CollectionRight) {
-        self.handle_deadline(now);
-        if let (CollectionRight::Windows(open), CollectionRight::Windows(_)) = (&self.right, right)
-        {
-            for (open_until, turns) in self.open_until.iter_mut().zip(0..) {
-                if let Some(until) = open.delayed(turns).busy_until(now) {
-                    *open_until = until.max(*open_until);
-                }
-            }
-        } else {
-            self.open_until.fill(Instant::ZERO);
-        }
-        self.right = right;
-        self.schedule_window(now);
-        self.flush(now);
-        self.collect_where_due(now, false);
-    }
-
-    /// Until when a collection may run that starts at `now` in a range of logical blocks; none if
-    /// none may start.
-    pub(crate) fn allowed_until(&self, now: Instant, range: u32) -> Option<Instant> {
-        let carried = self.open_until[range as usize];
-        let until = self.right.until(now, range);
-        if now < carried { until.max(Some(carried)) } else { until }
-    }
-
-    /// Sets the deadline of the next busy window.
-    pub(crate) fn schedule_window(&mut self, now: Instant) {
-        let ranges = 0..self.open_until.len() as u32;
-        self.next_window =
-            ranges.map(|range| self.right.next_start(now, range)).min().unwrap_or(Instant::NEVER);
-    }
-
-    /// What the drive announces about its collections.
-    #[must_use]
-    pub fn collection_report(&self) -> CollectionReport {
-        let shape = &self.ftl.shape;
-        let soft = self.collect_at();
-        // Host pages go round the dies, so the first die that comes to its watermark counts.
-        let pages = (0..shape.dies).map(|die| {
-            let blocks = self.ftl.free(die).saturating_sub(soft + 1);
-            u64::from(self.ftl.open_pages(die) + blocks * shape.pages_per_block)
-        });
-        CollectionReport {
-            collecting: !self.collections.is_empty(),
-            pages_before_next: pages.min().unwrap_or(0) * u64::from(shape.dies),
-            collected_blocks: self.counters.erases,
-            moved_pages: self.counters.collection_programs_pages,
-        }
-    }
-
-    /// How much room the drive has left, and whether it has work to do about it.
-    #[must_use]
-    pub fn status(&self) -> DriveStatus {
-        let shape = &self.ftl.shape;
-        let room = |die| u64::from(self.ftl.free(die).saturating_sub(shape.hard));
-        let blocks: u64 = (0..shape.dies).map(room).sum();
-        DriveStatus {
-            headroom_pages: blocks * u64::from(shape.pages_per_block),
-            due: self.waits_to_flush()
-                || (0..shape.dies).any(|die| {
-                    self.ftl.free(die) <= self.collect_at() && self.ftl.victim(die, false).is_some()
-                }),
-            must_collect: (0..shape.dies).any(|die| {
-                self.ftl.free(die) <= shape.soft && self.ftl.victim(die, false).is_some()
-            }),
-            collecting: !self.collections.is_empty() || !self.flushes_nothing(),
-        }
     }
 }

@@ -1,205 +1,221 @@
-//! The drive: commands in, completions out, dies and collections in between.
+//! The drive: commands in, completions out, and the machines in between.
 
-use crate::buffer::Buffer;
-use crate::channel::Channel;
-use crate::collection::{Collection, CollectionSpan};
-use crate::command::InFlight;
-use crate::config::{Blocking, CollectionUnit, Config, ConfigError};
+use crate::collection::CollectionSpan;
+use crate::collector::Urgency;
+use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
-use crate::die::Die;
-use crate::ftl::{Ftl, NONE};
+use crate::event::Event;
+use crate::flash::{Flash, Outcome};
+use crate::journal::Journal;
+use crate::link::{Completed, HostLink};
 use crate::media::Media;
-use crate::ops::Op;
-use crate::rain::Rain;
-use crate::scrub::Unchecked;
-use alloc::collections::VecDeque;
-use alloc::vec;
+use crate::placement::{Location, Placement};
 use alloc::vec::Vec;
-use nvme::{CollectionRight, Command, Completion, Opcode};
-use units::{Deadlines, Duration, Instant, Lba, Slab};
+use core::ops::Range;
+use nvme::{
+    Advertised, ArrayDescription, CollectionReport, CollectionRight, Command, DriveStatus, Opcode,
+};
+use units::{Instant, Lba, Observe, Unobserved};
 
-/// A completion and when it was due.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Completed {
-    /// When the drive had it ready; a driver on a real clock may collect it later.
-    pub at: Instant,
-    /// The answer.
-    pub completion: Completion,
-}
-
-/// One flash drive.
+/// One flash drive. `O` says whether its events are kept; see [`Ssd::drain_events`].
 ///
 /// See the crate documentation for the contract of its methods.
 #[derive(Clone, Debug)]
-pub struct Ssd {
-    pub(crate) config: Config,
-    pub(crate) ftl: Ftl,
-    pub(crate) counters: Counters,
-    pub(crate) read_service: Duration,
-    pub(crate) program_service: Duration,
-    pub(crate) dies: Vec<Die>,
-    pub(crate) channels: Vec<Channel>,
-    /// One deadline per die: the end of its current step.
-    pub(crate) deadlines: Deadlines,
-    pub(crate) ops: Slab<Op>,
-    pub(crate) commands: Slab<InFlight>,
-    pub(crate) collections: Slab<Collection>,
-    /// Whether a collection runs in the die, channel or drive that a collection blocks.
-    pub(crate) scope_busy: Vec<bool>,
-    /// Parts of the line being collected that are not done; 0 if none is.
-    pub(crate) line_parts_left: u32,
-    pub(crate) right: CollectionRight,
-    /// Of each range of logical blocks, the end of a window that was open when windows changed.
-    pub(crate) open_until: Vec<Instant>,
-    pub(crate) next_window: Instant,
-    /// Host page writes without a place, as command and block.
-    pub(crate) stalled: VecDeque<(u32, u32)>,
-    /// Queued operations that a collection held up.
-    pub(crate) held_up: u32,
-    /// Writes whose data is crossing PCIe.
-    pub(crate) arriving: VecDeque<(Instant, u32)>,
-    pub(crate) arriving_until: Instant,
-    /// Fast failures on their way; their delay is constant, so they stay in order.
-    pub(crate) failing: VecDeque<Completed>,
-    /// Reads whose data is crossing PCIe, in order.
-    pub(crate) leaving: VecDeque<Completed>,
-    pub(crate) leaving_until: Instant,
-    pub(crate) completed: VecDeque<Completed>,
-    pub(crate) buffer: Option<Buffer>,
-    pub(crate) rain: Option<Rain>,
-    /// Copies to check in idle time, if the drive does that.
-    pub(crate) unchecked: Option<Unchecked>,
-    pub(crate) media: Option<Vec<Media>>,
-    pub(crate) spans: Option<Vec<CollectionSpan>>,
-    /// Flash pages of the read being checked; kept to spare an allocation per command.
-    pub(crate) scratch: Vec<u32>,
+pub struct Ssd<O: Observe = Unobserved> {
+    /// Commands in, completions out.
+    pub(crate) link: HostLink,
+    /// What becomes of a page that the host writes.
+    pub(crate) placement: Placement,
+    /// The back end: mapping, dies, collections.
+    pub(crate) flash: Flash<O>,
+    /// Where the pages of the read being accepted are; kept to spare an allocation per command.
+    pub(crate) scratch: Vec<Location>,
 }
 
 impl Ssd {
-    /// A drive as it leaves the factory: nothing written.
+    /// A drive as it leaves the factory: nothing written. Nobody observes it; see [`Ssd::observed`].
     ///
     /// # Errors
     ///
     /// If the configuration is impossible; see [`Config::validate`].
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        config.validate()?;
-        let ftl = Ftl::new(&config);
-        let dies = ftl.shape.dies as usize;
-        let scopes = match (config.collection.unit, config.collection.blocking) {
-            (CollectionUnit::Line, _) | (_, Blocking::Controller) => 1,
-            (_, Blocking::Channel) => config.geometry.channels as usize,
-            (_, Blocking::Die) => dies,
-        };
+        let flash = Flash::new(config)?;
         Ok(Self {
-            read_service: config.timing.read + config.timing.transfer,
-            program_service: config.timing.program + config.timing.transfer,
-            dies: vec![Die::new(); dies],
-            channels: vec![Channel::new(); config.geometry.channels as usize],
-            deadlines: Deadlines::new(dies),
-            ops: Slab::new(),
-            commands: Slab::new(),
-            collections: Slab::new(),
-            scope_busy: vec![false; scopes],
-            line_parts_left: 0,
-            right: CollectionRight::Always,
-            open_until: vec![Instant::ZERO; config.ranges.count as usize],
-            next_window: Instant::NEVER,
-            stalled: VecDeque::new(),
-            held_up: 0,
-            arriving: VecDeque::new(),
-            arriving_until: Instant::ZERO,
-            failing: VecDeque::new(),
-            leaving: VecDeque::new(),
-            leaving_until: Instant::ZERO,
-            completed: VecDeque::new(),
-            buffer: config.write_buffer.map(Buffer::new),
-            rain: config.rain.map(|rain| Rain::new(&config, rain)),
-            unchecked: Unchecked::new(&config),
-            media: None,
-            spans: None,
+            link: HostLink::new(&flash.config),
+            placement: Placement::new(&flash.config),
+            flash,
             scratch: Vec::new(),
-            counters: Counters::default(),
-            ftl,
-            config,
         })
+    }
+}
+
+impl<O: Observe> Ssd<O> {
+    /// The same drive with another observer. A drive is prepared unobserved, cloned, and observed when
+    /// that is over.
+    ///
+    /// # Panics
+    ///
+    /// If commands are in flight: their events would have no beginning.
+    #[must_use]
+    pub fn observed<O2: Observe>(self) -> Ssd<O2> {
+        assert_eq!(self.commands_in_flight(), 0, "observing a drive in use");
+        let Self { link, placement, flash, scratch } = self;
+        Ssd { link, placement, flash: flash.observed(), scratch }
+    }
+
+    /// Gives all events since the last call to `take`, in their order.
+    pub fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {
+        self.flash.journal.drain_events(take);
     }
 
     /// What the drive is made of.
     #[must_use]
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.flash.config
     }
 
     /// Totals since the start or the last [`Ssd::reset_counters`].
     #[must_use]
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.flash.journal.counters
     }
 
     /// The flash page that holds `lba` now; none if it was never written.
     #[must_use]
     pub fn flash_page(&self, lba: Lba) -> Option<u32> {
-        let page = self.ftl.lookup(lba.0 as u32);
-        (page != NONE).then_some(page)
+        self.flash.ftl.lookup(lba.0 as u32)
     }
 
     /// Sets all totals to zero.
     pub fn reset_counters(&mut self) {
-        self.counters = Counters::default();
+        self.flash.journal.counters = Counters::default();
     }
 
     /// Logical blocks that the host sees.
+    #[inline]
     #[must_use]
     pub fn logical_blocks(&self) -> u64 {
-        u64::from(self.ftl.shape.logical_pages)
+        u64::from(self.flash.ftl.shape.logical_pages)
     }
 
     /// Erasures of each block, die by die.
     #[must_use]
     pub fn erase_counts(&self) -> &[u32] {
-        self.ftl.erase_counts()
+        self.flash.ftl.erase_counts()
     }
 
     /// Share of the blocks (or lines) that are free, averaged over the dies.
     #[must_use]
     pub fn free_share(&self) -> f64 {
-        let dies = self.ftl.shape.dies;
-        let free: u64 = (0..dies).map(|die| u64::from(self.ftl.free(die))).sum();
-        free as f64 / (f64::from(dies) * f64::from(self.ftl.shape.blocks_per_die))
+        let shape = &self.flash.ftl.shape;
+        let free: u64 = (0..shape.dies).map(|die| u64::from(self.flash.ftl.free(die))).sum();
+        free as f64 / (f64::from(shape.dies) * f64::from(shape.blocks_per_die))
     }
 
     /// Commands that have arrived and not completed.
     #[must_use]
     pub fn commands_in_flight(&self) -> usize {
-        self.commands.len() + self.failing.len() + self.leaving.len()
+        self.link.in_flight()
+    }
+
+    /// Pages in the write buffer, dirty or on their way to flash; 0 without a buffer.
+    #[must_use]
+    pub fn buffered_pages(&self) -> u32 {
+        self.placement.buffer().map_or(0, |buffer| buffer.occupied())
+    }
+
+    /// Whether the write buffer holds the newest data of `lba`.
+    #[must_use]
+    pub fn is_buffered(&self, lba: Lba) -> bool {
+        self.placement.buffer().is_some_and(|buffer| buffer.holds(lba.0 as u32))
+    }
+
+    /// Stripes that the drive keeps within itself; 0 without RAIN.
+    #[must_use]
+    pub fn rain_stripes(&self) -> u32 {
+        self.placement.striped().map_or(0, |striped| striped.layout().stripes())
+    }
+
+    /// Stripes that are away from their static place.
+    #[must_use]
+    pub fn moved_rain_stripes(&self) -> usize {
+        self.placement.striped().map_or(0, |striped| striped.layout().moved())
+    }
+
+    /// The flash pages of a stripe, parity included, that were ever written. They add up to zero.
+    pub fn rain_stripe_pages(&self, stripe: u32) -> impl Iterator<Item = u32> + '_ {
+        let layout = self.placement.striped().map(|striped| striped.layout());
+        layout.into_iter().flat_map(move |layout| {
+            let slots = 0..layout.groups.width;
+            slots.filter_map(move |slot| self.flash.ftl.lookup(layout.page(stripe, slot)))
+        })
     }
 
     /// Makes collections take no time: the ideal drive.
     pub fn set_instant_collection(&mut self, instant: bool) {
-        self.config.collection.instant = instant;
+        self.flash.config.collection.instant = instant;
     }
 
     /// Lists what happens to flash pages from now on; collect it with [`Ssd::take_media`].
     pub fn record_media(&mut self) {
-        self.media = Some(Vec::new());
+        self.flash.journal.record_media();
     }
 
     /// Moves the media list to `into` and empties it.
     pub fn take_media(&mut self, into: &mut Vec<Media>) {
-        if let Some(media) = &mut self.media {
-            into.append(media);
-        }
+        self.flash.journal.take_media(into);
     }
 
     /// Lists collections from now on; collect them with [`Ssd::take_collections`].
     pub fn record_collections(&mut self) {
-        self.spans = Some(Vec::new());
+        self.flash.journal.record_collections();
     }
 
     /// Moves the list of collections that ended to `into` and empties it.
     pub fn take_collections(&mut self, into: &mut Vec<CollectionSpan>) {
-        if let Some(spans) = &mut self.spans {
-            into.append(spans);
+        self.flash.journal.take_collections(into);
+    }
+
+    /// The host describes its array; the drive answers with the windows that keep the contract
+    /// (fields arrayType, arrayWidth and busyTimeWindow, IODA §4.4).
+    #[must_use]
+    pub fn describe_array(&self, array: ArrayDescription) -> Advertised {
+        self.flash.config.advertise(array)
+    }
+
+    /// What the drive announces about its collections.
+    #[must_use]
+    pub fn collection_report(&self) -> CollectionReport {
+        let Flash { ftl, collector, journal, .. } = &self.flash;
+        let soft = self.flash.collect_at();
+        // Host pages go round the dies, so the first die that comes to its watermark counts.
+        let pages = (0..ftl.shape.dies).map(|die| {
+            let blocks = ftl.free(die).saturating_sub(soft + 1);
+            u64::from(ftl.open_pages(die) + blocks * ftl.shape.pages_per_block)
+        });
+        CollectionReport {
+            collecting: !collector.is_idle(),
+            pages_before_next: pages.min().unwrap_or(0) * u64::from(ftl.shape.dies),
+            collected_blocks: journal.counters.erases,
+            moved_pages: journal.counters.collection_programs_pages,
+        }
+    }
+
+    /// How much room the drive has left, and whether it has work to do about it.
+    #[must_use]
+    pub fn status(&self) -> DriveStatus {
+        let Flash { ftl, collector, .. } = &self.flash;
+        let room = |die| u64::from(ftl.free(die).saturating_sub(ftl.shape.hard));
+        let blocks: u64 = (0..ftl.shape.dies).map(room).sum();
+        let is_below = |level: u32| {
+            (0..ftl.shape.dies)
+                .any(|die| ftl.free(die) <= level && ftl.victim(die, false).is_some())
+        };
+        DriveStatus {
+            headroom_pages: blocks * u64::from(ftl.shape.pages_per_block),
+            due: self.placement.waits_to_flush() || is_below(self.flash.collect_at()),
+            must_collect: is_below(ftl.shape.soft),
+            collecting: !collector.is_idle() || !self.placement.flushes_nothing(),
         }
     }
 
@@ -207,59 +223,14 @@ impl Ssd {
     #[inline]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
-        let mut due = self.deadlines.earliest().min(self.next_window);
-        if let Some(first) = self.failing.front() {
-            due = due.min(first.at);
-        }
-        if let Some(first) = self.leaving.front() {
-            due = due.min(first.at);
-        }
-        if let Some(&(at, _)) = self.arriving.front() {
-            due = due.min(at);
-        }
-        if self.buffer.is_none() {
-            return due;
-        }
-        due.min(self.next_from_buffer())
-    }
-
-    /// When a drive with a buffer, and perhaps RAIN, answers from it or has computed a page.
-    fn next_from_buffer(&self) -> Instant {
-        self.next_answer().min(self.next_computed())
+        let due = self.flash.dies.earliest().min(self.link.next_due());
+        due.min(self.flash.collector.rights.next_window()).min(self.placement.next_due())
     }
 
     /// The next completion.
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completed> {
-        self.completed.pop_front()
-    }
-
-    /// Whether a collection holds the die that `lba` lies on.
-    #[must_use]
-    pub fn is_collecting_at(&self, lba: Lba) -> bool {
-        let logical = lba.0 as u32;
-        let die = self.die_for_read(logical, self.ftl.lookup(logical));
-        self.dies[die as usize].collection.is_some()
-    }
-
-    /// Whether a read of `lba` that arrived now would meet a collection or buffer flush on what it
-    /// needs.
-    #[must_use]
-    pub fn would_meet_collection(&self, now: Instant, lba: Lba) -> bool {
-        if self.quiet() || self.is_buffered(lba) {
-            return false;
-        }
-        let logical = lba.0 as u32;
-        let page = self.ftl.lookup(logical);
-        self.meets_collection(now, self.die_for_read(logical, page))
-            && !self.would_be_computed(now, logical)
-    }
-
-    /// Whether no collection or buffer flush runs or waits, nor has a collection left work behind.
-    #[inline]
-    #[must_use]
-    pub fn quiet(&self) -> bool {
-        self.collections.is_empty() && self.held_up == 0 && self.flushes_nothing()
+        self.link.poll_completion()
     }
 
     /// Takes a command.
@@ -267,6 +238,7 @@ impl Ssd {
     /// # Panics
     ///
     /// If the command has no blocks or reaches past the end of the drive: the host knows the size.
+    #[inline]
     pub fn handle_command(&mut self, now: Instant, command: &Command) {
         self.handle_deadline(now);
         let end = command.lba.0 + u64::from(command.blocks);
@@ -275,11 +247,19 @@ impl Ssd {
             "command {command:?} on a drive of {} blocks",
             self.logical_blocks()
         );
+        let completed = self.link.completed().len();
+        let Command { id, opcode, lba, blocks, pl } = *command;
+        self.flash.journal.emit(now, || Event::Accepted { id, opcode, lba, blocks, pl });
         match command.opcode {
             Opcode::Read => self.accept_read(now, command),
             Opcode::Write => self.accept_write(now, command),
-            Opcode::Deallocate => self.accept_deallocate(now, command),
+            Opcode::Deallocate => {
+                self.forget(command.lba, command.blocks);
+                // A look at the map takes the drive no time.
+                self.link.complete_at_once(now, command);
+            }
         }
+        self.emit_completed(completed);
     }
 
     /// Lets time pass until `now`.
@@ -290,52 +270,120 @@ impl Ssd {
             if due > now || due == Instant::NEVER {
                 return;
             }
+            let completed = self.link.completed().len();
             self.advance(due);
+            self.emit_completed(completed);
         }
+    }
+
+    /// When the drive may collect from now on. A busy window that is open stays open until its
+    /// end, so that the host can change windows while collections run.
+    pub fn set_right(&mut self, now: Instant, right: CollectionRight) {
+        self.handle_deadline(now);
+        self.flash.collector.rights.set(now, right);
+        self.flash.journal.emit(now, || Event::RightChanged { right });
+        self.use_right(now);
     }
 
     /// Does what is due first.
     #[inline]
     fn advance(&mut self, due: Instant) {
-        if self.deadlines.earliest() == due {
-            if let Some(die) = self.deadlines.first() {
-                self.end_step(due, die as u32);
+        if self.flash.dies.earliest() == due {
+            if let Some(die) = self.flash.dies.first_due() {
+                match self.flash.end_step(due, die) {
+                    Outcome::Nothing => {}
+                    Outcome::Finished(task) => self.end_task(due, die, task),
+                    Outcome::Held(collection) => self.begin_collection(due, collection),
+                    Outcome::Collected(collection) => self.end_collection(due, collection),
+                }
             }
-        } else if self.failing.front().is_some_and(|first| first.at == due) {
-            self.completed.extend(self.failing.pop_front());
-        } else if self.leaving.front().is_some_and(|first| first.at == due) {
-            self.completed.extend(self.leaving.pop_front());
-        } else if self.arriving.front().is_some_and(|&(at, _)| at == due) {
-            if let Some((_, command)) = self.arriving.pop_front() {
-                self.begin_write(due, command);
+        } else if self.link.next_due() == due {
+            if let Some(command) = self.link.end_crossing(due) {
+                self.placement.begin_write(due, command, &mut self.flash, &mut self.link);
             }
-        } else if self.next_answer() == due {
-            self.end_answer(due);
-        } else if self.next_computed() == due {
-            self.end_computing(due);
+        } else if self.placement.next_due() == due {
+            self.placement.end_due(due, &mut self.link);
         } else {
-            self.begin_window(due);
+            self.flash.collector.rights.schedule(due);
+            self.use_right(due);
         }
     }
 
-    fn begin_window(&mut self, now: Instant) {
-        self.schedule_window(now);
-        self.flush(now);
-        self.collect_where_due(now, false);
+    /// The drive may perhaps do what it could not do before.
+    fn use_right(&mut self, now: Instant) {
+        if Journal::<O>::OBSERVED {
+            for (range, until) in self.flash.collector.rights.open_windows(now) {
+                self.flash.journal.emit(now, || Event::WindowOpened { range, until });
+            }
+        }
+        self.placement.flush(now, &mut self.flash);
+        let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
+        if self.flash.collect_where_due(now, Urgency::Due, first) {
+            self.placement.collection_waits();
+        }
     }
 
-    /// Checks that the maps and counts of the FTL agree.
+    /// Gives a die its next operation.
+    #[inline]
+    pub(crate) fn dispatch(&mut self, now: Instant, die: u32) {
+        if let Some(collection) = self.flash.dispatch(now, die) {
+            self.begin_collection(now, collection);
+        }
+    }
+
+    /// A collection has all its dies.
+    fn begin_collection(&mut self, now: Instant, collection: u32) {
+        if let Some(dies) = self.flash.begin_collection(now, collection) {
+            self.end_hold(now, dies);
+            self.placement.relieve(now, &mut self.flash, &mut self.link);
+        }
+    }
+
+    fn end_collection(&mut self, now: Instant, collection: u32) {
+        let ended = self.flash.end_collection(now, collection);
+        self.end_hold(now, ended.dies);
+        self.placement.flush(now, &mut self.flash);
+        if let Some(scope) = ended.scope {
+            let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
+            if self.flash.collect_in_scope(now, scope, first) {
+                self.placement.collection_waits();
+            }
+            self.placement.relieve(now, &mut self.flash, &mut self.link);
+        }
+    }
+
+    /// A collection has given these dies back.
+    fn end_hold(&mut self, now: Instant, dies: Range<u32>) {
+        self.placement.end_hold(now, dies.clone(), &mut self.flash);
+        for die in dies {
+            if self.flash.is_idle(die) {
+                self.dispatch(now, die);
+            }
+        }
+    }
+
+    /// Tells of the completions behind the first so many.
+    #[inline]
+    fn emit_completed(&mut self, before: usize) {
+        if Journal::<O>::OBSERVED {
+            for completed in self.link.completed().iter().skip(before) {
+                let nvme::Completion { id, status, .. } = completed.completion;
+                self.flash.journal.emit(completed.at, || Event::Completed { id, status });
+            }
+        }
+    }
+
+    /// Checks that the machines of the drive agree with each other: maps and counts of the FTL, queues
+    /// and deadlines of the dies, collections, the write buffer, commands. It looks at every page, so
+    /// it is for tests; between any two calls of other methods it holds.
     ///
     /// # Panics
     ///
-    /// If they do not, or if commands are in flight.
+    /// If they do not.
     pub fn check_invariants(&self) {
-        assert_eq!(self.commands_in_flight(), 0, "only exact while no command is in flight");
-        if let Some(buffer) = &self.buffer {
-            buffer.check_invariants();
-        }
-        if self.collections.is_empty() && self.flushes_nothing() {
-            self.ftl.check_invariants();
-        }
+        self.link.check_invariants();
+        self.flash.check_invariants(self.placement.pages_in_flight());
+        self.placement.check_invariants(&self.flash);
+        self.check_commands();
     }
 }

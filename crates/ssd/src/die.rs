@@ -1,25 +1,25 @@
 //! A die: one queue, one operation at a time.
 
-use crate::ledger::{Ledger, Spent};
-use crate::ops::OpQueue;
-use crate::schedule::Suspended;
+use crate::ledger::{Ledger, Spent, Work};
+use crate::ops::{OpQueue, Task};
 use nvme::Delays;
+use units::Duration;
 
 /// What a die does now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// Nothing. A deadline, if there is one, is when it begins to scrub.
     Idle,
-    /// A step of a host operation; the operation is in [`Die::op`].
-    Serving(Step),
-    /// A step of the collection's copy in [`Die::copy`].
-    Copying(Step),
+    /// A step of an operation from the queue.
+    Serving(Task, Step),
+    /// A step of a collection's copy.
+    Copying(Copy, Step),
     /// Erasing the collected block.
     Erasing,
     /// Interrupting the program or erase in [`Die::suspended`].
     Suspending,
-    /// A step of reading a page to check it.
-    Scrubbing(Step),
+    /// A step of reading the flash page to check it.
+    Scrubbing(u32, Step),
     /// Kept from the host by a collection that works elsewhere, or has not begun.
     Held,
 }
@@ -38,7 +38,7 @@ pub(crate) enum Step {
 }
 
 /// A page on its way to a new place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Copy {
     pub(crate) from: u32,
     pub(crate) to: u32,
@@ -52,6 +52,19 @@ pub(crate) struct Job {
     pub(crate) first_page: u32,
     /// Next flash page to look at.
     pub(crate) cursor: u32,
+    /// First of the dies that this job keeps from the host, itself included.
+    pub(crate) first_held: u32,
+    /// Number of these dies.
+    pub(crate) held: u32,
+}
+
+/// A program or an erase that was interrupted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspended {
+    pub(crate) state: State,
+    /// What is left of it, resuming included.
+    pub(crate) left: Duration,
+    pub(crate) work: Option<Work>,
 }
 
 /// One die.
@@ -59,10 +72,8 @@ pub(crate) struct Job {
 pub(crate) struct Die {
     pub(crate) state: State,
     pub(crate) queue: OpQueue,
-    /// Flush programs that are queued or running.
+    /// Flush programs that are queued or running and that reads are told of.
     pub(crate) flushes: u32,
-    /// The host operation in service.
-    pub(crate) op: u32,
     /// How long the read in service has waited so far.
     pub(crate) delays: Delays,
     /// The channel's ledger when the die began to wait for it.
@@ -70,7 +81,6 @@ pub(crate) struct Die {
     /// The collection that holds this die, or will when its turn in the queue comes.
     pub(crate) collection: Option<u32>,
     pub(crate) job: Option<Job>,
-    pub(crate) copy: Copy,
     pub(crate) ledger: Ledger,
     /// What was interrupted for reads.
     pub(crate) suspended: Option<Suspended>,
@@ -84,12 +94,10 @@ impl Die {
             state: State::Idle,
             queue: OpQueue::new(),
             flushes: 0,
-            op: 0,
             delays: Delays::ZERO,
-            channel_before: [0; 5],
+            channel_before: Spent::ZERO,
             collection: None,
             job: None,
-            copy: Copy { from: 0, to: 0, logical: 0 },
             ledger: Ledger::new(),
             suspended: None,
             suspensions: 0,

@@ -7,12 +7,10 @@
 //! instead would cost several cache misses on *every* overwrite.
 
 use crate::config::{CollectionUnit, Config, RangePlacement};
+use crate::page::PackedPage;
 use crate::space::Space;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// No page.
-pub(crate) const NONE: u32 = u32::MAX;
 
 /// Set in a valid count while its unit is free, open or being collected, which also makes it lose
 /// every comparison for the fewest valid pages.
@@ -123,20 +121,22 @@ impl Shape {
 pub(crate) struct Frontier {
     pub(crate) next: u32,
     pub(crate) end: u32,
-    /// The open block within the die, or [`NONE`] before the first.
-    pub(crate) block: u32,
+    /// The open block within the die; none before the first.
+    pub(crate) block: Option<u32>,
 }
 
 /// Mapping, allocation and victims of one drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Ftl {
     pub(crate) shape: Shape,
-    pub(crate) logical_to_flash: Vec<u32>,
-    pub(crate) flash_to_logical: Vec<u32>,
+    pub(crate) logical_to_flash: Vec<PackedPage>,
+    pub(crate) flash_to_logical: Vec<PackedPage>,
     /// Valid pages of each block (or line), with [`NOT_A_CANDIDATE`]. A page counts from the
     /// moment it is allocated, so a block with programs in flight does not look emptier than it is.
     pub(crate) valid: Vec<u32>,
     pub(crate) erase_counts: Vec<u32>,
+    /// Erasures of each die since the drive was made or restored.
+    die_erases: Vec<u64>,
     pub(crate) space: Space,
     pub(crate) frontiers: Vec<Frontier>,
     /// Dies in the order of host writes, range by range: one die of every channel, then the next
@@ -172,34 +172,40 @@ impl Ftl {
         order.sort_by_key(|&die| shape.range_of_die(die));
         Self {
             shape,
-            logical_to_flash: vec![NONE; shape.stored_pages as usize],
-            flash_to_logical: vec![NONE; (shape.dies * shape.pages_per_die) as usize],
+            logical_to_flash: vec![PackedPage::NONE; shape.stored_pages as usize],
+            flash_to_logical: vec![PackedPage::NONE; (shape.dies * shape.pages_per_die) as usize],
             valid: vec![NOT_A_CANDIDATE; units as usize],
             erase_counts: vec![0; blocks as usize],
+            die_erases: vec![0; shape.dies as usize],
             space: Space::new(shape.unit, shape.dies, shape.blocks_per_die),
-            frontiers: vec![Frontier { next: 0, end: 0, block: NONE }; shape.dies as usize],
+            frontiers: vec![Frontier { next: 0, end: 0, block: None }; shape.dies as usize],
             order,
             turns: vec![0; shape.ranges as usize],
             pinned: vec![0; if config.rain.is_some() { blocks as usize } else { 0 }],
         }
     }
 
-    /// Where the logical page is, or [`NONE`] if it was never written.
-    #[inline]
-    pub(crate) fn lookup(&self, logical: u32) -> u32 {
-        self.logical_to_flash[logical as usize]
-    }
-
     /// Where the logical page is, if it was ever written.
-    pub(crate) fn mapped(&self, logical: u32) -> Option<u32> {
-        let page = self.lookup(logical);
-        (page != NONE).then_some(page)
+    #[inline]
+    pub(crate) fn lookup(&self, logical: u32) -> Option<u32> {
+        self.logical_to_flash[logical as usize].get()
     }
 
-    /// The logical page that a flash page holds, or [`NONE`].
+    /// The logical page that a flash page holds, if it is valid.
     #[inline]
-    pub(crate) fn holds(&self, page: u32) -> u32 {
-        self.flash_to_logical[page as usize]
+    pub(crate) fn holds(&self, page: u32) -> Option<u32> {
+        self.flash_to_logical[page as usize].get()
+    }
+
+    /// The die that serves a read of a page that was never written: it costs what a written one
+    /// costs.
+    pub(crate) fn die_of_unwritten(&self, logical: u32) -> u32 {
+        let chance = logical.wrapping_mul(0x9e37_79b1);
+        if self.shape.ranges == 1 {
+            return chance % self.shape.dies;
+        }
+        let dies = self.dies_of_range(self.shape.range_of(logical));
+        dies[chance as usize % dies.len()]
     }
 
     /// Brings the mapping of a page that will be changed soon into the cache.
@@ -214,6 +220,11 @@ impl Ftl {
 
     pub(crate) fn erase_counts(&self) -> &[u32] {
         &self.erase_counts
+    }
+
+    /// Erasures of a die since the drive was made or restored.
+    pub(crate) fn die_erases(&self, die: u32) -> u64 {
+        self.die_erases[die as usize]
     }
 
     /// Pages that are left in the open block of a die.
@@ -262,6 +273,14 @@ impl Ftl {
         Some(Allocated { page, die, opened_block })
     }
 
+    /// A place for a host page on the die that it is bound to, or on the next with room.
+    pub(crate) fn allocate_on(&mut self, logical: u32, die: Option<u32>) -> Option<Allocated> {
+        match die {
+            None => self.allocate_for_host(logical),
+            Some(die) => self.allocate_for_host_on(die),
+        }
+    }
+
     /// Whether [`Ftl::allocate_for_host_on`] would find a place.
     pub(crate) fn has_room_on(&self, die: u32) -> bool {
         let (free, hard) = (self.space.free(die), self.shape.hard);
@@ -279,7 +298,7 @@ impl Ftl {
         let unit = self.shape.unit_of(page);
         self.pinned[unit] -= 1;
         let open = self.frontiers[self.shape.die_of(page) as usize].block;
-        if self.pinned[unit] == 0 && unit as u32 % self.shape.blocks_per_die != open {
+        if self.pinned[unit] == 0 && Some(unit as u32 % self.shape.blocks_per_die) != open {
             self.valid[unit] &= !NOT_A_CANDIDATE;
         }
     }
@@ -312,46 +331,50 @@ impl Ftl {
     fn open_block(&mut self, die: u32, keep: u32) -> Option<()> {
         let block = self.space.open(die, keep)?;
         let first = self.shape.first_page(die, block);
-        let full = self.frontiers[die as usize].block;
-        if full != NONE && self.space.close(full) {
+        if let Some(full) = self.frontiers[die as usize].block
+            && self.space.close(full)
+        {
             let unit = self.shape.unit_of(self.shape.first_page(die, full));
             if self.pinned.get(unit).is_none_or(|&pinned| pinned == 0) {
                 self.valid[unit] &= !NOT_A_CANDIDATE;
             }
         }
         self.frontiers[die as usize] =
-            Frontier { next: first, end: first + self.shape.pages_per_block, block };
+            Frontier { next: first, end: first + self.shape.pages_per_block, block: Some(block) };
         Some(())
     }
 
     /// The logical page is nowhere any more. Returns whether it was anywhere.
     pub(crate) fn forget(&mut self, logical: u32) -> bool {
-        let page = core::mem::replace(&mut self.logical_to_flash[logical as usize], NONE);
-        if page == NONE {
-            return false;
-        }
-        self.flash_to_logical[page as usize] = NONE;
+        let entry = &mut self.logical_to_flash[logical as usize];
+        let old = core::mem::replace(entry, PackedPage::NONE).get();
+        old.is_some_and(|page| {
+            self.invalidate(page);
+            true
+        })
+    }
+
+    #[inline]
+    fn invalidate(&mut self, page: u32) {
+        self.flash_to_logical[page as usize] = PackedPage::NONE;
         self.valid[self.shape.unit_of(page)] -= 1;
-        true
     }
 
     /// The logical page now lives in `page`, which was allocated for it.
     #[inline]
     pub(crate) fn commit_write(&mut self, logical: u32, page: u32) {
-        let old = self.logical_to_flash[logical as usize];
-        if old != NONE {
-            self.flash_to_logical[old as usize] = NONE;
-            self.valid[self.shape.unit_of(old)] -= 1;
+        let entry = &mut self.logical_to_flash[logical as usize];
+        if let Some(old) = core::mem::replace(entry, PackedPage::new(page)).get() {
+            self.invalidate(old);
         }
-        self.logical_to_flash[logical as usize] = page;
-        self.flash_to_logical[page as usize] = logical;
+        self.flash_to_logical[page as usize] = PackedPage::new(logical);
     }
 
     /// Collection has copied `from` to `to`. If the host overwrote the page meanwhile, the copy is
     /// stale and stays invalid.
     #[inline]
     pub(crate) fn commit_copy(&mut self, logical: u32, from: u32, to: u32) {
-        if self.logical_to_flash[logical as usize] == from {
+        if self.lookup(logical) == Some(from) {
             self.commit_write(logical, to);
         } else {
             self.valid[self.shape.unit_of(to)] -= 1;
@@ -406,7 +429,7 @@ impl Ftl {
     /// Valid pages in `cursor..end`, counted.
     pub(crate) fn count_valid_between(&self, cursor: u32, end: u32) -> u32 {
         let pages = &self.flash_to_logical[cursor as usize..end as usize];
-        pages.iter().filter(|&&logical| logical != NONE).count() as u32
+        pages.iter().filter(|&&logical| logical != PackedPage::NONE).count() as u32
     }
 
     /// Whether the block (or line) has pages that are allocated but not programmed yet.
@@ -420,17 +443,18 @@ impl Ftl {
         self.valid[self.unit_index(die, block)] & !NOT_A_CANDIDATE != programmed
     }
 
-    /// The next valid page in `cursor..end`.
+    /// The next valid page in `cursor..end`, and the logical page that it holds.
     #[inline]
-    pub(crate) fn next_valid(&self, cursor: u32, end: u32) -> Option<u32> {
-        let pages = &self.flash_to_logical[cursor as usize..end as usize];
-        pages.iter().position(|&logical| logical != NONE).map(|at| cursor + at as u32)
+    pub(crate) fn next_valid(&self, cursor: u32, end: u32) -> Option<(u32, u32)> {
+        let pages = self.flash_to_logical[cursor as usize..end as usize].iter().zip(cursor..);
+        pages.filter_map(|(logical, page)| Some((page, logical.get()?))).next()
     }
 
     /// The block is erased and free once its unit is.
     pub(crate) fn erase(&mut self, die: u32, block: u32) {
         debug_assert_eq!(self.count_valid(die, block), 0, "erasing valid pages");
         self.erase_counts[(die * self.shape.blocks_per_die + block) as usize] += 1;
+        self.die_erases[die as usize] += 1;
         self.space.release(die, block);
     }
 
@@ -443,25 +467,42 @@ impl Ftl {
         }
     }
 
-    /// Checks that both maps and all counts agree.
+    /// Checks that both maps, the valid counts, the free blocks and the open ones agree. `in_flight`
+    /// are the flash pages that are allocated and not mapped: programs and copies that are not done.
     ///
     /// # Panics
     ///
-    /// If they do not. Only exact while no page is in flight.
-    pub(crate) fn check_invariants(&self) {
+    /// If they do not.
+    pub(crate) fn check_invariants(&self, in_flight: impl Iterator<Item = u32>) {
         let mut valid = vec![0; self.valid.len()];
-        let mut mapped = 0u32;
-        for (page, &logical) in self.flash_to_logical.iter().enumerate() {
-            if logical != NONE {
-                assert_eq!(self.lookup(logical), page as u32, "flash page {page}");
-                valid[self.shape.unit_of(page as u32)] += 1;
-                mapped += 1;
-            }
+        let mut mapped = 0;
+        for (&logical, page) in self.flash_to_logical.iter().zip(0..) {
+            let Some(logical) = logical.get() else { continue };
+            assert_eq!(self.lookup(logical), Some(page), "flash page {page}");
+            valid[self.shape.unit_of(page)] += 1;
+            mapped += 1;
         }
-        let logical_mapped = self.logical_to_flash.iter().filter(|&&p| p != NONE).count();
-        assert_eq!(mapped as usize, logical_mapped);
+        let logical = self.logical_to_flash.iter();
+        assert_eq!(mapped, logical.filter(|&&page| page != PackedPage::NONE).count());
+        for page in in_flight {
+            valid[self.shape.unit_of(page)] += 1;
+            assert_eq!(
+                self.holds(page),
+                None,
+                "flash page {page} is mapped before it is programmed"
+            );
+        }
         for (unit, &count) in self.valid.iter().enumerate() {
             assert_eq!(count & !NOT_A_CANDIDATE, valid[unit], "valid count of unit {unit}");
+        }
+        for (frontier, die) in self.frontiers.iter().zip(0..) {
+            self.space.for_each_unwritten(die, |block| {
+                let first = self.shape.first_page(die, block);
+                assert_eq!(self.count_valid(die, block), 0, "pages in a free block of die {die}");
+                assert_ne!(frontier.block, Some(block), "block {block} is open and free");
+                let unit = self.shape.unit_of(first);
+                assert_ne!(self.valid[unit] & NOT_A_CANDIDATE, 0, "free unit {unit} is a victim");
+            });
         }
     }
 }

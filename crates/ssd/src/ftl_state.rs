@@ -1,8 +1,9 @@
 //! The maps of the FTL as numbers, and back with every number checked.
 
+use crate::codec::{Reader, StateError, Writer};
 use crate::config::{CollectionUnit, Config};
-use crate::ftl::{Frontier, Ftl, NONE, NOT_A_CANDIDATE};
-use crate::state::{Reader, StateError, Writer};
+use crate::ftl::{Frontier, Ftl, NOT_A_CANDIDATE};
+use crate::page::PackedPage;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -29,11 +30,15 @@ impl Ftl {
     pub(crate) fn write_state(&self, writer: &mut Writer) {
         writer.put_list(self.turns.iter().copied());
         writer.put_list(self.erase_counts.iter().copied());
-        writer.put_list(self.frontiers.iter().map(|frontier| frontier.block.wrapping_add(1)));
+        writer.put_list(
+            self.frontiers.iter().map(|frontier| frontier.block.map_or(0, |block| block + 1)),
+        );
         writer.put_list(self.frontiers.iter().map(|frontier| frontier.end - frontier.next));
         self.space.write_state(writer);
         // One more, so that nowhere is 0.
-        writer.put_list(self.logical_to_flash.iter().map(|page| page.wrapping_add(1)));
+        writer.put_list(
+            self.logical_to_flash.iter().map(|page| page.get().map_or(0, |page| page + 1)),
+        );
     }
 
     /// Reads what [`Ftl::write_state`] wrote, for a drive without parity of its own.
@@ -49,16 +54,16 @@ impl Ftl {
         let left = take_exactly(reader, dies, shape.pages_per_block + 1, "room in open blocks")?;
         for (die, (&open, &left)) in (0..shape.dies).zip(open.iter().zip(&left)) {
             let frontier = match open {
-                0 if left == 0 => Frontier { next: 0, end: 0, block: NONE },
+                0 if left == 0 => Frontier { next: 0, end: 0, block: None },
                 0 => return Err(contradiction("room in a block that is not open")),
                 open => {
                     let end = shape.first_page(die, open - 1) + shape.pages_per_block;
-                    Frontier { next: end - left, end, block: open - 1 }
+                    Frontier { next: end - left, end, block: Some(open - 1) }
                 }
             };
             ftl.frontiers[die as usize] = frontier;
         }
-        let open: Vec<u32> = ftl.frontiers.iter().map(|frontier| frontier.block).collect();
+        let open: Vec<Option<u32>> = ftl.frontiers.iter().map(|frontier| frontier.block).collect();
         ftl.space.read_state(reader, shape.blocks_per_die, &open)?;
         if (0..shape.dies).any(|die| ftl.free(die) < shape.hard) {
             return Err(contradiction("fewer blocks are free than collection needs"));
@@ -84,11 +89,11 @@ impl Ftl {
             if shape.range_of_die(die) != shape.range_of(logical) {
                 return Err(contradiction("a page is on a die of another range"));
             }
-            if self.flash_to_logical[page as usize] != NONE {
+            if self.holds(page).is_some() {
                 return Err(contradiction("two pages are in one place"));
             }
-            self.flash_to_logical[page as usize] = logical;
-            self.logical_to_flash[logical as usize] = page;
+            self.flash_to_logical[page as usize] = PackedPage::new(logical);
+            self.logical_to_flash[logical as usize] = PackedPage::new(page);
             self.valid[shape.unit_of(page)] += 1;
         }
         Ok(())
@@ -100,7 +105,7 @@ impl Ftl {
         let mut written = vec![true; (shape.dies * shape.blocks_per_die) as usize];
         for die in 0..shape.dies {
             let first = die * shape.blocks_per_die;
-            self.space.unwritten(die, |block| written[(first + block) as usize] = false);
+            self.space.for_each_unwritten(die, |block| written[(first + block) as usize] = false);
         }
         written
     }
@@ -113,7 +118,7 @@ impl Ftl {
             let is_full = match shape.unit {
                 CollectionUnit::Block => {
                     let (die, block) = (unit / shape.blocks_per_die, unit % shape.blocks_per_die);
-                    written[unit as usize] && self.frontiers[die as usize].block != block
+                    written[unit as usize] && self.frontiers[die as usize].block != Some(block)
                 }
                 CollectionUnit::Line => !self.space.is_opened(unit) && written[unit as usize],
             };

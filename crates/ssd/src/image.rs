@@ -1,6 +1,7 @@
 //! Laying out the pages of a block all at once: how a drive gets its state without writing it.
 
 use crate::ftl::Ftl;
+use crate::page::PackedPage;
 use alloc::vec;
 use alloc::vec::Vec;
 use units::Rng;
@@ -56,8 +57,8 @@ impl Ftl {
         self.valid[unit] = self.valid[unit] + image.valid as u32 - 1;
         for (&offset, &logical) in image.offsets.iter().zip(&image.logical) {
             let page = first + offset;
-            self.logical_to_flash[logical as usize] = page;
-            self.flash_to_logical[page as usize] = logical;
+            self.logical_to_flash[logical as usize] = PackedPage::new(page);
+            self.flash_to_logical[page as usize] = PackedPage::new(logical);
         }
     }
 }

@@ -26,7 +26,20 @@ const CAUSES: [Cause; KINDS] = [
 ];
 
 /// Nanoseconds spent on each kind of work up to some instant.
-pub(crate) type Spent = [u64; KINDS];
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Spent([u64; KINDS]);
+
+impl Spent {
+    /// Nothing yet.
+    pub(crate) const ZERO: Self = Self([0; KINDS]);
+
+    #[inline]
+    fn add(&mut self, work: Work, length: u64, lead: Duration) {
+        let read = length.min(lead.as_nanos());
+        self.0[Work::CollectionRead as usize] += read;
+        self.0[work as usize] += length - read;
+    }
+}
 
 /// Cumulative time by kind of work.
 ///
@@ -44,7 +57,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) const fn new() -> Self {
-        Self { spent: [0; KINDS], current: None, since: Instant::ZERO, lead: Duration::ZERO }
+        Self { spent: Spent::ZERO, current: None, since: Instant::ZERO, lead: Duration::ZERO }
     }
 
     /// What it is spent on now.
@@ -62,10 +75,7 @@ impl Ledger {
     #[inline]
     pub(crate) fn switch_with_lead(&mut self, now: Instant, work: Option<Work>, lead: Duration) {
         if let Some(current) = self.current {
-            let length = now.since(self.since).as_nanos();
-            let read = length.min(self.lead.as_nanos());
-            self.spent[Work::CollectionRead as usize] += read;
-            self.spent[current as usize] += length - read;
+            self.spent.add(current, now.since(self.since).as_nanos(), self.lead);
         }
         self.current = work;
         self.since = now;
@@ -77,10 +87,7 @@ impl Ledger {
     pub(crate) fn read(&self, now: Instant) -> Spent {
         let mut spent = self.spent;
         if let Some(current) = self.current {
-            let length = now.since(self.since).as_nanos();
-            let read = length.min(self.lead.as_nanos());
-            spent[Work::CollectionRead as usize] += read;
-            spent[current as usize] += length - read;
+            spent.add(current, now.since(self.since).as_nanos(), self.lead);
         }
         spent
     }
@@ -90,6 +97,6 @@ impl Ledger {
 #[inline]
 pub(crate) fn explain_wait(delays: &mut Delays, before: &Spent, after: &Spent) {
     for (kind, cause) in CAUSES.into_iter().enumerate() {
-        delays.add(cause, Duration::from_nanos(after[kind] - before[kind]));
+        delays.add(cause, Duration::from_nanos(after.0[kind] - before.0[kind]));
     }
 }

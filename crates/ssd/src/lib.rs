@@ -28,39 +28,46 @@
 
 extern crate alloc;
 
-mod accept;
 mod aged;
-mod buffer;
 mod channel;
+mod codec;
 mod collect;
 mod collection;
-mod command;
+mod collector;
+mod commands;
 mod config;
 mod contract;
 mod counters;
 mod device;
 mod die;
-mod flush;
+mod dies;
+mod event;
+mod flash;
 mod ftl;
 mod ftl_state;
 mod image;
+mod journal;
 mod ledger;
+mod link;
 mod media;
 mod ops;
 mod outlook;
+mod page;
+mod placement;
+mod plane_groups;
 mod precondition;
+mod prepare;
 pub mod presets;
 mod rain;
-mod schedule;
+mod rights;
 mod scrub;
-mod serve;
 mod space;
 mod space_state;
 mod state;
 mod table2;
-mod transfer;
 mod untimed;
 
+pub use codec::StateError;
 pub use collection::CollectionSpan;
 pub use config::{
     Blocking, CollectionConfig, CollectionUnit, Config, ConfigError, ContractConfig, FlushRule,
@@ -68,10 +75,11 @@ pub use config::{
     WriteBufferConfig,
 };
 pub use counters::Counters;
-pub use device::{Completed, Ssd};
+pub use device::Ssd;
+pub use event::{Event, Origin, PageOperation};
+pub use link::Completed;
 pub use media::Media;
 pub use outlook::{Advice, Outlook, Promise, Reason, Verdict};
 pub use precondition::Preconditioned;
 pub use rain::{RainConfig, Rotation};
-pub use state::StateError;
 pub use table2::{MODELS, Printed};

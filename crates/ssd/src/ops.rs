@@ -3,58 +3,55 @@
 use crate::ledger::Spent;
 use units::{Duration, Slab};
 
-/// No operation: the end of a queue.
-pub(crate) const NO_OP: u32 = u32::MAX;
-
-/// What a queued entry asks of its die.
+/// What a queued entry asks of its die, and for whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum OpKind {
+pub(crate) enum Task {
     /// Sense a page and send it out.
-    Read,
-    /// Take a page in and program it.
-    Program,
-    /// Program a page from the write buffer, or the parity of such pages.
-    Flush,
-    /// Sense a page that the host did not ask for, to compute one that it did, and send it out.
-    RebuildRead,
+    Read { command: u32, block: u32, logical: u32 },
+    /// The same, for a page that another page of the command is reconstructed from as well.
+    SharedRead { command: u32, block: u32, logical: u32, reconstruction: u32 },
+    /// Sense a page that the host did not ask for, to reconstruct one that it did, and send it out.
+    StripeRead { reconstruction: u32, page: u32 },
     /// Sense a page for new parity and send it out.
-    FlushRead,
+    ParityRead { flush: u32, page: u32 },
+    /// Take a page in and program it.
+    Program { command: u32, block: u32, logical: u32, flash: u32 },
+    /// Program a page from the write buffer; `forced` if that is outside of the busy window.
+    Flush { logical: u32, flash: u32, forced: bool },
+    /// Program a page of a RAIN stripe from the write buffer, or its parity.
+    StripeProgram { flush: u32, page: u32, flash: u32 },
     /// Hold the die for a collection.
-    Hold,
+    Hold { collection: u32 },
 }
 
-impl OpKind {
+impl Task {
     /// Whether the host waits for it as for a read.
     #[inline]
     pub(crate) fn is_host_read(self) -> bool {
-        matches!(self, Self::Read | Self::RebuildRead)
+        matches!(self, Self::Read { .. } | Self::SharedRead { .. } | Self::StripeRead { .. })
+    }
+
+    /// Whether it senses a page.
+    #[inline]
+    pub(crate) fn is_read(self) -> bool {
+        self.is_host_read() || matches!(self, Self::ParityRead { .. })
     }
 }
 
 /// One entry of a die's queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
-    pub(crate) kind: OpKind,
+    pub(crate) task: Task,
     /// Whether the entry queued up behind a collection.
     pub(crate) held_up: bool,
-    /// The command it belongs to; the collection for [`OpKind::Hold`], the rebuild for
-    /// [`OpKind::RebuildRead`], the stripe being flushed for [`OpKind::FlushRead`] and, with RAIN,
-    /// [`OpKind::Flush`]; else why that was queued.
-    pub(crate) owner: u32,
-    /// Block within the command.
-    pub(crate) block: u32,
-    /// Logical page.
-    pub(crate) logical: u32,
-    /// Flash page that is programmed; of [`OpKind::Read`], the rebuild that it is part of as well.
-    pub(crate) flash: u32,
     /// The die's ledger when a read arrived.
     pub(crate) before: Spent,
-    next: u32,
+    next: Option<u32>,
 }
 
 impl Op {
-    pub(crate) fn new(kind: OpKind, owner: u32, block: u32, logical: u32, flash: u32) -> Self {
-        Self { kind, held_up: false, owner, block, logical, flash, before: [0; 5], next: NO_OP }
+    pub(crate) fn new(task: Task, held_up: bool, before: Spent) -> Self {
+        Self { task, held_up, before, next: None }
     }
 }
 
@@ -62,10 +59,10 @@ impl Op {
 /// it leaves the queue.
 #[derive(Clone, Debug)]
 pub(crate) struct OpQueue {
-    head: u32,
-    tail: u32,
+    head: Option<u32>,
+    tail: Option<u32>,
     /// The last of the reads that stand in front of everything else, if they have priority.
-    last_read: u32,
+    last_read: Option<u32>,
     /// Service time of the waiting host operations.
     pub(crate) work: Duration,
     /// Waiting operations that queued up behind a collection.
@@ -74,57 +71,64 @@ pub(crate) struct OpQueue {
 
 impl OpQueue {
     pub(crate) const fn new() -> Self {
-        Self { head: NO_OP, tail: NO_OP, last_read: NO_OP, work: Duration::ZERO, held_up: 0 }
+        Self { head: None, tail: None, last_read: None, work: Duration::ZERO, held_up: 0 }
     }
 
     #[inline]
     pub(crate) fn push_back(&mut self, ops: &mut Slab<Op>, op: u32, service: Duration) {
         let entry = ops.get_mut(op);
-        entry.next = NO_OP;
+        entry.next = None;
         self.held_up += u32::from(entry.held_up);
-        if self.tail == NO_OP {
-            self.head = op;
-        } else {
-            ops.get_mut(self.tail).next = op;
+        match self.tail.replace(op) {
+            None => self.head = Some(op),
+            Some(tail) => ops.get_mut(tail).next = Some(op),
         }
-        self.tail = op;
         self.work += service;
     }
 
     /// Puts a read behind the reads that have overtaken the rest, and in front of the rest.
     pub(crate) fn push_read(&mut self, ops: &mut Slab<Op>, op: u32, service: Duration) {
-        let before = core::mem::replace(&mut self.last_read, op);
-        let next = if before == NO_OP { self.head } else { ops.get(before).next };
+        let before = self.last_read.replace(op);
+        let next = match before {
+            None => self.head.replace(op),
+            Some(before) => ops.get_mut(before).next.replace(op),
+        };
         let entry = ops.get_mut(op);
         entry.next = next;
         self.held_up += u32::from(entry.held_up);
-        if before == NO_OP {
-            self.head = op;
-        } else {
-            ops.get_mut(before).next = op;
-        }
-        if next == NO_OP {
-            self.tail = op;
+        if next.is_none() {
+            self.tail = Some(op);
         }
         self.work += service;
     }
 
     #[inline]
     pub(crate) fn front(&self) -> Option<u32> {
-        (self.head != NO_OP).then_some(self.head)
+        self.head
     }
 
+    /// Takes the first entry, `op`, out of the queue.
     #[inline]
-    pub(crate) fn pop_front(&mut self, ops: &Slab<Op>, service: Duration) {
-        let entry = ops.get(self.head);
+    pub(crate) fn pop_front(&mut self, op: u32, entry: &Op, service: Duration) {
+        debug_assert_eq!(self.head, Some(op));
         self.held_up -= u32::from(entry.held_up);
-        if self.last_read == self.head {
-            self.last_read = NO_OP;
+        if self.last_read == Some(op) {
+            self.last_read = None;
         }
         self.head = entry.next;
-        if self.head == NO_OP {
-            self.tail = NO_OP;
+        if self.head.is_none() {
+            self.tail = None;
         }
         self.work -= service;
+    }
+
+    /// Every waiting entry, first to last.
+    pub(crate) fn iter<'a>(&self, ops: &'a Slab<Op>) -> impl Iterator<Item = &'a Op> {
+        let mut next = self.head;
+        core::iter::from_fn(move || {
+            let op = ops.get(next?);
+            next = op.next;
+            Some(op)
+        })
     }
 }

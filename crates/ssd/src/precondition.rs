@@ -1,8 +1,9 @@
 //! Bringing a drive to steady state before anything is measured.
 
-use crate::device::Ssd;
-use crate::ftl::Allocated;
-use units::{Ratio, Rng};
+use crate::counters::Counters;
+use crate::flash::Flash;
+use crate::rain::Layout;
+use units::{Observe, Ratio, Rng};
 
 /// Rounds after which a drive that will not settle is taken as it is.
 const ROUNDS_MAX: u32 = 60;
@@ -20,72 +21,42 @@ pub struct Preconditioned {
     pub stable: bool,
 }
 
-impl Ssd {
-    /// Fills the drive in order and overwrites it at random until write amplification is stable,
-    /// all in no time. Counters start at zero afterwards.
-    ///
-    /// # Panics
-    ///
-    /// If commands are in flight.
-    pub fn precondition(&mut self, seed: u64) -> Preconditioned {
-        assert_eq!(self.commands_in_flight(), 0, "preconditioning a drive in use");
-        let logical_pages = self.ftl.shape.logical_pages;
-        // With RAIN the parity pages follow, one of each stripe.
-        for page in 0..self.ftl.shape.stored_pages {
-            self.write_page_untimed(page);
-        }
-        let mut rng = Rng::stream(seed, "precondition");
-        let round = (Ratio::from_percent(25).of(u64::from(logical_pages))).max(1);
-        let mut result = Preconditioned { rounds: 0, write_amplification: 1.0, stable: false };
-        let mut calm_rounds = 0;
-        while result.rounds < ROUNDS_MAX && !result.stable {
-            self.reset_counters();
-            for _ in 0..round {
-                self.write_untimed(rng.below(u64::from(logical_pages)) as u32);
+/// Fills a drive in order and overwrites it at random until write amplification is stable, all in no
+/// time. `layout` says where pages lie on a drive with RAIN.
+pub(crate) fn precondition<O: Observe>(
+    flash: &mut Flash<O>,
+    layout: Option<&Layout>,
+    seed: u64,
+) -> Preconditioned {
+    let logical_pages = u64::from(flash.ftl.shape.logical_pages);
+    let bound = |page| layout.map(|layout| layout.die_of(page));
+    // With RAIN the parity pages follow, one of each stripe.
+    for page in 0..flash.ftl.shape.stored_pages {
+        flash.write_untimed(page, bound(page));
+    }
+    let mut rng = Rng::stream(seed, "precondition");
+    let round = Ratio::from_percent(25).of(logical_pages).max(1);
+    let mut result = Preconditioned { rounds: 0, write_amplification: 1.0, stable: false };
+    let mut calm_rounds = 0;
+    while result.rounds < ROUNDS_MAX && !result.stable {
+        flash.journal.counters = Counters::default();
+        for _ in 0..round {
+            let page = rng.below(logical_pages) as u32;
+            flash.write_untimed(page, bound(page));
+            flash.journal.counters.host_programs_pages += 1;
+            if let Some(layout) = layout {
+                let parity = layout.parity_of(page);
+                flash.write_untimed(parity, bound(parity));
+                flash.journal.counters.parity_programs_pages += 1;
             }
-            let before = result.write_amplification;
-            result.write_amplification = self.counters.write_amplification();
-            result.rounds += 1;
-            let change = (result.write_amplification / before - 1.0).abs();
-            calm_rounds = if change < STABLE_WITHIN { calm_rounds + 1 } else { 0 };
-            // The first rounds of a fresh drive collect nothing, which is calm but not steady.
-            result.stable = calm_rounds >= 2 && self.counters.collections > 0;
         }
-        self.reset_counters();
-        result
+        let before = result.write_amplification;
+        result.write_amplification = flash.journal.counters.write_amplification();
+        result.rounds += 1;
+        let change = (result.write_amplification / before - 1.0).abs();
+        calm_rounds = if change < STABLE_WITHIN { calm_rounds + 1 } else { 0 };
+        // The first rounds of a fresh drive collect nothing, which is calm but not steady.
+        result.stable = calm_rounds >= 2 && flash.journal.counters.collections > 0;
     }
-
-    /// Writes a logical page, and with RAIN its parity, and collects as needed, in no time.
-    fn write_untimed(&mut self, logical: u32) {
-        self.write_page_untimed(logical);
-        self.counters.host_programs_pages += 1;
-        if let Some(rain) = &self.rain {
-            let parity = rain.layout.parity_of(logical);
-            self.write_page_untimed(parity);
-            self.counters.parity_programs_pages += 1;
-        }
-    }
-
-    fn write_page_untimed(&mut self, page: u32) {
-        let Some(place) = self.place_untimed(page) else {
-            // Every die is at the hard watermark: validation left each of them a victim somewhere.
-            for die in 0..self.ftl.shape.dies {
-                self.collect_instantly(die);
-            }
-            let place = self.place_untimed(page).expect("collection makes room by validation");
-            self.ftl.commit_write(page, place.page);
-            return;
-        };
-        self.ftl.commit_write(page, place.page);
-        if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape.soft {
-            self.collect_instantly(place.die);
-        }
-    }
-
-    fn place_untimed(&mut self, page: u32) -> Option<Allocated> {
-        match &self.rain {
-            None => self.ftl.allocate_for_host(page),
-            Some(rain) => self.ftl.allocate_for_host_on(rain.layout.die_of(page)),
-        }
-    }
+    result
 }

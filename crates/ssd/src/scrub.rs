@@ -6,11 +6,7 @@
 //! arrives the rest of the page being read at most.
 
 use crate::config::Config;
-use crate::device::Ssd;
-use crate::die::{State, Step};
-use crate::ftl::{Ftl, NONE};
-use crate::ledger::Work;
-use crate::media::Media;
+use crate::ftl::Ftl;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -30,8 +26,6 @@ struct Backlog {
     /// Blocks in the order of their first copies, each at most once. Copies go to the open block in
     /// order, so none is added behind a page that was looked at.
     blocks: VecDeque<Pending>,
-    /// The page being read.
-    reading: u32,
 }
 
 /// What a drive has to check: one bit for a page and a few bytes for a block.
@@ -59,7 +53,7 @@ impl Unchecked {
     }
 
     /// A page of the die now holds a copy.
-    fn add(&mut self, die: u32, page: u32) {
+    pub(crate) fn add(&mut self, die: u32, page: u32) {
         let block = page / self.pages_per_block;
         let blocks = &mut self.dies[die as usize].blocks;
         if blocks.back().is_none_or(|last| last.block != block) {
@@ -77,7 +71,7 @@ impl Unchecked {
     }
 
     /// The block of the die that begins at `first_page` is erased.
-    fn forget(&mut self, die: u32, first_page: u32) {
+    pub(crate) fn forget(&mut self, die: u32, first_page: u32) {
         let block = first_page / self.pages_per_block;
         let blocks = &mut self.dies[die as usize].blocks;
         let Some(position) = blocks.iter().position(|pending| pending.block == block) else {
@@ -89,8 +83,15 @@ impl Unchecked {
         }
     }
 
+    /// When a die begins to check that has nothing else to do from `now` on; never if it has nothing
+    /// to check.
+    pub(crate) fn wake(&self, now: Instant, die: u32) -> Instant {
+        let is_checked = self.dies[die as usize].blocks.is_empty();
+        if is_checked { Instant::NEVER } else { now + self.after }
+    }
+
     /// Takes the next copy of the die that is still valid.
-    fn take(&mut self, die: u32, ftl: &Ftl) -> Option<u32> {
+    pub(crate) fn take(&mut self, die: u32, ftl: &Ftl) -> Option<u32> {
         while let Some(first) = self.dies[die as usize].blocks.front_mut() {
             let page = first.next;
             if page / self.pages_per_block != first.block {
@@ -98,78 +99,10 @@ impl Unchecked {
                 continue;
             }
             first.next += 1;
-            if self.remove(page) && ftl.holds(page) != NONE {
-                self.dies[die as usize].reading = page;
+            if self.remove(page) && ftl.holds(page).is_some() {
                 return Some(page);
             }
         }
         None
-    }
-}
-
-impl Ssd {
-    /// A collection has copied a page to `page` of `die`, past error correction.
-    #[inline]
-    pub(crate) fn note_copy(&mut self, die: u32, page: u32) {
-        if let Some(unchecked) = &mut self.unchecked {
-            unchecked.add(die, page);
-        }
-    }
-
-    /// The block that begins at `first_page` of `die` is erased.
-    #[inline]
-    pub(crate) fn note_erase(&mut self, die: u32, first_page: u32) {
-        if let Some(unchecked) = &mut self.unchecked {
-            unchecked.forget(die, first_page);
-        }
-    }
-
-    /// Leaves a die without work. If it has copies to check, it begins when nothing has come for long
-    /// enough.
-    #[inline]
-    pub(crate) fn rest(&mut self, now: Instant, die: u32) {
-        let target = &mut self.dies[die as usize];
-        target.state = State::Idle;
-        target.ledger.switch(now, None);
-        let due = match &self.unchecked {
-            Some(unchecked) if !unchecked.dies[die as usize].blocks.is_empty() => {
-                now + unchecked.after
-            }
-            _ => Instant::NEVER,
-        };
-        self.deadlines.set(die as usize, due);
-    }
-
-    /// An idle die reads the next page that it has to check, if one is left.
-    pub(crate) fn scrub(&mut self, now: Instant, die: u32) {
-        let unchecked = self.unchecked.as_mut();
-        let Some(_) = unchecked.and_then(|unchecked| unchecked.take(die, &self.ftl)) else {
-            self.rest(now, die);
-            return;
-        };
-        let target = &mut self.dies[die as usize];
-        target.state = State::Scrubbing(Step::Sense);
-        target.ledger.switch(now, Some(Work::CollectionRead));
-        self.deadlines.set(die as usize, now + self.config.timing.read);
-    }
-
-    pub(crate) fn end_scrub_step(&mut self, now: Instant, die: u32, step: Step) {
-        if step == Step::Sense && !self.config.timing.transfer.is_zero() {
-            self.request_channel(now, die);
-            return;
-        }
-        if step == Step::Transfer {
-            self.release_channel(now, die);
-        }
-        self.counters.scrubbed_pages += 1;
-        if let (Some(media), Some(unchecked)) = (&mut self.media, &self.unchecked) {
-            media.push(Media::Scrubbed { page: unchecked.dies[die as usize].reading });
-        }
-        let target = &mut self.dies[die as usize];
-        target.state = State::Idle;
-        match target.queue.front() {
-            Some(_) => self.dispatch(now, die),
-            None => self.scrub(now, die),
-        }
     }
 }

@@ -1,8 +1,7 @@
 //! Free blocks and open lines as numbers, and back with every number checked.
 
-use crate::ftl::NONE;
+use crate::codec::{Reader, StateError, Writer};
 use crate::space::{Lines, Space};
-use crate::state::{Reader, StateError, Writer};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -39,19 +38,19 @@ impl Space {
     }
 
     /// Reads what [`Space::write_state`] wrote into a space of the same kind. `open` is the open block
-    /// of each die, or [`NONE`].
+    /// of each die, if it has one.
     pub(crate) fn read_state(
         &mut self,
         reader: &mut Reader<'_>,
         blocks_per_die: u32,
-        open: &[u32],
+        open: &[Option<u32>],
     ) -> Result<(), StateError> {
         match self {
             Self::Blocks(free) => {
-                for (free, &open) in free.iter_mut().zip(open) {
+                for (free, open) in free.iter_mut().zip(open) {
                     let mut known = vec![false; blocks_per_die as usize];
-                    if open != NONE {
-                        known[open as usize] = true;
+                    if let Some(open) = open {
+                        known[*open as usize] = true;
                     }
                     *free = take_blocks(reader, &mut known)?.into();
                 }
@@ -62,7 +61,7 @@ impl Space {
     }
 
     /// Calls `tell` with the blocks of `die` that it has written nothing to since they were erased.
-    pub(crate) fn unwritten(&self, die: u32, mut tell: impl FnMut(u32)) {
+    pub(crate) fn for_each_unwritten(&self, die: u32, mut tell: impl FnMut(u32)) {
         match self {
             Self::Blocks(free) => free[die as usize].iter().for_each(|&block| tell(block)),
             Self::Lines(lines) => {
@@ -86,7 +85,7 @@ impl Lines {
         &mut self,
         reader: &mut Reader<'_>,
         blocks_per_die: u32,
-        open: &[u32],
+        open: &[Option<u32>],
     ) -> Result<(), StateError> {
         let what = "open lines";
         let mut known = vec![false; blocks_per_die as usize];
@@ -101,8 +100,8 @@ impl Lines {
         }
         for (&ahead, &open) in ahead.iter().zip(open) {
             let line = match ahead {
-                0 => NONE,
-                ahead => self.opened[ahead as usize - 1],
+                0 => None,
+                ahead => Some(self.opened[ahead as usize - 1]),
             };
             if line != open {
                 return Err(contradiction(what));

@@ -9,140 +9,13 @@
 //! checksum of 64 bits over all of it. The checksum finds accidents; nothing relies on it, and every
 //! number is checked before it is used.
 
-use crate::config::{Config, ConfigError};
-use crate::device::Ssd;
+use crate::codec::{Reader, StateError, VERSION, Writer, checksum};
+use crate::config::Config;
 use crate::ftl::Ftl;
 use alloc::vec::Vec;
-use core::fmt;
 
 /// The first number of every state: "ioda" as bytes.
 const HEAD: u32 = u32::from_le_bytes(*b"ioda");
-/// Version of what follows.
-const VERSION: u32 = 1;
-
-/// Why a state cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum StateError {
-    /// The drive itself is impossible.
-    Config(ConfigError),
-    /// It ends too early, or too late.
-    Length {
-        /// Its bytes.
-        bytes: usize,
-    },
-    /// It was not written by this program, or by a version that writes it in another way.
-    Unknown {
-        /// The version that it names; 0 if it is no state at all.
-        version: u32,
-    },
-    /// Bytes have changed since it was written.
-    Checksum,
-    /// It is the state of a drive of another shape.
-    OtherDrive,
-    /// Drives with parity of their own have no state that can be kept.
-    Rain,
-    /// It contradicts itself.
-    Contradiction {
-        /// What of it.
-        what: &'static str,
-    },
-}
-
-impl fmt::Display for StateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(error) => write!(f, "{error}"),
-            Self::Length { bytes } => {
-                write!(
-                    f,
-                    "the state of the drive has {bytes} bytes, and the drive needs another number"
-                )
-            }
-            Self::Unknown { version: 0 } => write!(f, "this is not the state of a drive"),
-            Self::Unknown { version } => write!(
-                f,
-                "the state of the drive is of version {version}, and this program reads version {VERSION}"
-            ),
-            Self::Checksum => write!(f, "the state of the drive has changed since it was written"),
-            Self::OtherDrive => {
-                write!(
-                    f,
-                    "the state is of a drive with another geometry; use the one that it was written for"
-                )
-            }
-            Self::Rain => {
-                write!(f, "the state of a drive with RAIN cannot be kept; prepare it anew")
-            }
-            Self::Contradiction { what } => {
-                write!(f, "the state of the drive contradicts itself: {what}")
-            }
-        }
-    }
-}
-
-impl core::error::Error for StateError {}
-
-/// Writes numbers.
-#[derive(Default)]
-pub(crate) struct Writer {
-    bytes: Vec<u8>,
-}
-
-impl Writer {
-    pub(crate) fn put(&mut self, number: u32) {
-        self.bytes.extend_from_slice(&number.to_le_bytes());
-    }
-
-    /// How many there are, and then all.
-    pub(crate) fn put_list(&mut self, numbers: impl ExactSizeIterator<Item = u32>) {
-        self.put(numbers.len() as u32);
-        numbers.for_each(|number| self.put(number));
-    }
-}
-
-/// Reads numbers.
-pub(crate) struct Reader<'a> {
-    bytes: &'a [u8],
-    all: usize,
-}
-
-impl Reader<'_> {
-    pub(crate) fn take(&mut self) -> Result<u32, StateError> {
-        let (number, rest) =
-            self.bytes.split_first_chunk().ok_or(StateError::Length { bytes: self.all })?;
-        self.bytes = rest;
-        Ok(u32::from_le_bytes(*number))
-    }
-
-    /// A list of at most `most` numbers, each below `limit`.
-    pub(crate) fn take_list(
-        &mut self,
-        most: usize,
-        limit: u32,
-        what: &'static str,
-    ) -> Result<Vec<u32>, StateError> {
-        let len = self.take()? as usize;
-        if len > most {
-            return Err(StateError::Contradiction { what });
-        }
-        if self.bytes.len() / size_of::<u32>() < len {
-            return Err(StateError::Length { bytes: self.all });
-        }
-        (0..len)
-            .map(|_| match self.take()? {
-                number if number < limit => Ok(number),
-                _ => Err(StateError::Contradiction { what }),
-            })
-            .collect()
-    }
-}
-
-/// FNV-1a of 64 bits: enough to find accidents.
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    })
-}
 
 /// What a state must agree on with its drive.
 fn shape_of(config: &Config) -> [u32; 9] {
@@ -160,92 +33,49 @@ fn shape_of(config: &Config) -> [u32; 9] {
     ]
 }
 
-impl Ssd {
-    /// Lets collections and flushes that run come to their end, in the drive's own time: it may be
-    /// ahead of the host's afterwards. For a drive that is about to be switched off.
-    ///
-    /// # Panics
-    ///
-    /// If commands are in flight.
-    pub fn settle(&mut self) {
-        assert_eq!(self.commands_in_flight(), 0, "a drive in use does not settle");
-        while !self.is_settled() {
-            let due = self.next_deadline();
-            self.handle_deadline(due);
-        }
-    }
+/// What a drive without parity of its own knows of its flash. See the module for what is left out.
+pub(crate) fn encode(config: &Config, ftl: &Ftl) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.put(HEAD);
+    writer.put(VERSION);
+    shape_of(config).into_iter().for_each(|number| writer.put(number));
+    ftl.write_state(&mut writer);
+    let sum = checksum(&writer.bytes);
+    writer.bytes.extend_from_slice(&sum.to_le_bytes());
+    writer.bytes
+}
 
-    /// Whether nothing moves pages.
-    fn is_settled(&self) -> bool {
-        self.collections.is_empty() && self.flushes_nothing()
+/// Reads what [`encode`] wrote. Nothing about the bytes is trusted.
+pub(crate) fn decode(config: &Config, state: &[u8]) -> Result<Ftl, StateError> {
+    let all = state.len();
+    let (bytes, sum) = state.split_last_chunk().ok_or(StateError::Length { bytes: all })?;
+    let mut reader = Reader { bytes, all };
+    if reader.take()? != HEAD {
+        return Err(StateError::Unknown { version: 0 });
     }
-
-    /// What the drive knows of its flash, for [`Ssd::restore`]. See the module for what it leaves out.
-    ///
-    /// # Errors
-    ///
-    /// If the drive has parity of its own.
-    ///
-    /// # Panics
-    ///
-    /// If the drive is in use: call [`Ssd::settle`] first.
-    pub fn state(&self) -> Result<Vec<u8>, StateError> {
-        if self.rain.is_some() {
-            return Err(StateError::Rain);
-        }
-        assert!(
-            self.commands_in_flight() == 0 && self.is_settled(),
-            "the state of a drive in use changes"
-        );
-        let mut writer = Writer::default();
-        writer.put(HEAD);
-        writer.put(VERSION);
-        shape_of(&self.config).into_iter().for_each(|number| writer.put(number));
-        self.ftl.write_state(&mut writer);
-        let sum = checksum(&writer.bytes);
-        writer.bytes.extend_from_slice(&sum.to_le_bytes());
-        Ok(writer.bytes)
+    match reader.take()? {
+        VERSION => {}
+        version => return Err(StateError::Unknown { version }),
     }
-
-    /// A drive that goes on from a state that [`Ssd::state`] has given.
-    ///
-    /// # Errors
-    ///
-    /// If the bytes are no such state, or that of another drive. Nothing about them is trusted.
-    pub fn restore(config: Config, state: &[u8]) -> Result<Self, StateError> {
-        let mut drive = Self::new(config).map_err(StateError::Config)?;
-        if drive.rain.is_some() {
-            return Err(StateError::Rain);
-        }
-        let all = state.len();
-        let (bytes, sum) = state.split_last_chunk().ok_or(StateError::Length { bytes: all })?;
-        let mut reader = Reader { bytes, all };
-        if reader.take()? != HEAD {
-            return Err(StateError::Unknown { version: 0 });
-        }
-        match reader.take()? {
-            VERSION => {}
-            version => return Err(StateError::Unknown { version }),
-        }
-        if checksum(bytes) != u64::from_le_bytes(*sum) {
-            return Err(StateError::Checksum);
-        }
-        for expected in shape_of(&drive.config) {
-            if reader.take()? != expected {
-                return Err(StateError::OtherDrive);
-            }
-        }
-        drive.ftl = Ftl::read_state(&drive.config, &mut reader)?;
-        if !reader.bytes.is_empty() {
-            return Err(StateError::Length { bytes: all });
-        }
-        Ok(drive)
+    if checksum(bytes) != u64::from_le_bytes(*sum) {
+        return Err(StateError::Checksum);
     }
+    for expected in shape_of(config) {
+        if reader.take()? != expected {
+            return Err(StateError::OtherDrive);
+        }
+    }
+    let ftl = Ftl::read_state(config, &mut reader)?;
+    if !reader.bytes.is_empty() {
+        return Err(StateError::Length { bytes: all });
+    }
+    Ok(ftl)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ssd;
     use crate::config::CollectionUnit;
     use crate::presets;
     use nvme::{Command, CommandId, Opcode, PlFlag};

@@ -1,11 +1,12 @@
 //! Collection that takes no time: the ideal drive, and preparing drives.
 
 use crate::config::CollectionUnit;
-use crate::device::Ssd;
+use crate::flash::Flash;
 use crate::media::Media;
 use alloc::vec::Vec;
+use units::Observe;
 
-impl Ssd {
+impl<O: Observe> Flash<O> {
     /// Collects on `die` until it is above the soft watermark, in no time.
     pub(crate) fn collect_instantly(&mut self, die: u32) {
         let shape = self.ftl.shape;
@@ -25,38 +26,59 @@ impl Ssd {
             }
             for die in dies {
                 let copied = self.collect_block(die, block);
-                self.counters.collection_reads_pages += u64::from(copied);
-                self.counters.collection_programs_pages += u64::from(copied);
-                self.counters.erases += 1;
+                self.journal.counters.collection_reads_pages += u64::from(copied);
+                self.journal.counters.collection_programs_pages += u64::from(copied);
+                self.journal.counters.erases += 1;
             }
-            self.counters.collections += 1;
+            self.journal.counters.collections += 1;
         }
         for block in passed_over {
             self.ftl.cancel_collection(die, block);
         }
     }
 
+    /// Collects on every die if collections take no time. Returns whether they do.
+    pub(crate) fn collect_everywhere_instantly(&mut self) -> bool {
+        if self.config.collection.instant {
+            for die in 0..self.ftl.shape.dies {
+                self.collect_instantly(die);
+            }
+        }
+        self.config.collection.instant
+    }
+
     /// Copies the valid pages of a block and erases it at once. Returns the pages copied.
     fn collect_block(&mut self, die: u32, block: u32) -> u32 {
-        let pages = self.ftl.shape.pages_per_block;
         let first_page = self.ftl.shape.first_page(die, block);
+        let end = first_page + self.ftl.shape.pages_per_block;
         let mut cursor = first_page;
         let mut copied = 0;
-        while let Some(from) = self.ftl.next_valid(cursor, first_page + pages) {
+        while let Some((from, logical)) = self.ftl.next_valid(cursor, end) {
             let to = self.ftl.allocate_for_collection(die);
-            self.ftl.commit_copy(self.ftl.holds(from), from, to);
-            if let Some(media) = &mut self.media {
-                media.push(Media::Copied { from, to });
-            }
+            self.ftl.commit_copy(logical, from, to);
+            self.journal.media(|| Media::Copied { from, to });
             cursor = from + 1;
             copied += 1;
         }
-        if let Some(media) = &mut self.media {
-            media.push(Media::Erased { first_page, pages });
-        }
-        self.note_erase(die, first_page);
-        self.ftl.erase(die, block);
-        self.count_wear(die);
+        self.erase(die, first_page);
         copied
+    }
+
+    /// Writes a page in no time, to the die that it is bound to or to any, and collects as needed.
+    pub(crate) fn write_untimed(&mut self, page: u32, die: Option<u32>) {
+        let Some(place) = self.ftl.allocate_on(page, die) else {
+            // Every die is at the hard watermark: validation left each of them a victim somewhere.
+            for die in 0..self.ftl.shape.dies {
+                self.collect_instantly(die);
+            }
+            let place =
+                self.ftl.allocate_on(page, die).expect("collection makes room by validation");
+            self.ftl.commit_write(page, place.page);
+            return;
+        };
+        self.ftl.commit_write(page, place.page);
+        if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape.soft {
+            self.collect_instantly(place.die);
+        }
     }
 }

@@ -11,6 +11,7 @@
 //! treat them like any other page.
 
 use crate::config::Config;
+use crate::plane_groups::PlaneGroups;
 use alloc::collections::BTreeMap;
 
 /// Where a stripe lies.
@@ -25,12 +26,9 @@ pub(crate) struct Place {
 /// The arithmetic of stripes, and the places of those that have moved.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    /// `N`.
-    pub(crate) width: u32,
-    pub(crate) groups: u32,
+    pub(crate) groups: PlaneGroups,
     /// Stripes in each group.
     pub(crate) rows: u32,
-    chips_per_channel: u32,
     /// Logical pages; the parity of stripe `s` is page `logical_pages + s`.
     pub(crate) logical_pages: u32,
     /// Stripes away from their static place (the table and, by its keys, the bits of TTFLASH §7).
@@ -55,14 +53,10 @@ pub(crate) fn set_of(slots: impl Iterator<Item = u32>) -> u64 {
 impl Layout {
     /// The layout of a drive with RAIN.
     pub(crate) fn new(config: &Config, width: u32) -> Self {
-        let geometry = &config.geometry;
-        let groups = geometry.dies() / width;
-        let rows = (config.stored_pages() / u64::from(geometry.dies())) as u32;
+        let rows = (config.stored_pages() / u64::from(config.geometry.dies())) as u32;
         Self {
-            width,
-            groups,
+            groups: PlaneGroups::new(config, width),
             rows,
-            chips_per_channel: geometry.chips_per_channel,
             logical_pages: config.logical_pages() as u32,
             moved: BTreeMap::new(),
         }
@@ -71,11 +65,11 @@ impl Layout {
     /// Pages of a stripe that the host sees.
     #[inline]
     pub(crate) fn data(&self) -> u32 {
-        self.width - 1
+        self.groups.width - 1
     }
 
     pub(crate) fn stripes(&self) -> u32 {
-        self.rows * self.groups
+        self.rows * self.groups.count
     }
 
     /// The stripe of a page, and its slot there; the last slot is the parity.
@@ -106,12 +100,12 @@ impl Layout {
         if let Some(&place) = self.moved.get(&stripe) {
             return place;
         }
-        Place { group: stripe % self.groups, shift: 0 }
+        Place { group: stripe % self.groups.count, shift: 0 }
     }
 
     /// The stripe lies at `place` from now on.
     pub(crate) fn set_place(&mut self, stripe: u32, place: Place) {
-        let home = Place { group: stripe % self.groups, shift: 0 };
+        let home = Place { group: stripe % self.groups.count, shift: 0 };
         if place == home {
             self.moved.remove(&stripe);
         } else {
@@ -127,20 +121,21 @@ impl Layout {
     /// The position within its group that a slot of a stripe has there.
     #[inline]
     pub(crate) fn position(&self, stripe: u32, slot: u32, place: Place) -> u32 {
-        let (home, row) = (stripe % self.groups, stripe / self.groups);
-        let parity = self.width - 1 - (home + row) % self.width;
+        let (home, row) = (stripe % self.groups.count, stripe / self.groups.count);
+        let width = self.groups.width;
+        let parity = width - 1 - (home + row) % width;
         let fixed = match slot {
             parity_slot if parity_slot == self.data() => parity,
             before if before < parity => before,
             behind => behind + 1,
         };
-        (fixed + self.width - place.shift) % self.width
+        (fixed + width - place.shift) % width
     }
 
     /// The die that a slot of a stripe has at `place`.
     #[inline]
     pub(crate) fn die_at(&self, stripe: u32, slot: u32, place: Place) -> u32 {
-        self.die(place.group, self.position(stripe, slot, place))
+        self.groups.die(place.group, self.position(stripe, slot, place))
     }
 
     /// The die that a page lies on, written or not.
@@ -150,27 +145,14 @@ impl Layout {
         self.die_at(stripe, slot, self.place(stripe))
     }
 
-    /// The die at a position of a group.
-    #[inline]
-    pub(crate) fn die(&self, group: u32, position: u32) -> u32 {
-        let (set, chip) = (group / self.chips_per_channel, group % self.chips_per_channel);
-        (set * self.width + position) * self.chips_per_channel + chip
-    }
-
-    /// The plane group of a die.
-    #[inline]
-    pub(crate) fn group_of(&self, die: u32) -> u32 {
-        let (channel, chip) = (die / self.chips_per_channel, die % self.chips_per_channel);
-        channel / self.width * self.chips_per_channel + chip
-    }
-
     /// The page that a die has in a row, while no stripe has moved.
     pub(crate) fn page_in_row(&self, die: u32, row: u32) -> u32 {
-        let group = self.group_of(die);
-        let position = die / self.chips_per_channel % self.width;
-        let stripe = row * self.groups + group;
+        let group = self.groups.of(die);
+        let position = self.groups.position_of(die);
+        let stripe = row * self.groups.count + group;
         let place = Place { group, shift: 0 };
-        let slot = (0..self.width).find(|&slot| self.position(stripe, slot, place) == position);
+        let slot =
+            (0..self.groups.width).find(|&slot| self.position(stripe, slot, place) == position);
         self.page(stripe, slot.unwrap_or(self.data()))
     }
 }

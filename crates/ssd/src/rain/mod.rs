@@ -3,112 +3,183 @@
 //!
 //! What is mapped on flash is consistent at every moment: the parity of a stripe is the sum of its
 //! pages. A stripe that leaves the write buffer is programmed beside what it replaces and mapped as
-//! a whole when its last page is there (`flush.rs`); meanwhile any of its old pages can be computed
-//! from the others (`rebuild.rs`). A stripe that is being computed is not mapped anew before that is
-//! done.
+//! a whole when its last page is there (`flush.rs`); meanwhile any of its old pages can be
+//! reconstructed from the others (`reconstruct.rs`). A stripe of which a page is being reconstructed is
+//! not mapped anew before that is done.
 
+mod choose;
 mod config;
-mod evict;
 mod flush;
 mod layout;
 mod order;
-mod rebuild;
-mod rotate;
+mod reconstruct;
+mod stripes;
 mod wear;
 
 pub use config::{RainConfig, Rotation};
-pub(crate) use rebuild::{COMPUTED, NO_REBUILD};
+pub(crate) use layout::Layout;
 
 use crate::config::Config;
-use crate::device::Ssd;
-use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec;
+use crate::flash::Flash;
+use crate::link::HostLink;
+use crate::ops::Task;
+use crate::placement::{Buffer, Location};
 use alloc::vec::Vec;
-use flush::{Delayed, StripeFlush};
-use layout::Layout;
-use order::StripeOrder;
-use rebuild::{Computing, Rebuild};
-use units::Slab;
+use choose::Chooser;
+use nvme::Delays;
+use reconstruct::{ByStripe, Reconstructions};
+use stripes::Stripes;
+use units::{Instant, Observe};
+use wear::WearLeveling;
 
-/// The stripes of one drive.
+/// The writes of a drive with parity of its own.
 #[derive(Clone, Debug)]
-pub(crate) struct Rain {
-    pub(crate) config: RainConfig,
-    pub(crate) layout: Layout,
-    /// Stripes with dirty pages in the write buffer.
-    order: StripeOrder,
-    /// The group that was flushed last; the next one has its turn.
-    turn: u32,
-    /// Groups in which a flush may be possible, because something changed since none was.
-    may_flush: Vec<bool>,
-    /// Whether the host waited when that was found out.
-    urgent: bool,
-    flushes: Slab<StripeFlush>,
-    /// Stripes that are being flushed, and their flush.
-    flushing: BTreeMap<u32, u32>,
-    /// Programs that wait until their die is free of collections, by die.
-    delayed: Vec<VecDeque<Delayed>>,
-    rebuilds: Slab<Rebuild>,
-    /// Stripes of which pages are being computed, and how many.
-    rebuilding: BTreeMap<u32, u32>,
-    /// Pages whose parts are all there; the time to compute them is constant.
-    computing: VecDeque<Computing>,
-    /// Dies of each group that a collection holds.
-    collecting: Vec<u32>,
-    /// Erases of each die.
-    wear: Vec<u32>,
-    /// Erases of each group.
-    group_wear: Vec<u64>,
-    /// Stripes on their way from one group to another.
-    exchanging: u32,
-    /// Of each group, the row in which the next stripe to exchange with is looked for.
-    partner_rows: Vec<u32>,
+pub(crate) struct Striped {
+    pub(crate) buffer: Buffer,
+    stripes: Stripes,
+    chooser: Chooser,
+    reconstructions: Reconstructions,
+    wear: WearLeveling,
 }
 
-impl Rain {
+impl Striped {
     /// The stripes of a drive as it leaves the factory.
-    pub(crate) fn new(drive: &Config, config: RainConfig) -> Self {
-        let layout = Layout::new(drive, config.width);
+    pub(crate) fn new(drive: &Config, config: RainConfig, buffer: Buffer) -> Self {
+        let stripes = Stripes::new(drive, config.width);
+        let (groups, data) = (stripes.layout.groups.count, stripes.layout.data());
         Self {
-            config,
-            order: StripeOrder::new(layout.groups, layout.data()),
-            turn: 0,
-            may_flush: vec![true; layout.groups as usize],
-            urgent: false,
-            flushes: Slab::new(),
-            flushing: BTreeMap::new(),
-            delayed: vec![VecDeque::new(); drive.geometry.dies() as usize],
-            rebuilds: Slab::new(),
-            rebuilding: BTreeMap::new(),
-            computing: VecDeque::new(),
-            collecting: vec![0; layout.groups as usize],
-            wear: vec![0; drive.geometry.dies() as usize],
-            group_wear: vec![0; layout.groups as usize],
-            exchanging: 0,
-            partner_rows: vec![0; layout.groups as usize],
-            layout,
+            chooser: Chooser::new(groups, data, buffer.capacity()),
+            reconstructions: Reconstructions::new(config.tolerant_reads, config.xor),
+            wear: WearLeveling::new(groups, config.wear_leveling),
+            stripes,
+            buffer,
+        }
+    }
+
+    /// Where stripes lie.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.stripes.layout
+    }
+
+    /// When the buffer answers a command or a page is reconstructed.
+    #[inline]
+    pub(crate) fn next_due(&self) -> Instant {
+        self.buffer.next_answer().min(self.reconstructions.next_due())
+    }
+
+    /// What is due first happens.
+    pub(crate) fn end_due(&mut self, now: Instant, link: &mut HostLink) {
+        if self.buffer.next_answer() == now {
+            self.buffer.end_answer(now, link);
+        } else {
+            self.reconstructions.end(now, link);
+        }
+    }
+
+    /// Marks those of the `pages` from logical page `first` on that are reconstructed rather than
+    /// awaited. Returns whether there are any.
+    pub(crate) fn mark_reconstructed<O: Observe>(
+        &self,
+        now: Instant,
+        first: u32,
+        pages: &mut [Location],
+        flash: &Flash<O>,
+    ) -> bool {
+        self.reconstructions.mark(now, first, pages, &self.stripes, flash)
+    }
+
+    /// Whether a read of this page alone would be reconstructed if its die collected.
+    pub(crate) fn would_reconstruct<O: Observe>(
+        &self,
+        now: Instant,
+        logical: u32,
+        flash: &Flash<O>,
+    ) -> bool {
+        self.reconstructions.would_reconstruct(now, logical, &self.stripes, flash)
+    }
+
+    /// Begins to reconstruct the marked `pages` of a command. Returns the reconstructions by stripe.
+    pub(crate) fn begin_reconstructions<O: Observe>(
+        &mut self,
+        now: Instant,
+        command: u32,
+        pages: &[Location],
+        flash: &mut Flash<O>,
+        link: &HostLink,
+    ) -> ByStripe {
+        self.reconstructions.begin(now, command, pages, &self.stripes, flash, link)
+    }
+
+    /// A page has been read for a reconstruction.
+    pub(crate) fn add_to_reconstruction<O: Observe>(
+        &mut self,
+        now: Instant,
+        (reconstruction, page): (u32, u32),
+        delays: Delays,
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) {
+        let done = self.reconstructions.add(now, reconstruction, page, delays, flash, link);
+        if let Some(stripe) = done {
+            self.map_if_programmed(now, stripe, flash, link);
+        }
+    }
+
+    /// An operation of the drive's own is done. Its die has to go on, and after a program the flush.
+    pub(crate) fn end_task<O: Observe>(
+        &mut self,
+        now: Instant,
+        die: u32,
+        task: Task,
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) {
+        match task {
+            Task::StripeRead { reconstruction, page } => {
+                flash.journal.counters.rebuild_reads_pages += 1;
+                let delays = flash.dies.die(die).delays;
+                self.add_to_reconstruction(now, (reconstruction, page), delays, flash, link);
+            }
+            Task::ParityRead { flush, .. } => self.end_parity_read(now, flush, flash),
+            Task::StripeProgram { flush, page, .. } => {
+                self.end_program(now, die, (flush, page), flash, link);
+            }
+            other => unreachable!("{other:?} is no work of stripes"),
+        }
+    }
+
+    /// Flash pages that are allocated and not mapped yet.
+    pub(crate) fn pages_in_flight(&self) -> impl Iterator<Item = u32> + '_ {
+        self.stripes.pages_in_flight()
+    }
+
+    /// The commands for which pages are reconstructed, once for each page.
+    pub(crate) fn commands<O: Observe>(&self, flash: &Flash<O>) -> impl Iterator<Item = u32> {
+        let mut read_for: Vec<u32> = flash.dies.tasks().filter_map(reconstruction_of).collect();
+        read_for.sort_unstable();
+        read_for.dedup();
+        self.reconstructions.commands(read_for)
+    }
+
+    /// Checks that programs, stripes and the buffer agree.
+    pub(crate) fn check_invariants<O: Observe>(&self, flash: &Flash<O>) {
+        self.buffer.check_invariants();
+        self.reconstructions.check_invariants();
+        let mut programs = alloc::vec![0; flash.dies.len() as usize];
+        for (die, task) in flash.dies.tasks() {
+            programs[die as usize] += u32::from(matches!(task, Task::StripeProgram { .. }));
+        }
+        for (&programs, die) in programs.iter().zip(0..) {
+            assert_eq!(programs, self.stripes.programs(die), "programs of die {die}");
         }
     }
 }
 
-impl Ssd {
-    /// Stripes that the drive keeps within itself; 0 without RAIN.
-    #[must_use]
-    pub fn rain_stripes(&self) -> u32 {
-        self.rain.as_ref().map_or(0, |rain| rain.layout.stripes())
-    }
-
-    /// Stripes that are away from their static place.
-    #[must_use]
-    pub fn moved_rain_stripes(&self) -> usize {
-        self.rain.as_ref().map_or(0, |rain| rain.layout.moved())
-    }
-
-    /// The flash pages of a stripe, parity included, that were ever written. They add up to zero.
-    pub fn rain_stripe_pages(&self, stripe: u32) -> impl Iterator<Item = u32> + '_ {
-        let layout = self.rain.as_ref().map(|rain| &rain.layout);
-        layout.into_iter().flat_map(move |layout| {
-            (0..layout.width).filter_map(move |slot| self.ftl.mapped(layout.page(stripe, slot)))
-        })
+fn reconstruction_of((_, task): (u32, Task)) -> Option<u32> {
+    match task {
+        Task::SharedRead { reconstruction, .. } | Task::StripeRead { reconstruction, .. } => {
+            Some(reconstruction)
+        }
+        _ => None,
     }
 }

@@ -132,7 +132,7 @@ mod tests {
         config.geometry.blocks_per_plane = 32;
         config.rain = Some(crate::RainConfig::new(4));
         let layout = Layout::new(&config, 4);
-        let mut order = StripeOrder::new(layout.groups, 3);
+        let mut order = StripeOrder::new(layout.groups.count, 3);
         order.push(&layout, 1);
         order.push(&layout, 24);
         let parts = |order: &StripeOrder| order.parts(0).collect::<Vec<_>>();

@@ -7,8 +7,12 @@
 //! stripes as it was given. Both happen when a stripe is flushed, which is when it is known to be
 //! written, and cost the programs of the pages that would have stayed.
 
-use crate::device::Ssd;
+use crate::flash::Flash;
 use crate::rain::layout::{Place, slots};
+use crate::rain::stripes::Stripes;
+use alloc::vec;
+use alloc::vec::Vec;
+use units::Observe;
 
 /// Stripes that are looked at to find one to exchange with.
 const LOOKED_AT: u32 = 64;
@@ -29,84 +33,116 @@ pub(crate) enum Move {
     },
 }
 
-impl Ssd {
-    /// A block of `die` was erased.
-    pub(crate) fn count_wear(&mut self, die: u32) {
-        if let Some(rain) = &mut self.rain {
-            rain.wear[die as usize] += 1;
-            rain.group_wear[rain.layout.group_of(die) as usize] += 1;
-        }
+/// Which stripes move to even out wear.
+#[derive(Clone, Debug)]
+pub(crate) struct WearLeveling {
+    /// Erases that a die must have more than the one that is burdened instead; none for never.
+    erases: Option<u32>,
+    /// Stripes on their way from one group to another.
+    exchanging: u32,
+    /// Of each group, the row in which the next stripe to exchange with is looked for.
+    partner_rows: Vec<u32>,
+}
+
+impl WearLeveling {
+    pub(crate) fn new(groups: u32, erases: Option<u32>) -> Self {
+        Self { erases, exchanging: 0, partner_rows: vec![0; groups as usize] }
     }
 
-    /// Where a stripe goes whose slots `dirty` are flushed.
-    pub(crate) fn level_wear(&mut self, stripe: u32, dirty: u64) -> Move {
-        let Some(rain) = &self.rain else { return Move::Stay };
-        let Some(erases) = rain.config.wear_leveling else { return Move::Stay };
-        let group = rain.layout.place(stripe).group;
+    /// Where a stripe goes that is flushed.
+    pub(crate) fn plan<O: Observe>(
+        &mut self,
+        stripe: u32,
+        stripes: &Stripes,
+        flash: &Flash<O>,
+    ) -> Move {
+        let Some(erases) = self.erases else { return Move::Stay };
+        let group = stripes.layout.place(stripe).group;
         // A move reads and programs on every die of the group.
-        if !self.can_take_stripe(group) {
+        if !can_take_stripe(group, stripes, flash) {
             return Move::Stay;
         }
-        if let Some(place) = self.lighter_shift(stripe, dirty, erases) {
+        if let Some(place) = lighter_shift(stripe, erases, stripes, flash) {
             return Move::Shift(place);
         }
-        let Some(place) = self.less_worn_group(group, erases) else { return Move::Stay };
-        match self.partner(place.group) {
-            Some(with) => Move::Exchange { place, with },
+        let place = self.less_worn_group(group, erases, stripes, flash);
+        let Some(place) = place else { return Move::Stay };
+        match self.partner(place.group, stripes) {
+            Some(with) => {
+                self.exchanging += 2;
+                Move::Exchange { place, with }
+            }
             None => Move::Stay,
         }
     }
 
-    /// Whether every die of a group has room for a page and none collects.
-    fn can_take_stripe(&self, group: u32) -> bool {
-        let Some(rain) = &self.rain else { return false };
-        rain.collecting[group as usize] == 0
-            && (0..rain.layout.width)
-                .all(|position| self.ftl.has_room_on(rain.layout.die(group, position)))
-    }
-
-    /// The turn of a stripe at which its dirty pages and its parity burden dies that have at least
-    /// `erases` fewer erases.
-    fn lighter_shift(&self, stripe: u32, dirty: u64, erases: u32) -> Option<Place> {
-        let rain = self.rain.as_ref()?;
-        let layout = &rain.layout;
-        let written = dirty | 1 << layout.data();
-        let burdened = |place: Place| {
-            slots(written)
-                .map(|slot| rain.wear[layout.die_at(stripe, slot, place) as usize])
-                .max()
-                .unwrap_or(0)
-        };
-        let place = layout.place(stripe);
-        let turned = (0..layout.width).map(|shift| Place { group: place.group, shift });
-        let lightest = turned.min_by_key(|&place| burdened(place))?;
-        (burdened(place) >= burdened(lightest) + erases).then_some(lightest)
+    /// A stripe has come to another group.
+    pub(crate) fn end_exchange(&mut self) {
+        self.exchanging -= 1;
     }
 
     /// A place in the least worn group, if its dies have at least `erases` fewer erases on average
     /// and no exchange is under way.
-    fn less_worn_group(&self, group: u32, erases: u32) -> Option<Place> {
-        let rain = self.rain.as_ref()?;
-        let least = (0..rain.layout.groups).min_by_key(|&group| rain.group_wear[group as usize])?;
-        let difference = rain.group_wear[group as usize] - rain.group_wear[least as usize];
-        let worth_it = difference >= u64::from(erases) * u64::from(rain.layout.width);
-        (worth_it && rain.exchanging == 0 && self.can_take_stripe(least))
+    fn less_worn_group<O: Observe>(
+        &self,
+        group: u32,
+        erases: u32,
+        stripes: &Stripes,
+        flash: &Flash<O>,
+    ) -> Option<Place> {
+        if self.exchanging > 0 {
+            return None;
+        }
+        let groups = stripes.layout.groups;
+        let wear =
+            |group: u32| groups.dies(group).map(|die| flash.ftl.die_erases(die)).sum::<u64>();
+        let least = (0..groups.count).min_by_key(|&group| wear(group))?;
+        let worth_it = wear(group) - wear(least) >= u64::from(erases) * u64::from(groups.width);
+        (worth_it && can_take_stripe(least, stripes, flash))
             .then_some(Place { group: least, shift: 0 })
     }
 
     /// A stripe of a group that is not being written.
-    fn partner(&mut self, group: u32) -> Option<u32> {
-        let rain = self.rain.as_mut()?;
-        let layout = &rain.layout;
-        let cursor = &mut rain.partner_rows[group as usize];
+    fn partner(&mut self, group: u32, stripes: &Stripes) -> Option<u32> {
+        let layout = &stripes.layout;
+        let cursor = &mut self.partner_rows[group as usize];
         for _ in 0..LOOKED_AT.min(layout.rows) {
-            let stripe = *cursor * layout.groups + group;
+            let stripe = *cursor * layout.groups.count + group;
             *cursor = (*cursor + 1) % layout.rows;
             let is_there = layout.place(stripe).group == group;
-            if is_there && !rain.order.contains(stripe) && !rain.flushing.contains_key(&stripe) {
+            if is_there && !stripes.order.contains(stripe) && !stripes.is_flushing(stripe) {
                 return Some(stripe);
             }
         }
         None
     }
+}
+
+/// Whether every die of a group has room for a page and none collects.
+fn can_take_stripe<O: Observe>(group: u32, stripes: &Stripes, flash: &Flash<O>) -> bool {
+    let turns = flash.collector.turns.as_ref();
+    turns.is_some_and(|turns| turns.collecting(group) == 0)
+        && stripes.layout.groups.dies(group).all(|die| flash.ftl.has_room_on(die))
+}
+
+/// The turn of a stripe at which its dirty pages and its parity burden dies that have at least
+/// `erases` fewer erases.
+fn lighter_shift<O: Observe>(
+    stripe: u32,
+    erases: u32,
+    stripes: &Stripes,
+    flash: &Flash<O>,
+) -> Option<Place> {
+    let layout = &stripes.layout;
+    let written = stripes.order.dirty(stripe) | 1 << layout.data();
+    let burdened = |place: Place| {
+        slots(written)
+            .map(|slot| flash.ftl.die_erases(layout.die_at(stripe, slot, place)))
+            .max()
+            .unwrap_or(0)
+    };
+    let place = layout.place(stripe);
+    let turned = (0..layout.groups.width).map(|shift| Place { group: place.group, shift });
+    let lightest = turned.min_by_key(|&place| burdened(place))?;
+    (burdened(place) >= burdened(lightest) + u64::from(erases)).then_some(lightest)
 }

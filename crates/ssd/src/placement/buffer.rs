@@ -1,28 +1,33 @@
 //! The write buffer: which pages are in DRAM, which of them wait for flash, and who waits for them.
 //!
-//! Knows: slots, versions, the order of flushing. Does not know: dies, windows, time. When and where
-//! pages are flushed is decided in `flush.rs`.
+//! Knows: slots, versions, the order of flushing, which commands DRAM answers. Does not know: dies and
+//! windows. When and where pages are flushed is decided in `buffered.rs`, and with RAIN in
+//! `rain/flush.rs`.
 //!
 //! A page has at most two versions in the buffer: the newest, and one that is being programmed. The
 //! newer one joins the queue of the flush only when the older is on flash, so versions cannot
 //! overtake each other on their way through different dies.
 
-use crate::config::WriteBufferConfig;
+use crate::config::{FlushRule, WriteBufferConfig};
+use crate::event::Event;
+use crate::flash::Flash;
+use crate::link::HostLink;
+use crate::media::Media;
 use alloc::collections::{BTreeMap, VecDeque};
-use units::Instant;
+use units::{Instant, Observe};
 
 /// A command that is done as soon as DRAM has been accessed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
-    pub(crate) at: Instant,
-    pub(crate) command: u32,
-    /// Whether its data leaves for the host now.
-    pub(crate) read: bool,
+struct Answer {
+    at: Instant,
+    command: u32,
+    /// Whether its data leaves for the host then.
+    is_read: bool,
 }
 
 /// What became of a page that asks for a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Admitted {
+enum Admitted {
     /// Every slot is taken.
     No,
     /// It has a slot of its own.
@@ -43,7 +48,7 @@ struct Page {
 /// The buffer of one drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
-    pub(crate) config: WriteBufferConfig,
+    config: WriteBufferConfig,
     /// Slots in use at which a free-running flush starts.
     high: u32,
     /// Dirty pages at which it stops.
@@ -56,17 +61,15 @@ pub(crate) struct Buffer {
     /// Slots in use: versions that are dirty or being flushed.
     occupied: u32,
     /// Flush programs that are queued or running.
-    pub(crate) flushing: u32,
+    flushing: u32,
     /// Pages of writes without a slot, as command and block.
-    pub(crate) waiting: VecDeque<(u32, u32)>,
+    waiting: VecDeque<(u32, u32)>,
     /// Commands that DRAM answers; the latency is constant, so they stay in order.
-    pub(crate) answers: VecDeque<Answer>,
+    answers: VecDeque<Answer>,
     /// A free-running flush is on its way from the high to the low mark.
     draining: bool,
     /// The flush found no room on flash.
-    pub(crate) starved: bool,
-    /// A collection was put off until the flush has queued its last page.
-    pub(crate) collection_waits: bool,
+    starved: bool,
 }
 
 impl Buffer {
@@ -85,7 +88,6 @@ impl Buffer {
             answers: VecDeque::new(),
             draining: false,
             starved: false,
-            collection_waits: false,
         }
     }
 
@@ -99,7 +101,7 @@ impl Buffer {
     }
 
     /// Puts the newest version of a page into the buffer, if there is a slot for it.
-    pub(crate) fn admit(&mut self, logical: u32) -> Admitted {
+    fn admit(&mut self, logical: u32) -> Admitted {
         let before = self.pages.get(&logical).copied();
         if before.is_some_and(|page| page.dirty) {
             return Admitted::Coalesced;
@@ -114,6 +116,97 @@ impl Buffer {
             self.push(logical);
         }
         Admitted::New
+    }
+
+    /// Capacity in pages.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.config.pages
+    }
+
+    /// Whether pages leave the buffer in busy windows only, but for those that writes force out.
+    pub(crate) fn flushes_in_window(&self) -> bool {
+        self.config.flush == FlushRule::InWindow
+    }
+
+    /// Flush programs that are queued or running.
+    #[inline]
+    pub(crate) fn flushing(&self) -> u32 {
+        self.flushing
+    }
+
+    /// The flush finds no room on flash. Returns whether that is new.
+    pub(crate) fn starve(&mut self) -> bool {
+        !core::mem::replace(&mut self.starved, true)
+    }
+
+    /// When the buffer answers its next command.
+    #[inline]
+    pub(crate) fn next_answer(&self) -> Instant {
+        self.answers.front().map_or(Instant::NEVER, |answer| answer.at)
+    }
+
+    /// The first answer is due.
+    pub(crate) fn end_answer(&mut self, now: Instant, link: &mut HostLink) {
+        if let Some(Answer { command, is_read, .. }) = self.answers.pop_front() {
+            link.end_answer(now, command, is_read);
+        }
+    }
+
+    fn answer(&mut self, now: Instant, command: u32, is_read: bool, link: &mut HostLink) {
+        let latency = self.config.latency;
+        link.command_mut(command).transfer += latency;
+        self.answers.push_back(Answer { at: now + latency, command, is_read });
+    }
+
+    /// Block `block` of a read is served from the buffer. A command that needs flash pages as well
+    /// waits for those only.
+    pub(crate) fn read<O: Observe>(
+        &mut self,
+        now: Instant,
+        command: u32,
+        block: u32,
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) {
+        flash.journal.counters.buffer_reads_pages += 1;
+        let in_flight = link.command(command);
+        let (id, logical) = (in_flight.id, in_flight.first_logical + block);
+        flash.journal.media(|| Media::FromBuffer { command: id, block, logical });
+        if in_flight.remaining == 0 && block + 1 == in_flight.blocks {
+            self.answer(now, command, true, link);
+        }
+    }
+
+    /// The data of a write has arrived: its pages wait for slots, in order.
+    pub(crate) fn receive(&mut self, command: u32, link: &HostLink) {
+        let blocks = 0..link.command(command).blocks;
+        self.waiting.extend(blocks.map(|block| (command, block)));
+    }
+
+    /// Gives waiting pages slots as long as there are any.
+    pub(crate) fn admit_waiting<O: Observe>(
+        &mut self,
+        now: Instant,
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) {
+        while let Some(&(slot, block)) = self.waiting.front() {
+            let command = link.command_mut(slot);
+            let (id, logical) = (command.id, command.first_logical + block);
+            match self.admit(logical) {
+                Admitted::No => return,
+                Admitted::New => {}
+                Admitted::Coalesced => flash.journal.counters.coalesced_writes_pages += 1,
+            }
+            self.waiting.pop_front();
+            flash.journal.counters.buffered_writes_pages += 1;
+            flash.journal.media(|| Media::Buffered { command: id, block, logical });
+            flash.journal.emit(now, || Event::Buffered { id, block });
+            command.remaining -= 1;
+            if command.remaining == 0 {
+                self.answer(now, slot, false, link);
+            }
+        }
     }
 
     /// Whether a page is dirty that a program may take up.
@@ -152,6 +245,7 @@ impl Buffer {
 
     /// This dirty page, which is in the order no longer, is taken up by a program now.
     pub(crate) fn start_flush_of(&mut self, logical: u32) {
+        self.starved = false;
         self.ready -= 1;
         self.pages.insert(logical, Page { dirty: false, flushing: true });
         self.flushing += 1;
@@ -172,6 +266,16 @@ impl Buffer {
                 true
             }
         }
+    }
+
+    /// The commands of the pages that wait for slots.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
+        self.waiting.iter().map(|&(command, _)| command)
+    }
+
+    /// The commands that DRAM answers.
+    pub(crate) fn answered(&self) -> impl Iterator<Item = u32> + '_ {
+        self.answers.iter().map(|answer| answer.command)
     }
 
     /// Checks that the counts agree with the pages.

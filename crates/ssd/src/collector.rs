@@ -1,0 +1,224 @@
+//! The collector: which collections run, what each of them blocks, and when one may start.
+//!
+//! Knows: collections, the part of the drive in which one runs at a time, the window contract. Does
+//! not know: what a die does for a collection, where pages lie.
+
+use crate::collection::Collection;
+use crate::config::{Blocking, CollectionUnit, Config};
+use crate::plane_groups::GroupTurns;
+use crate::rights::Rights;
+use alloc::vec;
+use alloc::vec::Vec;
+use units::{Instant, Slab};
+
+/// Why a collection is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Urgency {
+    /// Free space is at the level where it is due.
+    Due,
+    /// Host writes to this range of logical blocks have no room: the window contract gives way.
+    Forced { range: u32 },
+}
+
+impl Urgency {
+    pub(crate) fn is_forced(self) -> bool {
+        self != Self::Due
+    }
+}
+
+/// Whether a collection was started that somebody asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Start {
+    /// There was none to start.
+    No,
+    /// The flush of the write buffer goes first.
+    PutOff,
+    /// It was.
+    Yes,
+}
+
+/// The collections of one drive.
+#[derive(Clone, Debug)]
+pub(crate) struct Collector {
+    unit: CollectionUnit,
+    blocking: Blocking,
+    chips_per_channel: u32,
+    dies: u32,
+    collections: Slab<Collection>,
+    /// Whether a collection runs in the die, channel or drive that a collection blocks.
+    scope_busy: Vec<bool>,
+    /// Parts of the line being collected that are not done; 0 if none is.
+    line_parts_left: u32,
+    pub(crate) rights: Rights,
+    /// Which dies of each plane group collect, with RAIN.
+    pub(crate) turns: Option<GroupTurns>,
+}
+
+impl Collector {
+    pub(crate) fn new(config: &Config) -> Self {
+        let (unit, blocking) = (config.collection.unit, config.collection.blocking);
+        let dies = config.geometry.dies();
+        let scopes = match (unit, blocking) {
+            (CollectionUnit::Line, _) | (_, Blocking::Controller) => 1,
+            (_, Blocking::Channel) => config.geometry.channels,
+            (_, Blocking::Die) => dies,
+        };
+        Self {
+            unit,
+            blocking,
+            chips_per_channel: config.geometry.chips_per_channel,
+            dies,
+            collections: Slab::new(),
+            scope_busy: vec![false; scopes as usize],
+            line_parts_left: 0,
+            rights: Rights::new(config.ranges.count),
+            turns: config.rain.map(|rain| GroupTurns::new(config, rain)),
+        }
+    }
+
+    /// Parts of the drive in which one collection runs at a time.
+    pub(crate) fn scopes(&self) -> usize {
+        self.scope_busy.len()
+    }
+
+    /// The scope of a die.
+    pub(crate) fn scope_of(&self, die: u32) -> usize {
+        match (self.unit, self.blocking) {
+            (CollectionUnit::Line, _) | (_, Blocking::Controller) => 0,
+            (_, Blocking::Channel) => (die / self.chips_per_channel) as usize,
+            (_, Blocking::Die) => die as usize,
+        }
+    }
+
+    /// The dies of a scope of which one has to be chosen. All dies of a line have the same free space
+    /// and the same victim, so the first stands for all.
+    pub(crate) fn candidates(&self, scope: usize) -> core::ops::Range<u32> {
+        let dies = self.dies / self.scope_busy.len() as u32;
+        let first = scope as u32 * dies;
+        let tried = if self.unit == CollectionUnit::Line { 1 } else { dies };
+        first..first + tried
+    }
+
+    pub(crate) fn is_busy(&self, scope: usize) -> bool {
+        self.scope_busy[scope]
+    }
+
+    /// First die and number of dies that a collection on `die` keeps from the host.
+    pub(crate) fn held_dies(&self, die: u32) -> (u32, u32) {
+        let chips = self.chips_per_channel;
+        match self.blocking {
+            Blocking::Die => (die, 1),
+            Blocking::Channel => (die / chips * chips, chips),
+            Blocking::Controller => (0, self.dies),
+        }
+    }
+
+    /// Whether no collection runs or waits for its dies.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.collections.is_empty()
+    }
+
+    pub(crate) fn get(&self, collection: u32) -> &Collection {
+        self.collections.get(collection)
+    }
+
+    /// A collection of the victim `block` of `die` has been decided on. Returns its parts: one, or for
+    /// a line one for each set of dies that are held together.
+    pub(crate) fn start(
+        &mut self,
+        now: Instant,
+        die: u32,
+        block: u32,
+        until: Instant,
+        violation: bool,
+    ) -> Vec<u32> {
+        let scope = self.scope_of(die);
+        self.scope_busy[scope] = true;
+        let line = self.unit == CollectionUnit::Line;
+        let (mut next, end) = if line { (0, self.dies) } else { (die, die + 1) };
+        let mut started = Vec::new();
+        while next < end {
+            let (first_die, dies) = self.held_dies(next);
+            started.push(self.collections.insert(Collection {
+                first_die,
+                dies,
+                victim_die: (!line).then_some(die),
+                block,
+                holds_pending: dies,
+                jobs_active: 0,
+                until,
+                violation,
+                began: now,
+            }));
+            next = first_die + dies;
+        }
+        if line {
+            self.line_parts_left = started.len() as u32;
+        }
+        started
+    }
+
+    /// A die has come to the collection. Returns whether that has all its dies now.
+    pub(crate) fn hold(&mut self, collection: u32) -> bool {
+        let collection = self.collections.get_mut(collection);
+        collection.holds_pending -= 1;
+        collection.holds_pending == 0
+    }
+
+    /// A collection that has all its dies begins to work on so many of them.
+    pub(crate) fn begin(&mut self, now: Instant, collection: u32, workers: u32) {
+        let collection = self.collections.get_mut(collection);
+        collection.began = now;
+        collection.jobs_active = workers;
+    }
+
+    /// A die has done its part of a collection. Returns whether all have.
+    pub(crate) fn end_job(&mut self, collection: u32) -> bool {
+        let collection = self.collections.get_mut(collection);
+        collection.jobs_active -= 1;
+        collection.jobs_active == 0
+    }
+
+    /// A collection is over, or was cancelled. Returns the scope that is free for the next one, unless
+    /// other parts of its line are still collected.
+    pub(crate) fn end(&mut self, collection: u32) -> Option<usize> {
+        let scope = self.scope_of(self.collections.get(collection).first_die);
+        self.collections.release(collection);
+        if self.unit == CollectionUnit::Line {
+            self.line_parts_left -= 1;
+            if self.line_parts_left > 0 {
+                return None;
+            }
+        }
+        self.scope_busy[scope] = false;
+        Some(scope)
+    }
+
+    /// Checks that the dies of each collection are those that name it. `collection_of` is the
+    /// collection of each die.
+    pub(crate) fn check_invariants(&self, collection_of: impl Iterator<Item = Option<u32>>) {
+        let mut held = 0;
+        let mut seen: Vec<u32> = Vec::new();
+        for (collection, die) in collection_of.zip(0..) {
+            let Some(number) = collection else { continue };
+            let collection = self.get(number);
+            let dies = collection.first_die..collection.first_die + collection.dies;
+            assert!(dies.contains(&die), "die {die} is held by a collection of dies {dies:?}");
+            assert!(collection.holds_pending <= collection.dies);
+            assert!(self.scope_busy[self.scope_of(die)], "a collection in a scope without one");
+            if die == collection.first_die {
+                seen.push(number);
+                held += collection.dies;
+            }
+            held -= 1;
+        }
+        assert_eq!(held, 0, "a die of a collection does not know of it");
+        assert_eq!(seen.len(), self.collections.len(), "collections without dies");
+        let busy = self.scope_busy.iter().any(|&busy| busy);
+        assert_eq!(busy, !self.collections.is_empty(), "scopes and collections");
+        if self.unit == CollectionUnit::Line {
+            assert_eq!(self.line_parts_left as usize, seen.len(), "parts of the line");
+        }
+    }
+}

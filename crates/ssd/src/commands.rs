@@ -1,0 +1,302 @@
+//! Commands on their way through the drive: failing fast, or becoming page operations that end.
+
+use crate::device::Ssd;
+use crate::event::Event;
+use crate::link::InFlight;
+use crate::media::Media;
+use crate::ops::Task;
+use crate::placement::{Location, Placement};
+use alloc::vec::Vec;
+use nvme::{Command, PlFlag};
+use units::{Duration, Instant, Lba, Observe};
+
+impl<O: Observe> Ssd<O> {
+    /// Whether a collection holds the die that `lba` lies on.
+    #[must_use]
+    pub fn is_collecting_at(&self, lba: Lba) -> bool {
+        let die = self.die_of(lba.0 as u32);
+        self.flash.dies.die(die).collection.is_some()
+    }
+
+    /// Whether a read of `lba` that arrived now would meet a collection or buffer flush on what it
+    /// needs.
+    #[must_use]
+    pub fn would_meet_collection(&self, now: Instant, lba: Lba) -> bool {
+        if self.quiet() || self.is_buffered(lba) {
+            return false;
+        }
+        let logical = lba.0 as u32;
+        self.flash.meets_collection(now, self.die_of(logical))
+            && !self
+                .placement
+                .striped()
+                .is_some_and(|striped| striped.would_reconstruct(now, logical, &self.flash))
+    }
+
+    /// Whether no collection or buffer flush runs or waits, nor has a collection left work behind.
+    #[inline]
+    #[must_use]
+    pub fn quiet(&self) -> bool {
+        self.flash.collector.is_idle()
+            && !self.flash.dies.is_held_up()
+            && self.placement.flushes_nothing()
+    }
+
+    /// The die that a logical page is read from.
+    #[inline]
+    fn die_of(&self, logical: u32) -> u32 {
+        match self.flash.ftl.lookup(logical) {
+            Some(page) => self.flash.ftl.shape.die_of(page),
+            None => self.placement.die_of_unwritten(&self.flash, logical),
+        }
+    }
+
+    /// The die that a read of a page at `location` has to wait for, if it has to.
+    #[inline]
+    fn die_at(&self, logical: u32, location: Location) -> Option<u32> {
+        match location {
+            Location::Flash(page) => Some(self.flash.ftl.shape.die_of(page)),
+            Location::Unwritten => Some(self.placement.die_of_unwritten(&self.flash, logical)),
+            Location::Buffered | Location::Reconstructed => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn accept_read(&mut self, now: Instant, command: &Command) {
+        match self.placement {
+            Placement::Direct(_) => self.accept_direct_read(now, command),
+            Placement::Buffered(_) | Placement::Striped(_) => {
+                self.accept_buffered_read(now, command);
+            }
+        }
+    }
+
+    /// A read on a drive where every page is on flash.
+    #[inline]
+    fn accept_direct_read(&mut self, now: Instant, command: &Command) {
+        let first = command.lba.0 as u32;
+        let met = !self.quiet()
+            && (first..first + command.blocks)
+                .any(|logical| self.flash.meets_collection(now, self.die_of(logical)));
+        if met && command.pl == PlFlag::Predictable {
+            self.fail_fast(now, command, |_| true);
+            return;
+        }
+        let slot = self.insert(InFlight { met_collection: met, ..InFlight::new(now, command) });
+        for block in 0..command.blocks {
+            let logical = first + block;
+            let die = self.die_of(logical);
+            self.read_from(now, die, slot, Task::Read { command: slot, block, logical });
+        }
+    }
+
+    /// A read on a drive where some pages may be in a buffer, or be reconstructed.
+    fn accept_buffered_read(&mut self, now: Instant, command: &Command) {
+        let first = command.lba.0 as u32;
+        let mut pages = core::mem::take(&mut self.scratch);
+        pages.clear();
+        pages.extend((first..first + command.blocks).map(|logical| {
+            if self.placement.buffer().is_some_and(|buffer| buffer.holds(logical)) {
+                Location::Buffered
+            } else {
+                Location::on_flash(self.flash.ftl.lookup(logical))
+            }
+        }));
+        let mut met = false;
+        if !self.quiet() {
+            met = self.any_meets_collection(now, first, &pages);
+            if met
+                && let Some(striped) = self.placement.striped()
+                && striped.mark_reconstructed(now, first, &mut pages, &self.flash)
+            {
+                met = self.any_meets_collection(now, first, &pages);
+            }
+        }
+        if met && command.pl == PlFlag::Predictable {
+            self.fail_fast(now, command, |block| {
+                !matches!(pages[block as usize], Location::Buffered | Location::Reconstructed)
+            });
+        } else {
+            self.read_pages(now, command, met, &pages);
+        }
+        self.scratch = pages;
+    }
+
+    fn read_pages(&mut self, now: Instant, command: &Command, met: bool, pages: &[Location]) {
+        let buffered = pages.iter().filter(|&&page| page == Location::Buffered).count() as u32;
+        let remaining = command.blocks - buffered;
+        let in_flight = InFlight::new(now, command);
+        let slot = self.insert(InFlight { met_collection: met, remaining, ..in_flight });
+        let Self { link, placement, flash, .. } = self;
+        let reconstructions = match placement {
+            Placement::Striped(striped) => {
+                striped.begin_reconstructions(now, slot, pages, flash, link)
+            }
+            Placement::Buffered(_) | Placement::Direct(_) => Vec::new(),
+        };
+        for (block, &page) in (0..command.blocks).zip(pages) {
+            let logical = in_flight.first_logical + block;
+            if page == Location::Buffered {
+                let Self { link, placement, flash, .. } = self;
+                placement.read_buffered(now, slot, block, flash, link);
+            } else if let Some(die) = self.die_at(logical, page) {
+                let stripe = || self.placement.striped().map(|s| s.layout().slot_of(logical).0);
+                let shared = reconstructions.iter().find(|&&(other, _)| Some(other) == stripe());
+                let task = match shared {
+                    None => Task::Read { command: slot, block, logical },
+                    Some(&(_, reconstruction)) => {
+                        Task::SharedRead { command: slot, block, logical, reconstruction }
+                    }
+                };
+                self.read_from(now, die, slot, task);
+            }
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, command: InFlight) -> u32 {
+        let id = command.id;
+        let slot = self.link.insert(command);
+        self.flash.journal.name_command(slot, id);
+        slot
+    }
+
+    #[inline]
+    fn read_from(&mut self, now: Instant, die: u32, slot: u32, task: Task) {
+        if self.flash.enqueue(now, die, task) {
+            self.link.command_mut(slot).held_up = true;
+        }
+    }
+
+    /// Whether one of the `pages` from logical page `first` on would wait for a collection.
+    fn any_meets_collection(&self, now: Instant, first: u32, pages: &[Location]) -> bool {
+        pages.iter().zip(first..).any(|(&page, logical)| {
+            self.die_at(logical, page).is_some_and(|die| self.flash.meets_collection(now, die))
+        })
+    }
+
+    /// Fails a read of which the pages of some blocks have to come from flash.
+    #[cold]
+    fn fail_fast(&mut self, now: Instant, command: &Command, is_needed: impl Fn(u32) -> bool) {
+        let mut busy_remaining = Duration::ZERO;
+        for block in (0..command.blocks).filter(|&block| is_needed(block)) {
+            let die = self.die_of(command.lba.0 as u32 + block);
+            if self.flash.meets_collection(now, die) {
+                busy_remaining = busy_remaining.max(self.flash.busy_remaining(now, die));
+            }
+        }
+        self.flash.journal.counters.fail_fasts += 1;
+        let delay = self.flash.config.timing.fail_fast;
+        self.link.fail_fast(now, command.id, busy_remaining, delay);
+        let id = command.id;
+        self.flash.journal.emit(now, || Event::FailedFast { id, busy_remaining });
+    }
+
+    #[inline]
+    pub(crate) fn accept_write(&mut self, now: Instant, command: &Command) {
+        let slot = self.insert(InFlight::new(now, command));
+        if self.link.receive(now, slot) {
+            self.placement.begin_write(now, slot, &mut self.flash, &mut self.link);
+        }
+    }
+
+    /// Forgets `blocks` logical pages from `first` on, of which no write may be in flight: it would
+    /// bring them back. A drive with a write buffer, or RAIN, keeps what it has, as it may: versions of
+    /// the pages may be on their way to flash or part of a parity.
+    pub fn forget(&mut self, first: Lba, blocks: u32) {
+        if self.placement.buffer().is_some() {
+            return;
+        }
+        for logical in first.0 as u32..first.0 as u32 + blocks {
+            let was_mapped = self.flash.ftl.forget(logical);
+            self.flash.journal.counters.deallocated_pages += u64::from(was_mapped);
+        }
+    }
+
+    /// An operation from the queue of a die is done.
+    #[inline]
+    pub(crate) fn end_task(&mut self, now: Instant, die: u32, task: Task) {
+        match task {
+            Task::Read { command, block, logical } => {
+                self.end_read(now, die, (command, block, logical), None);
+            }
+            Task::SharedRead { command, block, logical, reconstruction } => {
+                self.end_read(now, die, (command, block, logical), Some(reconstruction));
+            }
+            Task::Program { command, block, logical, flash } => {
+                self.end_program(now, die, (command, block, logical), flash);
+            }
+            task => {
+                let Self { link, placement, flash, .. } = self;
+                placement.end_task(now, die, task, flash, link);
+                self.dispatch(now, die);
+                if matches!(task, Task::Flush { .. } | Task::StripeProgram { .. }) {
+                    self.placement.flush(now, &mut self.flash);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn end_read(
+        &mut self,
+        now: Instant,
+        die: u32,
+        (command, block, logical): (u32, u32, u32),
+        reconstruction: Option<u32>,
+    ) {
+        let Self { link, placement, flash, .. } = self;
+        flash.journal.counters.host_reads_pages += 1;
+        let id = link.command(command).id;
+        if let (Some(reconstruction), Placement::Striped(striped)) = (reconstruction, placement) {
+            let delays = flash.dies.die(die).delays;
+            striped.add_to_reconstruction(now, (reconstruction, logical), delays, flash, link);
+        }
+        link.end_read_page(now, command, &flash.dies.die(die).delays);
+        // Collection may have moved the page while the read waited, so look it up now.
+        let ftl = &flash.ftl;
+        flash.journal.media(|| Media::Sensed { command: id, block, page: ftl.lookup(logical) });
+        self.dispatch(now, die);
+    }
+
+    #[inline]
+    fn end_program(
+        &mut self,
+        now: Instant,
+        die: u32,
+        (command, block, logical): (u32, u32, u32),
+        page: u32,
+    ) {
+        let Self { link, flash, .. } = self;
+        flash.ftl.commit_write(logical, page);
+        flash.journal.counters.host_programs_pages += 1;
+        let id = link.command(command).id;
+        flash.journal.media(|| Media::Programmed { command: id, block, page });
+        link.end_write_page(now, command);
+        self.dispatch(now, die);
+        // An overwrite may have made the first page invalid that a collection can reclaim.
+        if self.flash.collector.is_idle() {
+            self.placement.relieve(now, &mut self.flash, &mut self.link);
+        }
+    }
+
+    /// Checks that every page that commands wait for is on its way somewhere.
+    pub(crate) fn check_commands(&self) {
+        let mut waiting = alloc::collections::BTreeMap::new();
+        let mut add = |command: u32, pages: u32| *waiting.entry(command).or_insert(0) += pages;
+        for (_, task) in self.flash.dies.tasks() {
+            match task {
+                Task::Read { command, .. }
+                | Task::SharedRead { command, .. }
+                | Task::Program { command, .. } => add(command, 1),
+                _ => {}
+            }
+        }
+        self.link.arriving().for_each(|command| add(command, self.link.command(command).blocks));
+        self.placement.pages_of_commands(&self.flash, |command, pages| add(command, pages));
+        assert_eq!(waiting.len(), self.link.commands(), "commands that nothing will end");
+        for (command, pages) in waiting {
+            assert_eq!(pages, self.link.command(command).remaining, "pages of command {command}");
+        }
+    }
+}

@@ -1,0 +1,636 @@
+//! The dies and channels of a drive: their queues, what overtakes what, and what their time goes to.
+//!
+//! Knows: page operations and how long they take. Does not know: where data lies, when and what is
+//! collected, commands.
+
+use crate::channel::Channel;
+use crate::config::{Config, SchedulingConfig};
+use crate::die::{Copy, Die, Job, State, Step, Suspended};
+use crate::ledger::{Spent, Work, explain_wait};
+use crate::ops::{Op, Task};
+use alloc::vec;
+use alloc::vec::Vec;
+use nvme::Cause;
+use units::{Deadlines, Duration, Instant, Slab};
+
+/// How long the steps of page operations take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) read: Duration,
+    pub(crate) program: Duration,
+    pub(crate) erase: Duration,
+    pub(crate) transfer: Duration,
+    /// The time for which copying a page holds its channel.
+    pub(crate) copy_transfer: Duration,
+    /// Sensing a page and moving it out.
+    pub(crate) read_service: Duration,
+    /// Moving a page in and programming it.
+    pub(crate) program_service: Duration,
+}
+
+impl Times {
+    fn new(config: &Config) -> Self {
+        let timing = &config.timing;
+        Self {
+            read: timing.read,
+            program: timing.program,
+            erase: timing.erase,
+            transfer: timing.transfer,
+            copy_transfer: config.copy_transfer(),
+            read_service: timing.read + timing.transfer,
+            program_service: timing.program + timing.transfer,
+        }
+    }
+}
+
+/// Where an operation has gone that joined the queue of a die.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pushed {
+    /// It queued up behind a collection, or behind what a collection held up.
+    pub(crate) held_up: bool,
+    /// It went in front of the writes that wait.
+    pub(crate) overtook: bool,
+    /// The die has nothing else to do.
+    pub(crate) idle: bool,
+}
+
+/// What a die has taken up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// Nothing: its queue is empty.
+    Nothing,
+    /// A page operation, which has begun.
+    Operation(Task),
+    /// It is held for this collection from now on.
+    Hold(u32),
+}
+
+/// What the end of a step on a die leads to. A die that is not said to go on waits to be told what to
+/// do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StepEnd {
+    /// The die goes on with the next step.
+    Continues,
+    /// An operation from the queue is done.
+    Finished(Task),
+    /// A collection's copy is done.
+    Copied(Copy),
+    /// A collection's erase is done.
+    Erased,
+    /// A flash page was read to check it.
+    Scrubbed(u32),
+    /// The die has been idle for long enough to scrub.
+    Idle,
+    /// What it worked on is suspended.
+    Suspended,
+}
+
+/// The dies and channels of one drive.
+#[derive(Clone, Debug)]
+pub(crate) struct DieArray {
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
+    /// One deadline per die: the end of its current step.
+    deadlines: Deadlines,
+    ops: Slab<Op>,
+    /// Queued operations that a collection held up.
+    held_up: u32,
+    times: Times,
+    scheduling: SchedulingConfig,
+    chips_per_channel: u32,
+}
+
+impl DieArray {
+    pub(crate) fn new(config: &Config) -> Self {
+        let dies = config.geometry.dies() as usize;
+        Self {
+            dies: vec![Die::new(); dies],
+            channels: vec![Channel::new(); config.geometry.channels as usize],
+            deadlines: Deadlines::new(dies),
+            ops: Slab::new(),
+            held_up: 0,
+            times: Times::new(config),
+            scheduling: config.scheduling,
+            chips_per_channel: config.geometry.chips_per_channel,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn die(&self, die: u32) -> &Die {
+        &self.dies[die as usize]
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.dies.len() as u32
+    }
+
+    pub(crate) fn times(&self) -> &Times {
+        &self.times
+    }
+
+    #[inline]
+    pub(crate) fn channel_of(&self, die: u32) -> u32 {
+        die / self.chips_per_channel
+    }
+
+    /// When the first step ends.
+    #[inline]
+    pub(crate) fn earliest(&self) -> Instant {
+        self.deadlines.earliest()
+    }
+
+    /// The die whose step ends first.
+    #[inline]
+    pub(crate) fn first_due(&self) -> Option<u32> {
+        self.deadlines.first().map(|die| die as u32)
+    }
+
+    /// Whether operations wait that a collection held up.
+    #[inline]
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.held_up > 0
+    }
+
+    /// Whether a die moves a page over this channel, or waits to.
+    pub(crate) fn is_channel_busy(&self, channel: u32) -> bool {
+        let channel = &self.channels[channel as usize];
+        channel.busy || !channel.waiting.is_empty()
+    }
+
+    /// What is left of the current step of a die; nothing if it waits or is idle.
+    pub(crate) fn step_left(&self, now: Instant, die: u32) -> Duration {
+        match self.deadlines.get(die as usize) {
+            _ if self.die(die).state == State::Idle => Duration::ZERO,
+            Instant::NEVER => Duration::ZERO,
+            due => due.since(now),
+        }
+    }
+
+    /// What is left of a suspended operation.
+    pub(crate) fn suspended_left(&self, die: u32) -> Duration {
+        self.die(die).suspended.map_or(Duration::ZERO, |suspended| suspended.left)
+    }
+
+    /// The longest that the host operations of a die can take, the one in service and the waiting,
+    /// unless other dies of its channel stand in their way.
+    pub(crate) fn committed_work(&self, now: Instant, die: u32) -> Duration {
+        let worker = self.die(die);
+        // A step that ends may be followed by another of the same operation.
+        let rest = match worker.state {
+            State::Idle | State::Held => Duration::ZERO,
+            _ if self.times.transfer.is_zero() => Duration::ZERO,
+            State::Scrubbing(..) => self.times.transfer,
+            _ => self.times.program_service,
+        };
+        self.step_left(now, die) + self.suspended_left(die) + rest + worker.queue.work
+    }
+
+    #[inline]
+    fn service_of(&self, task: Task) -> Duration {
+        match task {
+            Task::Hold { .. } => Duration::ZERO,
+            task if task.is_read() => self.times.read_service,
+            _ => self.times.program_service,
+        }
+    }
+
+    /// Whether a read that arrives now goes to the front of the queue of its die. A collection that
+    /// waits for the die is not overtaken: the host was told when it would be over.
+    #[inline]
+    fn overtakes(&self, target: &Die, task: Task) -> bool {
+        self.scheduling.read_priority
+            && task.is_host_read()
+            && (target.collection.is_none() || target.job.is_some())
+    }
+
+    /// Whether a read that overtakes the writes on a die meets none of what a collection held up.
+    #[inline]
+    pub(crate) fn reads_overtake(&self) -> bool {
+        self.scheduling.read_priority
+    }
+
+    /// Puts an operation into the queue of a die.
+    #[inline]
+    pub(crate) fn push(&mut self, now: Instant, die: u32, task: Task) -> Pushed {
+        let overtook = self.overtakes(&self.dies[die as usize], task);
+        let service = self.service_of(task);
+        let target = &mut self.dies[die as usize];
+        // What queues up behind I/O that a collection held up is held up by it as well.
+        let behind = target.collection.is_some() || (target.queue.held_up > 0 && !overtook);
+        let held_up = behind && !matches!(task, Task::Hold { .. });
+        self.held_up += u32::from(held_up);
+        if matches!(task, Task::Flush { .. }) {
+            target.flushes += 1;
+        }
+        let before = if task.is_host_read() { target.ledger.read(now) } else { Spent::ZERO };
+        let op = self.ops.insert(Op::new(task, held_up, before));
+        if overtook {
+            target.queue.push_read(&mut self.ops, op, service);
+        } else {
+            target.queue.push_back(&mut self.ops, op, service);
+        }
+        Pushed { held_up, overtook, idle: target.state == State::Idle }
+    }
+
+    /// The service time of the first operation that waits for a die, and whether it is a read of the
+    /// host.
+    pub(crate) fn front(&self, die: u32) -> Option<(Duration, bool)> {
+        let task = self.ops.get(self.die(die).queue.front()?).task;
+        Some((self.service_of(task), task.is_host_read()))
+    }
+
+    /// Gives a die the first operation of its queue.
+    #[inline]
+    pub(crate) fn take_next(&mut self, now: Instant, die: u32) -> Taken {
+        let target = &mut self.dies[die as usize];
+        let Some(op) = target.queue.front() else { return Taken::Nothing };
+        let entry = self.ops.get(op);
+        let task = entry.task;
+        let service = match task {
+            Task::Hold { .. } => Duration::ZERO,
+            task if task.is_read() => self.times.read_service,
+            _ => self.times.program_service,
+        };
+        target.queue.pop_front(op, entry, service);
+        self.held_up -= u32::from(entry.held_up);
+        match task {
+            Task::Hold { collection } => {
+                target.state = State::Held;
+                target.ledger.switch(now, Some(Work::CollectionRead));
+                self.deadlines.set(die as usize, Instant::NEVER);
+                self.ops.release(op);
+                return Taken::Hold(collection);
+            }
+            task if task.is_read() => {
+                if task.is_host_read() {
+                    target.delays = nvme::Delays::ZERO;
+                    explain_wait(&mut target.delays, &entry.before, &target.ledger.read(now));
+                    target.ledger.switch(now, Some(Work::HostRead));
+                } else {
+                    target.ledger.switch(now, Some(Work::HostWrite));
+                }
+                target.state = State::Serving(task, Step::Sense);
+                self.deadlines.set(die as usize, now + self.times.read);
+            }
+            task => {
+                target.ledger.switch(now, Some(Work::HostWrite));
+                if self.times.transfer.is_zero() {
+                    target.state = State::Serving(task, Step::Program);
+                    self.deadlines.set(die as usize, now + self.times.program);
+                } else {
+                    target.state = State::Serving(task, Step::WaitChannel);
+                    self.request_channel(now, die);
+                }
+            }
+        }
+        self.ops.release(op);
+        Taken::Operation(task)
+    }
+
+    /// The current step of a die is over.
+    #[inline]
+    pub(crate) fn end_step(&mut self, now: Instant, die: u32) -> StepEnd {
+        let target = &mut self.dies[die as usize];
+        if self.scheduling.suspension.is_some() && target.suspended.is_none() {
+            target.suspensions = 0;
+        }
+        match target.state {
+            State::Serving(task, step) => self.end_host_step(now, die, task, step),
+            State::Copying(copy, step) => self.end_copy_step(now, die, copy, step),
+            State::Scrubbing(page, step) => self.end_scrub_step(now, die, page, step),
+            State::Erasing => StepEnd::Erased,
+            State::Suspending => StepEnd::Suspended,
+            State::Idle => StepEnd::Idle,
+            State::Held => unreachable!("die {die} has a deadline but no work"),
+        }
+    }
+
+    #[inline]
+    fn end_host_step(&mut self, now: Instant, die: u32, task: Task, step: Step) -> StepEnd {
+        let target = &mut self.dies[die as usize];
+        match step {
+            Step::Sense => {
+                target.delays.add(Cause::NandRead, self.times.read);
+                if self.times.transfer.is_zero() {
+                    return StepEnd::Finished(task);
+                }
+                self.request_channel(now, die);
+                StepEnd::Continues
+            }
+            Step::Transfer if task.is_read() => {
+                target.delays.add(Cause::Transfer, self.times.transfer);
+                self.release_channel(now, die);
+                StepEnd::Finished(task)
+            }
+            Step::Transfer => {
+                self.release_channel(now, die);
+                self.dies[die as usize].state = State::Serving(task, Step::Program);
+                self.deadlines.set(die as usize, now + self.times.program);
+                StepEnd::Continues
+            }
+            Step::Program | Step::WaitChannel => {
+                if matches!(task, Task::Flush { .. }) {
+                    target.flushes -= 1;
+                }
+                StepEnd::Finished(task)
+            }
+        }
+    }
+
+    fn end_copy_step(&mut self, now: Instant, die: u32, copy: Copy, step: Step) -> StepEnd {
+        match step {
+            Step::Sense => {
+                self.request_channel(now, die);
+                StepEnd::Continues
+            }
+            Step::Transfer => {
+                self.release_channel(now, die);
+                self.dies[die as usize].state = State::Copying(copy, Step::Program);
+                self.account(now, die, Work::CollectionProgram, Duration::ZERO);
+                self.deadlines.set(die as usize, now + self.times.program);
+                StepEnd::Continues
+            }
+            Step::Program | Step::WaitChannel => StepEnd::Copied(copy),
+        }
+    }
+
+    fn end_scrub_step(&mut self, now: Instant, die: u32, page: u32, step: Step) -> StepEnd {
+        if step == Step::Sense && !self.times.transfer.is_zero() {
+            self.request_channel(now, die);
+            return StepEnd::Continues;
+        }
+        if step == Step::Transfer {
+            self.release_channel(now, die);
+        }
+        self.dies[die as usize].state = State::Idle;
+        StepEnd::Scrubbed(page)
+    }
+
+    /// Leaves a die without work; `wake` is when it begins to scrub.
+    #[inline]
+    pub(crate) fn rest(&mut self, now: Instant, die: u32, wake: Instant) {
+        let target = &mut self.dies[die as usize];
+        target.state = State::Idle;
+        target.ledger.switch(now, None);
+        self.deadlines.set(die as usize, wake);
+    }
+
+    /// An idle die reads a page to check it.
+    pub(crate) fn begin_scrub(&mut self, now: Instant, die: u32, page: u32) {
+        let target = &mut self.dies[die as usize];
+        target.state = State::Scrubbing(page, Step::Sense);
+        target.ledger.switch(now, Some(Work::CollectionRead));
+        self.deadlines.set(die as usize, now + self.times.read);
+    }
+
+    /// A collection asks for a die.
+    pub(crate) fn assign(&mut self, die: u32, collection: u32) {
+        self.dies[die as usize].collection = Some(collection);
+    }
+
+    /// A collection gives a die back. The caller tells it what to do next.
+    pub(crate) fn release(&mut self, die: u32) {
+        self.dies[die as usize].collection = None;
+        self.dies[die as usize].state = State::Idle;
+    }
+
+    /// A collection has all its dies, and this one has work to do for it.
+    pub(crate) fn begin_job(&mut self, die: u32, job: Job) {
+        self.dies[die as usize].job = Some(job);
+    }
+
+    /// The collection's job on a die lets the host go first.
+    pub(crate) fn interrupt_job(&mut self, die: u32) {
+        self.dies[die as usize].state = State::Idle;
+    }
+
+    /// The collection's job on a die has looked at all pages in front of `cursor`.
+    pub(crate) fn advance_job(&mut self, die: u32, cursor: u32) {
+        if let Some(job) = &mut self.dies[die as usize].job {
+            job.cursor = cursor;
+        }
+    }
+
+    /// A collecting die copies a page.
+    pub(crate) fn begin_copy(&mut self, now: Instant, die: u32, copy: Copy) {
+        let Times { read, program, copy_transfer, .. } = self.times;
+        let (step, work, lead, length) = if copy_transfer.is_zero() {
+            // Nothing can come between sensing and programming: book both as one step.
+            (Step::Program, Work::CollectionProgram, read, read + program)
+        } else {
+            (Step::Sense, Work::CollectionRead, Duration::ZERO, read)
+        };
+        self.dies[die as usize].state = State::Copying(copy, step);
+        self.account(now, die, work, lead);
+        self.deadlines.set(die as usize, now + length);
+    }
+
+    /// A collecting die erases its block.
+    pub(crate) fn begin_erase(&mut self, now: Instant, die: u32) {
+        self.dies[die as usize].state = State::Erasing;
+        self.account(now, die, Work::CollectionErase, Duration::ZERO);
+        self.deadlines.set(die as usize, now + self.times.erase);
+    }
+
+    /// The erase that ends a die's part of a collection is done. The die stays held until the
+    /// collection is over.
+    pub(crate) fn end_job(&mut self, now: Instant, die: u32) -> (u32, Job) {
+        let target = &mut self.dies[die as usize];
+        let (Some(collection), Some(job)) = (target.collection, target.job.take()) else {
+            unreachable!("die {die} erased a block outside a collection")
+        };
+        target.state = State::Held;
+        target.ledger.switch(now, Some(Work::CollectionErase));
+        self.deadlines.set(die as usize, Instant::NEVER);
+        (collection, job)
+    }
+
+    /// Notes what a collecting die does, on its own ledger and on those of the dies that it keeps
+    /// from the host meanwhile.
+    #[inline]
+    fn account(&mut self, now: Instant, die: u32, work: Work, lead: Duration) {
+        let Some(Job { first_held, held, .. }) = self.dies[die as usize].job else { return };
+        for held in &mut self.dies[first_held as usize..(first_held + held) as usize] {
+            held.ledger.switch_with_lead(now, Some(work), lead);
+        }
+    }
+
+    /// What it takes to interrupt the program or erase of a die for a read that has just arrived:
+    /// the time to suspend it. None if it cannot be interrupted, or nothing is gained by it.
+    pub(crate) fn suspension(&self, now: Instant, die: u32) -> Option<Duration> {
+        let suspension = self.scheduling.suspension?;
+        let target = self.die(die);
+        let cost = match target.state {
+            State::Serving(_, Step::Program) | State::Copying(_, Step::Program) => {
+                suspension.program
+            }
+            State::Erasing => suspension.erase,
+            _ => return None,
+        };
+        // Nothing is gained from interrupting what is over sooner.
+        let is_worth_it = target.suspensions < suspension.most && self.step_left(now, die) > cost;
+        is_worth_it.then_some(cost)
+    }
+
+    /// Interrupts the program or erase of a die, which takes `cost`.
+    pub(crate) fn suspend(&mut self, now: Instant, die: u32, cost: Duration) {
+        let left = self.step_left(now, die) + cost;
+        let target = &mut self.dies[die as usize];
+        target.suspensions += 1;
+        let work = target.ledger.current();
+        target.suspended = Some(Suspended { state: target.state, left, work });
+        target.state = State::Suspending;
+        self.deadlines.set(die as usize, now + cost);
+    }
+
+    /// Goes on with what was suspended.
+    pub(crate) fn resume(&mut self, now: Instant, die: u32) {
+        let target = &mut self.dies[die as usize];
+        let Some(suspended) = target.suspended.take() else { return };
+        target.state = suspended.state;
+        target.ledger.switch(now, suspended.work);
+        self.deadlines.set(die as usize, now + suspended.left);
+    }
+
+    /// Puts the current operation of the die into the step `step`.
+    #[inline]
+    fn set_step(&mut self, die: u32, step: Step) {
+        let state = &mut self.dies[die as usize].state;
+        *state = match *state {
+            State::Serving(task, _) => State::Serving(task, step),
+            State::Copying(copy, _) => State::Copying(copy, step),
+            State::Scrubbing(page, _) => State::Scrubbing(page, step),
+            other => unreachable!("a die in state {other:?} needs no channel"),
+        };
+    }
+
+    fn request_channel(&mut self, now: Instant, die: u32) {
+        let channel = &mut self.channels[(die / self.chips_per_channel) as usize];
+        self.dies[die as usize].channel_before = channel.ledger.read(now);
+        if channel.busy {
+            channel.waiting.push_back(die);
+            self.set_step(die, Step::WaitChannel);
+            self.deadlines.set(die as usize, Instant::NEVER);
+        } else {
+            self.begin_transfer(now, die);
+        }
+    }
+
+    fn begin_transfer(&mut self, now: Instant, die: u32) {
+        self.set_step(die, Step::Transfer);
+        let channel = &mut self.channels[(die / self.chips_per_channel) as usize];
+        let target = &mut self.dies[die as usize];
+        let (work, length) = match target.state {
+            // Out through error correction and back in.
+            State::Copying(..) => (Work::CollectionRead, self.times.copy_transfer),
+            State::Scrubbing(..) => (Work::CollectionRead, self.times.transfer),
+            State::Serving(task, _) if task.is_host_read() => {
+                let after = channel.ledger.read(now);
+                explain_wait(&mut target.delays, &target.channel_before, &after);
+                (Work::HostRead, self.times.transfer)
+            }
+            _ => (Work::HostWrite, self.times.transfer),
+        };
+        channel.busy = true;
+        channel.ledger.switch(now, Some(work));
+        self.deadlines.set(die as usize, now + length);
+    }
+
+    fn release_channel(&mut self, now: Instant, die: u32) {
+        let channel = &mut self.channels[(die / self.chips_per_channel) as usize];
+        channel.busy = false;
+        channel.ledger.switch(now, None);
+        if let Some(next) = channel.waiting.pop_front() {
+            self.begin_transfer(now, next);
+        }
+    }
+
+    /// Flash pages that are allocated and not mapped yet, but for those of RAIN stripes: programs that
+    /// wait or are in service, and copies.
+    pub(crate) fn pages_in_flight(&self) -> impl Iterator<Item = u32> + '_ {
+        self.dies.iter().flat_map(|die| {
+            let queued = die.queue.iter(&self.ops).filter_map(|op| target_of(op.task));
+            let now = [Some(die.state), die.suspended.map(|suspended| suspended.state)];
+            queued.chain(now.into_iter().flatten().filter_map(|state| match state {
+                State::Serving(task, _) => target_of(task),
+                State::Copying(copy, _) => Some(copy.to),
+                _ => None,
+            }))
+        })
+    }
+
+    /// Operations that wait or are in service.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = (u32, Task)> + '_ {
+        self.dies.iter().zip(0..).flat_map(|(die, number)| {
+            let now = [Some(die.state), die.suspended.map(|suspended| suspended.state)];
+            let served = now.into_iter().flatten().filter_map(|state| match state {
+                State::Serving(task, _) => Some(task),
+                _ => None,
+            });
+            let queued = die.queue.iter(&self.ops).map(|op| op.task);
+            queued.chain(served).map(move |task| (number, task))
+        })
+    }
+
+    /// Checks that queues, deadlines and channels agree with what the dies do.
+    pub(crate) fn check_invariants(&self) {
+        let (mut held_up, mut queued) = (0, 0);
+        for (die, index) in self.dies.iter().zip(0..) {
+            let due = self.deadlines.get(index);
+            let waits = match die.state {
+                State::Held => true,
+                State::Serving(_, step) | State::Copying(_, step) | State::Scrubbing(_, step) => {
+                    step == Step::WaitChannel
+                }
+                State::Idle => {
+                    assert!(die.queue.front().is_none(), "die {index} idles while work waits");
+                    assert!(die.job.is_none() && die.suspended.is_none());
+                    continue;
+                }
+                State::Erasing | State::Suspending => false,
+            };
+            assert_eq!(
+                waits,
+                due == Instant::NEVER,
+                "die {index} in {:?} is due at {due:?}",
+                die.state
+            );
+            assert!(die.job.is_none() || die.collection.is_some(), "a job without a collection");
+            let waiting = |op: &&Op| op.held_up;
+            let behind = die.queue.iter(&self.ops).filter(waiting).count();
+            assert_eq!(behind, die.queue.held_up as usize, "operations held up on die {index}");
+            let work = die.queue.iter(&self.ops).map(|op| self.service_of(op.task));
+            assert_eq!(work.fold(Duration::ZERO, |sum, one| sum + one), die.queue.work);
+            held_up += die.queue.held_up;
+            queued += die.queue.iter(&self.ops).count();
+        }
+        assert_eq!(held_up, self.held_up, "operations held up on all dies");
+        assert_eq!(queued, self.ops.len(), "operations in queues");
+        for (channel, number) in self.channels.iter().zip(0..) {
+            let dies = number * self.chips_per_channel as usize;
+            let moving = self.dies[dies..dies + self.chips_per_channel as usize].iter();
+            let moving = moving.filter(|die| is_in(die.state, Step::Transfer)).count();
+            assert_eq!(moving, usize::from(channel.busy), "pages on channel {number}");
+            assert!(
+                channel.waiting.iter().all(|&die| is_in(self.die(die).state, Step::WaitChannel))
+            );
+        }
+    }
+}
+
+/// The flash page that an operation programs and that is mapped when it is done.
+fn target_of(task: Task) -> Option<u32> {
+    match task {
+        Task::Program { flash, .. } | Task::Flush { flash, .. } => Some(flash),
+        _ => None,
+    }
+}
+
+fn is_in(state: State, wanted: Step) -> bool {
+    match state {
+        State::Serving(_, step) | State::Copying(_, step) | State::Scrubbing(_, step) => {
+            step == wanted
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,194 @@
+//! What a drive tells whoever observes it: a closed list of what can happen inside.
+//!
+//! To say what a page operation waited for, match its [`Event::Queued`] with its [`Event::Began`]: the
+//! wait lies between the two, and the operations that ran on the same die meanwhile, from the one in
+//! service when it was queued on, are what it waited behind.
+
+use nvme::{CollectionRight, CommandId, Opcode, PlFlag, Status};
+use units::{Duration, Instant, Lba};
+
+/// What a page operation does to the flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageOperation {
+    /// Senses a page and moves it out over the channel.
+    Read,
+    /// Takes a page in over the channel and programs it.
+    Program,
+    /// Reads a page and programs it elsewhere on its die.
+    Copy,
+    /// Erases a block.
+    Erase,
+}
+
+/// For whom a die works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A command of the host.
+    Command {
+        /// The command.
+        id: CommandId,
+        /// Block within the command, from 0.
+        block: u32,
+    },
+    /// A command of the host, one page of which is reconstructed from the rest of its RAIN stripe.
+    Reconstruction {
+        /// The command.
+        id: CommandId,
+    },
+    /// The write buffer, which flushes a page.
+    Flush {
+        /// The logical page, or the number of a parity page.
+        page: u32,
+    },
+    /// New parity of a RAIN stripe, which is computed from this page.
+    Parity {
+        /// The number of the page.
+        page: u32,
+    },
+    /// A collection.
+    Collection {
+        /// Its number, as in [`Event::CollectionRequested`].
+        collection: u32,
+    },
+    /// The check of copied pages in idle time.
+    Scrub,
+}
+
+/// One thing that happened inside of a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A command has arrived.
+    Accepted {
+        /// The command.
+        id: CommandId,
+        /// What it does.
+        opcode: Opcode,
+        /// First logical block.
+        lba: Lba,
+        /// Logical blocks.
+        blocks: u32,
+        /// Whether it is to fail fast rather than wait for a collection.
+        pl: PlFlag,
+    },
+    /// A command will fail fast.
+    FailedFast {
+        /// The command.
+        id: CommandId,
+        /// What it is told: the time until it could be served.
+        busy_remaining: Duration,
+    },
+    /// A page operation has joined the queue of its die.
+    Queued {
+        /// The die.
+        die: u32,
+        /// What it will do.
+        operation: PageOperation,
+        /// For whom.
+        origin: Origin,
+        /// Whether it went in front of the writes that wait.
+        overtakes: bool,
+    },
+    /// A die has taken up a page operation. It holds the die until [`Event::Ended`].
+    Began {
+        /// The die.
+        die: u32,
+        /// The channel of the die.
+        channel: u32,
+        /// What it does.
+        operation: PageOperation,
+        /// For whom.
+        origin: Origin,
+    },
+    /// A page operation is done.
+    Ended {
+        /// The die.
+        die: u32,
+        /// What it did.
+        operation: PageOperation,
+        /// For whom.
+        origin: Origin,
+    },
+    /// A program or an erase was interrupted for a read.
+    Suspended {
+        /// The die.
+        die: u32,
+    },
+    /// The interrupted program or erase goes on.
+    Resumed {
+        /// The die.
+        die: u32,
+    },
+    /// A collection lets the host go first on its die.
+    Preempted {
+        /// The die.
+        die: u32,
+        /// The collection.
+        collection: u32,
+    },
+    /// A collection has asked for its dies: reads that arrive there from now on meet it.
+    CollectionRequested {
+        /// Its number, which is used again after its end.
+        collection: u32,
+        /// First die that it keeps from the host.
+        first_die: u32,
+        /// Number of dies that it keeps from the host.
+        dies: u32,
+        /// The victim: a block within its die, or a line.
+        block: u32,
+        /// Valid pages of the victim that have to be copied.
+        valid_pages: u32,
+        /// When it must be over; [`Instant::NEVER`] if it may take as long as it takes.
+        until: Instant,
+        /// It starts although the window contract forbids it.
+        violation: bool,
+    },
+    /// A collection has all its dies and begins to work.
+    CollectionBegan {
+        /// Its number.
+        collection: u32,
+    },
+    /// A collection got its dies too late to be over in time, and gives them back untouched.
+    CollectionCancelled {
+        /// Its number.
+        collection: u32,
+    },
+    /// A collection is over; its dies are free again.
+    CollectionEnded {
+        /// Its number.
+        collection: u32,
+    },
+    /// The host has said when the drive may collect.
+    RightChanged {
+        /// When from now on.
+        right: CollectionRight,
+    },
+    /// A busy window of a range of logical blocks has opened. Its end is known, so that there is no
+    /// event for it.
+    WindowOpened {
+        /// The range.
+        range: u32,
+        /// The end of the window.
+        until: Instant,
+    },
+    /// The write buffer has taken a page of a write.
+    Buffered {
+        /// The command.
+        id: CommandId,
+        /// Block within the command, from 0.
+        block: u32,
+    },
+    /// A page of a write has to wait, because there is no room on flash or in the write buffer.
+    Stalled {
+        /// The command.
+        id: CommandId,
+        /// Block within the command, from 0.
+        block: u32,
+    },
+    /// A command is done, and its completion waits for the host.
+    Completed {
+        /// The command.
+        id: CommandId,
+        /// How it ended.
+        status: Status,
+    },
+}

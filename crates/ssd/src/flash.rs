@@ -1,0 +1,374 @@
+//! The back end of a drive: its dies at work on what the host, the write buffer and collections ask
+//! of them.
+//!
+//! Routes between the machines of the back end (mapping, dies, collector, scrub). Does not know
+//! commands and their completions, nor what becomes of a page of the host before it has a place.
+
+use crate::collector::Collector;
+use crate::config::{Config, ConfigError};
+use crate::die::{Copy, State};
+use crate::dies::{DieArray, StepEnd, Taken};
+use crate::event::Origin;
+use crate::event::{Event, PageOperation};
+use crate::ftl::Ftl;
+use crate::journal::Journal;
+use crate::media::Media;
+use crate::ops::Task;
+use crate::scrub::Unchecked;
+use units::{Duration, Instant, Observe};
+
+/// What the end of a step means to the front end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// Nothing.
+    Nothing,
+    /// An operation from the queue is done; the die waits to be given the next.
+    Finished(Task),
+    /// This collection has all its dies now.
+    Held(u32),
+    /// This collection is over.
+    Collected(u32),
+}
+
+/// The back end of one drive.
+#[derive(Clone, Debug)]
+pub(crate) struct Flash<O: Observe> {
+    pub(crate) config: Config,
+    pub(crate) ftl: Ftl,
+    pub(crate) dies: DieArray,
+    pub(crate) collector: Collector,
+    /// Copies to check in idle time, if the drive does that.
+    pub(crate) unchecked: Option<Unchecked>,
+    pub(crate) journal: Journal<O>,
+}
+
+impl<O: Observe> Flash<O> {
+    pub(crate) fn new(config: Config) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Self {
+            ftl: Ftl::new(&config),
+            dies: DieArray::new(&config),
+            collector: Collector::new(&config),
+            unchecked: Unchecked::new(&config),
+            journal: Journal::new(),
+            config,
+        })
+    }
+
+    pub(crate) fn observed<O2: Observe>(self) -> Flash<O2> {
+        let Self { config, ftl, dies, collector, unchecked, journal } = self;
+        Flash { config, ftl, dies, collector, unchecked, journal: journal.observed() }
+    }
+
+    /// Whether a read that arrives now on `die` would wait for a collection or buffer flush, or for
+    /// work that a collection held up.
+    ///
+    /// The second half matters: when a collection ends, the writes that queued up behind it still
+    /// stand in the way, and a read among them is as late because of the collection as one before.
+    /// In the predictable window the contract is not to *start* anything, so what little is left of
+    /// a queue there is served as it comes.
+    #[inline]
+    pub(crate) fn meets_collection(&self, now: Instant, die: u32) -> bool {
+        let target = self.dies.die(die);
+        if target.collection.is_some() || target.flushes > 0 {
+            return true;
+        }
+        target.queue.held_up > 0
+            && !self.dies.reads_overtake()
+            && self.collector.rights.allowed_until(now, self.ftl.shape.range_of_die(die)).is_some()
+    }
+
+    /// Time until a read that arrives now on `die` could be served (IODA §4.2.2): the rest of the
+    /// current step, of the collection, and of the work in the queue.
+    pub(crate) fn busy_remaining(&self, now: Instant, die: u32) -> Duration {
+        self.collection_left(now, die) + self.dies.die(die).queue.work
+    }
+
+    /// What is left of the current step of a die and of its collection.
+    pub(crate) fn collection_left(&self, now: Instant, die: u32) -> Duration {
+        let left = self.dies.step_left(now, die) + self.dies.suspended_left(die);
+        let Some(collection) = self.dies.die(die).collection else { return left };
+        let collection = self.collector.get(collection);
+        let number = collection.victim_die.unwrap_or(die);
+        let worker = self.dies.die(number);
+        let valid = match worker.job {
+            // The erase is the current step.
+            Some(_) if worker.state == State::Erasing => None,
+            Some(job) => {
+                let end = job.first_page + self.ftl.shape.pages_per_block;
+                Some(self.ftl.count_valid_between(job.cursor, end))
+            }
+            None if collection.holds_pending > 0 => {
+                Some(self.ftl.count_valid(number, collection.block))
+            }
+            None => None,
+        };
+        let work = valid.map_or(Duration::ZERO, |valid| self.config.collection_time(valid.into()));
+        let other = if number == die { Duration::ZERO } else { self.dies.step_left(now, number) };
+        left + other + work
+    }
+
+    /// Queues an operation on a die, which begins at once if it has nothing else to do. Returns
+    /// whether a collection holds the operation up.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, now: Instant, die: u32, task: Task) -> bool {
+        let pushed = self.dies.push(now, die, task);
+        if Journal::<O>::OBSERVED {
+            let (operation, origin) = (operation_of(task), self.journal.origin_of(task));
+            let overtakes = pushed.overtook;
+            self.journal.emit(now, || Event::Queued { die, operation, origin, overtakes });
+        }
+        if pushed.overtook {
+            self.suspend_for_read(now, die);
+        }
+        if pushed.idle {
+            let held = self.dispatch(now, die);
+            debug_assert_eq!(held, None, "an idle die has nothing in its queue");
+        }
+        pushed.held_up
+    }
+
+    /// Queues the hold of a collection. Returns whether the collection has all its dies now.
+    pub(crate) fn enqueue_hold(&mut self, now: Instant, die: u32, collection: u32) -> bool {
+        let pushed = self.dies.push(now, die, Task::Hold { collection });
+        pushed.idle && self.dispatch(now, die) == Some(collection)
+    }
+
+    /// Gives a die its next operation: of its collection if it works for one, else the first of its
+    /// queue. Returns the collection that has all its dies now, if the die was the last to come to it.
+    #[inline]
+    #[must_use]
+    pub(crate) fn dispatch(&mut self, now: Instant, die: u32) -> Option<u32> {
+        let target = self.dies.die(die);
+        if target.suspended.is_some() {
+            if self.resume(now, die) {
+                return None;
+            }
+        } else if target.job.is_some() && !self.yields_to_host(now, die) {
+            self.step_job(now, die);
+            return None;
+        }
+        match self.dies.take_next(now, die) {
+            Taken::Nothing => self.rest(now, die),
+            Taken::Operation(task) => {
+                if Journal::<O>::OBSERVED {
+                    let origin = self.journal.origin_of(task);
+                    self.emit_began(now, die, operation_of(task), origin);
+                }
+            }
+            Taken::Hold(collection) => {
+                return self.collector.hold(collection).then_some(collection);
+            }
+        }
+        None
+    }
+
+    /// The current step of a die is over.
+    #[inline]
+    pub(crate) fn end_step(&mut self, now: Instant, die: u32) -> Outcome {
+        match self.dies.end_step(now, die) {
+            StepEnd::Continues => {}
+            StepEnd::Finished(task) => {
+                if Journal::<O>::OBSERVED {
+                    let origin = self.journal.origin_of(task);
+                    self.emit_ended(now, die, operation_of(task), origin);
+                }
+                return Outcome::Finished(task);
+            }
+            StepEnd::Copied(copy) => self.end_copy(now, die, copy),
+            StepEnd::Erased => {
+                if let Some(collection) = self.end_job(now, die) {
+                    return Outcome::Collected(collection);
+                }
+            }
+            StepEnd::Scrubbed(page) => {
+                self.journal.counters.scrubbed_pages += 1;
+                self.journal.media(|| Media::Scrubbed { page });
+                self.emit_ended(now, die, PageOperation::Read, Origin::Scrub);
+                if self.dies.die(die).queue.front().is_none() {
+                    self.scrub(now, die);
+                } else {
+                    return self.dispatch(now, die).map_or(Outcome::Nothing, Outcome::Held);
+                }
+            }
+            StepEnd::Idle => self.scrub(now, die),
+            StepEnd::Suspended => {
+                return self.dispatch(now, die).map_or(Outcome::Nothing, Outcome::Held);
+            }
+        }
+        Outcome::Nothing
+    }
+
+    /// Leaves a die without work. If it has copies to check, it begins when nothing has come for long
+    /// enough.
+    #[inline]
+    fn rest(&mut self, now: Instant, die: u32) {
+        let wake = match &self.unchecked {
+            None => Instant::NEVER,
+            Some(unchecked) => unchecked.wake(now, die),
+        };
+        self.dies.rest(now, die, wake);
+    }
+
+    /// An idle die reads the next page that it has to check, if one is left.
+    fn scrub(&mut self, now: Instant, die: u32) {
+        let unchecked = self.unchecked.as_mut();
+        let Some(page) = unchecked.and_then(|unchecked| unchecked.take(die, &self.ftl)) else {
+            self.rest(now, die);
+            return;
+        };
+        self.dies.begin_scrub(now, die, page);
+        self.emit_began(now, die, PageOperation::Read, Origin::Scrub);
+    }
+
+    /// The next copy of a collecting die, or the erase when nothing valid is left.
+    #[inline]
+    pub(crate) fn step_job(&mut self, now: Instant, die: u32) {
+        let target = self.dies.die(die);
+        let (Some(collection), Some(job)) = (target.collection, target.job) else { return };
+        if self.yields_to_host(now, die) {
+            self.journal.emit(now, || Event::Preempted { die, collection });
+            self.dies.interrupt_job(die);
+            let held = self.dispatch(now, die);
+            debug_assert_eq!(held, None, "a die that collects is held already");
+            return;
+        }
+        let origin = Origin::Collection { collection };
+        let end = job.first_page + self.ftl.shape.pages_per_block;
+        let next = self.ftl.next_valid(job.cursor, end);
+        self.dies.advance_job(die, next.map_or(end, |(from, _)| from + 1));
+        let Some((from, logical)) = next else {
+            self.dies.begin_erase(now, die);
+            self.emit_began(now, die, PageOperation::Erase, origin);
+            return;
+        };
+        // It will be changed when the copy is done; a cache miss then would stall for longer.
+        self.ftl.touch(logical);
+        let to = self.ftl.allocate_for_collection(die);
+        self.dies.begin_copy(now, die, Copy { from, to, logical });
+        self.emit_began(now, die, PageOperation::Copy, origin);
+    }
+
+    fn end_copy(&mut self, now: Instant, die: u32, copy: Copy) {
+        let Copy { from, to, logical } = copy;
+        self.journal.media(|| Media::Copied { from, to });
+        self.ftl.commit_copy(logical, from, to);
+        if let Some(unchecked) = &mut self.unchecked {
+            unchecked.add(die, to);
+        }
+        self.journal.counters.collection_reads_pages += 1;
+        self.journal.counters.collection_programs_pages += 1;
+        self.emit_job_ended(now, die, PageOperation::Copy);
+        self.step_job(now, die);
+    }
+
+    /// The erase that ends a die's part of a collection is done. Returns the collection if that was
+    /// its last part.
+    fn end_job(&mut self, now: Instant, die: u32) -> Option<u32> {
+        self.emit_job_ended(now, die, PageOperation::Erase);
+        let (collection, job) = self.dies.end_job(now, die);
+        self.erase(die, job.first_page);
+        self.journal.counters.erases += 1;
+        self.collector.end_job(collection).then_some(collection)
+    }
+
+    /// A block of a die, all of whose pages are invalid, is erased.
+    pub(crate) fn erase(&mut self, die: u32, first_page: u32) {
+        let pages = self.ftl.shape.pages_per_block;
+        self.journal.media(|| Media::Erased { first_page, pages });
+        if let Some(unchecked) = &mut self.unchecked {
+            unchecked.forget(die, first_page);
+        }
+        self.ftl.erase(die, first_page / pages % self.ftl.shape.blocks_per_die);
+    }
+
+    /// Whether the collection on `die` lets the next host operation go first: *preemptive collection*
+    /// lets the host in between the page operations of a collection, until the drive is at the hard
+    /// watermark (TTFLASH §6.2; IODA §6.2.4).
+    #[inline]
+    fn yields_to_host(&self, now: Instant, die: u32) -> bool {
+        if !self.config.scheduling.preemptive_collection {
+            return false;
+        }
+        let next = self.dies.front(die);
+        next.is_some_and(|(service, _)| self.has_time_for(now, die, service))
+    }
+
+    /// Whether the collection on `die`, if there is one, may be held up for so long.
+    fn has_time_for(&self, now: Instant, die: u32, length: Duration) -> bool {
+        if self.ftl.free(die) <= self.ftl.shape.hard {
+            return false;
+        }
+        let target = self.dies.die(die);
+        let Some(collection) = target.collection else { return true };
+        let collection = self.collector.get(collection);
+        if collection.violation {
+            return false;
+        }
+        let Some(job) = target.job else { return false };
+        if collection.until == Instant::NEVER {
+            return true;
+        }
+        let end = job.first_page + self.ftl.shape.pages_per_block;
+        // The copy under way counts as well: its page stays valid until it is done.
+        let valid = self.ftl.count_valid_between(job.cursor, end) + 1;
+        let rest = self.dies.step_left(now, die) + self.config.collection_bound(valid);
+        now + length + rest <= collection.until
+    }
+
+    /// Interrupts the program or erase on `die` for a read that has just arrived, and goes on with it
+    /// afterwards: *suspension* costs time whenever it happens and has a limit for each operation, so
+    /// that it ends (IODA §6.2.5). It gives way where it would carry a collection past the end of its
+    /// window.
+    fn suspend_for_read(&mut self, now: Instant, die: u32) {
+        let Some(cost) = self.dies.suspension(now, die) else { return };
+        if self.has_time_for(now, die, cost * 2 + self.dies.times().read_service) {
+            self.dies.suspend(now, die, cost);
+            self.journal.counters.suspensions += 1;
+            self.journal.emit(now, || Event::Suspended { die });
+        }
+    }
+
+    /// Goes on with what was suspended, if no read is in front of the queue. Returns whether it did.
+    fn resume(&mut self, now: Instant, die: u32) -> bool {
+        let is_read = self.dies.front(die).is_some_and(|(_, is_host_read)| is_host_read);
+        let more = self.dies.times().read_service + self.dies.suspended_left(die);
+        if is_read && self.has_time_for(now, die, more) {
+            return false;
+        }
+        self.dies.resume(now, die);
+        self.journal.emit(now, || Event::Resumed { die });
+        true
+    }
+
+    /// Checks that the machines of the back end agree. `in_flight` are flash pages that are allocated
+    /// and not mapped, beyond those that dies program and then map.
+    pub(crate) fn check_invariants(&self, in_flight: impl Iterator<Item = u32>) {
+        self.dies.check_invariants();
+        let dies = 0..self.dies.len();
+        self.collector.check_invariants(dies.map(|die| self.dies.die(die).collection));
+        self.ftl.check_invariants(self.dies.pages_in_flight().chain(in_flight));
+    }
+
+    #[inline]
+    fn emit_began(&mut self, now: Instant, die: u32, operation: PageOperation, origin: Origin) {
+        let channel = self.dies.channel_of(die);
+        self.journal.emit(now, || Event::Began { die, channel, operation, origin });
+    }
+
+    #[inline]
+    fn emit_ended(&mut self, now: Instant, die: u32, operation: PageOperation, origin: Origin) {
+        self.journal.emit(now, || Event::Ended { die, operation, origin });
+    }
+
+    #[inline]
+    fn emit_job_ended(&mut self, now: Instant, die: u32, operation: PageOperation) {
+        if let Some(collection) = self.dies.die(die).collection {
+            self.emit_ended(now, die, operation, Origin::Collection { collection });
+        }
+    }
+}
+
+fn operation_of(task: Task) -> PageOperation {
+    if task.is_read() { PageOperation::Read } else { PageOperation::Program }
+}

@@ -1,0 +1,137 @@
+//! What a drive reports about itself: totals, and the lists that somebody has asked for.
+
+use crate::collection::CollectionSpan;
+use crate::counters::Counters;
+use crate::event::{Event, Origin};
+use crate::media::Media;
+use crate::ops::Task;
+use alloc::vec::Vec;
+use nvme::CommandId;
+use units::{EventLog, Instant, Observe};
+
+/// Totals, and the lists that somebody has asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Journal<O: Observe> {
+    pub(crate) counters: Counters,
+    /// What happened to flash pages, if a driver carries their data.
+    media: Option<Vec<Media>>,
+    /// Collections that ended, if somebody draws timelines.
+    spans: Option<Vec<CollectionSpan>>,
+    /// Of each command slot, and of each reconstruction, what the host calls the command; empty where
+    /// nobody observes.
+    commands: Vec<CommandId>,
+    reconstructions: Vec<CommandId>,
+    log: O::Log<Event>,
+}
+
+impl<O: Observe> Journal<O> {
+    /// Whether events are kept.
+    pub(crate) const OBSERVED: bool = <O::Log<Event> as EventLog<Event>>::ENABLED;
+
+    pub(crate) fn new() -> Self {
+        Self {
+            counters: Counters::default(),
+            media: None,
+            spans: None,
+            commands: Vec::new(),
+            reconstructions: Vec::new(),
+            log: O::Log::default(),
+        }
+    }
+
+    /// The same totals and lists, for another observer; events that nobody took are gone.
+    pub(crate) fn observed<O2: Observe>(self) -> Journal<O2> {
+        let Self { counters, media, spans, commands, reconstructions, log: _ } = self;
+        Journal { counters, media, spans, commands, reconstructions, log: O2::Log::default() }
+    }
+
+    pub(crate) fn record_media(&mut self) {
+        self.media = Some(Vec::new());
+    }
+
+    pub(crate) fn take_media(&mut self, into: &mut Vec<Media>) {
+        if let Some(media) = &mut self.media {
+            into.append(media);
+        }
+    }
+
+    pub(crate) fn record_collections(&mut self) {
+        self.spans = Some(Vec::new());
+    }
+
+    pub(crate) fn take_collections(&mut self, into: &mut Vec<CollectionSpan>) {
+        if let Some(spans) = &mut self.spans {
+            into.append(spans);
+        }
+    }
+
+    /// Whether a driver carries the data of pages.
+    pub(crate) fn carries_data(&self) -> bool {
+        self.media.is_some()
+    }
+
+    /// Lists what happens to a page, if a driver carries its data.
+    #[inline]
+    pub(crate) fn media(&mut self, change: impl FnOnce() -> Media) {
+        if let Some(media) = &mut self.media {
+            media.push(change());
+        }
+    }
+
+    /// Lists a collection that ended, if somebody draws timelines.
+    pub(crate) fn span(&mut self, span: CollectionSpan) {
+        if let Some(spans) = &mut self.spans {
+            spans.push(span);
+        }
+    }
+
+    /// The command in a slot has this name from now on, as far as events go.
+    #[inline]
+    pub(crate) fn name_command(&mut self, slot: u32, id: CommandId) {
+        if Self::OBSERVED {
+            name(&mut self.commands, slot, id);
+        }
+    }
+
+    /// A reconstruction is for the command with this name, as far as events go.
+    pub(crate) fn name_reconstruction(&mut self, slot: u32, id: CommandId) {
+        if Self::OBSERVED {
+            name(&mut self.reconstructions, slot, id);
+        }
+    }
+
+    /// For whom a die works.
+    pub(crate) fn origin_of(&self, task: Task) -> Origin {
+        match task {
+            Task::Read { command, block, .. }
+            | Task::SharedRead { command, block, .. }
+            | Task::Program { command, block, .. } => {
+                Origin::Command { id: self.commands[command as usize], block }
+            }
+            Task::StripeRead { reconstruction, .. } => {
+                Origin::Reconstruction { id: self.reconstructions[reconstruction as usize] }
+            }
+            Task::ParityRead { page, .. } => Origin::Parity { page },
+            Task::Flush { logical: page, .. } | Task::StripeProgram { page, .. } => {
+                Origin::Flush { page }
+            }
+            Task::Hold { collection } => Origin::Collection { collection },
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn emit(&mut self, at: Instant, event: impl FnOnce() -> Event) {
+        self.log.emit(at, event);
+    }
+
+    pub(crate) fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {
+        self.log.drain(take);
+    }
+}
+
+fn name(names: &mut Vec<CommandId>, slot: u32, id: CommandId) {
+    if names.len() <= slot as usize {
+        names.resize(slot as usize + 1, id);
+    }
+    names[slot as usize] = id;
+}

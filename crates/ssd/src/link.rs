@@ -1,0 +1,293 @@
+//! The link to the host: commands in, completions out, and the bandwidth of the interface.
+//!
+//! Knows: commands in flight and when their data has crossed PCIe. Does not know: flash.
+
+use crate::config::Config;
+use alloc::collections::VecDeque;
+use nvme::{Cause, Command, CommandId, Completion, Delays, Status};
+use units::{Duration, Instant, Slab};
+
+/// A completion and when it was due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completed {
+    /// When the drive had it ready; a driver on a real clock may collect it later.
+    pub at: Instant,
+    /// The answer.
+    pub completion: Completion,
+}
+
+/// A command whose pages are not all done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    pub(crate) id: CommandId,
+    pub(crate) first_logical: u32,
+    pub(crate) blocks: u32,
+    pub(crate) remaining: u32,
+    pub(crate) met_collection: bool,
+    /// Some page of it queued where a collection had held something up.
+    pub(crate) held_up: bool,
+    pub(crate) arrived: Instant,
+    /// Time that its data was moved: over PCIe before page operations began, to and from DRAM.
+    pub(crate) transfer: Duration,
+}
+
+impl InFlight {
+    /// A command that has just arrived.
+    pub(crate) fn new(now: Instant, command: &Command) -> Self {
+        Self {
+            id: command.id,
+            first_logical: command.lba.0 as u32,
+            blocks: command.blocks,
+            remaining: command.blocks,
+            met_collection: false,
+            held_up: false,
+            arrived: now,
+            transfer: Duration::ZERO,
+        }
+    }
+
+    /// Its successful completion after these delays.
+    #[inline]
+    fn succeeded(&self, delays: Delays) -> Completion {
+        Completion {
+            id: self.id,
+            status: Status::Success,
+            busy_remaining: Duration::ZERO,
+            met_collection: self.met_collection,
+            held_up: self.held_up,
+            delays,
+        }
+    }
+}
+
+/// The link of one drive to its host.
+#[derive(Clone, Debug)]
+pub(crate) struct HostLink {
+    /// Bytes per second and direction, none for no limit.
+    rate: Option<u64>,
+    page_bytes: u32,
+    commands: Slab<InFlight>,
+    /// Writes whose data is crossing PCIe.
+    arriving: VecDeque<(Instant, u32)>,
+    arriving_until: Instant,
+    /// Fast failures on their way; their delay is constant, so they stay in order.
+    failing: VecDeque<Completed>,
+    /// Reads whose data is crossing PCIe, in order.
+    leaving: VecDeque<Completed>,
+    leaving_until: Instant,
+    completed: VecDeque<Completed>,
+    /// When the first of what is on its way is there.
+    next: Instant,
+}
+
+impl HostLink {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            rate: config.timing.pcie_bytes_per_second,
+            page_bytes: config.geometry.page_bytes,
+            commands: Slab::new(),
+            arriving: VecDeque::new(),
+            arriving_until: Instant::ZERO,
+            failing: VecDeque::new(),
+            leaving: VecDeque::new(),
+            leaving_until: Instant::ZERO,
+            completed: VecDeque::new(),
+            next: Instant::NEVER,
+        }
+    }
+
+    /// When the first of what is on its way is there.
+    #[inline]
+    pub(crate) fn next_due(&self) -> Instant {
+        self.next
+    }
+
+    fn find_next(&mut self) {
+        let completion = |queue: &VecDeque<Completed>| {
+            queue.front().map_or(Instant::NEVER, |completed| completed.at)
+        };
+        let arriving = self.arriving.front().map_or(Instant::NEVER, |&(at, _)| at);
+        self.next = completion(&self.failing).min(completion(&self.leaving)).min(arriving);
+    }
+
+    /// What is due first is there: a completion, or a write with its data, which is returned.
+    pub(crate) fn end_crossing(&mut self, due: Instant) -> Option<u32> {
+        let is_due = |queue: &VecDeque<Completed>| queue.front().is_some_and(|c| c.at == due);
+        let mut arrived = None;
+        if is_due(&self.failing) {
+            self.completed.extend(self.failing.pop_front());
+        } else if is_due(&self.leaving) {
+            self.completed.extend(self.leaving.pop_front());
+        } else {
+            arrived = self.arriving.pop_front().map(|(_, command)| command);
+        }
+        self.find_next();
+        arrived
+    }
+
+    /// Time for `blocks` to cross PCIe, none if it is not a limit.
+    fn crossing(&self, blocks: u32) -> Option<Duration> {
+        let bytes = u64::from(blocks) * u64::from(self.page_bytes);
+        let rate = u128::from(self.rate?);
+        Some(Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / rate) as u64))
+    }
+
+    /// Takes a command in. A read or a write whose data is there at once begins now.
+    #[inline]
+    pub(crate) fn insert(&mut self, command: InFlight) -> u32 {
+        self.commands.insert(command)
+    }
+
+    /// Takes in a write. Returns whether its data is there already.
+    #[inline]
+    pub(crate) fn receive(&mut self, now: Instant, command: u32) -> bool {
+        let Some(crossing) = self.crossing(self.command(command).blocks) else { return true };
+        self.arriving_until = self.arriving_until.max(now) + crossing;
+        self.arriving.push_back((self.arriving_until, command));
+        self.next = self.next.min(self.arriving_until);
+        false
+    }
+
+    /// The data of a write is there: page operations begin.
+    pub(crate) fn begin_write(&mut self, now: Instant, command: u32) {
+        let command = self.commands.get_mut(command);
+        command.transfer += now.since(command.arrived);
+    }
+
+    #[inline]
+    pub(crate) fn command(&self, command: u32) -> &InFlight {
+        self.commands.get(command)
+    }
+
+    #[inline]
+    pub(crate) fn command_mut(&mut self, command: u32) -> &mut InFlight {
+        self.commands.get_mut(command)
+    }
+
+    /// One page of a read is there, after `delays`. If it is the last, the data goes to the host.
+    #[inline]
+    pub(crate) fn end_read_page(&mut self, now: Instant, command: u32, delays: &Delays) {
+        let in_flight = self.commands.get_mut(command);
+        in_flight.remaining -= 1;
+        if in_flight.remaining == 0 {
+            let done = *in_flight;
+            self.commands.release(command);
+            self.send_data(now, &done, *delays);
+        }
+    }
+
+    /// One page of a write is stored. If it is the last, the host is told.
+    #[inline]
+    pub(crate) fn end_write_page(&mut self, now: Instant, command: u32) {
+        let in_flight = self.commands.get_mut(command);
+        in_flight.remaining -= 1;
+        if in_flight.remaining == 0 {
+            self.end_write(now, command);
+        }
+    }
+
+    /// A command is done that DRAM answers.
+    pub(crate) fn end_answer(&mut self, now: Instant, command: u32, is_read: bool) {
+        if is_read {
+            let done = *self.commands.get(command);
+            self.commands.release(command);
+            self.send_data(now, &done, transfer(done.transfer));
+        } else {
+            self.end_write(now, command);
+        }
+    }
+
+    #[inline]
+    fn end_write(&mut self, now: Instant, command: u32) {
+        let done = self.commands.get(command);
+        let completion = done.succeeded(transfer(done.transfer));
+        self.commands.release(command);
+        self.completed.push_back(Completed { at: now, completion });
+    }
+
+    #[inline]
+    fn send_data(&mut self, now: Instant, done: &InFlight, delays: Delays) {
+        let mut completion = done.succeeded(delays);
+        match self.crossing(done.blocks) {
+            None => self.completed.push_back(Completed { at: now, completion }),
+            Some(crossing) => {
+                self.leaving_until = self.leaving_until.max(now) + crossing;
+                completion.delays.add(Cause::Transfer, self.leaving_until.since(now));
+                self.leaving.push_back(Completed { at: self.leaving_until, completion });
+                self.next = self.next.min(self.leaving_until);
+            }
+        }
+    }
+
+    /// A read fails fast: after `delay` the host is told that the flash is busy for so long.
+    pub(crate) fn fail_fast(
+        &mut self,
+        now: Instant,
+        id: CommandId,
+        busy: Duration,
+        delay: Duration,
+    ) {
+        let mut delays = Delays::ZERO;
+        delays.add(Cause::FailFast, delay);
+        let completion = Completion {
+            id,
+            status: Status::FailedFast,
+            busy_remaining: busy,
+            met_collection: true,
+            held_up: false,
+            delays,
+        };
+        self.failing.push_back(Completed { at: now + delay, completion });
+        self.next = self.next.min(now + delay);
+    }
+
+    /// A command is done as it arrives.
+    pub(crate) fn complete_at_once(&mut self, now: Instant, command: &Command) {
+        let completion = InFlight::new(now, command).succeeded(Delays::ZERO);
+        self.completed.push_back(Completed { at: now, completion });
+    }
+
+    /// The next completion.
+    #[inline]
+    pub(crate) fn poll_completion(&mut self) -> Option<Completed> {
+        self.completed.pop_front()
+    }
+
+    /// Completions that the host has not taken, oldest first.
+    pub(crate) fn completed(&self) -> &VecDeque<Completed> {
+        &self.completed
+    }
+
+    /// Commands that have arrived and not completed.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.commands.len() + self.failing.len() + self.leaving.len()
+    }
+
+    /// Writes whose data is on its way.
+    pub(crate) fn arriving(&self) -> impl Iterator<Item = u32> + '_ {
+        self.arriving.iter().map(|&(_, command)| command)
+    }
+
+    /// Commands of which pages are not done.
+    pub(crate) fn commands(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Checks that what is on its way is in order.
+    pub(crate) fn check_invariants(&self) {
+        for queue in [&self.failing, &self.leaving] {
+            assert!(queue.iter().is_sorted_by_key(|completed| completed.at));
+        }
+        assert!(self.arriving.iter().is_sorted_by_key(|&(at, _)| at));
+        let mut next = Self { next: Instant::NEVER, ..self.clone() };
+        next.find_next();
+        assert_eq!(next.next, self.next, "when the link is due");
+    }
+}
+
+/// A wait for the data to be moved, and for nothing else.
+fn transfer(length: Duration) -> Delays {
+    let mut delays = Delays::ZERO;
+    delays.add(Cause::Transfer, length);
+    delays
+}

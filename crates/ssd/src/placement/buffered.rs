@@ -1,0 +1,193 @@
+//! The write buffer in time: when its pages leave it for flash, and where they go.
+//!
+//! Flushing is work in the background like collection, and the window contract can hold for both
+//! (IODA §7.1): a drive that flushes in its busy window leaves its dies to reads in the others. In
+//! that window the flush comes first and collections after it, because a full buffer would force
+//! pages out at the wrong time, while collection has a store of free blocks to live on.
+
+use crate::collector::Urgency;
+use crate::config::WriteBufferConfig;
+use crate::flash::Flash;
+use crate::ftl::Allocated;
+use crate::link::HostLink;
+use crate::media::Media;
+use crate::ops::Task;
+use crate::placement::Buffer;
+use crate::rights::Rights;
+use units::{Duration, Instant, Observe};
+
+/// Flush programs that one die has at a time: one to work on and one to go on with. More would not
+/// flush any faster, and reads would find them in their way.
+pub(crate) const FLUSHES_PER_DIE: u32 = 2;
+
+/// The writes of a drive with a buffer and without parity of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Buffered {
+    pub(crate) buffer: Buffer,
+    /// A collection was put off until the flush has queued its last page.
+    collection_waits: bool,
+}
+
+impl Buffered {
+    pub(crate) fn new(config: WriteBufferConfig) -> Self {
+        Self { buffer: Buffer::new(config), collection_waits: false }
+    }
+
+    /// Queues flush programs as far as the rule, the window and the dies allow, and then the
+    /// collections that were put off for them.
+    pub(crate) fn flush<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) {
+        while self.flush_next(now, flash) {}
+        if self.collection_waits && !self.goes_first(now, &flash.collector.rights) {
+            self.collection_waits = flash.collect_where_due(now, Urgency::Due, false);
+        }
+    }
+
+    /// Queues the program of one page; false if none is due or there is no place for it.
+    fn flush_next<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) -> bool {
+        if !self.buffer.has_dirty() {
+            return false;
+        }
+        let right = flash.collector.rights.allowed_until(now, 0);
+        let coordinated = self.buffer.flushes_in_window();
+        let until = match right {
+            _ if !coordinated => self.buffer.drains().then_some(Instant::NEVER),
+            // A drive that nobody has told of windows has nothing to wait for.
+            Some(Instant::NEVER) => self.buffer.drains().then_some(Instant::NEVER),
+            right => right,
+        };
+        let urgent = self.buffer.lacks_slots();
+        if let Some(until) = until
+            && let Some(place) = next_place(flash, |flash, die| suits(now, die, until, flash))
+        {
+            self.flush_to(now, place, false, flash);
+            return true;
+        }
+        if !urgent {
+            return false;
+        }
+        let Some(place) = self.urgent_place(now, flash) else { return false };
+        let forced = coordinated && right != Some(Instant::NEVER);
+        self.flush_to(now, place, forced, flash);
+        true
+    }
+
+    /// A place for a page that must make way for writes, whatever is in front of it. If flash is
+    /// full, collects against the contract.
+    fn urgent_place<O: Observe>(
+        &mut self,
+        now: Instant,
+        flash: &mut Flash<O>,
+    ) -> Option<Allocated> {
+        let bounded = |flash: &Flash<O>, die: u32| flash.dies.die(die).flushes < FLUSHES_PER_DIE;
+        let place = next_place(flash, |flash, die| suits(now, die, Instant::NEVER, flash))
+            .or_else(|| next_place(flash, bounded));
+        if place.is_some() {
+            return place;
+        }
+        if !(0..flash.dies.len()).all(|die| bounded(flash, die)) {
+            // Dies with room may be at their bound; the end of a program comes back here.
+            return None;
+        }
+        if flash.collect_everywhere_instantly() {
+            return next_place(flash, bounded);
+        }
+        flash.journal.counters.stalled_writes_pages += u64::from(self.buffer.starve());
+        // A drive with a buffer has one range.
+        flash.collect_where_due(now, Urgency::Forced { range: 0 }, false);
+        None
+    }
+
+    /// The oldest dirty page goes to `place`.
+    fn flush_to<O: Observe>(
+        &mut self,
+        now: Instant,
+        place: Allocated,
+        forced: bool,
+        flash: &mut Flash<O>,
+    ) {
+        let Some(logical) = self.buffer.start_flush() else { return };
+        flash.journal.counters.forced_flushes_pages += u64::from(forced);
+        flash.journal.media(|| Media::Flushed { logical, page: place.page });
+        flash.enqueue(now, place.die, Task::Flush { logical, flash: place.page, forced });
+        let first = self.goes_first(now, &flash.collector.rights);
+        self.collection_waits |= flash.collect_if_low(now, place, first);
+    }
+
+    /// A flush program is done: its slot is free. The die has to go on, and then the flush.
+    pub(crate) fn end_flush<O: Observe>(
+        &mut self,
+        now: Instant,
+        (logical, page, forced): (u32, u32, bool),
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) {
+        flash.ftl.commit_write(logical, page);
+        let counters = &mut flash.journal.counters;
+        counters.host_programs_pages += 1;
+        let is_late = !forced && self.is_late(now, &flash.collector.rights);
+        counters.forced_flushes_pages += u64::from(is_late);
+        if self.buffer.end_flush(logical) {
+            flash.journal.media(|| Media::Unbuffered { logical });
+        }
+        self.buffer.admit_waiting(now, flash, link);
+    }
+
+    /// Whether a coordinated flush that ends now ran into the predictable window, by contention that
+    /// the bound did not foresee.
+    fn is_late(&self, now: Instant, rights: &Rights) -> bool {
+        // A window does not contain its end, but a program may end there.
+        let before = Instant::from_nanos(now.as_nanos() - 1);
+        self.buffer.flushes_in_window() && rights.allowed_until(before, 0).is_none()
+    }
+
+    /// Whether a collection that is not forced has to let a coordinated flush go first.
+    pub(crate) fn goes_first(&self, now: Instant, rights: &Rights) -> bool {
+        self.buffer.flushes_in_window()
+            && self.buffer.has_dirty()
+            // A flush that finds no room needs the collection.
+            && self.buffer.flushing() > 0
+            && rights.allowed_until(now, 0).is_some_and(|until| until != Instant::NEVER)
+    }
+
+    /// A collection was put off until the flush has queued its last page.
+    pub(crate) fn collection_waits(&mut self) {
+        self.collection_waits = true;
+    }
+}
+
+/// A place on the next die that suits and has room.
+fn next_place<O: Observe>(
+    flash: &mut Flash<O>,
+    suits: impl Fn(&Flash<O>, u32) -> bool,
+) -> Option<Allocated> {
+    for _ in 0..flash.dies.len() {
+        let die = flash.ftl.take_turn(0);
+        if suits(flash, die)
+            && let Some(place) = flash.ftl.allocate_for_host_on(die)
+        {
+            return Some(place);
+        }
+    }
+    None
+}
+
+/// Whether a flush program on `die` would not wait for a collection, and be over at `until`.
+fn suits<O: Observe>(now: Instant, die: u32, until: Instant, flash: &Flash<O>) -> bool {
+    let target = flash.dies.die(die);
+    if target.collection.is_some() || target.flushes >= FLUSHES_PER_DIE {
+        return false;
+    }
+    until == Instant::NEVER
+        || now + flash.dies.committed_work(now, die) + flush_bound(die, flash) <= until
+}
+
+/// The longest a flush program can take once its turn has come, and what those ahead of it may
+/// lose to other dies of their channel.
+fn flush_bound<O: Observe>(die: u32, flash: &Flash<O>) -> Duration {
+    let times = flash.dies.times();
+    let others = u64::from(flash.ftl.shape.chips_per_channel) - 1;
+    let shortest = times.read_service.min(times.program_service).as_nanos();
+    let ahead = flash.dies.die(die).queue.work.as_nanos() / shortest + 1;
+    // A collection's copy moves its page twice.
+    times.program_service + times.transfer * 2 * others * (ahead + 1)
+}

@@ -1,0 +1,97 @@
+//! Before and after a run: bringing a drive to steady state, and keeping what it knows while it is off.
+
+use crate::aged;
+use crate::codec::StateError;
+use crate::config::Config;
+use crate::device::Ssd;
+use crate::placement::Placement;
+use crate::precondition::{Preconditioned, precondition};
+use crate::state;
+use alloc::vec::Vec;
+use units::Observe;
+
+impl Ssd {
+    /// A drive that goes on from a state that [`Ssd::state`] has given.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no such state, or that of another drive. Nothing about them is trusted.
+    pub fn restore(config: Config, state: &[u8]) -> Result<Self, StateError> {
+        let mut drive = Self::new(config).map_err(StateError::Config)?;
+        if let Placement::Striped(_) = drive.placement {
+            return Err(StateError::Rain);
+        }
+        drive.flash.ftl = state::decode(&drive.flash.config, state)?;
+        Ok(drive)
+    }
+}
+
+impl<O: Observe> Ssd<O> {
+    /// Fills the drive in order and overwrites it at random until write amplification is stable,
+    /// all in no time. Counters start at zero afterwards.
+    ///
+    /// # Panics
+    ///
+    /// If commands are in flight.
+    pub fn precondition(&mut self, seed: u64) -> Preconditioned {
+        assert_eq!(self.commands_in_flight(), 0, "preconditioning a drive in use");
+        let layout = self.placement.striped().map(|striped| striped.layout());
+        let result = precondition(&mut self.flash, layout, seed);
+        self.reset_counters();
+        result
+    }
+
+    /// Puts a factory-new drive into the state that [`Ssd::precondition`] would bring it to, in one
+    /// pass over its pages: the way for large drives.
+    ///
+    /// # Panics
+    ///
+    /// If commands are in flight.
+    pub fn age(&mut self, seed: u64) {
+        assert_eq!(self.commands_in_flight(), 0, "aging a drive in use");
+        let layout = self.placement.striped().map(|striped| striped.layout());
+        aged::age(&mut self.flash.ftl, layout, seed);
+        self.reset_counters();
+    }
+
+    /// Lets collections and flushes that run come to their end, in the drive's own time: it may be
+    /// ahead of the host's afterwards. For a drive that is about to be switched off.
+    ///
+    /// # Panics
+    ///
+    /// If commands are in flight.
+    pub fn settle(&mut self) {
+        assert_eq!(self.commands_in_flight(), 0, "a drive in use does not settle");
+        while !self.is_settled() {
+            let due = self.next_deadline();
+            self.handle_deadline(due);
+        }
+    }
+
+    /// Whether nothing moves pages.
+    fn is_settled(&self) -> bool {
+        self.flash.collector.is_idle() && self.placement.flushes_nothing()
+    }
+
+    /// What the drive knows of its flash, for [`Ssd::restore`]: where every logical page is, which
+    /// blocks are free, how often each was erased. Totals, rights to collect, the backlog of copies to
+    /// check, and pages that are only in the write buffer are not part of it.
+    ///
+    /// # Errors
+    ///
+    /// If the drive has parity of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the drive is in use: call [`Ssd::settle`] first.
+    pub fn state(&self) -> Result<Vec<u8>, StateError> {
+        if let Placement::Striped(_) = self.placement {
+            return Err(StateError::Rain);
+        }
+        assert!(
+            self.commands_in_flight() == 0 && self.is_settled(),
+            "the state of a drive in use changes"
+        );
+        Ok(state::encode(&self.flash.config, &self.flash.ftl))
+    }
+}

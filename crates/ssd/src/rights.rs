@@ -1,0 +1,76 @@
+//! When a drive may collect: always, in windows, or until a time that the host has named.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use nvme::CollectionRight;
+use units::Instant;
+
+/// When the ranges of logical blocks of one drive may be collected.
+#[derive(Clone, Debug)]
+pub(crate) struct Rights {
+    right: CollectionRight,
+    /// Of each range of logical blocks, the end of a window that was open when windows changed.
+    open_until: Vec<Instant>,
+    next_window: Instant,
+}
+
+impl Rights {
+    pub(crate) fn new(ranges: u32) -> Self {
+        Self {
+            right: CollectionRight::Always,
+            open_until: vec![Instant::ZERO; ranges as usize],
+            next_window: Instant::NEVER,
+        }
+    }
+
+    pub(crate) fn right(&self) -> CollectionRight {
+        self.right
+    }
+
+    /// When the next busy window opens.
+    #[inline]
+    pub(crate) fn next_window(&self) -> Instant {
+        self.next_window
+    }
+
+    /// The host changes when the drive may collect. A busy window that is open stays open until its
+    /// end, so that the host can change windows while collections run.
+    pub(crate) fn set(&mut self, now: Instant, right: CollectionRight) {
+        if let (CollectionRight::Windows(open), CollectionRight::Windows(_)) = (&self.right, right)
+        {
+            for (open_until, turns) in self.open_until.iter_mut().zip(0..) {
+                if let Some(until) = open.delayed(turns).busy_until(now) {
+                    *open_until = until.max(*open_until);
+                }
+            }
+        } else {
+            self.open_until.fill(Instant::ZERO);
+        }
+        self.right = right;
+        self.schedule(now);
+    }
+
+    /// Sets the deadline of the next busy window.
+    pub(crate) fn schedule(&mut self, now: Instant) {
+        let ranges = 0..self.open_until.len() as u32;
+        self.next_window =
+            ranges.map(|range| self.right.next_start(now, range)).min().unwrap_or(Instant::NEVER);
+    }
+
+    /// Until when a collection may run that starts at `now` in a range of logical blocks; none if
+    /// none may start.
+    pub(crate) fn allowed_until(&self, now: Instant, range: u32) -> Option<Instant> {
+        let carried = self.open_until[range as usize];
+        let until = self.right.until(now, range);
+        if now < carried { until.max(Some(carried)) } else { until }
+    }
+
+    /// The ranges whose windows are open at `now`, and until when.
+    pub(crate) fn open_windows(&self, now: Instant) -> impl Iterator<Item = (u32, Instant)> + '_ {
+        let ranges = 0..self.open_until.len() as u32;
+        ranges.filter_map(move |range| {
+            let until = self.allowed_until(now, range)?;
+            matches!(self.right, CollectionRight::Windows(_)).then_some((range, until))
+        })
+    }
+}
