@@ -107,7 +107,7 @@ pub(crate) fn age(ftl: &mut Ftl, layout: Option<&Layout>, seed: u64) {
         }
         return;
     }
-    for range in 0..ftl.shape.ranges {
+    for range in 0..ftl.shape.ranges.count {
         let mut dies = ftl.dies_of_range(range).to_vec();
         dies.sort_unstable();
         let (first, pages) = ftl.shape.pages_of_range(range);
@@ -127,7 +127,7 @@ fn age_dies(
     let logical_pages = u64::from(pages);
     let permutation = Permutation::new(logical_pages, rng);
     // Collection keeps the drive just above this level; one block is open.
-    let full_blocks = shape.blocks_per_die - shape.restore - 2;
+    let full_blocks = shape.blocks_per_die - shape.levels.restore - 2;
     // The open block of every die is filled to a point of its own: dies that fill their
     // blocks in step would all collect at the same moments, which no used drive does.
     let opened: Vec<u32> =

@@ -28,8 +28,10 @@ impl<O: Observe> Flash<O> {
     #[inline]
     pub(crate) fn collect_at(&self) -> u32 {
         match self.collector.rights.right() {
-            CollectionRight::Always => self.ftl.shape.soft,
-            CollectionRight::Windows(_) | CollectionRight::Lease { .. } => self.ftl.shape.restore,
+            CollectionRight::Always => self.ftl.shape.levels.soft,
+            CollectionRight::Windows(_) | CollectionRight::Lease { .. } => {
+                self.ftl.shape.levels.restore
+            }
             CollectionRight::Order { .. } => self.config.geometry.blocks_per_die(),
         }
     }
@@ -120,7 +122,7 @@ impl<O: Observe> Flash<O> {
         for die in due {
             let collecting = self.rotation().map_or(0, |turns| turns.collecting(group));
             let taken = collecting > 0;
-            let out_of_blocks = self.ftl.free(die) <= self.ftl.shape.hard;
+            let out_of_blocks = self.ftl.free(die) <= self.ftl.shape.levels.hard;
             if taken && !(out_of_blocks && rotation == Rotation::On) {
                 continue;
             }
@@ -165,7 +167,7 @@ impl<O: Observe> Flash<O> {
     fn may_collect(&self, now: Instant, die: u32, urgency: Urgency) -> bool {
         let shape = &self.ftl.shape;
         let range = shape.range_of_die(die);
-        shape.ranges == 1
+        shape.ranges.count == 1
             || urgency == Urgency::Forced { range }
             || self.collector.rights.allowed_until(now, range).is_some()
     }

@@ -28,6 +28,8 @@ pub struct Ssd<O: Observe = Unobserved> {
     pub(crate) placement: Placement,
     /// The back end: mapping, dies, collections.
     pub(crate) flash: Flash<O>,
+    /// When something is due next: the earliest of what the machines wait for.
+    next: Instant,
     /// Where the pages of the read being accepted are; kept to spare an allocation per command.
     pub(crate) scratch: Vec<Location>,
 }
@@ -44,6 +46,7 @@ impl Ssd {
             link: HostLink::new(&flash.config),
             placement: Placement::new(&flash.config),
             flash,
+            next: Instant::NEVER,
             scratch: Vec::new(),
         })
     }
@@ -59,8 +62,8 @@ impl<O: Observe> Ssd<O> {
     #[must_use]
     pub fn observed<O2: Observe>(self) -> Ssd<O2> {
         assert_eq!(self.commands_in_flight(), 0, "observing a drive in use");
-        let Self { link, placement, flash, scratch } = self;
-        Ssd { link, placement, flash: flash.observed(), scratch }
+        let Self { link, placement, flash, next, scratch } = self;
+        Ssd { link, placement, flash: flash.observed(), next, scratch }
     }
 
     /// Gives all events since the last call to `take`, in their order.
@@ -205,7 +208,7 @@ impl<O: Observe> Ssd<O> {
     #[must_use]
     pub fn status(&self) -> DriveStatus {
         let Flash { ftl, collector, .. } = &self.flash;
-        let room = |die| u64::from(ftl.free(die).saturating_sub(ftl.shape.hard));
+        let room = |die| u64::from(ftl.free(die).saturating_sub(ftl.shape.levels.hard));
         let blocks: u64 = (0..ftl.shape.dies).map(room).sum();
         let is_below = |level: u32| {
             (0..ftl.shape.dies)
@@ -214,7 +217,7 @@ impl<O: Observe> Ssd<O> {
         DriveStatus {
             headroom_pages: blocks * u64::from(ftl.shape.pages_per_block),
             due: self.placement.waits_to_flush() || is_below(self.flash.collect_at()),
-            must_collect: is_below(ftl.shape.soft),
+            must_collect: is_below(ftl.shape.levels.soft),
             collecting: !collector.is_idle() || !self.placement.flushes_nothing(),
         }
     }
@@ -223,6 +226,12 @@ impl<O: Observe> Ssd<O> {
     #[inline]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
+        self.next
+    }
+
+    /// The earliest of what the machines wait for.
+    #[inline]
+    fn earliest(&self) -> Instant {
         let due = self.flash.dies.earliest().min(self.link.next_due());
         due.min(self.flash.collector.rights.next_window()).min(self.placement.next_due())
     }
@@ -259,19 +268,17 @@ impl<O: Observe> Ssd<O> {
                 self.link.complete_at_once(now, command);
             }
         }
+        self.next = self.earliest();
         self.emit_completed(completed);
     }
 
     /// Lets time pass until `now`.
     #[inline]
     pub fn handle_deadline(&mut self, now: Instant) {
-        loop {
-            let due = self.next_deadline();
-            if due > now || due == Instant::NEVER {
-                return;
-            }
+        while self.next <= now && self.next != Instant::NEVER {
             let completed = self.link.completed().len();
-            self.advance(due);
+            self.advance(self.next);
+            self.next = self.earliest();
             self.emit_completed(completed);
         }
     }
@@ -283,6 +290,7 @@ impl<O: Observe> Ssd<O> {
         self.flash.collector.rights.set(now, right);
         self.flash.journal.emit(now, || Event::RightChanged { right });
         self.use_right(now);
+        self.next = self.earliest();
     }
 
     /// Does what is due first.
@@ -385,5 +393,6 @@ impl<O: Observe> Ssd<O> {
         self.flash.check_invariants(self.placement.pages_in_flight());
         self.placement.check_invariants(&self.flash);
         self.check_commands();
+        assert_eq!(self.next, self.earliest(), "when the drive is due");
     }
 }

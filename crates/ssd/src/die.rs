@@ -71,6 +71,8 @@ pub(crate) struct Suspended {
 #[derive(Clone, Debug)]
 pub(crate) struct Die {
     pub(crate) state: State,
+    /// Its channel.
+    pub(crate) channel: u32,
     pub(crate) queue: OpQueue,
     /// Flush programs that are queued or running and that reads are told of.
     pub(crate) flushes: u32,
@@ -89,9 +91,10 @@ pub(crate) struct Die {
 }
 
 impl Die {
-    pub(crate) const fn new() -> Self {
+    pub(crate) const fn new(channel: u32) -> Self {
         Self {
             state: State::Idle,
+            channel,
             queue: OpQueue::new(),
             flushes: 0,
             delays: Delays::ZERO,

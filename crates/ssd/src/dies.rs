@@ -97,21 +97,20 @@ pub(crate) struct DieArray {
     held_up: u32,
     times: Times,
     scheduling: SchedulingConfig,
-    chips_per_channel: u32,
 }
 
 impl DieArray {
     pub(crate) fn new(config: &Config) -> Self {
-        let dies = config.geometry.dies() as usize;
+        let chips = config.geometry.chips_per_channel;
+        let dies: Vec<Die> = (0..config.geometry.dies()).map(|die| Die::new(die / chips)).collect();
         Self {
-            dies: vec![Die::new(); dies],
             channels: vec![Channel::new(); config.geometry.channels as usize],
-            deadlines: Deadlines::new(dies),
+            deadlines: Deadlines::new(dies.len()),
+            dies,
             ops: Slab::new(),
             held_up: 0,
             times: Times::new(config),
             scheduling: config.scheduling,
-            chips_per_channel: config.geometry.chips_per_channel,
         }
     }
 
@@ -130,7 +129,7 @@ impl DieArray {
 
     #[inline]
     pub(crate) fn channel_of(&self, die: u32) -> u32 {
-        die / self.chips_per_channel
+        self.die(die).channel
     }
 
     /// When the first step ends.
@@ -223,11 +222,11 @@ impl DieArray {
             target.flushes += 1;
         }
         let before = if task.is_host_read() { target.ledger.read(now) } else { Spent::ZERO };
-        let op = self.ops.insert(Op::new(task, held_up, before));
+        let op = self.ops.insert(Op::new(task, held_up, service, before));
         if overtook {
-            target.queue.push_read(&mut self.ops, op, service);
+            target.queue.push_read(&mut self.ops, op);
         } else {
-            target.queue.push_back(&mut self.ops, op, service);
+            target.queue.push_back(&mut self.ops, op);
         }
         Pushed { held_up, overtook, idle: target.state == State::Idle }
     }
@@ -235,8 +234,8 @@ impl DieArray {
     /// The service time of the first operation that waits for a die, and whether it is a read of the
     /// host.
     pub(crate) fn front(&self, die: u32) -> Option<(Duration, bool)> {
-        let task = self.ops.get(self.die(die).queue.front()?).task;
-        Some((self.service_of(task), task.is_host_read()))
+        let op = self.ops.get(self.die(die).queue.front()?);
+        Some((op.service, op.task.is_host_read()))
     }
 
     /// Gives a die the first operation of its queue.
@@ -246,12 +245,7 @@ impl DieArray {
         let Some(op) = target.queue.front() else { return Taken::Nothing };
         let entry = self.ops.get(op);
         let task = entry.task;
-        let service = match task {
-            Task::Hold { .. } => Duration::ZERO,
-            task if task.is_read() => self.times.read_service,
-            _ => self.times.program_service,
-        };
-        target.queue.pop_front(op, entry, service);
+        target.queue.pop_front(op, entry);
         self.held_up -= u32::from(entry.held_up);
         match task {
             Task::Hold { collection } => {
@@ -505,8 +499,9 @@ impl DieArray {
     }
 
     fn request_channel(&mut self, now: Instant, die: u32) {
-        let channel = &mut self.channels[(die / self.chips_per_channel) as usize];
-        self.dies[die as usize].channel_before = channel.ledger.read(now);
+        let target = &mut self.dies[die as usize];
+        let channel = &mut self.channels[target.channel as usize];
+        target.channel_before = channel.ledger.read(now);
         if channel.busy {
             channel.waiting.push_back(die);
             self.set_step(die, Step::WaitChannel);
@@ -518,8 +513,8 @@ impl DieArray {
 
     fn begin_transfer(&mut self, now: Instant, die: u32) {
         self.set_step(die, Step::Transfer);
-        let channel = &mut self.channels[(die / self.chips_per_channel) as usize];
         let target = &mut self.dies[die as usize];
+        let channel = &mut self.channels[target.channel as usize];
         let (work, length) = match target.state {
             // Out through error correction and back in.
             State::Copying(..) => (Work::CollectionRead, self.times.copy_transfer),
@@ -537,7 +532,7 @@ impl DieArray {
     }
 
     fn release_channel(&mut self, now: Instant, die: u32) {
-        let channel = &mut self.channels[(die / self.chips_per_channel) as usize];
+        let channel = &mut self.channels[self.dies[die as usize].channel as usize];
         channel.busy = false;
         channel.ledger.switch(now, None);
         if let Some(next) = channel.waiting.pop_front() {
@@ -599,7 +594,7 @@ impl DieArray {
             let waiting = |op: &&Op| op.held_up;
             let behind = die.queue.iter(&self.ops).filter(waiting).count();
             assert_eq!(behind, die.queue.held_up as usize, "operations held up on die {index}");
-            let work = die.queue.iter(&self.ops).map(|op| self.service_of(op.task));
+            let work = die.queue.iter(&self.ops).map(|op| op.service);
             assert_eq!(work.fold(Duration::ZERO, |sum, one| sum + one), die.queue.work);
             held_up += die.queue.held_up;
             queued += die.queue.iter(&self.ops).count();
@@ -607,8 +602,7 @@ impl DieArray {
         assert_eq!(held_up, self.held_up, "operations held up on all dies");
         assert_eq!(queued, self.ops.len(), "operations in queues");
         for (channel, number) in self.channels.iter().zip(0..) {
-            let dies = number * self.chips_per_channel as usize;
-            let moving = self.dies[dies..dies + self.chips_per_channel as usize].iter();
+            let moving = self.dies.iter().filter(|die| die.channel == number);
             let moving = moving.filter(|die| is_in(die.state, Step::Transfer)).count();
             assert_eq!(moving, usize::from(channel.busy), "pages on channel {number}");
             assert!(

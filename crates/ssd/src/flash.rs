@@ -296,7 +296,7 @@ impl<O: Observe> Flash<O> {
 
     /// Whether the collection on `die`, if there is one, may be held up for so long.
     fn has_time_for(&self, now: Instant, die: u32, length: Duration) -> bool {
-        if self.ftl.free(die) <= self.ftl.shape.hard {
+        if self.ftl.free(die) <= self.ftl.shape.levels.hard {
             return false;
         }
         let target = self.dies.die(die);

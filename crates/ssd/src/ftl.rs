@@ -7,6 +7,7 @@
 //! instead would cost several cache misses on *every* overwrite.
 
 use crate::config::{CollectionUnit, Config, RangePlacement};
+use crate::divisor::Divisor;
 use crate::page::PackedPage;
 use crate::space::Space;
 use alloc::vec;
@@ -15,6 +16,29 @@ use alloc::vec::Vec;
 /// Set in a valid count while its unit is free, open or being collected, which also makes it lose
 /// every comparison for the fewest valid pages.
 pub(crate) const NOT_A_CANDIDATE: u32 = 1 << 31;
+
+/// Free blocks (or lines) at which the drive acts, and what a victim must give.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Levels {
+    pub(crate) soft: u32,
+    pub(crate) hard: u32,
+    /// Free blocks up to which a busy window collects; at least `soft`.
+    pub(crate) restore: u32,
+    /// Pages of a victim that must be invalid above the hard watermark.
+    pub(crate) min_invalid: u32,
+}
+
+/// Ranges of logical blocks with dies of their own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ranges {
+    pub(crate) count: u32,
+    /// Logical pages in a range.
+    pages: u32,
+    /// Dies of a range.
+    dies: u32,
+    /// Dies whose numbers differ by less than this are in the same range.
+    dies_per_step: u32,
+}
 
 /// Sizes that address arithmetic needs.
 #[derive(Clone, Copy, Debug)]
@@ -25,24 +49,16 @@ pub(crate) struct Shape {
     pub(crate) dies: u32,
     pub(crate) blocks_per_die: u32,
     pub(crate) pages_per_block: u32,
-    pub(crate) pages_per_die: u32,
     pub(crate) logical_pages: u32,
     /// Logical pages and the parity behind them.
     pub(crate) stored_pages: u32,
-    pub(crate) soft: u32,
-    pub(crate) hard: u32,
-    /// Free blocks up to which a busy window collects; at least `soft`.
-    pub(crate) restore: u32,
-    /// Pages of a victim that must be invalid above the hard watermark.
-    pub(crate) min_invalid: u32,
     /// Pages in a block or in a line.
     pub(crate) pages_per_unit: u32,
-    /// Ranges of logical blocks with dies of their own.
-    pub(crate) ranges: u32,
-    /// Logical pages in a range.
-    range_pages: u32,
-    /// Dies whose numbers differ by less than this are in the same range.
-    dies_per_step: u32,
+    pub(crate) levels: Levels,
+    pub(crate) ranges: Ranges,
+    by_pages_per_die: Divisor,
+    by_pages_per_block: Divisor,
+    by_blocks_per_die: Divisor,
 }
 
 impl Shape {
@@ -65,49 +81,64 @@ impl Shape {
             dies: g.dies(),
             blocks_per_die: g.blocks_per_die(),
             pages_per_block: g.pages_per_block,
-            pages_per_die: g.blocks_per_die() * g.pages_per_block,
             logical_pages: config.logical_pages() as u32,
             stored_pages: config.stored_pages() as u32,
-            soft: config.soft_blocks(),
-            hard: config.hard_blocks(),
-            restore: config.restore_blocks(),
-            min_invalid: min_invalid.max(1),
             pages_per_unit,
-            ranges: config.ranges.count,
-            range_pages: config.range_pages() as u32,
-            dies_per_step,
+            levels: Levels {
+                soft: config.soft_blocks(),
+                hard: config.hard_blocks(),
+                restore: config.restore_blocks(),
+                min_invalid: min_invalid.max(1),
+            },
+            ranges: Ranges {
+                count: config.ranges.count,
+                pages: config.range_pages() as u32,
+                dies: g.dies() / config.ranges.count,
+                dies_per_step,
+            },
+            by_pages_per_die: Divisor::new(g.blocks_per_die() * g.pages_per_block),
+            by_pages_per_block: Divisor::new(g.pages_per_block),
+            by_blocks_per_die: Divisor::new(g.blocks_per_die()),
         }
+    }
+
+    /// Pages of the drive.
+    pub(crate) fn pages(&self) -> u32 {
+        self.dies * self.blocks_per_die * self.pages_per_block
     }
 
     #[inline]
     pub(crate) fn die_of(&self, page: u32) -> u32 {
-        page / self.pages_per_die
+        self.by_pages_per_die.divide(page)
     }
 
     /// The range of logical blocks that a die holds.
     #[inline]
     pub(crate) fn range_of_die(&self, die: u32) -> u32 {
-        die / self.dies_per_step % self.ranges
+        if self.ranges.count == 1 {
+            return 0;
+        }
+        die / self.ranges.dies_per_step % self.ranges.count
     }
 
     /// The range that a logical page is in.
     #[inline]
     pub(crate) fn range_of(&self, logical: u32) -> u32 {
-        if self.ranges == 1 { 0 } else { logical / self.range_pages }
+        if self.ranges.count == 1 { 0 } else { logical / self.ranges.pages }
     }
 
     /// First logical page of a range, and the number of its pages.
     pub(crate) fn pages_of_range(&self, range: u32) -> (u32, u32) {
-        let first = range * self.range_pages;
-        (first, self.range_pages.min(self.logical_pages - first))
+        let first = range * self.ranges.pages;
+        (first, self.ranges.pages.min(self.logical_pages - first))
     }
 
     #[inline]
     pub(crate) fn unit_of(&self, page: u32) -> usize {
-        let block = page / self.pages_per_block;
+        let block = self.by_pages_per_block.divide(page);
         match self.unit {
             CollectionUnit::Block => block as usize,
-            CollectionUnit::Line => (block % self.blocks_per_die) as usize,
+            CollectionUnit::Line => self.by_blocks_per_die.remainder(block) as usize,
         }
     }
 
@@ -173,14 +204,14 @@ impl Ftl {
         Self {
             shape,
             logical_to_flash: vec![PackedPage::NONE; shape.stored_pages as usize],
-            flash_to_logical: vec![PackedPage::NONE; (shape.dies * shape.pages_per_die) as usize],
+            flash_to_logical: vec![PackedPage::NONE; shape.pages() as usize],
             valid: vec![NOT_A_CANDIDATE; units as usize],
             erase_counts: vec![0; blocks as usize],
             die_erases: vec![0; shape.dies as usize],
             space: Space::new(shape.unit, shape.dies, shape.blocks_per_die),
             frontiers: vec![Frontier { next: 0, end: 0, block: None }; shape.dies as usize],
             order,
-            turns: vec![0; shape.ranges as usize],
+            turns: vec![0; shape.ranges.count as usize],
             pinned: vec![0; if config.rain.is_some() { blocks as usize } else { 0 }],
         }
     }
@@ -201,7 +232,7 @@ impl Ftl {
     /// costs.
     pub(crate) fn die_of_unwritten(&self, logical: u32) -> u32 {
         let chance = logical.wrapping_mul(0x9e37_79b1);
-        if self.shape.ranges == 1 {
+        if self.shape.ranges.count == 1 {
             return chance % self.shape.dies;
         }
         let dies = self.dies_of_range(self.shape.range_of(logical));
@@ -235,7 +266,7 @@ impl Ftl {
 
     /// The dies of a range, in the order of host writes.
     pub(crate) fn dies_of_range(&self, range: u32) -> &[u32] {
-        let dies = self.order.len() / self.turns.len();
+        let dies = self.shape.ranges.dies as usize;
         &self.order[range as usize * dies..][..dies]
     }
 
@@ -243,7 +274,7 @@ impl Ftl {
     #[inline]
     pub(crate) fn allocate_for_host(&mut self, logical: u32) -> Option<Allocated> {
         let range = self.shape.range_of(logical);
-        for _ in 0..self.order.len() / self.turns.len() {
+        for _ in 0..self.shape.ranges.dies {
             let die = self.take_turn(range);
             if let Some(place) = self.allocate_for_host_on(die) {
                 return Some(place);
@@ -255,7 +286,7 @@ impl Ftl {
     /// The die of a range whose turn it is to take a host page; the turn goes on to the next.
     #[inline]
     pub(crate) fn take_turn(&mut self, range: u32) -> u32 {
-        let dies = (self.order.len() / self.turns.len()) as u32;
+        let dies = self.shape.ranges.dies;
         let turn = self.turns[range as usize];
         self.turns[range as usize] = if turn + 1 == dies { 0 } else { turn + 1 };
         self.order[(range * dies + turn) as usize]
@@ -266,10 +297,10 @@ impl Ftl {
     pub(crate) fn allocate_for_host_on(&mut self, die: u32) -> Option<Allocated> {
         // Below the hard watermark a collection has opened a block for its copies, and the host
         // must not fill it up before the collection does.
-        if self.space.free(die) < self.shape.hard {
+        if self.space.free(die) < self.shape.levels.hard {
             return None;
         }
-        let (page, opened_block) = self.allocate(die, self.shape.hard)?;
+        let (page, opened_block) = self.allocate(die, self.shape.levels.hard)?;
         Some(Allocated { page, die, opened_block })
     }
 
@@ -283,7 +314,7 @@ impl Ftl {
 
     /// Whether [`Ftl::allocate_for_host_on`] would find a place.
     pub(crate) fn has_room_on(&self, die: u32) -> bool {
-        let (free, hard) = (self.space.free(die), self.shape.hard);
+        let (free, hard) = (self.space.free(die), self.shape.levels.hard);
         let frontier = &self.frontiers[die as usize];
         free > hard || (free == hard && frontier.next < frontier.end)
     }
@@ -384,8 +415,8 @@ impl Ftl {
     /// What to collect for `die`: its block (or the line) with the fewest valid pages. Above the
     /// hard watermark, and unless it is `forced`, a victim must have enough to give.
     pub(crate) fn victim(&self, die: u32, forced: bool) -> Option<u32> {
-        let urgent = forced || self.free(die) <= self.shape.hard;
-        let min_invalid = if urgent { 1 } else { self.shape.min_invalid };
+        let urgent = forced || self.free(die) <= self.shape.levels.hard;
+        let min_invalid = if urgent { 1 } else { self.shape.levels.min_invalid };
         let counts = match self.shape.unit {
             CollectionUnit::Line => &self.valid[..],
             CollectionUnit::Block => {

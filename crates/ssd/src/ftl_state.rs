@@ -46,7 +46,7 @@ impl Ftl {
         let mut ftl = Self::new(config);
         let shape = ftl.shape;
         let dies = shape.dies as usize;
-        let dies_of_range = shape.dies / shape.ranges;
+        let dies_of_range = shape.dies / shape.ranges.count;
         ftl.turns = take_exactly(reader, ftl.turns.len(), dies_of_range, "whose turn it is")?;
         let blocks = ftl.erase_counts.len();
         ftl.erase_counts = take_exactly(reader, blocks, ERASES_MAX, "erasures of blocks")?;
@@ -65,7 +65,7 @@ impl Ftl {
         }
         let open: Vec<Option<u32>> = ftl.frontiers.iter().map(|frontier| frontier.block).collect();
         ftl.space.read_state(reader, shape.blocks_per_die, &open)?;
-        if (0..shape.dies).any(|die| ftl.free(die) < shape.hard) {
+        if (0..shape.dies).any(|die| ftl.free(die) < shape.levels.hard) {
             return Err(contradiction("fewer blocks are free than collection needs"));
         }
         ftl.read_map(reader)?;

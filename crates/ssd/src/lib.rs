@@ -41,6 +41,7 @@ mod counters;
 mod device;
 mod die;
 mod dies;
+mod divisor;
 mod event;
 mod flash;
 mod ftl;

@@ -44,14 +44,16 @@ pub(crate) struct Op {
     pub(crate) task: Task,
     /// Whether the entry queued up behind a collection.
     pub(crate) held_up: bool,
+    /// How long it takes, waiting aside.
+    pub(crate) service: Duration,
     /// The die's ledger when a read arrived.
     pub(crate) before: Spent,
     next: Option<u32>,
 }
 
 impl Op {
-    pub(crate) fn new(task: Task, held_up: bool, before: Spent) -> Self {
-        Self { task, held_up, before, next: None }
+    pub(crate) fn new(task: Task, held_up: bool, service: Duration, before: Spent) -> Self {
+        Self { task, held_up, service, before, next: None }
     }
 }
 
@@ -75,19 +77,19 @@ impl OpQueue {
     }
 
     #[inline]
-    pub(crate) fn push_back(&mut self, ops: &mut Slab<Op>, op: u32, service: Duration) {
+    pub(crate) fn push_back(&mut self, ops: &mut Slab<Op>, op: u32) {
         let entry = ops.get_mut(op);
         entry.next = None;
+        self.work += entry.service;
         self.held_up += u32::from(entry.held_up);
         match self.tail.replace(op) {
             None => self.head = Some(op),
             Some(tail) => ops.get_mut(tail).next = Some(op),
         }
-        self.work += service;
     }
 
     /// Puts a read behind the reads that have overtaken the rest, and in front of the rest.
-    pub(crate) fn push_read(&mut self, ops: &mut Slab<Op>, op: u32, service: Duration) {
+    pub(crate) fn push_read(&mut self, ops: &mut Slab<Op>, op: u32) {
         let before = self.last_read.replace(op);
         let next = match before {
             None => self.head.replace(op),
@@ -96,10 +98,10 @@ impl OpQueue {
         let entry = ops.get_mut(op);
         entry.next = next;
         self.held_up += u32::from(entry.held_up);
+        self.work += entry.service;
         if next.is_none() {
             self.tail = Some(op);
         }
-        self.work += service;
     }
 
     #[inline]
@@ -109,7 +111,7 @@ impl OpQueue {
 
     /// Takes the first entry, `op`, out of the queue.
     #[inline]
-    pub(crate) fn pop_front(&mut self, op: u32, entry: &Op, service: Duration) {
+    pub(crate) fn pop_front(&mut self, op: u32, entry: &Op) {
         debug_assert_eq!(self.head, Some(op));
         self.held_up -= u32::from(entry.held_up);
         if self.last_read == Some(op) {
@@ -119,7 +121,7 @@ impl OpQueue {
         if self.head.is_none() {
             self.tail = None;
         }
-        self.work -= service;
+        self.work -= entry.service;
     }
 
     /// Every waiting entry, first to last.

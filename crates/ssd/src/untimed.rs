@@ -13,7 +13,7 @@ impl<O: Observe> Flash<O> {
         // A block with programs in flight cannot be erased before they are done, and in no time
         // nothing gets done: such victims are passed over.
         let mut passed_over = Vec::new();
-        while self.ftl.free(die) <= shape.soft {
+        while self.ftl.free(die) <= shape.levels.soft {
             let Some(block) = self.ftl.victim(die, false) else { break };
             let dies = match shape.unit {
                 CollectionUnit::Block => die..die + 1,
@@ -77,7 +77,7 @@ impl<O: Observe> Flash<O> {
             return;
         };
         self.ftl.commit_write(page, place.page);
-        if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape.soft {
+        if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape.levels.soft {
             self.collect_instantly(place.die);
         }
     }

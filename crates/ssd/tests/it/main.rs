@@ -4,6 +4,7 @@ mod buffer;
 mod common;
 mod contract;
 mod deallocate;
+mod events;
 mod rain;
 mod schedule;
 mod scrub;

@@ -26,12 +26,21 @@ pub struct Host {
     pub now: Instant,
     depth: u32,
     started: bool,
+    steps: u64,
 }
 
 impl Host {
     pub fn new(seed: u64, depth: u32, write_percent: u64) -> Self {
         let rng = Rng::stream(seed, "host");
-        Self { rng, write_percent, pl: PlFlag::Off, now: Instant::ZERO, depth, started: false }
+        Self {
+            rng,
+            write_percent,
+            pl: PlFlag::Off,
+            now: Instant::ZERO,
+            depth,
+            started: false,
+            steps: 0,
+        }
     }
 
     fn send(&mut self, drive: &mut Ssd, id: CommandId) {
@@ -40,6 +49,15 @@ impl Host {
         let lba = Lba(self.rng.below(drive.logical_blocks()));
         let pl = if write { PlFlag::Off } else { self.pl };
         drive.handle_command(self.now, &Command { id, opcode, lba, blocks: 1, pl });
+    }
+
+    /// Checks the drive after every step; of a larger drive after so many that a step costs no more
+    /// than on a small one, because a check looks at every page.
+    fn check(&mut self, drive: &Ssd) {
+        self.steps += 1;
+        if self.steps.is_multiple_of(1 + drive.config().geometry.pages() / 64) {
+            drive.check_invariants();
+        }
     }
 
     /// Runs until `count` commands have succeeded. A read that fails fast is replaced.
@@ -59,6 +77,7 @@ impl Host {
                 left -= u64::from(completed.completion.status == Status::Success).min(left);
                 self.send(drive, completed.completion.id);
             }
+            self.check(drive);
         }
     }
 
@@ -68,6 +87,7 @@ impl Host {
             self.now = drive.next_deadline();
             drive.handle_deadline(self.now);
             while drive.poll_completion().is_some() {}
+            self.check(drive);
         }
         self.started = false;
     }
