@@ -116,13 +116,7 @@ pub(crate) fn age(ftl: &mut Ftl, layout: Option<&Layout>, seed: u64) {
 }
 
 /// Ages the dies that share so many pages, of which `page` gives the one with a number.
-fn age_dies(
-    ftl: &mut Ftl,
-    dies: &[u32],
-    pages: u32,
-    page: impl Fn(u32) -> u32,
-    rng: &mut Rng,
-) {
+fn age_dies(ftl: &mut Ftl, dies: &[u32], pages: u32, page: impl Fn(u32) -> u32, rng: &mut Rng) {
     let shape = ftl.shape;
     let logical_pages = u64::from(pages);
     let permutation = Permutation::new(logical_pages, rng);

@@ -293,7 +293,7 @@ impl<O: Observe> Ssd<O> {
             }
         }
         self.link.arriving().for_each(|command| add(command, self.link.command(command).blocks));
-        self.placement.pages_of_commands(&self.flash, |command, pages| add(command, pages));
+        self.placement.pages_of_commands(&self.flash, add);
         assert_eq!(waiting.len(), self.link.commands(), "commands that nothing will end");
         for (command, pages) in waiting {
             assert_eq!(pages, self.link.command(command).remaining, "pages of command {command}");

@@ -2,6 +2,7 @@
 
 use crate::config::{Blocking, CollectionUnit, Config};
 use crate::rain::Rotation;
+use crate::table2::{self, Printed};
 use nvme::{Advertised, ArrayDescription, WindowParameters};
 use units::Duration;
 
@@ -183,6 +184,13 @@ impl Config {
     #[must_use]
     pub fn burst_window(&self, array: ArrayDescription) -> Option<Duration> {
         self.window_parameters().longest_window(array, self.contract.burst_bytes_per_second)
+    }
+
+    /// Table 2 for this drive, every row rounded to whole units and computed from the rounded rows
+    /// above it.
+    #[must_use]
+    pub fn printed_table(&self, array: ArrayDescription) -> Printed {
+        table2::printed(self, array)
     }
 
     /// What the drive advertises when it learns about its array.

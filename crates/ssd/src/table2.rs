@@ -38,42 +38,39 @@ pub struct Printed {
     pub burst_window_ms: Option<f64>,
 }
 
-impl Config {
-    /// Table 2 for this drive, every row rounded to whole units and computed from the rounded rows
-    /// above it.
-    #[must_use]
-    pub fn printed_table(&self, array: ArrayDescription) -> Printed {
-        let whole = libm::round;
-        let (mib, gib) = (MIB as f64, GIB as f64);
-        let flash_gib = whole(self.geometry.raw_bytes() as f64 / gib);
-        let over_provisioned_gib = whole(self.over_provisioning.as_f64() * flash_gib);
-        let unit_time_ms = whole(self.unit_time(self.contract.valid_ratio).as_millis_f64());
-        let reclaimed_mib = whole(self.reclaimed_bytes() / mib);
-        let collection_mib_per_second = whole(reclaimed_mib / (unit_time_ms / 1e3));
-        let exposed_gib = flash_gib - over_provisioned_gib;
-        let exposed_share = exposed_gib * gib / self.logical_bytes() as f64;
-        let normal_mib_per_second = whole(self.normal_bytes_per_second() * exposed_share / mib);
-        let burst_mib_per_second = whole(self.contract.burst_bytes_per_second / mib);
-        let terms = WindowParameters {
-            over_provisioned_bytes: over_provisioned_gib * gib,
-            usable_share: self.contract.usable_share,
-            collection_bytes_per_second: collection_mib_per_second * mib,
-        };
-        let window = |mib_per_second: f64| {
-            let window = terms.longest_window(array, mib_per_second * mib);
-            window.map(Duration::as_millis_f64).map(whole)
-        };
-        Printed {
-            block_mib: whole(self.block_bytes() as f64 / mib),
-            flash_gib,
-            over_provisioned_gib,
-            unit_time_ms,
-            reclaimed_mib,
-            collection_mib_per_second,
-            normal_mib_per_second,
-            burst_mib_per_second,
-            normal_window_ms: window(normal_mib_per_second),
-            burst_window_ms: window(burst_mib_per_second),
-        }
+/// Table 2 for a drive, every row rounded to whole units and computed from the rounded rows
+/// above it.
+pub(crate) fn printed(config: &Config, array: ArrayDescription) -> Printed {
+    let whole = libm::round;
+    let (mib, gib) = (MIB as f64, GIB as f64);
+    let flash_gib = whole(config.geometry.raw_bytes() as f64 / gib);
+    let over_provisioned_gib = whole(config.over_provisioning.as_f64() * flash_gib);
+    let unit_time_ms = whole(config.unit_time(config.contract.valid_ratio).as_millis_f64());
+    let reclaimed_mib = whole(config.reclaimed_bytes() / mib);
+    let collection_mib_per_second = whole(reclaimed_mib / (unit_time_ms / 1e3));
+    let exposed_gib = flash_gib - over_provisioned_gib;
+    let exposed_share = exposed_gib * gib / config.logical_bytes() as f64;
+    let normal_mib_per_second = whole(config.normal_bytes_per_second() * exposed_share / mib);
+    let burst_mib_per_second = whole(config.contract.burst_bytes_per_second / mib);
+    let terms = WindowParameters {
+        over_provisioned_bytes: over_provisioned_gib * gib,
+        usable_share: config.contract.usable_share,
+        collection_bytes_per_second: collection_mib_per_second * mib,
+    };
+    let window = |mib_per_second: f64| {
+        let window = terms.longest_window(array, mib_per_second * mib);
+        window.map(Duration::as_millis_f64).map(whole)
+    };
+    Printed {
+        block_mib: whole(config.block_bytes() as f64 / mib),
+        flash_gib,
+        over_provisioned_gib,
+        unit_time_ms,
+        reclaimed_mib,
+        collection_mib_per_second,
+        normal_mib_per_second,
+        burst_mib_per_second,
+        normal_window_ms: window(normal_mib_per_second),
+        burst_window_ms: window(burst_mib_per_second),
     }
 }
