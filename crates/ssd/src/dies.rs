@@ -257,9 +257,9 @@ impl DieArray {
             }
             task if task.is_read() => {
                 if task.is_host_read() {
-                    target.delays = nvme::Delays::ZERO;
-                    explain_wait(&mut target.delays, &entry.before, &target.ledger.read(now));
                     target.ledger.switch(now, Some(Work::HostRead));
+                    target.delays = nvme::Delays::ZERO;
+                    explain_wait(&mut target.delays, &entry.before, target.ledger.spent());
                 } else {
                     target.ledger.switch(now, Some(Work::HostWrite));
                 }
@@ -519,15 +519,14 @@ impl DieArray {
             // Out through error correction and back in.
             State::Copying(..) => (Work::CollectionRead, self.times.copy_transfer),
             State::Scrubbing(..) => (Work::CollectionRead, self.times.transfer),
-            State::Serving(task, _) if task.is_host_read() => {
-                let after = channel.ledger.read(now);
-                explain_wait(&mut target.delays, &target.channel_before, &after);
-                (Work::HostRead, self.times.transfer)
-            }
+            State::Serving(task, _) if task.is_host_read() => (Work::HostRead, self.times.transfer),
             _ => (Work::HostWrite, self.times.transfer),
         };
         channel.busy = true;
         channel.ledger.switch(now, Some(work));
+        if work == Work::HostRead {
+            explain_wait(&mut target.delays, &target.channel_before, channel.ledger.spent());
+        }
         self.deadlines.set(die as usize, now + length);
     }
 

@@ -82,6 +82,12 @@ impl Ledger {
         self.lead = lead;
     }
 
+    /// Time spent by kind up to the last switch: all of it, if that was just now.
+    #[inline]
+    pub(crate) fn spent(&self) -> &Spent {
+        &self.spent
+    }
+
     /// Time spent by kind up to `now`.
     #[inline]
     pub(crate) fn read(&self, now: Instant) -> Spent {
