@@ -78,7 +78,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A buffer of `bytes`, rounded up to whole pages, with anything in it.
+    /// A buffer of `bytes`, rounded up to whole pages, with arbitrary content.
     #[must_use]
     pub fn take(&mut self, bytes: usize) -> Buffer {
         let pages = bytes.div_ceil(PAGE_BYTES);

@@ -1,25 +1,28 @@
-//! What can be asked of a running array, and told to it, from outside its thread.
+//! The control plane of a running array: admin commands, their answers, and the channel to the thread
+//! that owns the array.
 
 mod latency;
 
 pub use latency::{Latency, PERCENTILES, Recorder};
 
+use crate::nbd::Connection;
+use crate::storage::{PrefillProgress, PrefillState};
 use rustix::event::{EventfdFlags, eventfd};
 use serde::{Deserialize, Serialize};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 use thiserror::Error;
 
-/// An order to a running array.
+/// An admin command for a running array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "order")]
-pub enum Order {
-    /// Say how it is.
+pub enum AdminCommand {
+    /// Report the status.
     Status,
-    /// Take a drive for failed.
+    /// Treat a drive as failed.
     Fail {
         /// Its position.
         drive: u8,
@@ -28,32 +31,35 @@ pub enum Order {
     Replace {
         /// Its position.
         drive: u8,
-        /// Where the new one keeps its bytes; where the old one did, if nothing is said.
+        /// Where the new one keeps its bytes; where the old one did, if there is none.
         path: Option<PathBuf>,
     },
-    /// Go on under another policy.
+    /// Switch to another policy.
     Policy {
         /// Its name.
         name: String,
     },
-    /// Give the busy windows another length.
+    /// Change the length of the busy windows.
     Window {
         /// The length.
         nanoseconds: u64,
     },
     /// Check the parity of every stripe while serving.
     Scrub,
-    /// Finish what was begun, write everything down, and end.
+    /// Shut down cleanly: end requests in flight, make the state durable, and end.
     Shutdown,
 }
 
-/// What became of an order.
+/// The name of [`AdminCommand`] in code that has not been moved to it.
+pub type Order = AdminCommand;
+
+/// The answer to an admin command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Answer {
-    /// How the array is.
+    /// The status of the array.
     Status(Box<Status>),
-    /// Done, and what there is to say about it.
+    /// Done, and a sentence about it.
     Done {
         /// One sentence.
         text: String,
@@ -65,22 +71,17 @@ pub enum Answer {
     },
 }
 
-/// How a running array is: everything that people and monitors are shown. Counters only grow;
-/// times are in nanoseconds.
+/// The status of a running array: everything that people and monitors are shown. Counters only grow;
+/// times are in nanoseconds. As JSON it is one flat object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Version of the program.
-    pub version: String,
-    /// The array's name for itself.
-    pub uuid: String,
-    /// RAID level.
-    pub level: String,
+    /// Which array it is.
+    #[serde(flatten)]
+    pub identity: Identity,
     /// Policy in force.
     pub policy: String,
     /// Time since the start at which it came into force; zero if it was there from the start.
     pub policy_since_nanoseconds: u64,
-    /// Bytes that clients see.
-    pub capacity_bytes: u64,
     /// Since the start.
     pub uptime_nanoseconds: u64,
     /// Length of the busy windows, if the policy has any.
@@ -91,8 +92,36 @@ pub struct Status {
     pub stopped: Option<String>,
     /// Of a rebuild, resync or scrub that is under way.
     pub restoring: Option<Restoring>,
+    /// Of taking the memory of drives in memory in advance, if there are any and it was asked for.
+    pub prefill: Option<PrefillStatus>,
     /// The drives.
     pub drives: Vec<DriveStatus>,
+    /// What clients do, and how long it takes.
+    #[serde(flatten)]
+    pub requests: RequestStatus,
+    /// What the policy does.
+    #[serde(flatten)]
+    pub counters: PolicyCounters,
+    /// Processor time of the array's thread.
+    pub processor_nanoseconds: u64,
+}
+
+/// Which array a [`Status`] is of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Version of the program.
+    pub version: String,
+    /// The array's unique name.
+    pub uuid: String,
+    /// RAID level.
+    pub level: String,
+    /// Bytes that clients see.
+    pub capacity_bytes: u64,
+}
+
+/// What clients do, and how long it takes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RequestStatus {
     /// Clients that are connected.
     pub connections: u64,
     /// Requests in flight.
@@ -101,7 +130,7 @@ pub struct Status {
     pub read: Latency,
     /// Writes, from arrival to the answer.
     pub write: Latency,
-    /// How much later than due emulated drives answered.
+    /// By how much emulated drives answered after the moment that their model had computed.
     pub lateness: Latency,
     /// Bytes that clients have read.
     pub read_bytes: u64,
@@ -113,17 +142,20 @@ pub struct Status {
     pub failed_requests: u64,
     /// Where reads spent their time: latency by cause.
     pub causes: Vec<CauseStatus>,
+}
+
+/// What a policy has done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PolicyCounters {
     /// Stripe reads by how many of their members met a collection.
     pub busy_sub_ios: Vec<u64>,
     /// Sub-I/Os that were failed fast.
     pub fail_fasts: u64,
-    /// Stripe reads that were rebuilt.
+    /// Stripe reads that were reconstructed.
     pub rebuilds: u64,
     /// Sub-I/Os that were sent again to wait, because too many failed.
     pub resubmitted: u64,
-    /// Processor time of the array's thread.
-    pub processor_nanoseconds: u64,
-    /// What the policy has counted.
+    /// Events that only this policy counts.
     pub tallies: Vec<TallyStatus>,
 }
 
@@ -140,6 +172,31 @@ pub struct Restoring {
     pub stripes: u64,
     /// Stripes whose parity was found wrong, of a scrub.
     pub mismatches: u64,
+}
+
+/// How far the memory of drives in memory is taken in advance.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PrefillStatus {
+    /// Bytes that are taken.
+    pub done_bytes: u64,
+    /// Bytes of all drives in memory.
+    pub bytes: u64,
+    /// `running`, `done`, `out-of-memory` or `unsupported`. After the last two, what is missing is
+    /// taken when it is first written.
+    pub state: String,
+}
+
+impl From<PrefillProgress> for PrefillStatus {
+    fn from(progress: PrefillProgress) -> Self {
+        let PrefillProgress { done_bytes, bytes, state } = progress;
+        let state = match state {
+            PrefillState::Running => "running",
+            PrefillState::Done => "done",
+            PrefillState::OutOfMemory => "out-of-memory",
+            PrefillState::Unsupported => "unsupported",
+        };
+        Self { done_bytes, bytes, state: state.into() }
+    }
 }
 
 /// A drive of a running array.
@@ -177,7 +234,7 @@ pub struct DriveStatus {
     pub errors: u64,
 }
 
-/// Busy windows that a drive's status tells at most: enough for a second, which is how often they
+/// Most busy windows in the status of a drive: enough for a second, which is how often they
 /// are asked for, down to windows of some tens of milliseconds.
 pub const RECENT_WINDOWS: usize = 16;
 
@@ -211,84 +268,100 @@ pub struct TallyStatus {
 /// Something for the array's thread.
 #[derive(Debug)]
 pub enum Message {
-    /// An order, and where the answer goes.
-    Order(Order, Sender<Answer>),
-    /// A client that has chosen an export.
-    Client(Box<crate::nbd::Connection>),
+    /// An admin command, and where the answer goes.
+    Order(AdminCommand, Sender<Answer>),
+    /// A connection whose client has chosen an export.
+    Client(Box<Connection>),
 }
 
-/// The way to the array's thread; as many as are needed.
+/// A handle to the array's thread; there can be any number of them.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct ArrayHandle {
     messages: Sender<Message>,
-    bell: Arc<OwnedFd>,
+    /// An eventfd that wakes the thread.
+    wake: Arc<OwnedFd>,
 }
 
-/// The end of the line at the array's thread.
+/// The receiving end of the channel, in the array's thread.
 #[derive(Debug)]
 pub struct Inbox {
     messages: Receiver<Message>,
-    bell: Arc<OwnedFd>,
+    wake: Arc<OwnedFd>,
 }
 
 /// The array's thread has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("the array has been shut down")]
-pub struct Gone;
+pub struct Disconnected;
 
-/// Longest time that an order is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the answer to an admin command is waited for.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A line to a thread that will own an array.
+/// A channel to a thread that will own an array.
 ///
 /// # Errors
 ///
 /// If the system has no file descriptor left.
-pub fn line() -> std::io::Result<(Line, Inbox)> {
-    let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-    let (sender, receiver) = channel();
-    Ok((Line { messages: sender, bell: Arc::clone(&bell) }, Inbox { messages: receiver, bell }))
+pub fn channel() -> std::io::Result<(ArrayHandle, Inbox)> {
+    let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+    let (sender, receiver) = mpsc::channel();
+    let handle = ArrayHandle { messages: sender, wake: Arc::clone(&wake) };
+    Ok((handle, Inbox { messages: receiver, wake }))
 }
 
-impl Line {
-    /// Sends something without waiting for what becomes of it.
+impl ArrayHandle {
+    /// Sends a message without waiting for its effect.
     ///
     /// # Errors
     ///
     /// If the thread has ended.
-    pub fn send(&self, message: Message) -> Result<(), Gone> {
-        self.messages.send(message).map_err(|_| Gone)?;
-        // A full counter means that the bell is ringing already.
-        let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+    pub fn send(&self, message: Message) -> Result<(), Disconnected> {
+        self.messages.send(message).map_err(|_| Disconnected)?;
+        // A full counter means that the thread has been woken already.
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
         Ok(())
     }
 
-    /// Gives an order and waits for the answer.
+    /// What takes connections whose clients have chosen an export, for
+    /// [`Acceptor::open`](crate::nbd::Acceptor::open). When the array's thread has ended, they are
+    /// closed.
+    pub fn connection_sink(&self) -> impl Fn(Connection) + Send + use<> {
+        let handle = self.clone();
+        move |connection| {
+            let _ = handle.send(Message::Client(Box::new(connection)));
+        }
+    }
+
+    /// Gives an admin command and waits for the answer.
     ///
     /// # Errors
     ///
     /// If the thread has ended, or does not answer for a minute.
-    pub fn order(&self, order: Order) -> Result<Answer, Gone> {
-        self.order_within(order, PATIENCE)
+    pub fn execute(&self, command: AdminCommand) -> Result<Answer, Disconnected> {
+        self.execute_within(command, ANSWER_TIMEOUT)
     }
 
-    /// The same, waiting for at most `patience`.
+    /// The same, waiting for at most `timeout`.
     ///
     /// # Errors
     ///
-    /// If the thread has ended, or does not answer in time; the order may still be carried out.
-    pub fn order_within(&self, order: Order, patience: Duration) -> Result<Answer, Gone> {
-        let (sender, receiver) = channel();
-        self.send(Message::Order(order, sender))?;
-        receiver.recv_timeout(patience).map_err(|_| Gone)
+    /// If the thread has ended, or does not answer in time; the command may still be executed.
+    pub fn execute_within(
+        &self,
+        command: AdminCommand,
+        timeout: Duration,
+    ) -> Result<Answer, Disconnected> {
+        let (sender, receiver) = mpsc::channel();
+        self.send(Message::Order(command, sender))?;
+        receiver.recv_timeout(timeout).map_err(|_| Disconnected)
     }
 }
 
 impl Inbox {
-    /// Readable while something may be in the box.
+    /// Readable while messages may be waiting.
     #[must_use]
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    pub fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
     }
 
     /// The next message.
@@ -296,10 +369,11 @@ impl Inbox {
         self.messages.try_recv().ok()
     }
 
-    /// Stops the bell; what was sent before is in the box.
-    pub fn hush(&self) {
+    /// Acknowledges the wake-up: what was sent before it can be taken now, and what is sent later
+    /// wakes the thread again.
+    pub fn acknowledge(&self) {
         let mut count = [0; 8];
-        let _ = rustix::io::read(&*self.bell, &mut count);
+        let _ = rustix::io::read(&*self.wake, &mut count);
     }
 }
 
@@ -308,21 +382,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_is_answered_and_a_dead_line_says_so() {
-        let (line, inbox) = line().unwrap();
-        let other = line.clone();
-        let thread = std::thread::spawn(move || other.order(Order::Status));
+    fn a_command_is_answered_and_a_thread_that_has_ended_is_told_of() {
+        let (handle, inbox) = channel().unwrap();
+        let other = handle.clone();
+        let thread = std::thread::spawn(move || other.execute(AdminCommand::Status));
         let message = loop {
             if let Some(message) = inbox.take() {
                 break message;
             }
             std::thread::yield_now();
         };
-        inbox.hush();
-        let Message::Order(Order::Status, answer) = message else { panic!("{message:?}") };
+        inbox.acknowledge();
+        let Message::Order(AdminCommand::Status, answer) = message else { panic!("{message:?}") };
         answer.send(Answer::Done { text: "well".into() }).unwrap();
         assert_eq!(thread.join().unwrap(), Ok(Answer::Done { text: "well".into() }));
         drop(inbox);
-        assert_eq!(line.order(Order::Shutdown), Err(Gone));
+        assert_eq!(handle.execute(AdminCommand::Shutdown), Err(Disconnected));
     }
 }

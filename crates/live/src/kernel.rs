@@ -17,6 +17,7 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod portable;
+mod tables;
 
 /// How it is done: the same results, at different speed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,42 +112,9 @@ impl Default for Kernel {
     }
 }
 
-/// For every coefficient its products with 0 to 15, and with 0, 16, 32 to 240.
-static HALVES: [[u8; 32]; 256] = halves();
-
-const fn halves() -> [[u8; 32]; 256] {
-    let mut tables = [[0; 32]; 256];
-    let mut coefficient = 0;
-    while coefficient < 256 {
-        let mut factor = 0;
-        while factor < 16 {
-            tables[coefficient][factor] = multiply(coefficient as u8, factor as u8);
-            tables[coefficient][16 + factor] = multiply(coefficient as u8, (factor << 4) as u8);
-            factor += 1;
-        }
-        coefficient += 1;
-    }
-    tables
-}
-
-/// The product by shifts, for tables that are made while this is compiled.
-const fn multiply(mut a: u8, mut b: u8) -> u8 {
-    let mut product = 0;
-    while b != 0 {
-        if b & 1 != 0 {
-            product ^= a;
-        }
-        a = a << 1 ^ if a & 0x80 != 0 { LOW_POLYNOMIAL } else { 0 };
-        b >>= 1;
-    }
-    product
-}
-
-/// The field's polynomial without its x^8, which leaves the byte.
-const LOW_POLYNOMIAL: u8 = 0x1d;
-
 #[cfg(test)]
 mod tests {
+    use super::tables::multiply;
     use super::*;
     use array::gf;
     use proptest::prelude::*;

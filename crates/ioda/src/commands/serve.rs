@@ -5,9 +5,9 @@ use crate::cli::ServeArgs;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::serving::{self, Addresses, Built};
-use live::control::line;
+use live::control::channel;
 use live::nbd::uri::Uri;
-use live::nbd::{Door, Export, Listen};
+use live::nbd::{Acceptor, Export, Listen};
 use live::operate;
 use live::server::Server;
 use std::fmt::Write as _;
@@ -52,18 +52,23 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
         preferred_block_bytes: built.config.page_bytes,
     };
     let internal = |error: std::io::Error| Failure::internal(format!("cannot serve: {error}"));
-    let (line, inbox) = line().map_err(internal)?;
+    let (handle, inbox) = channel().map_err(internal)?;
     let engine = Server::new(opened.into_setup()?, inbox).map_err(Failure::internal)?;
-    let door = Door::open(&addresses.listen, vec![export], addresses.tls.clone(), line.clone())
-        .map_err(Failure::usage)?;
-    let (operate, page) = addresses.operate(&line)?;
-    let signals = operate::signals::watch(line.clone()).map_err(internal)?;
+    let acceptor = Acceptor::open(
+        &addresses.listen,
+        vec![export],
+        addresses.tls.clone(),
+        handle.connection_sink(),
+    )
+    .map_err(Failure::usage)?;
+    let (operate, page) = addresses.operate(&handle)?;
+    let signals = operate::signals::watch(handle.clone()).map_err(internal)?;
     if !talk.quiet {
-        print(&greeting(&summary, &door, &addresses, page))?;
+        print(&greeting(&summary, &acceptor, &addresses, page))?;
     }
     // The array's thread is this one.
     let ended = engine.run();
-    door.close();
+    acceptor.close();
     operate.close();
     drop(signals);
     ended.map_err(Failure::internal)?;
@@ -94,12 +99,12 @@ fn summary(built: &Built, storage: &[String]) -> String {
 /// How to connect.
 fn greeting(
     summary: &str,
-    door: &Door,
+    acceptor: &Acceptor,
     addresses: &Addresses,
     page: Option<std::net::SocketAddr>,
 ) -> String {
     let mut text = format!("{summary}\n");
-    let uris: Vec<Uri> = door.addresses().iter().map(|at| addresses.uri(at)).collect();
+    let uris: Vec<Uri> = acceptor.addresses().iter().map(|at| addresses.uri(at)).collect();
     for uri in &uris {
         let _ = writeln!(text, "  {uri}");
     }
@@ -114,7 +119,8 @@ fn greeting(
     if let Some(page) = page {
         let _ = writeln!(text, "live page: http://{page}/   metrics: http://{page}/metrics");
     }
-    if door.addresses().iter().any(|at| matches!(at, Listen::Tcp(at) if !at.ip().is_loopback())) {
+    if acceptor.addresses().iter().any(|at| matches!(at, Listen::Tcp(at) if !at.ip().is_loopback()))
+    {
         let _ = writeln!(text, "anyone who reaches that address can read and write the array");
     }
     text

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::settings::ServeSettings;
-use live::control::Line;
+use live::control::ArrayHandle;
 use live::nbd::tls::server_config;
 use live::nbd::uri::Uri;
 use live::nbd::{Listen, Tls};
@@ -84,17 +84,20 @@ impl Addresses {
     }
 
     /// Lets people and their monitors in. Returns where the live page is, if there is one.
-    pub(crate) fn operate(&self, line: &Line) -> Result<(Operate, Option<SocketAddr>), Failure> {
+    pub(crate) fn operate(
+        &self,
+        handle: &ArrayHandle,
+    ) -> Result<(Operate, Option<SocketAddr>), Failure> {
         let (http, asked) = match self.http {
             HttpAt::None => (None, true),
             HttpAt::Usual => (Some(HTTP), false),
             HttpAt::At(address) => (Some(address), true),
         };
         let settings = operate::Settings { http, control: Some(self.control.clone()) };
-        let operate = match Operate::start(&settings, line) {
+        let operate = match Operate::start(&settings, handle) {
             Err(OperateError::Http { address, source }) if !asked => {
                 tracing::warn!("no live page and no metrics at {address}: {source}");
-                Operate::start(&operate::Settings { http: None, ..settings }, line)
+                Operate::start(&operate::Settings { http: None, ..settings }, handle)
             }
             started => started,
         };

@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use live::clock::Spin;
 use live::durable::{self, Geometry, OpenArray, SuperblockError};
 use live::server::{Durable, Setup};
-use live::storage::{Backing, Disk, Memory, Place, Storage, Way};
+use live::storage::{Backing, Disk, IoMethod, Memory, Place, Storage};
 use std::ops::Range;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -61,10 +61,18 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
         ));
     }
     let built = build(settings, None)?;
-    let mut storage = Storage::new(Way::Best);
+    let mut storage = Storage::new(IoMethod::Best);
     for drive in 0..built.geometry.width {
-        let memory = Backing::Memory(Memory::new(built.geometry.drive_bytes));
-        storage.add(DriveId(drive), memory).map_err(Failure::internal)?;
+        let memory = Memory::new(built.geometry.drive_bytes).map_err(|error| {
+            Failure::usage(format!(
+                "cannot map {} bytes for a drive in memory: {error}",
+                built.geometry.drive_bytes
+            ))
+        })?;
+        storage.add(DriveId(drive), Backing::Memory(memory)).map_err(Failure::internal)?;
+    }
+    if !settings.serve.no_prefill {
+        storage.start_prefill().map_err(Failure::internal)?;
     }
     Ok(Opened {
         states: vec![None; usize::from(built.geometry.width)],
@@ -161,7 +169,7 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
         notes.push(format!("{replayed} records of the journal were written again"));
     }
     let mut order_of_places = Vec::new();
-    let mut storage = Storage::new(Way::Best);
+    let mut storage = Storage::new(IoMethod::Best);
     let mut states = vec![None; disks.len()];
     for (position, disk) in disks.into_iter().enumerate() {
         let drive = DriveId(position as u8);

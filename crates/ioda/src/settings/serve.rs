@@ -32,6 +32,10 @@ pub(crate) struct ServeSettings {
     /// Size of each plain drive in memory or in a new file [default: 1g]
     #[arg(long, value_name = "SIZE", requires = "plain")]
     pub(crate) drive_size: Option<Text<Size>>,
+    /// Take memory of drives in memory only when it is first written, which is slower then
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) no_prefill: bool,
     /// Make a new array on the drives of a list; what is on them is lost
     #[arg(long)]
     #[serde(skip)]

@@ -97,7 +97,7 @@ fn fio_finds_what_it_wrote_under_every_policy() {
             let (reads, writes) = verify_with_fio(&served, seconds);
             let status = served.status();
             assert!(reads > 0 && writes > 0, "{} on RAID-{level}", policy.name());
-            assert_eq!(status.failed_requests, 0, "{} on RAID-{level}", policy.name());
+            assert_eq!(status.requests.failed_requests, 0, "{} on RAID-{level}", policy.name());
             assert!(served.terminate(), "{} on RAID-{level} does not end well", policy.name());
             all = (all.0 + reads, all.1 + writes);
             pairs += 1;

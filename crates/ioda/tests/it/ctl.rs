@@ -18,15 +18,22 @@ fn ctl(socket: &Path, arguments: &[&str]) -> Ran {
 fn orders_are_given_and_answers_told() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("array.ctl");
-    let (line, array) = fake_array::start();
+    let (handle, array) = fake_array::start();
     let settings = Settings { http: None, control: Some(socket.clone()) };
-    let operate = Operate::start(&settings, &line).unwrap();
+    let operate = Operate::start(&settings, &handle).unwrap();
 
     let ran = ctl(&socket, &["status"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     let bar = "rebuild of drive 3 [#######-----------------------] 25.0 %, 25 of 100 stripes";
-    for part in ["Base on raid5 of 4 drives, 3 GiB", "all drives serve", bar, "p99.9", "rebuilding"]
-    {
+    let prefill = "prefill: 25.0 % of 4 GiB of memory, going on\n";
+    for part in [
+        "Base on raid5 of 4 drives, 3 GiB",
+        "all drives serve",
+        bar,
+        prefill,
+        "p99.9",
+        "rebuilding",
+    ] {
         assert!(ran.stdout.contains(part), "no {part} in\n{}", ran.stdout);
     }
     let row = |name: &str| ran.stdout.lines().find(|line| line.trim().starts_with(name)).unwrap();
@@ -34,6 +41,8 @@ fn orders_are_given_and_answers_told() {
     let document = ctl(&socket, &["status", "--json"]).json();
     assert_eq!(document["answer"], "status");
     assert_eq!(document["drives"].as_array().unwrap().len(), 4);
+    assert_eq!(document["prefill"]["done_bytes"], 1u64 << 30);
+    assert_eq!(document["level"], "raid5");
 
     let replaced = folder.path().join("new");
     for (arguments, said) in [
@@ -82,13 +91,13 @@ fn orders_are_given_and_answers_told() {
 fn a_watch_ends_with_the_array_and_tells_the_time_between() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("array.ctl");
-    let (line, array) = fake_array::start();
+    let (handle, array) = fake_array::start();
     let settings = Settings { http: None, control: Some(socket.clone()) };
-    let operate = Operate::start(&settings, &line).unwrap();
+    let operate = Operate::start(&settings, &handle).unwrap();
     let ran = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(1_500));
-            line.order(Order::Shutdown).unwrap();
+            handle.execute(Order::Shutdown).unwrap();
         });
         ctl(&socket, &["status", "--watch"])
     });

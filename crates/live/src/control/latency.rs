@@ -14,19 +14,19 @@ const PARTS_LOG2: u32 = 7;
 /// Buckets for every number of nanoseconds there is.
 const BUCKETS: usize = ((64 - PARTS_LOG2 + 1) as usize) << PARTS_LOG2;
 
-/// So many parts of a doubling are told as one bucket: sixteen are left, and a percentile of an
-/// interval is off by less than 7 %.
-const TOLD_TOGETHER_LOG2: u32 = 3;
+/// Binary logarithm of how many parts of a doubling are merged into one bucket for sending: sixteen
+/// buckets are left, and a percentile of an interval is off by less than 7 %.
+const COARSE_LOG2: u32 = 3;
 
-/// Percentiles that are told of what was recorded since the start.
+/// Percentiles that are reported of what was recorded since the start.
 pub const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
 /// Counts latencies; recording takes a few nanoseconds and nothing is ever allocated again.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     counts: Vec<u64>,
-    /// The first bucket with anything in it, and the one after the last: looking at a recorder is
-    /// work of the array's thread, and most buckets are never used.
+    /// The first bucket with anything in it, and the one after the last. The array's thread goes
+    /// through the buckets for every status, and most are never used.
     used: std::ops::Range<usize>,
     count: u64,
     sum_nanoseconds: u64,
@@ -65,14 +65,14 @@ impl Recorder {
         let used = || self.used.clone().map(|index| (index, self.counts[index]));
         let mut buckets: Vec<(u64, u64)> = Vec::new();
         for (index, count) in used().filter(|(_, count)| *count > 0) {
-            let bound = told_bound(index);
+            let bound = coarse_bound(index);
             match buckets.last_mut() {
-                Some((last, told)) if *last == bound => *told += count,
+                Some((last, reported)) if *last == bound => *reported += count,
                 _ => buckets.push((bound, count)),
             }
         }
         let bounds = || used().map(|(index, count)| (upper_bound(index), count));
-        let told = PERCENTILES.iter().filter_map(|&percent| {
+        let reported = PERCENTILES.iter().filter_map(|&percent| {
             let bound = bound_at(bounds(), self.count, percent)?;
             Some((percent, bound.min(self.max_nanoseconds)))
         });
@@ -80,7 +80,7 @@ impl Recorder {
             count: self.count,
             sum_nanoseconds: self.sum_nanoseconds,
             max_nanoseconds: self.max_nanoseconds,
-            percentiles: told.collect(),
+            percentiles: reported.collect(),
             buckets,
         }
     }
@@ -125,10 +125,10 @@ fn upper_bound(bucket: usize) -> u64 {
     u64::try_from(bound).unwrap_or(u64::MAX)
 }
 
-/// The largest number of nanoseconds in the wider bucket that `bucket` is told in. Powers of two are
-/// bounds of these, too.
-fn told_bound(bucket: usize) -> u64 {
-    upper_bound(bucket | ((1 << TOLD_TOGETHER_LOG2) - 1))
+/// The largest number of nanoseconds in the wider bucket that `bucket` is merged into. Powers of two
+/// are bounds of these, too.
+fn coarse_bound(bucket: usize) -> u64 {
+    upper_bound(bucket | ((1 << COARSE_LOG2) - 1))
 }
 
 /// Latencies since the start, or of an interval, as a histogram.
@@ -166,8 +166,8 @@ impl Latency {
         within.map(|(_, count)| count).sum()
     }
 
-    /// What came after `earlier`, which is an older state of this histogram. If it is none, the
-    /// array was started anew in between, and everything came after.
+    /// What was recorded after `earlier`, an older state of this histogram. If it is not an older
+    /// state, the array was restarted in between, and everything was recorded after it.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         if earlier.count > self.count {
@@ -192,10 +192,10 @@ impl Latency {
             percentiles: Vec::new(),
             buckets,
         };
-        let told = PERCENTILES.iter().filter_map(|&percent| {
+        let reported = PERCENTILES.iter().filter_map(|&percent| {
             latency.percentile(percent).map(|nanoseconds| (percent, nanoseconds))
         });
-        latency.percentiles = told.collect();
+        latency.percentiles = reported.collect();
         latency
     }
 }
@@ -217,11 +217,11 @@ mod tests {
             assert_eq!(upper_bound(bucket(1 << exponent)), 1 << exponent);
         }
         // Below that the bounds are eight nanoseconds apart.
-        for exponent in TOLD_TOGETHER_LOG2..64 {
-            assert_eq!(told_bound(bucket(1 << exponent)), 1 << exponent);
-            assert!(told_bound(bucket((1 << exponent) + 1)) > 1 << exponent);
+        for exponent in COARSE_LOG2..64 {
+            assert_eq!(coarse_bound(bucket(1 << exponent)), 1 << exponent);
+            assert!(coarse_bound(bucket((1 << exponent) + 1)) > 1 << exponent);
         }
-        assert_eq!(told_bound(BUCKETS - 1), u64::MAX);
+        assert_eq!(coarse_bound(BUCKETS - 1), u64::MAX);
     }
 
     fn recorded(values: &[u64]) -> Latency {
@@ -251,19 +251,19 @@ mod tests {
             };
             match latency.percentile(percent) {
                 None => prop_assert!(values.is_empty()),
-                Some(told) => {
+                Some(reported) => {
                     let exact = exact(percent);
                     let most = (exact as f64 * 1.07).max(exact as f64 + 8.0);
-                    prop_assert!(told >= exact && told as f64 <= most, "{} {}", told, exact);
+                    prop_assert!(reported >= exact && reported as f64 <= most, "{} {}", reported, exact);
                 }
             }
             // Since the start they are finer.
             let percents: Vec<f64> = latency.percentiles.iter().map(|(percent, _)| *percent).collect();
             prop_assert_eq!(&percents[..], if values.is_empty() { &[][..] } else { &PERCENTILES[..] });
-            for &(percent, told) in &latency.percentiles {
+            for &(percent, reported) in &latency.percentiles {
                 let exact = exact(percent);
                 let most = exact as f64 * 1.008 + 1.0;
-                prop_assert!(told >= exact && told as f64 <= most, "{} {} {}", percent, told, exact);
+                prop_assert!(reported >= exact && reported as f64 <= most, "{} {} {}", percent, reported, exact);
             }
             // What is sent stays small: sixteen buckets for each doubling.
             prop_assert!(latency.buckets.len() <= 41 * 16);

@@ -1,6 +1,7 @@
 //! 32 bytes at once, with look-ups in registers.
 
-use super::{HALVES, portable};
+use super::portable;
+use super::tables::HALVES;
 use std::arch::x86_64::{
     __m128i, __m256i, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_set1_epi8,
     _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi64, _mm256_xor_si256,

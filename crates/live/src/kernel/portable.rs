@@ -1,6 +1,6 @@
 //! For any processor: whole words, and what the compiler makes of them.
 
-use super::{HALVES, LOW_POLYNOMIAL};
+use super::tables::{HALVES, LOW_POLYNOMIAL};
 
 /// Words that are multiplied together, so that the compiler can put them into vectors.
 const WORDS: usize = 8;

@@ -4,7 +4,7 @@
 
 use super::queue::Queue;
 use super::stream::Socket;
-use super::uri::{Place, Uri};
+use super::uri::{Endpoint, Uri};
 use super::wire::{
     self, Fields, RequestHeader, SIMPLE_REPLY_BYTES, command, command_flag, handshake_flag, info,
     option, option_reply,
@@ -18,7 +18,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// How long a server may take for a step of the handshake.
-const PATIENCE: Duration = Duration::from_secs(30);
+const HANDSHAKE_STEP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest reply to an option that makes sense, in bytes.
 const OPTION_REPLY_BYTES_MAX: u32 = 64 << 10;
 /// Bytes that are received at once, at least.
@@ -27,7 +27,7 @@ const RECEIVE_BYTES: usize = 64 << 10;
 /// Why a server cannot be used. Each is one sentence.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// There is no way to it.
+    /// It cannot be reached.
     #[error("cannot connect to {uri}: {error}")]
     Connect {
         /// The server.
@@ -35,7 +35,7 @@ pub enum ClientError {
         /// What the system said.
         error: io::Error,
     },
-    /// It does not let us in.
+    /// It refuses the export.
     #[error("{uri} refuses: {reason}")]
     Refused {
         /// The server.
@@ -45,7 +45,7 @@ pub enum ClientError {
     },
     /// It is not an NBD server, or a very old one.
     #[error("{uri} does not speak the fixed newstyle of NBD")]
-    Alien {
+    NotNbd {
         /// The server.
         uri: String,
     },
@@ -81,7 +81,7 @@ pub struct Client {
     output: Queue,
     /// By cookie: bytes of data that come with the reply.
     in_flight: HashMap<u64, u32>,
-    /// Bytes of the last reply, which the caller may have borrowed.
+    /// Bytes of the last reply, which the caller may have borrowed; the next receive consumes them.
     taken: usize,
     ended: bool,
 }
@@ -97,13 +97,13 @@ impl Client {
             return Err(ClientError::Tls { uri: uri.to_string() });
         }
         let failed = |error| ClientError::Connect { uri: uri.to_string(), error };
-        let socket = match &uri.place {
-            Place::Unix(path) => Socket::Unix(UnixStream::connect(path).map_err(failed)?),
-            Place::Tcp { host, port } => {
+        let socket = match &uri.endpoint {
+            Endpoint::Unix(path) => Socket::Unix(UnixStream::connect(path).map_err(failed)?),
+            Endpoint::Tcp { host, port } => {
                 Socket::Tcp(TcpStream::connect((host.as_str(), *port)).map_err(failed)?)
             }
         };
-        let timeout = Some(PATIENCE);
+        let timeout = Some(HANDSHAKE_STEP_TIMEOUT);
         match &socket {
             Socket::Unix(socket) => {
                 socket.set_read_timeout(timeout).and_then(|()| socket.set_write_timeout(timeout))
@@ -124,14 +124,14 @@ impl Client {
             taken: 0,
             ended: false,
         };
-        client.shake_hands(uri)?;
+        client.negotiate(uri)?;
         client.socket.prepare().map_err(failed)?;
         Ok(client)
     }
 
-    fn shake_hands(&mut self, uri: &Uri) -> Result<(), ClientError> {
+    fn negotiate(&mut self, uri: &Uri) -> Result<(), ClientError> {
         let failed = |error| ClientError::Connect { uri: uri.to_string(), error };
-        let alien = || ClientError::Alien { uri: uri.to_string() };
+        let not_nbd = || ClientError::NotNbd { uri: uri.to_string() };
         let mut greeting = [0; 18];
         (&self.socket).read_exact(&mut greeting).map_err(failed)?;
         let mut fields = Fields(&greeting);
@@ -139,12 +139,12 @@ impl Client {
             && fields.u64() == Some(wire::OPTION_MAGIC)
             && fields.u16().is_some_and(|flags| flags & handshake_flag::FIXED_NEWSTYLE != 0);
         if !known {
-            return Err(alien());
+            return Err(not_nbd());
         }
         // With NO_ZEROES only if the server has it; it plays no part with NBD_OPT_GO.
         let mut message = u32::from(handshake_flag::FIXED_NEWSTYLE).to_be_bytes().to_vec();
         let name = uri.export.as_bytes();
-        let length = u32::try_from(name.len()).map_err(|_| alien())?;
+        let length = u32::try_from(name.len()).map_err(|_| not_nbd())?;
         let wanted = [1u16, info::BLOCK_SIZE].map(u16::to_be_bytes).concat();
         let data = [&length.to_be_bytes(), name, &wanted].concat();
         wire::put_option(&mut message, option::GO, &data);
@@ -156,16 +156,16 @@ impl Client {
             let known =
                 fields.u64() == Some(wire::OPTION_REPLY_MAGIC) && fields.u32() == Some(option::GO);
             let (Some(kind), Some(length)) = (fields.u32(), fields.u32()) else {
-                return Err(alien());
+                return Err(not_nbd());
             };
             if !known || length > OPTION_REPLY_BYTES_MAX {
-                return Err(alien());
+                return Err(not_nbd());
             }
             let mut data = vec![0; length as usize];
             (&self.socket).read_exact(&mut data).map_err(failed)?;
             match kind {
                 option_reply::ACK => return Ok(()),
-                option_reply::INFO => self.note(&data).ok_or_else(alien)?,
+                option_reply::INFO => self.parse_info(&data).ok_or_else(not_nbd)?,
                 kind => {
                     let text = String::from_utf8_lossy(&data);
                     let reason = match kind {
@@ -182,7 +182,8 @@ impl Client {
         }
     }
 
-    fn note(&mut self, data: &[u8]) -> Option<()> {
+    /// Takes in what the server says of the export; `None` if it is cut short.
+    fn parse_info(&mut self, data: &[u8]) -> Option<()> {
         let mut fields = Fields(data);
         match fields.u16()? {
             info::EXPORT => {

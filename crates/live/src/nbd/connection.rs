@@ -1,7 +1,7 @@
-//! A client after the handshake, as the thread that owns the array sees it.
+//! A connection after the handshake, in the thread that owns the array.
 
-use super::door::Seat;
 use super::handshake::Choice;
+use super::permit::ConnectionPermit;
 use super::request::{Errno, Extent, Request, Terms};
 use super::session::{Counts, Session};
 use super::stream::{Socket, Stream};
@@ -19,12 +19,12 @@ pub struct Interest {
     pub write: bool,
 }
 
-/// A client that is past the handshake.
+/// A connection to a client that is past the handshake.
 ///
 /// It never blocks and never fails as a whole: whatever is wrong with the client ends the
 /// connection, which shows in [`Self::is_finished`] once all its requests have been answered. With
-/// one that has just come in, an event loop begins at 2: requests may have arrived with the end of
-/// the handshake, and its last answer is still to be sent. The order is
+/// a new connection an event loop begins at 2: requests may have arrived with the end of the
+/// handshake, and its last answer is still to be sent. The steps are
 ///
 /// 1. [`Self::handle_ready`] when the socket is ready in a way of [`Self::wants`] or has hung up;
 /// 2. [`Self::poll_request`] until `None`;
@@ -37,11 +37,11 @@ pub struct Connection {
     stream: Stream,
     session: Session,
     export: usize,
-    /// Whether the socket takes no more bytes; then replies are thrown away.
+    /// Whether the socket takes no more bytes; replies are then discarded.
     broken: bool,
     /// Whether the socket was full when it was last written to.
     full: bool,
-    _seat: Option<Seat>,
+    _permit: Option<ConnectionPermit>,
 }
 
 impl Connection {
@@ -52,17 +52,17 @@ impl Connection {
     /// If the socket is no longer connected.
     pub fn new(socket: Socket, choice: Choice) -> io::Result<Self> {
         socket.prepare()?;
-        Ok(Self::entered(Stream::new(socket), choice, &[], &[], None))
+        Ok(Self::after_handshake(Stream::new(socket), choice, &[], &[], None))
     }
 
     /// A connection on a socket whose handshake has ended with `choice`, with bytes that came
     /// after the handshake and bytes of it that are still to be sent.
-    pub(super) fn entered(
+    pub(super) fn after_handshake(
         stream: Stream,
         choice: Choice,
         received: &[u8],
         unsent: &[u8],
-        seat: Option<Seat>,
+        permit: Option<ConnectionPermit>,
     ) -> Self {
         let terms = Terms {
             size_bytes: choice.size_bytes,
@@ -75,7 +75,7 @@ impl Connection {
             export: choice.export,
             broken: false,
             full: false,
-            _seat: seat,
+            _permit: permit,
         }
     }
 
@@ -85,7 +85,7 @@ impl Connection {
         self.stream.as_fd()
     }
 
-    /// Which export the client has chosen: its position among those that the door was given.
+    /// The export that the client has chosen: its position among those that the acceptor was given.
     #[must_use]
     pub fn export(&self) -> usize {
         self.export
@@ -104,7 +104,7 @@ impl Connection {
         self.session.is_ready() || (self.session.wants_bytes() && self.stream.has_plain_bytes())
     }
 
-    /// Whether the client is gone and nothing is left to be done for it.
+    /// Whether the connection has ended and nothing is left to be done for it.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.session.is_finished() && (self.broken || !self.stream.wants_write())
@@ -159,8 +159,8 @@ impl Connection {
         self.session.reply_done(cookie);
     }
 
-    /// Answers any request: it failed, and one sentence why, of which clients with structured
-    /// replies are told the first kilobyte.
+    /// Answers any request: it failed, and one sentence why. Clients with structured replies get the
+    /// first kilobyte of it.
     pub fn reply_error(&mut self, cookie: u64, errno: Errno, message: &str) {
         self.session.reply_error(cookie, errno, message);
     }
@@ -187,8 +187,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the client does not take replies any more. It is said once; the connection then ends by
-    /// itself.
+    /// If the client does not take replies any more. This is reported once; the connection then ends
+    /// by itself.
     pub fn flush_output(&mut self) -> io::Result<()> {
         let was_broken = self.broken;
         match self.send() {
@@ -197,15 +197,15 @@ impl Connection {
         }
     }
 
-    /// Gives back memory that only a burst needed. For clients that have been quiet for a while:
+    /// Frees memory that only a burst needed. For clients that have been idle for a while: to be
     /// called now and then, not in every turn.
-    pub fn rest(&mut self) {
-        self.session.rest();
+    pub fn shrink(&mut self) {
+        self.session.shrink();
     }
 
     fn receive(&mut self) {
         loop {
-            let mut space = self.session.space();
+            let mut space = self.session.receive_buffers();
             match self.stream.read(&mut space) {
                 Ok(0) => self.session.end_input(),
                 Ok(count) => self.session.received(count),
@@ -221,7 +221,7 @@ impl Connection {
     }
 
     fn send(&mut self) -> Option<io::Error> {
-        let mut gone = None;
+        let mut failure = None;
         while !self.broken && !self.full {
             let unsent = self.session.unsent();
             let outcome = if unsent.is_empty() {
@@ -231,7 +231,7 @@ impl Connection {
             };
             match outcome {
                 Ok(0) if unsent.is_empty() => break,
-                Ok(0) => gone = Some(io::ErrorKind::WriteZero.into()),
+                Ok(0) => failure = Some(io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     // Less than all means that the socket is full: no need to ask again.
                     self.full = count < unsent.len() && !self.stream.is_tls();
@@ -242,23 +242,23 @@ impl Connection {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.full = true,
-                Err(error) => gone = Some(error),
+                Err(error) => failure = Some(error),
             }
-            if gone.is_some() {
+            if failure.is_some() {
                 self.broken = true;
             }
         }
         if self.broken {
-            self.session.mute();
+            self.session.discard_replies();
         }
-        gone
+        failure
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         if !self.broken {
-            self.stream.farewell();
+            self.stream.send_close_notify();
         }
     }
 }

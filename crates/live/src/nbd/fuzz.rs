@@ -33,7 +33,7 @@ pub fn check(bytes: &[u8]) {
         allocation: mode & 48 == 48,
     };
     if mode & 8 == 0 {
-        match shake_hands(policy, bytes, piece) {
+        match negotiate(policy, bytes, piece) {
             Some((rest, chosen)) => (bytes, choice) = (rest, chosen),
             None => return,
         }
@@ -48,7 +48,7 @@ pub fn check(bytes: &[u8]) {
     transmit(choice, bytes, piece, patience);
 }
 
-fn shake_hands(policy: TlsPolicy, bytes: &[u8], piece: usize) -> Option<(&[u8], Choice)> {
+fn negotiate(policy: TlsPolicy, bytes: &[u8], piece: usize) -> Option<(&[u8], Choice)> {
     let export = |name: &str| Export {
         name: name.into(),
         description: "fuzz".into(),
@@ -98,7 +98,7 @@ fn transmit(choice: Choice, bytes: &[u8], piece: usize, patience: usize) {
     let mut rest = bytes;
     while session.wants_bytes() && !rest.is_empty() {
         let mut left = piece.min(rest.len());
-        let mut space = session.space();
+        let mut space = session.receive_buffers();
         let mut count = 0;
         for part in &mut space {
             let here = left.min(part.len());

@@ -8,7 +8,7 @@ use super::request::LENGTH_BYTES_MAX;
 use super::wire::{self, Fields, export_flag, handshake_flag, info, option, option_reply};
 use std::sync::Arc;
 
-/// Longest data of an option, in bytes. A client that sends more is told so and hung up on.
+/// Longest data of an option, in bytes. The connection of a client that sends more is closed, after a reply that says so.
 pub const OPTION_DATA_BYTES_MAX: u32 = 64 << 10;
 
 /// What clients can choose.

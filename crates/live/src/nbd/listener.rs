@@ -1,54 +1,98 @@
 //! Sockets that clients connect to.
 
-use super::door::{DoorError, Listen};
 use super::stream::Socket;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use std::fs;
+use crate::unix_socket::{self, BindError, SocketFile};
+use std::fmt::{self, Display, Formatter};
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Clients that may wait to be accepted at a Unix socket.
+const BACKLOG: i32 = 4096;
+
+/// Where to listen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Listen {
+    /// At a path of this machine, of at most 107 bytes.
+    Unix(PathBuf),
+    /// At an address of a network; port 0 lets the system choose.
+    Tcp(SocketAddr),
+}
+
+impl Display for Listen {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => path.display().fmt(f),
+            Self::Tcp(address) => address.fmt(f),
+        }
+    }
+}
+
+/// Why it cannot be listened there. Each is one sentence.
+#[derive(Debug, Error)]
+pub enum ListenError {
+    /// The system refuses.
+    #[error("cannot listen at {address}: {error}")]
+    Refused {
+        /// Where.
+        address: Listen,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Another process listens.
+    #[error("cannot listen at {address}: another process listens there")]
+    InUse {
+        /// Where.
+        address: Listen,
+    },
+    /// Something that is not a socket is at the path.
+    #[error("cannot listen at {address}: there is a file that is not a socket")]
+    NotASocket {
+        /// Where.
+        address: Listen,
+    },
+}
 
 /// A socket that listens. Its path, if it has one, is removed when it is dropped.
 #[derive(Debug)]
 pub(super) enum Listener {
-    Unix { socket: UnixListener, path: PathBuf, file: (u64, u64) },
+    /// The socket is dropped, and so closed, before its file.
+    Unix {
+        socket: UnixListener,
+        file: SocketFile,
+    },
     Tcp(TcpListener),
 }
 
 impl Listener {
     /// Listens there. A path that a killed process has left is used again.
-    pub(super) fn open(listen: &Listen) -> Result<Self, DoorError> {
-        let failed = |error| DoorError::Listen { place: listen.to_string(), error };
+    pub(super) fn open(listen: &Listen) -> Result<Self, ListenError> {
+        let refused = |error| ListenError::Refused { address: listen.clone(), error };
         match listen {
             Listen::Tcp(address) => {
-                let socket = TcpListener::bind(address).map_err(failed)?;
-                socket.set_nonblocking(true).map_err(failed)?;
+                let socket = TcpListener::bind(address).map_err(refused)?;
+                socket.set_nonblocking(true).map_err(refused)?;
                 Ok(Self::Tcp(socket))
             }
             Listen::Unix(path) => {
-                let socket = match UnixListener::bind(path) {
-                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                        remove_stale(path)?;
-                        UnixListener::bind(path)
-                    }
-                    other => other,
-                };
-                let socket = socket.map_err(failed)?;
-                socket.set_nonblocking(true).map_err(failed)?;
-                let file = fs::symlink_metadata(path).map_err(failed)?;
-                let file = (file.dev(), file.ino());
-                Ok(Self::Unix { socket, path: path.clone(), file })
+                let bound = unix_socket::bind(path, BACKLOG, None);
+                let (socket, file) = bound.map_err(|error| match error {
+                    BindError::InUse => ListenError::InUse { address: listen.clone() },
+                    BindError::NotASocket => ListenError::NotASocket { address: listen.clone() },
+                    BindError::Refused(error) => refused(error),
+                })?;
+                Ok(Self::Unix { socket, file })
             }
         }
     }
 
-    /// Where it listens really.
+    /// Where it listens, with the port that the system chose.
     pub(super) fn address(&self) -> io::Result<Listen> {
         match self {
-            Self::Unix { path, .. } => Ok(Listen::Unix(path.clone())),
+            Self::Unix { file, .. } => Ok(Listen::Unix(file.path().to_owned())),
             Self::Tcp(socket) => Ok(Listen::Tcp(socket.local_addr()?)),
         }
     }
@@ -73,42 +117,10 @@ impl AsFd for Listener {
     }
 }
 
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Self::Unix { path, file, .. } = self {
-            // Somebody else may have put another socket there in the meantime. It cannot have got
-            // the same number: ours stays in use until the socket is closed, after this.
-            let ours =
-                fs::symlink_metadata(&*path).is_ok_and(|found| (found.dev(), found.ino()) == *file);
-            if ours {
-                let _ = fs::remove_file(path);
-            }
-        }
-    }
-}
-
-/// Removes a socket that nobody listens on.
-fn remove_stale(path: &Path) -> Result<(), DoorError> {
-    let place = Listen::Unix(path.to_path_buf()).to_string();
-    let failed = |error| DoorError::Listen { place: place.clone(), error };
-    if !fs::symlink_metadata(path).map_err(failed)?.file_type().is_socket() {
-        return Err(DoorError::NotASocket { place });
-    }
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let probe = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-        .map_err(|error| failed(error.into()))?;
-    let address = SocketAddrUnix::new(path).map_err(|error| failed(error.into()))?;
-    match rustix::net::connect(&probe, &address) {
-        Err(rustix::io::Errno::CONNREFUSED) => fs::remove_file(path).map_err(failed),
-        // Connected, or so many wait that there is no room: somebody is alive.
-        Ok(()) | Err(rustix::io::Errno::AGAIN) => Err(DoorError::InUse { place }),
-        Err(error) => Err(failed(error.into())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_stale_socket_is_replaced_a_live_one_and_a_file_are_not() {
@@ -119,14 +131,14 @@ mod tests {
         drop(UnixListener::bind(&path).unwrap());
         let first = Listener::open(&listen).unwrap();
         let error = Listener::open(&listen).unwrap_err();
-        assert!(matches!(error, DoorError::InUse { .. }), "{error}");
+        assert!(matches!(error, ListenError::InUse { .. }), "{error}");
         assert!(error.to_string().contains("socket"), "{error}");
         drop(first);
         assert!(!path.exists());
 
         fs::write(&path, "precious").unwrap();
         let error = Listener::open(&listen).unwrap_err();
-        assert!(matches!(error, DoorError::NotASocket { .. }), "{error}");
+        assert!(matches!(error, ListenError::NotASocket { .. }), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
 

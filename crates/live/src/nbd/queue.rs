@@ -1,15 +1,15 @@
 //! Bytes that wait to be parsed or to be sent: first in, first out, in one piece of memory.
 
-/// What is allocated at first.
+/// First allocation.
 const FIRST_BYTES: usize = 64 << 10;
-/// Memory up to here is kept for the next burst however seldom it is needed.
+/// Up to this size memory is kept for the next burst, however rare bursts are.
 const KEPT_BYTES: usize = 256 << 10;
-/// Memory from here on is given back as soon as it is empty.
+/// From this size on memory is freed as soon as the queue is empty.
 const LARGE_BYTES: usize = 16 << 20;
-/// Memory doubles up to steps of this.
+/// Memory doubles, up to steps of this size.
 const STEP_BYTES_MAX: usize = 8 << 20;
-/// After being empty so many times, memory that was not needed in between is given back.
-const PATIENCE: u32 = 64;
+/// After the queue was empty so many times, memory that was not needed in between is freed.
+const EMPTIED_BEFORE_REVIEW: u32 = 64;
 
 /// A queue of bytes. Memory that was used once stays initialised, so that nothing is zeroed for
 /// bytes that are overwritten at once.
@@ -18,7 +18,7 @@ pub(super) struct Queue {
     memory: Vec<u8>,
     start: usize,
     end: usize,
-    /// Longest that it was since memory was last thought about.
+    /// Longest that it was since the last review of its memory.
     peak: usize,
     emptied: u32,
 }
@@ -68,7 +68,7 @@ impl Queue {
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
-            self.give_back();
+            self.review_memory();
         }
     }
 
@@ -77,8 +77,8 @@ impl Queue {
         self.consume(self.len());
     }
 
-    /// Gives memory back that is more than a burst of small requests needs, if nothing waits.
-    pub(super) fn rest(&mut self) {
+    /// Frees memory beyond what a burst of small requests needs, if nothing waits.
+    pub(super) fn shrink(&mut self) {
         if self.len() == 0 && self.memory.len() > KEPT_BYTES {
             self.memory = Vec::new();
         }
@@ -107,9 +107,10 @@ impl Queue {
         }
     }
 
-    fn give_back(&mut self) {
+    /// Frees memory that was not needed for a while; called when the queue becomes empty.
+    fn review_memory(&mut self) {
         self.emptied += 1;
-        if self.emptied < PATIENCE && self.memory.len() < LARGE_BYTES {
+        if self.emptied < EMPTIED_BEFORE_REVIEW && self.memory.len() < LARGE_BYTES {
             return;
         }
         let wasteful = self.memory.len() > KEPT_BYTES && self.peak < self.memory.len() / 4;
@@ -165,14 +166,14 @@ mod tests {
         queue.clear();
         assert!(queue.memory.is_empty());
         queue.append(KEPT_BYTES * 2);
-        queue.rest();
+        queue.shrink();
         assert_eq!(queue.len(), KEPT_BYTES * 2, "what waits is not given back");
         queue.clear();
-        queue.rest();
+        queue.shrink();
         assert!(queue.memory.is_empty());
         queue.append(KEPT_BYTES * 2);
         queue.clear();
-        for _ in 0..2 * PATIENCE {
+        for _ in 0..2 * EMPTIED_BEFORE_REVIEW {
             queue.put(&[1; 100]);
             queue.clear();
         }

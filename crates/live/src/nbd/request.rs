@@ -1,12 +1,12 @@
-//! What clients ask for during transmission, and what they are told at once.
+//! Requests of clients in the transmission phase, and the checks that refuse those that make no sense.
 
 use super::wire::{RequestHeader, command, command_flag};
 use crate::buffer::Buffer;
 
-/// Longest read or write, in bytes; clients are told so. Requests without data may be longer.
+/// Longest read or write, in bytes; the handshake announces it. Requests without data may be longer.
 pub const LENGTH_BYTES_MAX: u32 = 32 << 20;
 
-/// A request of a client that the array has to carry out.
+/// A request of a client that the array has to execute.
 ///
 /// Its range lies within the export, and its length is at least 1 byte, except of a flush, which
 /// has neither.
@@ -30,27 +30,27 @@ pub struct Request {
 /// What a request asks for (section "Request types").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Data.
+    /// Read data.
     Read,
-    /// To write data.
+    /// Write data.
     Write,
-    /// That all writes that were answered, on any connection, be put on stable storage.
+    /// Put all writes that were answered, on any connection, on stable storage.
     Flush,
-    /// To forget data.
+    /// Discard data.
     Trim,
-    /// To write zeros.
+    /// Write zeros.
     WriteZeroes {
-        /// Whether they need not take up room.
+        /// Whether holes may be punched for them.
         may_punch: bool,
-        /// Whether to refuse with [`Errno::NotSupported`] if it takes as long as to write them.
+        /// Whether to refuse with [`Errno::NotSupported`] if it takes as long as writing zeros.
         fast: bool,
     },
-    /// Where data are.
+    /// Report which parts hold data.
     BlockStatus {
         /// Whether one extent is enough.
         one: bool,
     },
-    /// To expect reads.
+    /// Prefetch: reads will follow.
     Cache,
 }
 
@@ -103,7 +103,7 @@ impl Errno {
     }
 }
 
-/// What a connection and its client have agreed on, as far as requests go.
+/// What was negotiated with the client that concerns requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     pub(super) size_bytes: u64,
@@ -111,7 +111,7 @@ pub(super) struct Terms {
     pub(super) allocation: bool,
 }
 
-/// What becomes of a request that has arrived.
+/// Whether a request that has arrived is executed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Accepted(Kind),
@@ -119,7 +119,7 @@ pub(super) enum Verdict {
     Disconnect,
 }
 
-/// Judges a request by its header.
+/// Checks a request by its header.
 pub(super) fn judge(header: &RequestHeader, terms: &Terms) -> Verdict {
     let (kind, allowed) = match header.command {
         command::READ => (Kind::Read, if terms.structured { command_flag::DF } else { 0 }),

@@ -7,10 +7,10 @@ use super::wire::{self, CHUNK_BYTES, REQUEST_BYTES, RequestHeader, SIMPLE_REPLY_
 use crate::buffer::{Buffer, Pool};
 use std::io::IoSliceMut;
 
-/// Most requests of one client in flight. More are left in its socket.
+/// Most requests of one client in flight. Further ones stay in its socket.
 pub const IN_FLIGHT_MAX: usize = 1024;
-/// Data of requests in flight and replies that are not sent, of one client, in bytes. What would
-/// exceed it is left in the client's socket. A single request is always let in.
+/// Data of requests in flight and replies that are not sent, of one client, in bytes. Further
+/// requests stay in the client's socket. A single request is always accepted.
 pub const HELD_BYTES_MAX: u64 = 64 << 20;
 /// Most extents in one reply, which the protocol allows to be shorter than what was asked for.
 pub const EXTENTS_MAX: usize = 4096;
@@ -66,12 +66,12 @@ pub(super) struct Session {
     output: Queue,
     /// Data of requests in flight and of the write that is being received.
     held_bytes: u64,
-    /// Whether the client may still ask for something.
-    listening: bool,
+    /// Whether requests of the client are still accepted.
+    accepting: bool,
     /// Whether the last byte of the client has been received.
     ended: bool,
-    /// Whether nobody takes replies any more.
-    muted: bool,
+    /// Whether the client takes no replies any more.
+    discards_replies: bool,
     counts: Counts,
 }
 
@@ -87,9 +87,9 @@ impl Session {
             free: Vec::new(),
             output: Queue::default(),
             held_bytes: 0,
-            listening: true,
+            accepting: true,
             ended: false,
-            muted: false,
+            discards_replies: false,
             counts: Counts { received_bytes: received.len() as u64, ..Counts::default() },
         };
         session.input.put(received);
@@ -112,17 +112,17 @@ impl Session {
 
     /// Whether there is nothing left to do.
     pub(super) fn is_finished(&self) -> bool {
-        !self.listening && self.in_flight() == 0 && self.output.len() == 0
+        !self.accepting && self.in_flight() == 0 && self.output.len() == 0
     }
 
     /// Whether bytes of the client should be received.
     pub(super) fn wants_bytes(&self) -> bool {
-        self.listening && !self.ended && self.input.len() < REQUEST_BYTES
+        self.accepting && !self.ended && self.input.len() < REQUEST_BYTES
     }
 
     /// Whether [`Self::poll_request`] would get on without more bytes.
     pub(super) fn is_ready(&self) -> bool {
-        if !self.listening {
+        if !self.accepting {
             return false;
         }
         match &self.state {
@@ -138,7 +138,7 @@ impl Session {
     }
 
     /// Where the next bytes of the client go: first what is missing of a write, then the rest.
-    pub(super) fn space(&mut self) -> [IoSliceMut<'_>; 2] {
+    pub(super) fn receive_buffers(&mut self) -> [IoSliceMut<'_>; 2] {
         let payload = match &mut self.state {
             State::Payload { request, buffer, filled } if self.input.len() == 0 => {
                 &mut buffer.bytes_mut()[*filled..request.length_bytes as usize]
@@ -148,7 +148,7 @@ impl Session {
         [IoSliceMut::new(payload), IoSliceMut::new(self.input.room(RECEIVE_BYTES))]
     }
 
-    /// `count` bytes of the client have been put into [`Self::space`].
+    /// `count` bytes of the client have been put into [`Self::receive_buffers`].
     pub(super) fn received(&mut self, mut count: usize) {
         self.counts.received_bytes += count as u64;
         if let State::Payload { request, filled, .. } = &mut self.state
@@ -164,7 +164,7 @@ impl Session {
     /// The client has sent its last byte. Requests that have arrived whole are carried out.
     pub(super) fn end_input(&mut self) {
         self.ended = true;
-        self.settle();
+        self.stop_if_ended();
     }
 
     /// Whether memory has room for the data of one more request.
@@ -194,25 +194,27 @@ impl Session {
                 }
             };
             if let Some(mut request) = request {
-                request.cookie = self.occupy(&request);
+                request.cookie = self.take_slot(&request);
                 self.counts.requests += 1;
                 return Some(request);
             }
         }
-        self.settle();
+        self.stop_if_ended();
         None
     }
 
     fn take_header(&mut self, pool: &mut Pool) -> Option<Request> {
         let header = RequestHeader::parse(self.input.bytes().first_chunk()?);
         let Some(header) = header else {
-            // Nothing tells where the next request begins.
-            self.stop_listening();
+            // It is not known where the next request begins.
+            self.stop_accepting();
             return None;
         };
         self.input.consume(REQUEST_BYTES);
         match judge(&header, &self.terms) {
-            Verdict::Accepted(Kind::Read | Kind::BlockStatus { .. }) if self.muted => None,
+            Verdict::Accepted(Kind::Read | Kind::BlockStatus { .. }) if self.discards_replies => {
+                None
+            }
             Verdict::Accepted(kind) => {
                 let request = Request {
                     cookie: header.cookie,
@@ -236,7 +238,7 @@ impl Session {
                 None
             }
             Verdict::Disconnect => {
-                self.stop_listening();
+                self.stop_accepting();
                 None
             }
         }
@@ -261,7 +263,7 @@ impl Session {
         Some(*request)
     }
 
-    /// Goes on to throw away the payload of a refused write; answers when it is gone.
+    /// Discards the payload of a refused write as it arrives, and answers at its end.
     fn drain(&mut self, cookie: u64, left: u64, errno: Errno, message: &'static str) {
         if left == 0 {
             self.counts.refused += 1;
@@ -271,28 +273,28 @@ impl Session {
         }
     }
 
-    /// Ends the listening when nothing whole is left of what the client has sent.
-    fn settle(&mut self) {
-        let stuck = match &self.state {
+    /// Stops when the client has sent its last byte and no complete request is left.
+    fn stop_if_ended(&mut self) {
+        let incomplete = match &self.state {
             State::Header => self.input.len() < REQUEST_BYTES,
             State::Payload { .. } | State::Drain { .. } => !self.is_ready(),
         };
-        if self.ended && self.listening && stuck {
-            self.stop_listening();
+        if self.ended && self.accepting && incomplete {
+            self.stop_accepting();
         }
     }
 
-    fn stop_listening(&mut self) {
+    fn stop_accepting(&mut self) {
         if let State::Payload { request, .. } = &self.state {
             self.held_bytes -= charge(request.kind, request.length_bytes);
         }
-        self.listening = false;
+        self.accepting = false;
         self.state = State::Header;
         self.input = Queue::default();
     }
 
-    /// Remembers a request until it is answered; gives its cookie.
-    fn occupy(&mut self, request: &Request) -> u64 {
+    /// Takes a slot for a request until it is answered; gives the cookie for it.
+    fn take_slot(&mut self, request: &Request) -> u64 {
         let Request { cookie, kind, offset_bytes, length_bytes, .. } = *request;
         let slot = Slot { cookie, offset_bytes, length_bytes, kind, round: 0, used: true };
         let Some(index) = self.free.pop() else {
@@ -305,7 +307,7 @@ impl Session {
     }
 
     /// Takes a request out of those in flight. `None`, and a panic in tests, if it is not in flight.
-    fn release(&mut self, cookie: u64) -> Option<Slot> {
+    fn release_slot(&mut self, cookie: u64) -> Option<Slot> {
         let index = cookie as u32;
         let slot = self.slots.get_mut(index as usize);
         let slot = slot.filter(|slot| slot.used && u64::from(slot.round) == cookie >> 32);
@@ -320,7 +322,7 @@ impl Session {
 
     /// Answers a request that gives no data: it is done.
     pub(super) fn reply_done(&mut self, cookie: u64) {
-        let Some(slot) = self.release(cookie) else { return };
+        let Some(slot) = self.release_slot(cookie) else { return };
         match slot.kind {
             Kind::Read | Kind::BlockStatus { .. } => {
                 debug_assert!(false, "{:?} needs a reply with data", slot.kind);
@@ -333,14 +335,14 @@ impl Session {
 
     /// Answers any request: it failed, and one sentence why.
     pub(super) fn reply_error(&mut self, cookie: u64, errno: Errno, message: &str) {
-        if let Some(slot) = self.release(cookie) {
+        if let Some(slot) = self.release_slot(cookie) {
             self.put_error(slot.cookie, errno, message);
         }
     }
 
     /// Answers a read; the data are to be put into what is returned, as long as was asked for.
     pub(super) fn read_reply(&mut self, cookie: u64) -> &mut [u8] {
-        let Some(slot) = self.release(cookie) else { return &mut [] };
+        let Some(slot) = self.release_slot(cookie) else { return &mut [] };
         if slot.kind != Kind::Read {
             debug_assert!(false, "{:?} is not a read", slot.kind);
             self.put_error(slot.cookie, Errno::InputOutput, "the request was not a read");
@@ -363,7 +365,7 @@ impl Session {
 
     /// Answers a block status. Equal neighbours are joined; what goes past the request is cut off.
     pub(super) fn reply_extents(&mut self, cookie: u64, extents: &[Extent]) {
-        let Some(slot) = self.release(cookie) else { return };
+        let Some(slot) = self.release_slot(cookie) else { return };
         let Kind::BlockStatus { one } = slot.kind else {
             debug_assert!(false, "{:?} is not a block status", slot.kind);
             self.put_error(slot.cookie, Errno::InputOutput, "the request was not a block status");
@@ -428,21 +430,22 @@ impl Session {
         self.output.consume(count);
     }
 
-    /// Nobody takes replies any more: throws away those that wait. What is written before the
-    /// client's last byte is still carried out, because it may have said farewell and gone.
-    pub(super) fn mute(&mut self) {
-        self.muted = true;
+    /// The client takes no replies any more: discards those that wait, and later ones. Writes that it
+    /// sent before its last byte are still carried out, because it may have asked to disconnect and
+    /// closed its socket without waiting.
+    pub(super) fn discard_replies(&mut self) {
+        self.discards_replies = true;
         self.output.clear();
     }
 
-    /// Gives back memory that only a burst needed.
-    pub(super) fn rest(&mut self) {
-        self.input.rest();
-        self.output.rest();
+    /// Frees memory that only a burst needed.
+    pub(super) fn shrink(&mut self) {
+        self.input.shrink();
+        self.output.shrink();
     }
 }
 
-/// What a request in flight counts for in [`HELD_BYTES_MAX`].
+/// Bytes by which a request in flight counts towards [`HELD_BYTES_MAX`].
 fn charge(kind: Kind, length_bytes: u32) -> u64 {
     match kind {
         Kind::Read | Kind::Write => u64::from(length_bytes),

@@ -62,7 +62,7 @@ impl Read for &Socket {
 }
 
 impl Write for &Socket {
-    // The standard library sends so that a client that is gone is an error, not a signal.
+    // The standard library sends with `MSG_NOSIGNAL`: a closed connection is an error, not a SIGPIPE.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Socket::Unix(socket) => (&*socket).write(bytes),
@@ -143,7 +143,7 @@ impl Stream {
                     tls.plain_bytes = tls.plain_bytes.saturating_sub(count);
                     return Ok(count);
                 }
-                // Ended without the farewell of TLS, as many clients do.
+                // Closed without the closing alert of TLS, as many clients do.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
@@ -174,8 +174,8 @@ impl Stream {
         }
     }
 
-    /// Says farewell, if the other side still listens.
-    pub(super) fn farewell(&mut self) {
+    /// Sends the closing alert of TLS, if the other side still reads.
+    pub(super) fn send_close_notify(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.session.send_close_notify();
             let _ = tls.send(&self.socket);

@@ -3,7 +3,7 @@
 //!
 //! Source: `doc/uri.md` of the project NetworkBlockDevice.
 
-use super::door::Listen;
+use super::listener::Listen;
 use std::ffi::OsString;
 use std::fmt::{self, Display, Formatter};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -18,7 +18,7 @@ pub const DEFAULT_PORT: u16 = 10809;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Uri {
     /// Where the server is.
-    pub place: Place,
+    pub endpoint: Endpoint,
     /// Name of the export; empty for the default one.
     pub export: String,
     /// Whether TLS is required.
@@ -27,7 +27,7 @@ pub struct Uri {
 
 /// Where a server is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Endpoint {
     /// At a path of this machine.
     Unix(PathBuf),
     /// In a network.
@@ -51,13 +51,13 @@ impl Uri {
     /// The default export of a server that listens there.
     #[must_use]
     pub fn of(listen: &Listen, tls: bool) -> Self {
-        let place = match listen {
-            Listen::Unix(path) => Place::Unix(path.clone()),
+        let endpoint = match listen {
+            Listen::Unix(path) => Endpoint::Unix(path.clone()),
             Listen::Tcp(address) => {
-                Place::Tcp { host: address.ip().to_string(), port: address.port() }
+                Endpoint::Tcp { host: address.ip().to_string(), port: address.port() }
             }
         };
-        Self { place, export: String::new(), tls }
+        Self { endpoint, export: String::new(), tls }
     }
 }
 
@@ -81,7 +81,7 @@ fn parse(text: &str) -> Result<Uri, &'static str> {
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, name) = rest.split_once('/').unwrap_or((rest, ""));
     let export = String::from_utf8(decode(name)?).map_err(|_| "the export's name is not UTF-8")?;
-    let place = if unix {
+    let endpoint = if unix {
         if !authority.is_empty() {
             return Err("a path of this machine has no host; write nbd+unix:///");
         }
@@ -90,14 +90,14 @@ fn parse(text: &str) -> Result<Uri, &'static str> {
         if path.is_empty() {
             return Err("the path after ?socket= is empty");
         }
-        Place::Unix(PathBuf::from(OsString::from_vec(path)))
+        Endpoint::Unix(PathBuf::from(OsString::from_vec(path)))
     } else {
         let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         let (host, port) = split_port(host)?;
         let host = if host.is_empty() { "localhost" } else { host };
-        Place::Tcp { host: host.to_string(), port }
+        Endpoint::Tcp { host: host.to_string(), port }
     };
-    Ok(Uri { place, export, tls })
+    Ok(Uri { endpoint, export, tls })
 }
 
 fn split_port(text: &str) -> Result<(&str, u16), &'static str> {
@@ -146,14 +146,14 @@ fn encode(f: &mut Formatter<'_>, bytes: &[u8]) -> fmt::Result {
 impl Display for Uri {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(if self.tls { "nbds" } else { "nbd" })?;
-        match &self.place {
-            Place::Unix(path) => {
+        match &self.endpoint {
+            Endpoint::Unix(path) => {
                 f.write_str("+unix:///")?;
                 encode(f, self.export.as_bytes())?;
                 f.write_str("?socket=")?;
                 encode(f, path.as_os_str().as_bytes())
             }
-            Place::Tcp { host, port } => {
+            Endpoint::Tcp { host, port } => {
                 if host.contains(':') {
                     write!(f, "://[{host}]:{port}/")?;
                 } else {
@@ -171,8 +171,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn tcp(host: &str, port: u16, export: &str, tls: bool) -> Uri {
-        let place = Place::Tcp { host: host.into(), port };
-        Uri { place, export: export.into(), tls }
+        let endpoint = Endpoint::Tcp { host: host.into(), port };
+        Uri { endpoint, export: export.into(), tls }
     }
 
     #[test]
@@ -181,7 +181,8 @@ mod tests {
         assert_eq!("nbd://".parse(), Ok(tcp("localhost", 10809, "", false)));
         assert_eq!("nbds://me@a.b:7/x%20y".parse(), Ok(tcp("a.b", 7, "x y", true)));
         assert_eq!("nbd://[::1]:9/".parse(), Ok(tcp("::1", 9, "", false)));
-        let unix = Uri { place: Place::Unix("/tmp/a b".into()), export: "e".into(), tls: false };
+        let unix =
+            Uri { endpoint: Endpoint::Unix("/tmp/a b".into()), export: "e".into(), tls: false };
         assert_eq!("nbd+unix:///e?socket=/tmp/a%20b".parse(), Ok(unix));
     }
 
@@ -207,15 +208,15 @@ mod tests {
         #![proptest_config(testing::cases(256))]
 
         #[test]
-        fn every_place_can_be_written_and_read(
+        fn every_endpoint_can_be_written_and_read(
             unix: bool, tls: bool, port: u16, export in ".*", path in "/.+",
         ) {
-            let place = if unix {
-                Place::Unix(path.into())
+            let endpoint = if unix {
+                Endpoint::Unix(path.into())
             } else {
-                Place::Tcp { host: "fe80::1".into(), port }
+                Endpoint::Tcp { host: "fe80::1".into(), port }
             };
-            let uri = Uri { place, export, tls };
+            let uri = Uri { endpoint, export, tls };
             prop_assert_eq!(uri.to_string().parse(), Ok(uri));
         }
 

@@ -1,38 +1,44 @@
-//! Orders over a Unix socket: one JSON object a line, an [`Order`] in and an [`Answer`] out.
+//! Admin commands over a Unix socket, the control socket: one JSON object a line, an [`AdminCommand`]
+//! in and an [`Answer`] out.
 //!
 //! ```text
 //! {"order":"fail","drive":2}
 //! {"answer":"done","text":"drive 2 is taken for failed"}
 //! ```
 
-use super::Desk;
-use crate::control::{Answer, Order};
+use super::accept::accept_clients;
+use super::service::Service;
+use crate::control::{AdminCommand, Answer};
+use crate::unix_socket::{self, BindError};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
-pub use super::socket::{SocketError, SocketFile, bind};
+pub use crate::unix_socket::SocketFile;
 
-/// Longest line that is taken for an order, in bytes without its end.
-pub const LINE_BYTES: usize = 64 << 10;
+/// Longest line that is accepted as a command, in bytes without its end.
+pub const LINE_BYTES_MAX: usize = 64 << 10;
 /// Clients at the same time; the next one waits to be accepted.
-pub const CONNECTIONS: usize = 16;
-/// A client that says nothing for so long is dismissed, and so is one that does not read.
-const IDLE: Duration = Duration::from_secs(300);
-const WRITE_TIME: Duration = Duration::from_secs(10);
-/// Pause after the system refused to accept.
-const BREATH: Duration = Duration::from_millis(100);
-/// Longest answer that a client of this project reads.
-const ANSWER_BYTES: u64 = 64 << 20;
+pub const CONNECTIONS_MAX: usize = 16;
+/// A connection on which no command arrives for so long is closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+/// So is one whose client does not take an answer for so long.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Clients that may wait to be accepted.
+const BACKLOG: i32 = 16;
+/// Permissions of the socket: only the owner reads and writes.
+const MODE: u32 = 0o600;
+/// Longest answer that [`Client`] reads.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
-/// Where an array is served for NBD clients if nothing else is said: `ioda.sock` in the user's
+/// The default NBD socket of an array: `ioda.sock` in the user's
 /// runtime directory, or in `/tmp` where there is none.
 #[must_use]
 pub fn default_socket() -> PathBuf {
@@ -42,7 +48,7 @@ pub fn default_socket() -> PathBuf {
     folder.join("ioda.sock")
 }
 
-/// The socket for orders to the array that is served at `nbd`: the same path with `.ctl` at its end.
+/// The control socket of the array that is served at `nbd`: the same path with `.ctl` at its end.
 #[must_use]
 pub fn control_socket(nbd: &Path) -> PathBuf {
     let mut path = nbd.as_os_str().to_owned();
@@ -50,75 +56,80 @@ pub fn control_socket(nbd: &Path) -> PathBuf {
     path.into()
 }
 
-/// Accepts clients until it is aborted. Each holds `busy` while an order is carried out.
+/// Listens at `path` for clients of the same user, without blocking. A socket that a killed process
+/// left is replaced.
+///
+/// # Errors
+///
+/// If a process listens there, something else is there, or the system refuses.
+pub fn bind(path: &Path) -> Result<(std::os::unix::net::UnixListener, SocketFile), SocketError> {
+    unix_socket::bind(path, BACKLOG, Some(MODE)).map_err(|error| match error {
+        BindError::InUse => SocketError::InUse { path: path.to_owned() },
+        BindError::NotASocket => SocketError::NotASocket { path: path.to_owned() },
+        BindError::Refused(source) => SocketError::Refused { path: path.to_owned(), source },
+    })
+}
+
+/// Accepts clients until it is aborted. Each holds a copy of `busy` while a command is executed.
 pub(super) async fn accept(
     listener: UnixListener,
-    desk: Arc<Desk>,
+    service: Arc<Service>,
     ended: watch::Receiver<bool>,
     busy: mpsc::Sender<()>,
 ) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let (desk, ended, busy) = (Arc::clone(&desk), ended.clone(), busy.clone());
-                tokio::spawn(async move {
-                    if let Err(error) = converse(stream, &desk, ended).await {
-                        tracing::debug!(%error, "a client for orders was dropped");
-                    }
-                    drop((place, busy));
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a client for orders was not accepted");
-                tokio::time::sleep(BREATH).await;
+    let next =
+        |context: &mut Context<'_>| listener.poll_accept(context).map_ok(|(stream, _)| stream);
+    let serve = |stream| {
+        let (service, ended) = (Arc::clone(&service), ended.clone());
+        async move {
+            if let Err(error) = serve_client(stream, &service, ended).await {
+                tracing::debug!(%error, "a client of the control socket was dropped");
             }
         }
-    }
+    };
+    accept_clients(next, CONNECTIONS_MAX, busy, serve).await;
 }
 
-/// Takes orders of one client, one after the other, until it goes or everything ends.
-async fn converse(
+/// Executes the commands of one client, one after the other, until it goes or everything ends.
+async fn serve_client(
     mut stream: tokio::net::UnixStream,
-    desk: &Desk,
+    service: &Service,
     mut ended: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let mut received = Vec::new();
     loop {
         let line = next_or_end(&mut stream, &mut received, &mut ended).await?;
         let (answer, last) = match line {
-            Line::Gone => return Ok(()),
+            Line::End => return Ok(()),
             Line::TooLong => {
-                let reason = format!("an order has {LINE_BYTES} bytes at most");
+                let reason = format!("an order has {LINE_BYTES_MAX} bytes at most");
                 (Answer::Refused { reason }, true)
             }
-            Line::Whole(line) => (carried_out(&line, desk).await, false),
+            Line::Complete(line) => (execute(&line, service).await, false),
         };
         let mut text = serde_json::to_vec(&answer)?;
         text.push(b'\n');
-        tokio::time::timeout(WRITE_TIME, stream.write_all(&text)).await??;
+        tokio::time::timeout(WRITE_TIMEOUT, stream.write_all(&text)).await??;
         if last {
             return Ok(());
         }
     }
 }
 
-/// The next line, or that there is none because the client is silent or everything ends.
+/// The next line, or the end: because the client is silent or everything ends.
 async fn next_or_end(
     stream: &mut tokio::net::UnixStream,
     received: &mut Vec<u8>,
     ended: &mut watch::Receiver<bool>,
 ) -> io::Result<Line> {
-    let mut next = std::pin::pin!(tokio::time::timeout(IDLE, next_line(stream, received)));
-    let mut over = std::pin::pin!(ended.wait_for(|ended| *ended));
+    let mut next = std::pin::pin!(tokio::time::timeout(IDLE_TIMEOUT, next_line(stream, received)));
+    let mut end = std::pin::pin!(ended.wait_for(|ended| *ended));
     // Whatever comes first.
     std::future::poll_fn(|context| {
         if let Poll::Ready(line) = next.as_mut().poll(context) {
-            return Poll::Ready(line.unwrap_or(Ok(Line::Gone)));
+            return Poll::Ready(line.unwrap_or(Ok(Line::End)));
         }
-        over.as_mut().poll(context).map(|_| Ok(Line::Gone))
+        end.as_mut().poll(context).map(|_| Ok(Line::End))
     })
     .await
 }
@@ -126,11 +137,11 @@ async fn next_or_end(
 /// What a client sent.
 enum Line {
     /// A line, without its end.
-    Whole(Vec<u8>),
-    /// More than any order has.
+    Complete(Vec<u8>),
+    /// More than any command has.
     TooLong,
-    /// Nothing any more. A line without an end is no order: its client died in the middle.
-    Gone,
+    /// The end. A line without an end is not a command: its client died in the middle.
+    End,
 }
 
 /// Reads on until there is a line in `received`, and takes it out.
@@ -143,30 +154,59 @@ async fn next_line(
         if let Some(end) = received[seen..].iter().position(|&byte| byte == b'\n') {
             let mut line: Vec<u8> = received.drain(..=seen + end).collect();
             line.pop();
-            return Ok(if line.len() > LINE_BYTES { Line::TooLong } else { Line::Whole(line) });
+            return Ok(if line.len() > LINE_BYTES_MAX {
+                Line::TooLong
+            } else {
+                Line::Complete(line)
+            });
         }
         seen = received.len();
-        if seen > LINE_BYTES {
+        if seen > LINE_BYTES_MAX {
             return Ok(Line::TooLong);
         }
         if stream.read_buf(received).await? == 0 {
-            return Ok(Line::Gone);
+            return Ok(Line::End);
         }
     }
 }
 
-async fn carried_out(line: &[u8], desk: &Desk) -> Answer {
+async fn execute(line: &[u8], service: &Service) -> Answer {
     match serde_json::from_slice(line) {
-        Ok(order) => {
-            tracing::debug!(?order, "ordered");
-            let answer = desk.order(order).await;
-            answer.unwrap_or_else(|gone| Answer::Refused { reason: gone.to_string() })
+        Ok(command) => {
+            tracing::debug!(?command, "admin command");
+            let answer = service.execute(command).await;
+            answer.unwrap_or_else(|error| Answer::Refused { reason: error.to_string() })
         }
         Err(error) => Answer::Refused { reason: format!("this is no order: {error}") },
     }
 }
 
-/// Why an order could not be given.
+/// Why there cannot be a control socket at a path.
+#[derive(Debug, Error)]
+pub enum SocketError {
+    /// Another process listens.
+    #[error("{path} is served by a running process; stop it or choose another path")]
+    InUse {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Something else is there.
+    #[error("{path} exists and is no socket; choose another path")]
+    NotASocket {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refuses.
+    #[error("cannot make the control socket {path}: {source}; its path can have 107 bytes at most")]
+    Refused {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Why an admin command could not be given, or at least its answer is not known.
 #[derive(Debug, Error)]
 pub enum AskError {
     /// Nobody listens.
@@ -185,9 +225,9 @@ pub enum AskError {
         /// Why.
         source: io::Error,
     },
-    /// The other side is something else.
+    /// Something else listens there.
     #[error("what listens at {path} does not answer as an array does: {source}")]
-    Stranger {
+    NotAnArray {
         /// The path.
         path: PathBuf,
         /// Why.
@@ -195,7 +235,7 @@ pub enum AskError {
     },
 }
 
-/// A client of the socket, for as many orders as are wanted.
+/// A client of the control socket, for any number of commands.
 #[derive(Debug)]
 pub struct Client {
     stream: BufReader<UnixStream>,
@@ -204,37 +244,37 @@ pub struct Client {
 
 impl Client {
     /// Connects to the array whose control socket is at `path`. An answer is waited for as long as
-    /// `patience`.
+    /// `timeout`.
     ///
     /// # Errors
     ///
-    /// If nobody listens there, or somebody who does not listen to this user.
-    pub fn connect(path: &Path, patience: Duration) -> Result<Self, AskError> {
+    /// If nobody listens there, or this user may not connect.
+    pub fn connect(path: &Path, timeout: Duration) -> Result<Self, AskError> {
         let failed = |source| AskError::Unreachable { path: path.to_owned(), source };
         let stream = UnixStream::connect(path).map_err(failed)?;
-        stream.set_read_timeout(Some(patience)).map_err(failed)?;
-        stream.set_write_timeout(Some(patience)).map_err(failed)?;
+        stream.set_read_timeout(Some(timeout)).map_err(failed)?;
+        stream.set_write_timeout(Some(timeout)).map_err(failed)?;
         Ok(Self { stream: BufReader::new(stream), path: path.to_owned() })
     }
 
-    /// Gives an order and waits for the answer.
+    /// Gives a command and waits for the answer.
     ///
     /// # Errors
     ///
-    /// If the connection is lost or the answer is none. The order may have been carried out.
-    pub fn ask(&mut self, order: &Order) -> Result<Answer, AskError> {
-        let stranger = |source| AskError::Stranger { path: self.path.clone(), source };
-        let mut text = serde_json::to_vec(order).map_err(stranger)?;
+    /// If the connection is lost or the answer is none. The command may have been executed.
+    pub fn ask(&mut self, command: &AdminCommand) -> Result<Answer, AskError> {
+        let not_an_array = |source| AskError::NotAnArray { path: self.path.clone(), source };
+        let mut text = serde_json::to_vec(command).map_err(not_an_array)?;
         text.push(b'\n');
         let mut line = Vec::new();
         let lost = |source| AskError::Lost { path: self.path.clone(), source };
         self.stream.get_mut().write_all(&text).map_err(lost)?;
-        let mut bounded = self.stream.by_ref().take(ANSWER_BYTES);
+        let mut bounded = self.stream.by_ref().take(ANSWER_BYTES_MAX);
         bounded.read_until(b'\n', &mut line).map_err(lost)?;
         if line.last() != Some(&b'\n') {
             return Err(lost(io::ErrorKind::UnexpectedEof.into()));
         }
-        serde_json::from_slice(&line).map_err(stranger)
+        serde_json::from_slice(&line).map_err(not_an_array)
     }
 }
 
@@ -246,5 +286,7 @@ mod tests {
     fn the_control_socket_lies_beside_that_of_the_clients() {
         assert!(default_socket().is_absolute() && default_socket().ends_with("ioda.sock"));
         assert_eq!(control_socket(Path::new("/run/a.sock")), Path::new("/run/a.sock.ctl"));
+        let long = PathBuf::from(format!("/tmp/{}", "x".repeat(120)));
+        assert!(bind(&long).unwrap_err().to_string().contains("107 bytes"));
     }
 }

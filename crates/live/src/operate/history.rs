@@ -1,14 +1,9 @@
 //! The last minutes of a running array, second by second, for the page.
 
-use super::Desk;
 use crate::control::{BusyWindow, Latency, Status};
 use serde::Serialize;
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::time::Duration;
 
-/// How often the array is asked. Ten times a second would show no more and wake an idle machine.
-const EVERY: Duration = Duration::from_secs(1);
 /// Samples that are kept: ten minutes.
 pub const SAMPLES: usize = 600;
 
@@ -39,7 +34,7 @@ impl Percentiles {
     }
 }
 
-/// What is remembered of a drive.
+/// One drive in a [`Sample`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DriveSample {
     /// Its position.
@@ -80,7 +75,7 @@ pub struct History {
 }
 
 impl History {
-    /// Adds how the array is now. The first status has nothing to be compared with and gives no
+    /// Adds the status of the array. The first one has nothing to be compared with and gives no
     /// sample.
     pub fn add(&mut self, status: Status) {
         if let Some(last) = &self.last {
@@ -96,9 +91,9 @@ impl History {
                 uptime_nanoseconds: status.uptime_nanoseconds,
                 policy: status.policy.clone(),
                 policy_since_nanoseconds: status.policy_since_nanoseconds,
-                read: interval(&status.read, &last.read),
-                write: interval(&status.write, &last.write),
-                lateness: interval(&status.lateness, &last.lateness),
+                read: interval(&status.requests.read, &last.requests.read),
+                write: interval(&status.requests.write, &last.requests.write),
+                lateness: interval(&status.requests.lateness, &last.requests.lateness),
                 drives: drives.collect(),
             };
             if self.samples.len() == SAMPLES {
@@ -115,23 +110,10 @@ impl History {
     }
 }
 
-/// Asks the array once a second until it is gone.
-pub(super) async fn keep(desk: Arc<Desk>) {
-    let mut ticks = tokio::time::interval(EVERY);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        // An array that is slow for once is asked again; one that is gone is not heard of again.
-        if let Ok(status) = desk.status().await {
-            desk.history().add(*status);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Recorder;
+    use crate::control::{Recorder, RequestStatus};
 
     #[test]
     fn intervals_are_differences_and_old_ones_are_dropped() {
@@ -143,7 +125,7 @@ mod tests {
             (0..10).for_each(|_| reads.record(latency));
             history.add(Status {
                 uptime_nanoseconds: second * 1_000_000_000,
-                read: reads.latency(),
+                requests: RequestStatus { read: reads.latency(), ..RequestStatus::default() },
                 ..Status::default()
             });
         }
@@ -152,8 +134,8 @@ mod tests {
         assert_eq!(newest.len(), 2);
         for sample in newest {
             let exact = if sample.number % 2 == 0 { 100_000.0 } else { 1_000_000.0 };
-            let told = sample.read.p50.unwrap() as f64;
-            assert!(told >= exact && told <= exact * 1.07, "{sample:?}");
+            let reported = sample.read.p50.unwrap() as f64;
+            assert!(reported >= exact && reported <= exact * 1.07, "{sample:?}");
             assert_eq!((sample.read.count, sample.write), (10, Percentiles::default()));
         }
         assert_eq!(history.after(u64::MAX).count(), 0);

@@ -1,9 +1,11 @@
-//! Pages for people and their monitors over HTTP/1.1. All of them can only be read.
+//! Pages for people and monitors over HTTP/1.1. All of them are read-only.
 //!
-//! A stranger who reaches the port can cost one connection of [`CONNECTIONS`], a request head of
-//! [`HEAD_BYTES`] that must arrive within [`HEAD_TIME`], and one answer held for [`LIFE`] at most.
+//! Whoever reaches the port can take one connection of [`CONNECTIONS_MAX`], a request head of
+//! [`HEADER_BYTES_MAX`] that must arrive within [`HEADER_TIMEOUT`], and one answer held for [`CONNECTION_LIFETIME`] at most.
 
-use super::{Desk, exposition};
+use super::accept::accept_clients;
+use super::metrics::exposition;
+use super::service::Service;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -16,81 +18,65 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::task::Context;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
 /// Clients at the same time; the next one waits to be accepted.
-const CONNECTIONS: usize = 64;
+const CONNECTIONS_MAX: usize = 64;
 /// Largest head of a request.
-const HEAD_BYTES: usize = 16 << 10;
+const HEADER_BYTES_MAX: usize = 16 << 10;
 /// Most header fields of a request.
-const HEAD_FIELDS: usize = 64;
+const HEADER_FIELDS_MAX: usize = 64;
 /// Longest time for the head of a request to arrive.
-const HEAD_TIME: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest life of a connection. Browsers and Prometheus open the next one by themselves, and a
 /// client that never reads cannot hold its answer for longer.
-const LIFE: Duration = Duration::from_secs(120);
-/// Pause after the system refused to accept, when descriptors are short for instance.
-const BREATH: Duration = Duration::from_millis(100);
-
+const CONNECTION_LIFETIME: Duration = Duration::from_secs(120);
 const PAGE: &str = include_str!("page.html");
 
-/// Accepts clients until it is aborted. Each holds `busy` while it is answered.
+/// Accepts clients until it is aborted. Each holds a copy of `busy` while it is served.
 pub(super) async fn accept(
     listener: TcpListener,
-    desk: Arc<Desk>,
+    service: Arc<Service>,
     ended: watch::Receiver<bool>,
     busy: mpsc::Sender<()>,
 ) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let (desk, ended, busy) = (Arc::clone(&desk), ended.clone(), busy.clone());
-                tokio::spawn(async move {
-                    converse(stream, desk, ended).await;
-                    drop((place, busy));
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a client of the page was not accepted");
-                tokio::time::sleep(BREATH).await;
-            }
-        }
-    }
+    let next =
+        |context: &mut Context<'_>| listener.poll_accept(context).map_ok(|(stream, _)| stream);
+    let serve = |stream| serve_client(stream, Arc::clone(&service), ended.clone());
+    accept_clients(next, CONNECTIONS_MAX, busy, serve).await;
 }
 
-/// Talks to one client.
-async fn converse(stream: TcpStream, desk: Arc<Desk>, mut ended: watch::Receiver<bool>) {
-    let service = service_fn(move |request| answer(request, Arc::clone(&desk)));
+/// Serves one client until it goes, its time is over, or everything ends.
+async fn serve_client(stream: TcpStream, service: Arc<Service>, mut ended: watch::Receiver<bool>) {
+    let answer = service_fn(move |request| answer(request, Arc::clone(&service)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
-        .max_headers(HEAD_FIELDS)
-        .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_headers(HEADER_FIELDS_MAX)
+        .max_buf_size(HEADER_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), answer);
     let mut connection = std::pin::pin!(connection);
-    let farewell = async {
+    let end = async {
         let _ = ended.wait_for(|ended| *ended).await;
     };
-    let talk = async {
-        let mut farewell = std::pin::pin!(farewell);
-        let mut told = false;
-        // The connection and the end of everything are watched together.
+    let served = async {
+        let mut end = std::pin::pin!(end);
+        let mut shutting_down = false;
+        // The connection and the end of everything are polled together.
         std::future::poll_fn(|context| {
-            if !told && farewell.as_mut().poll(context).is_ready() {
-                told = true;
+            if !shutting_down && end.as_mut().poll(context).is_ready() {
+                shutting_down = true;
                 connection.as_mut().graceful_shutdown();
             }
             connection.as_mut().poll(context)
         })
         .await
     };
-    // That a client went away or sent nonsense (hyper answered 400 or 431) is no news.
-    if let Ok(Err(error)) = tokio::time::timeout(LIFE, talk).await {
+    // That a client went away or sent nonsense (hyper answered 400 or 431) is not logged above debug.
+    if let Ok(Err(error)) = tokio::time::timeout(CONNECTION_LIFETIME, served).await {
         tracing::debug!(%error, "a client of the page was dropped");
     }
 }
@@ -98,7 +84,7 @@ async fn converse(stream: TcpStream, desk: Arc<Desk>, mut ended: watch::Receiver
 type Reply = Response<Full<Bytes>>;
 
 /// Answers one request. Bodies are not read: no answer depends on one.
-async fn answer(request: Request<Incoming>, desk: Arc<Desk>) -> Result<Reply, Infallible> {
+async fn answer(request: Request<Incoming>, service: Arc<Service>) -> Result<Reply, Infallible> {
     if ![Method::GET, Method::HEAD].contains(request.method()) {
         let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD work here\n");
         refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -106,18 +92,18 @@ async fn answer(request: Request<Incoming>, desk: Arc<Desk>) -> Result<Reply, In
     }
     Ok(match request.uri().path() {
         "/" => page(),
-        "/metrics" => match desk.status().await {
+        "/metrics" => match service.status().await {
             // The version of the text format is part of its type.
             Ok(status) => reply("text/plain; version=0.0.4; charset=utf-8", exposition(&status)),
-            Err(gone) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{gone}\n")),
+            Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{error}\n")),
         },
-        "/status.json" => match desk.status().await {
+        "/status.json" => match service.status().await {
             Ok(status) => json(&*status),
-            Err(gone) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{gone}\n")),
+            Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{error}\n")),
         },
         "/history.json" => match after(request.uri().query().unwrap_or_default()) {
             Some(number) => {
-                let history = desk.history();
+                let history = service.history();
                 json(&history.after(number).collect::<Vec<_>>())
             }
             None => {

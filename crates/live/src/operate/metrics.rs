@@ -93,9 +93,13 @@ pub fn exposition(status: &Status) -> String {
 fn array(out: &mut Exposition, status: &Status) {
     use Kind::{Counter, Gauge};
     out.family("build_info", Gauge, "Version of the program.");
-    out.sample("build_info", &[("version", &status.version)], 1);
+    out.sample("build_info", &[("version", &status.identity.version)], 1);
     out.family("array_info", Gauge, "Name and level of the array.");
-    out.sample("array_info", &[("uuid", &status.uuid), ("level", &status.level)], 1);
+    out.sample(
+        "array_info",
+        &[("uuid", &status.identity.uuid), ("level", &status.identity.level)],
+        1,
+    );
     out.family("policy_info", Gauge, "Policy in force.");
     out.sample("policy_info", &[("policy", &status.policy)], 1);
     let uptime = seconds(status.uptime_nanoseconds);
@@ -107,7 +111,7 @@ fn array(out: &mut Exposition, status: &Status) {
         "Uptime at which the policy came into force.",
         policy_since,
     );
-    out.single("capacity_bytes", Gauge, "Size that clients see.", status.capacity_bytes);
+    out.single("capacity_bytes", Gauge, "Size that clients see.", status.identity.capacity_bytes);
     out.single(
         "degraded",
         Gauge,
@@ -125,6 +129,18 @@ fn array(out: &mut Exposition, status: &Status) {
         "Processor time of the thread that owns the array.",
         seconds(status.processor_nanoseconds),
     );
+    if let Some(prefill) = &status.prefill {
+        for (name, help, value) in [
+            ("prefill_bytes", "Bytes of the drives in memory.", prefill.bytes),
+            (
+                "prefill_done_bytes",
+                "Bytes of the drives in memory whose memory was taken in advance.",
+                prefill.done_bytes,
+            ),
+        ] {
+            out.single(name, Gauge, help, value);
+        }
+    }
     if let Some(restoring) = &status.restoring {
         let drive = restoring.drive.map(|drive| drive.to_string()).unwrap_or_default();
         let labels = [("what", restoring.what.as_str()), ("drive", drive.as_str())];
@@ -149,38 +165,43 @@ fn array(out: &mut Exposition, status: &Status) {
 
 fn requests(out: &mut Exposition, status: &Status) {
     use Kind::{Counter, Gauge, Histogram};
-    out.single("connections", Gauge, "Clients that are connected.", status.connections);
+    out.single("connections", Gauge, "Clients that are connected.", status.requests.connections);
     out.single(
         "requests_in_flight",
         Gauge,
         "Requests that are not answered.",
-        status.requests_in_flight,
+        status.requests.requests_in_flight,
     );
     out.family(
         "request_duration_seconds",
         Histogram,
         "Time from the arrival of a request to its answer.",
     );
-    out.histogram("request_duration_seconds", &[("operation", "read")], &status.read);
-    out.histogram("request_duration_seconds", &[("operation", "write")], &status.write);
+    out.histogram("request_duration_seconds", &[("operation", "read")], &status.requests.read);
+    out.histogram("request_duration_seconds", &[("operation", "write")], &status.requests.write);
     out.family(
         "read_cause_seconds",
         Histogram,
         "Time that reads spent for one cause, of the reads that met it.",
     );
-    for cause in &status.causes {
+    for cause in &status.requests.causes {
         out.histogram("read_cause_seconds", &[("cause", &cause.cause)], &cause.latency);
     }
     out.family("lateness_seconds", Histogram, "How much later than due emulated drives answered.");
-    out.histogram("lateness_seconds", &[], &status.lateness);
-    out.single("read_bytes_total", Counter, "Bytes that clients read.", status.read_bytes);
-    out.single("written_bytes_total", Counter, "Bytes that clients wrote.", status.written_bytes);
-    out.single("flushes_total", Counter, "Flushes.", status.flushes);
+    out.histogram("lateness_seconds", &[], &status.requests.lateness);
+    out.single("read_bytes_total", Counter, "Bytes that clients read.", status.requests.read_bytes);
+    out.single(
+        "written_bytes_total",
+        Counter,
+        "Bytes that clients wrote.",
+        status.requests.written_bytes,
+    );
+    out.single("flushes_total", Counter, "Flushes.", status.requests.flushes);
     out.single(
         "failed_requests_total",
         Counter,
         "Requests that were answered with an error.",
-        status.failed_requests,
+        status.requests.failed_requests,
     );
 }
 
@@ -191,19 +212,29 @@ fn policy(out: &mut Exposition, status: &Status) {
         Counter,
         "Stripe reads by how many of their members met a collection.",
     );
-    for (busy, count) in status.busy_sub_ios.iter().enumerate() {
+    for (busy, count) in status.counters.busy_sub_ios.iter().enumerate() {
         out.sample("stripe_reads_total", &[("busy_members", &busy.to_string())], count);
     }
-    out.single("fail_fasts_total", Counter, "Sub-I/Os that were failed fast.", status.fail_fasts);
-    out.single("rebuilds_total", Counter, "Stripe reads that were rebuilt.", status.rebuilds);
+    out.single(
+        "fail_fasts_total",
+        Counter,
+        "Sub-I/Os that were failed fast.",
+        status.counters.fail_fasts,
+    );
+    out.single(
+        "rebuilds_total",
+        Counter,
+        "Stripe reads that were rebuilt.",
+        status.counters.rebuilds,
+    );
     out.single(
         "resubmitted_total",
         Counter,
         "Sub-I/Os that were sent again to wait.",
-        status.resubmitted,
+        status.counters.resubmitted,
     );
     out.family("policy_events_total", Counter, "What the policy has counted.");
-    for tally in &status.tallies {
+    for tally in &status.counters.tallies {
         out.sample("policy_events_total", &[("event", &tally.name)], tally.count);
     }
 }

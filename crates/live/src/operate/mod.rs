@@ -1,33 +1,33 @@
-//! How a running array is watched and ordered about: a page and metrics over HTTP, a socket for
-//! `ioda ctl`, and signals.
+//! Operating a running array: a page and metrics over HTTP, the control socket of `ioda ctl`, and
+//! signals.
 //!
-//! One thread with one tokio runtime serves them all. It owns nothing of the array: everything it
-//! says it was told over a [`Line`], and what it is told to do it hands over. It reads from anybody
-//! who can reach it, so everything that a client can send or hold is bounded.
+//! One thread with one tokio runtime serves them all. It owns nothing of the array: it asks the
+//! array's thread through an [`ArrayHandle`] and hands commands over to it. Anybody who can reach it
+//! can send to it, so everything that a client can send or hold is bounded.
 
+mod accept;
 pub mod ctl;
 mod history;
 mod http;
 mod metrics;
+mod service;
 pub mod signals;
-mod socket;
 
 pub use history::{DriveSample, History, Percentiles, SAMPLES, Sample};
 pub use metrics::exposition;
 
-use crate::control::{Answer, Gone, Line, Order, Status};
+use crate::control::ArrayHandle;
+use service::Service;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use thiserror::Error;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 
-/// Longest time that clients with a request under way are waited for at the end.
-const FAREWELL: Duration = Duration::from_secs(1);
-/// Longest time that the array is waited for by those who only look.
-const LOOK_PATIENCE: Duration = Duration::from_secs(5);
+/// How long the end waits for clients that are being answered.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Where a running array can be reached.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ pub struct Settings {
     /// Address of the page and the metrics; port 0 for any. None: no HTTP. There are no passwords:
     /// whoever reaches it can read, so a loopback address is the one to choose by default.
     pub http: Option<SocketAddr>,
-    /// Path of the socket for orders. None: no orders.
+    /// Path of the control socket. None: no admin commands.
     pub control: Option<PathBuf>,
 }
 
@@ -54,7 +54,7 @@ pub enum OperateError {
     #[error(transparent)]
     Control(#[from] ctl::SocketError),
     /// There are no more threads or descriptors.
-    #[error("cannot start the thread for orders and monitors: {0}")]
+    #[error("cannot start the thread for admin commands and monitors: {0}")]
     Thread(#[source] std::io::Error),
 }
 
@@ -69,12 +69,12 @@ pub struct Operate {
 }
 
 impl Operate {
-    /// Begins to answer for the array at the other end of `line`.
+    /// Begins to answer for the array that `array` leads to.
     ///
     /// # Errors
     ///
     /// If an address or a path cannot be used.
-    pub fn start(settings: &Settings, line: &Line) -> Result<Self, OperateError> {
+    pub fn start(settings: &Settings, array: &ArrayHandle) -> Result<Self, OperateError> {
         let http = match settings.http {
             Some(address) => {
                 let failed = |source| OperateError::Http { address, source };
@@ -100,15 +100,15 @@ impl Operate {
             .map_err(OperateError::Thread)?;
         let (end, ended) = watch::channel(false);
         let address = http.as_ref().map(|(_, address)| *address);
-        let desk = Desk::new(line.clone());
-        let work = serve(desk, http.map(|(listener, _)| listener), control, ended);
+        let service = Service::new(array.clone());
+        let work = serve(service, http.map(|(listener, _)| listener), control, ended);
         let thread = std::thread::Builder::new()
             .name("operate".to_owned())
             .spawn(move || {
                 if let Err(error) = runtime.block_on(work) {
-                    tracing::error!(%error, "orders and monitors are not answered");
+                    tracing::error!(%error, "admin commands and monitors are not answered");
                 }
-                // An order that the array never answers holds a thread that is left alone.
+                // A command that the array never answers blocks a thread, which is left behind.
                 runtime.shutdown_background();
             })
             .map_err(OperateError::Thread)?;
@@ -137,49 +137,11 @@ impl Drop for Operate {
     }
 }
 
-/// Orders that wait for the array at the same time at most. Others wait for their turn.
-const BLOCKING_THREADS: usize = ctl::CONNECTIONS + 4;
-
-/// What all who answer share.
-#[derive(Debug)]
-struct Desk {
-    line: Line,
-    history: std::sync::Mutex<History>,
-    /// One question after how the array is at a time, however many ask.
-    looking: Mutex<()>,
-}
-
-impl Desk {
-    fn new(line: Line) -> Arc<Self> {
-        let history = std::sync::Mutex::new(History::default());
-        Arc::new(Self { line, history, looking: Mutex::new(()) })
-    }
-
-    /// Hands an order over and waits for the answer, without holding up the others.
-    async fn order(&self, order: Order) -> Result<Answer, Gone> {
-        let line = self.line.clone();
-        tokio::task::spawn_blocking(move || line.order(order)).await.unwrap_or(Err(Gone))
-    }
-
-    /// How the array is.
-    async fn status(&self) -> Result<Box<Status>, Gone> {
-        let _turn = self.looking.lock().await;
-        let line = self.line.clone();
-        let ask = move || line.order_within(Order::Status, LOOK_PATIENCE);
-        match tokio::task::spawn_blocking(ask).await {
-            Ok(Ok(Answer::Status(status))) => Ok(status),
-            _ => Err(Gone),
-        }
-    }
-
-    /// The history, locked; nobody panics while holding it, and it is whole in any case.
-    fn history(&self) -> std::sync::MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
+/// Commands that wait for the array's answer at the same time, at most; others queue for a thread.
+const BLOCKING_THREADS: usize = ctl::CONNECTIONS_MAX + 4;
 
 async fn serve(
-    desk: Arc<Desk>,
+    service: Arc<Service>,
     http: Option<TcpListener>,
     control: Option<std::os::unix::net::UnixListener>,
     mut ended: watch::Receiver<bool>,
@@ -189,19 +151,19 @@ async fn serve(
     let mut tasks = Vec::new();
     if let Some(listener) = http {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        tasks.push(tokio::spawn(history::keep(Arc::clone(&desk))));
-        let work = http::accept(listener, Arc::clone(&desk), ended.clone(), busy.clone());
+        tasks.push(tokio::spawn(Arc::clone(&service).record_history()));
+        let work = http::accept(listener, Arc::clone(&service), ended.clone(), busy.clone());
         tasks.push(tokio::spawn(work));
     }
     if let Some(listener) = control {
         let listener = tokio::net::UnixListener::from_std(listener)?;
-        let work = ctl::accept(listener, desk, ended.clone(), busy.clone());
+        let work = ctl::accept(listener, service, ended.clone(), busy.clone());
         tasks.push(tokio::spawn(work));
     }
     drop(busy);
     // An error means that the owner is gone, which is an end, too.
     let _ = ended.wait_for(|ended| *ended).await;
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
-    let _ = tokio::time::timeout(FAREWELL, idle.recv()).await;
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, idle.recv()).await;
     Ok(())
 }

@@ -67,7 +67,8 @@ impl Members {
             if path.is_some() {
                 return Err("the array is in memory, and so is every drive of it".into());
             }
-            let memory = Backing::Memory(Memory::new(self.drive_bytes));
+            let memory = Memory::new(self.drive_bytes).map_err(|error| error.to_string())?;
+            let memory = Backing::Memory(memory);
             return io.storage.add(drive, memory).map_err(|error| error.to_string());
         };
         let old = places[drive.index()].clone();

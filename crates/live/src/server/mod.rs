@@ -115,7 +115,7 @@ impl Server {
         let Setup { array: config, drives, storage, durable, drive_bytes, .. } = setup;
         let Setup { rebuilding, resync, spin, switch, .. } = setup;
         let mut waiter = Waiter::new(spin)?;
-        waiter.add(inbox.bell(), BELL, Interest::READ)?;
+        waiter.add(inbox.wake_fd(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
             waiter.add(descriptor, STORAGE, Interest::READ)?;
         }
@@ -183,7 +183,7 @@ impl Server {
             let exact = self.requests.under_way() > 0;
             match self.busy_poll.begin(self.io.clock.now(), answered) {
                 Some(until) if until < due => {
-                    self.waiter.look_until(&self.io.clock, until, &mut events)?;
+                    self.waiter.busy_poll(&self.io.clock, until, &mut events)?;
                     self.busy_poll.end(!events.is_empty());
                 }
                 _ => {
@@ -265,7 +265,7 @@ impl Server {
     }
 
     fn take_messages(&mut self) {
-        self.inbox.hush();
+        self.inbox.acknowledge();
         while let Some(message) = self.inbox.take() {
             match message {
                 Message::Client(connection) => {

@@ -2,7 +2,10 @@
 
 use super::Server;
 use crate::clock::processor_time;
-use crate::control::{BusyWindow, DriveStatus, RECENT_WINDOWS, Restoring, Status, TallyStatus};
+use crate::control::{
+    BusyWindow, DriveStatus, Identity, PolicyCounters, RECENT_WINDOWS, RequestStatus, Restoring, Status,
+    TallyStatus,
+};
 use array::Work as Restoration;
 use units::{DriveId, Instant};
 
@@ -15,34 +18,41 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
     let tally =
         |tally: array::policy::Tally| TallyStatus { name: tally.name.into(), count: tally.count };
     Status {
-        version: env!("CARGO_PKG_VERSION").into(),
-        uuid: uuid(server),
-        level: array.layout().level().name().into(),
+        identity: Identity {
+            version: env!("CARGO_PKG_VERSION").into(),
+            uuid: uuid(server),
+            level: array.layout().level().name().into(),
+            capacity_bytes: array.capacity_bytes(),
+        },
         policy: io.engine.policy().name().into(),
         policy_since_nanoseconds: admin.policy_since().as_nanos(),
-        capacity_bytes: array.capacity_bytes(),
         uptime_nanoseconds: now.as_nanos(),
         busy_window_nanoseconds: window.map(units::Duration::as_nanos),
         degraded: array.absent() != 0,
         stopped: admin.stopped(),
         restoring: restoring(server),
+        prefill: io.storage.prefill().map(Into::into),
         drives: io.drives().map(|drive| drive_status(server, now, drive)).collect(),
-        connections: clients.count(),
-        requests_in_flight: requests.under_way(),
-        read: measures.read.latency(),
-        write: measures.write.latency(),
-        lateness: io.lateness.latency(),
-        read_bytes: measures.read_bytes,
-        written_bytes: measures.written_bytes,
-        flushes: measures.flushes,
-        failed_requests: measures.failed_requests,
-        causes: measures.causes(),
-        busy_sub_ios: counters.busy_sub_ios.clone(),
-        fail_fasts: counters.fail_fasts,
-        rebuilds: counters.rebuilds,
-        resubmitted: counters.resubmitted,
+        requests: RequestStatus {
+            connections: clients.count(),
+            requests_in_flight: requests.under_way(),
+            read: measures.read.latency(),
+            write: measures.write.latency(),
+            lateness: io.lateness.latency(),
+            read_bytes: measures.read_bytes,
+            written_bytes: measures.written_bytes,
+            flushes: measures.flushes,
+            failed_requests: measures.failed_requests,
+            causes: measures.causes(),
+        },
+        counters: PolicyCounters {
+            busy_sub_ios: counters.busy_sub_ios.clone(),
+            fail_fasts: counters.fail_fasts,
+            rebuilds: counters.rebuilds,
+            resubmitted: counters.resubmitted,
+            tallies: array.tallies().into_iter().map(tally).collect(),
+        },
         processor_nanoseconds: processor_time().as_nanos(),
-        tallies: array.tallies().into_iter().map(tally).collect(),
     }
 }
 

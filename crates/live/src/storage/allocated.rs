@@ -66,7 +66,7 @@ impl Allocated {
         self.change(offset_bytes / PAGE, (offset_bytes + length_bytes).div_ceil(PAGE), true);
     }
 
-    /// The pages that lie within these bytes as a whole are holes.
+    /// The pages that lie entirely within these bytes are holes.
     pub(super) fn clear(&mut self, offset_bytes: u64, length_bytes: u64) {
         self.change(offset_bytes.div_ceil(PAGE), (offset_bytes + length_bytes) / PAGE, false);
     }

@@ -1,7 +1,7 @@
 //! A drive whose bytes are in a file or on a block device.
 
 use super::allocated::Allocated;
-use super::place::Place;
+use super::location::DriveLocation;
 use crate::buffer::{Buffer, PAGE_BYTES};
 use rustix::fs::{FlockOperation, SeekFrom, flock, seek};
 use rustix::io::Errno;
@@ -16,10 +16,13 @@ use thiserror::Error;
 /// ([`crate::durable`]).
 pub const DATA_OFFSET_BYTES: u64 = 32 << 20;
 
-/// Why a place cannot be used.
+/// The name of [`DiskError`] in code that has not been moved to it.
+pub type PlaceError = DiskError;
+
+/// Why a file or block device cannot be used as a drive.
 #[derive(Debug, Error)]
-pub enum PlaceError {
-    /// There is no file to speak of.
+pub enum DiskError {
+    /// A drive in memory has no file.
     #[error("a drive in memory has no file to open")]
     Memory,
     /// It does not exist.
@@ -71,12 +74,12 @@ pub enum PlaceError {
         /// The size asked for.
         bytes: u64,
     },
-    /// The system says no.
+    /// The system refuses.
     #[error("{}: {error}", .path.display())]
     Io {
         /// The file or device.
         path: PathBuf,
-        /// What it says.
+        /// Its error.
         error: io::Error,
     },
 }
@@ -85,13 +88,13 @@ pub enum PlaceError {
 const MOST_BYTES: u64 = 1 << 62;
 
 /// How long a lock is waited for.
-const LOCK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+const LOCK_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// A file or block device that is open and locked for a drive.
 #[derive(Debug)]
 pub struct Disk {
     pub(super) file: Arc<File>,
-    place: Place,
+    location: DriveLocation,
     path: PathBuf,
     /// Size of the drive: without the reserved head.
     bytes: u64,
@@ -104,24 +107,24 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// If a file is there already, or for any reason of [`PlaceError`].
-    pub fn create(place: &Place, bytes: u64) -> Result<Self, PlaceError> {
-        let path = place.path().ok_or(PlaceError::Memory)?;
+    /// If a file is there already, or for any reason of [`DiskError`].
+    pub fn create(location: &DriveLocation, bytes: u64) -> Result<Self, DiskError> {
+        let path = location.path().ok_or(DiskError::Memory)?;
         check_size(bytes)?;
         if is_device(path) {
-            return Self::open(place, bytes);
+            return Self::open(location, bytes);
         }
         let made = OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let file = made.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => PlaceError::Exists { path: path.into() },
-            _ => PlaceError::Io { path: path.into(), error },
+            io::ErrorKind::AlreadyExists => DiskError::Exists { path: path.into() },
+            _ => DiskError::Io { path: path.into(), error },
         })?;
         let sized = file.set_len(DATA_OFFSET_BYTES + bytes).and_then(|()| file.sync_all());
         let opened = sized
-            .map_err(|error| PlaceError::Io { path: path.into(), error })
-            .and_then(|()| Self::open(place, bytes));
+            .map_err(|error| DiskError::Io { path: path.into(), error })
+            .and_then(|()| Self::open(location, bytes));
         if opened.is_err() {
-            // What was just made is of no use to anyone; the reason is in the error already.
+            // What was just made is of no use, and the error says why.
             let _ = std::fs::remove_file(path);
         }
         opened
@@ -131,10 +134,10 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// For any reason of [`PlaceError`].
-    pub fn open(place: &Place, bytes: u64) -> Result<Self, PlaceError> {
+    /// For any reason of [`DiskError`].
+    pub fn open(location: &DriveLocation, bytes: u64) -> Result<Self, DiskError> {
         check_size(bytes)?;
-        let mut disk = Self::open_head(place)?;
+        let mut disk = Self::open_head(location)?;
         disk.set_bytes(bytes)?;
         Ok(disk)
     }
@@ -144,55 +147,55 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// For any reason of [`PlaceError`].
-    pub fn open_head(place: &Place) -> Result<Self, PlaceError> {
-        let path = place.path().ok_or(PlaceError::Memory)?;
+    /// For any reason of [`DiskError`].
+    pub fn open_head(location: &DriveLocation) -> Result<Self, DiskError> {
+        let path = location.path().ok_or(DiskError::Memory)?;
         let io = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => PlaceError::Missing { path: path.into() },
-            _ => PlaceError::Io { path: path.into(), error },
+            io::ErrorKind::NotFound => DiskError::Missing { path: path.into() },
+            _ => DiskError::Io { path: path.into(), error },
         };
         let kind = std::fs::metadata(path).map_err(io)?.file_type();
         if !kind.is_file() && !kind.is_block_device() {
-            return Err(PlaceError::NotStorage { path: path.into() });
+            return Err(DiskError::NotStorage { path: path.into() });
         }
-        let flags = match place {
-            Place::Direct(_) => rustix::fs::OFlags::DIRECT.bits().cast_signed(),
+        let flags = match location {
+            DriveLocation::Direct(_) => rustix::fs::OFlags::DIRECT.bits().cast_signed(),
             _ => 0,
         };
         let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
         let file = opened.map_err(|error| {
             let invalid = error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
             if flags != 0 && invalid {
-                PlaceError::NotDirect { path: path.into() }
+                DiskError::NotDirect { path: path.into() }
             } else {
                 io(error)
             }
         })?;
         lock(&file).map_err(|error| match error {
-            Errno::WOULDBLOCK => PlaceError::InUse { path: path.into() },
+            Errno::WOULDBLOCK => DiskError::InUse { path: path.into() },
             other => io(other.into()),
         })?;
         Ok(Self {
             file: Arc::new(file),
-            place: place.clone(),
+            location: location.clone(),
             path: path.into(),
             bytes: 0,
             allocated: Allocated::nothing(0),
         })
     }
 
-    /// Says how large the drive is, and finds out which pages of it hold data.
+    /// Sets the size of the drive, and finds out which pages of it hold data.
     ///
     /// # Errors
     ///
-    /// If there is less room, or the system says no.
-    pub fn set_bytes(&mut self, bytes: u64) -> Result<(), PlaceError> {
+    /// If there is less room, or the system refuses.
+    pub fn set_bytes(&mut self, bytes: u64) -> Result<(), DiskError> {
         check_size(bytes)?;
-        let io = |error: Errno| PlaceError::Io { path: self.path.clone(), error: error.into() };
+        let io = |error: Errno| DiskError::Io { path: self.path.clone(), error: error.into() };
         let has_bytes = seek(&*self.file, SeekFrom::End(0)).map_err(io)?;
         let needs_bytes = DATA_OFFSET_BYTES + bytes;
         if has_bytes < needs_bytes {
-            return Err(PlaceError::TooSmall { path: self.path.clone(), has_bytes, needs_bytes });
+            return Err(DiskError::TooSmall { path: self.path.clone(), has_bytes, needs_bytes });
         }
         self.allocated = if is_device(&self.path) {
             Allocated::everything(bytes)
@@ -203,18 +206,18 @@ impl Disk {
         Ok(())
     }
 
-    /// Takes away what was in a file, head and all, and makes it a drive of `bytes`. A block device
+    /// Truncates a file, with its reserved head, and makes it a drive of `bytes`. A block device
     /// keeps its bytes, and all of them count as data.
     ///
     /// # Errors
     ///
-    /// If a device is smaller, or the system says no.
-    pub fn empty(&mut self, bytes: u64) -> Result<(), PlaceError> {
+    /// If a device is smaller, or the system refuses.
+    pub fn empty(&mut self, bytes: u64) -> Result<(), DiskError> {
         check_size(bytes)?;
         if !is_device(&self.path) {
             let cut =
                 self.file.set_len(0).and_then(|()| self.file.set_len(DATA_OFFSET_BYTES + bytes));
-            cut.map_err(|error| PlaceError::Io { path: self.path.clone(), error })?;
+            cut.map_err(|error| DiskError::Io { path: self.path.clone(), error })?;
         }
         self.set_bytes(bytes)
     }
@@ -229,17 +232,17 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// If the system says no.
-    pub fn room_bytes(&self) -> Result<u64, PlaceError> {
+    /// If the system refuses.
+    pub fn room_bytes(&self) -> Result<u64, DiskError> {
         let end = seek(&*self.file, SeekFrom::End(0))
-            .map_err(|error| PlaceError::Io { path: self.path.clone(), error: error.into() })?;
+            .map_err(|error| DiskError::Io { path: self.path.clone(), error: error.into() })?;
         Ok(end.saturating_sub(DATA_OFFSET_BYTES))
     }
 
     /// Where it is.
     #[must_use]
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn place(&self) -> &DriveLocation {
+        &self.location
     }
 
     /// Which of its pages may hold data: of a device, all.
@@ -256,7 +259,7 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// If the system says no, or the file ends before.
+    /// If the system refuses, or the file ends before.
     pub fn read_now(&self, offset_bytes: u64, length_bytes: usize) -> io::Result<Buffer> {
         debug_assert!(offset_bytes.is_multiple_of(PAGE_BYTES as u64));
         let mut buffer = Buffer::zeroed(length_bytes);
@@ -269,7 +272,7 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// If the system says no.
+    /// If the system refuses.
     pub fn write_now(&self, offset_bytes: u64, buffer: &Buffer) -> io::Result<()> {
         debug_assert!(offset_bytes.is_multiple_of(PAGE_BYTES as u64));
         self.file.write_all_at(buffer.bytes(), offset_bytes)
@@ -279,7 +282,7 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// If the system says no.
+    /// If the system refuses.
     pub fn sync_now(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -302,7 +305,7 @@ impl Head {
     ///
     /// # Errors
     ///
-    /// If the system says no.
+    /// If the system refuses.
     pub fn write_stable(&self, offset_bytes: u64, buffer: &Buffer) -> io::Result<()> {
         debug_assert!(offset_bytes + buffer.len() as u64 <= DATA_OFFSET_BYTES);
         self.file.write_all_at(buffer.bytes(), offset_bytes)?;
@@ -310,9 +313,9 @@ impl Head {
     }
 }
 
-fn check_size(bytes: u64) -> Result<(), PlaceError> {
+fn check_size(bytes: u64) -> Result<(), DiskError> {
     let possible = (1..=MOST_BYTES).contains(&bytes) && bytes.is_multiple_of(PAGE_BYTES as u64);
-    if possible { Ok(()) } else { Err(PlaceError::Size { bytes }) }
+    if possible { Ok(()) } else { Err(DiskError::Size { bytes }) }
 }
 
 fn is_device(path: &Path) -> bool {
@@ -322,7 +325,7 @@ fn is_device(path: &Path) -> bool {
 /// Locks a file for this process alone. The kernel may still be ending the commands of a process that
 /// was killed, and holds its lock for so long: that is waited for.
 fn lock(file: &File) -> rustix::io::Result<()> {
-    let until = std::time::Instant::now() + LOCK_PATIENCE;
+    let until = std::time::Instant::now() + LOCK_TIMEOUT;
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) if std::time::Instant::now() < until => {

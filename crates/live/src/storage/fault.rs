@@ -1,6 +1,6 @@
-//! Media errors that are made on purpose, so that the way through them can be tried.
+//! Injected media errors, for tests.
 
-use super::Work;
+use super::command::Work;
 use rustix::io::Errno;
 use std::io;
 
@@ -22,7 +22,7 @@ pub enum FaultKind {
 pub struct Fault {
     /// What fails.
     pub kind: FaultKind,
-    /// How many such commands are done well before.
+    /// How many such commands succeed before.
     pub after: u64,
     /// How many fail then; `u64::MAX` for all that follow.
     pub count: u64,
@@ -30,7 +30,7 @@ pub struct Fault {
 
 impl Fault {
     /// Whether this command fails; counts it.
-    pub(super) fn strikes(&mut self, work: &Work) -> bool {
+    pub(super) fn applies_to(&mut self, work: &Work) -> bool {
         let concerned = match self.kind {
             FaultKind::Reads => matches!(work, Work::Read { .. }),
             FaultKind::Writes => {
@@ -53,7 +53,7 @@ impl Fault {
     }
 }
 
-/// What a drive says of a medium that cannot be read or written.
+/// The error of a medium that cannot be read or written.
 pub(super) fn medium_error() -> io::Error {
     Errno::IO.into()
 }

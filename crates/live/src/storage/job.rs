@@ -1,4 +1,4 @@
-//! A command on its way to a file: which system call comes next, and what its result means.
+//! A command in flight on a file: which system call comes next, and what its result means.
 
 use crate::buffer::{Buffer, PAGE_BYTES};
 use rustix::io::Errno;
@@ -31,7 +31,7 @@ pub(super) enum Kind {
 pub(super) struct Job {
     pub(super) tag: u64,
     pub(super) drive: DriveId,
-    /// Tells what the drive is now from what stood in its place before.
+    /// Tells the drive from others that were at its position before.
     pub(super) serial: u64,
     pub(super) file: Arc<File>,
     pub(super) kind: Kind,
@@ -70,7 +70,7 @@ impl Job {
         }
     }
 
-    /// Takes in what the system call said: how many bytes it moved.
+    /// Takes the result of the system call: how many bytes it moved.
     pub(super) fn advance(&mut self, result: Result<usize, Errno>) -> Progress {
         match (self.kind, result) {
             (_, Err(Errno::INTR | Errno::AGAIN)) => Progress::Again,

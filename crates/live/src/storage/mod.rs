@@ -17,92 +17,43 @@
 //! Files go through `io_uring` where the kernel offers it, else through a few threads.
 
 mod allocated;
+mod command;
 mod disk;
 mod fault;
+mod headroom;
 mod job;
+mod location;
+mod mapping;
 mod memory;
-mod place;
-mod pool;
+mod prefill;
 #[cfg(target_os = "linux")]
 mod ring;
+mod thread_pool;
 
 pub use allocated::Allocated;
-pub use disk::{DATA_OFFSET_BYTES, Disk, Head, PlaceError};
+pub use command::{Finished, Work};
+pub use disk::{DATA_OFFSET_BYTES, Disk, DiskError, Head, PlaceError};
 pub use fault::{Fault, FaultKind};
+pub use location::{DriveLocation, Place};
 pub use memory::Memory;
-pub use place::Place;
+pub use prefill::{PrefillProgress, PrefillState};
 
-use crate::buffer::{Buffer, PAGE_BYTES};
+use crate::buffer::Buffer;
 use job::{Job, Kind};
-use pool::Pool;
+use prefill::Prefill;
 #[cfg(target_os = "linux")]
 use ring::Ring;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use thread_pool::ThreadPool;
 use units::DriveId;
-
-/// Something to do on a drive. Offsets and lengths are in bytes, multiples of
-/// [`PAGE_BYTES`], and count from the first byte of the drive.
-#[derive(Debug)]
-pub enum Work {
-    /// Fill the first bytes of a buffer.
-    Read {
-        /// From where.
-        offset_bytes: u64,
-        /// What is filled; at least as long.
-        buffer: Buffer,
-        /// How many.
-        length_bytes: usize,
-    },
-    /// Write the first bytes of a buffer.
-    Write {
-        /// Where to.
-        offset_bytes: u64,
-        /// What is written; at least as long.
-        buffer: Buffer,
-        /// How many.
-        length_bytes: usize,
-    },
-    /// Write into the reserved head of the drive; on stable storage when it is done. On a drive in
-    /// memory, which has no head, it is done at once.
-    WriteHead {
-        /// Where to, counted from the start of the file.
-        offset_bytes: u64,
-        /// What is written; at least as long.
-        buffer: Buffer,
-        /// How many.
-        length_bytes: usize,
-    },
-    /// Bring what was written to stable storage.
-    Sync,
-    /// The bytes become zero, and their room is given back.
-    Discard {
-        /// From where.
-        offset_bytes: u64,
-        /// How many.
-        length_bytes: u64,
-    },
-}
-
-/// A command that is done.
-#[derive(Debug)]
-pub struct Finished {
-    /// The number that it was submitted under.
-    pub tag: u64,
-    /// The drive.
-    pub drive: DriveId,
-    /// Its buffer; what it holds is meaningless after an error.
-    pub buffer: Option<Buffer>,
-    /// Whether it is done or failed.
-    pub result: io::Result<()>,
-}
 
 /// How files are read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Way {
-    /// Through `io_uring` if the kernel lets us, else by threads.
+pub enum IoMethod {
+    /// Through `io_uring` if the kernel allows it, else by threads.
     #[default]
     Best,
     /// Through `io_uring`, or not at all.
@@ -143,50 +94,62 @@ impl Backing {
 #[derive(Debug)]
 struct Slot {
     backing: Backing,
-    /// Differs for everything that ever stood in this place.
+    /// Differs for every drive that was ever added.
     serial: u64,
     fault: Option<Fault>,
 }
 
-/// What carries jobs to files.
+/// What executes commands on files.
 #[derive(Debug)]
-enum Carrier {
+enum FileIo {
     /// No drive has needed one yet.
-    None,
+    Unused,
     #[cfg(target_os = "linux")]
     Ring(Box<Ring>),
-    Threads(Pool),
+    Threads(ThreadPool),
 }
 
 /// The bytes of all drives of an array.
 #[derive(Debug)]
 pub struct Storage {
-    way: Way,
+    method: IoMethod,
     slots: Vec<Option<Slot>>,
-    carrier: Carrier,
+    file_io: FileIo,
     done: VecDeque<Finished>,
     serial: u64,
+    /// Takes the memory of drives in memory, if it was asked for.
+    prefill: Option<Prefill>,
 }
 
 impl Storage {
     /// No drives yet.
     #[must_use]
-    pub fn new(way: Way) -> Self {
-        Self { way, slots: Vec::new(), carrier: Carrier::None, done: VecDeque::new(), serial: 0 }
+    pub fn new(method: IoMethod) -> Self {
+        Self {
+            method,
+            slots: Vec::new(),
+            file_io: FileIo::Unused,
+            done: VecDeque::new(),
+            serial: 0,
+            prefill: None,
+        }
     }
 
-    /// Puts a drive in its place. What stood there is closed when its last command is done.
+    /// Adds a drive at its position. The one that was there is closed when its last command is done.
     ///
     /// # Errors
     ///
     /// If it is the first with a file, and neither `io_uring` nor threads can be had as
-    /// [`Way`] asks.
+    /// [`IoMethod`] asks.
     pub fn add(&mut self, drive: DriveId, backing: Backing) -> io::Result<()> {
-        if matches!(backing, Backing::Disk(_)) && matches!(self.carrier, Carrier::None) {
-            self.carrier = carrier(self.way)?;
+        if matches!(backing, Backing::Disk(_)) && matches!(self.file_io, FileIo::Unused) {
+            self.file_io = new_file_io(self.method)?;
         }
         if self.slots.len() <= drive.index() {
             self.slots.resize_with(drive.index() + 1, || None);
+        }
+        if let (Backing::Memory(memory), Some(prefill)) = (&backing, &self.prefill) {
+            prefill.add(memory.populator());
         }
         self.serial += 1;
         self.slots[drive.index()] = Some(Slot { backing, serial: self.serial, fault: None });
@@ -200,14 +163,47 @@ impl Storage {
         }
     }
 
+    /// Takes the memory of all drives in memory, present and later ones, from a thread in the
+    /// background, so that first writes do not wait for it.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no thread left.
+    pub fn start_prefill(&mut self) -> io::Result<()> {
+        if self.prefill.is_none() {
+            let prefill = Prefill::start()?;
+            for slot in self.slots.iter().flatten() {
+                if let Backing::Memory(memory) = &slot.backing {
+                    prefill.add(memory.populator());
+                }
+            }
+            self.prefill = Some(prefill);
+        }
+        Ok(())
+    }
+
+    /// How far that is; `None` if it was not asked for. Costs a few loads per drive.
+    #[must_use]
+    pub fn prefill(&self) -> Option<PrefillProgress> {
+        let prefill = self.prefill.as_ref()?;
+        let (mut done_bytes, mut bytes) = (0, 0);
+        for slot in self.slots.iter().flatten() {
+            if let Backing::Memory(memory) = &slot.backing {
+                done_bytes += memory.populated_bytes();
+                bytes += memory.bytes();
+            }
+        }
+        Some(PrefillProgress { done_bytes, bytes, state: prefill.state(done_bytes, bytes) })
+    }
+
     /// How files are read and written: `io_uring`, `threads`, or `memory` if there are none.
     #[must_use]
-    pub fn way(&self) -> &'static str {
-        match &self.carrier {
-            Carrier::None => "memory",
+    pub fn io_method(&self) -> &'static str {
+        match &self.file_io {
+            FileIo::Unused => "memory",
             #[cfg(target_os = "linux")]
-            Carrier::Ring(_) => "io_uring",
-            Carrier::Threads(_) => "threads",
+            FileIo::Ring(_) => "io_uring",
+            FileIo::Threads(_) => "threads",
         }
     }
 
@@ -232,7 +228,7 @@ impl Storage {
         self.backing(drive).is_some_and(|backing| !backing.allocated().contains(page))
     }
 
-    /// Makes commands of a drive fail from now on; `None` makes it well again. A drive in memory
+    /// Makes commands of a drive fail from now on; `None` ends that. A drive in memory
     /// keeps to [`Storage::submit`] while it has a fault.
     pub fn inject(&mut self, drive: DriveId, fault: impl Into<Option<Fault>>) {
         if let Some(slot) = self.slots.get_mut(drive.index()).and_then(Option::as_mut) {
@@ -240,7 +236,7 @@ impl Storage {
         }
     }
 
-    /// Takes a command. Whatever is wrong with it is said by [`Storage::poll`].
+    /// Takes a command. Errors of it are reported by [`Storage::poll`].
     pub fn submit(&mut self, tag: u64, drive: DriveId, work: Work) {
         let slot = self.slots.get_mut(drive.index()).and_then(Option::as_mut);
         let Some(slot) = slot else {
@@ -253,7 +249,7 @@ impl Storage {
         if let Err(error) = work.check(drive, slot.backing.bytes()) {
             return self.finish(tag, drive, work.buffer(), Err(error));
         }
-        if slot.fault.as_mut().is_some_and(|fault| fault.strikes(&work)) {
+        if slot.fault.as_mut().is_some_and(|fault| fault.applies_to(&work)) {
             return self.finish(tag, drive, work.buffer(), Err(fault::medium_error()));
         }
         match &mut slot.backing {
@@ -266,11 +262,13 @@ impl Storage {
                 if job.length_bytes == 0 && job.kind != Kind::Sync {
                     return self.finish(tag, drive, job.buffer, Ok(()));
                 }
-                match &mut self.carrier {
-                    Carrier::None => unreachable!("the first drive with a file got a carrier"),
+                match &mut self.file_io {
+                    FileIo::Unused => {
+                        unreachable!("`add` has made it with the first drive that is a file")
+                    }
                     #[cfg(target_os = "linux")]
-                    Carrier::Ring(ring) => ring.submit(job),
-                    Carrier::Threads(pool) => pool.submit(job),
+                    FileIo::Ring(ring) => ring.submit(job),
+                    FileIo::Threads(pool) => pool.submit(job),
                 }
             }
         }
@@ -282,10 +280,10 @@ impl Storage {
     ///
     /// If the kernel does not take it; what was submitted stays, and can be handed over later.
     pub fn kick(&mut self) -> io::Result<()> {
-        match &mut self.carrier {
+        match &mut self.file_io {
             #[cfg(target_os = "linux")]
-            Carrier::Ring(ring) => ring.kick(),
-            Carrier::None | Carrier::Threads(_) => Ok(()),
+            FileIo::Ring(ring) => ring.kick(),
+            FileIo::Unused | FileIo::Threads(_) => Ok(()),
         }
     }
 
@@ -294,11 +292,11 @@ impl Storage {
         if let Some(finished) = self.done.pop_front() {
             return Some(finished);
         }
-        let (job, result) = match &mut self.carrier {
-            Carrier::None => None,
+        let (job, result) = match &mut self.file_io {
+            FileIo::Unused => None,
             #[cfg(target_os = "linux")]
-            Carrier::Ring(ring) => ring.poll(),
-            Carrier::Threads(pool) => pool.poll(),
+            FileIo::Ring(ring) => ring.poll(),
+            FileIo::Threads(pool) => pool.poll(),
         }?;
         let discards = matches!(job.kind, Kind::Punch | Kind::Zero);
         let slot = self.slots.get_mut(job.drive.index()).and_then(Option::as_mut);
@@ -316,24 +314,24 @@ impl Storage {
     /// Readable when something may be done; `None` while all drives are in memory.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        match &self.carrier {
-            Carrier::None => None,
+        match &self.file_io {
+            FileIo::Unused => None,
             #[cfg(target_os = "linux")]
-            Carrier::Ring(ring) => Some(ring.fd()),
-            Carrier::Threads(pool) => Some(pool.fd()),
+            FileIo::Ring(ring) => Some(ring.fd()),
+            FileIo::Threads(pool) => Some(pool.fd()),
         }
     }
 
     /// Commands that were submitted and not yet given back by [`Storage::poll`].
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        let carried = match &self.carrier {
-            Carrier::None => 0,
+        let in_files = match &self.file_io {
+            FileIo::Unused => 0,
             #[cfg(target_os = "linux")]
-            Carrier::Ring(ring) => ring.in_flight(),
-            Carrier::Threads(pool) => pool.in_flight(),
+            FileIo::Ring(ring) => ring.in_flight(),
+            FileIo::Threads(pool) => pool.in_flight(),
         };
-        carried + self.done.len()
+        in_files + self.done.len()
     }
 
     fn finish(&mut self, tag: u64, drive: DriveId, buffer: Option<Buffer>, result: io::Result<()>) {
@@ -341,60 +339,22 @@ impl Storage {
     }
 }
 
-impl Work {
-    fn buffer(self) -> Option<Buffer> {
-        match self {
-            Self::Read { buffer, .. }
-            | Self::Write { buffer, .. }
-            | Self::WriteHead { buffer, .. } => Some(buffer),
-            Self::Sync | Self::Discard { .. } => None,
-        }
-    }
-
-    fn check(&self, drive: DriveId, drive_bytes: u64) -> io::Result<()> {
-        let (offset, length, room) = match self {
-            Self::Read { offset_bytes, buffer, length_bytes }
-            | Self::Write { offset_bytes, buffer, length_bytes } => {
-                (*offset_bytes, *length_bytes as u64, Some((drive_bytes, buffer.len())))
-            }
-            Self::WriteHead { offset_bytes, buffer, length_bytes } => {
-                (*offset_bytes, *length_bytes as u64, Some((DATA_OFFSET_BYTES, buffer.len())))
-            }
-            Self::Sync => return Ok(()),
-            Self::Discard { offset_bytes, length_bytes } => (*offset_bytes, *length_bytes, None),
-        };
-        let (end, buffer_bytes) = room.unwrap_or((drive_bytes, usize::MAX));
-        let whole = |bytes: u64| bytes.is_multiple_of(PAGE_BYTES as u64);
-        let fits = offset.checked_add(length).is_some_and(|last| last <= end);
-        if whole(offset) && whole(length) && fits && length <= buffer_bytes as u64 {
-            return Ok(());
-        }
-        Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!(
-                "drive {}: {length} bytes at {offset} with a buffer of {buffer_bytes} are not whole pages of {PAGE_BYTES} bytes within its {end} bytes",
-                drive.0
-            ),
-        ))
-    }
-}
-
-fn carrier(way: Way) -> io::Result<Carrier> {
+fn new_file_io(method: IoMethod) -> io::Result<FileIo> {
     #[cfg(target_os = "linux")]
-    match way {
-        Way::Ring => return Ok(Carrier::Ring(Box::new(Ring::new()?))),
-        Way::Best => {
+    match method {
+        IoMethod::Ring => return Ok(FileIo::Ring(Box::new(Ring::new()?))),
+        IoMethod::Best => {
             if let Ok(ring) = Ring::new() {
-                return Ok(Carrier::Ring(Box::new(ring)));
+                return Ok(FileIo::Ring(Box::new(ring)));
             }
         }
-        Way::Threads => {}
+        IoMethod::Threads => {}
     }
     #[cfg(not(target_os = "linux"))]
-    if way == Way::Ring {
+    if method == IoMethod::Ring {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    Ok(Carrier::Threads(Pool::new()?))
+    Ok(FileIo::Threads(ThreadPool::new()?))
 }
 
 fn on_memory(memory: &mut Memory, work: Work) -> Option<Buffer> {

@@ -58,7 +58,7 @@ impl Ring {
         }
         match self.ring.submit() {
             Ok(_) => Ok(()),
-            Err(error) if is_passing(&error) => Ok(()),
+            Err(error) if is_transient(&error) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -136,7 +136,7 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Waits until the kernel has let go of all memory.
+    /// Waits until the kernel uses no memory of the jobs any more.
     fn drop(&mut self) {
         while self.in_kernel() > 0 {
             let mut progress = false;
@@ -152,7 +152,7 @@ impl Drop for Ring {
             }
             match self.ring.submit_and_wait(1) {
                 Ok(_) => {}
-                Err(error) if is_passing(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 Err(_) => {
                     // The kernel may write into these buffers at any time from now on.
                     std::mem::forget(std::mem::take(&mut self.jobs));
@@ -169,10 +169,10 @@ impl std::fmt::Debug for Ring {
     }
 }
 
-/// What the kernel says when it wants to be asked again.
-fn is_passing(error: &io::Error) -> bool {
-    let passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(Errno::raw_os_error);
-    error.raw_os_error().is_some_and(|number| passing.contains(&number))
+/// Whether the kernel is to be asked again.
+fn is_transient(error: &io::Error) -> bool {
+    let transient = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|number| transient.contains(&number))
 }
 
 /// The next step of a job as the kernel wants it.

@@ -26,11 +26,11 @@ fn status(name: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Hundredths of a second that the door's thread has worked.
-fn door_ticks() -> u64 {
+/// Hundredths of a second that the acceptor's thread has worked.
+fn acceptor_ticks() -> u64 {
     for task in fs::read_dir("/proc/self/task").unwrap() {
         let path = task.unwrap().path();
-        if fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == "nbd-door") {
+        if fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == "nbd-acceptor") {
             let stat = fs::read_to_string(path.join("stat")).unwrap();
             let fields: Vec<u64> = stat
                 .rsplit_once(')')
@@ -43,7 +43,7 @@ fn door_ticks() -> u64 {
             return fields[11] + fields[12];
         }
     }
-    panic!("there is no door");
+    panic!("there is no acceptor");
 }
 
 fn connect(server: &Server) -> UnixStream {
@@ -100,7 +100,7 @@ fn many_idle_clients_cost_little_and_a_lack_of_descriptors_is_survived() {
     let grown = status("VmRSS:").saturating_sub(memory);
     assert!(grown < 16 << 10, "{CLIENTS} idle clients cost {grown} KiB");
 
-    let (ticks, begin) = (door_ticks(), Instant::now());
+    let (ticks, begin) = (acceptor_ticks(), Instant::now());
     // Now all descriptors are taken but the one that a new client needs for itself.
     let mut fillers = Vec::new();
     while let Ok(file) = File::open("/dev/null") {
@@ -115,7 +115,7 @@ fn many_idle_clients_cost_little_and_a_lack_of_descriptors_is_survived() {
     drop(fillers);
     late.set_nonblocking(false).unwrap();
     greeted(&mut late);
-    let spent = door_ticks() - ticks;
+    let spent = acceptor_ticks() - ticks;
     let share = spent as f64 / 100.0 / begin.elapsed().as_secs_f64();
-    assert!(share < 0.5, "the door spins: {spent} ticks in {:?}", begin.elapsed());
+    assert!(share < 0.5, "the acceptor spins: {spent} ticks in {:?}", begin.elapsed());
 }

@@ -253,7 +253,7 @@ fn a_door_that_closes_leaves_no_path_and_no_guest() {
     let mut inside = entered(&server);
     let path = server.path();
     assert!(path.exists());
-    server.door.take().unwrap().close();
+    server.acceptor.take().unwrap().close();
     assert!(!path.exists());
     assert!(is_hung_up(&mut waiting));
     inside.write_all(&request(command::FLUSH, 5, 0, 0)).unwrap();

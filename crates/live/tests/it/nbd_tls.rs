@@ -163,11 +163,11 @@ fn certificates_of_certtool_are_understood() {
     let server =
         Server::start(1 << 20, Tls::Required(server_config(directory.path(), false).unwrap()));
     let uri = Uri {
-        place: live::nbd::uri::Place::Tcp {
+        endpoint: live::nbd::uri::Endpoint::Tcp {
             host: "localhost".into(),
-            port: match server.tcp().place {
-                live::nbd::uri::Place::Tcp { port, .. } => port,
-                live::nbd::uri::Place::Unix(_) => unreachable!("asked for a port"),
+            port: match server.tcp().endpoint {
+                live::nbd::uri::Endpoint::Tcp { port, .. } => port,
+                live::nbd::uri::Endpoint::Unix(_) => unreachable!("asked for a port"),
             },
         },
         ..server.tcp()

@@ -129,8 +129,8 @@ fn check_histogram(name: &str, samples: &[Sample]) {
 
 #[test]
 fn metrics_are_what_monitors_expect() {
-    let (line, array) = fake_array::start();
-    let operate = Operate::start(&http_only(), &line).unwrap();
+    let (handle, array) = fake_array::start();
+    let operate = Operate::start(&http_only(), &handle).unwrap();
     let address = operate.http_address().unwrap();
     std::thread::sleep(Duration::from_millis(50));
     let (code, text) = get(address, "/metrics");
@@ -166,6 +166,7 @@ fn metrics_are_what_monitors_expect() {
     assert_eq!(value("ioda_policy_info", &[("policy", "Base")]), 1.0);
     assert_eq!(value("ioda_busy_window_seconds", &[]), 0.1);
     assert_eq!(value("ioda_capacity_bytes", &[]), f64::from(3u32 << 30));
+    assert_eq!(value("ioda_prefill_bytes", &[]), 4.0 * value("ioda_prefill_done_bytes", &[]));
     assert_eq!(value("ioda_drive_free_blocks_ratio", &[("drive", "2")]), 0.25);
     assert_eq!(value("ioda_drive_state", &[("drive", "3"), ("state", "rebuilding")]), 1.0);
     assert_eq!(value("ioda_drive_state", &[("drive", "3"), ("state", "serving")]), 0.0);
@@ -179,7 +180,7 @@ fn metrics_are_what_monitors_expect() {
         .map(|drive| value("ioda_drive_in_window", &[("drive", drive)]))
         .sum();
     assert_eq!(within, 1.0, "one drive is in its window at a time");
-    line.order(Order::Shutdown).unwrap();
+    handle.execute(Order::Shutdown).unwrap();
     array.join().unwrap();
     // An array that is gone is no empty array.
     assert_eq!(get(address, "/metrics").0, 503);
@@ -188,8 +189,8 @@ fn metrics_are_what_monitors_expect() {
 
 #[test]
 fn the_status_is_one_document_and_nonsense_is_refused() {
-    let (line, array) = fake_array::start();
-    let operate = Operate::start(&http_only(), &line).unwrap();
+    let (handle, array) = fake_array::start();
+    let operate = Operate::start(&http_only(), &handle).unwrap();
     let address = operate.http_address().unwrap();
     let (code, text) = get(address, "/status.json");
     let status: Status = serde_json::from_str(&text).unwrap();
@@ -236,7 +237,7 @@ fn the_status_is_one_document_and_nonsense_is_refused() {
     assert_eq!(get(address, "/metrics").0, 200);
     drop(operate);
     assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any longer");
-    line.order(Order::Shutdown).unwrap();
+    handle.execute(Order::Shutdown).unwrap();
     array.join().unwrap();
 }
 
@@ -244,11 +245,11 @@ fn the_status_is_one_document_and_nonsense_is_refused() {
 fn orders_reach_the_array_and_answers_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.ctl");
-    let (line, array) = fake_array::start();
+    let (handle, array) = fake_array::start();
     let settings = Settings { http: None, control: Some(path.clone()) };
-    let operate = Operate::start(&settings, &line).unwrap();
+    let operate = Operate::start(&settings, &handle).unwrap();
     assert!(operate.http_address().is_none());
-    assert!(Operate::start(&settings, &line).is_err(), "the socket is taken");
+    assert!(Operate::start(&settings, &handle).is_err(), "the socket is taken");
     let mut client = Client::connect(&path, PATIENCE).unwrap();
     let Answer::Status(status) = client.ask(&Order::Status).unwrap() else { panic!() };
     assert_eq!(status.drives.len(), 4);
@@ -292,9 +293,9 @@ fn said(path: &std::path::Path, bytes: &[u8]) -> Vec<Result<Answer, serde_json::
 fn hostile_orders_are_answered_with_a_sentence_and_reach_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.ctl");
-    let (line, array) = fake_array::start();
+    let (handle, array) = fake_array::start();
     let settings = Settings { http: None, control: Some(path.clone()) };
-    let operate = Operate::start(&settings, &line).unwrap();
+    let operate = Operate::start(&settings, &handle).unwrap();
     let deep = format!("{}\n", "[".repeat(60_000));
     let long = "x".repeat(10 << 20);
     let hostile: [&[u8]; 9] = [
@@ -324,7 +325,7 @@ fn hostile_orders_are_answered_with_a_sentence_and_reach_nobody() {
     let silent: Vec<_> = (0..30).map(|_| UnixStream::connect(&path)).collect();
     drop(silent);
     assert_eq!(said(&path, b"{\"order\":\"scrub\"}\n").len(), 1);
-    line.order(Order::Shutdown).unwrap();
+    handle.execute(Order::Shutdown).unwrap();
     assert_eq!(array.join().unwrap(), [Order::Scrub, Order::Scrub, Order::Scrub, Order::Shutdown]);
     operate.close();
 }

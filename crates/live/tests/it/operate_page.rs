@@ -17,9 +17,9 @@ const LONGEST: Duration = Duration::from_secs(90);
 #[test]
 fn a_change_of_policy_is_seen_in_one_graph() {
     let Some(browser) = tools::chromium() else { return };
-    let (line, array) = fake_array::start();
+    let (handle, array) = fake_array::start();
     let settings = Settings { http: Some(SocketAddr::from(([127, 0, 0, 1], 0))), control: None };
-    let operate = Operate::start(&settings, &line).unwrap();
+    let operate = Operate::start(&settings, &handle).unwrap();
     let address = operate.http_address().unwrap();
     // Two samples of the second policy: the page is opened afterwards and yet shows the first.
     let begin = Instant::now();
@@ -66,7 +66,7 @@ fn a_change_of_policy_is_seen_in_one_graph() {
     // What the array says is text and nothing else.
     assert!(page.contains("\\ &lt;b&gt;"));
     drop(operate);
-    line.order(Order::Shutdown).unwrap();
+    handle.execute(Order::Shutdown).unwrap();
     array.join().unwrap();
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of a test")]
 
 use crate::own_process;
-use live::control::{Inbox, Message, Order, line};
+use live::control::{Inbox, Message, Order, channel};
 use live::operate::signals::watch;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::raise;
@@ -23,8 +23,8 @@ fn orders(inbox: &Inbox) -> Vec<Order> {
 fn the_second_signal_ends_the_process() {
     let Some(child) = own_process::run("operate_signals::the_second_signal_ends_the_process")
     else {
-        let (line, inbox) = line().unwrap();
-        let _watch = watch(line).unwrap();
+        let (handle, inbox) = channel().unwrap();
+        let _watch = watch(handle).unwrap();
         raise(SIGTERM).unwrap();
         let begin = Instant::now();
         let mut given = Vec::new();

@@ -4,8 +4,8 @@
 
 use live::buffer::{Buffer, PAGE_BYTES};
 use live::storage::{
-    Backing, DATA_OFFSET_BYTES, Disk, Fault, FaultKind, Finished, Memory, Place, PlaceError,
-    Storage, Way, Work,
+    Backing, DATA_OFFSET_BYTES, Disk, Fault, FaultKind, Finished, IoMethod, Memory, Place,
+    PlaceError, PrefillState, Storage, Work,
 };
 use proptest::prelude::*;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -72,7 +72,7 @@ struct Model {
 }
 
 impl Model {
-    fn new(way: Way, backing: Backing) -> Self {
+    fn new(way: IoMethod, backing: Backing) -> Self {
         let mut storage = Storage::new(way);
         storage.add(DRIVE, backing).unwrap();
         let naive = vec![0; (PAGES * PAGE) as usize];
@@ -151,10 +151,10 @@ impl Model {
     }
 }
 
-fn run(steps: &[Step], way: Way, place: &Place) {
+fn run(steps: &[Step], way: IoMethod, place: &Place) {
     let bytes = PAGES * PAGE;
     let backing = match place {
-        Place::Memory => Backing::Memory(Memory::new(bytes)),
+        Place::Memory => Backing::Memory(Memory::new(bytes).unwrap()),
         _ => match Disk::create(place, bytes) {
             Ok(disk) => Backing::Disk(disk),
             // Not every file system can.
@@ -184,12 +184,12 @@ proptest! {
     fn storage_keeps_what_is_written(steps in proptest::collection::vec(step(), 0..60)) {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        run(&steps, Way::Best, &Place::Memory);
-        run(&steps, Way::Threads, &Place::File(path("threads")));
-        run(&steps, Way::Threads, &Place::Direct(path("threads-direct")));
+        run(&steps, IoMethod::Best, &Place::Memory);
+        run(&steps, IoMethod::Threads, &Place::File(path("threads")));
+        run(&steps, IoMethod::Threads, &Place::Direct(path("threads-direct")));
         if ring_is_allowed() {
-            run(&steps, Way::Ring, &Place::File(path("ring")));
-            run(&steps, Way::Ring, &Place::Direct(path("ring-direct")));
+            run(&steps, IoMethod::Ring, &Place::File(path("ring")));
+            run(&steps, IoMethod::Ring, &Place::Direct(path("ring-direct")));
         }
     }
 }
@@ -198,10 +198,10 @@ proptest! {
 fn ring_is_allowed() -> bool {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::create(&Place::File(folder.path().join("probe")), PAGE).unwrap();
-    Storage::new(Way::Ring).add(DRIVE, Backing::Disk(disk)).is_ok()
+    Storage::new(IoMethod::Ring).add(DRIVE, Backing::Disk(disk)).is_ok()
 }
 
-fn on_file(folder: &Path, way: Way) -> Storage {
+fn on_file(folder: &Path, way: IoMethod) -> Storage {
     let place = Place::File(folder.join("drive"));
     let mut storage = Storage::new(way);
     storage.add(DRIVE, Backing::Disk(Disk::create(&place, PAGES * PAGE).unwrap())).unwrap();
@@ -218,7 +218,7 @@ fn write(page: u64, byte: u8) -> Work {
 
 #[test]
 fn more_commands_than_the_kernel_takes_are_all_done() {
-    for way in [Way::Best, Way::Threads] {
+    for way in [IoMethod::Best, IoMethod::Threads] {
         let folder = tempfile::tempdir().unwrap();
         let mut storage = on_file(folder.path(), way);
         for tag in 0..2000 {
@@ -239,7 +239,7 @@ fn more_commands_than_the_kernel_takes_are_all_done() {
 
 #[test]
 fn storage_that_is_dropped_waits_for_the_kernel() {
-    for way in [Way::Best, Way::Threads] {
+    for way in [IoMethod::Best, IoMethod::Threads] {
         let folder = tempfile::tempdir().unwrap();
         let mut storage = on_file(folder.path(), way);
         for tag in 0..300 {
@@ -256,7 +256,7 @@ fn storage_that_is_dropped_waits_for_the_kernel() {
 #[test]
 fn what_is_wrong_with_a_command_is_said() {
     let folder = tempfile::tempdir().unwrap();
-    let mut storage = on_file(folder.path(), Way::Best);
+    let mut storage = on_file(folder.path(), IoMethod::Best);
     let mut fails = |drive, work: Work| {
         let has_buffer = matches!(work, Work::Read { .. } | Work::Write { .. });
         storage.submit(1, drive, work);
@@ -287,8 +287,8 @@ fn what_is_wrong_with_a_command_is_said() {
 #[test]
 fn faults_strike_as_often_as_they_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    let mut storage = on_file(folder.path(), Way::Best);
-    storage.add(DriveId(0), Backing::Memory(Memory::new(PAGES * PAGE))).unwrap();
+    let mut storage = on_file(folder.path(), IoMethod::Best);
+    storage.add(DriveId(0), Backing::Memory(Memory::new(PAGES * PAGE).unwrap())).unwrap();
     for drive in [DRIVE, DriveId(0)] {
         storage.inject(drive, Fault { kind: FaultKind::Reads, after: 1, count: 2 });
         let mut well = |work| {
@@ -314,7 +314,7 @@ fn faults_strike_as_often_as_they_are_told() {
 #[test]
 fn the_head_is_written_apart_from_the_drive() {
     let folder = tempfile::tempdir().unwrap();
-    for way in [Way::Best, Way::Threads] {
+    for way in [IoMethod::Best, IoMethod::Threads] {
         let _ = std::fs::remove_file(folder.path().join("drive"));
         let mut storage = on_file(folder.path(), way);
         let head = |offset_bytes| Work::WriteHead {
@@ -339,11 +339,11 @@ fn the_head_is_written_apart_from_the_drive() {
 #[test]
 fn a_drive_that_is_replaced_finishes_what_it_had() {
     let folder = tempfile::tempdir().unwrap();
-    let mut storage = on_file(folder.path(), Way::Best);
+    let mut storage = on_file(folder.path(), IoMethod::Best);
     storage.submit(0, DRIVE, write(0, 6));
     storage.submit(1, DRIVE, Work::Discard { offset_bytes: PAGE, length_bytes: PAGE });
     let place = Place::File(folder.path().join("other"));
-    let mut other = Storage::new(Way::Best);
+    let mut other = Storage::new(IoMethod::Best);
     storage.add(DRIVE, Backing::Disk(Disk::create(&place, PAGES * PAGE).unwrap())).unwrap();
     storage.submit(2, DRIVE, write(1, 7));
     while let Some(finished) = wait(&mut storage) {
@@ -378,4 +378,37 @@ fn places_that_cannot_be_used_say_why() {
     assert!(!folder.path().join("other").exists());
     let nowhere = Place::File(folder.path().join("missing/drive"));
     assert!(Disk::create(&nowhere, PAGE).is_err());
+}
+
+#[test]
+fn memory_is_taken_in_advance_also_of_a_drive_that_is_added_later_and_stops_at_once() {
+    const BYTES: u64 = 5 << 20;
+    let mut storage = Storage::new(IoMethod::Best);
+    assert_eq!(storage.prefill(), None, "nobody has asked for it");
+    storage.add(DriveId(0), Backing::Memory(Memory::new(BYTES).unwrap())).unwrap();
+    storage.start_prefill().unwrap();
+    storage.add(DriveId(1), Backing::Memory(Memory::new(BYTES).unwrap())).unwrap();
+    storage.memory(DriveId(1)).unwrap().write(BYTES - 3, &[7; 3]);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let progress = loop {
+        let progress = storage.prefill().unwrap();
+        assert!(progress.bytes == 2 * BYTES && progress.done_bytes <= progress.bytes);
+        if progress.state != PrefillState::Running {
+            break progress;
+        }
+        assert!(std::time::Instant::now() < until, "{progress:?}");
+        std::thread::yield_now();
+    };
+    // Where the kernel is old or memory is short it says so, and everything works all the same.
+    if progress.state == PrefillState::Done {
+        assert_eq!(progress.done_bytes, 2 * BYTES);
+    }
+    let mut end = [1; 4];
+    storage.memory(DriveId(1)).unwrap().read(BYTES - 4, &mut end);
+    assert_eq!(end, [0, 7, 7, 7]);
+    assert!(storage.is_hole(DriveId(0), 0), "what is taken in advance holds no data");
+    // A drive that is replaced meanwhile counts no longer; the end waits for one piece only.
+    storage.add(DriveId(0), Backing::Memory(Memory::new(1 << 40).unwrap())).unwrap();
+    storage.add(DriveId(0), Backing::Memory(Memory::new(BYTES).unwrap())).unwrap();
+    assert_eq!(storage.prefill().unwrap().bytes, 2 * BYTES);
 }

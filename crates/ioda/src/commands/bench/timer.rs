@@ -4,18 +4,18 @@ use super::Talk;
 use crate::exit::Failure;
 use crate::output::{self, remark};
 use crate::table;
-use live::clock::{Floor, Spin, Way};
+use live::clock::{Spin, TimerFloor, WaitMethod};
 use serde_json::{Value, json};
 use units::Duration;
 
 /// What is compared: the way of `ioda serve`, what its margin was chosen from, and both extremes.
-const WAYS: [Way; 6] = [
-    Way::Sleep,
-    Way::Hybrid(Spin::Fixed(Duration::from_micros(20))),
-    Way::Hybrid(Spin::Fixed(Duration::from_micros(40))),
-    Way::Hybrid(Spin::Fixed(Duration::from_micros(60))),
-    Way::Hybrid(Spin::Adaptive),
-    Way::Spin,
+const WAYS: [WaitMethod; 6] = [
+    WaitMethod::Sleep,
+    WaitMethod::Hybrid(Spin::Fixed(Duration::from_micros(20))),
+    WaitMethod::Hybrid(Spin::Fixed(Duration::from_micros(40))),
+    WaitMethod::Hybrid(Spin::Fixed(Duration::from_micros(60))),
+    WaitMethod::Hybrid(Spin::Adaptive),
+    WaitMethod::Spin,
 ];
 
 /// Percentiles that are shown, and their names.
@@ -32,7 +32,7 @@ pub(super) fn run(seconds: u32, as_json: bool, talk: Talk) -> Result<String, Fai
     Ok(if as_json { output::json(&document(&floors)) } else { show(&floors) })
 }
 
-fn show(floors: &[Floor]) -> String {
+fn show(floors: &[TimerFloor]) -> String {
     let mut header = table::header(&["way to wait, us late", "moments"]);
     header.extend(PERCENTILES.map(|(_, name)| name.to_owned()));
     header.extend(table::header(&["max", "% of a core"]));
@@ -50,17 +50,17 @@ fn show(floors: &[Floor]) -> String {
     table::numbers(&header, &rows)
 }
 
-fn words(floor: &Floor) -> String {
+fn words(floor: &TimerFloor) -> String {
     let margin = floor.margin.as_micros_f64();
-    match floor.way {
-        Way::Sleep => "sleep".to_owned(),
-        Way::Hybrid(Spin::Fixed(_)) => format!("sleep, spin for the last {margin:.0} us"),
-        Way::Hybrid(Spin::Adaptive) => format!("sleep, spin as needed (now {margin:.0} us)"),
-        Way::Spin => "spin".to_owned(),
+    match floor.method {
+        WaitMethod::Sleep => "sleep".to_owned(),
+        WaitMethod::Hybrid(Spin::Fixed(_)) => format!("sleep, spin for the last {margin:.0} us"),
+        WaitMethod::Hybrid(Spin::Adaptive) => format!("sleep, spin as needed (now {margin:.0} us)"),
+        WaitMethod::Spin => "spin".to_owned(),
     }
 }
 
-fn document(floors: &[Floor]) -> Value {
+fn document(floors: &[TimerFloor]) -> Value {
     let list: Vec<Value> = floors
         .iter()
         .map(|floor| {
@@ -70,15 +70,15 @@ fn document(floors: &[Floor]) -> Value {
                 .into_iter()
                 .collect();
             json!({
-                "way": match floor.way {
-                    Way::Sleep => "sleep",
-                    Way::Hybrid(Spin::Fixed(_)) => "hybrid",
-                    Way::Hybrid(Spin::Adaptive) => "adaptive",
-                    Way::Spin => "spin",
+                "way": match floor.method {
+                    WaitMethod::Sleep => "sleep",
+                    WaitMethod::Hybrid(Spin::Fixed(_)) => "hybrid",
+                    WaitMethod::Hybrid(Spin::Adaptive) => "adaptive",
+                    WaitMethod::Spin => "spin",
                 },
-                "margin_nanoseconds": match floor.way {
-                    Way::Hybrid(_) => Some(floor.margin.as_nanos()),
-                    Way::Sleep | Way::Spin => None,
+                "margin_nanoseconds": match floor.method {
+                    WaitMethod::Hybrid(_) => Some(floor.margin.as_nanos()),
+                    WaitMethod::Sleep | WaitMethod::Spin => None,
                 },
                 "moments": late.len(),
                 "late_nanoseconds": percentiles,

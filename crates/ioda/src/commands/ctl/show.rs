@@ -1,7 +1,7 @@
 //! The status of an array for people.
 
 use crate::table;
-use live::control::{Latency, Restoring, Status};
+use live::control::{Latency, PrefillStatus, Restoring, Status};
 use units::{Bytes, Duration};
 
 /// Characters of the bar that shows how far a rebuild is.
@@ -18,11 +18,11 @@ pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
     let mut text = format!(
         "{} on {} of {} drives, {}, up {}, ioda {}\n",
         status.policy,
-        status.level,
+        status.identity.level,
         status.drives.len(),
-        Bytes(status.capacity_bytes),
+        Bytes(status.identity.capacity_bytes),
         Duration::from_nanos(status.uptime_nanoseconds),
-        status.version,
+        status.identity.version,
     );
     let state = match (&status.stopped, status.degraded) {
         (Some(reason), _) => format!("STOPPED: {reason}"),
@@ -35,10 +35,13 @@ pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
     };
     text.push_str(&format!(
         "{state}; clients: {}, requests in flight: {}, busy windows: {window}\n",
-        status.connections, status.requests_in_flight,
+        status.requests.connections, status.requests.requests_in_flight,
     ));
     if let Some(restoring) = &status.restoring {
         text.push_str(&restoring_line(restoring, status, before));
+    }
+    if let Some(prefill) = &status.prefill {
+        text.push_str(&prefill_line(prefill));
     }
     text.push('\n');
     text.push_str(&latencies(status, before));
@@ -46,9 +49,21 @@ pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
     text.push_str(&drives(status));
     text.push_str(&format!(
         "\nfailed fast: {}, stripe reads rebuilt: {}, sent again to wait: {}, failed requests: {}\n",
-        status.fail_fasts, status.rebuilds, status.resubmitted, status.failed_requests,
+        status.counters.fail_fasts, status.counters.rebuilds, status.counters.resubmitted, status.requests.failed_requests,
     ));
     text
+}
+
+fn prefill_line(prefill: &PrefillStatus) -> String {
+    let PrefillStatus { done_bytes, bytes, state } = prefill;
+    let share = *done_bytes as f64 / (*bytes).max(1) as f64 * 100.0;
+    let rest = match state.as_str() {
+        "running" => ", going on",
+        "done" => "",
+        "unsupported" => "; the kernel cannot do it, so memory is taken when it is written",
+        _ => "; little memory is left, so the rest is taken when it is written",
+    };
+    format!("prefill: {share:.1} % of {} of memory{rest}\n", Bytes(*bytes))
 }
 
 fn restoring_line(restoring: &Restoring, status: &Status, before: Option<&Status>) -> String {
@@ -98,9 +113,9 @@ fn latencies(status: &Status, before: Option<&Status>) -> String {
         row
     };
     let rows = [
-        row("read", |status| &status.read),
-        row("write", |status| &status.write),
-        row("later than due", |status| &status.lateness),
+        row("read", |status| &status.requests.read),
+        row("write", |status| &status.requests.write),
+        row("later than due", |status| &status.requests.lateness),
     ];
     table::numbers(&header, &rows)
 }

@@ -92,7 +92,7 @@ impl Pair {
     pub(super) fn new(policy: PolicyKind, simulated: &RunResult, served: &Served) -> Self {
         let Served { before, after, loaded } = served;
         let direction = |simulated: &LatencySummary, live: &Latency, client: &LatencySummary| {
-            let expected = Expected::new(simulated, &after.lateness);
+            let expected = Expected::new(simulated, &after.requests.lateness);
             let compared = |((percent, live), limit): ((f64, u64), f64)| {
                 let simulated = simulated.percentile(percent).as_nanos();
                 let expected = expected.percentile(percent);
@@ -111,15 +111,15 @@ impl Pair {
             let percentiles = live.percentiles.iter().copied().zip(LIMITS).map(compared);
             Direction { count: simulated.count(), percentiles: percentiles.collect() }
         };
-        let lateness = |percent| after.lateness.percentile(percent).unwrap_or(0);
+        let lateness = |percent| after.requests.lateness.percentile(percent).unwrap_or(0);
         let sent_late = |percent| loaded.sent_late.percentile(percent).as_nanos();
         let spent = after.processor_nanoseconds.saturating_sub(before.processor_nanoseconds);
         let passed = after.uptime_nanoseconds.saturating_sub(before.uptime_nanoseconds);
         Self {
             policy: policy.name().to_owned(),
             label: policy.label().to_owned(),
-            read: direction(&simulated.read, &after.read, &loaded.read),
-            write: direction(&simulated.write, &after.write, &loaded.write),
+            read: direction(&simulated.read, &after.requests.read, &loaded.read),
+            write: direction(&simulated.write, &after.requests.write, &loaded.write),
             lateness: Late { p50_nanoseconds: lateness(50.0), p99_nanoseconds: lateness(99.0) },
             sent_late: Late { p50_nanoseconds: sent_late(50.0), p99_nanoseconds: sent_late(99.0) },
             began_nanoseconds: before.uptime_nanoseconds,

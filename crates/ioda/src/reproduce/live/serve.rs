@@ -6,10 +6,10 @@ use crate::loading::{self, Loaded};
 use crate::progress;
 use crate::serving;
 use crate::settings::Settings;
-use live::control::{Answer, Line, Message, Order, Status, line};
+use live::control::{self, Answer, ArrayHandle, Message, Order, Status};
 use live::nbd::client::Client;
 use live::nbd::uri::Uri;
-use live::nbd::{Door, Export, Listen, Tls};
+use live::nbd::{Acceptor, Export, Listen, Tls};
 use live::server::Server;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
@@ -66,7 +66,7 @@ impl Drop for Folder {
 }
 
 /// Ends the array's thread when the load is over, however it ended.
-struct Ending(Line);
+struct Ending(ArrayHandle);
 
 impl Drop for Ending {
     fn drop(&mut self) {
@@ -99,19 +99,19 @@ pub(super) fn serve(
     };
     let folder = Folder::new()?;
     let socket = folder.0.join("socket");
-    let (line, inbox) =
-        line().map_err(|error| Failure::internal(format!("cannot serve: {error}")))?;
+    let (handle, inbox) =
+        control::channel().map_err(|error| Failure::internal(format!("cannot serve: {error}")))?;
     // The clock of the array starts here.
     let engine = Server::new(opened.into_setup()?, inbox).map_err(Failure::internal)?;
     let listen = [Listen::Unix(socket.clone())];
-    let door = Door::open(&listen, vec![export], Tls::Off, line.clone());
-    let door = door.map_err(Failure::internal)?;
+    let acceptor = Acceptor::open(&listen, vec![export], Tls::Off, handle.connection_sink());
+    let acceptor = acceptor.map_err(Failure::internal)?;
     let done = AtomicU64::new(0);
     let (ended, loaded) = progress::counting(talk.progress, title, requests, &done, || {
         std::thread::scope(|scope| {
             let loader = std::thread::Builder::new().name("loader".into());
             let loader = loader.spawn_scoped(scope, || {
-                let ending = Ending(line);
+                let ending = Ending(handle);
                 load(&ending.0, &socket, workload, seed, &done)
             });
             match loader {
@@ -126,14 +126,14 @@ pub(super) fn serve(
             }
         })
     });
-    door.close();
+    acceptor.close();
     ended.map_err(Failure::internal)?;
     loaded
 }
 
 /// Loads the array and asks it how it went.
 fn load(
-    line: &Line,
+    handle: &ArrayHandle,
     socket: &Path,
     workload: Workload,
     seed: u64,
@@ -141,9 +141,9 @@ fn load(
 ) -> Result<Served, Failure> {
     let uri = Uri::of(&Listen::Unix(socket.to_owned()), false);
     let mut client = Client::connect(&uri).map_err(Failure::internal)?;
-    let before = status(line)?;
+    let before = status(handle)?;
     let loaded = loading::load(&mut client, workload, seed, done)?;
-    let after = status(line)?;
+    let after = status(handle)?;
     if loaded.errors > 0 {
         return Err(Failure::internal(format!(
             "{} requests were answered with an error",
@@ -153,8 +153,8 @@ fn load(
     Ok(Served { before, after, loaded })
 }
 
-fn status(line: &Line) -> Result<Status, Failure> {
-    match line.order(Order::Status).map_err(Failure::internal)? {
+fn status(handle: &ArrayHandle) -> Result<Status, Failure> {
+    match handle.execute(Order::Status).map_err(Failure::internal)? {
         Answer::Status(status) => Ok(*status),
         answer => Err(Failure::internal(format!("the array does not say how it is: {answer:?}"))),
     }

@@ -15,7 +15,7 @@ fn header(command: u16, cookie: u64, offset_bytes: u64, length_bytes: u32) -> Re
 /// Gives bytes to a session as far as it has room; their number.
 fn offer(session: &mut Session, bytes: &[u8]) -> usize {
     let mut count = 0;
-    for part in &mut session.space() {
+    for part in &mut session.receive_buffers() {
         let here = part.len().min(bytes.len() - count);
         part[..here].copy_from_slice(&bytes[count..count + here]);
         count += here;
@@ -289,7 +289,7 @@ fn requests_that_arrived_before_the_end_are_carried_out() {
 }
 
 #[test]
-fn a_farewell_and_garbage_end_the_listening_but_not_what_was_begun() {
+fn a_disconnect_and_garbage_end_the_session_but_not_requests_in_flight() {
     for end in [header(command::DISCONNECT, 0, 0, 0).bytes(), [0x55; REQUEST_BYTES]] {
         let mut session = Session::new(PLAIN, &[], &[]);
         let mut pool = Pool::default();
@@ -310,7 +310,7 @@ fn a_farewell_and_garbage_end_the_listening_but_not_what_was_begun() {
 fn for_a_client_that_is_gone_only_writes_are_carried_out() {
     let mut session = Session::new(TERMS, &[], &[]);
     let mut pool = Pool::default();
-    session.mute();
+    session.discard_replies();
     let mut bytes = Vec::new();
     for command in [command::READ, command::WRITE, command::BLOCK_STATUS, command::TRIM] {
         bytes.extend(header(command, 1, 0, 4).bytes());

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its array fails")]
 
 use live::control::{
-    Answer, BusyWindow, CauseStatus, DriveStatus, Inbox, Line, Message, Order, Recorder, Restoring,
-    Status, TallyStatus, line,
+    Answer, ArrayHandle, BusyWindow, CauseStatus, DriveStatus, Identity, Inbox, Message, Order,
+    PolicyCounters, PrefillStatus, Recorder, RequestStatus, Restoring, Status, TallyStatus,
+    channel,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,9 +20,9 @@ const DRIVES: u8 = 4;
 
 /// Begins to answer. The thread ends after a shutdown and gives the orders that it was given,
 /// without questions after its status.
-pub(crate) fn start() -> (Line, JoinHandle<Vec<Order>>) {
-    let (line, inbox) = line().unwrap();
-    (line, std::thread::spawn(move || answer(&inbox)))
+pub(crate) fn start() -> (ArrayHandle, JoinHandle<Vec<Order>>) {
+    let (handle, inbox) = channel().unwrap();
+    (handle, std::thread::spawn(move || answer(&inbox)))
 }
 
 fn answer(inbox: &Inbox) -> Vec<Order> {
@@ -31,7 +32,7 @@ fn answer(inbox: &Inbox) -> Vec<Order> {
     let mut orders = Vec::new();
     loop {
         std::thread::sleep(Duration::from_millis(2));
-        inbox.hush();
+        inbox.acknowledge();
         let uptime = start.elapsed();
         // Under Base one read of twenty waits for a collection.
         for read in 0..20 {
@@ -92,12 +93,14 @@ fn status(uptime: Duration, reads: &Recorder, writes: &Recorder, lateness: &Reco
         }
     });
     Status {
-        version: "0.1.0".to_owned(),
-        uuid: "0123-4567".to_owned(),
-        level: "raid5".to_owned(),
+        identity: Identity {
+            version: "0.1.0".to_owned(),
+            uuid: "0123-4567".to_owned(),
+            level: "raid5".to_owned(),
+            capacity_bytes: 3 << 30,
+        },
         policy: if changed { "IODA" } else { "Base" }.to_owned(),
         policy_since_nanoseconds: if changed { CHANGE.as_nanos() as u64 } else { 0 },
-        capacity_bytes: 3 << 30,
         uptime_nanoseconds: now,
         busy_window_nanoseconds: Some(WINDOW_NANOSECONDS),
         restoring: Some(Restoring {
@@ -108,17 +111,28 @@ fn status(uptime: Duration, reads: &Recorder, writes: &Recorder, lateness: &Reco
             mismatches: 0,
         }),
         drives: drives.collect(),
-        connections: 2,
-        read: reads.latency(),
-        write: writes.latency(),
-        lateness: lateness.latency(),
-        causes: vec![CauseStatus {
-            // What a page or a monitor must not take for its own.
-            cause: "a \"collection\" \\ <b>\nof dies".to_owned(),
-            latency: reads.latency(),
-        }],
-        busy_sub_ios: vec![90, 10, 1],
-        tallies: vec![TallyStatus { name: "permits".to_owned(), count: 7 }],
+        prefill: Some(PrefillStatus {
+            done_bytes: 1 << 30,
+            bytes: 4 << 30,
+            state: "running".to_owned(),
+        }),
+        requests: RequestStatus {
+            connections: 2,
+            read: reads.latency(),
+            write: writes.latency(),
+            lateness: lateness.latency(),
+            causes: vec![CauseStatus {
+                // What a page or a monitor must not take for its own.
+                cause: "a \"collection\" \\ <b>\nof dies".to_owned(),
+                latency: reads.latency(),
+            }],
+            ..RequestStatus::default()
+        },
+        counters: PolicyCounters {
+            busy_sub_ios: vec![90, 10, 1],
+            tallies: vec![TallyStatus { name: "permits".to_owned(), count: 7 }],
+            ..PolicyCounters::default()
+        },
         ..Status::default()
     }
 }

@@ -4,9 +4,9 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use live::buffer::Pool;
-use live::control::{Inbox, Line, Message, Order, line};
+use live::control::{ArrayHandle, Inbox, Message, Order, channel};
 use live::nbd::uri::Uri;
-use live::nbd::{Connection, Counts, Door, Errno, Export, Extent, Kind, Listen, Request, Tls};
+use live::nbd::{Acceptor, Connection, Counts, Errno, Export, Extent, Kind, Listen, Request, Tls};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -32,9 +32,9 @@ pub struct Seen {
 
 /// A running server. Its clients end when it is dropped.
 pub struct Server {
-    pub door: Option<Door>,
+    pub acceptor: Option<Acceptor>,
     pub seen: Arc<Seen>,
-    line: Line,
+    handle: ArrayHandle,
     thread: Option<JoinHandle<Vec<u8>>>,
     directory: tempfile::TempDir,
 }
@@ -43,7 +43,7 @@ impl Server {
     /// Listens at a path and at a port, and offers `size_bytes` of zeros.
     pub fn start(size_bytes: usize, tls: Tls) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let (line, inbox) = line().unwrap();
+        let (handle, inbox) = channel().unwrap();
         let seen = Arc::new(Seen::default());
         let memory = Memory::new(size_bytes, Arc::clone(&seen), inbox);
         let thread = std::thread::spawn(move || memory.run());
@@ -57,8 +57,9 @@ impl Server {
             Listen::Unix(directory.path().join("socket")),
             Listen::Tcp("127.0.0.1:0".parse().unwrap()),
         ];
-        let door = Door::open(&listens, vec![export], tls, line.clone()).unwrap();
-        Self { door: Some(door), seen, line, thread: Some(thread), directory }
+        let acceptor =
+            Acceptor::open(&listens, vec![export], tls, handle.connection_sink()).unwrap();
+        Self { acceptor: Some(acceptor), seen, handle, thread: Some(thread), directory }
     }
 
     pub fn path(&self) -> PathBuf {
@@ -66,11 +67,11 @@ impl Server {
     }
 
     pub fn unix(&self) -> Uri {
-        Uri::of(&self.door.as_ref().unwrap().addresses()[0], false)
+        Uri::of(&self.acceptor.as_ref().unwrap().addresses()[0], false)
     }
 
     pub fn tcp(&self) -> Uri {
-        Uri::of(&self.door.as_ref().unwrap().addresses()[1], false)
+        Uri::of(&self.acceptor.as_ref().unwrap().addresses()[1], false)
     }
 
     /// Ends and gives what the export holds.
@@ -79,10 +80,10 @@ impl Server {
     }
 
     fn end(&mut self) -> Option<Vec<u8>> {
-        drop(self.door.take());
+        drop(self.acceptor.take());
         let thread = self.thread.take()?;
         let (sender, _receiver) = std::sync::mpsc::channel();
-        let _ = self.line.send(Message::Order(Order::Shutdown, sender));
+        let _ = self.handle.send(Message::Order(Order::Shutdown, sender));
         Some(thread.join().unwrap())
     }
 }
@@ -106,7 +107,7 @@ struct Memory {
 impl Memory {
     fn new(size_bytes: usize, seen: Arc<Seen>, inbox: Inbox) -> Self {
         let epoll = epoll::create(CreateFlags::CLOEXEC).unwrap();
-        epoll::add(&epoll, inbox.bell(), EventData::new_u64(BELL), EventFlags::IN).unwrap();
+        epoll::add(&epoll, inbox.wake_fd(), EventData::new_u64(BELL), EventFlags::IN).unwrap();
         Self {
             epoll,
             inbox,
@@ -133,7 +134,7 @@ impl Memory {
                     self.serve(event.data.u64() as usize, event.flags);
                     continue;
                 }
-                self.inbox.hush();
+                self.inbox.acknowledge();
                 while let Some(message) = self.inbox.take() {
                     match message {
                         Message::Order(..) => return self.bytes,

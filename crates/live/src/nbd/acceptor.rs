@@ -1,57 +1,33 @@
-//! Where clients come in: one thread that accepts them and talks to them until they have chosen an
+//! The acceptor: one thread that accepts clients and negotiates with them until they have chosen an
 //! export, however many they are and however slow.
 
 use super::connection::Connection;
-use super::guest::{Guest, Step};
 use super::handshake::{Export, TlsPolicy};
-use super::listener::Listener;
+use super::listener::{Listen, ListenError, Listener};
+use super::negotiation::{Negotiation, Step};
+use super::permit::{CLIENTS_MAX, ConnectionLimit};
 use super::stream::Stream;
 use super::wire::STRING_BYTES_MAX;
-use crate::control::{Line, Message};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustls::ServerConfig;
 use std::collections::HashSet;
-use std::fmt::{self, Display, Formatter};
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Most clients at once, in the handshake and after. More wait until one has gone.
-pub const CLIENTS_MAX: usize = 4096;
 /// How long a client may take for the handshake.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long nobody is accepted after the system had no room for one more, or when all seats are
-/// taken.
-const PAUSE: Duration = Duration::from_millis(100);
-/// How often it is looked for clients that have taken too long.
-const TICK: Duration = Duration::from_secs(1);
+/// How long nobody is accepted after the system had no room for one more client, or when no permit is
+/// left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often clients are looked for whose handshake takes too long.
+const TIMEOUT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Clients that are accepted from one socket before others get their turn.
-const ACCEPTED_AT_ONCE: usize = 64;
-
-/// Where to listen.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Listen {
-    /// At a path of this machine, of at most 107 bytes.
-    Unix(PathBuf),
-    /// At an address of a network; port 0 lets the system choose.
-    Tcp(SocketAddr),
-}
-
-impl Display for Listen {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unix(path) => path.display().fmt(f),
-            Self::Tcp(address) => address.fmt(f),
-        }
-    }
-}
+const ACCEPT_BATCH: usize = 64;
 
 /// Whether clients use TLS, and with which certificates; see [`super::tls::server_config`].
 #[derive(Clone, Debug)]
@@ -81,29 +57,12 @@ impl Tls {
     }
 }
 
-/// Why a door cannot be opened. Each is one sentence.
+/// Why an acceptor cannot start. Each is one sentence.
 #[derive(Debug, Error)]
-pub enum DoorError {
-    /// The system refuses.
-    #[error("cannot listen at {place}: {error}")]
-    Listen {
-        /// Where.
-        place: String,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// Another process listens.
-    #[error("cannot listen at {place}: another process listens there")]
-    InUse {
-        /// Where.
-        place: String,
-    },
-    /// Something that is not a socket is at the path.
-    #[error("cannot listen at {place}: there is a file that is not a socket")]
-    NotASocket {
-        /// Where.
-        place: String,
-    },
+pub enum AcceptorError {
+    /// It cannot listen.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// Nowhere to listen, or nothing to offer.
     #[error("a server needs at least one {0}")]
     Nothing(&'static str),
@@ -120,35 +79,19 @@ pub enum DoorError {
     System(io::Error),
 }
 
-/// One of the places for clients that a door has; free again when dropped.
+/// A thread that accepts clients until it is closed or dropped. Connections that it has handed over
+/// by then go on.
 #[derive(Debug)]
-pub(super) struct Seat(Arc<AtomicUsize>);
-
-impl Seat {
-    fn take(taken: &Arc<AtomicUsize>) -> Self {
-        taken.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(taken))
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A thread that lets clients in, until it is closed or dropped. Clients that are past the
-/// handshake by then are not its business any more.
-#[derive(Debug)]
-pub struct Door {
+pub struct Acceptor {
     addresses: Vec<Listen>,
-    bell: Arc<OwnedFd>,
+    /// An eventfd that ends the thread.
+    stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Door {
+impl Acceptor {
     /// Listens at all of `listens` and offers `exports`, the first of which is the default one.
-    /// Clients that have chosen go through `line`.
+    /// `hand_over` is called, on the acceptor's thread, with every client that has chosen.
     ///
     /// # Errors
     ///
@@ -157,23 +100,24 @@ impl Door {
         listens: &[Listen],
         exports: Vec<Export>,
         tls: Tls,
-        line: Line,
-    ) -> Result<Self, DoorError> {
+        hand_over: impl Fn(Connection) + Send + 'static,
+    ) -> Result<Self, AcceptorError> {
         check(&exports)?;
         if listens.is_empty() {
-            return Err(DoorError::Nothing("address"));
+            return Err(AcceptorError::Nothing("address"));
         }
         let listeners = listens.iter().map(Listener::open).collect::<Result<Vec<_>, _>>()?;
         let addresses = listeners.iter().map(Listener::address).collect::<io::Result<Vec<_>>>();
-        let addresses = addresses.map_err(DoorError::System)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let bell = Arc::new(bell.map_err(|error| DoorError::System(error.into()))?);
-        let hall = Hall::new(listeners, exports, tls, line, &bell).map_err(DoorError::System)?;
+        let addresses = addresses.map_err(AcceptorError::System)?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let stop = Arc::new(stop.map_err(|error| AcceptorError::System(error.into()))?);
+        let acceptor = AcceptorLoop::new(listeners, exports, tls, Box::new(hand_over), &stop)
+            .map_err(AcceptorError::System)?;
         let thread = std::thread::Builder::new()
-            .name("nbd-door".into())
-            .spawn(move || hall.run())
-            .map_err(DoorError::System)?;
-        Ok(Self { addresses, bell, thread: Some(thread) })
+            .name("nbd-acceptor".into())
+            .spawn(move || acceptor.run())
+            .map_err(AcceptorError::System)?;
+        Ok(Self { addresses, stop, thread: Some(thread) })
     }
 
     /// Where it listens, with the ports that the system chose, in the order that it was given.
@@ -182,16 +126,17 @@ impl Door {
         &self.addresses
     }
 
-    /// Accepts nobody any more, hangs up on those who have not chosen yet, and removes the paths.
+    /// Accepts nobody any more, closes the connections of those who have not chosen yet, and removes
+    /// the paths.
     pub fn close(self) {
         drop(self);
     }
 }
 
-impl Drop for Door {
+impl Drop for Acceptor {
     fn drop(&mut self) {
-        // A full counter means that the bell is ringing already.
-        let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+        // A full counter means that the thread has been told already.
+        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -200,9 +145,9 @@ impl Drop for Door {
     }
 }
 
-fn check(exports: &[Export]) -> Result<(), DoorError> {
+fn check(exports: &[Export]) -> Result<(), AcceptorError> {
     if exports.is_empty() {
-        return Err(DoorError::Nothing("export"));
+        return Err(AcceptorError::Nothing("export"));
     }
     let mut names = HashSet::new();
     for export in exports {
@@ -221,70 +166,70 @@ fn check(exports: &[Export]) -> Result<(), DoorError> {
             continue;
         };
         let name = export.name.chars().take(64).collect();
-        return Err(DoorError::Export { name, reason });
+        return Err(AcceptorError::Export { name, reason });
     }
     Ok(())
 }
 
 /// What clients in the handshake send is received here.
 const SCRATCH_BYTES: usize = 16 << 10;
-const BELL: u64 = u64::MAX;
-/// Numbers of events from here on are listeners; below, guests.
+/// Tokens of events: this one for the end; from [`LISTENERS`] on, listeners; below, negotiations.
+const STOP: u64 = u64::MAX;
 const LISTENERS: u64 = 1 << 32;
 
-/// What the thread of a door knows.
-struct Hall {
+/// What the acceptor's thread owns.
+struct AcceptorLoop {
     epoll: OwnedFd,
     listeners: Vec<Listener>,
-    /// Whether the listeners are being waited for.
+    /// Whether the listeners are being watched.
     accepting: bool,
     /// When they will be again.
     resume: Option<Instant>,
-    guests: Vec<Option<Guest>>,
+    /// Clients in the handshake, by token.
+    negotiations: Vec<Option<Negotiation>>,
     free: Vec<usize>,
     exports: Arc<[Export]>,
     tls: Tls,
-    line: Line,
-    /// Seats that are taken, by guests and by clients past the handshake.
-    taken: Arc<AtomicUsize>,
+    hand_over: Box<dyn Fn(Connection) + Send>,
+    limit: ConnectionLimit,
     scratch: Vec<u8>,
 }
 
-impl Hall {
+impl AcceptorLoop {
     fn new(
         listeners: Vec<Listener>,
         exports: Vec<Export>,
         tls: Tls,
-        line: Line,
-        bell: &OwnedFd,
+        hand_over: Box<dyn Fn(Connection) + Send>,
+        stop: &OwnedFd,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, bell, EventData::new_u64(BELL), EventFlags::IN)?;
-        let mut hall = Self {
+        epoll::add(&epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        let mut acceptor = Self {
             epoll,
             listeners,
             accepting: false,
             resume: None,
-            guests: Vec::new(),
+            negotiations: Vec::new(),
             free: Vec::new(),
             exports: exports.into(),
             tls,
-            line,
-            taken: Arc::new(AtomicUsize::new(0)),
+            hand_over,
+            limit: ConnectionLimit::default(),
             scratch: vec![0; SCRATCH_BYTES],
         };
-        hall.accept_clients(true)?;
-        Ok(hall)
+        acceptor.watch_listeners(true)?;
+        Ok(acceptor)
     }
 
     fn run(mut self) {
         let mut events: Vec<Event> = Vec::with_capacity(256);
-        let mut next_tick = Instant::now() + TICK;
+        let mut next_check = Instant::now() + TIMEOUT_CHECK_INTERVAL;
         loop {
             let timeout = if self.resume.is_some() {
-                Some(PAUSE)
-            } else if self.free.len() < self.guests.len() {
-                Some(TICK)
+                Some(ACCEPT_PAUSE)
+            } else if self.free.len() < self.negotiations.len() {
+                Some(TIMEOUT_CHECK_INTERVAL)
             } else {
                 None
             };
@@ -303,21 +248,21 @@ impl Hall {
             }
             for event in &events {
                 match event.data.u64() {
-                    BELL => return,
-                    number if number >= LISTENERS => self.welcome((number - LISTENERS) as usize),
-                    number => self.attend(number as usize),
+                    STOP => return,
+                    token if token >= LISTENERS => self.accept_from((token - LISTENERS) as usize),
+                    token => self.on_ready(token as usize),
                 }
             }
             let now = Instant::now();
-            if now >= next_tick {
-                next_tick = now + TICK;
-                self.dismiss_late(now);
+            if now >= next_check {
+                next_check = now + TIMEOUT_CHECK_INTERVAL;
+                self.close_late(now);
             }
             if self.resume.is_some_and(|resume| now >= resume) {
                 self.resume = None;
-                if self.taken.load(Ordering::Relaxed) >= CLIENTS_MAX {
+                if self.limit.is_reached() {
                     self.pause();
-                } else if let Err(error) = self.accept_clients(true) {
+                } else if let Err(error) = self.watch_listeners(true) {
                     tracing::warn!("cannot accept clients for now: {error}");
                     self.pause();
                 }
@@ -325,12 +270,12 @@ impl Hall {
         }
     }
 
-    /// Waits for new clients, or does not.
-    fn accept_clients(&mut self, accepting: bool) -> io::Result<()> {
+    /// Watches the listeners for new clients, or no longer.
+    fn watch_listeners(&mut self, accepting: bool) -> io::Result<()> {
         if self.accepting != accepting {
-            for (number, listener) in (LISTENERS..).zip(&self.listeners) {
+            for (token, listener) in (LISTENERS..).zip(&self.listeners) {
                 if accepting {
-                    epoll::add(&self.epoll, listener, EventData::new_u64(number), EventFlags::IN)?;
+                    epoll::add(&self.epoll, listener, EventData::new_u64(token), EventFlags::IN)?;
                 } else {
                     epoll::delete(&self.epoll, listener)?;
                 }
@@ -341,30 +286,30 @@ impl Hall {
     }
 
     fn pause(&mut self) {
-        if let Err(error) = self.accept_clients(false) {
+        if let Err(error) = self.watch_listeners(false) {
             tracing::warn!("cannot stop to accept clients: {error}");
         }
-        self.resume = Some(Instant::now() + PAUSE);
+        self.resume = Some(Instant::now() + ACCEPT_PAUSE);
     }
 
-    /// Accepts clients from one socket.
-    fn welcome(&mut self, listener: usize) {
-        for _ in 0..ACCEPTED_AT_ONCE {
+    /// Accepts the clients that wait at one socket.
+    fn accept_from(&mut self, listener: usize) {
+        for _ in 0..ACCEPT_BATCH {
             if !self.accepting {
                 return;
             }
-            if self.taken.load(Ordering::Relaxed) >= CLIENTS_MAX {
+            if self.limit.is_reached() {
                 tracing::warn!("{CLIENTS_MAX} clients are connected: more have to wait");
                 self.pause();
                 return;
             }
             match self.listeners[listener].accept() {
                 Ok(socket) => {
-                    let handshake = (Arc::clone(&self.exports), self.tls.policy());
+                    let offer = (Arc::clone(&self.exports), self.tls.policy());
                     let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
-                    let seat = Seat::take(&self.taken);
-                    let guest = Guest::new(Stream::new(socket), handshake, deadline, seat);
-                    self.seat(guest);
+                    let permit = self.limit.take();
+                    let stream = Stream::new(socket);
+                    self.begin(Negotiation::new(stream, offer, deadline, permit));
                 }
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return,
@@ -382,63 +327,64 @@ impl Hall {
         }
     }
 
-    fn seat(&mut self, mut guest: Guest) {
+    /// Watches the socket of a new client.
+    fn begin(&mut self, mut negotiation: Negotiation) {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.guests.push(None);
-            self.guests.len() - 1
+            self.negotiations.push(None);
+            self.negotiations.len() - 1
         });
         let data = EventData::new_u64(index as u64);
-        // Writable at once, which sends the greeting.
-        match epoll::add(&self.epoll, guest.stream(), data, EventFlags::OUT) {
+        // It is writable at once, and then the greeting is sent.
+        match epoll::add(&self.epoll, negotiation.stream(), data, EventFlags::OUT) {
             Ok(()) => {
-                guest.waits_for = EventFlags::OUT;
-                self.guests[index] = Some(guest);
+                negotiation.watched_for = EventFlags::OUT;
+                self.negotiations[index] = Some(negotiation);
             }
             Err(error) => {
-                tracing::warn!("a client was hung up on: {error}");
+                tracing::warn!("a connection was closed: {error}");
                 self.free.push(index);
             }
         }
     }
 
     /// Goes on with a client whose socket is ready.
-    fn attend(&mut self, index: usize) {
+    fn on_ready(&mut self, index: usize) {
         // An earlier event of the same turn may have ended it.
-        let Some(mut guest) = self.guests.get_mut(index).and_then(Option::take) else { return };
-        match guest.step(&mut self.scratch, self.tls.config()) {
+        let negotiation = self.negotiations.get_mut(index).and_then(Option::take);
+        let Some(mut negotiation) = negotiation else { return };
+        match negotiation.on_ready(&mut self.scratch, self.tls.config()) {
             Step::Wait(interest) => {
                 let data = EventData::new_u64(index as u64);
-                let outcome = if interest == guest.waits_for {
+                let outcome = if interest == negotiation.watched_for {
                     Ok(())
                 } else {
-                    guest.waits_for = interest;
-                    epoll::modify(&self.epoll, guest.stream(), data, interest)
+                    negotiation.watched_for = interest;
+                    epoll::modify(&self.epoll, negotiation.stream(), data, interest)
                 };
                 match outcome {
-                    Ok(()) => self.guests[index] = Some(guest),
+                    Ok(()) => self.negotiations[index] = Some(negotiation),
                     Err(error) => {
-                        tracing::warn!("a client was hung up on: {error}");
+                        tracing::warn!("a connection was closed: {error}");
                         self.free.push(index);
                     }
                 }
             }
-            Step::Enter(choice) => {
+            Step::Done(choice) => {
                 self.free.push(index);
-                if epoll::delete(&self.epoll, guest.stream()).is_ok() {
-                    let client: Connection = guest.enter(choice);
-                    // With the array gone, the client is hung up on.
-                    let _ = self.line.send(Message::Client(Box::new(client)));
+                if epoll::delete(&self.epoll, negotiation.stream()).is_ok() {
+                    (self.hand_over)(negotiation.into_connection(choice));
                 }
             }
-            Step::Leave => self.free.push(index),
+            Step::Close => self.free.push(index),
         }
     }
 
-    fn dismiss_late(&mut self, now: Instant) {
-        for (index, place) in self.guests.iter_mut().enumerate() {
-            if place.as_ref().is_some_and(|guest| now >= guest.deadline) {
+    /// Closes the connections of clients that have not chosen in time.
+    fn close_late(&mut self, now: Instant) {
+        for (index, slot) in self.negotiations.iter_mut().enumerate() {
+            if slot.as_ref().is_some_and(|negotiation| now >= negotiation.deadline) {
                 tracing::debug!("a client took over {HANDSHAKE_TIMEOUT:?} to choose an export");
-                *place = None;
+                *slot = None;
                 self.free.push(index);
             }
         }
@@ -448,7 +394,6 @@ impl Hall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::line;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 
@@ -462,44 +407,48 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_never_chooses_is_hung_up_on_and_gives_up_its_seat() {
+    fn a_client_that_never_chooses_is_hung_up_on_and_gives_its_permit_back() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let listener = Listener::open(&Listen::Unix(path.clone())).unwrap();
-        let (line, _inbox) = line().unwrap();
-        let bell = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-        let mut hall = Hall::new(vec![listener], vec![export("")], Tls::Off, line, &bell).unwrap();
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let mut acceptor =
+            AcceptorLoop::new(vec![listener], vec![export("")], Tls::Off, Box::new(drop), &stop)
+                .unwrap();
         let mut client = UnixStream::connect(&path).unwrap();
-        hall.welcome(0);
-        assert_eq!(hall.taken.load(Ordering::Relaxed), 1);
-        hall.attend(0);
+        acceptor.accept_from(0);
+        assert_eq!(acceptor.limit.out(), 1);
+        acceptor.on_ready(0);
         let mut greeting = [0; 18];
         client.read_exact(&mut greeting).unwrap();
         let soon = Instant::now() + HANDSHAKE_TIMEOUT / 2;
-        hall.dismiss_late(soon);
-        assert!(hall.guests[0].is_some());
-        hall.dismiss_late(soon + HANDSHAKE_TIMEOUT);
-        assert!(hall.guests[0].is_none());
-        assert_eq!(hall.taken.load(Ordering::Relaxed), 0);
+        acceptor.close_late(soon);
+        assert!(acceptor.negotiations[0].is_some());
+        acceptor.close_late(soon + HANDSHAKE_TIMEOUT);
+        assert!(acceptor.negotiations[0].is_none());
+        assert_eq!(acceptor.limit.out(), 0);
         assert_eq!(client.read(&mut greeting).unwrap(), 0);
     }
 
     #[test]
-    fn when_all_seats_are_taken_clients_wait() {
+    fn when_no_permit_is_left_clients_wait() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let listener = Listener::open(&Listen::Unix(path.clone())).unwrap();
-        let (line, _inbox) = line().unwrap();
-        let bell = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-        let mut hall = Hall::new(vec![listener], vec![export("")], Tls::Off, line, &bell).unwrap();
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let mut acceptor =
+            AcceptorLoop::new(vec![listener], vec![export("")], Tls::Off, Box::new(drop), &stop)
+                .unwrap();
         let _client = UnixStream::connect(&path).unwrap();
-        hall.taken.store(CLIENTS_MAX, Ordering::Relaxed);
-        hall.welcome(0);
-        assert!(hall.guests.is_empty() && !hall.accepting && hall.resume.is_some());
-        hall.taken.store(CLIENTS_MAX - 1, Ordering::Relaxed);
-        hall.accept_clients(true).unwrap();
-        hall.welcome(0);
-        assert_eq!(hall.guests.len(), 1);
+        let mut permits: Vec<_> = (0..CLIENTS_MAX).map(|_| acceptor.limit.take()).collect();
+        acceptor.accept_from(0);
+        assert!(
+            acceptor.negotiations.is_empty() && !acceptor.accepting && acceptor.resume.is_some()
+        );
+        permits.pop();
+        acceptor.watch_listeners(true).unwrap();
+        acceptor.accept_from(0);
+        assert_eq!(acceptor.negotiations.len(), 1);
     }
 
     #[test]
@@ -514,11 +463,9 @@ mod tests {
             (vec![Export { preferred_block_bytes: 3000, ..export("a") }], "power of two"),
             (vec![Export { size_bytes: u64::MAX, ..export("a") }], "2^63"),
         ] {
-            let (line, _inbox) = line().unwrap();
-            let error = Door::open(&listens, exports, Tls::Off, line).unwrap_err().to_string();
+            let error = Acceptor::open(&listens, exports, Tls::Off, drop).unwrap_err().to_string();
             assert!(error.contains(text) && !error.contains('\n'), "{error}");
         }
-        let (line, _inbox) = line().unwrap();
-        assert!(Door::open(&[], vec![export("a")], Tls::Off, line).is_err());
+        assert!(Acceptor::open(&[], vec![export("a")], Tls::Off, drop).is_err());
     }
 }

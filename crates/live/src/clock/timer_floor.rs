@@ -1,12 +1,12 @@
 //! How late the best possible waiting is on this machine: below this floor no answer can be on time.
 
-use super::{Clock, Spin, Waiter, processor_time};
+use super::waiter::{Clock, Spin, Waiter, processor_time};
 use hdrhistogram::Histogram;
 use units::{Duration, Instant};
 
-/// A way to wait for a moment.
+/// A method to wait for a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum WaitMethod {
     /// Sleeps until the moment, as exactly as the kernel can.
     Sleep,
     /// Sleeps and then spins, as an array that is served does.
@@ -15,11 +15,11 @@ pub enum Way {
     Spin,
 }
 
-/// What one way to wait came to.
+/// What one method to wait came to.
 #[derive(Clone, Debug)]
-pub struct Floor {
-    /// The way.
-    pub way: Way,
+pub struct TimerFloor {
+    /// The method.
+    pub method: WaitMethod,
     /// By how many nanoseconds it came back after the moment.
     pub late_nanoseconds: Histogram<u64>,
     /// Share of a core that it used, 0 to 1.
@@ -35,24 +35,24 @@ const BETWEEN_NANOSECONDS: std::ops::RangeInclusive<u64> = 100_000..=200_000;
 /// Ways take turns of this length, so that a disturbance hits all of them.
 const TURN: Duration = Duration::from_millis(250);
 
-/// Waits in all `ways` in turns, for `each` in every way: one moment after the other, 100 to 200 us
+/// Waits in all `methods` in turns, for `each` in every method: one moment after the other, 100 to 200 us
 /// apart by a sequence that is always the same.
 ///
 /// # Errors
 ///
 /// If the system has no file descriptor left.
-pub fn measure(ways: &[Way], each: Duration) -> std::io::Result<Vec<Floor>> {
+pub fn measure(methods: &[WaitMethod], each: Duration) -> std::io::Result<Vec<TimerFloor>> {
     let clock = Clock::new();
     let mut rng = units::Rng::stream(1, "timer");
     let mut measured = Vec::new();
-    for &way in ways {
-        let spin = match way {
-            Way::Sleep => Spin::Fixed(Duration::ZERO),
-            Way::Hybrid(spin) => spin,
-            Way::Spin => Spin::Fixed(Duration::MAX),
+    for &method in methods {
+        let spin = match method {
+            WaitMethod::Sleep => Spin::Fixed(Duration::ZERO),
+            WaitMethod::Hybrid(spin) => spin,
+            WaitMethod::Spin => Spin::Fixed(Duration::MAX),
         };
-        let floor = Floor {
-            way,
+        let floor = TimerFloor {
+            method,
             // The longest stall that is told apart is an hour, at three digits.
             late_nanoseconds: Histogram::new_with_bounds(1, 3_600_000_000_000, 3)
                 .map_err(std::io::Error::other)?,
@@ -80,7 +80,7 @@ pub fn measure(ways: &[Way], each: Duration) -> std::io::Result<Vec<Floor>> {
 fn turn(
     clock: &Clock,
     waiter: &mut Waiter,
-    floor: &mut Floor,
+    floor: &mut TimerFloor,
     used: &mut Duration,
     rng: &mut units::Rng,
 ) -> std::io::Result<()> {
@@ -91,7 +91,7 @@ fn turn(
         let spread = BETWEEN_NANOSECONDS.end() - BETWEEN_NANOSECONDS.start();
         let after = BETWEEN_NANOSECONDS.start() + rng.below(spread + 1);
         let due = Instant::from_nanos(now.as_nanos() + after);
-        now = waiter.wait(clock, due, floor.way != Way::Sleep, &mut events)?;
+        now = waiter.wait(clock, due, floor.method != WaitMethod::Sleep, &mut events)?;
         floor.late_nanoseconds.saturating_record(now.since(due).as_nanos().max(1));
     }
     *used += processor_time().saturating_sub(busy);
@@ -105,10 +105,10 @@ mod tests {
 
     #[test]
     fn every_way_is_measured() {
-        let ways = [Way::Sleep, Way::Hybrid(Spin::Adaptive), Way::Spin];
-        let floors = measure(&ways, Duration::from_millis(1)).unwrap();
-        for (floor, way) in floors.iter().zip(ways) {
-            assert_eq!(floor.way, way);
+        let methods = [WaitMethod::Sleep, WaitMethod::Hybrid(Spin::Adaptive), WaitMethod::Spin];
+        let floors = measure(&methods, Duration::from_millis(1)).unwrap();
+        for (floor, method) in floors.iter().zip(methods) {
+            assert_eq!(floor.method, method);
             assert!(floor.measured >= TURN && !floor.late_nanoseconds.is_empty());
             assert!(floor.processor_share > 0.0 && floor.processor_share < 1.1, "{floor:?}");
         }

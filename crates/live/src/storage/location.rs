@@ -1,11 +1,14 @@
-//! Where a drive keeps its bytes, as people say it.
+//! Where a drive keeps its bytes.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// The name of [`DriveLocation`] in code that has not been moved to it.
+pub type Place = DriveLocation;
+
 /// Where a drive keeps its bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum DriveLocation {
     /// In memory: gone when the process ends.
     Memory,
     /// In a file, through the page cache.
@@ -14,7 +17,7 @@ pub enum Place {
     Direct(PathBuf),
 }
 
-impl Place {
+impl DriveLocation {
     /// The file or device.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
@@ -25,7 +28,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DriveLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path() {
             None => write!(f, "memory"),

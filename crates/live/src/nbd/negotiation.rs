@@ -1,8 +1,8 @@
-//! A client in the handshake, with its socket.
+//! A client in the handshake: its socket, and the handshake ([`Handshake`]) that knows no sockets.
 
 use super::connection::Connection;
-use super::door::Seat;
 use super::handshake::{Choice, Export, Handshake, Progress, TlsPolicy};
+use super::permit::ConnectionPermit;
 use super::stream::Stream;
 use rustix::event::epoll::EventFlags;
 use rustls::ServerConfig;
@@ -15,7 +15,7 @@ const OUTPUT_BYTES: usize = 64 << 10;
 
 /// A client in the handshake.
 #[derive(Debug)]
-pub(super) struct Guest {
+pub(super) struct Negotiation {
     stream: Stream,
     handshake: Handshake,
     /// What the client has sent and the handshake has not taken.
@@ -25,27 +25,27 @@ pub(super) struct Guest {
     progress: Progress,
     pub(super) deadline: Instant,
     /// What its socket is being watched for.
-    pub(super) waits_for: EventFlags,
-    seat: Seat,
+    pub(super) watched_for: EventFlags,
+    permit: ConnectionPermit,
 }
 
-/// What becomes of a client.
+/// What is to be done with a client next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// Its socket is to be watched.
     Wait(EventFlags),
     /// It has chosen.
-    Enter(Choice),
-    /// It is hung up on, or has hung up.
-    Leave,
+    Done(Choice),
+    /// Its connection is to be closed, or it has closed it.
+    Close,
 }
 
-impl Guest {
+impl Negotiation {
     pub(super) fn new(
         stream: Stream,
         (exports, policy): (Arc<[Export]>, TlsPolicy),
         deadline: Instant,
-        seat: Seat,
+        permit: ConnectionPermit,
     ) -> Self {
         let (handshake, greeting) = Handshake::new(exports, policy);
         Self {
@@ -55,8 +55,8 @@ impl Guest {
             output: greeting.to_vec(),
             progress: Progress::More,
             deadline,
-            waits_for: EventFlags::empty(),
-            seat,
+            watched_for: EventFlags::empty(),
+            permit,
         }
     }
 
@@ -64,42 +64,44 @@ impl Guest {
         &self.stream
     }
 
-    /// The client as the array's thread will see it.
-    pub(super) fn enter(self, choice: Choice) -> Connection {
-        Connection::entered(self.stream, choice, &self.input, &self.output, Some(self.seat))
+    /// The connection, for the array's thread.
+    pub(super) fn into_connection(self, choice: Choice) -> Connection {
+        Connection::after_handshake(
+            self.stream,
+            choice,
+            &self.input,
+            &self.output,
+            Some(self.permit),
+        )
     }
 
     /// Goes on after the socket has become ready: receives once, answers, sends.
-    pub(super) fn step(&mut self, scratch: &mut [u8], tls: Option<&Arc<ServerConfig>>) -> Step {
-        match self.try_step(scratch, tls) {
+    pub(super) fn on_ready(&mut self, scratch: &mut [u8], tls: Option<&Arc<ServerConfig>>) -> Step {
+        match self.step(scratch, tls) {
             Ok(step) => step,
             Err(error) => {
-                tracing::debug!("a client was hung up on: {error}");
-                Step::Leave
+                tracing::debug!("a connection was closed: {error}");
+                Step::Close
             }
         }
     }
 
-    fn try_step(
-        &mut self,
-        scratch: &mut [u8],
-        tls: Option<&Arc<ServerConfig>>,
-    ) -> io::Result<Step> {
+    fn step(&mut self, scratch: &mut [u8], tls: Option<&Arc<ServerConfig>>) -> io::Result<Step> {
         let mut may_receive = true;
         loop {
             if let Progress::Done(choice) = self.progress {
-                return Ok(Step::Enter(choice));
+                return Ok(Step::Done(choice));
             }
             if !self.send()? {
                 return Ok(Step::Wait(EventFlags::OUT));
             }
             match self.progress {
                 Progress::Close => {
-                    self.stream.farewell();
-                    return Ok(Step::Leave);
+                    self.stream.send_close_notify();
+                    return Ok(Step::Close);
                 }
                 Progress::StartTls => {
-                    let Some(config) = tls else { return Ok(Step::Leave) };
+                    let Some(config) = tls else { return Ok(Step::Close) };
                     // What came early is taken for TLS; as plain options it would let a third
                     // party speak for the client.
                     self.stream.start_tls(Arc::clone(config), &self.input)?;
@@ -109,7 +111,7 @@ impl Guest {
                 }
                 Progress::More | Progress::Done(_) => {}
             }
-            if self.converse() {
+            if self.answer() {
                 continue;
             }
             if !may_receive && !self.stream.has_plain_bytes() {
@@ -117,7 +119,7 @@ impl Guest {
             }
             may_receive = false;
             match self.stream.read(&mut [IoSliceMut::new(scratch)]) {
-                Ok(0) => return Ok(Step::Leave),
+                Ok(0) => return Ok(Step::Close),
                 Ok(count) => self.input.extend_from_slice(&scratch[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => may_receive = true,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -134,7 +136,7 @@ impl Guest {
     }
 
     /// Gives the handshake what the client has sent; whether there is something to send or to do.
-    fn converse(&mut self) -> bool {
+    fn answer(&mut self) -> bool {
         let mut taken = 0;
         while self.progress == Progress::More && self.output.len() < OUTPUT_BYTES {
             let rest = &self.input[taken..];
@@ -147,7 +149,7 @@ impl Guest {
         }
         self.input.drain(..taken);
         if self.input.is_empty() {
-            // A thousand idle clients keep nothing.
+            // Many idle clients together would hold much memory.
             self.input = Vec::new();
         }
         self.progress != Progress::More || !self.output.is_empty()

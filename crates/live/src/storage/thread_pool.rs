@@ -15,30 +15,31 @@ const THREADS: usize = 8;
 
 type Done = (Job, io::Result<()>);
 
-/// A few threads and the way to them and back.
+/// A few threads, and the channels to them and back.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct ThreadPool {
     /// `None` while the threads are told to end.
     jobs: Option<Sender<Job>>,
     done: Receiver<Done>,
-    bell: Arc<OwnedFd>,
+    /// An eventfd that is readable when jobs may be done.
+    wake: Arc<OwnedFd>,
     threads: Vec<JoinHandle<()>>,
     in_flight: usize,
 }
 
-impl Pool {
+impl ThreadPool {
     pub(super) fn new() -> io::Result<Self> {
-        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (jobs, inbox) = channel();
         let (outbox, done) = channel();
         // Only the threads wait for each other here, never the one that owns the array.
         let inbox = Arc::new(Mutex::new(inbox));
-        let mut pool = Self { jobs: Some(jobs), done, bell, threads: Vec::new(), in_flight: 0 };
+        let mut pool = Self { jobs: Some(jobs), done, wake, threads: Vec::new(), in_flight: 0 };
         for number in 0..THREADS {
             let (inbox, outbox) = (Arc::clone(&inbox), outbox.clone());
-            let bell = Arc::clone(&pool.bell);
+            let wake = Arc::clone(&pool.wake);
             let thread = std::thread::Builder::new().name(format!("storage-{number}"));
-            pool.threads.push(thread.spawn(move || work(&inbox, &outbox, &bell))?);
+            pool.threads.push(thread.spawn(move || work(&inbox, &outbox, &wake))?);
         }
         Ok(pool)
     }
@@ -54,9 +55,9 @@ impl Pool {
 
     pub(super) fn poll(&mut self) -> Option<Done> {
         let done = self.done.try_recv().ok().or_else(|| {
-            // First the bell, then another look: what arrives in between rings again.
+            // First the eventfd is reset, then asked again: what arrives in between sets it once more.
             let mut count = [0; 8];
-            let _ = rustix::io::read(&*self.bell, &mut count);
+            let _ = rustix::io::read(&*self.wake, &mut count);
             self.done.try_recv().ok()
         })?;
         self.in_flight -= 1;
@@ -64,7 +65,7 @@ impl Pool {
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.wake.as_fd()
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -72,7 +73,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for ThreadPool {
     /// Waits for what is under way.
     fn drop(&mut self) {
         self.jobs = None;
@@ -82,7 +83,7 @@ impl Drop for Pool {
     }
 }
 
-fn work(inbox: &Mutex<Receiver<Job>>, outbox: &Sender<Done>, bell: &OwnedFd) {
+fn work(inbox: &Mutex<Receiver<Job>>, outbox: &Sender<Done>, wake: &OwnedFd) {
     loop {
         let next = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(mut job) = next else { return };
@@ -95,8 +96,8 @@ fn work(inbox: &Mutex<Receiver<Job>>, outbox: &Sender<Done>, bell: &OwnedFd) {
         if outbox.send((job, result)).is_err() {
             return;
         }
-        // A full counter means that the bell is ringing already.
-        let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+        // A full counter means that it is readable already.
+        let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
     }
 }
 
