@@ -3,8 +3,8 @@
 use super::Server;
 use crate::clock::processor_time;
 use crate::control::{
-    BusyWindow, DriveStatus, Identity, PolicyCounters, RECENT_WINDOWS, RequestStatus, Restoring, Status,
-    TallyStatus,
+    BusyWindow, DriveStatus, Identity, PolicyCounters, RECENT_WINDOWS, RequestStatus, Restoring,
+    Status, TallyStatus,
 };
 use array::Work as Restoration;
 use units::{DriveId, Instant};

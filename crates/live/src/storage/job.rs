@@ -4,6 +4,7 @@ use crate::buffer::{Buffer, PAGE_BYTES};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use units::DriveId;
 
@@ -60,14 +61,21 @@ impl Job {
         (self.length_bytes - self.done_bytes).min(most) as usize
     }
 
-    /// The bytes of the next transfer; none of a command without data.
-    pub(super) fn next_bytes(&mut self) -> &mut [u8] {
+    /// Where in the buffer the next transfer is.
+    fn next_range(&self) -> Range<usize> {
         let start = if self.kind == Kind::Zero { 0 } else { self.done_bytes as usize };
-        let length = self.next_length();
-        match &mut self.buffer {
-            Some(buffer) => &mut buffer.bytes_mut()[start..start + length],
-            None => &mut [],
-        }
+        start..start + self.next_length()
+    }
+
+    /// The bytes of the next transfer that is to be written; none of a command without data.
+    pub(super) fn next_bytes(&self) -> &[u8] {
+        self.buffer.as_ref().map_or(&[], |buffer| &buffer.bytes()[self.next_range()])
+    }
+
+    /// The room for the bytes of the next transfer that is to be read.
+    pub(super) fn next_room(&mut self) -> &mut [u8] {
+        let range = self.next_range();
+        self.buffer.as_mut().map_or(&mut [], |buffer| &mut buffer.bytes_mut()[range])
     }
 
     /// Takes the result of the system call: how many bytes it moved.

@@ -126,7 +126,8 @@ impl Ring {
         let Some(job) = &mut self.jobs[slot as usize] else { return };
         let entry = entry(job).user_data(u64::from(slot));
         // SAFETY: the descriptor and the memory that the entry names belong to the job: its `File`
-        // is open, and its buffer is on the heap and long enough (`next_bytes` has cut it). The job
+        // is open, and its buffer is on the heap and long enough (`next_bytes` and `next_room` have cut
+        // it); other handles to what is written only read it, and what is filled has none. The job
         // stays in its slot, untouched by anything but `reap`, until the kernel has reported this
         // entry; `drop` waits for that too, and where it cannot, it leaks the job.
         let pushed = unsafe { self.ring.submission().push(&entry) };
@@ -190,10 +191,14 @@ fn entry(job: &mut Job) -> squeue::Entry {
             .mode(mode.bits().cast_signed())
             .build();
     }
+    if kind == Kind::Read {
+        let room = job.next_room();
+        let (start, length) = (room.as_mut_ptr(), room.len() as u32);
+        return opcode::Read::new(file, start, length).offset(offset).build();
+    }
     let bytes = job.next_bytes();
-    let (start, length) = (bytes.as_mut_ptr(), bytes.len() as u32);
+    let (start, length) = (bytes.as_ptr(), bytes.len() as u32);
     match kind {
-        Kind::Read => opcode::Read::new(file, start, length).offset(offset).build(),
         Kind::WriteStable => opcode::Write::new(file, start, length)
             .offset(offset)
             .rw_flags(ReadWriteFlags::DSYNC.bits().cast_signed())

@@ -106,7 +106,7 @@ fn step(job: &mut Job) -> Result<usize, Errno> {
     let file = Arc::clone(&job.file);
     let offset = job.next_offset();
     match job.kind {
-        Kind::Read => pread(&*file, job.next_bytes(), offset),
+        Kind::Read => pread(&*file, job.next_room(), offset),
         Kind::Write | Kind::Zero => pwrite(&*file, job.next_bytes(), offset),
         Kind::WriteStable => {
             let bytes = io::IoSlice::new(job.next_bytes());
