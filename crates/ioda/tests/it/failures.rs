@@ -85,7 +85,7 @@ fn one_failure_too_many_means_errors_and_no_wrong_bytes() {
             pause(200);
         });
         assert!(checker.errors > 0, "RAID-{level} cannot do without {}", most + 1);
-        assert!(served.status().failed_requests > 0);
+        assert!(served.status().requests.failed_requests > 0);
     }
 }
 
@@ -131,9 +131,9 @@ fn drives_fail_while_reads_that_were_failed_fast_are_rebuilt() {
     for _ in 0..testing::setting("IODA_FAILURES", 6) {
         let drive = (random.next_u64() % 4) as u8;
         load_during(&mut checker, &mut client, || {
-            let before = served.status().fail_fasts;
+            let before = served.status().counters.fail_fasts;
             let until = Instant::now() + Duration::from_secs(2);
-            while served.status().fail_fasts == before && Instant::now() < until {
+            while served.status().counters.fail_fasts == before && Instant::now() < until {
                 pause(1);
             }
             served.done(&Order::Fail { drive });
@@ -141,7 +141,7 @@ fn drives_fail_while_reads_that_were_failed_fast_are_rebuilt() {
             served.done(&Order::Replace { drive, path: None });
             served.wait_for_restoring();
         });
-        failed_fast = served.status().fail_fasts;
+        failed_fast = served.status().counters.fail_fasts;
     }
     assert!(failed_fast > 0, "nothing was failed fast: the test tests nothing");
     assert_eq!(checker.errors, 0);

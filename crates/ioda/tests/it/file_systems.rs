@@ -236,6 +236,6 @@ fn rocksdb_finds_every_checksum_right() {
     drop(mount);
     assert_clean(&disk);
     drop(disk);
-    assert_eq!(served.status().failed_requests, 0);
+    assert_eq!(served.status().requests.failed_requests, 0);
     assert!(served.terminate());
 }

@@ -82,14 +82,14 @@ fn a_clean_end_keeps_data_and_the_maps_of_emulated_drives() {
     let map = folder.path().join("d/drive-0.ftl");
     assert!(!map.exists(), "a map on disk is of an array that has ended");
     let free: Vec<f64> = served.status().drives.iter().map(|drive| drive.free_share).collect();
-    let uuid = served.status().uuid;
+    let uuid = served.status().identity.uuid;
     drop(client);
     assert!(served.terminate());
     assert!(map.exists());
     let mut served = Served::start(folder.path(), &arguments);
     let mut client = served.connect();
     assert!(!map.exists(), "it is used once");
-    assert_eq!(served.status().uuid, uuid);
+    assert_eq!(served.status().identity.uuid, uuid);
     assert!(served.status().restoring.is_none(), "nothing to resync: {}", served.said());
     let again: Vec<f64> = served.status().drives.iter().map(|drive| drive.free_share).collect();
     for (before, after) in free.iter().zip(&again) {
