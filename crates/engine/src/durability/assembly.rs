@@ -5,7 +5,8 @@
 //! while it wrote a generation to all drives, and no data are written before all have it. More than
 //! one behind is stale.
 
-use super::superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
+use super::superblock::{Geometry, MemberState, Superblock, SuperblockError};
+use super::uuid::Uuid;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;

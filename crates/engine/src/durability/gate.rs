@@ -17,17 +17,13 @@ use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
 use super::intent::Intent;
 use super::journal::Journal;
-use super::order::ChangeOrder;
+use super::order::{ChangeOrder, WriteId};
 use super::output::{Change, ChangeId, OperationId, WantedChange};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::{Range, RangeInclusive};
 use units::{DriveId, Instant};
-
-/// A pending write; in the order in which they came.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct WriteId(u64);
 
 /// How far a pending write has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,7 +17,7 @@
 //! A block that does not fit its checksum counts as all marked. Pure: the owner does the writing.
 
 use super::block::{BLOCK_BYTES, array, get_u32, is_sealed, put, seal};
-use super::superblock::Uuid;
+use super::uuid::Uuid;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;

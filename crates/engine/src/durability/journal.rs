@@ -42,7 +42,8 @@
 use super::HEAD_BYTES;
 use super::block::{BLOCK_BYTES, array, get_u32, get_u64, is_sealed, put, seal};
 use super::crc32::crc32;
-use super::superblock::{Geometry, Uuid};
+use super::superblock::Geometry;
+use super::uuid::Uuid;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;

@@ -9,8 +9,9 @@ use super::output::{
     AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, Output, StopReason, WantedChange,
 };
 use super::recorder::{Recorder, Recording};
-use super::superblock::{MemberState, Superblock, Uuid};
+use super::superblock::{MemberState, Superblock};
 use super::syncs::{Round, SyncRounds};
+use super::uuid::Uuid;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

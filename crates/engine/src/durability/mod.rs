@@ -17,7 +17,8 @@
 //! is about to change into the journal first, and writes it again at the next start (the "write
 //! hole").
 //!
-//! [`Durability`] is the machine that puts all of that in order. An array whose drives are all in memory has none of this.
+//! [`Durability`] is the machine that puts all of that in order. An array whose drives are all in
+//! memory has none of this.
 
 mod assembly;
 pub mod block;
@@ -33,6 +34,7 @@ mod output;
 mod recorder;
 pub mod superblock;
 mod syncs;
+mod uuid;
 
 pub use assembly::{Assembly, Found, Note, Refusal, assemble};
 pub use crc32::crc32;
@@ -44,7 +46,8 @@ pub use output::{
     AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, OperationId, Output, StopReason,
     WantedChange,
 };
-pub use superblock::{Geometry, MemberState, Superblock, SuperblockError, Uuid};
+pub use superblock::{Geometry, MemberState, Superblock, SuperblockError};
+pub use uuid::Uuid;
 
 /// Bytes of each drive's file before its data: the array's own records.
 pub const HEAD_BYTES: u64 = 32 << 20;

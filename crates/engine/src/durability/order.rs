@@ -1,11 +1,14 @@
 //! Which changes of the same bytes are before which.
 
-use super::gate::WriteId;
 use super::output::ChangeId;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::ops::Range;
 use units::DriveId;
+
+/// A pending write; in the order in which they came.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct WriteId(pub(super) u64);
 
 /// Changes of each block, in the order in which they came. Stripe operations keep off each other's
 /// rows, but pages of the write cache are written where they belong while newer ones come or older

@@ -8,8 +8,7 @@ pub(super) const RECORDS: &[(&str, &str)] =
     &[("array", "Counters"), ("live", "Status"), ("ssd", "Counters"), ("ssd", "Row")];
 
 /// Structs with more fields than the cap, by crate.
-pub(super) const MANY_FIELDS: &[(&str, &str)] =
-    &[("array", "Array"), ("array", "StripeOp")];
+pub(super) const MANY_FIELDS: &[(&str, &str)] = &[("array", "Array"), ("array", "StripeOp")];
 
 /// Types whose `impl` blocks are in more files than the cap, by crate.
 pub(super) const SPREAD_IMPLS: &[(&str, &str)] = &[("array", "Array")];
