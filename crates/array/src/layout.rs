@@ -1,5 +1,6 @@
 //! Where the pages of the array are: levels, chunks, parity rotation, stripes narrower than the array.
 
+use crate::members::MemberSet;
 use core::fmt;
 use units::{DriveId, Lba};
 
@@ -413,9 +414,21 @@ impl Layout {
         }
     }
 
-    /// The drives of the array as bits.
-    fn drives(&self) -> u64 {
-        u64::MAX >> (64 - self.width)
+    /// The drives of the array.
+    pub(crate) fn drives(&self) -> MemberSet {
+        MemberSet::from_bits(u64::MAX >> (64 - self.width))
+    }
+
+    /// The members of `stripe`.
+    #[inline]
+    pub(crate) fn member_set(&self, stripe: u64) -> MemberSet {
+        MemberSet::from_bits(self.members(stripe))
+    }
+
+    /// The members of `stripe` that hold parity or copies.
+    #[inline]
+    pub(crate) fn parity_set(&self, stripe: u64) -> MemberSet {
+        MemberSet::from_bits(self.parity_mask(stripe))
     }
 
     /// The members of `stripe` as bits: drives of the array.
@@ -423,14 +436,14 @@ impl Layout {
     #[must_use]
     pub fn members(&self, stripe: u64) -> u64 {
         if self.stripes_per_period == 1 {
-            return self.drives();
+            return self.drives().bits();
         }
         let first = self.first_drive(stripe);
         let from_first = (u64::MAX >> (64 - self.stripe_width)) << first;
         // Members past the last drive are the first drives. At least one drive is no member here, so
         // the stripe has fewer than 64 and no shift is too long.
         let past_the_last = (first + self.stripe_width).saturating_sub(self.width);
-        (from_first | ((1 << past_the_last) - 1)) & self.drives()
+        (from_first | ((1 << past_the_last) - 1)) & self.drives().bits()
     }
 
     /// The block of `member` that row `row` of `stripe` is.
@@ -453,6 +466,17 @@ impl Layout {
         stripe * self.stripe_data_pages()
             + u64::from(chunk) * u64::from(self.chunk_pages)
             + u64::from(row)
+    }
+
+    /// Page `page` of the array, as a segment.
+    #[inline]
+    pub(crate) fn segment_of(&self, page: u64) -> Segment {
+        let stripe_pages = self.stripe_data_pages();
+        let stripe = page / stripe_pages;
+        let in_stripe = (page - stripe * stripe_pages) as u32;
+        let first_chunk = in_stripe / self.chunk_pages;
+        let first_row = in_stripe - first_chunk * self.chunk_pages;
+        Segment { stripe, first_row, rows: 1, first_chunk, chunks: 1 }
     }
 
     /// Splits the pages `first .. first + pages` of the array into segments, in order of stripes.

@@ -30,43 +30,49 @@
 extern crate alloc;
 
 mod action;
-mod admission;
+mod array;
+mod availability;
+mod cached_pages;
+mod commands;
 mod coordinate;
 mod counters;
-mod degraded;
-mod engine;
-mod gather;
+mod drive_queues;
+mod event;
+mod fetch;
 pub mod gf;
-mod hedge;
+mod jobs;
 mod layout;
-mod lock;
-mod moves;
-mod op;
+mod members;
+mod operation;
+mod outbox;
 mod parity;
-mod placement;
+mod permits;
 pub mod policy;
-mod queues;
+mod relocation;
 mod request;
-mod restore;
-mod stage;
-mod staging;
-mod stripes;
+mod requests;
+mod stripe_queues;
+mod stripe_set;
+mod stripe_writer;
 mod switch;
-mod write;
+mod timers;
+mod write_cache;
 
 pub use action::{Action, DataAction, Ended, OpId, Outcome, Slot, Term};
+pub use array::Array;
+pub use availability::CannotReplace;
 pub use coordinate::{
     AdaptiveConfig, Coordination, Coordinator, TogetherConfig, TokenConfig, WindowConfig,
 };
 pub use counters::Counters;
-pub use degraded::CannotReplace;
-pub use engine::Array;
+pub use drive_queues::{Queue, Queues};
+pub use event::{Event, OperationKind, Origin, Why};
+pub use jobs::{JobKind as Work, JobProgress as Restoring};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
-pub use queues::{Queue, Queues};
+pub use members::{MemberSet, Members};
 pub use request::{Config, RESTORE_DEPTH, Request, RequestId, RequestKind};
-pub use restore::{Restoring, Work};
-pub use stage::{StageConfig, StageCounters};
 pub use switch::CannotSwitch;
+pub use write_cache::{StageConfig, StageCounters};
 
 /// The code of the guide is compiled and run with the tests.
 #[cfg(doctest)]

@@ -1,22 +1,11 @@
-//! What to combine: parity, parity updates and rebuilds as sums over GF(2^8).
+//! What to combine: parity, parity updates and reconstruction as sums over GF(2^8).
 
 use crate::action::{Slot, Term};
 use crate::gf;
 use crate::layout::{Layout, Role};
+use crate::members::MemberSet;
 use alloc::vec::Vec;
 use units::DriveId;
-
-/// The members whose bits are set, lowest first.
-pub(crate) fn members(mut mask: u64) -> impl Iterator<Item = u8> {
-    core::iter::from_fn(move || {
-        if mask == 0 {
-            return None;
-        }
-        let member = mask.trailing_zeros();
-        mask &= mask - 1;
-        Some(member as u8)
-    })
-}
 
 const fn old(member: u8) -> Slot {
     Slot { new: false, member }
@@ -36,21 +25,22 @@ fn weight(parity: Role, chunk: u32) -> u8 {
 }
 
 /// New parity `member` from the new data of `written` members and the old data of the others.
-pub(crate) fn full(layout: &Layout, stripe: u64, member: u8, written: u64) -> Vec<Term> {
+pub(crate) fn full(layout: &Layout, stripe: u64, member: u8, written: MemberSet) -> Vec<Term> {
     let parity = layout.role(stripe, DriveId(member));
-    members(layout.members(stripe) & !layout.parity_mask(stripe))
+    (layout.member_set(stripe) - layout.parity_set(stripe))
+        .iter()
         .map(|data| Term {
             coefficient: data_weight(layout, stripe, parity, data),
-            slot: if written >> data & 1 == 1 { new(data) } else { old(data) },
+            slot: if written.contains(data) { new(data) } else { old(data) },
         })
         .collect()
 }
 
 /// New parity `member` from its old value and the change of the `written` members.
-pub(crate) fn delta(layout: &Layout, stripe: u64, member: u8, written: u64) -> Vec<Term> {
+pub(crate) fn delta(layout: &Layout, stripe: u64, member: u8, written: MemberSet) -> Vec<Term> {
     let parity = layout.role(stripe, DriveId(member));
     let mut terms = alloc::vec![Term { coefficient: 1, slot: old(member) }];
-    for data in members(written) {
+    for data in written {
         let coefficient = data_weight(layout, stripe, parity, data);
         terms.push(Term { coefficient, slot: old(data) });
         terms.push(Term { coefficient, slot: new(data) });
@@ -76,19 +66,21 @@ fn data_weight(layout: &Layout, stripe: u64, parity: Role, member: u8) -> u8 {
 pub(crate) fn rebuild(
     layout: &Layout,
     stripe: u64,
-    missing: u64,
-    present: u64,
+    missing: MemberSet,
+    present: MemberSet,
 ) -> Vec<(u8, Vec<Term>)> {
-    let unknowns: Vec<u8> = members(missing).collect();
-    let all = layout.members(stripe);
-    let absent = all & !missing & !present;
-    assert_eq!(absent & !layout.parity_mask(stripe), 0, "absent data must be a missing member");
+    let unknowns: Vec<u8> = missing.iter().collect();
+    let all = layout.member_set(stripe);
+    let absent = all - missing - present;
+    let parities = layout.parity_set(stripe);
+    assert!((absent - parities).is_empty(), "absent data must be a missing member");
     // Each row: coefficient of every member of the stripe, by drive.
-    let mut equations: Vec<Vec<u8>> = members(layout.parity_mask(stripe) & !absent)
+    let mut equations: Vec<Vec<u8>> = (parities - absent)
+        .iter()
         .map(|parity| {
             let role = layout.role(stripe, DriveId(parity));
             let mut equation = alloc::vec![0; layout.width() as usize];
-            for member in members(all) {
+            for member in all {
                 equation[usize::from(member)] = match layout.role(stripe, DriveId(member)) {
                     Role::Data(chunk) => weight(role, chunk),
                     _ => u8::from(member == parity),
@@ -113,7 +105,8 @@ pub(crate) fn rebuild(
         }
     }
     let solution = |step: usize, unknown: u8| {
-        let terms = members(present)
+        let terms = present
+            .iter()
             .map(|member| Term { coefficient: equations[step][member as usize], slot: old(member) })
             .filter(|term| term.coefficient != 0)
             .collect();
@@ -131,8 +124,8 @@ mod tests {
     /// A stripe of single bytes with correct parity.
     fn stripe_bytes(layout: &Layout, stripe: u64, rng: &mut Rng) -> Vec<u8> {
         let mut bytes: Vec<u8> = (0..layout.width()).map(|_| rng.next_u64() as u8).collect();
-        for parity in members(layout.parity_mask(stripe)) {
-            let terms = full(layout, stripe, parity, 0);
+        for parity in layout.parity_set(stripe) {
+            let terms = full(layout, stripe, parity, MemberSet::EMPTY);
             bytes[parity as usize] = evaluate(&terms, &bytes);
         }
         bytes
@@ -166,7 +159,10 @@ mod tests {
                         continue;
                     }
                     let present = all & !missing;
-                    for (member, terms) in rebuild(&layout, stripe, missing, present) {
+                    for (member, terms) in {
+                        let [missing, present] = [missing, present].map(MemberSet::from_bits);
+                        rebuild(&layout, stripe, missing, present)
+                    } {
                         assert_eq!(evaluate(&terms, &bytes), bytes[member as usize]);
                     }
                 }
@@ -180,13 +176,18 @@ mod tests {
         let layout = Layout::new(Level::Raid6, 6, 1, 100).unwrap();
         for stripe in 0..6 {
             let bytes = stripe_bytes(&layout, stripe, &mut rng);
-            for absent in members(layout.parity_mask(stripe)) {
+            for absent in layout.parity_set(stripe) {
                 for missing in 0..6u8 {
                     if missing == absent {
                         continue;
                     }
                     let present = layout.members(stripe) & !(1 << missing) & !(1 << absent);
-                    let solved = rebuild(&layout, stripe, 1 << missing, present);
+                    let solved = rebuild(
+                        &layout,
+                        stripe,
+                        MemberSet::of(missing),
+                        MemberSet::from_bits(present),
+                    );
                     assert_eq!(evaluate(&solved[0].1, &bytes), bytes[missing as usize]);
                 }
             }

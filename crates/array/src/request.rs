@@ -1,12 +1,10 @@
 //! What an array is made of, and what it is asked.
 
-use crate::action::Ended;
 use crate::coordinate::Coordination;
 use crate::layout::Layout;
 use crate::policy::{PolicyKind, PolicySettings};
 use core::ops::Range;
-use nvme::Blocked;
-use units::{Duration, Instant};
+use units::Duration;
 
 /// Stripes that are restored at a time, unless another number is chosen: enough to keep the drives of
 /// a small array at work, few enough that requests of the host wait for no more than one chunk each.
@@ -69,19 +67,4 @@ pub struct Config {
     pub absent: u64,
     /// Stripes that are restored or checked at a time; at least 1. See [`RESTORE_DEPTH`].
     pub restore_depth: u32,
-}
-
-/// A request that is not done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InFlight {
-    pub(crate) id: RequestId,
-    pub(crate) kind: RequestKind,
-    pub(crate) host: u8,
-    pub(crate) arrived: Instant,
-    /// When it began: later than it came if the policy held it back.
-    pub(crate) admitted: Instant,
-    pub(crate) ops_left: u32,
-    pub(crate) rebuilds: u32,
-    pub(crate) blocked: Blocked,
-    pub(crate) ended: Ended,
 }

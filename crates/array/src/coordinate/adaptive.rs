@@ -11,8 +11,8 @@
 //! in force; and windows are never shorter than one collection (§4.3.2), because nothing could be
 //! collected in them and halving would go on for ever. `docs/windows.md` has what came of it.
 
-use super::turns::Turns;
-use crate::action::Action;
+use super::staggered::StaggeredWindows;
+use crate::coordinate::Notice;
 use alloc::collections::VecDeque;
 use units::{Duration, Instant};
 
@@ -43,13 +43,13 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    pub(crate) fn new(config: &AdaptiveConfig, turns: &Turns, start: Instant) -> Self {
+    pub(crate) fn new(config: &AdaptiveConfig, windows: &StaggeredWindows, start: Instant) -> Self {
         Self {
             config: *config,
-            wanted: turns.busy_time_window(),
+            wanted: windows.busy_time_window(),
             too_many_busy: false,
             next_decision: start + config.period,
-            next_change: change_after(turns, start),
+            next_change: change_after(windows, start),
         }
     }
 
@@ -64,20 +64,20 @@ impl Adaptive {
     pub(crate) fn handle_deadline(
         &mut self,
         now: Instant,
-        turns: &mut Turns,
-        actions: &mut VecDeque<Action>,
+        windows: &mut StaggeredWindows,
+        notices: &mut VecDeque<Notice>,
     ) {
         while self.next_decision <= now {
-            self.decide(turns.busy_time_window());
+            self.decide(windows.busy_time_window());
             self.next_decision += self.config.period;
         }
         if self.next_change <= now {
-            let shorter = self.wanted < turns.busy_time_window();
-            let longer = self.wanted > turns.busy_time_window();
-            if shorter || (longer && turns.next_is_first_of_cycle(now)) {
-                turns.reconfigure(now, self.wanted, actions);
+            let shorter = self.wanted < windows.busy_time_window();
+            let longer = self.wanted > windows.busy_time_window();
+            if shorter || (longer && windows.next_is_first_of_cycle(now)) {
+                windows.reconfigure(now, self.wanted, notices);
             }
-            self.next_change = change_after(turns, now);
+            self.next_change = change_after(windows, now);
         }
     }
 
@@ -97,7 +97,7 @@ impl Adaptive {
 
 /// When to decide about the turn after the next: a little ahead of it, so that no drive begins a
 /// window that is about to change.
-fn change_after(turns: &Turns, now: Instant) -> Instant {
-    let (next, turn) = (turns.next_turn(now), turns.turn());
+fn change_after(windows: &StaggeredWindows, now: Instant) -> Instant {
+    let (next, turn) = (windows.next_turn(now), windows.turn());
     next + turn.saturating_sub(LEAD.min(turn / 4))
 }

@@ -7,24 +7,40 @@
 //! opposite end, all drives at once, to compare with.
 
 mod adaptive;
-mod looks;
-mod together;
+mod staggered;
+mod status_poller;
+mod synchronized;
 mod tokens;
-mod turns;
 
 pub use adaptive::AdaptiveConfig;
-pub use together::TogetherConfig;
+pub use staggered::WindowConfig;
+pub use synchronized::TogetherConfig;
 pub use tokens::TokenConfig;
-pub use turns::WindowConfig;
 
-use crate::action::Action;
 use adaptive::Adaptive;
 use alloc::collections::VecDeque;
-use nvme::DriveStatus;
-use together::Together;
+use nvme::{CollectionRight, DriveStatus};
+use staggered::StaggeredWindows;
+use synchronized::Synchronized;
 use tokens::Tokens;
-use turns::Turns;
 use units::{DriveId, Duration, Instant, Lba};
+
+/// What a coordination has for a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Notice {
+    /// When it may collect from now on.
+    Permit {
+        /// The drive.
+        drive: DriveId,
+        /// When, on the drive's clock.
+        right: CollectionRight,
+    },
+    /// How much room has it left?
+    AskStatus {
+        /// The drive.
+        drive: DriveId,
+    },
+}
 
 /// How the drives' collections are coordinated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,33 +77,37 @@ impl Coordination {
 pub enum Coordinator {
     /// Nothing to coordinate.
     Free,
-    /// Windows in turn.
-    Windows(Turns),
-    /// Windows in turn of adapted length.
-    Adaptive(Turns, Adaptive),
+    /// Staggered windows.
+    Windows(StaggeredWindows),
+    /// Staggered windows of adapted length.
+    Adaptive(StaggeredWindows, Adaptive),
     /// Tokens.
     Token(Tokens),
     /// All at the same time.
-    Together(Together),
+    Together(Synchronized),
 }
 
 impl Coordinator {
-    /// Begins to coordinate `width` drives; the drives are told by `actions`.
+    /// Begins to coordinate `width` drives; what they are to hear goes to `notices`.
     pub(crate) fn new(
         coordination: &Coordination,
         width: u32,
-        actions: &mut VecDeque<Action>,
+        notices: &mut VecDeque<Notice>,
     ) -> Self {
         match coordination {
             Coordination::Free => Self::Free,
-            Coordination::Windows(config) => Self::Windows(Turns::new(config, width, actions)),
-            Coordination::Adaptive(config, adaptive) => {
-                let turns = Turns::new(config, width, actions);
-                let adaptive = Adaptive::new(adaptive, &turns, config.start);
-                Self::Adaptive(turns, adaptive)
+            Coordination::Windows(config) => {
+                Self::Windows(StaggeredWindows::new(config, width, notices))
             }
-            Coordination::Token(config) => Self::Token(Tokens::new(config, width, actions)),
-            Coordination::Together(config) => Self::Together(Together::new(config, width, actions)),
+            Coordination::Adaptive(config, adaptive) => {
+                let windows = StaggeredWindows::new(config, width, notices);
+                let adaptive = Adaptive::new(adaptive, &windows, config.start);
+                Self::Adaptive(windows, adaptive)
+            }
+            Coordination::Token(config) => Self::Token(Tokens::new(config, width, notices)),
+            Coordination::Together(config) => {
+                Self::Together(Synchronized::new(config, width, notices))
+            }
         }
     }
 
@@ -96,20 +116,20 @@ impl Coordinator {
     pub fn is_busy(&self, drive: DriveId, lba: Lba, now: Instant) -> bool {
         match self {
             Self::Free => false,
-            Self::Windows(turns) | Self::Adaptive(turns, _) => turns.is_busy(drive, lba, now),
+            Self::Windows(windows) | Self::Adaptive(windows, _) => windows.is_busy(drive, lba, now),
             Self::Token(tokens) => tokens.is_busy(drive, now),
-            Self::Together(together) => together.is_busy(now),
+            Self::Together(synchronized) => synchronized.is_busy(now),
         }
     }
 
     /// The busy window of `drive` that is open at `now`, or else its next: its start and its end. Of a
     /// drive with several ranges of logical blocks it is that of the first. None where the clock does
     /// not tell a drive's own: without coordination, and where tokens are granted or all drives
-    /// collect together.
+    /// collect synchronized.
     #[must_use]
     pub fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
         match self {
-            Self::Windows(turns) | Self::Adaptive(turns, _) => Some(turns.window(drive, now)),
+            Self::Windows(windows) | Self::Adaptive(windows, _) => Some(windows.window(drive, now)),
             Self::Free | Self::Token(_) | Self::Together(_) => None,
         }
     }
@@ -118,7 +138,7 @@ impl Coordinator {
     #[must_use]
     pub fn busy_time_window(&self) -> Option<Duration> {
         match self {
-            Self::Windows(turns) | Self::Adaptive(turns, _) => Some(turns.busy_time_window()),
+            Self::Windows(windows) | Self::Adaptive(windows, _) => Some(windows.busy_time_window()),
             Self::Free | Self::Token(_) | Self::Together(_) => None,
         }
     }
@@ -128,16 +148,16 @@ impl Coordinator {
             Self::Free | Self::Windows(_) => Instant::NEVER,
             Self::Adaptive(_, adaptive) => adaptive.next_deadline(),
             Self::Token(tokens) => tokens.next_deadline(),
-            Self::Together(together) => together.next_deadline(),
+            Self::Together(synchronized) => synchronized.next_deadline(),
         }
     }
 
-    pub(crate) fn handle_deadline(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
+    pub(crate) fn handle_deadline(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
         match self {
             Self::Free | Self::Windows(_) => {}
-            Self::Adaptive(turns, adaptive) => adaptive.handle_deadline(now, turns, actions),
-            Self::Token(tokens) => tokens.handle_deadline(now, actions),
-            Self::Together(together) => together.handle_deadline(now, actions),
+            Self::Adaptive(windows, adaptive) => adaptive.handle_deadline(now, windows, notices),
+            Self::Token(tokens) => tokens.handle_deadline(now, notices),
+            Self::Together(synchronized) => synchronized.handle_deadline(now, notices),
         }
     }
 
@@ -154,11 +174,11 @@ impl Coordinator {
         &mut self,
         now: Instant,
         window: Duration,
-        actions: &mut VecDeque<Action>,
+        notices: &mut VecDeque<Notice>,
     ) -> bool {
         match self {
-            Self::Windows(turns) => {
-                turns.reconfigure(now, window, actions);
+            Self::Windows(windows) => {
+                windows.reconfigure(now, window, notices);
                 true
             }
             Self::Free | Self::Adaptive(..) | Self::Token(_) | Self::Together(_) => false,
@@ -170,11 +190,11 @@ impl Coordinator {
         now: Instant,
         drive: DriveId,
         status: &DriveStatus,
-        actions: &mut VecDeque<Action>,
+        notices: &mut VecDeque<Notice>,
     ) {
         match self {
-            Self::Token(tokens) => tokens.handle_status(now, drive, status, actions),
-            Self::Together(together) => together.handle_status(now, drive, status, actions),
+            Self::Token(tokens) => tokens.handle_status(now, drive, status, notices),
+            Self::Together(synchronized) => synchronized.handle_status(now, drive, status, notices),
             Self::Free | Self::Windows(_) | Self::Adaptive(..) => {}
         }
     }

@@ -8,8 +8,8 @@
 //! a lease must be longer than one collection. Not in the article; its §7.2 only lets the host
 //! choose the length of fixed windows.
 
-use super::looks::Looks;
-use crate::action::Action;
+use super::status_poller::StatusPoller;
+use crate::coordinate::Notice;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, DriveStatus};
@@ -41,19 +41,19 @@ struct Holder {
 pub struct Tokens {
     config: TokenConfig,
     holders: Vec<Holder>,
-    looks: Looks,
+    poller: StatusPoller,
 }
 
 impl Tokens {
-    pub(crate) fn new(config: &TokenConfig, width: u32, actions: &mut VecDeque<Action>) -> Self {
+    pub(crate) fn new(config: &TokenConfig, width: u32, notices: &mut VecDeque<Notice>) -> Self {
         for drive in 0..width {
             let right = CollectionRight::Lease { until: Instant::ZERO };
-            actions.push_back(Action::Permit { drive: DriveId(drive as u8), right });
+            notices.push_back(Notice::Permit { drive: DriveId(drive as u8), right });
         }
         Self {
             config: *config,
             holders: Vec::new(),
-            looks: Looks::new(width, config.start, config.period),
+            poller: StatusPoller::new(width, config.start, config.period),
         }
     }
 
@@ -62,13 +62,13 @@ impl Tokens {
     }
 
     pub(crate) fn next_deadline(&self) -> Instant {
-        self.looks.next()
+        self.poller.next()
     }
 
-    /// Looks at all drives.
-    pub(crate) fn handle_deadline(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
-        if self.looks.begin(now) {
-            self.looks.ask(actions);
+    /// StatusPoller at all drives.
+    pub(crate) fn handle_deadline(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
+        if self.poller.begin(now) {
+            self.poller.ask(notices);
         }
     }
 
@@ -77,35 +77,35 @@ impl Tokens {
         now: Instant,
         drive: DriveId,
         status: &DriveStatus,
-        actions: &mut VecDeque<Action>,
+        notices: &mut VecDeque<Notice>,
     ) {
-        if self.looks.answer(drive, status) {
-            self.take_back(now, actions);
-            self.grant(now, actions);
-            self.extend(now, actions);
+        if self.poller.answer(drive, status) {
+            self.take_back(now, notices);
+            self.grant(now, notices);
+            self.extend(now, notices);
         }
     }
 
     fn answer(&self, drive: u8) -> DriveStatus {
-        self.looks.of(DriveId(drive))
+        self.poller.of(DriveId(drive))
     }
 
-    fn lease(&self, drive: u8, until: Instant, actions: &mut VecDeque<Action>) {
+    fn lease(&self, drive: u8, until: Instant, notices: &mut VecDeque<Notice>) {
         let until =
             Instant::from_nanos(until.as_nanos().saturating_sub(self.config.guard.as_nanos()));
         let right = CollectionRight::Lease { until };
-        actions.push_back(Action::Permit { drive: DriveId(drive), right });
+        notices.push_back(Notice::Permit { drive: DriveId(drive), right });
     }
 
     /// Tokens that have run out, or whose holders have nothing left to do.
-    fn take_back(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
+    fn take_back(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
         let mut holders = core::mem::take(&mut self.holders);
         holders.retain(|holder| {
             let DriveStatus { due, collecting, .. } = self.answer(holder.drive);
             // A drive that overruns its lease keeps the token: better late than two at once.
             let keep = collecting || (due && now < holder.until);
             if !keep {
-                self.lease(holder.drive, now, actions);
+                self.lease(holder.drive, now, notices);
             }
             keep
         });
@@ -114,7 +114,7 @@ impl Tokens {
 
     /// The drive in greatest need that holds no token.
     fn neediest(&self) -> Option<u8> {
-        self.looks
+        self.poller
             .drives()
             .map(|drive| drive.0)
             .filter(|&drive| self.answer(drive).due)
@@ -122,17 +122,17 @@ impl Tokens {
             .min_by_key(|&drive| self.answer(drive).headroom_pages)
     }
 
-    fn grant(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
+    fn grant(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
         while self.holders.len() < self.config.busy_drives as usize {
             let Some(drive) = self.neediest() else { return };
             let until = now + self.config.lease;
             self.holders.push(Holder { drive, until });
-            self.lease(drive, until, actions);
+            self.lease(drive, until, notices);
         }
     }
 
     /// Whoever has a token and is in greater need than those without keeps it.
-    fn extend(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
+    fn extend(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
         let waiting = self.neediest().map(|drive| self.answer(drive).headroom_pages);
         for index in 0..self.holders.len() {
             let Holder { drive, until } = self.holders[index];
@@ -140,7 +140,7 @@ impl Tokens {
             let neediest = waiting.is_none_or(|waiting| headroom_pages <= waiting);
             if due && neediest && until < now + self.config.lease {
                 self.holders[index].until = now + self.config.lease;
-                self.lease(drive, now + self.config.lease, actions);
+                self.lease(drive, now + self.config.lease, notices);
             }
         }
     }

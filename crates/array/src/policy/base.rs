@@ -3,7 +3,7 @@
 //! Every read goes to the drive that holds the page, without a flag, and waits for collections
 //! (IODA §6.1, "Base"). Costs nothing extra; pays with its tail.
 
-use super::{About, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 
 /// The policy.
@@ -21,4 +21,8 @@ pub(super) const BASE: PolicyKind = PolicyKind::new(&About {
 
 struct Base;
 
-impl Policy for Base {}
+impl Policy for Base {
+    fn hooks(&self) -> Hooks {
+        Hooks::NONE
+    }
+}

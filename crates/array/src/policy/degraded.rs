@@ -17,7 +17,7 @@
 //! this follows the equation: else reads of idle channels would be rebuilt all the time.
 
 use super::{
-    About, Attempt, DriveProfile, Needs, Policy, PolicyKind, PolicySetup, Sent, Tally, View,
+    About, Attempt, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup, Sent, Tally, View,
     WindowUse, members_of,
 };
 use alloc::boxed::Box;
@@ -204,6 +204,10 @@ impl Degraded {
 }
 
 impl Policy for Degraded {
+    fn hooks(&self) -> Hooks {
+        Hooks::FIRST_ATTEMPT | Hooks::SENT
+    }
+
     fn first_attempt(&mut self, now: Instant, drive: DriveId, _: Lba, view: &View<'_>) -> Attempt {
         self.evaluations += 1;
         if self.normal(now, drive, self.profile.read, view) <= self.degraded(drive, view) {
@@ -288,8 +292,8 @@ impl Policy for Degraded {
 mod tests {
     use super::*;
     use crate::coordinate::Coordinator;
+    use crate::drive_queues::Queues;
     use crate::policy::PolicySettings;
-    use crate::queues::Queues;
     use nvme::Opcode;
 
     const READ: Duration = Duration::from_micros(45);

@@ -5,7 +5,7 @@
 //! it is the same. Needs nothing from the drives. Costs the spare reads and, because a read of one
 //! chunk asks for as many as make the whole stripe, the others too.
 
-use super::{About, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 
 /// The policy.
@@ -26,6 +26,10 @@ struct FirstK {
 }
 
 impl Policy for FirstK {
+    fn hooks(&self) -> Hooks {
+        Hooks::SPARE_READS
+    }
+
     fn spare_reads(&self) -> u32 {
         self.spare_reads
     }

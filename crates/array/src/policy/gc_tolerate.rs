@@ -6,7 +6,8 @@
 //! the reads of rebuilds.
 
 use super::{
-    About, Attempt, Needs, Policy, PolicyKind, PolicySetup, Tally, View, WindowUse, members_of,
+    About, Attempt, Hooks, Needs, Policy, PolicyKind, PolicySetup, Tally, View, WindowUse,
+    members_of,
 };
 use alloc::boxed::Box;
 use alloc::vec;
@@ -39,6 +40,10 @@ impl GcTolerate {
 }
 
 impl Policy for GcTolerate {
+    fn hooks(&self) -> Hooks {
+        Hooks::FIRST_ATTEMPT
+    }
+
     fn first_attempt(&mut self, _: Instant, drive: DriveId, _: Lba, view: &View<'_>) -> Attempt {
         let others = members_of(view.stripe & !(1 << drive.0));
         let collects = |drive: DriveId| self.collecting[drive.index()];

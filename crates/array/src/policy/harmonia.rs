@@ -4,7 +4,7 @@
 //! many. Reads wait, as under [`super::base`]: with every member busy there is nothing to rebuild
 //! from. Needs drives that collect when they are told. Improves the mean, not the tail.
 
-use super::{About, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 
 /// The policy.
@@ -22,4 +22,8 @@ pub(super) const HARMONIA: PolicyKind = PolicyKind::new(&About {
 
 struct Harmonia;
 
-impl Policy for Harmonia {}
+impl Policy for Harmonia {
+    fn hooks(&self) -> Hooks {
+        Hooks::NONE
+    }
+}

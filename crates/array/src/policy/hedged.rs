@@ -10,7 +10,7 @@
 
 use super::budget::Budget;
 use super::quantile::RunningQuantiles;
-use super::{About, Answered, Needs, Policy, PolicyKind, View, WindowUse};
+use super::{About, Answered, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
 use alloc::boxed::Box;
 use nvme::Opcode;
 use units::{Duration, Instant, Ratio};
@@ -97,6 +97,10 @@ impl Hedged {
 }
 
 impl Policy for Hedged {
+    fn hooks(&self) -> Hooks {
+        Hooks::HEDGE_AFTER | Hooks::ANSWERED
+    }
+
     fn hedge_after(&mut self, _: Instant) -> Option<Duration> {
         let [_, _, quantile] = self.latencies.values()?;
         Some(self.fixed.unwrap_or(quantile))

@@ -3,7 +3,7 @@
 //! Collections still happen and still amplify writes; only their delays are gone (IODA §6.1,
 //! "Ideal"). Not a policy that anyone can have, but the line that the others are measured against.
 
-use super::{About, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 
 /// The policy.
@@ -21,4 +21,8 @@ pub(super) const IDEAL: PolicyKind = PolicyKind::new(&About {
 
 struct Ideal;
 
-impl Policy for Ideal {}
+impl Policy for Ideal {
+    fn hooks(&self) -> Hooks {
+        Hooks::NONE
+    }
+}

@@ -5,7 +5,7 @@
 //! be rebuilt; of more, the ones that fail later are sent again without the flag and wait. Costs
 //! the extra reads of rebuilds; helpless when several drives collect at once.
 
-use super::{About, Attempt, Needs, Policy, PolicyKind, View, WindowUse};
+use super::{About, Attempt, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
 use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
@@ -26,6 +26,10 @@ pub(super) const IOD1: PolicyKind = PolicyKind::new(&About {
 struct Iod1;
 
 impl Policy for Iod1 {
+    fn hooks(&self) -> Hooks {
+        Hooks::FIRST_ATTEMPT
+    }
+
     fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
         Attempt::Send(PlFlag::Predictable)
     }

@@ -5,7 +5,9 @@
 //! without the flag; the k busiest are rebuilt. Costs as IOD1; when all drives age at the same
 //! pace their remaining times are alike and little is gained.
 
-use super::{About, Attempt, Failure, Needs, Policy, PolicyKind, View, WindowUse, least_busy};
+use super::{
+    About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, View, WindowUse, least_busy,
+};
 use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
@@ -26,6 +28,10 @@ pub(super) const IOD2: PolicyKind = PolicyKind::new(&About {
 struct Iod2;
 
 impl Policy for Iod2 {
+    fn hooks(&self) -> Hooks {
+        Hooks::FIRST_ATTEMPT
+    }
+
     fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
         Attempt::Send(PlFlag::Predictable)
     }

@@ -4,7 +4,7 @@
 //! read is rebuilt from the others. Needs no flag. Costs a rebuild for one read in N, whether or
 //! not the page would have met the collection.
 
-use super::{About, Attempt, Needs, Policy, PolicyKind, View, WindowUse};
+use super::{About, Attempt, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
 use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
@@ -25,6 +25,10 @@ pub(super) const IOD3: PolicyKind = PolicyKind::new(&About {
 pub(super) struct Iod3;
 
 impl Policy for Iod3 {
+    fn hooks(&self) -> Hooks {
+        Hooks::FIRST_ATTEMPT
+    }
+
     fn first_attempt(
         &mut self,
         now: Instant,

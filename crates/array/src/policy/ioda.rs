@@ -5,7 +5,9 @@
 //! drive break the contract, the least busy of too many failures is waited for, as in IOD2 (§7.3).
 //! Costs the extra reads of few rebuilds, and write amplification if windows are short.
 
-use super::{About, Attempt, Failure, Needs, Policy, PolicyKind, View, WindowUse, least_busy};
+use super::{
+    About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, View, WindowUse, least_busy,
+};
 use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
@@ -26,6 +28,10 @@ pub(super) const IODA: PolicyKind = PolicyKind::new(&About {
 struct Ioda;
 
 impl Policy for Ioda {
+    fn hooks(&self) -> Hooks {
+        Hooks::FIRST_ATTEMPT
+    }
+
     fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
         Attempt::Send(PlFlag::Predictable)
     }

@@ -6,7 +6,8 @@
 //! that it is fast again only from the reads that the others' queues push back to it.
 
 use super::{
-    About, Answered, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, mean_with, members_of,
+    About, Answered, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, mean_with,
+    members_of,
 };
 use alloc::boxed::Box;
 use alloc::vec;
@@ -39,6 +40,10 @@ impl LatencyWeighted {
 }
 
 impl Policy for LatencyWeighted {
+    fn hooks(&self) -> Hooks {
+        Hooks::ANSWERED
+    }
+
     fn choose_copy(
         &mut self,
         _: Instant,

@@ -4,7 +4,7 @@
 //! Needs nothing from the drives. A collection shows as a queue that does not shrink, once there is
 //! one: the reads in it wait.
 
-use super::{About, Needs, Policy, PolicyKind, View, WindowUse, members_of};
+use super::{About, Hooks, Needs, Policy, PolicyKind, View, WindowUse, members_of};
 use alloc::boxed::Box;
 use units::{DriveId, Instant, Lba};
 
@@ -24,6 +24,10 @@ pub(super) const LEAST_OUTSTANDING: PolicyKind = PolicyKind::new(&About {
 struct LeastOutstanding;
 
 impl Policy for LeastOutstanding {
+    fn hooks(&self) -> Hooks {
+        Hooks::NONE
+    }
+
     fn choose_copy(
         &mut self,
         _: Instant,

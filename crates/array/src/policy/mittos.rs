@@ -11,8 +11,8 @@
 //! as well, while it is rebuilt, and tells; what comes first is taken.
 
 use super::{
-    About, Answered, Attempt, DriveProfile, Needs, Policy, PolicyKind, PolicySetup, Sent, Tally,
-    View, WindowUse,
+    About, Answered, Attempt, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup, Sent,
+    Tally, View, WindowUse,
 };
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -98,6 +98,10 @@ impl Mittos {
 }
 
 impl Policy for Mittos {
+    fn hooks(&self) -> Hooks {
+        Hooks::FIRST_ATTEMPT | Hooks::SENT | Hooks::ANSWERED
+    }
+
     fn first_attempt(
         &mut self,
         now: Instant,

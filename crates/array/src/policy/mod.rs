@@ -11,6 +11,7 @@ mod first_k;
 mod gc_tolerate;
 mod harmonia;
 mod hedged;
+mod hooks;
 mod ideal;
 mod iod1;
 mod iod2;
@@ -29,15 +30,18 @@ mod sit_out;
 mod staged;
 
 pub use hedged::HedgeSettings;
+pub use hooks::Hooks;
+pub(crate) use hooks::Rules;
 pub use plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
 pub use registry::{About, Needs, PolicyKind, PolicySetup, WindowUse};
 pub use settings::{DriveProfile, PolicySettings, StageSettings};
 pub use sit_out::SitOutSettings;
 
 use crate::coordinate::Coordinator;
-use crate::queues::Queues;
+use crate::drive_queues::Queues;
+use crate::members::MemberSet;
 use crate::request::RequestKind;
-use crate::stage::StageConfig;
+use crate::write_cache::StageConfig;
 use alloc::vec::Vec;
 use nvme::{CollectionReport, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
@@ -56,7 +60,9 @@ pub enum Attempt {
 /// A sub-I/O that its drive failed fast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// The drive.
+    /// The member of the stripe.
+    pub member: u8,
+    /// The drive that holds it.
     pub drive: DriveId,
     /// How long it would have taken.
     pub busy_remaining: Duration,
@@ -119,6 +125,12 @@ pub struct Tally {
 
 /// What the array asks its policy, and tells it.
 pub trait Policy: Send {
+    /// Which of the questions below it has an answer of its own to: the others are never asked, and cost
+    /// nothing. Asked once.
+    fn hooks(&self) -> Hooks {
+        Hooks::ALL
+    }
+
     /// What to do about the first read of pages that are wanted from `drive`, the first at `lba`.
     fn first_attempt(
         &mut self,
@@ -258,7 +270,7 @@ pub trait Policy: Send {
 
 /// The drives whose bits are set.
 fn members_of(mask: u64) -> impl Iterator<Item = DriveId> {
-    crate::parity::members(mask).map(DriveId)
+    MemberSet::from_bits(mask).iter().map(DriveId)
 }
 
 /// A running mean of latencies with another one in it: each new one is an eighth of it.

@@ -4,7 +4,7 @@
 //! answered, whatever the others do. Needs nothing from the drives. Costs the reads of the other
 //! members with every read, which queue up in front of reads that somebody waits for.
 
-use super::{About, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 
 /// The policy.
@@ -23,6 +23,10 @@ pub(super) const PROACTIVE: PolicyKind = PolicyKind::new(&About {
 struct Proactive;
 
 impl Policy for Proactive {
+    fn hooks(&self) -> Hooks {
+        Hooks::SPARE_READS
+    }
+
     fn spare_reads(&self) -> u32 {
         u32::MAX
     }

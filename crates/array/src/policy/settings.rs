@@ -1,7 +1,7 @@
 //! What can be set about policies.
 
 use super::{HedgeSettings, PlmLightSettings, SitOutSettings};
-use crate::stage::StageConfig;
+use crate::write_cache::StageConfig;
 use units::Duration;
 
 /// Settings of all policies that have any; each reads its own.

@@ -11,7 +11,8 @@
 //! act from six on; it looks once a second and lets a drive sit out for ten minutes.
 
 use super::{
-    About, Answered, Attempt, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, mean_with,
+    About, Answered, Attempt, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
+    mean_with,
 };
 use alloc::boxed::Box;
 use alloc::vec;
@@ -101,6 +102,10 @@ impl SitOut {
 }
 
 impl Policy for SitOut {
+    fn hooks(&self) -> Hooks {
+        Hooks::FIRST_ATTEMPT | Hooks::ANSWERED | Hooks::DEADLINE
+    }
+
     fn first_attempt(&mut self, now: Instant, drive: DriveId, _: Lba, _: &View<'_>) -> Attempt {
         match now < self.members[drive.index()].until {
             true => Attempt::Avoid,

@@ -7,10 +7,10 @@
 //! their price.
 
 use super::{
-    About, Attempt, Failure, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, least_busy,
-    members_of,
+    About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
+    least_busy, members_of,
 };
-use crate::stage::StageConfig;
+use crate::write_cache::StageConfig;
 use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Duration, Instant, Lba};
@@ -97,6 +97,10 @@ fn is_written(drive: DriveId, view: &View<'_>) -> bool {
 }
 
 impl Policy for Staged {
+    fn hooks(&self) -> Hooks {
+        Hooks::FIRST_ATTEMPT
+    }
+
     fn choose_copy(
         &mut self,
         now: Instant,

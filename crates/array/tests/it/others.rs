@@ -4,9 +4,12 @@
 
 use crate::script::{PAGE, Script, named};
 use array::policy::{DriveProfile, PolicySettings};
-use array::{Action, Array, Config, Coordination, Layout, Level, RequestKind, TogetherConfig};
+use array::{
+    Action, AdaptiveConfig, Array, Config, Coordination, Layout, Level, RequestKind,
+    TogetherConfig, TokenConfig, WindowConfig,
+};
 use nvme::{CollectionRight, DriveStatus};
-use units::{DriveId, Duration, Instant};
+use units::{DriveId, Duration, Instant, Lba};
 
 // In stripe 0 of a RAID-5 of four, data is on drives 0, 1, 2 and parity on drive 3.
 // In the log, R is a read with the flag, r a read without, W a write.
@@ -356,4 +359,72 @@ fn harmonia_lets_all_collect_as_soon_as_one_must() {
     look(&mut array, 2, true);
     let until = Instant::ZERO + Duration::from_millis(102);
     assert_eq!(rights(&mut array), [until; 4]);
+}
+
+/// Whatever the coordination decides, drives that know nothing of windows are told nothing.
+#[test]
+fn commodity_drives_hear_nothing_whatever_coordinates_them() {
+    let (period, start) = (Duration::from_millis(1), Instant::ZERO);
+    let windows = WindowConfig {
+        busy_time_window: Duration::from_millis(20),
+        busy_drives: 1,
+        guard: Duration::ZERO,
+        start,
+        ranges: 1,
+        range_blocks: 1000,
+    };
+    let adaptive = AdaptiveConfig {
+        period: Duration::from_millis(50),
+        increment: Duration::from_millis(10),
+        shortest: Duration::from_millis(5),
+        longest: Duration::from_millis(500),
+    };
+    let lease = Duration::from_millis(5);
+    let guard = Duration::ZERO;
+    let token = TokenConfig { lease, period, busy_drives: 1, guard, start };
+    for coordination in [
+        Coordination::Windows(windows),
+        Coordination::Adaptive(windows, adaptive),
+        Coordination::Token(token),
+        Coordination::Together(TogetherConfig { lease, period, start }),
+    ] {
+        let mut array = Array::new(Config {
+            layout: Layout::new(Level::Raid5, 4, 1, 1000).unwrap(),
+            page_bytes: PAGE as u32,
+            policy: named("iod3-commodity"),
+            policy_settings: PolicySettings::default(),
+            coordination,
+            rebuild_compute: Duration::ZERO,
+            data_actions: false,
+            spare: 0..0,
+            absent: 0,
+            restore_depth: array::RESTORE_DEPTH,
+        });
+        let (mut now, mut asked, mut was_busy) = (Instant::ZERO, 0, false);
+        for _ in 0..200 {
+            now += period;
+            array.handle_deadline(now);
+            array.set_window(now, Duration::from_millis(20));
+            while let Some(action) = array.poll_action() {
+                match action {
+                    Action::AskStatus { drive } => {
+                        asked += 1;
+                        let status = DriveStatus {
+                            headroom_pages: 10 + u64::from(drive.0),
+                            due: true,
+                            must_collect: drive.0 == 2,
+                            collecting: false,
+                        };
+                        array.handle_status(now, drive, &status);
+                    }
+                    other => panic!("{other:?} under {coordination:?}"),
+                }
+            }
+            was_busy |=
+                (0..4).any(|drive| array.coordinator().is_busy(DriveId(drive), Lba(0), now));
+        }
+        assert!(was_busy, "the array acts as if {coordination:?} were kept");
+        let asks = matches!(coordination, Coordination::Token(_) | Coordination::Together(_));
+        assert_eq!(asked > 0, asks, "{coordination:?}");
+    }
 }

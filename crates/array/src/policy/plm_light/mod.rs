@@ -13,9 +13,9 @@ mod allocation;
 
 pub use allocation::{AllocationConfig, BaseRule, QosClass};
 
-use super::{About, Asked, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse};
+use super::{About, Asked, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse};
 use crate::request::RequestKind;
-use crate::stage::StageConfig;
+use crate::write_cache::StageConfig;
 use alloc::boxed::Box;
 use allocation::Allocation;
 use units::{DriveId, Duration, Instant, KIB};
@@ -151,6 +151,10 @@ impl PlmLight {
 }
 
 impl Policy for PlmLight {
+    fn hooks(&self) -> Hooks {
+        Hooks::ADMITS | Hooks::DEADLINE
+    }
+
     fn stage(&self) -> Option<StageConfig> {
         Some(self.stage)
     }

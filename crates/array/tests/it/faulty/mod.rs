@@ -266,6 +266,7 @@ impl Host {
     }
 
     pub(crate) fn act(&mut self) {
+        self.array.check_invariants();
         while let Some(action) = self.array.poll_action() {
             match action {
                 Action::Submit { drive, command, op, member } => {

@@ -80,6 +80,7 @@ impl Script {
     }
 
     pub(crate) fn collect(&mut self) {
+        self.array.check_invariants();
         while let Some(action) = self.array.poll_action() {
             match action {
                 Action::Submit { drive, command, .. } => {

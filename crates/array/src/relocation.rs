@@ -8,7 +8,7 @@
 //! layout names, wherever its chunk is; only commands and policies see where that is.
 
 use crate::layout::Layout;
-use crate::parity::members;
+use crate::members::MemberSet;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -34,9 +34,9 @@ const DRIVE_BITS: u32 = 6;
 /// What a moved chunk takes in the map, in bytes: a key and a value of 64 bits.
 const ENTRY_BYTES: u64 = 16;
 
-/// The second level of the mapping.
+/// The second level of the mapping: where relocated chunks are.
 #[derive(Clone, Debug)]
-pub(crate) struct Placement {
+pub(crate) struct Relocation {
     /// Blocks of each drive past those that the layout may use.
     spare_blocks: u64,
     /// Of each drive the first spare block that never held a chunk, counted from the first spare one.
@@ -44,14 +44,14 @@ pub(crate) struct Placement {
     /// Blocks that chunks have left.
     left: Vec<Vec<u64>>,
     first_spare: u64,
-    /// Drives with a free block, as bits.
-    with_room: u64,
+    /// Drives with a free block.
+    with_room: MemberSet,
     /// Chunks away from home: stripe and home packed in a word, block and drive in another.
     moved: BTreeMap<u64, u64>,
     most_moved: u64,
 }
 
-impl Placement {
+impl Relocation {
     /// All chunks at home. Every drive has `spare_blocks` from block `first_spare` on; without any
     /// nothing ever moves.
     pub(crate) fn new(layout: &Layout, first_spare: u64, spare_blocks: u64) -> Self {
@@ -61,7 +61,7 @@ impl Placement {
             untouched: vec![0; width as usize],
             left: vec![Vec::new(); width as usize],
             first_spare,
-            with_room: if spare_blocks == 0 { 0 } else { u64::MAX >> (64 - width) },
+            with_room: if spare_blocks == 0 { MemberSet::EMPTY } else { layout.drives() },
             moved: BTreeMap::new(),
             most_moved: 0,
         }
@@ -73,14 +73,8 @@ impl Placement {
         self.spare_blocks > 0
     }
 
-    /// Whether any chunk is away from home.
-    #[inline]
-    pub(crate) fn has_moved(&self) -> bool {
-        !self.moved.is_empty()
-    }
-
-    /// Drives that have room for another chunk, as bits.
-    pub(crate) fn with_room(&self) -> u64 {
+    /// Drives that have room for another chunk.
+    pub(crate) fn with_room(&self) -> MemberSet {
         self.with_room
     }
 
@@ -97,19 +91,29 @@ impl Placement {
         Place { drive: home, block: layout.lba(stripe, row, home) }
     }
 
-    /// The drives that hold the chunks of `stripe`, as bits.
-    pub(crate) fn drives(&self, layout: &Layout, stripe: u64) -> u64 {
-        let homes = layout.members(stripe);
+    /// The drives that hold the chunks of `stripe`.
+    #[inline]
+    pub(crate) fn drives(&self, layout: &Layout, stripe: u64) -> MemberSet {
+        let homes = layout.member_set(stripe);
         if self.moved.is_empty() {
             return homes;
         }
-        members(homes).fold(0, |drives, member| {
-            let drive = match self.moved.get(&key(stripe, member)) {
-                Some(&value) => unpack(value).drive.0,
-                None => member,
-            };
-            drives | 1 << drive
-        })
+        let drive = |member| match self.moved.get(&key(stripe, member)) {
+            Some(&value) => unpack(value).drive.0,
+            None => member,
+        };
+        homes.iter().map(drive).collect()
+    }
+
+    /// Members of `stripe` whose chunks are on one of `drives`.
+    pub(crate) fn members_on(&self, layout: &Layout, stripe: u64, drives: MemberSet) -> MemberSet {
+        let all = layout.member_set(stripe);
+        if self.moved.is_empty() {
+            return all & drives;
+        }
+        let is_there =
+            |&member: &u8| drives.contains(self.locate(layout, stripe, 0, member).drive.0);
+        all.iter().filter(is_there).collect()
     }
 
     /// Takes a free block of `drive`, if it has one: the last that a chunk has left, so that blocks
@@ -125,7 +129,7 @@ impl Placement {
             None => return None,
         };
         if self.left[index].is_empty() && self.untouched[index] == self.spare_blocks {
-            self.with_room &= !(1 << drive.0);
+            self.with_room.remove(drive.0);
         }
         Some(Place { drive, block: Lba(block) })
     }
@@ -145,7 +149,7 @@ impl Placement {
     /// No chunk is at `place` any more, and the drive knows it.
     pub(crate) fn release(&mut self, place: Place) {
         self.left[place.drive.index()].push(place.block.0);
-        self.with_room |= 1 << place.drive.0;
+        self.with_room.insert(place.drive.0);
     }
 
     /// Bytes of the second level when it was largest: the places of chunks away from home, and the
@@ -181,10 +185,10 @@ mod tests {
     fn every_chunk_is_where_a_plain_table_says() {
         for (width, stripe_width, seed) in [(8, 4, 1), (5, 3, 2), (4, 4, 3), (7, 3, 4)] {
             let layout = Layout::striped(Level::Raid5, width, stripe_width, 1, 40).unwrap();
-            let mut placement = Placement::new(&layout, 40, 6);
+            let mut relocation = Relocation::new(&layout, 40, 6);
             let mut table: BTreeMap<(u64, u8), Place> = BTreeMap::new();
             for stripe in 0..layout.stripes() {
-                for member in members(layout.members(stripe)) {
+                for member in layout.member_set(stripe) {
                     let drive = DriveId(member);
                     let block = layout.lba(stripe, 0, drive);
                     table.insert((stripe, member), Place { drive, block });
@@ -194,33 +198,34 @@ mod tests {
             let (mut moves, mut back, mut refused) = (0, 0, 0);
             for _ in 0..20_000 {
                 let stripe = rng.below(layout.stripes());
-                let all = layout.members(stripe);
-                let member = members(all).nth(rng.below(all.count_ones().into()) as usize).unwrap();
+                let all = layout.member_set(stripe);
+                let member = all.iter().nth(rng.below(all.len().into()) as usize).unwrap();
                 let drive = DriveId(rng.below(width.into()) as u8);
-                if placement.drives(&layout, stripe) >> drive.0 & 1 == 1 {
+                if relocation.drives(&layout, stripe).contains(drive.0) {
                     continue;
                 }
-                let has_room = placement.with_room() >> drive.0 & 1 == 1;
-                let Some(to) = placement.take(drive) else {
+                let has_room = relocation.with_room().contains(drive.0);
+                let Some(to) = relocation.take(drive) else {
                     assert!(!has_room);
                     refused += 1;
                     continue;
                 };
                 assert!(has_room);
-                let from = placement.locate(&layout, stripe, 0, member);
-                placement.put(&layout, stripe, Move { member, to });
-                placement.release(from);
+                let from = relocation.locate(&layout, stripe, 0, member);
+                relocation.put(&layout, stripe, Move { member, to });
+                relocation.release(from);
                 table.insert((stripe, member), to);
                 moves += 1;
                 let home = DriveId(member);
                 back += u32::from(to.drive == home && to.block == layout.lba(stripe, 0, home));
             }
             for (&(stripe, member), &place) in &table {
-                assert_eq!(placement.locate(&layout, stripe, 0, member), place);
-                let drives = members(layout.members(stripe))
-                    .fold(0, |drives, member| drives | 1 << table[&(stripe, member)].drive.0);
-                assert_eq!(placement.drives(&layout, stripe), drives);
-                assert_eq!(drives.count_ones(), layout.stripe_width(), "one chunk on a drive");
+                assert_eq!(relocation.locate(&layout, stripe, 0, member), place);
+                let homes = layout.member_set(stripe).iter();
+                let drives: MemberSet =
+                    homes.map(|member| table[&(stripe, member)].drive.0).collect();
+                assert_eq!(relocation.drives(&layout, stripe), drives);
+                assert_eq!(drives.len(), layout.stripe_width(), "one chunk on a drive");
             }
             let places: BTreeSet<Place> = table.values().copied().collect();
             assert_eq!(places.len(), table.len(), "two chunks in one place");
@@ -229,7 +234,7 @@ mod tests {
                 let home = DriveId(member);
                 place != Place { drive: home, block: layout.lba(stripe, 0, home) }
             });
-            assert_eq!(placement.moved.len(), away.count());
+            assert_eq!(relocation.moved.len(), away.count());
             assert!(stripe_width == width || (moves > 1_000 && refused > 100), "{moves} {refused}");
             assert!(stripe_width == width || back > 0, "no chunk ever came home");
             assert!(stripe_width != width || moves == 0, "there is no drive outside the stripe");
@@ -239,8 +244,8 @@ mod tests {
     #[test]
     fn without_spare_blocks_nothing_moves() {
         let layout = Layout::striped(Level::Raid5, 8, 4, 1, 40).unwrap();
-        let mut placement = Placement::new(&layout, 40, 0);
-        assert!(!placement.can_move());
-        assert_eq!((placement.with_room(), placement.take(DriveId(3))), (0, None));
+        let mut relocation = Relocation::new(&layout, 40, 0);
+        assert!(!relocation.can_move());
+        assert_eq!((relocation.with_room(), relocation.take(DriveId(3))), (MemberSet::EMPTY, None));
     }
 }

@@ -5,13 +5,13 @@
 //! would be done alone later. A drive that is not ordered to does not collect, unless it has no room
 //! left.
 
-use super::looks::Looks;
-use crate::action::Action;
+use super::status_poller::StatusPoller;
+use crate::coordinate::Notice;
 use alloc::collections::VecDeque;
 use nvme::{CollectionRight, DriveStatus};
 use units::{DriveId, Duration, Instant};
 
-/// How drives collect together.
+/// How drives collect synchronized.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TogetherConfig {
     /// How long they have for it.
@@ -24,26 +24,26 @@ pub struct TogetherConfig {
 
 /// Where the drives stand.
 #[derive(Clone, Debug)]
-pub struct Together {
+pub struct Synchronized {
     config: TogetherConfig,
-    looks: Looks,
+    poller: StatusPoller,
     until: Instant,
 }
 
-impl Together {
-    pub(crate) fn new(config: &TogetherConfig, width: u32, actions: &mut VecDeque<Action>) -> Self {
-        let together = Self {
+impl Synchronized {
+    pub(crate) fn new(config: &TogetherConfig, width: u32, notices: &mut VecDeque<Notice>) -> Self {
+        let synchronized = Self {
             config: *config,
-            looks: Looks::new(width, config.start, config.period),
+            poller: StatusPoller::new(width, config.start, config.period),
             until: Instant::ZERO,
         };
-        together.order(Instant::ZERO, actions);
-        together
+        synchronized.order(Instant::ZERO, notices);
+        synchronized
     }
 
-    fn order(&self, until: Instant, actions: &mut VecDeque<Action>) {
+    fn order(&self, until: Instant, notices: &mut VecDeque<Notice>) {
         let right = CollectionRight::Order { until };
-        actions.extend(self.looks.drives().map(|drive| Action::Permit { drive, right }));
+        notices.extend(self.poller.drives().map(|drive| Notice::Permit { drive, right }));
     }
 
     pub(crate) fn is_busy(&self, now: Instant) -> bool {
@@ -51,13 +51,13 @@ impl Together {
     }
 
     pub(crate) fn next_deadline(&self) -> Instant {
-        self.looks.next()
+        self.poller.next()
     }
 
-    pub(crate) fn handle_deadline(&mut self, now: Instant, actions: &mut VecDeque<Action>) {
+    pub(crate) fn handle_deadline(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
         // While the drives collect there is nothing to decide.
-        if self.looks.begin(now) && now >= self.until {
-            self.looks.ask(actions);
+        if self.poller.begin(now) && now >= self.until {
+            self.poller.ask(notices);
         }
     }
 
@@ -66,14 +66,14 @@ impl Together {
         now: Instant,
         drive: DriveId,
         status: &DriveStatus,
-        actions: &mut VecDeque<Action>,
+        notices: &mut VecDeque<Notice>,
     ) {
-        if !self.looks.answer(drive, status) {
+        if !self.poller.answer(drive, status) {
             return;
         }
-        if self.looks.drives().any(|drive| self.looks.of(drive).must_collect) {
+        if self.poller.drives().any(|drive| self.poller.of(drive).must_collect) {
             self.until = now + self.config.lease;
-            self.order(self.until, actions);
+            self.order(self.until, notices);
         }
     }
 }

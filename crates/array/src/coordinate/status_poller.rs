@@ -1,22 +1,22 @@
 //! Looking at all drives from time to time.
 
-use crate::action::Action;
+use crate::coordinate::Notice;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use nvme::DriveStatus;
 use units::{DriveId, Duration, Instant};
 
-/// Looks at the log pages of all drives, and what they answered.
+/// StatusPoller at the log pages of all drives, and what they answered.
 #[derive(Clone, Debug)]
-pub(super) struct Looks {
+pub(super) struct StatusPoller {
     period: Duration,
     next: Instant,
     /// The last answer of each drive, if it came since the last look.
     answers: Vec<Option<DriveStatus>>,
 }
 
-impl Looks {
+impl StatusPoller {
     /// The first look is taken at `start`.
     pub(super) fn new(drives: u32, start: Instant, period: Duration) -> Self {
         Self { period, next: start, answers: vec![None; drives as usize] }
@@ -43,8 +43,8 @@ impl Looks {
     }
 
     /// Asks all drives.
-    pub(super) fn ask(&self, actions: &mut VecDeque<Action>) {
-        actions.extend(self.drives().map(|drive| Action::AskStatus { drive }));
+    pub(super) fn ask(&self, notices: &mut VecDeque<Notice>) {
+        notices.extend(self.drives().map(|drive| Notice::AskStatus { drive }));
     }
 
     /// Takes an answer. Returns whether every drive has answered.

@@ -1,6 +1,6 @@
 //! Windows in turn (IODA §4.3.1, Figure 2), and changing their length on a running array (§4.3.7).
 
-use crate::action::Action;
+use crate::coordinate::Notice;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ pub struct WindowConfig {
 ///
 /// The `i`-th drive enters its window at `t + (i + c × N) × TW / k` for `c = 0, 1, 2, …`.
 #[derive(Clone, Debug)]
-pub struct Turns {
+pub struct StaggeredWindows {
     /// The schedule of the drive whose turn is the first.
     schedule: WindowSchedule,
     /// The drive whose turn is the first.
@@ -39,8 +39,8 @@ pub struct Turns {
     range_blocks: u64,
 }
 
-impl Turns {
-    pub(crate) fn new(config: &WindowConfig, width: u32, actions: &mut VecDeque<Action>) -> Self {
+impl StaggeredWindows {
+    pub(crate) fn new(config: &WindowConfig, width: u32, notices: &mut VecDeque<Notice>) -> Self {
         let turns = Self {
             schedule: WindowSchedule {
                 array: ArrayDescription { width, parities: config.busy_drives },
@@ -54,7 +54,7 @@ impl Turns {
             ranges: config.ranges.max(1),
             range_blocks: config.range_blocks.max(1),
         };
-        turns.permit(actions);
+        turns.permit(notices);
         turns
     }
 
@@ -68,10 +68,10 @@ impl Turns {
         self.schedule.delayed(turns)
     }
 
-    fn permit(&self, actions: &mut VecDeque<Action>) {
+    fn permit(&self, notices: &mut VecDeque<Notice>) {
         for drive in 0..self.width() {
             let right = CollectionRight::Windows(self.of(drive));
-            actions.push_back(Action::Permit { drive: DriveId(drive as u8), right });
+            notices.push_back(Notice::Permit { drive: DriveId(drive as u8), right });
         }
     }
 
@@ -99,7 +99,7 @@ impl Turns {
         self.schedule.turn()
     }
 
-    /// Turns that have begun.
+    /// StaggeredWindows that have begun.
     fn turns_begun(&self, now: Instant) -> u64 {
         if now < self.schedule.cycle_start {
             return 0;
@@ -124,7 +124,7 @@ impl Turns {
         &mut self,
         now: Instant,
         busy_time_window: Duration,
-        actions: &mut VecDeque<Action>,
+        notices: &mut VecDeque<Notice>,
     ) {
         let mut start = now;
         for drive in 0..self.width() {
@@ -145,6 +145,6 @@ impl Turns {
             not_before: start,
             ..self.schedule
         };
-        self.permit(actions);
+        self.permit(notices);
     }
 }

@@ -1,63 +1,13 @@
-//! What is staged: writes to drives that a fast memory of the host holds until they are drained.
-//!
-//! Staging is at the level of commands, after parity was computed: data and parity alike wait in the
-//! stage for their drive, so a stripe is as consistent as without one. This file knows which pages
-//! are held and in which order they leave; `staging.rs` decides what that means for commands.
+//! The pages in a write cache: which are held for which drive, and in which order they leave.
 
+use crate::write_cache::{StageConfig, StageCounters};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use units::{DriveId, Duration, Instant, Lba};
+use units::{DriveId, Lba};
 
 /// Most pages of one drain command. A drive takes the pages of a command one by one, so this bounds
 /// what one command holds up, and nothing else.
 const MOST_BLOCKS: u32 = 16;
-
-/// A fast memory of the host, such as NVRAM or an Optane drive, in front of the drives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StageConfig {
-    /// Bytes that it holds; at least a page.
-    pub capacity_bytes: u64,
-    /// From a read to its answer, of any size.
-    pub read_latency: Duration,
-    /// From a write to its answer, of any size.
-    pub write_latency: Duration,
-    /// Largest command that is staged; larger ones go straight to the drive (PLM-light §III-C: 64 KiB).
-    pub largest_write_bytes: u64,
-    /// Most drain commands that a drive has at once; at least 1.
-    pub drain_depth: u32,
-}
-
-/// What a stage has done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct StageCounters {
-    /// Pages written into it, those that replaced an older version included.
-    pub staged_pages: u64,
-    /// Pages among them that replaced a version which had not been drained.
-    pub replaced_pages: u64,
-    /// Most bytes that it held at once.
-    pub peak_bytes: u64,
-    /// Writes that waited for room in it.
-    pub waits: u64,
-    /// Pages written from it to drives.
-    pub drained_pages: u64,
-    /// Pages of reads that it answered.
-    pub read_pages: u64,
-    /// Pages of writes that were too large for it and went straight to their drive.
-    pub bypassed_pages: u64,
-}
-
-impl StageCounters {
-    /// Adds what another stage has done; of the peaks the higher one is kept.
-    pub fn add(&mut self, other: &Self) {
-        self.staged_pages += other.staged_pages;
-        self.replaced_pages += other.replaced_pages;
-        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
-        self.waits += other.waits;
-        self.drained_pages += other.drained_pages;
-        self.read_pages += other.read_pages;
-        self.bypassed_pages += other.bypassed_pages;
-    }
-}
 
 /// A page that is held.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +16,7 @@ struct Page {
     version: u64,
     /// The version that is on its way to the drive; 0 for none.
     draining: u64,
-    /// A larger write that went past the stage replaces it when it is done.
+    /// A larger write that went past the cache replaces it when it is done.
     superseded: bool,
 }
 
@@ -81,33 +31,21 @@ struct Held {
     draining: u32,
 }
 
-/// The pages in the stage. See the head of this file.
+/// All pages that are held.
 #[derive(Clone, Debug)]
-pub(crate) struct Stage {
-    pub(crate) config: StageConfig,
+pub(crate) struct CachedPages {
+    config: StageConfig,
     page_bytes: u64,
     capacity_pages: u64,
     drives: Vec<Held>,
     held_pages: u64,
     closed: bool,
     versions: u64,
-    pub(crate) counters: StageCounters,
-    /// Reads that it answers, by when; all take as long, so they stay in order.
-    pub(crate) reads: VecDeque<(Instant, u32)>,
-    /// Writes that it answers, by when.
-    pub(crate) writes: VecDeque<(Instant, u32)>,
-    /// Writes that wait for room, in the order of their coming, each a sub-I/O.
-    pub(crate) waiting: VecDeque<u32>,
-    /// Large writes that wait until an older version of their pages is drained.
-    pub(crate) behind_drains: Vec<u32>,
-    /// Drain commands that are out: sub-I/O and pages.
-    pub(crate) drains: Vec<(u32, DriveId, Lba, u32)>,
-    /// When to look again whether a drive may be drained.
-    pub(crate) look_again: Instant,
+    counters: StageCounters,
 }
 
-impl Stage {
-    /// An empty stage in front of `width` drives.
+impl CachedPages {
+    /// No pages, in front of `width` drives.
     pub(crate) fn new(config: StageConfig, width: u32, page_bytes: u64) -> Self {
         Self {
             config,
@@ -118,24 +56,35 @@ impl Stage {
             closed: false,
             versions: 0,
             counters: StageCounters::default(),
-            reads: VecDeque::new(),
-            writes: VecDeque::new(),
-            waiting: VecDeque::new(),
-            behind_drains: Vec::new(),
-            drains: Vec::new(),
-            look_again: Instant::NEVER,
         }
     }
 
-    /// When it answers something, or wants to look at the drives again.
-    pub(crate) fn next_deadline(&self) -> Instant {
-        let due = |queue: &VecDeque<(Instant, u32)>| {
-            queue.front().map_or(Instant::NEVER, |&(due, _)| due)
-        };
-        due(&self.reads).min(due(&self.writes)).min(self.look_again)
+    pub(crate) fn counters(&self) -> &StageCounters {
+        &self.counters
     }
 
-    /// Whether a command of so many pages is staged, rather than sent to its drive.
+    /// Whether no page is held, and none on its way to a drive.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.held_pages == 0 && self.drives.iter().all(|held| held.draining == 0)
+    }
+
+    /// A read found all its pages.
+    pub(crate) fn note_read(&mut self, pages: u32) {
+        self.counters.read_pages += u64::from(pages);
+    }
+
+    /// A write waits for room.
+    pub(crate) fn note_wait(&mut self) {
+        self.counters.waits += 1;
+    }
+
+    /// Panics if the pages are not as many as are counted.
+    pub(crate) fn check_invariants(&self) {
+        let held: usize = self.drives.iter().map(|held| held.pages.len()).sum();
+        assert_eq!(held as u64, self.held_pages);
+    }
+
+    /// Whether a command of so many pages is cached, rather than sent to its drive.
     pub(crate) fn takes(&self, blocks: u32) -> bool {
         let pages = u64::from(blocks);
         !self.closed
@@ -250,7 +199,7 @@ impl Stage {
         left
     }
 
-    /// Lets all that is staged out, and nothing in, until told otherwise.
+    /// Lets all that is cached out, and nothing in, until told otherwise.
     pub(crate) fn set_closed(&mut self, closed: bool) {
         self.closed = closed;
     }
@@ -260,17 +209,7 @@ impl Stage {
         self.closed
     }
 
-    /// Whether it holds nothing, and nobody waits for it.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.held_pages == 0
-            && self.drains.is_empty()
-            && self.reads.is_empty()
-            && self.writes.is_empty()
-            && self.waiting.is_empty()
-            && self.behind_drains.is_empty()
-    }
-
-    /// A write of these pages goes past the stage: what is held of them is not drained any more.
+    /// A write of these pages goes past the cache: what is held of them is not drained any more.
     pub(crate) fn supersede(&mut self, drive: DriveId, lba: Lba, blocks: u32) {
         let pages = &mut self.drives[drive.index()].pages;
         for (_, page) in pages.range_mut(lba.0..lba.0 + u64::from(blocks)) {
@@ -286,7 +225,7 @@ impl Stage {
         pages.range(lba.0..lba.0 + u64::from(blocks)).any(|(_, page)| page.draining != 0)
     }
 
-    /// The write that went past the stage is done: older versions leave. Returns the pages that left.
+    /// The write that went past the cache is done: older versions leave. Returns the pages that left.
     pub(crate) fn end_supersede(&mut self, drive: DriveId, lba: Lba, blocks: u32) -> Vec<Lba> {
         let pages = &mut self.drives[drive.index()].pages;
         let range = lba.0..lba.0 + u64::from(blocks);
@@ -302,11 +241,12 @@ impl Stage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Duration;
     use units::Rng;
 
     const DRIVE: DriveId = DriveId(0);
 
-    fn stage(capacity_pages: u64) -> Stage {
+    fn cache(capacity_pages: u64) -> CachedPages {
         let config = StageConfig {
             capacity_bytes: capacity_pages * 4096,
             read_latency: Duration::from_micros(1),
@@ -314,33 +254,33 @@ mod tests {
             largest_write_bytes: 4 * 4096,
             drain_depth: 3,
         };
-        Stage::new(config, 1, 4096)
+        CachedPages::new(config, 1, 4096)
     }
 
     #[test]
     fn what_is_written_again_while_it_is_drained_stays() {
-        let mut stage = stage(8);
-        stage.put(DRIVE, Lba(5), 3);
-        assert_eq!(stage.begin_drain(DRIVE), Some((Lba(5), 3)));
-        stage.put(DRIVE, Lba(6), 1);
-        assert_eq!(stage.begin_drain(DRIVE), None, "never two writes of one page at once");
-        assert_eq!(stage.end_drain(DRIVE, Lba(5), 3), [Lba(5), Lba(7)]);
-        assert_eq!(stage.rows(DRIVE, Lba(4), 8), [2]);
-        assert_eq!(stage.begin_drain(DRIVE), Some((Lba(6), 1)));
-        assert_eq!(stage.end_drain(DRIVE, Lba(6), 1), [Lba(6)]);
-        assert_eq!((stage.held_pages(), stage.counters.peak_bytes), (0, 3 * 4096));
+        let mut cache = cache(8);
+        cache.put(DRIVE, Lba(5), 3);
+        assert_eq!(cache.begin_drain(DRIVE), Some((Lba(5), 3)));
+        cache.put(DRIVE, Lba(6), 1);
+        assert_eq!(cache.begin_drain(DRIVE), None, "never two writes of one page at once");
+        assert_eq!(cache.end_drain(DRIVE, Lba(5), 3), [Lba(5), Lba(7)]);
+        assert_eq!(cache.rows(DRIVE, Lba(4), 8), [2]);
+        assert_eq!(cache.begin_drain(DRIVE), Some((Lba(6), 1)));
+        assert_eq!(cache.end_drain(DRIVE, Lba(6), 1), [Lba(6)]);
+        assert_eq!((cache.held_pages(), cache.counters.peak_bytes), (0, 3 * 4096));
     }
 
     #[test]
     fn what_a_large_write_replaces_is_not_drained() {
-        let mut stage = stage(8);
-        stage.put(DRIVE, Lba(1), 2);
-        stage.supersede(DRIVE, Lba(0), 6);
-        assert!(!stage.takes(6) && !stage.is_draining(DRIVE, Lba(0), 6));
-        assert_eq!(stage.begin_drain(DRIVE), None);
-        assert_eq!(stage.rows(DRIVE, Lba(0), 6), [1, 2], "until the large one is done");
-        assert_eq!(stage.end_supersede(DRIVE, Lba(0), 6), [Lba(1), Lba(2)]);
-        assert_eq!(stage.held_pages(), 0);
+        let mut cache = cache(8);
+        cache.put(DRIVE, Lba(1), 2);
+        cache.supersede(DRIVE, Lba(0), 6);
+        assert!(!cache.takes(6) && !cache.is_draining(DRIVE, Lba(0), 6));
+        assert_eq!(cache.begin_drain(DRIVE), None);
+        assert_eq!(cache.rows(DRIVE, Lba(0), 6), [1, 2], "until the large one is done");
+        assert_eq!(cache.end_supersede(DRIVE, Lba(0), 6), [Lba(1), Lba(2)]);
+        assert_eq!(cache.held_pages(), 0);
     }
 
     /// Against a model that knows of every page its newest value and what is on the drive.
@@ -350,8 +290,8 @@ mod tests {
         for seed in testing::seeds(0..400) {
             let mut rng = Rng::new(seed);
             let capacity = 1 + rng.below(20);
-            let mut stage = stage(capacity);
-            let (mut newest, mut flash, mut in_stage) =
+            let mut cache = cache(capacity);
+            let (mut newest, mut flash, mut in_cache) =
                 ([0u64; 24], [0u64; 24], BTreeMap::<u64, u64>::new());
             let mut drains: Vec<(Lba, u32, Vec<u64>)> = Vec::new();
             let mut large: Vec<(Lba, u32, u64)> = Vec::new();
@@ -369,25 +309,25 @@ mod tests {
                         if large.iter().any(meets) {
                             continue;
                         }
-                        if !stage.takes(blocks) {
-                            if !stage.is_draining(DRIVE, lba, blocks) {
-                                stage.supersede(DRIVE, lba, blocks);
+                        if !cache.takes(blocks) {
+                            if !cache.is_draining(DRIVE, lba, blocks) {
+                                cache.supersede(DRIVE, lba, blocks);
                                 large.push((lba, blocks, value));
                             }
-                        } else if stage.has_room(DRIVE, lba, blocks) {
-                            stage.put(DRIVE, lba, blocks);
+                        } else if cache.has_room(DRIVE, lba, blocks) {
+                            cache.put(DRIVE, lba, blocks);
                             for page in range {
                                 newest[page as usize] = value;
-                                replaced += u64::from(in_stage.insert(page, value).is_some());
+                                replaced += u64::from(in_cache.insert(page, value).is_some());
                             }
                         } else {
                             full += 1;
                         }
                     }
                     1 => {
-                        if let Some((lba, blocks)) = stage.begin_drain(DRIVE) {
+                        if let Some((lba, blocks)) = cache.begin_drain(DRIVE) {
                             let pages = lba.0..lba.0 + u64::from(blocks);
-                            drains.push((lba, blocks, pages.map(|page| in_stage[&page]).collect()));
+                            drains.push((lba, blocks, pages.map(|page| in_cache[&page]).collect()));
                         }
                     }
                     2 if !drains.is_empty() => {
@@ -396,8 +336,8 @@ mod tests {
                         for (page, value) in (lba.0..).zip(values) {
                             flash[page as usize] = value;
                         }
-                        for page in stage.end_drain(DRIVE, lba, blocks) {
-                            in_stage.remove(&page.0);
+                        for page in cache.end_drain(DRIVE, lba, blocks) {
+                            in_cache.remove(&page.0);
                         }
                     }
                     _ if !large.is_empty() => {
@@ -407,22 +347,22 @@ mod tests {
                             flash[page as usize] = value;
                             newest[page as usize] = value;
                         }
-                        for page in stage.end_supersede(DRIVE, lba, blocks) {
-                            in_stage.remove(&page.0);
+                        for page in cache.end_supersede(DRIVE, lba, blocks) {
+                            in_cache.remove(&page.0);
                         }
                     }
                     _ => {}
                 }
-                assert!(stage.held_pages() <= capacity);
-                let rows = stage.rows(DRIVE, Lba(0), 24);
-                assert_eq!(rows.len() as u64, stage.held_pages());
+                assert!(cache.held_pages() <= capacity);
+                let rows = cache.rows(DRIVE, Lba(0), 24);
+                assert_eq!(rows.len() as u64, cache.held_pages());
                 for page in 0..24u32 {
-                    let held = rows.contains(&page).then(|| in_stage[&u64::from(page)]);
+                    let held = rows.contains(&page).then(|| in_cache[&u64::from(page)]);
                     let found = held.unwrap_or(flash[page as usize]);
                     assert_eq!(found, newest[page as usize], "seed {seed}, page {page}");
                 }
             }
-            assert_eq!(stage.counters.replaced_pages, replaced);
+            assert_eq!(cache.counters.replaced_pages, replaced);
             replaced_in_all += replaced;
             full_in_all += full;
         }

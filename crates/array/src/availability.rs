@@ -1,0 +1,273 @@
+//! Which drives and stripes are as they should be: pure queries, and the few events that change them.
+//!
+//! Of a stripe a member may be *unreadable*: its drive is absent, or was replaced and this stripe is not
+//! rebuilt yet, or it is a parity that may not fit its data since a crash. It is *unwritable* in the
+//! first two cases only: a parity that may not fit is written with every write, from all data, so that
+//! no drive has less than it could.
+//!
+//! * What is unreadable is never asked for; it is missing from the beginning and reconstructed like what
+//!   a drive failed fast. A policy is not asked about it, and hedges and races are for stripes of which
+//!   everything can be read.
+//! * A drive that says that it cannot read (a media error) is not asked again: the member is unreadable
+//!   for that operation alone. A drive that cannot write is given up.
+//! * If more is unreadable than there are parities, reads of the rest are served, and everything else
+//!   fails. A write is refused before it has changed anything; if the drives fail while it is being
+//!   written, it is reported as failed.
+//! * Commands that are out to a drive when it is given up are answered sooner or later, and count for
+//!   nothing. Until the last of them is answered it cannot be replaced.
+//! * No chunk is relocated while anything is unreadable. Chunks that were are looked for where they are.
+
+use crate::layout::Layout;
+use crate::members::MemberSet;
+use crate::relocation::Relocation;
+use crate::stripe_set::StripeSet;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+use units::DriveId;
+
+/// Which drives and stripes are not as they should be.
+#[derive(Clone, Debug)]
+pub(crate) struct Availability {
+    /// Everything is as it should be: the one thing that is looked at on the path of every request.
+    optimal: bool,
+    absent: MemberSet,
+    /// How often a drive was given up.
+    drive_failures: u32,
+    /// Drives that were replaced, and the stripes that are not rebuilt.
+    to_rebuild: Vec<(DriveId, StripeSet)>,
+    /// Stripes whose parity may not fit.
+    to_resync: StripeSet,
+}
+
+impl Availability {
+    pub(crate) fn new(absent: MemberSet) -> Self {
+        Self {
+            optimal: absent.is_empty(),
+            absent,
+            drive_failures: 0,
+            to_rebuild: Vec::new(),
+            to_resync: StripeSet::default(),
+        }
+    }
+
+    /// Whether every member of every stripe can be read.
+    #[inline]
+    pub(crate) fn is_optimal(&self) -> bool {
+        self.optimal
+    }
+
+    /// Drives that are missing. One that was replaced is not.
+    #[inline]
+    pub(crate) fn absent(&self) -> MemberSet {
+        self.absent
+    }
+
+    #[inline]
+    pub(crate) fn is_absent(&self, drive: DriveId) -> bool {
+        self.absent.contains(drive.0)
+    }
+
+    pub(crate) fn drive_failures(&self) -> u32 {
+        self.drive_failures
+    }
+
+    fn update_optimal(&mut self) {
+        self.to_rebuild.retain(|(_, stripes)| !stripes.is_empty());
+        self.optimal =
+            self.absent.is_empty() && self.to_rebuild.is_empty() && self.to_resync.is_empty();
+    }
+
+    /// A drive is given up. Returns whether it was there.
+    pub(crate) fn drive_failed(&mut self, drive: DriveId) -> bool {
+        if self.is_absent(drive) {
+            return false;
+        }
+        self.absent.insert(drive.0);
+        self.drive_failures += 1;
+        self.to_rebuild.retain(|(other, _)| *other != drive);
+        self.update_optimal();
+        true
+    }
+
+    /// An empty drive is in the place of an absent one.
+    pub(crate) fn drive_replaced(&mut self, drive: DriveId, stripes: u64) {
+        let mut to_rebuild = StripeSet::default();
+        to_rebuild.insert(0..stripes);
+        self.absent.remove(drive.0);
+        self.to_rebuild.push((drive, to_rebuild));
+        self.update_optimal();
+    }
+
+    /// The parity of these stripes may not fit their data. Of stripes of which data is missing there is
+    /// nothing to compute it from: it is taken to fit. Returns how many stripes are left.
+    pub(crate) fn begin_resync(
+        &mut self,
+        layout: &Layout,
+        relocation: &Relocation,
+        stripes: impl IntoIterator<Item = Range<u64>>,
+    ) -> u64 {
+        let all = layout.stripes();
+        let mut to_resync = StripeSet::default();
+        for Range { start, end } in stripes {
+            to_resync.insert(start.min(all)..end.min(all));
+        }
+        let mut next = 0;
+        while !layout.level().is_mirrored()
+            && !self.absent.is_empty()
+            && let Some(stripe) = to_resync.first_from(next)
+        {
+            let data = layout.member_set(stripe) - layout.parity_set(stripe);
+            if data.meets(self.unwritable(layout, relocation, stripe)) {
+                to_resync.remove(stripe);
+            }
+            next = stripe + 1;
+        }
+        let stripes = to_resync.len();
+        self.to_resync = to_resync;
+        self.update_optimal();
+        stripes
+    }
+
+    /// The first stripe from `next` on that is to be rebuilt on `drive`.
+    pub(crate) fn next_to_rebuild(&self, drive: DriveId, next: u64) -> Option<u64> {
+        let (_, stripes) = self.to_rebuild.iter().find(|(other, _)| *other == drive)?;
+        stripes.first_from(next)
+    }
+
+    /// The first stripe from `next` on whose parity is to be computed anew.
+    pub(crate) fn next_to_resync(&self, next: u64) -> Option<u64> {
+        self.to_resync.first_from(next)
+    }
+
+    /// These members of a stripe were written: all that could not be read and is not absent.
+    pub(crate) fn restored(
+        &mut self,
+        layout: &Layout,
+        relocation: &Relocation,
+        stripe: u64,
+        written: MemberSet,
+    ) {
+        for (drive, stripes) in &mut self.to_rebuild {
+            let there = relocation.members_on(layout, stripe, MemberSet::of(drive.0));
+            if (there - written).is_empty() {
+                stripes.remove(stripe);
+            }
+        }
+        if !written.is_empty() {
+            self.to_resync.remove(stripe);
+        }
+        self.update_optimal();
+    }
+
+    /// Members of `stripe` whose drive is absent or has not got this stripe back.
+    pub(crate) fn unwritable(
+        &self,
+        layout: &Layout,
+        relocation: &Relocation,
+        stripe: u64,
+    ) -> MemberSet {
+        if self.optimal {
+            return MemberSet::EMPTY;
+        }
+        let behind = self.to_rebuild.iter().filter(|(_, stripes)| stripes.contains(stripe));
+        let drives = behind.fold(self.absent, |drives, (drive, _)| drives | MemberSet::of(drive.0));
+        relocation.members_on(layout, stripe, drives)
+    }
+
+    /// Members of `stripe` that cannot be read.
+    pub(crate) fn unreadable(
+        &self,
+        layout: &Layout,
+        relocation: &Relocation,
+        stripe: u64,
+    ) -> MemberSet {
+        if self.optimal {
+            return MemberSet::EMPTY;
+        }
+        let unwritable = self.unwritable(layout, relocation, stripe);
+        if !self.to_resync.contains(stripe) {
+            return unwritable;
+        }
+        let parity = layout.parity_set(stripe);
+        if !layout.level().is_mirrored() {
+            return unwritable | parity;
+        }
+        // After a crash any copy is as good as any other, as long as it is always the same: the datum,
+        // or else the first that is there. Writes reach them all.
+        let all = layout.member_set(stripe);
+        let there = all - unwritable;
+        let datum = there - parity;
+        let kept = match datum.is_empty() {
+            true => there.first().map_or(MemberSet::EMPTY, MemberSet::of),
+            false => datum,
+        };
+        all - kept
+    }
+
+    /// Whether more of `stripe` is unreadable than can be reconstructed.
+    #[inline]
+    pub(crate) fn is_beyond_repair(
+        &self,
+        layout: &Layout,
+        relocation: &Relocation,
+        stripe: u64,
+    ) -> bool {
+        !self.optimal && self.unreadable(layout, relocation, stripe).len() > layout.parities()
+    }
+
+    /// Panics if what is remembered does not follow from the rest.
+    pub(crate) fn check_invariants(&self) {
+        let is_optimal =
+            self.absent.is_empty() && self.to_rebuild.is_empty() && self.to_resync.is_empty();
+        assert_eq!(self.optimal, is_optimal);
+        for (drive, stripes) in &self.to_rebuild {
+            assert!(!self.is_absent(*drive) && !stripes.is_empty(), "{drive:?}");
+        }
+    }
+}
+
+/// Why a drive cannot be replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CannotReplace {
+    /// There is no such drive.
+    NoSuchDrive {
+        /// The drive.
+        drive: DriveId,
+        /// Drives of the array.
+        width: u32,
+    },
+    /// It serves, or is being rebuilt.
+    Present {
+        /// The drive.
+        drive: DriveId,
+    },
+    /// Commands that were sent to the one before it have not been answered.
+    StillBusy {
+        /// The drive.
+        drive: DriveId,
+    },
+}
+
+impl fmt::Display for CannotReplace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchDrive { drive, width } => write!(
+                f,
+                "there is no drive {}: the array has {width} drives, from 0 to {}",
+                drive.0,
+                width - 1
+            ),
+            Self::Present { drive } => {
+                write!(f, "drive {} has not failed; only a failed drive can be replaced", drive.0)
+            }
+            Self::StillBusy { drive } => write!(
+                f,
+                "the failed drive {} has not answered all that was sent to it; replace it when it has",
+                drive.0
+            ),
+        }
+    }
+}
+
+impl core::error::Error for CannotReplace {}

@@ -1,0 +1,539 @@
+//! What is known of a stripe by one operation, what is on its way, and what to do next.
+//!
+//! A fetch gets the members that its operation *wants*: each is read, or reconstructed from the others.
+//! Its state changes by what happens (a read was sent, came back, was failed fast, could not be done),
+//! and [`Fetch::decide`] says what follows from the state, for every policy alike: a pure function. The
+//! router does it, tells the fetch, and asks again.
+//!
+//! Of members that cannot be had in time there are three kinds. *Missing* ones are to be reconstructed:
+//! their drives failed the read fast (IODA §4.2), or the policy did not ask them. *Unreadable* ones among
+//! them cannot be read at all. And in a *race* all members that have not answered yet are missing: what
+//! comes first is taken.
+
+use crate::members::MemberSet;
+use crate::policy::Failure;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use nvme::{Blocked, Delays};
+use units::{DriveId, Duration, Instant};
+
+/// The members of a stripe by what they hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StripeShape {
+    pub(crate) data: MemberSet,
+    pub(crate) parity: MemberSet,
+    /// How many members can be reconstructed.
+    pub(crate) parities: u32,
+    /// Whether it would help if they were: a scrub compares what the drives hold.
+    pub(crate) may_reconstruct: bool,
+}
+
+/// What to do for a fetch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Decision {
+    /// All that is wanted is known.
+    Done,
+    /// What is on its way suffices.
+    Wait,
+    /// Make sure that nothing changes the stripe while its members are computed with.
+    Settle,
+    /// Read these members: the missing ones are reconstructed from them.
+    Read(MemberSet),
+    /// Compute the missing members.
+    Reconstruct,
+    /// More have failed than can be reconstructed: read one again, without the flag, so that it cannot
+    /// fail again (IODA §4.2.2).
+    Resend(Resend),
+    /// What is wanted cannot be had.
+    Fail,
+}
+
+/// Which member to read again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Resend {
+    /// One of those that failed, whichever the policy says: IODA waits for the one with the shortest busy
+    /// remaining time.
+    OneOfTheFailed,
+    /// This one, which the policy had avoided.
+    Avoided(u8),
+}
+
+/// What has happened that [`Fetch::decide`] has not looked at yet. Reads that come back change nothing but
+/// what is known; all else is looked at in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Review {
+    /// Nothing.
+    Nothing,
+    /// Members are missing that were not: are they too many?
+    TooMany { is_settled: bool },
+    /// May the stripe be computed with?
+    Stripe,
+    /// Which members must be read?
+    Survivors,
+}
+
+/// What becomes of a read that succeeded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kept {
+    /// It is known now.
+    New,
+    /// It was known before.
+    Already,
+    /// It may be older than the other members: read it again.
+    Stale,
+}
+
+/// The state of a fetch.
+#[derive(Clone, Debug)]
+pub(crate) struct Fetch {
+    wanted: MemberSet,
+    known: MemberSet,
+    /// Reads that are out.
+    outstanding: MemberSet,
+    missing: MemberSet,
+    /// Members that cannot be read.
+    unreadable: MemberSet,
+    /// Members whose read met a collection.
+    met_collection: MemberSet,
+    /// The count of commits on the stripe at which what is known was of one moment.
+    commits: u64,
+    review: Review,
+    blocked: Blocked,
+    reconstructed: bool,
+    /// What only a fetch needs that cannot simply wait.
+    detour: Option<Box<Detour>>,
+}
+
+/// What is remembered of a fetch that does not only read what it wants.
+#[derive(Clone, Debug, Default)]
+struct Detour {
+    /// All that are still out are missing as well, and whatever comes first is taken.
+    races: bool,
+    /// Reads that were sent before the stripe stood still: what they bring may not fit the rest.
+    stale: MemberSet,
+    /// Reads that were failed fast, in the order of failing.
+    failures: Vec<Failure>,
+    /// What had passed when a round of reads was sent; the first round has passed nothing.
+    rounds: Vec<Delays>,
+    /// The round that the reads of a reconstruction belong to that waits for a write, and since when.
+    parked: Option<(u8, Instant)>,
+    /// Reads that a hedge sent.
+    hedge_reads: u32,
+}
+
+impl Fetch {
+    #[inline]
+    pub(crate) fn new(commits: u64) -> Self {
+        Self {
+            wanted: MemberSet::EMPTY,
+            known: MemberSet::EMPTY,
+            outstanding: MemberSet::EMPTY,
+            missing: MemberSet::EMPTY,
+            unreadable: MemberSet::EMPTY,
+            met_collection: MemberSet::EMPTY,
+            commits,
+            review: Review::Nothing,
+            blocked: Blocked::No,
+            reconstructed: false,
+            detour: None,
+        }
+    }
+
+    /// What follows from the state, on a stripe of this shape. `goes_on` is false while the operation
+    /// waits for a write: then it only makes sure that it will be able to go on.
+    pub(crate) fn decide(&self, shape: &StripeShape, goes_on: bool) -> Decision {
+        if let Review::TooMany { .. } = self.review {
+            if self.missing.len() > shape.parities
+                && let Some(resend) = self.resend()
+            {
+                return Decision::Resend(resend);
+            }
+            let lost = self.unreadable - self.known;
+            let beyond_repair = !shape.may_reconstruct || lost.len() > shape.parities;
+            if lost.meets(self.wanted) && beyond_repair {
+                return Decision::Fail;
+            }
+        }
+        if !goes_on {
+            return Decision::Wait;
+        }
+        let unknown = self.unknown();
+        // What cannot be read needs no reconstruction unless it is wanted.
+        let to_reconstruct = self.missing - (self.unreadable - self.wanted);
+        match self.review {
+            Review::TooMany { is_settled: false } | Review::Stripe
+                if !to_reconstruct.is_empty() && !unknown.is_empty() =>
+            {
+                return Decision::Settle;
+            }
+            Review::TooMany { is_settled: true } | Review::Survivors => {
+                let survivors = self.survivors(shape);
+                if !survivors.is_empty() {
+                    return Decision::Read(survivors);
+                }
+            }
+            _ => {}
+        }
+        if unknown.is_empty() {
+            return Decision::Done;
+        }
+        let missing = self.missing_now(shape);
+        let known_parities = (self.known & shape.parity).len();
+        let is_solvable = (unknown - missing).is_empty()
+            && (shape.data - self.known - missing).is_empty()
+            && known_parities >= (missing & shape.data).len();
+        if is_solvable { Decision::Reconstruct } else { Decision::Wait }
+    }
+
+    /// What is missing: in a race all that has not come.
+    fn missing_now(&self, shape: &StripeShape) -> MemberSet {
+        if self.races() && !self.unknown().is_empty() {
+            return (shape.data - self.known) | self.unknown();
+        }
+        self.missing
+    }
+
+    /// Which missing member can be read again, if any.
+    fn resend(&self) -> Option<Resend> {
+        if !self.failures().is_empty() {
+            return Some(Resend::OneOfTheFailed);
+        }
+        let readable = self.missing - self.unreadable - self.outstanding;
+        readable.first().map(Resend::Avoided)
+    }
+
+    /// What must be read to reconstruct all that is missing: the rest of the data, and a parity for each
+    /// missing data member, those first that are known or on their way.
+    fn survivors(&self, shape: &StripeShape) -> MemberSet {
+        let coming = self.known | self.outstanding;
+        let mut needed = shape.data - self.missing;
+        let mut parities = (self.missing & shape.data).len();
+        let usable = shape.parity - self.missing;
+        for parity in (usable & coming).iter().chain(usable - coming) {
+            if parities > 0 {
+                needed.insert(parity);
+                parities -= 1;
+            }
+        }
+        needed - coming
+    }
+
+    fn failures(&self) -> &[Failure] {
+        self.detour.as_ref().map_or(&[], |detour| &detour.failures)
+    }
+
+    fn detour(&mut self) -> &mut Detour {
+        self.detour.get_or_insert_default()
+    }
+
+    /// Members that are wanted and not known.
+    #[inline]
+    pub(crate) fn unknown(&self) -> MemberSet {
+        self.wanted - self.known
+    }
+
+    /// Whether it does nothing but read what it wants, so that [`Fetch::decide`] could only say that it is
+    /// done, or has to wait.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.detour.is_none() && self.missing.is_empty() && self.review == Review::Nothing
+    }
+
+    /// Members that have been asked for and are awaited.
+    #[inline]
+    pub(crate) fn outstanding(&self) -> MemberSet {
+        self.outstanding
+    }
+
+    pub(crate) fn known(&self) -> MemberSet {
+        self.known
+    }
+
+    pub(crate) fn wanted(&self) -> MemberSet {
+        self.wanted
+    }
+
+    pub(crate) fn missing(&self) -> MemberSet {
+        self.missing
+    }
+
+    pub(crate) fn unreadable(&self) -> MemberSet {
+        self.unreadable
+    }
+
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits
+    }
+
+    /// What collections did to the reads that were waited for.
+    #[inline]
+    pub(crate) fn blocked(&self) -> Blocked {
+        self.blocked
+    }
+
+    /// Members whose reads met a collection.
+    #[inline]
+    pub(crate) fn busy_members(&self) -> u32 {
+        self.met_collection.len()
+    }
+
+    /// Whether something was reconstructed.
+    #[inline]
+    pub(crate) fn is_reconstructed(&self) -> bool {
+        self.reconstructed
+    }
+
+    /// Reads that a hedge sent; 0 if there was none.
+    #[inline]
+    pub(crate) fn hedge_reads(&self) -> u32 {
+        self.detour.as_ref().map_or(0, |detour| detour.hedge_reads)
+    }
+
+    pub(crate) fn races(&self) -> bool {
+        self.detour.as_ref().is_some_and(|detour| detour.races)
+    }
+
+    /// Begins to get these members.
+    #[inline]
+    pub(crate) fn begin(&mut self, wanted: MemberSet) {
+        self.wanted = wanted;
+    }
+
+    /// Begins to get members all of which are unreadable, on a stripe of which so much is.
+    pub(crate) fn begin_lost(&mut self, unreadable: MemberSet, wanted: MemberSet) {
+        (self.unreadable, self.missing, self.wanted) = (unreadable, unreadable, wanted);
+        self.review = Review::TooMany { is_settled: false };
+    }
+
+    /// These members are not read, so they are missing.
+    pub(crate) fn avoid(&mut self, members: MemberSet) {
+        self.missing = members;
+        self.review = Review::Stripe;
+    }
+
+    /// All members are asked that a race needs.
+    pub(crate) fn begin_race(&mut self) {
+        self.detour().races = true;
+    }
+
+    /// The members are late: they are missing, and whatever comes first is taken.
+    pub(crate) fn reconstruct_late(&mut self, late: MemberSet, commits: u64) {
+        self.commits = commits;
+        self.detour().races = true;
+        self.missing = late;
+        self.review = Review::Survivors;
+    }
+
+    pub(crate) fn note_hedge(&mut self, reads: u32) {
+        self.detour().hedge_reads = reads;
+    }
+
+    /// How many reads it takes to reconstruct the `late` members while they are still awaited.
+    pub(crate) fn reads_to_hedge(&self, shape: &StripeShape, late: MemberSet) -> u32 {
+        shape.data.len().saturating_sub(self.coming_without(late).len())
+    }
+
+    /// What is known, or awaited and not late.
+    pub(crate) fn coming_without(&self, late: MemberSet) -> MemberSet {
+        self.known | (self.outstanding - late)
+    }
+
+    #[inline]
+    pub(crate) fn read_sent(&mut self, member: u8) {
+        debug_assert!(!self.outstanding.contains(member), "one read of a member at a time");
+        self.outstanding.insert(member);
+    }
+
+    /// A read is answered, one way or another.
+    #[inline]
+    pub(crate) fn read_ended(&mut self, member: u8, met_collection: bool) {
+        self.outstanding.remove(member);
+        if met_collection {
+            self.met_collection.insert(member);
+        }
+    }
+
+    /// A read that was waited for has brought its member.
+    #[inline]
+    pub(crate) fn read_succeeded(&mut self, member: u8, blocked: Blocked) -> Kept {
+        self.blocked = self.blocked.max(blocked);
+        if let Some(detour) = &mut self.detour
+            && detour.stale.contains(member)
+        {
+            detour.stale.remove(member);
+            return Kept::Stale;
+        }
+        // What a write in flight has in memory is newer than anything that arrives now.
+        if self.known.contains(member) {
+            return Kept::Already;
+        }
+        self.known.insert(member);
+        Kept::New
+    }
+
+    /// A read was failed fast, or could not be done (`busy_remaining` is none). Returns whether the member
+    /// is missing from now on: not if a write in flight has brought it meanwhile.
+    pub(crate) fn read_failed(
+        &mut self,
+        member: u8,
+        drive: DriveId,
+        busy_remaining: Option<Duration>,
+    ) -> bool {
+        let is_known = self.known.contains(member);
+        let detour = self.detour();
+        detour.stale.remove(member);
+        if is_known {
+            return false;
+        }
+        match busy_remaining {
+            Some(busy_remaining) => {
+                detour.failures.push(Failure { member, drive, busy_remaining });
+            }
+            None => self.unreadable.insert(member),
+        }
+        self.missing.insert(member);
+        self.review = Review::TooMany { is_settled: false };
+        true
+    }
+
+    /// Members of the stripe cannot be read, as far as they are not known.
+    pub(crate) fn note_unreadable(&mut self, unreadable: MemberSet) {
+        self.unreadable |= unreadable - self.known;
+    }
+
+    /// Looks anew at what is missing of a stripe of which something cannot be read.
+    pub(crate) fn count_unreadable(&mut self) {
+        if self.unreadable.is_empty() {
+            return;
+        }
+        // A race may have asked again what had failed.
+        let settled = self.unreadable | self.outstanding;
+        if let Some(detour) = &mut self.detour {
+            detour.failures.retain(|failure| !settled.contains(failure.member));
+            if core::mem::take(&mut detour.races) {
+                // From here on it is asked for what is needed, member by member.
+                self.missing = failed_members(&detour.failures);
+            }
+        }
+        self.missing |= self.unreadable - self.known;
+    }
+
+    /// A member is read again after all.
+    pub(crate) fn resent(&mut self, member: u8) {
+        self.missing.remove(member);
+        if self.unreadable.is_empty() {
+            // One has failed, so one is enough.
+            self.review = match self.review {
+                Review::TooMany { is_settled: true } => Review::Survivors,
+                _ => Review::Stripe,
+            };
+        }
+    }
+
+    /// Takes the failure at `index` out, which is waited for.
+    pub(crate) fn take_failure(&mut self, choose: impl FnOnce(&[Failure]) -> usize) -> u8 {
+        let failures = &mut self.detour().failures;
+        let index = choose(failures);
+        failures.remove(index).member
+    }
+
+    /// The stripe stands still for this fetch from now on. If it moved since the fetch began, what was
+    /// read before may not fit what is read now: parity needs all members of one moment. Returns whether
+    /// it moved.
+    pub(crate) fn settle(&mut self, commits: u64) -> bool {
+        if self.commits == commits {
+            return false;
+        }
+        self.commits = commits;
+        self.known = MemberSet::EMPTY;
+        let (outstanding, unreadable) = (self.outstanding, self.unreadable);
+        let detour = self.detour();
+        detour.stale = outstanding;
+        if core::mem::take(&mut detour.races) {
+            // What a race has brought is of no use any more: all is asked for again that did not fail.
+            let failed = failed_members(&detour.failures);
+            self.missing = (failed - outstanding) | unreadable;
+        }
+        true
+    }
+
+    /// The fetch may compute with the stripe. `is_intact` says that nothing of the stripe is unreadable.
+    pub(crate) fn settled(&mut self, is_intact: bool) {
+        self.review = match is_intact && self.unreadable.is_empty() {
+            true => Review::Survivors,
+            false => Review::TooMany { is_settled: true },
+        };
+    }
+
+    /// A write in flight has these members in memory, and makes those parities `outdated` that it does not
+    /// write. All of it counts, known or not: the rows of parity and data must be of one moment.
+    pub(crate) fn take_from_write(&mut self, in_memory: MemberSet, outdated: MemberSet) {
+        self.known = (self.known | in_memory) - outdated;
+        self.missing = (self.missing - in_memory) | outdated;
+        self.unreadable |= outdated;
+        if let Some(detour) = &mut self.detour {
+            detour.stale -= in_memory;
+            detour.failures.retain(|failure| !in_memory.contains(failure.member));
+        }
+    }
+
+    /// All reads are sent that a reconstruction needs, and all is looked at.
+    pub(crate) fn reviewed(&mut self, shape: &StripeShape, goes_on: bool) {
+        self.review = Review::Nothing;
+        if goes_on {
+            self.missing = self.missing_now(shape);
+        }
+    }
+
+    /// The missing members are computed.
+    pub(crate) fn reconstruct(&mut self) {
+        self.reconstructed = true;
+    }
+
+    /// Remembers what has passed when a new round of reads is sent; returns its number.
+    pub(crate) fn new_round(&mut self, passed: &Delays) -> u8 {
+        let rounds = &mut self.detour().rounds;
+        rounds.push(*passed);
+        rounds.len() as u8
+    }
+
+    /// What had passed when a round was sent.
+    #[inline]
+    pub(crate) fn passed_before(&self, round: u8) -> Option<&Delays> {
+        self.detour.as_ref()?.rounds.get(usize::from(round.checked_sub(1)?))
+    }
+
+    /// The reconstruction has to wait for a write.
+    pub(crate) fn park(&mut self, now: Instant, passed: &Delays) {
+        let round = self.new_round(passed);
+        self.detour().parked = Some((round, now));
+        self.review = Review::Nothing;
+    }
+
+    /// It goes on. Returns what had passed when it began to wait, and since when it did.
+    pub(crate) fn unpark(&mut self) -> (Delays, Instant) {
+        self.review = Review::Stripe;
+        let (round, since) = self.detour().parked.take().unwrap_or_default();
+        (self.passed_before(round).copied().unwrap_or(Delays::ZERO), since)
+    }
+
+    /// Panics if the sets contradict each other.
+    pub(crate) fn check_invariants(&self, shape: &StripeShape) {
+        let all = shape.data | shape.parity;
+        for set in [self.wanted, self.known, self.outstanding, self.missing, self.unreadable] {
+            assert!((set - all).is_empty(), "{set:?} are not all members of the stripe");
+        }
+        for failure in self.failures() {
+            assert!(all.contains(failure.member));
+        }
+        assert_eq!(
+            self.review,
+            Review::Nothing,
+            "everything has been looked at between two inputs"
+        );
+    }
+}
+
+fn failed_members(failures: &[Failure]) -> MemberSet {
+    failures.iter().map(|failure| failure.member).collect()
+}

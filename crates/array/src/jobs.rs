@@ -1,0 +1,151 @@
+//! Background jobs: drives that were replaced are rebuilt, parity is resynced after a crash, and parity
+//! is compared with its data.
+//!
+//! All of it is done stripe by stripe, with all rows of the chunks. A stripe operation takes its turn
+//! among the writes of the stripe, so that nothing changes under it and whatever is written later finds
+//! the stripe restored. Readers are not held up: they do not use what is being restored. Its commands
+//! carry no flag: nobody waits for them.
+//!
+//! A stripe of which too much is missing is left as it is and counted; the others go on. A read that a
+//! drive could not do makes a stripe such a one, if there is no further parity.
+
+use crate::availability::Availability;
+use alloc::collections::VecDeque;
+use units::DriveId;
+
+/// What is done to all stripes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JobKind {
+    /// A drive that was replaced gets its members back.
+    Rebuild(DriveId),
+    /// Parity that may not fit is computed anew.
+    Resync,
+    /// Parity is compared with its data.
+    Scrub,
+}
+
+/// A background job that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobProgress {
+    /// What is done.
+    pub what: JobKind,
+    /// Stripes that are done.
+    pub done: u64,
+    /// Stripes that are to be done.
+    pub total: u64,
+    /// Stripes among those that are done which could not be: too much of them is missing.
+    pub lost: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    /// Number since the start; operations of another do not count for this.
+    number: u32,
+    progress: JobProgress,
+    /// Stripes before this have been begun.
+    next: u64,
+}
+
+/// What to do for the jobs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Nothing now.
+    Nothing,
+    /// Work on this stripe, for the job of this number.
+    Stripe { job: u32, kind: JobKind, stripe: u64 },
+    /// The job is over.
+    Ended(JobProgress),
+}
+
+/// The jobs, done one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Jobs {
+    jobs: VecDeque<Job>,
+    numbers: u32,
+    /// Stripe operations that are not done.
+    in_flight: u32,
+    depth: u32,
+    paused: bool,
+}
+
+impl Jobs {
+    pub(crate) fn new(depth: u32) -> Self {
+        Self { jobs: VecDeque::new(), numbers: 0, in_flight: 0, depth: depth.max(1), paused: false }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Of several jobs the one that is done first.
+    pub(crate) fn current(&self) -> Option<JobProgress> {
+        self.jobs.front().map(|job| job.progress)
+    }
+
+    pub(crate) fn add(&mut self, what: JobKind, total: u64) {
+        self.numbers += 1;
+        let progress = JobProgress { what, done: 0, total, lost: 0 };
+        self.jobs.push_back(Job { number: self.numbers, progress, next: 0 });
+    }
+
+    /// The drive is gone: there is nothing to rebuild.
+    pub(crate) fn cancel_rebuild(&mut self, drive: DriveId) {
+        self.jobs.retain(|job| job.progress.what != JobKind::Rebuild(drive));
+    }
+
+    /// Whether nothing new is begun.
+    pub(crate) fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    /// What to do next. A stripe that is given counts as begun, and as in flight until
+    /// [`Jobs::operation_ended`].
+    pub(crate) fn step(&mut self, availability: &Availability, stripes: u64) -> Step {
+        let Some(job) = self.jobs.front_mut() else { return Step::Nothing };
+        if self.in_flight >= self.depth || self.paused {
+            return Step::Nothing;
+        }
+        let kind = job.progress.what;
+        let stripe = match kind {
+            JobKind::Rebuild(drive) => availability.next_to_rebuild(drive, job.next),
+            JobKind::Resync => availability.next_to_resync(job.next),
+            JobKind::Scrub => (job.next < stripes).then_some(job.next),
+        };
+        let Some(stripe) = stripe else {
+            if self.in_flight > 0 {
+                return Step::Nothing;
+            }
+            let ended = job.progress;
+            self.jobs.pop_front();
+            return Step::Ended(ended);
+        };
+        job.next = stripe + 1;
+        self.in_flight += 1;
+        Step::Stripe { job: job.number, kind, stripe }
+    }
+
+    /// An operation is over.
+    pub(crate) fn operation_ended(&mut self) {
+        self.in_flight -= 1;
+    }
+
+    fn find(&mut self, number: u32) -> Option<&mut Job> {
+        self.jobs.iter_mut().find(|job| job.number == number)
+    }
+
+    /// A stripe has to be done again.
+    pub(crate) fn repeat(&mut self, job: u32, stripe: u64) {
+        if let Some(job) = self.find(job) {
+            job.next = job.next.min(stripe);
+        }
+    }
+
+    /// A stripe is done, or could not be.
+    pub(crate) fn stripe_done(&mut self, job: u32, succeeded: bool) {
+        if let Some(job) = self.find(job) {
+            job.progress.done += 1;
+            job.progress.lost += u64::from(!succeeded);
+        }
+    }
+}

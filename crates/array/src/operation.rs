@@ -1,0 +1,191 @@
+//! Stripe operations: one segment of a request, or one stripe of a background job, on its way.
+
+use crate::action::OpId;
+use crate::event::OperationKind;
+use crate::fetch::{Fetch, StripeShape};
+use crate::layout::Layout;
+use crate::members::MemberSet;
+use crate::stripe_writer::StripeWriter;
+use alloc::vec::Vec;
+use core::ops::{Index, IndexMut, Range};
+use nvme::Delays;
+use units::Slab;
+
+/// The number of a request that is not done; used again afterwards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RequestSlot(pub(crate) u32);
+
+/// Where a stripe operation stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// A writer that waits for an earlier writer of the same rows.
+    WaitTurn,
+    /// Getting what is wanted.
+    Fetch,
+    /// A read whose reconstruction waits for a write of overlapping rows that it cannot share.
+    WaitWrite,
+    /// Computing reconstructed pages.
+    Compute,
+    /// A writer whose new data is complete and that waits for readers of the same rows.
+    WaitReaders,
+    /// Writing data and parity.
+    Commit,
+    /// Answered; only superfluous reads are still out.
+    Drain,
+    /// Over: its number is free for another.
+    Closed,
+}
+
+/// What an operation does, with what only its kind needs.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    /// Part of a read: the members that the host wants. Of a mirror, the one that is asked.
+    Read { request: RequestSlot, touched: MemberSet },
+    /// Part of a write.
+    Write { request: RequestSlot, writer: StripeWriter },
+    /// Part of a deallocation: all data of its rows.
+    Deallocate { request: RequestSlot },
+    /// Of a job: writes members that were lost. `drive_failures` is how often a drive had been given up
+    /// when it was planned.
+    Restore { job: u32, drive_failures: u32 },
+    /// Of a job: has parity compared with its data.
+    Check { job: u32 },
+}
+
+impl Work {
+    #[inline]
+    pub(crate) fn kind(&self) -> OperationKind {
+        match self {
+            Self::Read { .. } => OperationKind::Read,
+            Self::Write { .. } => OperationKind::Write,
+            Self::Deallocate { .. } => OperationKind::Deallocate,
+            Self::Restore { .. } => OperationKind::Restore,
+            Self::Check { .. } => OperationKind::Check,
+        }
+    }
+}
+
+/// A stripe operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    /// Number since the start, from 1: its [`OpId`] is used again.
+    pub(crate) serial: u64,
+    pub(crate) stripe: u64,
+    pub(crate) first_row: u32,
+    pub(crate) rows: u32,
+    pub(crate) phase: Phase,
+    /// It did not get what it needs.
+    pub(crate) failed: bool,
+    /// Members with a write or a deallocation out.
+    pub(crate) writing: MemberSet,
+    pub(crate) fetch: Fetch,
+    pub(crate) work: Work,
+}
+
+impl Operation {
+    /// The rows of the stripe that it works on.
+    #[inline]
+    pub(crate) fn range(&self) -> Range<u32> {
+        self.first_row..self.first_row + self.rows
+    }
+
+    /// Its stripe by what the members hold.
+    #[inline]
+    pub(crate) fn shape(&self, layout: &Layout) -> StripeShape {
+        let parity = layout.parity_set(self.stripe);
+        StripeShape {
+            data: layout.member_set(self.stripe) - parity,
+            parity,
+            parities: layout.parities(),
+            may_reconstruct: !matches!(self.work, Work::Check { .. }),
+        }
+    }
+
+    pub(crate) fn is_read(&self) -> bool {
+        matches!(self.work, Work::Read { .. })
+    }
+
+    /// Whether no command of it is out.
+    #[inline]
+    pub(crate) fn has_nothing_out(&self) -> bool {
+        self.fetch.outstanding().is_empty() && self.writing.is_empty()
+    }
+}
+
+/// All stripe operations that are not closed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Operations {
+    slots: Slab<Operation>,
+    /// Where the time of each went until its members were known, if that was not when it ended.
+    delays: Vec<Delays>,
+    /// Stripe operations since the start.
+    opened: u64,
+    /// Numbers that were ever in use at a time.
+    numbers: u32,
+}
+
+impl Operations {
+    /// The serial number of the next operation.
+    #[inline]
+    pub(crate) fn next_serial(&mut self) -> u64 {
+        self.opened += 1;
+        self.opened
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, operation: Operation) -> OpId {
+        let op = self.slots.insert(operation);
+        self.numbers = self.numbers.max(op + 1);
+        OpId(op)
+    }
+
+    #[inline]
+    pub(crate) fn release(&mut self, op: OpId) {
+        self.slots.get_mut(op.0).phase = Phase::Closed;
+        self.slots.release(op.0);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// The operations that are not closed.
+    pub(crate) fn open(&self) -> impl Iterator<Item = OpId> {
+        (0..self.numbers).map(OpId).filter(|&op| self[op].phase != Phase::Closed)
+    }
+
+    /// Where the time of `op` went until its members were known.
+    #[inline]
+    pub(crate) fn delays(&self, op: OpId) -> &Delays {
+        self.delays.get(op.0 as usize).unwrap_or(&Delays::ZERO)
+    }
+
+    #[inline]
+    pub(crate) fn set_delays(&mut self, op: OpId, delays: &Delays) {
+        let index = op.0 as usize;
+        if self.delays.len() <= index {
+            self.delays.resize(index + 1, Delays::ZERO);
+        }
+        self.delays[index] = *delays;
+    }
+}
+
+impl Index<OpId> for Operations {
+    type Output = Operation;
+
+    #[inline]
+    fn index(&self, op: OpId) -> &Operation {
+        self.slots.get(op.0)
+    }
+}
+
+impl IndexMut<OpId> for Operations {
+    #[inline]
+    fn index_mut(&mut self, op: OpId) -> &mut Operation {
+        self.slots.get_mut(op.0)
+    }
+}

@@ -1,0 +1,138 @@
+//! Who may collect when, and which drive hears of it.
+//!
+//! The coordination decides; this is the only place where it is decided whether the drives are told. Under
+//! a policy whose windows are imagined the array acts as if they kept them, and they never hear a word.
+
+use crate::coordinate::{Coordination, Coordinator, Notice};
+use crate::policy::WindowUse;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use nvme::{CollectionRight, DriveStatus};
+use units::{DriveId, Duration, Instant};
+
+/// The state of the permits.
+#[derive(Clone, Debug)]
+pub(crate) struct Permits {
+    coordinator: Coordinator,
+    /// Whether the drives hear when they may collect.
+    are_told: bool,
+    /// What each drive was told last.
+    told: Vec<Option<CollectionRight>>,
+    /// What the coordination has decided since it was last asked.
+    decided: VecDeque<Notice>,
+    /// What is to be said to the drives.
+    notices: VecDeque<Notice>,
+}
+
+impl Permits {
+    pub(crate) fn new(width: u32, windows: WindowUse, coordination: Coordination) -> Self {
+        let mut permits = Self {
+            coordinator: Coordinator::Free,
+            are_told: false,
+            told: vec![None; width as usize],
+            decided: VecDeque::new(),
+            notices: VecDeque::new(),
+        };
+        permits.coordinate(windows, coordination);
+        permits
+    }
+
+    /// Begins to coordinate the drives. Returns whether they may collect whenever it is due.
+    fn coordinate(&mut self, windows: WindowUse, coordination: Coordination) -> bool {
+        let coordination = match windows {
+            WindowUse::None => Coordination::Free,
+            _ => coordination,
+        };
+        self.are_told = windows != WindowUse::Imagined;
+        let width = self.told.len() as u32;
+        self.coordinator = Coordinator::new(&coordination, width, &mut self.decided);
+        self.publish();
+        !self.are_told || coordination == Coordination::Free
+    }
+
+    /// Begins anew under another policy at `now`. Every drive hears when it may collect: what it was told
+    /// before is void.
+    pub(crate) fn switch(&mut self, now: Instant, windows: WindowUse, coordination: Coordination) {
+        if self.coordinate(windows, coordination.starting_at(now)) {
+            for drive in 0..self.told.len() {
+                let (drive, right) = (DriveId(drive as u8), CollectionRight::Always);
+                self.tell(drive, right);
+            }
+        }
+    }
+
+    /// Passes on what the coordination has decided: all that the drives are asked, and what they are told
+    /// if they are to hear it.
+    fn publish(&mut self) {
+        while let Some(notice) = self.decided.pop_front() {
+            match notice {
+                Notice::Permit { drive, right } if self.are_told => self.tell(drive, right),
+                Notice::Permit { .. } => {}
+                Notice::AskStatus { .. } => self.notices.push_back(notice),
+            }
+        }
+    }
+
+    fn tell(&mut self, drive: DriveId, right: CollectionRight) {
+        self.told[drive.index()] = Some(right);
+        self.notices.push_back(Notice::Permit { drive, right });
+    }
+
+    /// Another drive is in the place of one: it hears what that one was told.
+    pub(crate) fn drive_replaced(&mut self, drive: DriveId) {
+        if let Some(right) = self.told[drive.index()] {
+            self.tell(drive, right);
+        }
+    }
+
+    /// The next thing to say to a drive.
+    #[inline]
+    pub(crate) fn poll_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    /// Who may collect when.
+    #[inline]
+    pub(crate) fn coordinator(&self) -> &Coordinator {
+        &self.coordinator
+    }
+
+    #[inline]
+    pub(crate) fn next_deadline(&self) -> Instant {
+        self.coordinator.next_deadline()
+    }
+
+    pub(crate) fn handle_deadline(&mut self, now: Instant) {
+        self.coordinator.handle_deadline(now, &mut self.decided);
+        self.publish();
+    }
+
+    pub(crate) fn handle_status(&mut self, now: Instant, drive: DriveId, status: &DriveStatus) {
+        self.coordinator.handle_status(now, drive, status, &mut self.decided);
+        self.publish();
+    }
+
+    /// Answers for a drive that is not there: it needs no time to collect.
+    pub(crate) fn answer_for_absent(&mut self, now: Instant, drive: DriveId) {
+        let status = DriveStatus {
+            headroom_pages: u64::MAX,
+            due: false,
+            must_collect: false,
+            collecting: false,
+        };
+        self.handle_status(now, drive, &status);
+    }
+
+    /// Gives the busy windows a new length. Returns whether it did.
+    pub(crate) fn set_window(&mut self, now: Instant, window: Duration) -> bool {
+        let changed = self.coordinator.set_window(now, window, &mut self.decided);
+        self.publish();
+        changed
+    }
+
+    /// A stripe had more busy members than parities.
+    pub(crate) fn note_too_many_busy(&mut self) {
+        self.coordinator.note_too_many_busy();
+    }
+}

@@ -1,0 +1,173 @@
+//! Which questions a policy answers, so that the others cost nothing.
+
+use super::{Answered, Asked, Attempt, Policy, Sent, View};
+use alloc::boxed::Box;
+use core::ops::BitOr;
+use units::{DriveId, Instant, Lba};
+
+/// The questions of [`Policy`] that are asked for every request or command, as a set. The others are asked
+/// only where it matters, and need no mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hooks(u8);
+
+impl Hooks {
+    /// None of them: whatever is asked gets the default.
+    pub const NONE: Self = Self(0);
+    /// [`Policy::first_attempt`].
+    pub const FIRST_ATTEMPT: Self = Self(1);
+    /// [`Policy::spare_reads`].
+    pub const SPARE_READS: Self = Self(1 << 1);
+    /// [`Policy::hedge_after`].
+    pub const HEDGE_AFTER: Self = Self(1 << 2);
+    /// [`Policy::sent`].
+    pub const SENT: Self = Self(1 << 3);
+    /// [`Policy::answered`].
+    pub const ANSWERED: Self = Self(1 << 4);
+    /// [`Policy::admits`].
+    pub const ADMITS: Self = Self(1 << 5);
+    /// [`Policy::next_deadline`] and [`Policy::handle_deadline`].
+    pub const DEADLINE: Self = Self(1 << 6);
+    /// All of them.
+    pub const ALL: Self = Self(0x7f);
+    /// Those that are asked before the pages of a stripe operation are read.
+    const READS: Self = Self(0b111);
+
+    /// Whether one of `hooks` is in the set.
+    #[inline]
+    #[must_use]
+    pub const fn has(self, hooks: Self) -> bool {
+        self.0 & hooks.0 != 0
+    }
+}
+
+impl BitOr for Hooks {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// A policy with the set of its hooks.
+pub(crate) struct Rules {
+    policy: Box<dyn Policy>,
+    hooks: Hooks,
+}
+
+impl Rules {
+    pub(crate) fn new(policy: Box<dyn Policy>) -> Self {
+        let hooks = policy.hooks();
+        Self { policy, hooks }
+    }
+
+    /// The policy, for questions that are rarely asked.
+    #[inline]
+    pub(crate) fn policy(&mut self) -> &mut dyn Policy {
+        &mut *self.policy
+    }
+
+    /// The policy, to look at.
+    pub(crate) fn view(&self) -> &dyn Policy {
+        &*self.policy
+    }
+
+    /// Whether it has something to say about how pages are read.
+    #[inline]
+    pub(crate) fn chooses_reads(&self) -> bool {
+        self.hooks.has(Hooks::READS)
+    }
+
+    pub(crate) fn first_attempt(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        lba: Lba,
+        view: &View<'_>,
+    ) -> Attempt {
+        if self.hooks.has(Hooks::FIRST_ATTEMPT) {
+            return self.policy.first_attempt(now, drive, lba, view);
+        }
+        Attempt::Send(nvme::PlFlag::Off)
+    }
+
+    pub(crate) fn spare_reads(&self) -> u32 {
+        if self.hooks.has(Hooks::SPARE_READS) { self.policy.spare_reads() } else { 0 }
+    }
+
+    pub(crate) fn hedge_after(&mut self, now: Instant) -> Option<units::Duration> {
+        if self.hooks.has(Hooks::HEDGE_AFTER) { self.policy.hedge_after(now) } else { None }
+    }
+
+    #[inline]
+    pub(crate) fn sent(&mut self, now: Instant, command: impl FnOnce() -> Sent) {
+        if self.hooks.has(Hooks::SENT) {
+            self.policy.sent(now, &command());
+        }
+    }
+
+    #[inline]
+    pub(crate) fn answered(&mut self, now: Instant, answer: impl FnOnce() -> Answered) {
+        if self.hooks.has(Hooks::ANSWERED) {
+            self.policy.answered(now, &answer());
+        }
+    }
+
+    #[inline]
+    pub(crate) fn admits(&mut self, now: Instant, asked: impl FnOnce() -> Asked) -> bool {
+        !self.hooks.has(Hooks::ADMITS) || self.policy.admits(now, &asked())
+    }
+
+    /// Whether its deadline may change with anything it hears.
+    #[inline]
+    pub(crate) fn has_deadline(&self) -> bool {
+        self.hooks.has(Hooks::DEADLINE)
+    }
+
+    pub(crate) fn next_deadline(&self) -> Instant {
+        if self.has_deadline() { self.policy.next_deadline() } else { Instant::NEVER }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordinate::Coordinator;
+    use crate::drive_queues::Queues;
+    use crate::policy::{PolicyKind, PolicySettings, PolicySetup};
+    use crate::request::RequestKind;
+    use nvme::{Opcode, PlFlag, Status};
+    use units::Duration;
+
+    /// A policy that leaves a hook out would answer as by default if it were asked all the same.
+    #[test]
+    fn what_is_not_asked_would_have_the_default_answer() {
+        let settings = PolicySettings::default();
+        let queues = Queues::new(4);
+        let view = View { coordinator: &Coordinator::Free, queues: &queues, stripe: 0b1111 };
+        for kind in PolicyKind::ALL {
+            let rebuild_compute = Duration::ZERO;
+            let setup =
+                PolicySetup { drives: 4, parities: 1, rebuild_compute, settings: &settings };
+            let mut policy = (kind.about().build)(&setup);
+            let hooks = policy.hooks();
+            let lacks = |hook| !hooks.has(hook);
+            let now = Instant::ZERO + Duration::from_millis(1);
+            for page in 0..2_000 {
+                let command =
+                    Sent { drive: DriveId(0), opcode: Opcode::Read, lba: Lba(page), blocks: 1 };
+                if lacks(Hooks::FIRST_ATTEMPT) {
+                    let attempt = policy.first_attempt(now, DriveId(0), Lba(page), &view);
+                    assert_eq!(attempt, Attempt::Send(PlFlag::Off), "{kind:?}");
+                }
+                assert!(!lacks(Hooks::SPARE_READS) || policy.spare_reads() == 0, "{kind:?}");
+                assert!(!lacks(Hooks::HEDGE_AFTER) || policy.hedge_after(now).is_none());
+                let asked = Asked { host: 0, kind: RequestKind::Read, size_bytes: 4096 };
+                assert!(!lacks(Hooks::ADMITS) || policy.admits(now, &asked), "{kind:?}");
+                assert!(!lacks(Hooks::DEADLINE) || policy.next_deadline() == Instant::NEVER);
+                policy.sent(now, &command);
+                let (status, latency) = (Status::Success, Duration::from_micros(100));
+                policy.answered(now, &Answered { command, status, latency });
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Requests that are not done: those that work, and those that the policy holds back.
+
+use crate::action::{Ended, Outcome};
+use crate::operation::RequestSlot;
+use crate::request::{Request, RequestId, RequestKind};
+use alloc::collections::{BTreeMap, VecDeque};
+use nvme::{Blocked, Cause, Delays};
+use units::{Instant, Slab};
+
+/// A request that works.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    id: RequestId,
+    kind: RequestKind,
+    host: u8,
+    arrived: Instant,
+    /// When it began: later than it came if the policy held it back.
+    admitted: Instant,
+    /// Its stripe operations that are not done, and those that are still to be opened.
+    parts: u32,
+    reconstructed: u32,
+    blocked: Blocked,
+    ended: Ended,
+}
+
+/// What a stripe operation has come to, for its request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartEnded {
+    pub(crate) failed: bool,
+    pub(crate) reconstructed: bool,
+    pub(crate) blocked: Blocked,
+}
+
+/// All requests that are not done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Requests {
+    in_flight: Slab<InFlight>,
+    /// What is held back, by host and in the order of its coming.
+    held_back: BTreeMap<u8, VecDeque<(Instant, Request)>>,
+    held_back_count: usize,
+}
+
+impl Requests {
+    /// Requests that are not done.
+    pub(crate) fn len(&self) -> usize {
+        self.in_flight.len() + self.held_back_count
+    }
+
+    /// Requests that are held back.
+    #[inline]
+    pub(crate) fn held_back(&self) -> usize {
+        self.held_back_count
+    }
+
+    pub(crate) fn hold_back(&mut self, arrived: Instant, request: Request) {
+        self.held_back.entry(request.host).or_default().push_back((arrived, request));
+        self.held_back_count += 1;
+    }
+
+    /// The first request that is held back of the first host that has any, and when it came.
+    pub(crate) fn release_one(&mut self) -> Option<(Instant, Request)> {
+        let next = self.held_back.values_mut().find_map(VecDeque::pop_front)?;
+        self.held_back_count -= 1;
+        Some(next)
+    }
+
+    /// A request that came at `arrived` begins, with one part to be opened.
+    #[inline]
+    pub(crate) fn begin(
+        &mut self,
+        now: Instant,
+        arrived: Instant,
+        request: &Request,
+    ) -> RequestSlot {
+        RequestSlot(self.in_flight.insert(InFlight {
+            id: request.id,
+            kind: request.kind,
+            host: request.host,
+            arrived,
+            admitted: now,
+            parts: 1,
+            reconstructed: 0,
+            blocked: Blocked::No,
+            ended: Ended::Done,
+        }))
+    }
+
+    /// One more part of it is to be opened.
+    #[inline]
+    pub(crate) fn add_part(&mut self, slot: RequestSlot) {
+        self.in_flight.get_mut(slot.0).parts += 1;
+    }
+
+    pub(crate) fn admitted(&self, slot: RequestSlot) -> Instant {
+        self.in_flight.get(slot.0).admitted
+    }
+
+    /// Parts that are not done.
+    pub(crate) fn parts(&self, slot: RequestSlot) -> u32 {
+        self.in_flight.get(slot.0).parts
+    }
+
+    /// A part is over. With the last of them the request is: returns how it ended.
+    #[inline]
+    pub(crate) fn end_part(
+        &mut self,
+        now: Instant,
+        slot: RequestSlot,
+        part: &PartEnded,
+        delays: &Delays,
+    ) -> Option<Outcome> {
+        let request = self.in_flight.get_mut(slot.0);
+        request.reconstructed += u32::from(part.reconstructed);
+        request.blocked = request.blocked.max(part.blocked);
+        if part.failed {
+            request.ended = Ended::Failed;
+        }
+        request.parts -= 1;
+        if request.parts > 0 {
+            return None;
+        }
+        let mut outcome = Outcome {
+            request: request.id,
+            host: request.host,
+            kind: request.kind,
+            ended: request.ended,
+            arrived: request.arrived,
+            completed: now,
+            delays: *delays,
+            rebuilds: request.reconstructed,
+            blocked: request.blocked,
+        };
+        if request.kind == RequestKind::Read {
+            outcome.delays.add(Cause::HeldBack, request.admitted.since(request.arrived));
+        }
+        self.in_flight.release(slot.0);
+        Some(outcome)
+    }
+}

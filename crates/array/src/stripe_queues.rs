@@ -1,0 +1,830 @@
+//! Who works on which rows of a stripe, in which order: whose turn it is to write, and who must wait
+//! for whom.
+//!
+//! *Writers* (all operations that change a stripe, or need it unchanged from beginning to end) take
+//! turns: one has its turn when every earlier writer with rows in common has left. *Readers* enter only
+//! if they compute with members of the stripe, or if chunks may move under them: a writer with its new
+//! data complete waits until no reader *pins* its rows, and a reader that finds such a writer waits, or
+//! takes the new data from its memory.
+//!
+//! Nothing here is searched: of every row only the last writer is known, and a new one depends on the
+//! last writers of its rows. Those depend on the ones before them, and a writer leaves only after its
+//! turn, so to wait for the last is to wait for all. An operation that leaves knows who waits for it.
+//! Whoever can go on is handed out in the order of entering, when the router asks.
+
+use crate::action::OpId;
+use alloc::collections::BTreeSet;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+use units::Slab;
+
+/// No entry of a list.
+const NONE: u32 = u32::MAX;
+/// Commits are counted by so many groups of stripes.
+const COMMIT_GROUPS: usize = 1 << 12;
+
+/// Where an operation stands in the queue of its stripe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// In no queue.
+    Away,
+    /// A writer that waits for so many earlier ones.
+    WaitsForTurn { behind: u32 },
+    /// A writer whose turn it is, and that changes nothing yet.
+    HasTurn,
+    /// A writer that changes the stripe as soon as no reader pins its rows, or does so already.
+    Changes(Change),
+    /// A reader.
+    Reads(Reading),
+    /// A reader that waits for a writer.
+    WaitsForWrite,
+}
+
+/// A writer that changes its rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Change {
+    /// Readers that pin its rows.
+    pins: u32,
+    /// It waits until there are none.
+    waits: bool,
+    /// It takes chunks to other drives, so every reader pins its rows.
+    relocates: bool,
+    /// Its new data is in memory, complete.
+    has_data: bool,
+}
+
+/// A reader that is at work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Reading {
+    /// It computes with members of the stripe, so they must not change.
+    computes: bool,
+    /// The ticket of the write whose new data it uses: that one need not wait for it. 0 for none.
+    shares: u64,
+    /// Its place among the readers of the stripe.
+    position: u32,
+}
+
+/// What the queues know of an operation.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Number in the order of entering, from 1.
+    ticket: u64,
+    /// Its queue.
+    queue: u32,
+    first_row: u32,
+    end_row: u32,
+    /// The first of those that wait for it.
+    waiters: u32,
+    state: State,
+}
+
+const AWAY: Entry =
+    Entry { ticket: 0, queue: NONE, first_row: 0, end_row: 0, waiters: NONE, state: State::Away };
+
+/// One operation that waits for another.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    op: OpId,
+    /// Its ticket: an operation may leave before the one that it waits for.
+    ticket: u64,
+    next: u32,
+}
+
+/// The last writer of some rows.
+#[derive(Clone, Copy, Debug)]
+struct LastWriter {
+    first_row: u32,
+    end_row: u32,
+    op: OpId,
+    ticket: u64,
+}
+
+/// The operations on one stripe.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    stripe: u64,
+    /// The next queue with the same hash.
+    next: u32,
+    /// Operations in it.
+    len: u32,
+    /// The last writer of every row that has one, in the order of rows.
+    last_writers: Vec<LastWriter>,
+    /// Writers that change their rows. They have no row in common.
+    changing: Vec<OpId>,
+    readers: Vec<OpId>,
+    /// Those that waited and may go on, by their tickets.
+    ready: BTreeSet<(u64, OpId)>,
+}
+
+/// Whether a read may compute with the members of some rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    /// Nothing changes them.
+    Free,
+    /// With the new data of this write, which is complete in memory.
+    Share(OpId),
+    /// Not before this one has left.
+    Wait(OpId),
+}
+
+/// The queues of all stripes that are worked on.
+#[derive(Clone, Debug)]
+pub(crate) struct StripeQueues {
+    entries: Vec<Entry>,
+    queues: Vec<Queue>,
+    /// Queues that are used again, with the memory that they have.
+    free: Vec<u32>,
+    waiters: Slab<Waiter>,
+    /// The first queue of each hash; a power of two of them.
+    heads: Vec<u32>,
+    tickets: u64,
+    commits: Vec<u64>,
+}
+
+fn hash(stripe: u64) -> u64 {
+    // Fibonacci hashing: neighbouring stripes spread over the table.
+    stripe.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl StripeQueues {
+    pub(crate) fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            queues: Vec::new(),
+            free: Vec::new(),
+            waiters: Slab::new(),
+            heads: vec![NONE; 64],
+            tickets: 0,
+            commits: vec![0; COMMIT_GROUPS],
+        }
+    }
+
+    fn entry(&self, op: OpId) -> &Entry {
+        self.entries.get(op.0 as usize).unwrap_or(&AWAY)
+    }
+
+    /// Beginnings and ends of commits in the group of stripes that `stripe` belongs to: as long as this
+    /// stands still, so does the stripe. That others share the count costs a needless read now and then,
+    /// and saves a record for every stripe that was ever written.
+    #[inline]
+    pub(crate) fn commits(&self, stripe: u64) -> u64 {
+        self.commits[(hash(stripe) >> 52) as usize % COMMIT_GROUPS]
+    }
+
+    /// A writer begins or ends its commit.
+    #[inline]
+    pub(crate) fn note_commit(&mut self, stripe: u64) {
+        self.commits[(hash(stripe) >> 52) as usize % COMMIT_GROUPS] += 1;
+    }
+
+    fn head(&self, stripe: u64) -> usize {
+        (hash(stripe) >> (64 - self.heads.len().trailing_zeros())) as usize
+    }
+
+    fn find(&self, stripe: u64) -> Option<u32> {
+        let mut at = self.heads[self.head(stripe)];
+        while at != NONE {
+            let queue = &self.queues[at as usize];
+            if queue.stripe == stripe {
+                return Some(at);
+            }
+            at = queue.next;
+        }
+        None
+    }
+
+    /// The queue of `stripe`, which is made if there is none.
+    fn find_or_make(&mut self, stripe: u64) -> u32 {
+        if let Some(queue) = self.find(stripe) {
+            return queue;
+        }
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.queues.push(Queue::default());
+            (self.queues.len() - 1) as u32
+        });
+        if self.queues.len() > self.heads.len() {
+            self.grow();
+        }
+        let head = self.head(stripe);
+        let next = core::mem::replace(&mut self.heads[head], at);
+        let queue = &mut self.queues[at as usize];
+        (queue.stripe, queue.next) = (stripe, next);
+        at
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let in_use: Vec<u32> = self.heads.iter().flat_map(|&head| self.chain(head)).collect();
+        self.heads = vec![NONE; self.heads.len() * 2];
+        for at in in_use {
+            let head = self.head(self.queues[at as usize].stripe);
+            self.queues[at as usize].next = core::mem::replace(&mut self.heads[head], at);
+        }
+    }
+
+    /// All queues from `first` on that share its hash.
+    fn chain(&self, first: u32) -> impl Iterator<Item = u32> {
+        let some = |at: u32| (at != NONE).then_some(at);
+        core::iter::successors(some(first), move |&at| some(self.queues[at as usize].next))
+    }
+
+    fn enter(&mut self, op: OpId, stripe: u64, rows: &Range<u32>, state: State) -> u32 {
+        debug_assert!(!self.is_in(op), "an operation enters once");
+        let queue = self.find_or_make(stripe);
+        self.tickets += 1;
+        let index = op.0 as usize;
+        if self.entries.len() <= index {
+            self.entries.resize(index + 1, AWAY);
+        }
+        self.entries[index] = Entry {
+            ticket: self.tickets,
+            queue,
+            first_row: rows.start,
+            end_row: rows.end,
+            waiters: NONE,
+            state,
+        };
+        self.queues[queue as usize].len += 1;
+        queue
+    }
+
+    /// A writer comes to `rows` of `stripe`. Returns the last of the writers that it has to wait for; none
+    /// if it is its turn.
+    pub(crate) fn enter_writer(&mut self, op: OpId, stripe: u64, rows: Range<u32>) -> Option<OpId> {
+        let at = self.enter(op, stripe, &rows, State::HasTurn);
+        let queue = &mut self.queues[at as usize];
+        let ticket = self.tickets;
+        let new = LastWriter { first_row: rows.start, end_row: rows.end, op, ticket };
+        if queue.last_writers.is_empty() {
+            queue.last_writers.push(new);
+            return None;
+        }
+        let (mut behind, mut last) = (0, None);
+        let from = queue.last_writers.partition_point(|other| other.end_row <= rows.start);
+        let mut to = from;
+        let (mut before, mut after) = (None, None);
+        while let Some(&other) = queue.last_writers.get(to).filter(|o| o.first_row < rows.end) {
+            to += 1;
+            let entry = &mut self.entries[other.op.0 as usize];
+            if entry.ticket == other.ticket {
+                // One writer may be the last of several runs of rows.
+                let first = entry.waiters;
+                let is_known = first != NONE && self.waiters.get(first).ticket == ticket;
+                if !is_known {
+                    entry.waiters = self.waiters.insert(Waiter { op, ticket, next: first });
+                    behind += 1;
+                    last = Some(other.op);
+                }
+            }
+            if other.first_row < rows.start {
+                before = Some(LastWriter { end_row: rows.start, ..other });
+            }
+            if other.end_row > rows.end {
+                after = Some(LastWriter { first_row: rows.end, ..other });
+            }
+        }
+        let runs = [before, Some(new), after];
+        queue.last_writers.splice(from..to, runs.into_iter().flatten());
+        if behind > 0 {
+            self.entries[op.0 as usize].state = State::WaitsForTurn { behind };
+        }
+        last
+    }
+
+    /// A reader comes to `rows` of `stripe`. One that `computes` pins them.
+    pub(crate) fn enter_reader(&mut self, op: OpId, stripe: u64, rows: Range<u32>, computes: bool) {
+        if self.is_in(op) {
+            if computes {
+                self.change_reading(op, |reading| reading.computes = true);
+            }
+            return;
+        }
+        let reading = Reading { computes: false, shares: 0, position: 0 };
+        let at = self.enter(op, stripe, &rows, State::WaitsForWrite);
+        self.begin_reading(op, at, Reading { computes, ..reading });
+    }
+
+    fn begin_reading(&mut self, op: OpId, at: u32, reading: Reading) {
+        let readers = &mut self.queues[at as usize].readers;
+        let position = readers.len() as u32;
+        readers.push(op);
+        self.set_state(op, State::Reads(Reading { position, ..reading }));
+    }
+
+    /// Whether an operation is in a queue.
+    pub(crate) fn is_in(&self, op: OpId) -> bool {
+        self.entry(op).state != State::Away
+    }
+
+    /// Whether it is a writer's turn, so that it has begun.
+    #[cfg(test)]
+    fn has_turn(&self, op: OpId) -> bool {
+        matches!(self.entry(op).state, State::HasTurn | State::Changes(_))
+    }
+
+    /// Whether a reader pins the rows of a writer that changes them.
+    fn pins(&self, reader: &Entry, writer: &Entry) -> bool {
+        let (State::Reads(reading), State::Changes(change)) = (reader.state, writer.state) else {
+            return false;
+        };
+        (reading.computes || change.relocates)
+            && reading.shares != writer.ticket
+            && reader.first_row < writer.end_row
+            && writer.first_row < reader.end_row
+    }
+
+    /// Sets the state of a reader, and counts its pins anew.
+    fn set_state(&mut self, op: OpId, state: State) {
+        let before = self.entries[op.0 as usize];
+        self.entries[op.0 as usize].state = state;
+        for index in 0..self.queues[before.queue as usize].changing.len() {
+            let writer = self.queues[before.queue as usize].changing[index];
+            let entry = self.entries[writer.0 as usize];
+            let (did, does) =
+                (self.pins(&before, &entry), self.pins(&self.entries[op.0 as usize], &entry));
+            let State::Changes(change) = &mut self.entries[writer.0 as usize].state else {
+                continue;
+            };
+            change.pins = change.pins + u32::from(does) - u32::from(did);
+            if did && change.waits && change.pins == 0 {
+                self.queues[before.queue as usize].ready.insert((entry.ticket, writer));
+            }
+        }
+    }
+
+    fn change_reading(&mut self, op: OpId, change: impl FnOnce(&mut Reading)) {
+        if let State::Reads(mut reading) = self.entry(op).state {
+            change(&mut reading);
+            self.set_state(op, State::Reads(reading));
+        }
+    }
+
+    /// A reader uses the new data of `write` from now on, or (if none) what is on the drives.
+    pub(crate) fn share(&mut self, op: OpId, write: Option<OpId>) {
+        let shares = write.map_or(0, |write| self.entry(write).ticket);
+        self.change_reading(op, |reading| reading.shares = shares);
+    }
+
+    /// A reader (in the queue or not) has to wait for `write`.
+    pub(crate) fn wait_for_write(&mut self, op: OpId, stripe: u64, rows: Range<u32>, write: OpId) {
+        self.enter_reader(op, stripe, rows, true);
+        if let State::Reads(reading) = self.entry(op).state {
+            self.stop_reading(op, &reading, State::WaitsForWrite);
+        }
+        let ticket = self.entry(op).ticket;
+        let next = self.entry(write).waiters;
+        self.entries[write.0 as usize].waiters = self.waiters.insert(Waiter { op, ticket, next });
+    }
+
+    fn stop_reading(&mut self, op: OpId, reading: &Reading, state: State) {
+        self.set_state(op, state);
+        let readers = &mut self.queues[self.entries[op.0 as usize].queue as usize].readers;
+        readers.swap_remove(reading.position as usize);
+        if let Some(&moved) = readers.get(reading.position as usize)
+            && let State::Reads(other) = &mut self.entries[moved.0 as usize].state
+        {
+            other.position = reading.position;
+        }
+    }
+
+    /// A reader that waited for a write goes on.
+    pub(crate) fn read_on(&mut self, op: OpId) {
+        let at = self.entry(op).queue;
+        self.begin_reading(op, at, Reading { computes: true, shares: 0, position: 0 });
+    }
+
+    /// A writer would change its rows now. Returns whether no reader pins them.
+    pub(crate) fn begin_change(&mut self, op: OpId, relocates: bool, has_data: bool) -> bool {
+        let entry = &mut self.entries[op.0 as usize];
+        debug_assert_eq!(entry.state, State::HasTurn, "a writer changes its rows in its turn");
+        entry.state = State::Changes(Change { pins: 0, waits: false, relocates, has_data });
+        let (entry, queue) = (*entry, &mut self.queues[entry.queue as usize]);
+        queue.changing.push(op);
+        if queue.readers.is_empty() {
+            return true;
+        }
+        let readers = self.queues[entry.queue as usize].readers.iter();
+        let pinning = readers.filter(|reader| self.pins(self.entry(**reader), &entry)).count();
+        if let State::Changes(change) = &mut self.entries[op.0 as usize].state {
+            change.pins = pinning as u32;
+            change.waits = pinning > 0;
+        }
+        pinning == 0
+    }
+
+    /// Whether a reader may compute with the members of `rows` of `stripe`.
+    pub(crate) fn access(&self, stripe: u64, rows: Range<u32>) -> Access {
+        let Some(at) = self.find(stripe) else { return Access::Free };
+        let mut access = Access::Free;
+        for &op in &self.queues[at as usize].changing {
+            let writer = self.entry(op);
+            let State::Changes(change) = writer.state else { continue };
+            if writer.first_row >= rows.end || rows.start >= writer.end_row {
+                continue;
+            }
+            let covers = writer.first_row <= rows.start && rows.end <= writer.end_row;
+            if !covers || !change.has_data {
+                return Access::Wait(op);
+            }
+            access = Access::Share(op);
+        }
+        access
+    }
+
+    /// The writer that takes chunks of `rows` to other drives now, if there is one.
+    pub(crate) fn relocating(&self, stripe: u64, rows: Range<u32>) -> Option<OpId> {
+        let queue = &self.queues[self.find(stripe)? as usize];
+        queue.changing.iter().copied().find(|&op| {
+            let writer = self.entry(op);
+            writer.first_row < rows.end
+                && rows.start < writer.end_row
+                && matches!(writer.state, State::Changes(change) if change.relocates)
+        })
+    }
+
+    /// The first row that a writer works on.
+    pub(crate) fn first_row(&self, op: OpId) -> u32 {
+        self.entry(op).first_row
+    }
+
+    /// An operation leaves. Those that waited for it may be ready now. Returns whether any is.
+    pub(crate) fn leave(&mut self, op: OpId) -> bool {
+        if let State::Reads(reading) = self.entry(op).state {
+            self.stop_reading(op, &reading, State::Away);
+        }
+        let entry = core::mem::replace(&mut self.entries[op.0 as usize], AWAY);
+        let mut at = entry.waiters;
+        while at != NONE {
+            let waiter = *self.waiters.get(at);
+            self.waiters.release(at);
+            at = waiter.next;
+            let other = &mut self.entries[waiter.op.0 as usize];
+            if other.ticket != waiter.ticket {
+                continue;
+            }
+            let is_ready = match &mut other.state {
+                State::WaitsForTurn { behind } => {
+                    *behind -= 1;
+                    *behind == 0
+                }
+                _ => true,
+            };
+            if is_ready {
+                self.queues[entry.queue as usize].ready.insert((waiter.ticket, waiter.op));
+            }
+        }
+        let queue = &mut self.queues[entry.queue as usize];
+        if matches!(entry.state, State::Changes(_)) {
+            queue.changing.retain(|&other| other != op);
+        }
+        queue.len -= 1;
+        if queue.len == 0 {
+            self.drop_queue(entry.queue);
+            return false;
+        }
+        !queue.ready.is_empty()
+    }
+
+    fn drop_queue(&mut self, at: u32) {
+        let queue = &mut self.queues[at as usize];
+        queue.last_writers.clear();
+        queue.ready.clear();
+        let (stripe, next) = (queue.stripe, queue.next);
+        let head = self.head(stripe);
+        if self.heads[head] == at {
+            self.heads[head] = next;
+        } else {
+            let mut before = self.heads[head];
+            while self.queues[before as usize].next != at {
+                before = self.queues[before as usize].next;
+            }
+            self.queues[before as usize].next = next;
+        }
+        self.free.push(at);
+    }
+
+    /// The next operation on `stripe` after `ticket` that waited and can go on now, and its own ticket: a
+    /// writer whose turn has come (it has it from now on) or whose rows nobody pins any more, or a reader
+    /// whose write has left.
+    pub(crate) fn next_ready(&mut self, stripe: u64, ticket: u64) -> Option<(u64, OpId)> {
+        let at = self.find(stripe)?;
+        loop {
+            let ready = &mut self.queues[at as usize].ready;
+            let next = *ready.range((ticket + 1, OpId(0))..).next()?;
+            ready.remove(&next);
+            let (its_ticket, op) = next;
+            let entry = &mut self.entries[op.0 as usize];
+            let can_go_on = match entry.state {
+                _ if entry.ticket != its_ticket => false,
+                State::WaitsForTurn { behind } => {
+                    entry.state = State::HasTurn;
+                    behind == 0
+                }
+                State::Changes(ref mut change) => {
+                    let was_waiting = change.waits && change.pins == 0;
+                    change.waits &= !was_waiting;
+                    was_waiting
+                }
+                State::WaitsForWrite => true,
+                State::Away | State::HasTurn | State::Reads(_) => false,
+            };
+            if can_go_on {
+                return Some(next);
+            }
+        }
+    }
+
+    /// Panics if what is counted is not what can be counted anew.
+    pub(crate) fn check_invariants(&self) {
+        let mut entries = 0;
+        let heads = self.heads.iter().flat_map(|&head| self.chain(head));
+        for at in heads {
+            let queue = &self.queues[at as usize];
+            let of_queue = |op: &OpId| self.entry(*op).queue == at && self.is_in(*op);
+            assert!(queue.len > 0, "an empty queue of stripe {}", queue.stripe);
+            assert!(queue.readers.iter().all(of_queue) && queue.changing.iter().all(of_queue));
+            entries += queue.len as usize;
+            let mut end = 0;
+            for last in &queue.last_writers {
+                assert!(end <= last.first_row && last.first_row < last.end_row);
+                end = last.end_row;
+            }
+            for (index, &op) in queue.readers.iter().enumerate() {
+                let State::Reads(reading) = self.entry(op).state else {
+                    panic!("{op:?} is among the readers and does not read")
+                };
+                assert_eq!(reading.position as usize, index);
+            }
+            for &op in &queue.changing {
+                let writer = self.entry(op);
+                let State::Changes(change) = writer.state else {
+                    panic!("{op:?} is among the writers that change the stripe and does not")
+                };
+                let readers = queue.readers.iter();
+                let pins = readers.filter(|reader| self.pins(self.entry(**reader), writer));
+                assert_eq!(change.pins as usize, pins.count(), "pins of {op:?}");
+            }
+        }
+        let in_queues = self.entries.iter().filter(|entry| entry.state != State::Away).count();
+        assert_eq!(entries, in_queues, "operations in queues");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Rng;
+
+    /// Where an operation of the model stands.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    enum Stands {
+        WaitsForTurn,
+        HasTurn,
+        WaitsForReaders,
+        Commits,
+        Reads { shares: Option<u64> },
+        WaitsForWrite,
+    }
+
+    #[derive(Clone, Debug)]
+    struct Modelled {
+        op: OpId,
+        /// Its operation is used again, this is not.
+        serial: u64,
+        stripe: u64,
+        rows: Range<u32>,
+        has_data: bool,
+        stands: Stands,
+    }
+
+    impl Modelled {
+        fn overlaps(&self, other: &Self) -> bool {
+            self.stripe == other.stripe
+                && self.rows.start < other.rows.end
+                && other.rows.start < self.rows.end
+        }
+
+        fn is_reader(&self) -> bool {
+            matches!(self.stands, Stands::Reads { .. } | Stands::WaitsForWrite)
+        }
+
+        fn changes(&self) -> bool {
+            matches!(self.stands, Stands::WaitsForReaders | Stands::Commits)
+        }
+    }
+
+    /// The queues, and the rules that they keep, looked up by searching all operations in the order of
+    /// their coming.
+    struct Both {
+        queues: StripeQueues,
+        model: Vec<Modelled>,
+        next_op: u32,
+        serials: u64,
+        free: Vec<OpId>,
+        waited: u32,
+    }
+
+    impl Both {
+        fn new_op(&mut self) -> OpId {
+            self.free.pop().unwrap_or_else(|| {
+                self.next_op += 1;
+                OpId(self.next_op - 1)
+            })
+        }
+
+        fn may_go_on(&self, at: usize) -> bool {
+            let target = &self.model[at];
+            match target.stands {
+                Stands::WaitsForTurn => self.model[..at]
+                    .iter()
+                    .all(|other| other.is_reader() || !other.overlaps(target)),
+                Stands::WaitsForWrite => !matches!(self.access(target), Access::Wait(_)),
+                Stands::WaitsForReaders => !self.model.iter().any(|other| {
+                    let Stands::Reads { shares } = other.stands else { return false };
+                    shares != Some(target.serial) && other.overlaps(target)
+                }),
+                _ => false,
+            }
+        }
+
+        fn access(&self, target: &Modelled) -> Access {
+            let mut access = Access::Free;
+            for other in self.model.iter().filter(|other| other.changes()) {
+                if !other.overlaps(target) {
+                    continue;
+                }
+                let covers =
+                    other.rows.start <= target.rows.start && target.rows.end <= other.rows.end;
+                if !covers || !other.has_data {
+                    return Access::Wait(other.op);
+                }
+                access = Access::Share(other.op);
+            }
+            access
+        }
+
+        fn enter(&mut self, rng: &mut Rng, stripes: u64, most_rows: u32) {
+            let op = self.new_op();
+            let first = rng.below(u64::from(most_rows)) as u32;
+            let rows = first..first + 1 + rng.below(u64::from(most_rows - first)) as u32;
+            let stripe = rng.below(stripes);
+            let has_data = rng.below(3) > 0;
+            let stands = Stands::WaitsForTurn;
+            self.serials += 1;
+            let (serial, range) = (self.serials, rows.clone());
+            let mut new = Modelled { op, serial, stripe, rows: range, has_data, stands };
+            if rng.below(3) > 0 {
+                let behind = self.queues.enter_writer(op, stripe, rows);
+                self.model.push(new);
+                let at = self.model.len() - 1;
+                assert_eq!(behind.is_none(), self.may_go_on(at), "{:?}", self.model[at]);
+                assert_eq!(behind.is_none(), self.queues.has_turn(op));
+                match behind {
+                    None => self.model[at].stands = Stands::HasTurn,
+                    Some(_) => self.waited += 1,
+                }
+                return;
+            }
+            let access = self.queues.access(stripe, rows.clone());
+            match (access, self.access(&new)) {
+                (Access::Wait(write), Access::Wait(_)) => {
+                    new.stands = Stands::WaitsForWrite;
+                    self.queues.wait_for_write(op, stripe, rows, write);
+                    self.waited += 1;
+                }
+                (access, expected) => {
+                    assert_eq!(access, expected);
+                    self.queues.enter_reader(op, stripe, rows, true);
+                    new.stands = self.begin_reading(op, access);
+                }
+            }
+            self.model.push(new);
+        }
+
+        fn begin_reading(&mut self, op: OpId, access: Access) -> Stands {
+            let write = match access {
+                Access::Share(write) => Some(write),
+                _ => None,
+            };
+            self.queues.share(op, write);
+            let lender = self.model.iter().find(|other| Some(other.op) == write);
+            let shares = lender.map(|write| write.serial);
+            Stands::Reads { shares }
+        }
+
+        /// One that is at work goes a step on.
+        fn work(&mut self, rng: &mut Rng) {
+            let at = rng.below(self.model.len() as u64) as usize;
+            let Modelled { op, stripe, has_data, stands, .. } = self.model[at].clone();
+            match stands {
+                Stands::HasTurn if rng.below(2) == 0 => {
+                    self.model[at].stands = Stands::WaitsForReaders;
+                    let is_free = self.queues.begin_change(op, false, has_data);
+                    assert_eq!(is_free, self.may_go_on(at));
+                    match is_free {
+                        true => self.model[at].stands = Stands::Commits,
+                        false => self.waited += 1,
+                    }
+                }
+                Stands::HasTurn | Stands::Commits | Stands::Reads { .. } => {
+                    self.model.remove(at);
+                    let someone_waits = self.queues.leave(op);
+                    self.free.push(op);
+                    if someone_waits {
+                        self.wake(stripe);
+                    } else {
+                        let mut all = 0..self.model.len();
+                        let missed = all.find(|&at| self.may_go_on(at));
+                        assert_eq!(missed.map(|at| &self.model[at].op), None);
+                    }
+                }
+                Stands::WaitsForTurn | Stands::WaitsForReaders | Stands::WaitsForWrite => {}
+            }
+        }
+
+        /// All that can go on do, in the order of their coming, as a search would find them.
+        fn wake(&mut self, stripe: u64) {
+            let mut ticket = 0;
+            for at in 0..self.model.len() {
+                if !self.may_go_on(at) {
+                    continue;
+                }
+                let target = self.model[at].clone();
+                let op = loop {
+                    let ready = self.queues.next_ready(stripe, ticket);
+                    let (next, op) = ready.unwrap_or_else(|| panic!("{target:?} is not woken"));
+                    ticket = next;
+                    // A reader may find another write in its way.
+                    let other = self.model.iter().find(|other| other.op == op).cloned().unwrap();
+                    let rows = other.rows.clone();
+                    match self.queues.access(stripe, rows.clone()) {
+                        Access::Wait(write) if other.stands == Stands::WaitsForWrite => {
+                            self.queues.wait_for_write(op, stripe, rows, write);
+                        }
+                        _ => break op,
+                    }
+                };
+                assert_eq!(op, target.op, "in the order of their coming");
+                self.model[at].stands = match target.stands {
+                    Stands::WaitsForTurn => Stands::HasTurn,
+                    Stands::WaitsForReaders => Stands::Commits,
+                    _ => {
+                        let access = self.queues.access(stripe, target.rows.clone());
+                        self.queues.read_on(op);
+                        self.begin_reading(op, access)
+                    }
+                };
+            }
+            while let Some((next, op)) = self.queues.next_ready(stripe, ticket) {
+                ticket = next;
+                let other = self.model.iter().find(|other| other.op == op).cloned().unwrap();
+                assert_eq!(other.stands, Stands::WaitsForWrite, "{other:?} cannot go on");
+                let Access::Wait(write) = self.queues.access(stripe, other.rows.clone()) else {
+                    panic!("{other:?} is woken too early")
+                };
+                self.queues.wait_for_write(op, stripe, other.rows, write);
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_goes_on_is_whom_a_search_would_find() {
+        let mut waited = 0;
+        for seed in testing::seeds(0..300) {
+            let mut rng = Rng::new(seed);
+            let (stripes, most_rows) = (1 + rng.below(200), 1 + rng.below(12) as u32);
+            let stripes = if seed % 3 == 0 { stripes } else { stripes % 4 + 1 };
+            let most = 2 + rng.below(80) as usize;
+            let mut both = Both {
+                queues: StripeQueues::new(),
+                model: Vec::new(),
+                next_op: 0,
+                serials: 0,
+                free: Vec::new(),
+                waited: 0,
+            };
+            for _ in 0..1_000 {
+                if both.model.is_empty() || (rng.below(2) == 0 && both.model.len() < most) {
+                    both.enter(&mut rng, stripes, most_rows);
+                } else {
+                    both.work(&mut rng);
+                }
+                both.queues.check_invariants();
+            }
+            // Nobody waits for ever.
+            let mut steps = 0;
+            while !both.model.is_empty() {
+                both.work(&mut rng);
+                steps += 1;
+                assert!(steps < 1_000_000, "seed {seed}: {:?}", both.model);
+            }
+            assert!(both.queues.heads.iter().all(|&head| head == NONE), "seed {seed}");
+            assert!(both.queues.waiters.is_empty(), "seed {seed}");
+            waited += both.waited;
+        }
+        if !testing::is_repeat() {
+            assert!(waited > 10_000, "{waited} operations waited");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A write of one stripe: which members it reads first, which it writes, and where to.
+
+use crate::fetch::StripeShape;
+use crate::members::MemberSet;
+use crate::relocation::{Move, Place};
+use alloc::vec::Vec;
+
+/// How a write gets its parity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Plan {
+    /// From new data alone.
+    FullStripe,
+    /// From new data and the data that is not touched.
+    Reconstruct,
+    /// From the old parity and the change.
+    ReadModifyWrite,
+}
+
+/// The state of a write.
+#[derive(Clone, Debug)]
+pub(crate) struct StripeWriter {
+    /// Members that hold pages of the host.
+    touched: MemberSet,
+    /// Members of which the host writes part of a page.
+    partial: MemberSet,
+    /// Members that are not written, because their drive is missing.
+    not_written: MemberSet,
+    plan: Plan,
+    /// The parities of the stripe, known from the write's turn on.
+    parity: MemberSet,
+    moves: Vec<Move>,
+}
+
+impl StripeWriter {
+    #[inline]
+    pub(crate) fn new(touched: MemberSet, partial: MemberSet) -> Self {
+        Self {
+            touched,
+            partial,
+            not_written: MemberSet::EMPTY,
+            plan: Plan::Reconstruct,
+            parity: MemberSet::EMPTY,
+            moves: Vec::new(),
+        }
+    }
+
+    /// It is the write's turn: chooses how to get parity, whichever way reads less. Returns what must be
+    /// known for it.
+    pub(crate) fn plan(
+        &mut self,
+        shape: &StripeShape,
+        unreadable: MemberSet,
+        not_written: MemberSet,
+    ) -> (Plan, MemberSet) {
+        (self.not_written, self.parity) = (not_written, shape.parity);
+        let parity = shape.parity - not_written;
+        let modify = self.touched | parity;
+        let reconstruct = match parity.is_empty() {
+            // Without parity only the rest of a page that is written in part must be known.
+            true => self.partial,
+            false => shape.data - (self.touched - self.partial),
+        };
+        // What cannot be read is computed from as many members as there are data chunks.
+        let cost = |wanted: MemberSet| match wanted.meets(unreadable) {
+            false => wanted.len(),
+            true => shape.data.len(),
+        };
+        // A chunk that moves was not to be read: its drive is busy.
+        let may_modify = !parity.is_empty() && self.moves.is_empty() && !parity.meets(unreadable);
+        let (plan, wanted) = if may_modify && cost(modify) < cost(reconstruct) {
+            (Plan::ReadModifyWrite, modify)
+        } else if reconstruct.is_empty() && self.touched == shape.data {
+            (Plan::FullStripe, reconstruct)
+        } else {
+            (Plan::Reconstruct, reconstruct)
+        };
+        self.plan = plan;
+        (plan, wanted)
+    }
+
+    pub(crate) fn how(&self) -> Plan {
+        self.plan
+    }
+
+    pub(crate) fn touched(&self) -> MemberSet {
+        self.touched
+    }
+
+    pub(crate) fn partial(&self) -> MemberSet {
+        self.partial
+    }
+
+    /// Parities that are written.
+    pub(crate) fn written_parity(&self) -> MemberSet {
+        self.parity - self.not_written
+    }
+
+    /// Parities that are not written, so that they do not fit the data any more.
+    pub(crate) fn outdated_parity(&self) -> MemberSet {
+        self.parity & self.not_written
+    }
+
+    /// All members that are written.
+    #[inline]
+    pub(crate) fn written(&self) -> MemberSet {
+        (self.touched | self.parity) - self.not_written
+    }
+
+    /// Members whose new pages are in memory once the write commits.
+    pub(crate) fn in_memory(&self) -> MemberSet {
+        self.touched | self.written_parity()
+    }
+
+    /// A chunk goes to another drive.
+    pub(crate) fn relocate(&mut self, chunk: Move) {
+        self.moves.push(chunk);
+    }
+
+    /// Whether any chunk does.
+    pub(crate) fn relocates(&self) -> bool {
+        !self.moves.is_empty()
+    }
+
+    /// Members whose chunks go to another drive.
+    pub(crate) fn relocated(&self) -> MemberSet {
+        self.moves.iter().map(|chunk| chunk.member).collect()
+    }
+
+    /// Where the chunk of `member` goes, if not where it is.
+    pub(crate) fn new_place(&self, member: u8) -> Option<Place> {
+        self.moves.iter().find(|chunk| chunk.member == member).map(|chunk| chunk.to)
+    }
+
+    /// The chunks have arrived, or never will.
+    pub(crate) fn take_moves(&mut self) -> Vec<Move> {
+        core::mem::take(&mut self.moves)
+    }
+}

@@ -1,0 +1,311 @@
+//! The write cache: a fast memory of the host (NVRAM) in which writes wait for their drive.
+//!
+//! It is below the stripe operations: every command passes through it at the one place where commands are
+//! sent, after parity was computed. Data and parity alike wait for their drive, so a stripe is as
+//! consistent as without a cache. Two rules keep reads and drives right:
+//!
+//! * A read takes what is cached when it is sent, whatever is drained until it is answered; what was
+//!   not cached then is on the drive, or is being written, and a read beside a write may return
+//!   either.
+//! * Of one page only one write is at a drive at a time. Writes of the host take turns on a stripe
+//!   anyway; what remains is a drain against the write that follows it.
+
+use crate::cached_pages::CachedPages;
+use crate::commands::CommandRecord;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use nvme::{CommandId, Opcode};
+use units::{DriveId, Duration, Instant, Lba};
+
+/// A fast memory of the host, such as NVRAM or an Optane drive, in front of the drives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StageConfig {
+    /// Bytes that it holds; at least a page.
+    pub capacity_bytes: u64,
+    /// From a read to its answer, of any size.
+    pub read_latency: Duration,
+    /// From a write to its answer, of any size.
+    pub write_latency: Duration,
+    /// Largest command that is cached; larger ones go straight to the drive (PLM-light §III-C: 64 KiB).
+    pub largest_write_bytes: u64,
+    /// Most drain commands that a drive has at once; at least 1.
+    pub drain_depth: u32,
+}
+
+/// What a write cache has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StageCounters {
+    /// Pages written into it, those that replaced an older version included.
+    pub staged_pages: u64,
+    /// Pages among them that replaced a version which had not been drained.
+    pub replaced_pages: u64,
+    /// Most bytes that it held at once.
+    pub peak_bytes: u64,
+    /// Writes that waited for room in it.
+    pub waits: u64,
+    /// Pages written from it to drives.
+    pub drained_pages: u64,
+    /// Pages of reads that it answered.
+    pub read_pages: u64,
+    /// Pages of writes that were too large for it and went straight to their drive.
+    pub bypassed_pages: u64,
+}
+
+impl StageCounters {
+    /// Adds what another cache has done; of the peaks the higher one is kept.
+    pub fn add(&mut self, other: &Self) {
+        self.staged_pages += other.staged_pages;
+        self.replaced_pages += other.replaced_pages;
+        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
+        self.waits += other.waits;
+        self.drained_pages += other.drained_pages;
+        self.read_pages += other.read_pages;
+        self.bypassed_pages += other.bypassed_pages;
+    }
+}
+
+/// What becomes of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pass {
+    /// It is for its drive.
+    ToDrive,
+    /// The cache holds all that it reads, and answers it.
+    Read,
+    /// The cache has taken what it writes, and answers it.
+    Taken,
+    /// It waits, for room or for a drain.
+    Waits,
+}
+
+/// A command that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitingCommand {
+    pub(crate) id: CommandId,
+    pub(crate) drive: DriveId,
+    lba: Lba,
+    blocks: u32,
+}
+
+/// Pages that are to be written to a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Drain {
+    pub(crate) lba: Lba,
+    pub(crate) blocks: u32,
+}
+
+/// The state of the cache.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteCache {
+    config: StageConfig,
+    pages: CachedPages,
+    /// Reads that it answers, by when; all take as long, so they stay in order.
+    reads: VecDeque<(Instant, CommandId)>,
+    /// Writes that it answers, by when.
+    writes: VecDeque<(Instant, CommandId)>,
+    /// Writes that wait for room, in the order of their coming.
+    waiting: VecDeque<WaitingCommand>,
+    /// Large writes that wait until an older version of their pages is drained.
+    behind_drains: Vec<WaitingCommand>,
+    /// When to ask again whether a drive may be drained.
+    drain_again: Instant,
+}
+
+impl WriteCache {
+    pub(crate) fn new(config: StageConfig, width: u32, page_bytes: u64) -> Self {
+        Self {
+            config,
+            pages: CachedPages::new(config, width, page_bytes),
+            reads: VecDeque::new(),
+            writes: VecDeque::new(),
+            waiting: VecDeque::new(),
+            behind_drains: Vec::new(),
+            drain_again: Instant::NEVER,
+        }
+    }
+
+    pub(crate) fn counters(&self) -> &StageCounters {
+        self.pages.counters()
+    }
+
+    /// Pages that are held for all drives.
+    pub(crate) fn held_pages(&self) -> u64 {
+        self.pages.held_pages()
+    }
+
+    /// Whether it holds nothing, and nobody waits for it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pages.is_idle()
+            && self.reads.is_empty()
+            && self.writes.is_empty()
+            && self.waiting.is_empty()
+            && self.behind_drains.is_empty()
+    }
+
+    /// When it answers something, or wants to be asked again about the drives.
+    pub(crate) fn next_deadline(&self) -> Instant {
+        let due = |queue: &VecDeque<(Instant, CommandId)>| {
+            queue.front().map_or(Instant::NEVER, |&(due, _)| due)
+        };
+        due(&self.reads).min(due(&self.writes)).min(self.drain_again)
+    }
+
+    /// Takes in nothing from now on, and lets out all that it holds, until told otherwise.
+    pub(crate) fn set_closed(&mut self, closed: bool) {
+        self.pages.set_closed(closed);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.pages.is_closed()
+    }
+
+    /// Which of the blocks from `lba` on are held, counted from the first.
+    pub(crate) fn rows(&self, drive: DriveId, lba: Lba, blocks: u32) -> Vec<u32> {
+        self.pages.rows(drive, lba, blocks)
+    }
+
+    /// Whether a read of these blocks needs no drive.
+    pub(crate) fn holds(&self, drive: DriveId, lba: Lba, blocks: u32) -> bool {
+        self.pages.rows(drive, lba, blocks).len() as u32 == blocks
+    }
+
+    /// Takes a command before its drive does. `replaces` says that it changes its pages for the host: the
+    /// deallocation of a block that a chunk has left does not.
+    pub(crate) fn accept(
+        &mut self,
+        now: Instant,
+        id: CommandId,
+        command: &CommandRecord,
+        replaces: bool,
+    ) -> Pass {
+        let CommandRecord { drive, opcode, lba, blocks, .. } = *command;
+        let waiting = WaitingCommand { id, drive, lba, blocks };
+        match opcode {
+            Opcode::Read => {
+                if !self.holds(drive, lba, blocks) {
+                    return Pass::ToDrive;
+                }
+                self.pages.note_read(blocks);
+                self.reads.push_back((now + self.config.read_latency, id));
+                Pass::Read
+            }
+            Opcode::Deallocate if !replaces => Pass::ToDrive,
+            // Deallocating replaces what is cached, as a write does that is too large for it.
+            Opcode::Write | Opcode::Deallocate
+                if opcode == Opcode::Deallocate || !self.pages.takes(blocks) =>
+            {
+                self.pages.supersede(drive, lba, blocks);
+                if !self.pages.is_draining(drive, lba, blocks) {
+                    return Pass::ToDrive;
+                }
+                self.behind_drains.push(waiting);
+                Pass::Waits
+            }
+            Opcode::Write | Opcode::Deallocate => {
+                if self.waiting.is_empty() && self.pages.has_room(drive, lba, blocks) {
+                    self.take(now, &waiting);
+                    return Pass::Taken;
+                }
+                self.pages.note_wait();
+                self.waiting.push_back(waiting);
+                Pass::Waits
+            }
+        }
+    }
+
+    fn take(&mut self, now: Instant, write: &WaitingCommand) {
+        self.pages.put(write.drive, write.lba, write.blocks);
+        self.writes.push_back((now + self.config.write_latency, write.id));
+    }
+
+    /// Takes in the first write that waits for room, if there is some for it.
+    pub(crate) fn take_waiting(&mut self, now: Instant) -> Option<CommandId> {
+        let write = *self.waiting.front()?;
+        if !self.pages.has_room(write.drive, write.lba, write.blocks) {
+            return None;
+        }
+        self.waiting.pop_front();
+        self.take(now, &write);
+        Some(write.id)
+    }
+
+    /// The next command that it answers by `now`: when it does, and how long that took.
+    pub(crate) fn pop_answer(&mut self, now: Instant) -> Option<(Instant, CommandId, Duration)> {
+        let queues = [
+            (&mut self.writes, self.config.write_latency),
+            (&mut self.reads, self.config.read_latency),
+        ];
+        for (queue, latency) in queues {
+            if queue.front().is_some_and(|&(due, _)| due <= now) {
+                let (due, id) = queue.pop_front()?;
+                return Some((due, id, latency));
+            }
+        }
+        None
+    }
+
+    /// All drives are asked anew whether they may be drained.
+    pub(crate) fn begin_draining(&mut self) {
+        self.drain_again = Instant::NEVER;
+    }
+
+    /// A drive may be drained at `from`.
+    pub(crate) fn drain_from(&mut self, from: Instant) {
+        self.drain_again = self.drain_again.min(from);
+    }
+
+    /// Whether something waits to be drained to `drive`.
+    pub(crate) fn may_drain(&self, drive: DriveId) -> bool {
+        self.pages.may_drain(drive)
+    }
+
+    /// Pages that are drained to `drive` now.
+    pub(crate) fn begin_drain(&mut self, drive: DriveId) -> Option<Drain> {
+        let (lba, blocks) = self.pages.begin_drain(drive)?;
+        Some(Drain { lba, blocks })
+    }
+
+    /// A drain has ended. Returns the pages that left.
+    pub(crate) fn end_drain(&mut self, drive: DriveId, drain: Drain) -> Vec<Lba> {
+        self.pages.end_drain(drive, drain.lba, drain.blocks)
+    }
+
+    /// The large writes that waited for drains which have ended: they are for their drives now.
+    pub(crate) fn take_behind_drains(&mut self) -> Vec<CommandId> {
+        let mut ready = Vec::new();
+        let pages = &self.pages;
+        self.behind_drains.retain(|write| {
+            let waits = pages.is_draining(write.drive, write.lba, write.blocks);
+            if !waits {
+                ready.push(write.id);
+            }
+            waits
+        });
+        ready
+    }
+
+    /// A drive has done a write that went past the cache. Returns the pages that it replaced.
+    pub(crate) fn end_bypass(&mut self, drive: DriveId, lba: Lba, blocks: u32) -> Vec<Lba> {
+        self.pages.end_supersede(drive, lba, blocks)
+    }
+
+    /// A drive is gone, and nothing is held for it any more: parity has it. Returns the pages that left,
+    /// and the commands for it that waited.
+    pub(crate) fn abandon(&mut self, drive: DriveId) -> (Vec<Lba>, Vec<CommandId>) {
+        let mut over = Vec::new();
+        let mut is_elsewhere = |write: &WaitingCommand| {
+            let stays = write.drive != drive;
+            if !stays {
+                over.push(write.id);
+            }
+            stays
+        };
+        self.waiting.retain(&mut is_elsewhere);
+        self.behind_drains.retain(&mut is_elsewhere);
+        (self.pages.abandon(drive), over)
+    }
+
+    /// Panics if what is counted is not what is held.
+    pub(crate) fn check_invariants(&self) {
+        self.pages.check_invariants();
+    }
+}
