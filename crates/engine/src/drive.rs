@@ -78,18 +78,19 @@ impl Drive {
         }
     }
 
-    /// What the drive says when it is asked. One without a model has no such log page: it is taken for
-    /// a drive that never needs to collect.
-    pub(crate) fn status(&self) -> DriveStatus {
-        self.ssd().map_or(
-            DriveStatus {
+    /// What the drive says when it is asked; none if the driver has to ask it. A plain drive has no such
+    /// log page: it is taken for one that never needs to collect.
+    pub(crate) fn status(&self) -> Option<DriveStatus> {
+        match self {
+            Self::Emulated(ssd) => Some(ssd.status()),
+            Self::Plain => Some(DriveStatus {
                 headroom_pages: u64::MAX,
                 due: false,
                 must_collect: false,
                 collecting: false,
-            },
-            Ssd::status,
-        )
+            }),
+            Self::Remote => None,
+        }
     }
 
     pub(crate) fn report(&self) -> CollectionReport {

@@ -8,7 +8,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Action, Array, CannotReplace, CannotSwitch, Coordination, Outcome, Request};
-use nvme::{CollectionReport, CollectionRight, Command, Completion, Status, WindowSchedule};
+use nvme::{
+    CollectionReport, CollectionRight, Command, Completion, DriveStatus, Status, WindowSchedule,
+};
 use units::{Deadlines, DriveId, Duration, Instant};
 
 /// What an engine tells its driver.
@@ -25,7 +27,14 @@ pub enum Output {
         /// The memory that it reads into or writes from; none for what the write cache holds.
         target: Option<Target>,
     },
-    /// A drive was told when it may collect, by the clock of the host.
+    /// The array asks this remote drive how much room it has left. The answer goes to
+    /// [`Engine::handle_status`].
+    AskStatus {
+        /// The drive.
+        drive: DriveId,
+    },
+    /// A drive was told when it may collect, by the clock of the host. To a remote drive the driver
+    /// passes it on.
     Permitted {
         /// The drive.
         drive: DriveId,
@@ -252,6 +261,11 @@ impl<P: DataPlane> Engine<P> {
         self.arrived.push_back(completion);
     }
 
+    /// Takes the answer of a remote drive to [`Output::AskStatus`].
+    pub fn handle_status(&mut self, now: Instant, drive: DriveId, status: &DriveStatus) {
+        self.array.handle_status(now, drive, status);
+    }
+
     /// The next thing to know or to do.
     #[inline]
     pub fn poll_output(&mut self, now: Instant) -> Option<Output> {
@@ -290,10 +304,10 @@ impl<P: DataPlane> Engine<P> {
                 self.touched.insert(drive);
                 return Some(Output::Permitted { drive, right });
             }
-            Action::AskStatus { drive } => {
-                let status = self.drives[drive.index()].status();
-                self.array.handle_status(now, drive, &status);
-            }
+            Action::AskStatus { drive } => match self.drives[drive.index()].status() {
+                Some(status) => self.array.handle_status(now, drive, &status),
+                None => return Some(Output::AskStatus { drive }),
+            },
             Action::Data(action) => self.plane.data(action),
             Action::Complete(outcome) => return Some(Output::Complete(outcome)),
             Action::DriveFailed { drive } => {
@@ -506,10 +520,11 @@ impl<P: DataPlane> Engine<P> {
                     "the engine knows when drive {position} is due"
                 );
             }
-            if let Some(ssd) = drive.ssd().filter(|ssd| ssd.commands_in_flight() == 0) {
+            if let Some(ssd) = drive.ssd() {
                 ssd.check_invariants();
             }
         }
+        self.array.check_invariants();
         let watched = if self.array.watches_drives() { self.drives.len() } else { 0 };
         assert_eq!(self.reports.len(), watched, "reports are kept for a policy that listens");
     }

@@ -265,7 +265,9 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
             match output {
                 Output::Complete(outcome) => self.complete(now, &outcome)?,
                 Output::Permitted { drive, right } => self.note_right(now, drive, right),
-                Output::Command { .. } => unreachable!("all drives of a run are emulated"),
+                Output::Command { .. } | Output::AskStatus { .. } => {
+                    unreachable!("all drives of a run are emulated")
+                }
                 Output::DriveFailed { .. }
                 | Output::Restored { .. }
                 | Output::NotRestored { .. }

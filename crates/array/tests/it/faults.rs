@@ -9,9 +9,7 @@ use array::policy::{
     About, Attempt, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings, SitOutSettings,
     StageSettings, View, WindowUse,
 };
-use array::{
-    Array, Config, Coordination, Layout, Level, TogetherConfig, TokenConfig, WindowConfig,
-};
+use array::{Config, Coordination, Layout, Level, TogetherConfig, TokenConfig, WindowConfig};
 use units::{DriveId, Duration, Instant, Lba, Rng};
 
 /// A policy that does everything that policies can, at random.
@@ -140,7 +138,7 @@ fn host(seed: u64, level: Level) -> Host {
     };
     let chunk_pages = 1 + rng.below(3) as u32;
     let layout_pages = u64::from(chunk_pages) * (3 + rng.below(8));
-    let array = Array::new(Config {
+    let config = Config {
         layout: Layout::striped(level, width, stripe_width, chunk_pages, layout_pages).unwrap(),
         page_bytes: PAGE as u32,
         policy,
@@ -151,13 +149,13 @@ fn host(seed: u64, level: Level) -> Host {
         spare: layout_pages..layout_pages + SPARE,
         absent: 0,
         restore_depth: 1 + rng.below(5) as u32,
-    });
-    Host::new(array, layout_pages + SPARE, rng)
+    };
+    Host::new(config, layout_pages + SPARE, rng)
 }
 
 /// So many drives of the array, as bits.
 fn some_drives(host: &mut Host, count: u32) -> u64 {
-    let width = host.array.layout().width();
+    let width = host.engine.array().layout().width();
     let mut chosen = 0u64;
     while chosen.count_ones() < count.min(width) {
         chosen |= 1 << host.rng.below(u64::from(width));
@@ -179,7 +177,7 @@ fn run(host: &mut Host, steps: u32, drives_that_fail: u64) {
             let count = u64::from(drives_that_fail.count_ones());
             let drive = drives(drives_that_fail).nth(host.rng.below(count) as usize).unwrap();
             if host.gone >> drive.0 & 1 == 0 {
-                host.array.fail_drive(host.now, drive);
+                host.engine.fail_drive(host.now, drive);
                 host.act();
             } else if host.rng.below(2) == 0 {
                 host.replace(drive);
@@ -201,14 +199,14 @@ fn recover(host: &mut Host) {
 
 /// A policy may leave with what is under way, and another goes on.
 fn switch(host: &mut Host) {
-    host.array.prepare_to_switch(host.now);
+    host.engine.prepare_to_switch(host.now);
     host.act();
-    let policies = policies(host.array.layout().level());
+    let policies = policies(host.engine.array().layout().level());
     let policy = policies[host.rng.below(policies.len() as u64) as usize];
     let settings = settings(&mut host.rng);
     let coordination = coordination(policy, &mut host.rng);
     for _ in 0..100_000 {
-        if host.array.set_policy(host.now, policy, &settings, coordination).is_ok() {
+        if host.engine.set_policy(host.now, policy, &settings, coordination).is_ok() {
             host.act();
             return;
         }
@@ -235,7 +233,7 @@ fn as_many_drives_may_fail_as_there_are_parities() {
         }
         let mut host = host(seed, level);
         for _ in 0..3 {
-            let parities = host.array.layout().parities();
+            let parities = host.engine.array().layout().parities();
             let most = 1 + host.rng.below(u64::from(parities)) as u32;
             let faulty = some_drives(&mut host, most);
             host.faults = Faults {
@@ -246,14 +244,14 @@ fn as_many_drives_may_fail_as_there_are_parities() {
             };
             run(&mut host, 300, faulty);
             recover(&mut host);
-            assert!(host.array.is_whole(), "seed {seed} {level:?}");
+            assert!(host.engine.array().is_whole(), "seed {seed} {level:?}");
             host.check_all();
             if host.rng.below(2) == 0 {
                 switch(&mut host);
             }
         }
         assert_eq!((host.failed, host.not_restored), (0, 0));
-        let counters = host.array.counters();
+        let counters = host.engine.array().counters();
         let [a, b, c, d, e] = count.get();
         count.set([
             a + counters.rebuilds,
@@ -276,7 +274,7 @@ fn what_cannot_be_had_fails_and_is_never_wrong() {
     every(150, |seed, level| {
         let mut host = host(seed, level);
         host.may_fail = true;
-        let width = host.array.layout().width();
+        let width = host.engine.array().layout().width();
         let most = 1 + host.rng.below(u64::from(width)) as u32;
         let faulty = some_drives(&mut host, most);
         host.faults = Faults {
@@ -299,7 +297,7 @@ fn what_cannot_be_had_fails_and_is_never_wrong() {
 
 /// Makes parities wrong, as a crash may leave them. Returns their stripes.
 fn spoil_parities(host: &mut Host) -> Vec<u64> {
-    let layout = *host.array.layout();
+    let layout = *host.engine.array().layout();
     let mut spoiled = Vec::new();
     for stripe in 0..layout.stripes() {
         if host.rng.below(3) > 0 {
@@ -307,7 +305,7 @@ fn spoil_parities(host: &mut Host) -> Vec<u64> {
         }
         spoiled.push(stripe);
         for member in drives(layout.parity_mask(stripe)) {
-            let (drive, lba) = host.array.locate(stripe, 0, member);
+            let (drive, lba) = host.engine.array().locate(stripe, 0, member);
             let garbage = host.rng.next_u64().to_le_bytes();
             host.drives[drive.index()][lba.0 as usize] = garbage;
         }
@@ -325,10 +323,10 @@ fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
         let mut host = host(seed, level);
         let spoiled = spoil_parities(&mut host);
         let ranges: Vec<_> = spoiled.iter().map(|&stripe| stripe..stripe + 1).collect();
-        host.array.resync(host.now, ranges);
+        host.engine.resync(host.now, ranges);
         host.act();
         // Unless it is done at once, what it has to do is known.
-        let total = host.array.restoring().map_or(0, |restoring| restoring.total);
+        let total = host.engine.array().restoring().map_or(0, |restoring| restoring.total);
         assert!(total == 0 || total == spoiled.len() as u64);
         // Reads that cannot be had must not come from wrong parity.
         host.may_fail = true;
@@ -339,12 +337,15 @@ fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
         let lost = host.not_restored;
         if lost == 0 {
             assert_eq!(host.restored, [None]);
-            assert!(host.array.is_whole());
+            assert!(host.engine.array().is_whole());
             host.check_all();
-            host.array.scrub(host.now);
+            host.engine.scrub(host.now);
             host.act();
             host.drain();
-            assert_eq!((host.wrong_parities, host.scrubbed, host.skipped), (0, 1, 0));
+            assert_eq!(
+                (host.engine.plane().wrong_parities(), host.scrubbed, host.skipped),
+                (0, 1, 0)
+            );
         }
         let [restored, ends] = count.get();
         count.set([restored + spoiled.len() as u64, ends + u64::from(lost == 0)]);
@@ -365,7 +366,7 @@ fn a_drive_lost_during_a_resync_is_not_made_up_from_wrong_parity() {
         }
         let mut host = host(seed, level);
         let spoiled = spoil_parities(&mut host);
-        host.array.resync(host.now, spoiled.iter().map(|&stripe| stripe..stripe + 1));
+        host.engine.resync(host.now, spoiled.iter().map(|&stripe| stripe..stripe + 1));
         host.act();
         host.may_fail = true;
         run(&mut host, 30, 0);
@@ -390,19 +391,19 @@ fn a_scrub_finds_each_wrong_parity_and_changes_nothing() {
         let mut host = host(seed, level);
         run(&mut host, 100, 0);
         host.drain();
-        let layout = *host.array.layout();
+        let layout = *host.engine.array().layout();
         let spoiled = spoil_parities(&mut host).len() as u64;
-        if host.array.staged_pages() > 0 {
+        if host.engine.array().staged_pages() > 0 {
             // It would be drained meanwhile, over what was spoiled.
             return;
         }
         let before = host.drives.clone();
-        host.array.scrub(host.now);
+        host.engine.scrub(host.now);
         host.act();
-        let total = host.array.restoring().map(|restoring| restoring.total);
+        let total = host.engine.array().restoring().map(|restoring| restoring.total);
         assert_eq!(total, Some(layout.stripes()));
         host.drain();
-        assert_eq!(host.wrong_parities, spoiled * u64::from(layout.parities()));
+        assert_eq!(host.engine.plane().wrong_parities(), spoiled * u64::from(layout.parities()));
         assert!(host.drives == before, "a scrub has written");
     });
 }
@@ -417,17 +418,17 @@ fn an_array_may_begin_with_drives_missing() {
         run(&mut host, 100, 0);
         let faulty = some_drives(&mut host, 1);
         for drive in drives(faulty) {
-            host.array.fail_drive(host.now, drive);
+            host.engine.fail_drive(host.now, drive);
             host.act();
         }
         host.drain();
-        if host.array.staged_pages() > 0 || host.array.map_bytes() > 0 {
+        if host.engine.array().staged_pages() > 0 || host.engine.array().map_bytes() > 0 {
             // What only memory knows is gone with it.
             return;
         }
-        let before = &host.array;
-        let array = Array::new(Config {
-            layout: *before.layout(),
+        let (layout, absent) = (*host.engine.array().layout(), host.engine.array().absent());
+        host.start_again(Config {
+            layout,
             page_bytes: PAGE as u32,
             policy: policies(level)[0],
             policy_settings: PolicySettings::default(),
@@ -435,11 +436,10 @@ fn an_array_may_begin_with_drives_missing() {
             rebuild_compute: Duration::ZERO,
             data_actions: true,
             spare: 0..0,
-            absent: before.absent(),
+            absent,
             restore_depth: 2,
         });
-        assert_eq!(array.absent(), faulty);
-        host.array = array;
+        assert_eq!(host.engine.array().absent(), faulty);
         run(&mut host, 100, faulty);
         recover(&mut host);
         host.check_all();

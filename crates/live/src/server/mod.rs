@@ -258,7 +258,7 @@ impl Server {
                 tracing::info!(mismatches, skipped, "every stripe was read and compared");
             }
             Output::Permitted { .. } => {}
-            Output::Command { drive, .. } => {
+            Output::Command { drive, .. } | Output::AskStatus { drive } => {
                 unreachable!("drive {drive:?} is not on the network")
             }
         }

@@ -1,14 +1,15 @@
-//! A driver that carries data of eight bytes a page on drives that fail, and a reference that knows of
-//! every byte what it may hold.
+//! The engine on remote drives that this plays: they fail, and hold eight bytes a page. A reference knows
+//! of every byte what it may hold.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::{
-    Action, Array, DataAction, Ended, OpId, Outcome, Request, RequestId, RequestKind, Role, Slot,
-    Term, gf,
-};
-use nvme::{Cause, Command, CommandId, Completion, Delays, DriveStatus, Opcode, PlFlag, Status};
+mod plane;
+
+use array::{Config, Ended, Outcome, Request, RequestId, RequestKind, Role, gf};
+use engine::{Drive, Engine, Output};
+use nvme::{Cause, Command, Completion, Delays, DriveStatus, Opcode, PlFlag, Status};
+use plane::Pages;
 use std::collections::BTreeMap;
-use units::{DriveId, Duration, Instant, Lba, Rng};
+use units::{DriveId, Duration, Instant, Rng};
 
 pub(crate) const PAGE: u64 = 8;
 type Page = [u8; PAGE as usize];
@@ -23,41 +24,14 @@ struct Byte {
 
 struct InFlight {
     request: Request,
-    data: Vec<u8>,
     /// Of a read: what every byte may be.
     allowed: Vec<Vec<u8>>,
-}
-
-struct Buffers {
-    request: Option<RequestId>,
-    rows: usize,
-    old: Vec<Page>,
-    new: Vec<Page>,
-}
-
-impl Buffers {
-    fn at(&mut self, slot: Slot) -> &mut [Page] {
-        let bank = if slot.new { &mut self.new } else { &mut self.old };
-        let first = usize::from(slot.member) * self.rows;
-        &mut bank[first..first + self.rows]
-    }
-
-    fn sum(&mut self, terms: &[Term]) -> Vec<Page> {
-        let mut sum = vec![[0; 8]; self.rows];
-        for term in terms {
-            for (sum, page) in sum.iter_mut().zip(self.at(term.slot)) {
-                gf::multiply_add(sum, page, term.coefficient);
-            }
-        }
-        sum
-    }
 }
 
 struct Out {
     drive: DriveId,
     command: Command,
     sent: Instant,
-    data: Vec<Page>,
 }
 
 /// What may go wrong, in percent of the commands.
@@ -71,15 +45,11 @@ pub(crate) struct Faults {
 }
 
 pub(crate) struct Host {
-    pub(crate) array: Array,
+    pub(crate) engine: Engine<Pages>,
     pub(crate) now: Instant,
     pub(crate) faults: Faults,
     pub(crate) rng: Rng,
     pub(crate) drives: Vec<Vec<Page>>,
-    stages: Vec<BTreeMap<u64, Page>>,
-    from_stage: BTreeMap<CommandId, Vec<(u32, Page)>>,
-    ops: BTreeMap<OpId, Buffers>,
-    brought: BTreeMap<CommandId, Vec<Page>>,
     out: Vec<Out>,
     requests: BTreeMap<u64, InFlight>,
     bytes: Vec<Byte>,
@@ -88,7 +58,6 @@ pub(crate) struct Host {
     pub(crate) may_fail: bool,
     pub(crate) failed: u64,
     pub(crate) done: u64,
-    pub(crate) wrong_parities: u64,
     pub(crate) restored: Vec<Option<DriveId>>,
     pub(crate) not_restored: u64,
     pub(crate) scrubbed: u64,
@@ -97,20 +66,22 @@ pub(crate) struct Host {
     pub(crate) gone: u64,
 }
 
+fn engine(config: Config) -> Engine<Pages> {
+    let width = config.layout.width() as usize;
+    Engine::new(config, (0..width).map(|_| Drive::Remote).collect(), Pages::new(width))
+}
+
 impl Host {
-    pub(crate) fn new(array: Array, drive_pages: u64, rng: Rng) -> Self {
-        let width = array.layout().width() as usize;
-        let bytes = vec![Byte::default(); array.capacity_bytes() as usize];
+    pub(crate) fn new(config: Config, drive_pages: u64, rng: Rng) -> Self {
+        let width = config.layout.width() as usize;
+        let engine = engine(config);
+        let bytes = vec![Byte::default(); engine.array().capacity_bytes() as usize];
         Self {
-            array,
+            engine,
             now: Instant::ZERO,
             faults: Faults { drives: 0, unreadable: 0, unwritable: 0, busy: 30 },
             rng,
             drives: vec![vec![[0; 8]; drive_pages as usize]; width],
-            stages: vec![BTreeMap::new(); width],
-            from_stage: BTreeMap::new(),
-            ops: BTreeMap::new(),
-            brought: BTreeMap::new(),
             out: Vec::new(),
             requests: BTreeMap::new(),
             bytes,
@@ -118,7 +89,6 @@ impl Host {
             may_fail: false,
             failed: 0,
             done: 0,
-            wrong_parities: 0,
             restored: Vec::new(),
             not_restored: 0,
             scrubbed: 0,
@@ -127,16 +97,23 @@ impl Host {
         }
     }
 
+    /// The array of before is gone, and another one goes on with its drives.
+    pub(crate) fn start_again(&mut self, config: Config) {
+        self.engine = engine(config);
+    }
+
     pub(crate) fn in_flight(&self) -> usize {
         self.requests.len()
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.requests.is_empty() && self.out.is_empty() && self.array.operations_in_flight() == 0
+        self.requests.is_empty()
+            && self.out.is_empty()
+            && self.engine.array().operations_in_flight() == 0
     }
 
     pub(crate) fn request(&mut self) {
-        let capacity = self.array.capacity_bytes();
+        let capacity = self.engine.array().capacity_bytes();
         let kind = match self.rng.below(16) {
             0 => RequestKind::Deallocate,
             1..8 => RequestKind::Write,
@@ -154,7 +131,7 @@ impl Host {
         let host = self.rng.below(3) as u8;
         let request = Request { id, host, kind, offset_bytes, size_bytes };
         let data: Vec<u8> = (0..size_bytes).map(|_| self.rng.next_u64() as u8).collect();
-        let mut in_flight = InFlight { request, data, allowed: Vec::new() };
+        let mut in_flight = InFlight { request, allowed: Vec::new() };
         let range = offset_bytes..offset_bytes + size_bytes;
         match kind {
             RequestKind::Read => {
@@ -168,7 +145,7 @@ impl Host {
                     .collect();
             }
             RequestKind::Write => {
-                for (at, value) in range.zip(in_flight.data.clone()) {
+                for (at, value) in range.zip(data.iter().copied()) {
                     self.begins(id.0, at, value);
                 }
             }
@@ -179,13 +156,14 @@ impl Host {
             }
         }
         self.requests.insert(id.0, in_flight);
-        self.array.handle_request(self.now, &request);
+        self.engine.plane_mut().begin_request(request, data);
+        self.engine.handle_request(self.now, &request);
         self.act();
     }
 
     /// The bytes that a deallocation clears: rows all of whose data it covers.
     fn deallocated(&self, request: &Request) -> Vec<u64> {
-        let layout = *self.array.layout();
+        let layout = *self.engine.array().layout();
         let end = request.offset_bytes + request.size_bytes;
         let covered = |page: u64| request.offset_bytes <= page * PAGE && (page + 1) * PAGE <= end;
         let mut bytes = Vec::new();
@@ -227,6 +205,7 @@ impl Host {
     fn complete(&mut self, outcome: &Outcome) {
         let Outcome { request, ended, kind, .. } = *outcome;
         let in_flight = self.requests.remove(&request.0).expect("in flight");
+        let data = self.engine.plane_mut().end_request(request);
         match ended {
             Ended::Done => self.done += 1,
             Ended::Failed => self.failed += 1,
@@ -238,7 +217,7 @@ impl Host {
                 let latency = outcome.completed.since(outcome.arrived);
                 assert_eq!(outcome.delays.total(), latency);
                 if ended == Ended::Done {
-                    for (index, value) in in_flight.data.iter().enumerate() {
+                    for (index, value) in data.iter().enumerate() {
                         let allowed = &in_flight.allowed[index];
                         assert!(
                             allowed.contains(value),
@@ -266,29 +245,14 @@ impl Host {
     }
 
     pub(crate) fn act(&mut self) {
-        self.array.check_invariants();
-        while let Some(action) = self.array.poll_action() {
-            match action {
-                Action::Submit { drive, command, op, member } => {
+        while let Some(output) = self.engine.poll_output(self.now) {
+            match output {
+                Output::Command { drive, command, .. } => {
                     assert_eq!(self.gone >> drive.0 & 1, 0, "{command:?} for the failed {drive:?}");
-                    let data = match command.opcode {
-                        Opcode::Write => {
-                            let buffers = self.ops.get_mut(&op).expect("open");
-                            buffers.at(Slot { new: true, member }).to_vec()
-                        }
-                        Opcode::Read | Opcode::Deallocate => Vec::new(),
-                    };
-                    self.from_stage.remove(&command.id);
-                    self.out.push(Out { drive, command, sent: self.now, data });
+                    self.out.push(Out { drive, command, sent: self.now });
                 }
-                Action::SubmitStaged { drive, command } => {
-                    assert_eq!(self.gone >> drive.0 & 1, 0, "{command:?} for the failed {drive:?}");
-                    let pages = command.lba.0..command.lba.0 + u64::from(command.blocks);
-                    let data = pages.map(|page| self.stages[drive.index()][&page]).collect();
-                    self.out.push(Out { drive, command, sent: self.now, data });
-                }
-                Action::Permit { .. } => {}
-                Action::AskStatus { drive } => {
+                Output::Permitted { .. } => {}
+                Output::AskStatus { drive } => {
                     assert_eq!(self.gone >> drive.0 & 1, 0, "the failed {drive:?} is asked");
                     let due = self.rng.below(2) == 0;
                     let headroom_pages = self.rng.below(100);
@@ -298,25 +262,25 @@ impl Host {
                         must_collect: false,
                         collecting: due && self.rng.below(2) == 0,
                     };
-                    self.array.handle_status(self.now, drive, &status);
+                    self.engine.handle_status(self.now, drive, &status);
                 }
-                Action::Data(action) => self.data(&action),
-                Action::Complete(outcome) => self.complete(&outcome),
-                Action::DriveFailed { drive } => {
+                Output::Complete(outcome) => self.complete(&outcome),
+                Output::DriveFailed { drive } => {
                     assert_eq!(self.gone >> drive.0 & 1, 0, "{drive:?} failed twice");
                     self.gone |= 1 << drive.0;
                     let garbage = self.rng.next_u64().to_le_bytes();
                     self.drives[drive.index()].fill(garbage);
-                    assert_eq!(self.array.absent(), self.gone);
+                    assert_eq!(self.engine.array().absent(), self.gone);
                 }
-                Action::Restored { drive } => self.restored.push(drive),
-                Action::NotRestored { stripes, .. } => self.not_restored += stripes,
-                Action::Scrubbed { skipped } => {
+                Output::Restored { drive } => self.restored.push(drive),
+                Output::NotRestored { stripes, .. } => self.not_restored += stripes,
+                Output::Scrubbed { skipped } => {
                     self.scrubbed += 1;
                     self.skipped += skipped;
                 }
             }
         }
+        self.engine.check_invariants();
     }
 
     /// An empty drive takes the place of a failed one. Returns whether the array lets it.
@@ -326,7 +290,7 @@ impl Host {
             .out
             .iter()
             .any(|out| out.drive == drive && out.command.opcode != Opcode::Deallocate);
-        let replaced = self.array.replace_drive(self.now, drive);
+        let replaced = self.engine.replace_drive(self.now, drive, Drive::Remote);
         assert_eq!(replaced.is_err(), waits, "{replaced:?}");
         if replaced.is_ok() {
             // What the one before it was told is void.
@@ -338,97 +302,16 @@ impl Host {
         replaced.is_ok()
     }
 
-    fn data(&mut self, action: &DataAction) {
-        match action {
-            DataAction::Open { op, request, rows } => {
-                let rows = *rows as usize;
-                // Whatever is used without having been set is seen.
-                let bank = vec![[0xee; 8]; rows * self.drives.len()];
-                let (request, old, new) = (*request, bank.clone(), bank);
-                self.ops.insert(*op, Buffers { request, rows, old, new });
-            }
-            DataAction::Keep { op, command, member } => {
-                let mut data = self.brought.remove(command).unwrap_or_default();
-                let buffers = self.ops.get_mut(op).expect("open");
-                data.resize(buffers.rows, [0xdd; 8]);
-                for (row, page) in self.from_stage.remove(command).unwrap_or_default() {
-                    data[row as usize] = page;
-                }
-                buffers.at(Slot { new: false, member: *member }).copy_from_slice(&data);
-            }
-            DataAction::Combine { op, target, terms } => {
-                let buffers = self.ops.get_mut(op).expect("open");
-                let sum = buffers.sum(terms);
-                buffers.at(*target).copy_from_slice(&sum);
-            }
-            DataAction::Check { op, target, terms } => {
-                let buffers = self.ops.get_mut(op).expect("open");
-                let sum = buffers.sum(terms);
-                self.wrong_parities += u64::from(buffers.at(*target) != sum);
-            }
-            DataAction::Merge { op, member, first_page } => {
-                let buffers = self.ops.get_mut(op).expect("open");
-                let in_flight = &self.requests[&buffers.request.expect("the host's").0];
-                let mut pages = buffers.at(Slot { new: false, member: *member }).to_vec();
-                for (at, byte) in (first_page * PAGE..).zip(pages.as_flattened_mut()) {
-                    let index = at.checked_sub(in_flight.request.offset_bytes);
-                    if let Some(new) = index.and_then(|i| in_flight.data.get(i as usize)) {
-                        *byte = *new;
-                    }
-                }
-                buffers.at(Slot { new: true, member: *member }).copy_from_slice(&pages);
-            }
-            DataAction::Share { from, to, member, first_row } => {
-                let member = *member;
-                let source = self.ops.get_mut(from).expect("open");
-                let lent = source.at(Slot { new: true, member })[*first_row as usize..].to_vec();
-                let target = self.ops.get_mut(to).expect("open");
-                let rows = target.rows;
-                target.at(Slot { new: false, member }).copy_from_slice(&lent[..rows]);
-            }
-            DataAction::Deliver { op, member, first_page } => {
-                let buffers = self.ops.get_mut(op).expect("open");
-                let request = buffers.request.expect("the host's");
-                let pages = buffers.at(Slot { new: false, member: *member }).to_vec();
-                let target = self.requests.get_mut(&request.0).expect("in flight");
-                for (at, byte) in (first_page * PAGE..).zip(pages.as_flattened()) {
-                    let index = at.checked_sub(target.request.offset_bytes);
-                    if let Some(to) = index.and_then(|i| target.data.get_mut(i as usize)) {
-                        *to = *byte;
-                    }
-                }
-            }
-            DataAction::Stage { op, member, drive, lba } => {
-                let buffers = self.ops.get_mut(op).expect("open");
-                let pages = buffers.at(Slot { new: true, member: *member }).to_vec();
-                self.stages[drive.index()].extend((lba.0..).zip(pages));
-            }
-            DataAction::ReadStage { command, drive, lba, rows, .. } => {
-                let stage = &self.stages[drive.index()];
-                let page = |&row: &u32| (row, stage[&(lba.0 + u64::from(row))]);
-                self.from_stage.insert(*command, rows.iter().map(page).collect());
-            }
-            DataAction::Unstage { drive, pages } => {
-                for page in pages {
-                    self.stages[drive.index()].remove(&page.0);
-                }
-            }
-            DataAction::Close { op } => {
-                self.ops.remove(op).expect("open");
-            }
-        }
-    }
-
     /// Answers a command that is out, if there is one.
     pub(crate) fn answer(&mut self) {
         if self.out.is_empty() {
             return;
         }
         let at = self.rng.below(self.out.len() as u64) as usize;
-        let Out { drive, command, sent, data } = self.out.swap_remove(at);
+        let Out { drive, command, sent } = self.out.swap_remove(at);
         let now = self.now + Duration::from_nanos(self.rng.below(400));
         // What is due before comes before.
-        while self.array.next_deadline() <= now {
+        while self.engine.next_deadline() <= now {
             self.pass_time();
         }
         self.now = now;
@@ -452,13 +335,17 @@ impl Host {
         if self.gone >> drive.0 & 1 == 0 && status == Status::Success {
             match command.opcode {
                 Opcode::Read => {}
-                Opcode::Write => pages.copy_from_slice(&data),
+                Opcode::Write => {
+                    let data = self.engine.plane().written_by(command.id);
+                    pages.as_flattened_mut().copy_from_slice(data);
+                }
                 Opcode::Deallocate => pages.fill([0; 8]),
             }
         }
         if is_read {
-            let brought = if status == Status::Success { pages.to_vec() } else { Vec::new() };
-            self.brought.insert(command.id, brought);
+            let success = status == Status::Success;
+            let brought = if success { pages.as_flattened().to_vec() } else { Vec::new() };
+            self.engine.plane_mut().bring(command.id, brought);
         }
         let mut delays = Delays::ZERO;
         delays.add(Cause::NandRead, now.since(sent));
@@ -470,15 +357,15 @@ impl Host {
             held_up: false,
             delays,
         };
-        self.array.handle_completion(now, &completion);
+        self.engine.handle_completion(completion);
         self.act();
     }
 
     pub(crate) fn pass_time(&mut self) {
-        let due = self.array.next_deadline();
+        let due = self.engine.next_deadline();
         if due != Instant::NEVER {
             self.now = self.now.max(due);
-            self.array.handle_deadline(self.now);
+            self.engine.handle_deadline(self.now);
             self.act();
         }
     }
@@ -486,7 +373,7 @@ impl Host {
     /// Goes on until nothing is under way any more.
     pub(crate) fn drain(&mut self) {
         for _ in 0..200_000 {
-            if self.is_idle() && self.array.restoring().is_none() {
+            if self.is_idle() && self.engine.array().restoring().is_none() {
                 return;
             }
             self.step();
@@ -495,8 +382,8 @@ impl Host {
             "stuck: {} requests, {} commands out, {} operations, {:?}",
             self.requests.len(),
             self.out.len(),
-            self.array.operations_in_flight(),
-            self.array.restoring()
+            self.engine.array().operations_in_flight(),
+            self.engine.array().restoring()
         );
     }
 
@@ -509,14 +396,14 @@ impl Host {
 
     /// Where a page of a member is at last: in the stage, or on its drive.
     fn stored(&self, stripe: u64, row: u32, member: DriveId) -> Page {
-        let (drive, Lba(block)) = self.array.locate(stripe, row, member);
-        let staged = self.stages[drive.index()].get(&block);
-        staged.copied().unwrap_or(self.drives[drive.index()][block as usize])
+        let (drive, lba) = self.engine.array().locate(stripe, row, member);
+        let cached = self.engine.plane().cached(drive, lba);
+        cached.unwrap_or(self.drives[drive.index()][lba.0 as usize])
     }
 
     /// Every byte, and the parity of every stripe, of an array that is whole and idle.
     pub(crate) fn check_all(&self) {
-        let layout = *self.array.layout();
+        let layout = *self.engine.array().layout();
         for stripe in 0..layout.stripes() {
             for row in 0..layout.chunk_pages() {
                 let (mut p, mut q) = ([0; 8], [0; 8]);
