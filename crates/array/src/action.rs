@@ -1,5 +1,6 @@
 //! What the array asks its driver to do.
 
+use crate::jobs::JobKind;
 use crate::request::{RequestId, RequestKind};
 use alloc::vec::Vec;
 use nvme::{Blocked, CollectionRight, Command, CommandId, Delays};
@@ -24,8 +25,8 @@ pub enum Action {
         /// The member of the stripe whose buffer that is.
         member: u8,
     },
-    /// Send this write to this drive, with what the stage holds of its pages at this moment.
-    SubmitStaged {
+    /// Send this write to this drive, with what the write cache holds of its pages at this moment.
+    SubmitCached {
         /// The drive.
         drive: DriveId,
         /// The command.
@@ -55,23 +56,12 @@ pub enum Action {
         /// The drive.
         drive: DriveId,
     },
-    /// All stripes have been restored: those of a drive that was replaced, or (if there is no drive)
-    /// those whose parity might not have fitted.
-    Restored {
-        /// The drive that is whole again.
-        drive: Option<DriveId>,
-    },
-    /// All stripes have been tried, and some could not be restored: too much of them is missing. They
-    /// stay as they are, each read or write of them fails that needs what is missing.
-    NotRestored {
-        /// The drive that was replaced and is not whole; none after a resync.
-        drive: Option<DriveId>,
-        /// Stripes that could not be restored.
-        stripes: u64,
-    },
-    /// All stripes have been read and compared, as far as they can be.
-    Scrubbed {
-        /// Stripes that could not be compared, because too much of them is missing.
+    /// A background job has ended: it has tried all of its stripes.
+    JobEnded {
+        /// The job.
+        job: JobKind,
+        /// Stripes that could not be rebuilt, resynced or compared, because too many of their members
+        /// are unreadable. They stay as they are: a read or write that needs an unreadable member fails.
         skipped: u64,
     },
 }
@@ -79,7 +69,7 @@ pub enum Action {
 /// Where a page of a stripe operation is held in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
-    /// What was read from (or rebuilt for) the drive, or what will be written to it.
+    /// What was read from (or reconstructed for) the drive, or what will be written to it.
     pub new: bool,
     /// The member of the stripe.
     pub member: u8,
@@ -102,13 +92,13 @@ pub enum DataAction {
     Open {
         /// The operation.
         op: OpId,
-        /// The request it belongs to; none if the array restores or checks a stripe.
+        /// The request it belongs to; none if it belongs to a background job.
         request: Option<RequestId>,
         /// Rows of pages in each of its buffers.
         rows: u32,
     },
-    /// What the read command has brought becomes the old rows of the member. Data of reads that are
-    /// never kept is dropped.
+    /// What the read command has brought becomes the old rows of the member. Data of a read without
+    /// this action is dropped.
     Keep {
         /// The operation.
         op: OpId,
@@ -156,7 +146,7 @@ pub enum DataAction {
         /// Row of the writing operation that is row 0 of the reading one.
         first_row: u32,
     },
-    /// What was read or rebuilt goes to the host.
+    /// What was read or reconstructed goes to the host.
     Deliver {
         /// The operation.
         op: OpId,
@@ -165,8 +155,8 @@ pub enum DataAction {
         /// Page of the array that row 0 is.
         first_page: u64,
     },
-    /// The new rows of a member go into the stage in front of its drive, over what is there.
-    Stage {
+    /// The new rows of a member go into the write cache in front of its drive and replace what is there.
+    Cache {
         /// The operation.
         op: OpId,
         /// The member.
@@ -176,22 +166,22 @@ pub enum DataAction {
         /// Where row 0 lies on the drive.
         lba: Lba,
     },
-    /// Some rows of a read come from the stage, as it is now: whatever the drive brings for them is
+    /// Some rows of a read come from the write cache, as it is now: what the drive brings for them is
     /// older. If it is all of them, the command is not sent to the drive.
-    ReadStage {
+    ReadCache {
         /// The command.
         command: CommandId,
-        /// The drive in front of which the pages are staged.
+        /// The drive for which the pages are cached.
         drive: DriveId,
         /// First logical block of the command.
         lba: Lba,
         /// Its logical blocks.
         blocks: u32,
-        /// Those that are staged, counted from the first.
+        /// Those that are cached, counted from the first.
         rows: Vec<u32>,
     },
-    /// Pages leave the stage: what it held of them is on the drive, or older than what is.
-    Unstage {
+    /// Pages leave the write cache: its version is on the drive, or is older than the one there.
+    Uncache {
         /// The drive.
         drive: DriveId,
         /// Their logical blocks.
@@ -209,7 +199,7 @@ pub enum DataAction {
 pub enum Ended {
     /// All of it.
     Done,
-    /// Not all of it: more members of a stripe are missing than can be rebuilt. Of a read nothing may
+    /// Not all of it: more members of a stripe are missing than can be reconstructed. Of a read nothing may
     /// be used. Of a write each page may hold what it held, or what was written; where only drives that
     /// were missing before stood in the way, it holds what it held.
     Failed,
@@ -233,8 +223,8 @@ pub struct Outcome {
     /// Where the time of a read went; the parts sum to `completed − arrived`. Zero for
     /// all others.
     pub delays: Delays,
-    /// Parts of stripes that the request had rebuilt.
-    pub rebuilds: u32,
+    /// Stripe operations of the request that used reconstructed pages.
+    pub reconstructions: u32,
     /// What collections did to a read, the worst of its parts.
     pub blocked: Blocked,
 }

@@ -1,6 +1,6 @@
 //! The pages in a write cache: which are held for which drive, and in which order they leave.
 
-use crate::write_cache::{StageConfig, StageCounters};
+use crate::write_cache::{WriteCacheConfig, WriteCacheCounters};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use units::{DriveId, Lba};
@@ -34,19 +34,19 @@ struct Held {
 /// All pages that are held.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedPages {
-    config: StageConfig,
+    config: WriteCacheConfig,
     page_bytes: u64,
     capacity_pages: u64,
     drives: Vec<Held>,
     held_pages: u64,
     closed: bool,
     versions: u64,
-    counters: StageCounters,
+    counters: WriteCacheCounters,
 }
 
 impl CachedPages {
     /// No pages, in front of `width` drives.
-    pub(crate) fn new(config: StageConfig, width: u32, page_bytes: u64) -> Self {
+    pub(crate) fn new(config: WriteCacheConfig, width: u32, page_bytes: u64) -> Self {
         Self {
             config,
             page_bytes,
@@ -55,11 +55,11 @@ impl CachedPages {
             held_pages: 0,
             closed: false,
             versions: 0,
-            counters: StageCounters::default(),
+            counters: WriteCacheCounters::default(),
         }
     }
 
-    pub(crate) fn counters(&self) -> &StageCounters {
+    pub(crate) fn counters(&self) -> &WriteCacheCounters {
         &self.counters
     }
 
@@ -136,7 +136,7 @@ impl CachedPages {
                 self.held_pages += 1;
             }
         }
-        self.counters.staged_pages += u64::from(blocks);
+        self.counters.cached_pages += u64::from(blocks);
         let held_bytes = self.held_pages * self.page_bytes;
         self.counters.peak_bytes = self.counters.peak_bytes.max(held_bytes);
     }
@@ -189,7 +189,7 @@ impl CachedPages {
         left
     }
 
-    /// The drive is gone: nothing is held for it any more. Drains that are out still end. Returns the
+    /// The drive has failed: nothing is held for it any more. Drains that are out still end. Returns the
     /// pages that left.
     pub(crate) fn abandon(&mut self, drive: DriveId) -> Vec<Lba> {
         let held = &mut self.drives[drive.index()];
@@ -247,7 +247,7 @@ mod tests {
     const DRIVE: DriveId = DriveId(0);
 
     fn cache(capacity_pages: u64) -> CachedPages {
-        let config = StageConfig {
+        let config = WriteCacheConfig {
             capacity_bytes: capacity_pages * 4096,
             read_latency: Duration::from_micros(1),
             write_latency: Duration::from_micros(1),

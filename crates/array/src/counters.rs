@@ -18,17 +18,17 @@ pub struct Counters {
     /// Pages read from drives.
     pub drive_read_pages: u64,
     /// Pages read from drives only to rebuild others.
-    pub rebuild_read_pages: u64,
+    pub reconstruct_read_pages: u64,
     /// Pages written to drives.
     pub drive_written_pages: u64,
     /// Sub-I/Os that drives failed fast.
     pub fail_fasts: u64,
     /// Stripe operations that used rebuilt pages.
-    pub rebuilds: u64,
+    pub reconstructions: u64,
     /// Failed sub-I/Os sent again to wait.
     pub resubmitted: u64,
     /// Chunks that writes took to another drive.
-    pub moved_chunks: u64,
+    pub relocated_chunks: u64,
     /// Sub-I/Os not sent because their drive was in its busy window.
     pub avoided: u64,
     /// Requests that the policy held back.
@@ -55,8 +55,8 @@ pub struct Counters {
     pub unrecovered_writes: u64,
     /// Requests that failed.
     pub failed_requests: u64,
-    /// Stripes of which something was restored.
-    pub restored_stripes: u64,
+    /// Stripes of which a rebuild or a resync wrote members.
+    pub repaired_stripes: u64,
 }
 
 impl Counters {
@@ -67,12 +67,12 @@ impl Counters {
             host_read_pages: 0,
             host_written_pages: 0,
             drive_read_pages: 0,
-            rebuild_read_pages: 0,
+            reconstruct_read_pages: 0,
             drive_written_pages: 0,
             fail_fasts: 0,
-            rebuilds: 0,
+            reconstructions: 0,
             resubmitted: 0,
-            moved_chunks: 0,
+            relocated_chunks: 0,
             avoided: 0,
             held_back: 0,
             hedges: 0,
@@ -86,7 +86,7 @@ impl Counters {
             unrecovered_reads: 0,
             unrecovered_writes: 0,
             failed_requests: 0,
-            restored_stripes: 0,
+            repaired_stripes: 0,
         }
     }
 

@@ -1,6 +1,6 @@
-//! What an array tells about its work: one closed list, emitted by the router only.
+//! The events of an array: one closed list, emitted by the router only.
 //!
-//! Events explain, actions order: nothing may depend on an event. An array that nobody watches
+//! Events explain, actions order: nothing may depend on an event. An array without an observer
 //! ([`units::Unobserved`]) makes none of them.
 
 use crate::action::{Ended, OpId};
@@ -28,9 +28,9 @@ pub enum OperationKind {
     Write,
     /// Part of a deallocation.
     Deallocate,
-    /// Writes members that were lost, or parity that may be wrong.
-    Restore,
-    /// Compares parity with data.
+    /// A stripe of a rebuild or a resync: writes members that were lost, or parity that may be wrong.
+    Repair,
+    /// A stripe of a scrub: compares parity with data.
     Check,
 }
 

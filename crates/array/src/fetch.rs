@@ -3,12 +3,12 @@
 //! A fetch gets the members that its operation *wants*: each is read, or reconstructed from the others.
 //! Its state changes by what happens (a read was sent, came back, was failed fast, could not be done),
 //! and [`Fetch::decide`] says what follows from the state, for every policy alike: a pure function. The
-//! router does it, tells the fetch, and asks again.
+//! router carries the decision out, reports the result to the fetch, and asks again.
 //!
-//! Of members that cannot be had in time there are three kinds. *Missing* ones are to be reconstructed:
-//! their drives failed the read fast (IODA §4.2), or the policy did not ask them. *Unreadable* ones among
-//! them cannot be read at all. And in a *race* all members that have not answered yet are missing: what
-//! comes first is taken.
+//! Members that cannot be read in time are of three kinds. Those *to reconstruct*: their drives failed the
+//! read fast (IODA §4.2), or the policy avoided them. *Unreadable* ones among them, which cannot be read at
+//! all. And in a *race* all members that have not answered yet are to be reconstructed: whichever comes
+//! first, the answer or the reconstruction, is taken.
 
 use crate::members::MemberSet;
 use crate::policy::Failure;
@@ -37,9 +37,9 @@ pub(crate) enum Decision {
     Wait,
     /// Make sure that nothing changes the stripe while its members are computed with.
     Settle,
-    /// Read these members: the missing ones are reconstructed from them.
+    /// Read these members, to reconstruct others from them.
     Read(MemberSet),
-    /// Compute the missing members.
+    /// Compute the members that are to be reconstructed.
     Reconstruct,
     /// More have failed than can be reconstructed: read one again, without the flag, so that it cannot
     /// fail again (IODA §4.2.2).
@@ -58,13 +58,13 @@ pub(crate) enum Resend {
     Avoided(u8),
 }
 
-/// What has happened that [`Fetch::decide`] has not looked at yet. Reads that come back change nothing but
+/// What has changed since [`Fetch::decide`] was last called. Reads that come back change nothing but
 /// what is known; all else is looked at in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Review {
     /// Nothing.
     Nothing,
-    /// Members are missing that were not: are they too many?
+    /// More members are to be reconstructed than before: are they too many?
     TooMany { is_settled: bool },
     /// May the stripe be computed with?
     Stripe,
@@ -80,7 +80,7 @@ pub(crate) enum Kept {
     /// It was known before.
     Already,
     /// It may be older than the other members: read it again.
-    Stale,
+    Outdated,
 }
 
 /// The state of a fetch.
@@ -90,7 +90,7 @@ pub(crate) struct Fetch {
     known: MemberSet,
     /// Reads that are out.
     outstanding: MemberSet,
-    missing: MemberSet,
+    to_reconstruct: MemberSet,
     /// Members that cannot be read.
     unreadable: MemberSet,
     /// Members whose read met a collection.
@@ -100,17 +100,17 @@ pub(crate) struct Fetch {
     review: Review,
     blocked: Blocked,
     reconstructed: bool,
-    /// What only a fetch needs that cannot simply wait.
+    /// Only if it does more than read what it wants.
     detour: Option<Box<Detour>>,
 }
 
-/// What is remembered of a fetch that does not only read what it wants.
+/// The state that a fetch needs only if it does more than read what it wants.
 #[derive(Clone, Debug, Default)]
 struct Detour {
-    /// All that are still out are missing as well, and whatever comes first is taken.
+    /// All members whose reads are still out are to be reconstructed as well; whatever comes first is taken.
     races: bool,
     /// Reads that were sent before the stripe stood still: what they bring may not fit the rest.
-    stale: MemberSet,
+    to_discard: MemberSet,
     /// Reads that were failed fast, in the order of failing.
     failures: Vec<Failure>,
     /// What had passed when a round of reads was sent; the first round has passed nothing.
@@ -128,7 +128,7 @@ impl Fetch {
             wanted: MemberSet::EMPTY,
             known: MemberSet::EMPTY,
             outstanding: MemberSet::EMPTY,
-            missing: MemberSet::EMPTY,
+            to_reconstruct: MemberSet::EMPTY,
             unreadable: MemberSet::EMPTY,
             met_collection: MemberSet::EMPTY,
             commits,
@@ -143,7 +143,7 @@ impl Fetch {
     /// waits for a write: then it only makes sure that it will be able to go on.
     pub(crate) fn decide(&self, shape: &StripeShape, goes_on: bool) -> Decision {
         if let Review::TooMany { .. } = self.review {
-            if self.missing.len() > shape.parities
+            if self.to_reconstruct.len() > shape.parities
                 && let Some(resend) = self.resend()
             {
                 return Decision::Resend(resend);
@@ -159,10 +159,10 @@ impl Fetch {
         }
         let unknown = self.unknown();
         // What cannot be read needs no reconstruction unless it is wanted.
-        let to_reconstruct = self.missing - (self.unreadable - self.wanted);
+        let needed = self.to_reconstruct - (self.unreadable - self.wanted);
         match self.review {
             Review::TooMany { is_settled: false } | Review::Stripe
-                if !to_reconstruct.is_empty() && !unknown.is_empty() =>
+                if !needed.is_empty() && !unknown.is_empty() =>
             {
                 return Decision::Settle;
             }
@@ -177,38 +177,38 @@ impl Fetch {
         if unknown.is_empty() {
             return Decision::Done;
         }
-        let missing = self.missing_now(shape);
+        let absent = self.to_reconstruct_now(shape);
         let known_parities = (self.known & shape.parity).len();
-        let is_solvable = (unknown - missing).is_empty()
-            && (shape.data - self.known - missing).is_empty()
-            && known_parities >= (missing & shape.data).len();
+        let is_solvable = (unknown - absent).is_empty()
+            && (shape.data - self.known - absent).is_empty()
+            && known_parities >= (absent & shape.data).len();
         if is_solvable { Decision::Reconstruct } else { Decision::Wait }
     }
 
-    /// What is missing: in a race all that has not come.
-    fn missing_now(&self, shape: &StripeShape) -> MemberSet {
+    /// What is to be reconstructed: in a race all members that have not come.
+    fn to_reconstruct_now(&self, shape: &StripeShape) -> MemberSet {
         if self.races() && !self.unknown().is_empty() {
             return (shape.data - self.known) | self.unknown();
         }
-        self.missing
+        self.to_reconstruct
     }
 
-    /// Which missing member can be read again, if any.
+    /// Which member can be read instead of reconstructed, if any.
     fn resend(&self) -> Option<Resend> {
         if !self.failures().is_empty() {
             return Some(Resend::OneOfTheFailed);
         }
-        let readable = self.missing - self.unreadable - self.outstanding;
+        let readable = self.to_reconstruct - self.unreadable - self.outstanding;
         readable.first().map(Resend::Avoided)
     }
 
-    /// What must be read to reconstruct all that is missing: the rest of the data, and a parity for each
-    /// missing data member, those first that are known or on their way.
+    /// What must be read for the reconstruction: the rest of the data, and a parity for each data member
+    /// to reconstruct, those first that are known or on their way.
     fn survivors(&self, shape: &StripeShape) -> MemberSet {
         let coming = self.known | self.outstanding;
-        let mut needed = shape.data - self.missing;
-        let mut parities = (self.missing & shape.data).len();
-        let usable = shape.parity - self.missing;
+        let mut needed = shape.data - self.to_reconstruct;
+        let mut parities = (self.to_reconstruct & shape.data).len();
+        let usable = shape.parity - self.to_reconstruct;
         for parity in (usable & coming).iter().chain(usable - coming) {
             if parities > 0 {
                 needed.insert(parity);
@@ -236,7 +236,7 @@ impl Fetch {
     /// done, or has to wait.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.detour.is_none() && self.missing.is_empty() && self.review == Review::Nothing
+        self.detour.is_none() && self.to_reconstruct.is_empty() && self.review == Review::Nothing
     }
 
     /// Members that have been asked for and are awaited.
@@ -253,8 +253,8 @@ impl Fetch {
         self.wanted
     }
 
-    pub(crate) fn missing(&self) -> MemberSet {
-        self.missing
+    pub(crate) fn to_reconstruct(&self) -> MemberSet {
+        self.to_reconstruct
     }
 
     pub(crate) fn unreadable(&self) -> MemberSet {
@@ -301,13 +301,13 @@ impl Fetch {
 
     /// Begins to get members all of which are unreadable, on a stripe of which so much is.
     pub(crate) fn begin_lost(&mut self, unreadable: MemberSet, wanted: MemberSet) {
-        (self.unreadable, self.missing, self.wanted) = (unreadable, unreadable, wanted);
+        (self.unreadable, self.to_reconstruct, self.wanted) = (unreadable, unreadable, wanted);
         self.review = Review::TooMany { is_settled: false };
     }
 
-    /// These members are not read, so they are missing.
+    /// These members are not read, but reconstructed.
     pub(crate) fn avoid(&mut self, members: MemberSet) {
-        self.missing = members;
+        self.to_reconstruct = members;
         self.review = Review::Stripe;
     }
 
@@ -316,11 +316,11 @@ impl Fetch {
         self.detour().races = true;
     }
 
-    /// The members are late: they are missing, and whatever comes first is taken.
+    /// The members are late: they are to be reconstructed, and whatever comes first is taken.
     pub(crate) fn reconstruct_late(&mut self, late: MemberSet, commits: u64) {
         self.commits = commits;
         self.detour().races = true;
-        self.missing = late;
+        self.to_reconstruct = late;
         self.review = Review::Survivors;
     }
 
@@ -358,10 +358,10 @@ impl Fetch {
     pub(crate) fn read_succeeded(&mut self, member: u8, blocked: Blocked) -> Kept {
         self.blocked = self.blocked.max(blocked);
         if let Some(detour) = &mut self.detour
-            && detour.stale.contains(member)
+            && detour.to_discard.contains(member)
         {
-            detour.stale.remove(member);
-            return Kept::Stale;
+            detour.to_discard.remove(member);
+            return Kept::Outdated;
         }
         // What a write in flight has in memory is newer than anything that arrives now.
         if self.known.contains(member) {
@@ -372,7 +372,7 @@ impl Fetch {
     }
 
     /// A read was failed fast, or could not be done (`busy_remaining` is none). Returns whether the member
-    /// is missing from now on: not if a write in flight has brought it meanwhile.
+    /// is to be reconstructed from now on: not if a write in flight has brought it meanwhile.
     pub(crate) fn read_failed(
         &mut self,
         member: u8,
@@ -381,7 +381,7 @@ impl Fetch {
     ) -> bool {
         let is_known = self.known.contains(member);
         let detour = self.detour();
-        detour.stale.remove(member);
+        detour.to_discard.remove(member);
         if is_known {
             return false;
         }
@@ -391,7 +391,7 @@ impl Fetch {
             }
             None => self.unreadable.insert(member),
         }
-        self.missing.insert(member);
+        self.to_reconstruct.insert(member);
         self.review = Review::TooMany { is_settled: false };
         true
     }
@@ -401,7 +401,7 @@ impl Fetch {
         self.unreadable |= unreadable - self.known;
     }
 
-    /// Looks anew at what is missing of a stripe of which something cannot be read.
+    /// Decides again what to read of a stripe of which a member is unreadable.
     pub(crate) fn count_unreadable(&mut self) {
         if self.unreadable.is_empty() {
             return;
@@ -412,15 +412,15 @@ impl Fetch {
             detour.failures.retain(|failure| !settled.contains(failure.member));
             if core::mem::take(&mut detour.races) {
                 // From here on it is asked for what is needed, member by member.
-                self.missing = failed_members(&detour.failures);
+                self.to_reconstruct = failed_members(&detour.failures);
             }
         }
-        self.missing |= self.unreadable - self.known;
+        self.to_reconstruct |= self.unreadable - self.known;
     }
 
     /// A member is read again after all.
     pub(crate) fn resent(&mut self, member: u8) {
-        self.missing.remove(member);
+        self.to_reconstruct.remove(member);
         if self.unreadable.is_empty() {
             // One has failed, so one is enough.
             self.review = match self.review {
@@ -448,11 +448,11 @@ impl Fetch {
         self.known = MemberSet::EMPTY;
         let (outstanding, unreadable) = (self.outstanding, self.unreadable);
         let detour = self.detour();
-        detour.stale = outstanding;
+        detour.to_discard = outstanding;
         if core::mem::take(&mut detour.races) {
             // What a race has brought is of no use any more: all is asked for again that did not fail.
             let failed = failed_members(&detour.failures);
-            self.missing = (failed - outstanding) | unreadable;
+            self.to_reconstruct = (failed - outstanding) | unreadable;
         }
         true
     }
@@ -469,10 +469,10 @@ impl Fetch {
     /// write. All of it counts, known or not: the rows of parity and data must be of one moment.
     pub(crate) fn take_from_write(&mut self, in_memory: MemberSet, outdated: MemberSet) {
         self.known = (self.known | in_memory) - outdated;
-        self.missing = (self.missing - in_memory) | outdated;
+        self.to_reconstruct = (self.to_reconstruct - in_memory) | outdated;
         self.unreadable |= outdated;
         if let Some(detour) = &mut self.detour {
-            detour.stale -= in_memory;
+            detour.to_discard -= in_memory;
             detour.failures.retain(|failure| !in_memory.contains(failure.member));
         }
     }
@@ -481,11 +481,11 @@ impl Fetch {
     pub(crate) fn reviewed(&mut self, shape: &StripeShape, goes_on: bool) {
         self.review = Review::Nothing;
         if goes_on {
-            self.missing = self.missing_now(shape);
+            self.to_reconstruct = self.to_reconstruct_now(shape);
         }
     }
 
-    /// The missing members are computed.
+    /// The members to reconstruct are computed.
     pub(crate) fn reconstruct(&mut self) {
         self.reconstructed = true;
     }
@@ -520,7 +520,8 @@ impl Fetch {
     /// Panics if the sets contradict each other.
     pub(crate) fn check_invariants(&self, shape: &StripeShape) {
         let all = shape.data | shape.parity;
-        for set in [self.wanted, self.known, self.outstanding, self.missing, self.unreadable] {
+        for set in [self.wanted, self.known, self.outstanding, self.to_reconstruct, self.unreadable]
+        {
             assert!((set - all).is_empty(), "{set:?} are not all members of the stripe");
         }
         for failure in self.failures() {

@@ -1,13 +1,12 @@
-//! Background jobs: drives that were replaced are rebuilt, parity is resynced after a crash, and parity
-//! is compared with its data.
+//! Background jobs: rebuild of a replaced drive, resync of parity after a crash, and scrub.
 //!
-//! All of it is done stripe by stripe, with all rows of the chunks. A stripe operation takes its turn
-//! among the writes of the stripe, so that nothing changes under it and whatever is written later finds
-//! the stripe restored. Readers are not held up: they do not use what is being restored. Its commands
-//! carry no flag: nobody waits for them.
+//! A job goes stripe by stripe and takes all rows of the chunks. Its stripe operation takes its turn
+//! among the writes of the stripe, so no write changes the stripe meanwhile, and later writes find it
+//! rebuilt or resynced. Reads do not wait: they do not use the members that are being written. The
+//! commands of a job carry no flag, because no host waits for them.
 //!
-//! A stripe of which too much is missing is left as it is and counted; the others go on. A read that a
-//! drive could not do makes a stripe such a one, if there is no further parity.
+//! A stripe with more unreadable members than parities can replace is left as it is and counted; the job
+//! goes on with the next. A read error makes a stripe such a one if no parity is left.
 
 use crate::availability::Availability;
 use alloc::collections::VecDeque;
@@ -16,7 +15,7 @@ use units::DriveId;
 /// What is done to all stripes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JobKind {
-    /// A drive that was replaced gets its members back.
+    /// All members on a drive that was replaced are written again.
     Rebuild(DriveId),
     /// Parity that may not fit is computed anew.
     Resync,
@@ -27,13 +26,13 @@ pub enum JobKind {
 /// A background job that is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JobProgress {
-    /// What is done.
+    /// The kind of job.
     pub what: JobKind,
     /// Stripes that are done.
     pub done: u64,
     /// Stripes that are to be done.
     pub total: u64,
-    /// Stripes among those that are done which could not be: too much of them is missing.
+    /// Stripes among those that were skipped, because too many of their members are unreadable.
     pub lost: u64,
 }
 
@@ -42,7 +41,7 @@ struct Job {
     /// Number since the start; operations of another do not count for this.
     number: u32,
     progress: JobProgress,
-    /// Stripes before this have been begun.
+    /// The next stripe; all before it have been started.
     next: u64,
 }
 
@@ -89,7 +88,7 @@ impl Jobs {
         self.jobs.push_back(Job { number: self.numbers, progress, next: 0 });
     }
 
-    /// The drive is gone: there is nothing to rebuild.
+    /// The drive has failed: there is nothing to rebuild.
     pub(crate) fn cancel_rebuild(&mut self, drive: DriveId) {
         self.jobs.retain(|job| job.progress.what != JobKind::Rebuild(drive));
     }

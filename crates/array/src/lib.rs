@@ -1,8 +1,8 @@
 //! The host's half: one array of drives as a pure state machine.
 //!
-//! Knows: layouts (RAID-0, 4, 5, 6), stripe reads and writes, rebuilding what a drive is too busy
-//! to read, the policies that choose between waiting and rebuilding, and the coordination that says
-//! when each drive may collect. Does not know: what a page or a block erase is, clocks, threads, sockets, or the
+//! Knows: layouts (RAID-0, 1, 4, 5, 6, 10), stripe reads and writes, reconstruction of pages that a
+//! drive is too busy to read, the policies that choose between waiting and reconstruction, and the
+//! coordination that decides when each drive may collect. Does not know: what a page or a block erase is, clocks, threads, sockets, or the
 //! data.
 //!
 //! # Contract
@@ -15,14 +15,14 @@
 //!   happens.
 //! * Same inputs, same outputs: bit for bit, on every machine.
 //! * The array decides *what* to combine or copy; the driver does it. With data actions on, every
-//!   parity and every rebuilt page is an explicit [`DataAction`]; with them off (fast simulation)
-//!   nothing about data is said at all, and everything else is the same.
+//!   parity and every reconstructed page is an explicit [`DataAction`]; with them off (fast simulation)
+//!   there is no data action, and everything else is the same.
 //!
 //! # What a write may assume
 //!
 //! Writes that share pages of a stripe run one after the other. A write reads what its parity
-//! needs, computes, waits until no rebuild still reads the old stripe, and then writes data and
-//! parity. Until it is done its new data is in memory, and a rebuild on the same rows uses that
+//! needs, computes, waits until no reconstruction still reads the old stripe, and then writes data and
+//! parity. Until it is done its new data is in memory, and a reconstruction on the same rows uses that
 //! instead of waiting for the drives. A read that overlaps a write in flight may return the old or
 //! the new data, as with any drive.
 #![no_std]
@@ -62,17 +62,17 @@ pub use action::{Action, DataAction, Ended, OpId, Outcome, Slot, Term};
 pub use array::Array;
 pub use availability::CannotReplace;
 pub use coordinate::{
-    AdaptiveConfig, Coordination, Coordinator, TogetherConfig, TokenConfig, WindowConfig,
+    AdaptiveConfig, Coordination, Coordinator, SynchronizedConfig, TokenConfig, WindowConfig,
 };
 pub use counters::Counters;
 pub use drive_queues::{Queue, Queues};
 pub use event::{Event, OperationKind, Origin, Why};
-pub use jobs::{JobKind as Work, JobProgress as Restoring};
+pub use jobs::{JobKind, JobProgress};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use members::{MemberSet, Members};
-pub use request::{Config, RESTORE_DEPTH, Request, RequestId, RequestKind};
+pub use request::{Config, JOB_DEPTH, Request, RequestId, RequestKind};
 pub use switch::CannotSwitch;
-pub use write_cache::{StageConfig, StageCounters};
+pub use write_cache::{WriteCacheConfig, WriteCacheCounters};
 
 /// The code of the guide is compiled and run with the tests.
 #[cfg(doctest)]

@@ -47,7 +47,7 @@ pub(crate) enum Work {
     Deallocate { request: RequestSlot },
     /// Of a job: writes members that were lost. `drive_failures` is how often a drive had been given up
     /// when it was planned.
-    Restore { job: u32, drive_failures: u32 },
+    Repair { job: u32, drive_failures: u32 },
     /// Of a job: has parity compared with its data.
     Check { job: u32 },
 }
@@ -59,7 +59,7 @@ impl Work {
             Self::Read { .. } => OperationKind::Read,
             Self::Write { .. } => OperationKind::Write,
             Self::Deallocate { .. } => OperationKind::Deallocate,
-            Self::Restore { .. } => OperationKind::Restore,
+            Self::Repair { .. } => OperationKind::Repair,
             Self::Check { .. } => OperationKind::Check,
         }
     }

@@ -9,7 +9,7 @@ use units::{EventLog, Instant, Observe};
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox<O: Observe> {
     actions: VecDeque<Action>,
-    /// Whether the driver is told what to do with data.
+    /// Whether data actions are on.
     data_actions: bool,
     events: O::Log<Event>,
 }
@@ -32,14 +32,14 @@ impl<O: Observe> Outbox<O> {
         }
     }
 
-    /// Whether the driver is told what to do with data.
+    /// Whether data actions are on.
     #[inline]
     pub(crate) fn has_data_actions(&self) -> bool {
         self.data_actions
     }
 
     #[inline]
-    pub(crate) fn tell(&mut self, at: Instant, event: impl FnOnce() -> Event) {
+    pub(crate) fn emit_event(&mut self, at: Instant, event: impl FnOnce() -> Event) {
         self.events.emit(at, event);
     }
 

@@ -1,7 +1,7 @@
-//! Who may collect when, and which drive hears of it.
+//! Permits: which drive may collect when, and whether the drives are told.
 //!
 //! The coordination decides; this is the only place where it is decided whether the drives are told. Under
-//! a policy whose windows are imagined the array acts as if they kept them, and they never hear a word.
+//! a policy whose windows are imagined the array acts as if the drives kept them, but sends no permit.
 
 use crate::coordinate::{Coordination, Coordinator, Notice};
 use crate::policy::WindowUse;
@@ -15,13 +15,13 @@ use units::{DriveId, Duration, Instant};
 #[derive(Clone, Debug)]
 pub(crate) struct Permits {
     coordinator: Coordinator,
-    /// Whether the drives hear when they may collect.
-    are_told: bool,
-    /// What each drive was told last.
-    told: Vec<Option<CollectionRight>>,
+    /// Whether permits are sent to the drives.
+    is_announced: bool,
+    /// The last permit that each drive was sent.
+    announced: Vec<Option<CollectionRight>>,
     /// What the coordination has decided since it was last asked.
     decided: VecDeque<Notice>,
-    /// What is to be said to the drives.
+    /// Permits and status requests that are to be sent to the drives.
     notices: VecDeque<Notice>,
 }
 
@@ -29,8 +29,8 @@ impl Permits {
     pub(crate) fn new(width: u32, windows: WindowUse, coordination: Coordination) -> Self {
         let mut permits = Self {
             coordinator: Coordinator::Free,
-            are_told: false,
-            told: vec![None; width as usize],
+            is_announced: false,
+            announced: vec![None; width as usize],
             decided: VecDeque::new(),
             notices: VecDeque::new(),
         };
@@ -44,49 +44,49 @@ impl Permits {
             WindowUse::None => Coordination::Free,
             _ => coordination,
         };
-        self.are_told = windows != WindowUse::Imagined;
-        let width = self.told.len() as u32;
+        self.is_announced = windows != WindowUse::Imagined;
+        let width = self.announced.len() as u32;
         self.coordinator = Coordinator::new(&coordination, width, &mut self.decided);
         self.publish();
-        !self.are_told || coordination == Coordination::Free
+        !self.is_announced || coordination == Coordination::Free
     }
 
-    /// Begins anew under another policy at `now`. Every drive hears when it may collect: what it was told
-    /// before is void.
+    /// Begins anew under another policy at `now`. Every drive is sent a new permit, because the
+    /// one it has is void.
     pub(crate) fn switch(&mut self, now: Instant, windows: WindowUse, coordination: Coordination) {
         if self.coordinate(windows, coordination.starting_at(now)) {
-            for drive in 0..self.told.len() {
+            for drive in 0..self.announced.len() {
                 let (drive, right) = (DriveId(drive as u8), CollectionRight::Always);
-                self.tell(drive, right);
+                self.announce(drive, right);
             }
         }
     }
 
-    /// Passes on what the coordination has decided: all that the drives are asked, and what they are told
-    /// if they are to hear it.
+    /// Passes on what the coordination has decided: every status request, and permits if they are sent at
+    /// all.
     fn publish(&mut self) {
         while let Some(notice) = self.decided.pop_front() {
             match notice {
-                Notice::Permit { drive, right } if self.are_told => self.tell(drive, right),
+                Notice::Permit { drive, right } if self.is_announced => self.announce(drive, right),
                 Notice::Permit { .. } => {}
                 Notice::AskStatus { .. } => self.notices.push_back(notice),
             }
         }
     }
 
-    fn tell(&mut self, drive: DriveId, right: CollectionRight) {
-        self.told[drive.index()] = Some(right);
+    fn announce(&mut self, drive: DriveId, right: CollectionRight) {
+        self.announced[drive.index()] = Some(right);
         self.notices.push_back(Notice::Permit { drive, right });
     }
 
-    /// Another drive is in the place of one: it hears what that one was told.
+    /// A drive was replaced: the new one is sent the last permit of the old one.
     pub(crate) fn drive_replaced(&mut self, drive: DriveId) {
-        if let Some(right) = self.told[drive.index()] {
-            self.tell(drive, right);
+        if let Some(right) = self.announced[drive.index()] {
+            self.announce(drive, right);
         }
     }
 
-    /// The next thing to say to a drive.
+    /// The next permit or status request for a drive.
     #[inline]
     pub(crate) fn poll_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()

@@ -53,7 +53,7 @@ pub(crate) struct Relocation {
 
 impl Relocation {
     /// All chunks at home. Every drive has `spare_blocks` from block `first_spare` on; without any
-    /// nothing ever moves.
+    /// no chunk is ever relocated.
     pub(crate) fn new(layout: &Layout, first_spare: u64, spare_blocks: u64) -> Self {
         let width = layout.width();
         Self {

@@ -6,9 +6,9 @@ use crate::policy::{PolicyKind, PolicySettings};
 use core::ops::Range;
 use units::Duration;
 
-/// Stripes that are restored at a time, unless another number is chosen: enough to keep the drives of
+/// Stripes that a background job works on at a time, unless another number is chosen: enough to keep the drives of
 /// a small array at work, few enough that requests of the host wait for no more than one chunk each.
-pub const RESTORE_DEPTH: u32 = 16;
+pub const JOB_DEPTH: u32 = 16;
 
 /// What a request asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +57,7 @@ pub struct Config {
     pub coordination: Coordination,
     /// Time to compute a rebuilt page. The articles give less than 10 µs (IODA §4.2.1) and less
     /// than 3 µs (TTFLASH §4.2).
-    pub rebuild_compute: Duration,
+    pub reconstruct_compute: Duration,
     /// Say what to do with the data.
     pub data_actions: bool,
     /// Blocks at the end of every drive that the layout leaves free for chunks to move to, under
@@ -65,6 +65,6 @@ pub struct Config {
     pub spare: Range<u64>,
     /// Drives that are missing at the start, as bits.
     pub absent: u64,
-    /// Stripes that are restored or checked at a time; at least 1. See [`RESTORE_DEPTH`].
-    pub restore_depth: u32,
+    /// Stripes that a background job works on at a time; at least 1. See [`JOB_DEPTH`].
+    pub job_depth: u32,
 }

@@ -127,7 +127,7 @@ impl Requests {
             arrived: request.arrived,
             completed: now,
             delays: *delays,
-            rebuilds: request.reconstructed,
+            reconstructions: request.reconstructed,
             blocked: request.blocked,
         };
         if request.kind == RequestKind::Read {

@@ -28,7 +28,7 @@ pub(crate) struct StripeWriter {
     plan: Plan,
     /// The parities of the stripe, known from the write's turn on.
     parity: MemberSet,
-    moves: Vec<Move>,
+    relocations: Vec<Move>,
 }
 
 impl StripeWriter {
@@ -40,7 +40,7 @@ impl StripeWriter {
             not_written: MemberSet::EMPTY,
             plan: Plan::Reconstruct,
             parity: MemberSet::EMPTY,
-            moves: Vec::new(),
+            relocations: Vec::new(),
         }
     }
 
@@ -65,8 +65,9 @@ impl StripeWriter {
             false => wanted.len(),
             true => shape.data.len(),
         };
-        // A chunk that moves was not to be read: its drive is busy.
-        let may_modify = !parity.is_empty() && self.moves.is_empty() && !parity.meets(unreadable);
+        // A chunk that is relocated is not read first: its drive is busy.
+        let may_modify =
+            !parity.is_empty() && self.relocations.is_empty() && !parity.meets(unreadable);
         let (plan, wanted) = if may_modify && cost(modify) < cost(reconstruct) {
             (Plan::ReadModifyWrite, modify)
         } else if reconstruct.is_empty() && self.touched == shape.data {
@@ -113,26 +114,26 @@ impl StripeWriter {
 
     /// A chunk goes to another drive.
     pub(crate) fn relocate(&mut self, chunk: Move) {
-        self.moves.push(chunk);
+        self.relocations.push(chunk);
     }
 
     /// Whether any chunk does.
     pub(crate) fn relocates(&self) -> bool {
-        !self.moves.is_empty()
+        !self.relocations.is_empty()
     }
 
     /// Members whose chunks go to another drive.
     pub(crate) fn relocated(&self) -> MemberSet {
-        self.moves.iter().map(|chunk| chunk.member).collect()
+        self.relocations.iter().map(|chunk| chunk.member).collect()
     }
 
     /// Where the chunk of `member` goes, if not where it is.
     pub(crate) fn new_place(&self, member: u8) -> Option<Place> {
-        self.moves.iter().find(|chunk| chunk.member == member).map(|chunk| chunk.to)
+        self.relocations.iter().find(|chunk| chunk.member == member).map(|chunk| chunk.to)
     }
 
     /// The chunks have arrived, or never will.
     pub(crate) fn take_moves(&mut self) -> Vec<Move> {
-        core::mem::take(&mut self.moves)
+        core::mem::take(&mut self.relocations)
     }
 }

@@ -16,7 +16,7 @@ pub enum CannotSwitch {
         requests: usize,
     },
     /// Pages wait in the write cache for their drives.
-    Staged {
+    Cached {
         /// How many.
         pages: u64,
     },
@@ -39,9 +39,9 @@ impl fmt::Display for CannotSwitch {
                 f,
                 "the policy holds back {requests} requests; it can be changed when it has let them go"
             ),
-            Self::Staged { pages } => write!(
+            Self::Cached { pages } => write!(
                 f,
-                "the policy can be changed when {pages} pages have been written from the stage to their drives"
+                "the policy can be changed when {pages} pages have been written from the write cache to their drives"
             ),
             Self::Impossible { policy, level } => {
                 write!(f, "policy {policy} needs redundancy of another kind than {level} has")

@@ -19,7 +19,7 @@ use units::{DriveId, Duration, Instant, Lba};
 
 /// A fast memory of the host, such as NVRAM or an Optane drive, in front of the drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StageConfig {
+pub struct WriteCacheConfig {
     /// Bytes that it holds; at least a page.
     pub capacity_bytes: u64,
     /// From a read to its answer, of any size.
@@ -34,9 +34,9 @@ pub struct StageConfig {
 
 /// What a write cache has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct StageCounters {
+pub struct WriteCacheCounters {
     /// Pages written into it, those that replaced an older version included.
-    pub staged_pages: u64,
+    pub cached_pages: u64,
     /// Pages among them that replaced a version which had not been drained.
     pub replaced_pages: u64,
     /// Most bytes that it held at once.
@@ -51,10 +51,10 @@ pub struct StageCounters {
     pub bypassed_pages: u64,
 }
 
-impl StageCounters {
+impl WriteCacheCounters {
     /// Adds what another cache has done; of the peaks the higher one is kept.
     pub fn add(&mut self, other: &Self) {
-        self.staged_pages += other.staged_pages;
+        self.cached_pages += other.cached_pages;
         self.replaced_pages += other.replaced_pages;
         self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
         self.waits += other.waits;
@@ -96,7 +96,7 @@ pub(crate) struct Drain {
 /// The state of the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteCache {
-    config: StageConfig,
+    config: WriteCacheConfig,
     pages: CachedPages,
     /// Reads that it answers, by when; all take as long, so they stay in order.
     reads: VecDeque<(Instant, CommandId)>,
@@ -111,7 +111,7 @@ pub(crate) struct WriteCache {
 }
 
 impl WriteCache {
-    pub(crate) fn new(config: StageConfig, width: u32, page_bytes: u64) -> Self {
+    pub(crate) fn new(config: WriteCacheConfig, width: u32, page_bytes: u64) -> Self {
         Self {
             config,
             pages: CachedPages::new(config, width, page_bytes),
@@ -123,7 +123,7 @@ impl WriteCache {
         }
     }
 
-    pub(crate) fn counters(&self) -> &StageCounters {
+    pub(crate) fn counters(&self) -> &WriteCacheCounters {
         self.pages.counters()
     }
 
@@ -288,7 +288,7 @@ impl WriteCache {
         self.pages.end_supersede(drive, lba, blocks)
     }
 
-    /// A drive is gone, and nothing is held for it any more: parity has it. Returns the pages that left,
+    /// A drive has failed, and nothing is held for it any more: parity has it. Returns the pages that left,
     /// and the commands for it that waited.
     pub(crate) fn abandon(&mut self, drive: DriveId) -> (Vec<Lba>, Vec<CommandId>) {
         let mut over = Vec::new();

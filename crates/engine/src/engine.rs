@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use array::policy::{PolicyKind, PolicySettings};
-use array::{Action, Array, CannotReplace, CannotSwitch, Coordination, Outcome, Request};
+use array::{Action, Array, CannotReplace, CannotSwitch, Coordination, JobKind, Outcome, Request};
 use nvme::{
     CollectionReport, CollectionRight, Command, Completion, DriveStatus, Status, WindowSchedule,
 };
@@ -46,21 +46,11 @@ pub enum Output {
         /// The drive.
         drive: DriveId,
     },
-    /// A rebuild or, without a drive, a resync has ended, and everything is as it should be.
-    Restored {
-        /// The drive that was rebuilt.
-        drive: Option<DriveId>,
-    },
-    /// A rebuild or, without a drive, a resync has ended, and some stripes could not be restored.
-    NotRestored {
-        /// The drive that was replaced.
-        drive: Option<DriveId>,
-        /// Stripes that stay as they were.
-        stripes: u64,
-    },
-    /// A scrub has ended.
-    Scrubbed {
-        /// Stripes that could not be compared.
+    /// A background job has ended.
+    JobEnded {
+        /// The job.
+        job: JobKind,
+        /// Stripes that could not be rebuilt, resynced or compared, and stay as they were.
         skipped: u64,
     },
 }
@@ -295,7 +285,7 @@ impl<P: DataPlane> Engine<P> {
             Action::Submit { drive, command, op, member } => {
                 return self.submit(now, drive, command, Some(Target { op, member }));
             }
-            Action::SubmitStaged { drive, command } => {
+            Action::SubmitCached { drive, command } => {
                 return self.submit(now, drive, command, None);
             }
             Action::Permit { drive, right } => {
@@ -317,20 +307,14 @@ impl<P: DataPlane> Engine<P> {
                 }
                 return Some(Output::DriveFailed { drive });
             }
-            Action::Restored { drive } => {
-                match drive {
-                    Some(drive) => self.plane.drive_rebuilt(now, drive),
-                    None => self.plane.parity_resynced(now),
+            Action::JobEnded { job, skipped } => {
+                match (job, skipped) {
+                    (JobKind::Rebuild(drive), 0) => self.plane.drive_rebuilt(now, drive),
+                    (JobKind::Resync, _) => self.plane.parity_resynced(now),
+                    (JobKind::Rebuild(_) | JobKind::Scrub, _) => {}
                 }
-                return Some(Output::Restored { drive });
+                return Some(Output::JobEnded { job, skipped });
             }
-            Action::NotRestored { drive, stripes } => {
-                if drive.is_none() {
-                    self.plane.parity_resynced(now);
-                }
-                return Some(Output::NotRestored { drive, stripes });
-            }
-            Action::Scrubbed { skipped } => return Some(Output::Scrubbed { skipped }),
         }
         None
     }

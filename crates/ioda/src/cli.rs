@@ -9,8 +9,8 @@ use crate::log::LogArgs;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::DriveSettings;
 use crate::settings::{
-    ArraySettings, DriveFlags, PolicyOptions, RunSettings, ServeSettings, Settings, StageSettings,
-    WindowSettings, WorkloadSettings,
+    ArraySettings, DriveFlags, PolicyOptions, RunSettings, ServeSettings, Settings, WindowSettings,
+    WorkloadSettings, WriteCacheSettings,
 };
 use crate::words::Precondition;
 use clap::{Args, Parser, Subcommand};
@@ -132,7 +132,7 @@ pub(crate) struct ArrayArgs {
     pub(crate) windows: WindowSettings,
     /// The fast memory in front of the drives.
     #[command(flatten)]
-    pub(crate) stage: StageSettings,
+    pub(crate) stage: WriteCacheSettings,
     /// Options of single policies.
     #[command(flatten)]
     pub(crate) policies: PolicyOptions,

@@ -8,8 +8,8 @@ use array::policy::QosClass;
 use nvme::Cause;
 use report::{
     Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, HedgeCounters,
-    HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, StageCounters,
-    Tally, Timeline, TimelinePoint,
+    HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Tally,
+    Timeline, TimelinePoint, WriteCacheCounters,
 };
 use sim::{LatencySummary, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
@@ -86,12 +86,12 @@ pub(crate) fn run(result: &RunResult) -> Run {
             by_queue: result.blocked_reads.by_queue,
         },
         stripe_reads: array.stripe_reads,
-        extra_reads: array.rebuild_read_pages,
+        extra_reads: array.reconstruct_read_pages,
         device_reads: array.drive_read_pages,
         device_writes: array.drive_written_pages,
         suspensions: totals.suspensions,
         scrubbed_pages: totals.scrubbed_pages,
-        rebuilds: array.rebuilds,
+        rebuilds: array.reconstructions,
         fail_fasts: array.fail_fasts,
         resubmitted: array.resubmitted,
         hedges: hedges(array),
@@ -114,7 +114,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
         free_over_time: result.timeline.free.iter().map(free_blocks).collect(),
         permits: result.permits,
         buffer: buffer(&totals),
-        stage: result.stage.as_ref().map(stage),
+        stage: result.write_cache.as_ref().map(write_cache),
         rain: rain(&totals),
     }
 }
@@ -169,10 +169,10 @@ fn host_latency(index: u8, host: &sim::HostLatency) -> HostLatency {
 }
 
 /// The counters of the host's fast memory.
-fn stage(counters: &array::StageCounters) -> StageCounters {
-    StageCounters {
+fn write_cache(counters: &array::WriteCacheCounters) -> WriteCacheCounters {
+    WriteCacheCounters {
         host_buffer_peak_bytes: counters.peak_bytes,
-        staged_pages: counters.staged_pages,
+        staged_pages: counters.cached_pages,
         replaced_pages: counters.replaced_pages,
         drained_pages: counters.drained_pages,
         read_pages: counters.read_pages,

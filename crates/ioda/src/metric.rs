@@ -1,6 +1,6 @@
 //! Numbers that assertions and claims are about.
 
-use array::StageCounters;
+use array::WriteCacheCounters;
 use array::policy::QosClass;
 use sim::{BlockedReads, LatencySummary, RunResult};
 use std::fmt;
@@ -143,12 +143,12 @@ pub(crate) enum Metric {
     Evaluations,
     /// Times that a stripe showed more busy members than it has parities.
     Overloads,
-    /// Most that the host's staging memory held, in mebibytes.
-    StagePeak,
+    /// Most that the write cache held, in mebibytes.
+    WriteCachePeak,
     /// Writes that waited for room there.
-    StageWaits,
+    WriteCacheWaits,
     /// Pages of reads that were answered from there.
-    StageReads,
+    WriteCacheReads,
     /// Pages drained from there to drives.
     DrainedPages,
     /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
@@ -243,10 +243,10 @@ impl FromStr for Metric {
             "map_bytes" => return Ok(Self::MapBytes),
             "model_evaluations" => return Ok(Self::Evaluations),
             "overloads" => return Ok(Self::Overloads),
-            "host_buffer_peak_mib" => return Ok(Self::StagePeak),
+            "host_buffer_peak_mib" => return Ok(Self::WriteCachePeak),
             "held_back" => return Ok(Self::HeldBack),
-            "stage_waits" => return Ok(Self::StageWaits),
-            "stage_reads" => return Ok(Self::StageReads),
+            "stage_waits" => return Ok(Self::WriteCacheWaits),
+            "stage_reads" => return Ok(Self::WriteCacheReads),
             "drained_pages" => return Ok(Self::DrainedPages),
             _ => {}
         }
@@ -346,10 +346,10 @@ impl fmt::Display for Metric {
             Self::MapBytes => f.write_str("map_bytes"),
             Self::Evaluations => f.write_str("model_evaluations"),
             Self::Overloads => f.write_str("overloads"),
-            Self::StagePeak => f.write_str("host_buffer_peak_mib"),
+            Self::WriteCachePeak => f.write_str("host_buffer_peak_mib"),
             Self::HeldBack => f.write_str("held_back"),
-            Self::StageWaits => f.write_str("stage_waits"),
-            Self::StageReads => f.write_str("stage_reads"),
+            Self::WriteCacheWaits => f.write_str("stage_waits"),
+            Self::WriteCacheReads => f.write_str("stage_reads"),
             Self::DrainedPages => f.write_str("drained_pages"),
             Self::Busy(members, false) => write!(f, "busy{members}"),
             Self::Busy(members, true) => write!(f, "busy{members}plus"),
@@ -409,10 +409,10 @@ impl Metric {
             Self::Waf => result.drive_totals().write_amplification(),
             Self::Collections => result.drive_totals().collections as f64,
             Self::Stalled => result.drive_totals().stalled_writes_pages as f64,
-            Self::Rebuilds => array.rebuilds as f64,
+            Self::Rebuilds => array.reconstructions as f64,
             Self::ExtraReads => {
-                let needed = array.drive_read_pages.saturating_sub(array.rebuild_read_pages);
-                percent(array.rebuild_read_pages, needed)
+                let needed = array.drive_read_pages.saturating_sub(array.reconstruct_read_pages);
+                percent(array.reconstruct_read_pages, needed)
             }
             Self::FailFasts => percent(array.fail_fasts, array.drive_read_pages),
             Self::ForcedFlushes => result.drive_totals().forced_flushes_pages as f64,
@@ -438,20 +438,20 @@ impl Metric {
             Self::Queued => mean(queued(result)),
             Self::QueuedSpread => spread(queued(result)),
             Self::DegradedReads => array.avoided as f64,
-            Self::DegradedUpdates => array.moved_chunks as f64,
+            Self::DegradedUpdates => array.relocated_chunks as f64,
             Self::MapBytes => result.map_bytes as f64,
             Self::Evaluations => tally(result, "evaluations of the model"),
             Self::Overloads => array.resubmitted as f64,
-            Self::StagePeak => stage(result).peak_bytes as f64 / MIB as f64,
+            Self::WriteCachePeak => write_cache(result).peak_bytes as f64 / MIB as f64,
             Self::RankedClasses(direction, statistic) => {
                 let of = |class| Self::OfClass(class, direction, statistic).of(result);
                 let steps = QosClass::ALL.windows(2);
                 steps.filter(|step| of(step[1]) >= of(step[0])).count() as f64
             }
             Self::HeldBack => array.held_back as f64,
-            Self::StageWaits => stage(result).waits as f64,
-            Self::StageReads => stage(result).read_pages as f64,
-            Self::DrainedPages => stage(result).drained_pages as f64,
+            Self::WriteCacheWaits => write_cache(result).waits as f64,
+            Self::WriteCacheReads => write_cache(result).read_pages as f64,
+            Self::DrainedPages => write_cache(result).drained_pages as f64,
             Self::Busy(members, or_more) => {
                 let counts = &result.busy_members;
                 let matching = match or_more {
@@ -529,11 +529,11 @@ impl Metric {
             | Self::MapBytes
             | Self::Evaluations
             | Self::Overloads
-            | Self::StagePeak
+            | Self::WriteCachePeak
             | Self::RankedClasses(..)
             | Self::HeldBack
-            | Self::StageWaits
-            | Self::StageReads
+            | Self::WriteCacheWaits
+            | Self::WriteCacheReads
             | Self::DrainedPages => Unit::Number,
         }
     }
@@ -579,8 +579,8 @@ fn of_class(result: &RunResult, class: QosClass, direction: Direction) -> Option
     })
 }
 
-fn stage(result: &RunResult) -> StageCounters {
-    result.stage.unwrap_or_default()
+fn write_cache(result: &RunResult) -> WriteCacheCounters {
+    result.write_cache.unwrap_or_default()
 }
 
 fn commands(result: &RunResult) -> impl Iterator<Item = f64> + Clone {

@@ -27,7 +27,7 @@ const CHUNK_OF_ONE_PAGES: u64 = 256;
 /// Drives of the array unless their number is given: as in the article.
 const DRIVES: u32 = 4;
 /// Time to compute a rebuilt page.
-const REBUILD_COMPUTE: Duration = Duration::from_micros(3);
+const RECONSTRUCT_COMPUTE: Duration = Duration::from_micros(3);
 
 /// Left free on every drive for pages that policies move there.
 const SPARE: Ratio = Ratio::from_percent(3);
@@ -168,7 +168,7 @@ pub(crate) fn load_source(
 fn usual_spare(plan: &Plan, policies: &[PolicyKind]) -> Ratio {
     let page = u64::from(plan.drive.geometry.page_bytes);
     let may_move = plan.stripe_width() < plan.width && plan.chunk_bytes == page;
-    let moves = |&policy: &PolicyKind| Plan { policy, ..plan.clone() }.moves_chunks();
+    let moves = |&policy: &PolicyKind| Plan { policy, ..plan.clone() }.relocates_chunks();
     if may_move && policies.iter().any(moves) { SPARE } else { Ratio::ZERO }
 }
 
@@ -215,14 +215,14 @@ pub(crate) fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
         chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
         policy: PolicyKind::BASE,
         policy_settings: PolicySettings {
-            stage: settings.stage.policy_settings(page)?,
+            write_cache: settings.stage.policy_settings(page)?,
             ..settings.policies.settings()?
         },
         windows: WindowPlan::default(),
-        rebuild_compute: array
+        reconstruct_compute: array
             .rebuild_compute
             .as_ref()
-            .map_or(REBUILD_COMPUTE, |compute| compute.value.0),
+            .map_or(RECONSTRUCT_COMPUTE, |compute| compute.value.0),
         preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),
         seed,
         verify: run.verify,

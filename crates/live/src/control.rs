@@ -50,9 +50,6 @@ pub enum AdminCommand {
     Shutdown,
 }
 
-/// The name of [`AdminCommand`] in code that has not been moved to it.
-pub type Order = AdminCommand;
-
 /// The answer to an admin command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
@@ -91,7 +88,7 @@ pub struct Status {
     /// Whether the array has stopped to take requests, and why.
     pub stopped: Option<String>,
     /// Of a rebuild, resync or scrub that is under way.
-    pub restoring: Option<Restoring>,
+    pub restoring: Option<JobStatus>,
     /// Of taking the memory of drives in memory in advance, if there are any and it was asked for.
     pub prefill: Option<PrefillStatus>,
     /// The drives.
@@ -161,7 +158,7 @@ pub struct PolicyCounters {
 
 /// A rebuild, a resync or a scrub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Restoring {
+pub struct JobStatus {
     /// `rebuild`, `resync` or `scrub`.
     pub what: String,
     /// The drive, of a rebuild.
@@ -269,7 +266,7 @@ pub struct TallyStatus {
 #[derive(Debug)]
 pub enum Message {
     /// An admin command, and where the answer goes.
-    Order(AdminCommand, Sender<Answer>),
+    Admin(AdminCommand, Sender<Answer>),
     /// A connection whose client has chosen an export.
     Client(Box<Connection>),
 }
@@ -352,7 +349,7 @@ impl ArrayHandle {
         timeout: Duration,
     ) -> Result<Answer, Disconnected> {
         let (sender, receiver) = mpsc::channel();
-        self.send(Message::Order(command, sender))?;
+        self.send(Message::Admin(command, sender))?;
         receiver.recv_timeout(timeout).map_err(|_| Disconnected)
     }
 }
@@ -393,7 +390,7 @@ mod tests {
             std::thread::yield_now();
         };
         inbox.acknowledge();
-        let Message::Order(AdminCommand::Status, answer) = message else { panic!("{message:?}") };
+        let Message::Admin(AdminCommand::Status, answer) = message else { panic!("{message:?}") };
         answer.send(Answer::Done { text: "well".into() }).unwrap();
         assert_eq!(thread.join().unwrap(), Ok(Answer::Done { text: "well".into() }));
         drop(inbox);

@@ -1,6 +1,6 @@
 //! What a policy costs, in the order in which tables and pages show it.
 
-use crate::document::{BufferCounters, HedgeCounters, RainCounters, Run, StageCounters};
+use crate::document::{BufferCounters, HedgeCounters, RainCounters, Run, WriteCacheCounters};
 use crate::format;
 
 /// Writes one number of a run.
@@ -102,7 +102,7 @@ fn buffer(run: &Run) -> BufferCounters {
     run.buffer.unwrap_or_default()
 }
 
-fn stage(run: &Run) -> StageCounters {
+fn stage(run: &Run) -> WriteCacheCounters {
     run.stage.unwrap_or_default()
 }
 

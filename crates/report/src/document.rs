@@ -170,7 +170,7 @@ pub struct Run {
     pub buffer: Option<BufferCounters>,
     /// The fast memory of the host in which writes wait; none if the policy has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stage: Option<StageCounters>,
+    pub stage: Option<WriteCacheCounters>,
     /// Parity within the drives; none if they keep none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rain: Option<RainCounters>,
@@ -264,7 +264,7 @@ pub struct BufferCounters {
 
 /// What went through the fast memory of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StageCounters {
+pub struct WriteCacheCounters {
     /// Most bytes that it held at once.
     pub host_buffer_peak_bytes: u64,
     /// Pages written into it.

@@ -23,8 +23,8 @@ pub mod table;
 
 pub use document::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, HedgeCounters,
-    HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, StageCounters,
-    Tally, Timeline, TimelinePoint,
+    HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Tally,
+    Timeline, TimelinePoint, WriteCacheCounters,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{WindowCurve, WindowReport};

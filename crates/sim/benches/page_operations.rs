@@ -106,7 +106,7 @@ fn raid5(drive: &ssd::Config, width: u32) -> Plan {
         policy: PolicyKind::BASE,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed: 1,
         verify: false,

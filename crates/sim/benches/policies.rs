@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         policy: PolicyKind::BASE,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Fresh,
         seed: 1,
         verify: false,

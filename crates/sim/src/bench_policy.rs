@@ -143,7 +143,7 @@ mod tests {
             policy,
             policy_settings: array::policy::PolicySettings::default(),
             windows: crate::WindowPlan::default(),
-            rebuild_compute: Duration::from_micros(3),
+            reconstruct_compute: Duration::from_micros(3),
             preparation: Preparation::Fresh,
             seed: 1,
             verify: false,

@@ -189,7 +189,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
 
     /// Whether no fault is to come and nothing is being restored.
     fn is_mended(&self) -> bool {
-        self.faults.next() == Instant::NEVER && self.engine.array().restoring().is_none()
+        self.faults.next() == Instant::NEVER && self.engine.array().job().is_none()
     }
 
     fn break_something(&mut self, now: Instant) -> Result<(), SimError<E>> {
@@ -268,10 +268,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
                 Output::Command { .. } | Output::AskStatus { .. } => {
                     unreachable!("all drives of a run are emulated")
                 }
-                Output::DriveFailed { .. }
-                | Output::Restored { .. }
-                | Output::NotRestored { .. }
-                | Output::Scrubbed { .. } => {}
+                Output::DriveFailed { .. } | Output::JobEnded { .. } => {}
             }
         }
         Ok(())
@@ -329,7 +326,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
         self.progress.fetch_add(self.measures.completed % PROGRESS_STEP, Ordering::Relaxed);
         let array = self.engine.array();
         let mut verified_pages = 0;
-        if let Some(tags) = self.engine.plane().tags().filter(|_| array.is_whole()) {
+        if let Some(tags) = self.engine.plane().tags().filter(|_| array.is_optimal()) {
             let checked = self.reference.scrub(tags, array, self.engine.drives());
             checked.map_err(|mismatch| self.mismatch(mismatch))?;
             verified_pages = self.reference.checked_pages();
@@ -359,7 +356,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
             expected_collection: array.expected_collection(),
             map_bytes: array.map_bytes(),
             array: array.counters().clone(),
-            stage: array.stage_counters().copied(),
+            write_cache: array.write_cache_counters().copied(),
             tallies: array.tallies(),
             drives: drives.collect(),
             windows: self.windows,
@@ -391,7 +388,7 @@ mod tests {
             policy: PolicyKind::BASE,
             policy_settings: array::policy::PolicySettings::default(),
             windows: crate::WindowPlan::default(),
-            rebuild_compute: Duration::ZERO,
+            reconstruct_compute: Duration::ZERO,
             preparation: Preparation::Fresh,
             seed: 1,
             verify: true,

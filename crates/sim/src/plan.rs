@@ -44,7 +44,7 @@ pub struct Plan {
     /// When drives may collect, under policies with windows.
     pub windows: WindowPlan,
     /// Time to compute a rebuilt page.
-    pub rebuild_compute: Duration,
+    pub reconstruct_compute: Duration,
     /// How drives are prepared.
     pub preparation: Preparation,
     /// Seed of everything that is drawn by chance.
@@ -165,15 +165,15 @@ impl Plan {
 
     /// Whether the policy takes chunks to other drives, if it may.
     #[must_use]
-    pub fn moves_chunks(&self) -> bool {
+    pub fn relocates_chunks(&self) -> bool {
         let settings = self.policy_settings();
         let setup = PolicySetup {
             drives: self.width,
             parities: self.parities(),
-            rebuild_compute: self.rebuild_compute,
+            reconstruct_compute: self.reconstruct_compute,
             settings: &settings,
         };
-        (self.policy.about().build)(&setup).moves_chunks()
+        (self.policy.about().build)(&setup).relocates_chunks()
     }
 
     /// Bytes of the array that the host can use.
@@ -315,11 +315,11 @@ impl Plan {
             policy: self.policy,
             policy_settings: self.policy_settings(),
             coordination: self.coordination(),
-            rebuild_compute: self.rebuild_compute,
+            reconstruct_compute: self.reconstruct_compute,
             data_actions: false,
             spare: self.spare_pages(),
             absent: 0,
-            restore_depth: array::RESTORE_DEPTH,
+            job_depth: array::JOB_DEPTH,
         })
     }
 
@@ -334,7 +334,7 @@ impl Plan {
     fn coordination(&self) -> Coordination {
         match self.policy.about().windows {
             WindowUse::None => Coordination::Free,
-            WindowUse::Together => self.windows.together(&self.drive),
+            WindowUse::Synchronized => self.windows.synchronized(&self.drive),
             WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined | WindowUse::Roles { .. } => {
                 self.windows.of(self.policy).coordination(&self.drive, self.array_description())
             }

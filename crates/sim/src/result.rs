@@ -78,8 +78,8 @@ pub struct RunResult {
     pub map_bytes: u64,
     /// The array's totals.
     pub array: array::Counters,
-    /// The stage's totals, if the policy has one.
-    pub stage: Option<array::StageCounters>,
+    /// The totals of the write cache, if the policy has one.
+    pub write_cache: Option<array::WriteCacheCounters>,
     /// What the policy has counted itself.
     pub tallies: Vec<Tally>,
     /// The drives, in order.

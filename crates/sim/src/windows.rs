@@ -1,7 +1,7 @@
 //! The part of a plan that says when drives may collect.
 
 use array::policy::PolicyKind;
-use array::{AdaptiveConfig, Coordination, Layout, TogetherConfig, TokenConfig, WindowConfig};
+use array::{AdaptiveConfig, Coordination, Layout, SynchronizedConfig, TokenConfig, WindowConfig};
 use engine::ClockOffset;
 use nvme::{Advertised, ArrayDescription};
 use thiserror::Error;
@@ -210,8 +210,8 @@ impl WindowPlan {
 
     /// All drives at once, for as long as it takes to collect once: with half of that in reserve for
     /// what the host has in the queues, and not enough for a second time.
-    pub(crate) fn together(&self, drive: &ssd::Config) -> Coordination {
-        Coordination::Together(TogetherConfig {
+    pub(crate) fn synchronized(&self, drive: &ssd::Config) -> Coordination {
+        Coordination::Synchronized(SynchronizedConfig {
             lease: drive.likely_unit_time() * 3 / 2,
             period: TOGETHER_LOOKS,
             start: Instant::ZERO,

@@ -97,7 +97,14 @@ impl<O: Observe> Array<O> {
             work,
         };
         let op = self.ops.insert(op);
-        self.out.tell(now, || Event::OperationOpened { op, origin, kind, stripe, first_row, rows });
+        self.out.emit_event(now, || Event::OperationOpened {
+            op,
+            origin,
+            kind,
+            stripe,
+            first_row,
+            rows,
+        });
         self.out.emit_data(|| {
             let request = match origin {
                 Origin::Request(request) => Some(request),
@@ -210,13 +217,13 @@ impl<O: Observe> Array<O> {
             let members = avoided - unreadable;
             self.counters.avoided += u64::from(members.len());
             if !members.is_empty() {
-                self.out.tell(now, || Event::Avoided { op, members });
+                self.out.emit_event(now, || Event::Avoided { op, members });
             }
             self.ops[op].fetch.avoid(avoided);
             self.advance(now, op, &Delays::ZERO);
         }
         if !doubted.is_empty()
-            && self.ops[op].fetch.missing().is_empty()
+            && self.ops[op].fetch.to_reconstruct().is_empty()
             && self.can_reconstruct_beside(op, doubted)
         {
             self.reconstruct_beside(now, op, doubted, &Delays::ZERO);
@@ -298,7 +305,7 @@ impl<O: Observe> Array<O> {
             return;
         }
         if let Purpose::Member { for_others: true, .. } = record.purpose {
-            self.counters.rebuild_read_pages += u64::from(record.blocks);
+            self.counters.reconstruct_read_pages += u64::from(record.blocks);
         }
         self.send(now, id, record, pl);
     }
@@ -313,7 +320,7 @@ impl<O: Observe> Array<O> {
         why: Why,
     ) {
         let CommandRecord { purpose, drive, opcode, lba, blocks, .. } = *record;
-        self.out.tell(now, || {
+        self.out.emit_event(now, || {
             let target = match purpose {
                 Purpose::Member { op, member, .. } => Some((op, member)),
                 Purpose::Drain => None,
@@ -338,7 +345,7 @@ impl<O: Observe> Array<O> {
         let command = Command { id, opcode, lba, blocks, pl };
         self.out.emit(match purpose {
             Purpose::Member { op, member, .. } => Action::Submit { drive, command, op, member },
-            Purpose::Drain => Action::SubmitStaged { drive, command },
+            Purpose::Drain => Action::SubmitCached { drive, command },
         });
         if opcode == Opcode::Read && self.cache.is_some() {
             self.emit_cached_rows(id, record);
@@ -380,7 +387,7 @@ impl<O: Observe> Array<O> {
         match status {
             Status::Success => {
                 let kept = target.fetch.read_succeeded(member, completion.blocked());
-                if kept == Kept::Stale {
+                if kept == Kept::Outdated {
                     return self.read_again(now, op, member, drive, passed);
                 }
                 if kept == Kept::New {
@@ -391,7 +398,12 @@ impl<O: Observe> Array<O> {
             }
             Status::FailedFast => {
                 let command = completion.id;
-                self.out.tell(now, || Event::FailedFast { command, op, member, busy_remaining });
+                self.out.emit_event(now, || Event::FailedFast {
+                    command,
+                    op,
+                    member,
+                    busy_remaining,
+                });
                 self.read_failed(now, op, member, drive, Some(busy_remaining), passed);
             }
             Status::Unrecovered => self.read_failed(now, op, member, drive, None, passed),
@@ -472,7 +484,7 @@ impl<O: Observe> Array<O> {
         if self.note_unreadable(op).contains(member) {
             return self.read_failed(now, op, member, drive, None, passed);
         }
-        let pl = self.rules.view().rebuild_flag();
+        let pl = self.rules.view().reconstruct_flag();
         let round = self.ops[op].fetch.new_round(passed);
         let why = Why::Reconstruct;
         self.read(now, op, Read { member, pl, for_others: true, round, why });
@@ -499,7 +511,7 @@ impl<O: Observe> Array<O> {
         let round = fetch.new_round(passed);
         self.counters.resubmitted += 1;
         self.permits.note_too_many_busy();
-        self.out.tell(now, || Event::Resent { op, member });
+        self.out.emit_event(now, || Event::Resent { op, member });
         let (pl, why) = (PlFlag::Off, Why::Wanted);
         self.read(now, op, Read { member, pl, for_others: false, round, why });
     }
@@ -562,7 +574,7 @@ impl<O: Observe> Array<O> {
         let (stripe, rows) = (target.stripe, target.range());
         let was_in = self.stripes.is_in(op);
         self.stripes.wait_for_write(op, stripe, rows, write);
-        self.out.tell(now, || Event::LockWaited { op, behind: Some(write) });
+        self.out.emit_event(now, || Event::LockWaited { op, behind: Some(write) });
         if was_in {
             // The write may be waiting for this very read.
             self.wake(now, stripe);
@@ -580,7 +592,7 @@ impl<O: Observe> Array<O> {
         target.phase = Phase::Fetch;
         let (mut passed, since) = target.fetch.unpark();
         passed.add(Cause::StripeLock, now.since(since));
-        self.out.tell(now, || Event::LockObtained { op });
+        self.out.emit_event(now, || Event::LockObtained { op });
         self.advance(now, op, &passed);
     }
 
@@ -593,7 +605,7 @@ impl<O: Observe> Array<O> {
         let first_row = target.first_row - self.stripes.first_row(write);
         self.stripes.share(op, Some(write));
         self.counters.shared_with_write += 1;
-        self.out.tell(now, || Event::SharedWithWrite { op, write, members });
+        self.out.emit_event(now, || Event::SharedWithWrite { op, write, members });
         for member in members {
             self.out.emit_data(|| DataAction::Share { from: write, to: op, member, first_row });
         }
@@ -608,13 +620,13 @@ impl<O: Observe> Array<O> {
         passed: &Delays,
     ) {
         let fetch = &mut self.ops[op].fetch;
-        let (members, races) = (fetch.missing(), fetch.races());
+        let (members, races) = (fetch.to_reconstruct(), fetch.races());
         let round = fetch.new_round(passed);
-        self.out.tell(now, || Event::ReconstructBegun { op, members, from: survivors });
+        self.out.emit_event(now, || Event::ReconstructBegun { op, members, from: survivors });
         let (pl, why) = match self.ops[op].work {
-            Work::Restore { .. } => (PlFlag::Off, Why::Job),
-            _ if races => (self.rules.view().rebuild_flag(), Why::Hedge),
-            _ => (self.rules.view().rebuild_flag(), Why::Reconstruct),
+            Work::Repair { .. } => (PlFlag::Off, Why::Job),
+            _ if races => (self.rules.view().reconstruct_flag(), Why::Hedge),
+            _ => (self.rules.view().reconstruct_flag(), Why::Reconstruct),
         };
         for member in survivors {
             self.read(now, op, Read { member, pl, for_others: true, round, why });
@@ -626,9 +638,9 @@ impl<O: Observe> Array<O> {
         let target = &mut self.ops[op];
         target.phase = Phase::Compute;
         target.fetch.reconstruct();
-        let (members, from) = (target.fetch.missing(), target.fetch.known());
+        let (members, from) = (target.fetch.to_reconstruct(), target.fetch.known());
         let stripe = target.stripe;
-        let new = matches!(target.work, Work::Restore { .. });
+        let new = matches!(target.work, Work::Repair { .. });
         // A copy is taken as it is; only parity has to be added up.
         let compute = match self.layout.level().is_mirrored() {
             true => Duration::ZERO,
@@ -637,7 +649,7 @@ impl<O: Observe> Array<O> {
         let mut passed = *passed;
         passed.add(Cause::Rebuild, compute);
         self.ops.set_delays(op, &passed);
-        self.out.tell(now, || Event::Reconstructed { op, members, from });
+        self.out.emit_event(now, || Event::Reconstructed { op, members, from });
         if self.out.has_data_actions() {
             for (member, terms) in parity::rebuild(&self.layout, stripe, members, from) {
                 let target = Slot { new, member };
@@ -656,7 +668,7 @@ impl<O: Observe> Array<O> {
             return;
         }
         // What is being reconstructed already needs no hedge.
-        if fetch.races() || !fetch.missing().is_empty() {
+        if fetch.races() || !fetch.to_reconstruct().is_empty() {
             return;
         }
         let reads = fetch.reads_to_hedge(&target.shape(&self.layout), late);
@@ -665,11 +677,11 @@ impl<O: Observe> Array<O> {
         let view = view(&self.permits, &self.commands, drives);
         if !can || !self.rules.policy().may_hedge(now, late.bits(), reads, &view) {
             self.counters.hedges_denied += 1;
-            self.out.tell(now, || Event::HedgeDenied { op, late });
+            self.out.emit_event(now, || Event::HedgeDenied { op, late });
             return;
         }
         self.counters.hedges += 1;
-        self.out.tell(now, || Event::HedgeFired { op, late, reads });
+        self.out.emit_event(now, || Event::HedgeFired { op, late, reads });
         let target = &mut self.ops[op];
         target.fetch.note_hedge(reads);
         let mut passed = Delays::ZERO;

@@ -24,7 +24,7 @@ use crate::requests::{PartEnded, Requests};
 use crate::stripe_queues::StripeQueues;
 use crate::switch::CannotSwitch;
 use crate::timers::Timers;
-use crate::write_cache::{StageCounters, WriteCache};
+use crate::write_cache::{WriteCache, WriteCacheCounters};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -79,25 +79,25 @@ impl<O: Observe> Array<O> {
         let rules = Rules::new((about.build)(&PolicySetup {
             drives: width,
             parities: layout.parities(),
-            rebuild_compute: config.rebuild_compute,
+            reconstruct_compute: config.reconstruct_compute,
             settings: &policy_settings,
         }));
-        let cache = rules.view().stage();
+        let cache = rules.view().write_cache();
         let cache = cache.map(|cache| Box::new(WriteCache::new(cache, width, page_bytes)));
-        let relocates = rules.view().moves_chunks() && layout.chunk_pages() == 1;
+        let relocates = rules.view().relocates_chunks() && layout.chunk_pages() == 1;
         let spare_blocks = if relocates { spare.end - spare.start } else { 0 };
         let mut array = Self {
             constants: Constants {
                 page_bytes,
                 capacity_bytes: layout.capacity_pages() * page_bytes,
-                reconstruct_time: config.rebuild_compute,
+                reconstruct_time: config.reconstruct_compute,
                 spare: spare.clone(),
             },
             rules,
             permits: Permits::new(width, about.windows, config.coordination),
             relocation: Relocation::new(&layout, spare.start, spare_blocks),
             availability: Availability::new(MemberSet::from_bits(config.absent)),
-            jobs: Jobs::new(config.restore_depth),
+            jobs: Jobs::new(config.job_depth),
             requests: Requests::default(),
             ops: Operations::default(),
             stripes: StripeQueues::new(),
@@ -133,13 +133,13 @@ impl<O: Observe> Array<O> {
 
     /// What the write cache has done; none if the policy has none.
     #[must_use]
-    pub fn stage_counters(&self) -> Option<&StageCounters> {
+    pub fn write_cache_counters(&self) -> Option<&WriteCacheCounters> {
         self.cache.as_ref().map(|cache| cache.counters())
     }
 
     /// Pages that the write cache holds.
     #[must_use]
-    pub fn staged_pages(&self) -> u64 {
+    pub fn cached_pages(&self) -> u64 {
         self.cache.as_ref().map_or(0, |cache| cache.held_pages())
     }
 
@@ -170,7 +170,7 @@ impl<O: Observe> Array<O> {
 
     /// Whether every member of every stripe can be read.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_optimal(&self) -> bool {
         self.availability.is_optimal()
     }
 
@@ -213,7 +213,7 @@ impl<O: Observe> Array<O> {
 
     /// The job that is under way; of several the one that is done first.
     #[must_use]
-    pub fn restoring(&self) -> Option<JobProgress> {
+    pub fn job(&self) -> Option<JobProgress> {
         self.jobs.current()
     }
 
@@ -313,7 +313,7 @@ impl<O: Observe> Array<O> {
         while let Some(notice) = self.permits.poll_notice() {
             match notice {
                 Notice::Permit { drive, right } => {
-                    self.out.tell(now, || Event::Permitted { drive, right });
+                    self.out.emit_event(now, || Event::Permitted { drive, right });
                     self.out.emit(Action::Permit { drive, right });
                 }
                 Notice::AskStatus { drive } => self.out.emit(Action::AskStatus { drive }),
@@ -361,7 +361,7 @@ impl<O: Observe> Array<O> {
                 && size_bytes <= capacity_bytes - offset_bytes,
             "{request:?} on an array of {capacity_bytes} bytes",
         );
-        self.out.tell(now, || Event::RequestArrived {
+        self.out.emit_event(now, || Event::RequestArrived {
             request: id,
             kind,
             offset_bytes,
@@ -374,7 +374,7 @@ impl<O: Observe> Array<O> {
             self.admit(now, now, request);
         } else {
             self.counters.held_back += 1;
-            self.out.tell(now, || Event::RequestHeldBack { request: id });
+            self.out.emit_event(now, || Event::RequestHeldBack { request: id });
             self.requests.hold_back(now, *request);
         }
         if self.cache.is_some() || self.requests.held_back() > 0 {
@@ -383,7 +383,7 @@ impl<O: Observe> Array<O> {
         self.end_input();
     }
 
-    /// The policy may have changed its mind: lets requests go that it holds back no longer, and looks
+    /// The policy may have changed its decision: begins requests that it no longer holds back, and looks
     /// at what is in the write cache.
     fn follow_policy(&mut self, now: Instant) {
         while self.requests.held_back() > 0 && self.rules.view().releases() {
@@ -472,7 +472,7 @@ impl<O: Observe> Array<O> {
         if let Some(outcome) = self.requests.end_part(now, slot, part, delays) {
             let (request, ended) = (outcome.request, outcome.ended);
             self.counters.failed_requests += u64::from(ended == Ended::Failed);
-            self.out.tell(now, || Event::RequestCompleted { request, ended });
+            self.out.emit_event(now, || Event::RequestCompleted { request, ended });
             self.out.emit(Action::Complete(outcome));
         }
     }
@@ -495,7 +495,7 @@ impl<O: Observe> Array<O> {
         let record = self.commands.take(completion.id);
         let CommandRecord { purpose, drive, opcode, .. } = record;
         let mut status = completion.status;
-        self.out.tell(now, || Event::Answered { command: completion.id, drive, status });
+        self.out.emit_event(now, || Event::Answered { command: completion.id, drive, status });
         let Purpose::Member { op, member, .. } = purpose else {
             self.answered(now, &record, status);
             self.end_drain(now, &record);
@@ -544,7 +544,7 @@ impl<O: Observe> Array<O> {
             return;
         }
         self.jobs.cancel_rebuild(drive);
-        self.out.tell(now, || Event::DriveFailed { drive });
+        self.out.emit_event(now, || Event::DriveFailed { drive });
         self.out.emit(Action::DriveFailed { drive });
         self.answer_for_absent(now);
         self.abandon_cache(now, drive);
@@ -553,7 +553,7 @@ impl<O: Observe> Array<O> {
     }
 
     /// An empty drive is in the place of one that is absent: rebuilds all its stripes in the
-    /// background, until [`Action::Restored`] or [`Action::NotRestored`]. The drive hears when it may
+    /// background, until [`Action::JobEnded`]. The drive is told when it may
     /// collect.
     ///
     /// # Errors
@@ -578,8 +578,8 @@ impl<O: Observe> Array<O> {
     }
 
     /// Computes the parity of these stripes anew, in the background: after a crash it may not fit their
-    /// data. Until then nothing is reconstructed with it. [`Action::Restored`] or
-    /// [`Action::NotRestored`] without a drive when all are done. To be called before the first request.
+    /// data. Until then nothing is reconstructed with it. [`Action::JobEnded`]
+    /// when all are done. To be called before the first request.
     ///
     /// If data of a stripe is missing there is nothing to compute from. Its parity stays as it is and
     /// is taken to fit: a driver that writes to arrays with missing drives must have seen to that, by a
@@ -593,13 +593,13 @@ impl<O: Observe> Array<O> {
     }
 
     /// Reads every stripe and has its parity compared with its data ([`DataAction::Check`]); nothing is
-    /// written. [`Action::Scrubbed`] at the end.
+    /// written. [`Action::JobEnded`] at the end.
     pub fn scrub(&mut self, now: Instant) {
         self.add_job(now, JobKind::Scrub, self.layout.stripes());
     }
 
     fn add_job(&mut self, now: Instant, job: JobKind, stripes: u64) {
-        self.out.tell(now, || Event::JobStarted { job });
+        self.out.emit_event(now, || Event::JobStarted { job });
         self.jobs.add(job, stripes);
         self.pump_jobs(now);
         self.end_input();
@@ -627,7 +627,7 @@ impl<O: Observe> Array<O> {
         self.end_input();
     }
 
-    /// Goes on under another policy. Every drive hears anew when it may collect; windows begin now.
+    /// Goes on under another policy. Every drive is sent a new permit; windows begin now.
     /// Chunks that have moved stay where they are. What is counted goes on.
     ///
     /// # Errors
@@ -648,13 +648,13 @@ impl<O: Observe> Array<O> {
         self.rules = Rules::new((about.build)(&PolicySetup {
             drives: width,
             parities: self.layout.parities(),
-            rebuild_compute: self.constants.reconstruct_time,
+            reconstruct_compute: self.constants.reconstruct_time,
             settings,
         }));
-        let (cache, page_bytes) = (self.rules.view().stage(), self.constants.page_bytes);
+        let (cache, page_bytes) = (self.rules.view().write_cache(), self.constants.page_bytes);
         self.cache = cache.map(|cache| Box::new(WriteCache::new(cache, width, page_bytes)));
         self.timers.forget_late();
-        let relocates = self.rules.view().moves_chunks() && self.layout.chunk_pages() == 1;
+        let relocates = self.rules.view().relocates_chunks() && self.layout.chunk_pages() == 1;
         if relocates && !self.relocation.can_move() {
             let Range { start, end } = self.constants.spare;
             self.relocation = Relocation::new(&self.layout, start, end - start);
@@ -683,7 +683,7 @@ impl<O: Observe> Array<O> {
         }
         match &self.cache {
             Some(cache) if !cache.is_idle() => {
-                Err(CannotSwitch::Staged { pages: cache.held_pages() })
+                Err(CannotSwitch::Cached { pages: cache.held_pages() })
             }
             _ => Ok(()),
         }

@@ -24,7 +24,7 @@ impl<O: Observe> Array<O> {
     pub(super) fn go_on_changing(&mut self, now: Instant, op: OpId) {
         match self.ops[op].work {
             Work::Write { .. } | Work::Deallocate { .. } => self.begin_commit(now, op),
-            Work::Restore { .. } => self.commit_restored(now, op),
+            Work::Repair { .. } => self.commit_restored(now, op),
             Work::Check { .. } => self.end_check(now, op),
             Work::Read { .. } => unreachable!("a read changes nothing"),
         }
@@ -39,7 +39,7 @@ impl<O: Observe> Array<O> {
         }
         self.counters.lock_waits += 1;
         self.ops[op].phase = Phase::WaitTurn;
-        self.out.tell(now, || Event::LockWaited { op, behind });
+        self.out.emit_event(now, || Event::LockWaited { op, behind });
     }
 
     /// Nothing else that changes the stripe is ahead of the operation.
@@ -50,7 +50,7 @@ impl<O: Observe> Array<O> {
                 self.ops.set_delays(op, &Delays::ZERO);
                 self.begin_commit(now, op);
             }
-            Work::Restore { .. } => self.plan_restore(now, op),
+            Work::Repair { .. } => self.plan_restore(now, op),
             Work::Check { .. } => self.plan_check(now, op),
             Work::Read { .. } => unreachable!("reads take no turn"),
         }
@@ -112,7 +112,7 @@ impl<O: Observe> Array<O> {
         if self.stripes.begin_change(op, relocates, has_data) {
             self.commit(now, op);
         } else {
-            self.out.tell(now, || Event::LockWaited { op, behind: None });
+            self.out.emit_event(now, || Event::LockWaited { op, behind: None });
         }
     }
 
@@ -147,7 +147,7 @@ impl<O: Observe> Array<O> {
         match &target.work {
             Work::Write { writer, .. } => {
                 let members = writer.written();
-                self.out.tell(now, || Event::CommitBegun { op, members });
+                self.out.emit_event(now, || Event::CommitBegun { op, members });
                 self.write_members(now, op, members, Why::Commit);
             }
             _ => self.deallocate_rows(now, op),
@@ -183,7 +183,7 @@ impl<O: Observe> Array<O> {
             return;
         }
         let members = self.layout.member_set(stripe) - self.unwritable(stripe);
-        self.out.tell(now, || Event::CommitBegun { op, members });
+        self.out.emit_event(now, || Event::CommitBegun { op, members });
         for member in members {
             let place = self.relocation.locate(&self.layout, stripe, row, member);
             self.change(now, op, member, Opcode::Deallocate, place, Why::Commit);
@@ -202,9 +202,9 @@ impl<O: Observe> Array<O> {
 
     /// All members are written.
     pub(super) fn end_commit(&mut self, now: Instant, op: OpId) {
-        self.out.tell(now, || Event::CommitEnded { op });
+        self.out.emit_event(now, || Event::CommitEnded { op });
         let stripe = self.ops[op].stripe;
-        if matches!(self.ops[op].work, Work::Restore { .. }) {
+        if matches!(self.ops[op].work, Work::Repair { .. }) {
             return self.leave_and_finish(now, op, &Delays::ZERO);
         }
         if let Work::Write { writer, .. } = &self.ops[op].work {
@@ -227,12 +227,12 @@ impl<O: Observe> Array<O> {
             ticket = next;
             match self.ops[op].phase {
                 Phase::WaitTurn => {
-                    self.out.tell(now, || Event::LockObtained { op });
+                    self.out.emit_event(now, || Event::LockObtained { op });
                     self.take_turn(now, op);
                 }
                 Phase::WaitWrite => self.retry(now, op),
                 Phase::WaitReaders => {
-                    self.out.tell(now, || Event::LockObtained { op });
+                    self.out.emit_event(now, || Event::LockObtained { op });
                     self.commit(now, op);
                 }
                 _ => {}
@@ -295,14 +295,14 @@ impl<O: Observe> Array<O> {
             let Some(to) = self.relocation.take(drive) else { continue };
             taken.insert(drive.0);
             reconstructable -= u32::from(is_partial);
-            self.counters.moved_chunks += 1;
+            self.counters.relocated_chunks += 1;
             if let Work::Write { writer, .. } = &mut self.ops[op].work {
                 writer.relocate(Move { member, to });
             }
         }
     }
 
-    /// A read comes to a stripe whose chunks may move: no chunk moves away under it from now on, and
+    /// A read begins on a stripe whose chunks may be relocated: from now on no chunk is relocated under it, and
     /// what a write is about to move it takes from there.
     pub(super) fn watch_for_moves(&mut self, now: Instant, op: OpId) {
         let target = &self.ops[op];
@@ -324,7 +324,7 @@ impl<O: Observe> Array<O> {
             let from = self.relocation.locate(&self.layout, stripe, row, chunk.member);
             self.relocation.put(&self.layout, stripe, chunk);
             if self.availability.is_absent(from.drive) {
-                // Nothing is there, and nobody to be told.
+                // There is no drive to send it to.
                 self.relocation.release(from);
             } else {
                 self.change(now, op, chunk.member, Opcode::Deallocate, from, Why::Relocate);
@@ -348,16 +348,8 @@ impl<O: Observe> Array<O> {
                 Step::Nothing => return,
                 Step::Ended(job) => {
                     let (what, lost) = (job.what, job.lost);
-                    self.out.tell(now, || Event::JobEnded { job: what, lost });
-                    self.out.emit(match (what, lost) {
-                        (JobKind::Scrub, skipped) => Action::Scrubbed { skipped },
-                        (JobKind::Rebuild(drive), 0) => Action::Restored { drive: Some(drive) },
-                        (JobKind::Resync, 0) => Action::Restored { drive: None },
-                        (JobKind::Rebuild(drive), stripes) => {
-                            Action::NotRestored { drive: Some(drive), stripes }
-                        }
-                        (JobKind::Resync, stripes) => Action::NotRestored { drive: None, stripes },
-                    });
+                    self.out.emit_event(now, || Event::JobEnded { job: what, lost });
+                    self.out.emit(Action::JobEnded { job: what, skipped: lost });
                 }
                 Step::Stripe { job, kind, stripe } => self.begin_stripe(now, job, kind, stripe),
             }
@@ -383,14 +375,14 @@ impl<O: Observe> Array<O> {
             chunks: self.layout.data_chunks(),
         };
         let work = match kind {
-            JobKind::Rebuild(_) | JobKind::Resync => Work::Restore { job, drive_failures: 0 },
+            JobKind::Rebuild(_) | JobKind::Resync => Work::Repair { job, drive_failures: 0 },
             JobKind::Scrub => Work::Check { job },
         };
         let op = self.insert_op(now, &segment, work, Origin::Job(job));
         self.enter_writer(now, op);
     }
 
-    /// It is the operation's turn: reads what it restores from.
+    /// It is the operation's turn: reads the members that it computes the others from.
     pub(super) fn plan_restore(&mut self, now: Instant, op: OpId) {
         let stripe = self.ops[op].stripe;
         let unreadable = self.unreadable(stripe);
@@ -400,11 +392,11 @@ impl<O: Observe> Array<O> {
         target.phase = Phase::Fetch;
         let wanted = unreadable - absent;
         target.fetch.begin_lost(unreadable, wanted);
-        if let Work::Restore { drive_failures, .. } = &mut target.work {
+        if let Work::Repair { drive_failures, .. } = &mut target.work {
             *drive_failures = failures;
         }
         if wanted.is_empty() {
-            // Whoever restored the stripe for another reason has done this as well.
+            // A write or another job has repaired this stripe in the meantime.
             return self.leave_and_finish(now, op, &Delays::ZERO);
         }
         self.decide(now, op, &Delays::ZERO);
@@ -428,14 +420,14 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// What an operation restores is known: writes it.
+    /// The members that an operation of a rebuild or resync writes are known: writes them.
     pub(super) fn commit_restored(&mut self, now: Instant, op: OpId) {
         let target = &mut self.ops[op];
         target.phase = Phase::Commit;
         let (stripe, wanted) = (target.stripe, target.fetch.wanted());
         let absent = self.relocation.members_on(&self.layout, stripe, self.availability.absent());
         let members = wanted - absent;
-        self.out.tell(now, || Event::CommitBegun { op, members });
+        self.out.emit_event(now, || Event::CommitBegun { op, members });
         self.write_members(now, op, members, Why::Job);
         if self.ops[op].writing.is_empty() {
             self.leave_and_finish(now, op, &Delays::ZERO);
@@ -461,7 +453,7 @@ impl<O: Observe> Array<O> {
         let target = &self.ops[op];
         let (stripe, failed) = (target.stripe, target.failed);
         let (job, written, seen) = match target.work {
-            Work::Restore { job, drive_failures } => (job, target.fetch.wanted(), drive_failures),
+            Work::Repair { job, drive_failures } => (job, target.fetch.wanted(), drive_failures),
             Work::Check { job } => (job, MemberSet::EMPTY, 0),
             _ => return,
         };
@@ -485,7 +477,7 @@ impl<O: Observe> Array<O> {
     ) {
         self.jobs.stripe_done(job, succeeded);
         if succeeded {
-            self.counters.restored_stripes += u64::from(!written.is_empty());
+            self.counters.repaired_stripes += u64::from(!written.is_empty());
             self.availability.restored(&self.layout, &self.relocation, stripe, written);
         }
     }
@@ -506,7 +498,7 @@ impl<O: Observe> Array<O> {
         if pass == Pass::ToDrive {
             return false;
         }
-        self.out.tell(now, || Event::Cached { command: id });
+        self.out.emit_event(now, || Event::Cached { command: id });
         match pass {
             Pass::Read => self.emit_cached_rows(id, record),
             Pass::Taken => {
@@ -527,7 +519,7 @@ impl<O: Observe> Array<O> {
         let CommandRecord { drive, lba, blocks, .. } = *record;
         let rows = cache.rows(drive, lba, blocks);
         if !rows.is_empty() {
-            self.out.emit_data(|| DataAction::ReadStage { command, drive, lba, blocks, rows });
+            self.out.emit_data(|| DataAction::ReadCache { command, drive, lba, blocks, rows });
         }
     }
 
@@ -536,16 +528,16 @@ impl<O: Observe> Array<O> {
         self.cache_changed(now);
         let CommandRecord { purpose, drive, lba, .. } = *self.commands.get(id);
         if let Purpose::Member { op, member, .. } = purpose {
-            self.out.emit_data(|| DataAction::Stage { op, member, drive, lba });
+            self.out.emit_data(|| DataAction::Cache { op, member, drive, lba });
         }
     }
 
     pub(super) fn cache_changed(&mut self, now: Instant) {
-        let held_pages = self.staged_pages();
-        self.rules.policy().stage_changed(now, held_pages);
+        let held_pages = self.cached_pages();
+        self.rules.policy().write_cache_changed(now, held_pages);
     }
 
-    /// Passes on what the write cache has answered, and looks whether drives may be drained.
+    /// Passes on what the write cache has answered, and drains the drives that may be drained.
     pub(super) fn handle_cache_deadline(&mut self, now: Instant) {
         while let Some((due, id, latency)) =
             self.cache.as_mut().and_then(|cache| cache.pop_answer(now))
@@ -558,7 +550,7 @@ impl<O: Observe> Array<O> {
     pub(super) fn answer_from_cache(&mut self, now: Instant, id: CommandId, latency: Duration) {
         let record = self.commands.take(id);
         let status = Status::Success;
-        self.out.tell(now, || Event::Answered { command: id, drive: record.drive, status });
+        self.out.emit_event(now, || Event::Answered { command: id, drive: record.drive, status });
         let Purpose::Member { op, member, .. } = record.purpose else { return };
         if record.opcode == Opcode::Write {
             return self.end_write_of_member(now, op, member);
@@ -587,7 +579,7 @@ impl<O: Observe> Array<O> {
                 let view = view(&self.permits, &self.commands, 1 << drive.0);
                 let from = match cache.is_closed() {
                     true => now,
-                    false => self.rules.policy().drains_from(now, drive, &view),
+                    false => self.rules.policy().may_drain_from(now, drive, &view),
                 };
                 if from > now {
                     cache.drain_from(from);
@@ -631,7 +623,7 @@ impl<O: Observe> Array<O> {
     /// Pages have left the write cache.
     pub(super) fn leave_cache(&mut self, now: Instant, drive: DriveId, left: Vec<Lba>) {
         self.cache_changed(now);
-        self.out.emit_data(|| DataAction::Unstage { drive, pages: left });
+        self.out.emit_data(|| DataAction::Uncache { drive, pages: left });
         self.make_room_in_cache(now);
     }
 
@@ -642,13 +634,13 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Forgets what is cached for a drive that is gone: parity has it. Writes that wait for room in the
+    /// Forgets what is cached for a drive that has failed: parity has it. Writes that wait for room in the
     /// cache, or behind a drain, are over.
     pub(super) fn abandon_cache(&mut self, now: Instant, drive: DriveId) {
         let Some(cache) = &mut self.cache else { return };
         let (left, over) = cache.abandon(drive);
         if !left.is_empty() {
-            self.out.emit_data(|| DataAction::Unstage { drive, pages: left });
+            self.out.emit_data(|| DataAction::Uncache { drive, pages: left });
         }
         for id in over {
             if let Purpose::Member { op, member, .. } = self.commands.take(id).purpose {
@@ -694,7 +686,7 @@ impl<O: Observe> Array<O> {
             blocked: fetch.blocked(),
         };
         let request = match target.work {
-            Work::Restore { .. } | Work::Check { .. } => {
+            Work::Repair { .. } | Work::Check { .. } => {
                 self.end_stripe_of_job(op);
                 return self.close_if_drained(now, op);
             }
@@ -704,7 +696,7 @@ impl<O: Observe> Array<O> {
             }
             Work::Write { request, .. } | Work::Deallocate { request } => request,
         };
-        self.counters.rebuilds += u64::from(part.reconstructed);
+        self.counters.reconstructions += u64::from(part.reconstructed);
         let hedge_reads = fetch.hedge_reads();
         if hedge_reads > 0 {
             self.counters.hedges_won += u64::from(part.reconstructed);
@@ -717,7 +709,7 @@ impl<O: Observe> Array<O> {
     #[inline]
     pub(super) fn close_if_drained(&mut self, now: Instant, op: OpId) {
         if self.ops[op].has_nothing_out() {
-            self.out.tell(now, || Event::OperationClosed { op });
+            self.out.emit_event(now, || Event::OperationClosed { op });
             self.out.emit_data(|| DataAction::Close { op });
             self.ops.release(op);
         }

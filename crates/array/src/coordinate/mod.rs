@@ -14,7 +14,7 @@ mod tokens;
 
 pub use adaptive::AdaptiveConfig;
 pub use staggered::WindowConfig;
-pub use synchronized::TogetherConfig;
+pub use synchronized::SynchronizedConfig;
 pub use tokens::TokenConfig;
 
 use adaptive::Adaptive;
@@ -54,7 +54,7 @@ pub enum Coordination {
     /// By tokens that the host grants.
     Token(TokenConfig),
     /// All at the same time.
-    Together(TogetherConfig),
+    Synchronized(SynchronizedConfig),
 }
 
 impl Coordination {
@@ -67,7 +67,9 @@ impl Coordination {
                 Self::Adaptive(WindowConfig { start: now, ..config }, adaptive)
             }
             Self::Token(config) => Self::Token(TokenConfig { start: now, ..config }),
-            Self::Together(config) => Self::Together(TogetherConfig { start: now, ..config }),
+            Self::Synchronized(config) => {
+                Self::Synchronized(SynchronizedConfig { start: now, ..config })
+            }
         }
     }
 }
@@ -84,11 +86,11 @@ pub enum Coordinator {
     /// Tokens.
     Token(Tokens),
     /// All at the same time.
-    Together(Synchronized),
+    Synchronized(Synchronized),
 }
 
 impl Coordinator {
-    /// Begins to coordinate `width` drives; what they are to hear goes to `notices`.
+    /// Begins to coordinate `width` drives; the permits of the drives go to `notices`.
     pub(crate) fn new(
         coordination: &Coordination,
         width: u32,
@@ -105,8 +107,8 @@ impl Coordinator {
                 Self::Adaptive(windows, adaptive)
             }
             Coordination::Token(config) => Self::Token(Tokens::new(config, width, notices)),
-            Coordination::Together(config) => {
-                Self::Together(Synchronized::new(config, width, notices))
+            Coordination::Synchronized(config) => {
+                Self::Synchronized(Synchronized::new(config, width, notices))
             }
         }
     }
@@ -118,7 +120,7 @@ impl Coordinator {
             Self::Free => false,
             Self::Windows(windows) | Self::Adaptive(windows, _) => windows.is_busy(drive, lba, now),
             Self::Token(tokens) => tokens.is_busy(drive, now),
-            Self::Together(synchronized) => synchronized.is_busy(now),
+            Self::Synchronized(synchronized) => synchronized.is_busy(now),
         }
     }
 
@@ -130,7 +132,7 @@ impl Coordinator {
     pub fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
         match self {
             Self::Windows(windows) | Self::Adaptive(windows, _) => Some(windows.window(drive, now)),
-            Self::Free | Self::Token(_) | Self::Together(_) => None,
+            Self::Free | Self::Token(_) | Self::Synchronized(_) => None,
         }
     }
 
@@ -139,7 +141,7 @@ impl Coordinator {
     pub fn busy_time_window(&self) -> Option<Duration> {
         match self {
             Self::Windows(windows) | Self::Adaptive(windows, _) => Some(windows.busy_time_window()),
-            Self::Free | Self::Token(_) | Self::Together(_) => None,
+            Self::Free | Self::Token(_) | Self::Synchronized(_) => None,
         }
     }
 
@@ -148,7 +150,7 @@ impl Coordinator {
             Self::Free | Self::Windows(_) => Instant::NEVER,
             Self::Adaptive(_, adaptive) => adaptive.next_deadline(),
             Self::Token(tokens) => tokens.next_deadline(),
-            Self::Together(synchronized) => synchronized.next_deadline(),
+            Self::Synchronized(synchronized) => synchronized.next_deadline(),
         }
     }
 
@@ -157,7 +159,7 @@ impl Coordinator {
             Self::Free | Self::Windows(_) => {}
             Self::Adaptive(windows, adaptive) => adaptive.handle_deadline(now, windows, notices),
             Self::Token(tokens) => tokens.handle_deadline(now, notices),
-            Self::Together(synchronized) => synchronized.handle_deadline(now, notices),
+            Self::Synchronized(synchronized) => synchronized.handle_deadline(now, notices),
         }
     }
 
@@ -181,7 +183,7 @@ impl Coordinator {
                 windows.reconfigure(now, window, notices);
                 true
             }
-            Self::Free | Self::Adaptive(..) | Self::Token(_) | Self::Together(_) => false,
+            Self::Free | Self::Adaptive(..) | Self::Token(_) | Self::Synchronized(_) => false,
         }
     }
 
@@ -194,7 +196,9 @@ impl Coordinator {
     ) {
         match self {
             Self::Token(tokens) => tokens.handle_status(now, drive, status, notices),
-            Self::Together(synchronized) => synchronized.handle_status(now, drive, status, notices),
+            Self::Synchronized(synchronized) => {
+                synchronized.handle_status(now, drive, status, notices)
+            }
             Self::Free | Self::Windows(_) | Self::Adaptive(..) => {}
         }
     }

@@ -1,9 +1,9 @@
 //! All drives at once: as soon as one must collect, all may (Harmonia; IODA §6.2.2).
 //!
-//! The host looks at all drives from time to time. When one has come to the point at which it would
-//! collect by itself, all are ordered to, whether or not it is due there: what one of them leaves off
-//! would be done alone later. A drive that is not ordered to does not collect, unless it has no room
-//! left.
+//! The host polls the status of all drives. When one drive has reached the watermark at which it would
+//! collect by itself, all drives are ordered to collect, whether or not a collection is due there: one
+//! that collected less now would collect alone later. A drive without an order does not collect, unless
+//! it has no free blocks left.
 
 use super::status_poller::StatusPoller;
 use crate::coordinate::Notice;
@@ -11,27 +11,31 @@ use alloc::collections::VecDeque;
 use nvme::{CollectionRight, DriveStatus};
 use units::{DriveId, Duration, Instant};
 
-/// How drives collect synchronized.
+/// Settings of synchronized collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TogetherConfig {
-    /// How long they have for it.
+pub struct SynchronizedConfig {
+    /// How long an order to collect is valid.
     pub lease: Duration,
-    /// Time between two looks at the drives.
+    /// Time between two polls of the drives' status.
     pub period: Duration,
-    /// When the first look is taken.
+    /// When the first poll is made.
     pub start: Instant,
 }
 
 /// Where the drives stand.
 #[derive(Clone, Debug)]
 pub struct Synchronized {
-    config: TogetherConfig,
+    config: SynchronizedConfig,
     poller: StatusPoller,
     until: Instant,
 }
 
 impl Synchronized {
-    pub(crate) fn new(config: &TogetherConfig, width: u32, notices: &mut VecDeque<Notice>) -> Self {
+    pub(crate) fn new(
+        config: &SynchronizedConfig,
+        width: u32,
+        notices: &mut VecDeque<Notice>,
+    ) -> Self {
         let synchronized = Self {
             config: *config,
             poller: StatusPoller::new(width, config.start, config.period),

@@ -4,7 +4,7 @@
 //! Windows in turn give every drive the same share of the time, whether or not it has anything to
 //! collect. A token goes to the drive with the least room left among those that have, as a lease
 //! that ends by itself; it is extended while no other drive is in greater need, and taken back
-//! when nothing is left to do. Costs the host a look at every drive's log page in each period, and
+//! when nothing is left to do. Costs the host a read of every drive's log page in each period, and
 //! a lease must be longer than one collection. Not in the article; its §7.2 only lets the host
 //! choose the length of fixed windows.
 
@@ -18,15 +18,15 @@ use units::{DriveId, Duration, Instant};
 /// How tokens are granted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenConfig {
-    /// How long a token is good for unless it is extended.
+    /// How long a token is valid unless it is extended.
     pub lease: Duration,
-    /// Time between two looks at the drives.
+    /// Time between two polls of the drives' status.
     pub period: Duration,
     /// Tokens: drives that may be busy at once, at most the number of parities.
     pub busy_drives: u32,
     /// Most by which any drive's clock is off; leases end by so much earlier for the drives.
     pub guard: Duration,
-    /// When the first look is taken.
+    /// When the first poll is made.
     pub start: Instant,
 }
 

@@ -135,7 +135,7 @@ impl Degraded {
     fn new(setup: &PolicySetup<'_>, knows: Knows) -> Self {
         Self {
             profile: setup.settings.profile,
-            compute: setup.rebuild_compute,
+            compute: setup.reconstruct_compute,
             knows,
             channels: vec![Channel::default(); setup.drives as usize],
             last_taker: 0,
@@ -237,7 +237,7 @@ impl Policy for Degraded {
         Some(taker)
     }
 
-    fn moves_chunks(&self) -> bool {
+    fn relocates_chunks(&self) -> bool {
         true
     }
 
@@ -312,7 +312,7 @@ mod tests {
         };
         let settings = PolicySettings { profile, ..PolicySettings::default() };
         let setup =
-            PolicySetup { drives: 8, parities: 1, rebuild_compute: XOR, settings: &settings };
+            PolicySetup { drives: 8, parities: 1, reconstruct_compute: XOR, settings: &settings };
         Degraded::new(&setup, Knows::OfTarget)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! As soon as one drive must collect, all of them do, so that slowness comes in one lump instead of
 //! many. Reads wait, as under [`super::base`]: with every member busy there is nothing to rebuild
-//! from. Needs drives that collect when they are told. Improves the mean, not the tail.
+//! from. Needs drives that collect when they are ordered to. Improves the mean, not the tail.
 
 use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
@@ -14,7 +14,7 @@ pub(super) const HARMONIA: PolicyKind = PolicyKind::new(&About {
     summary: "as soon as one drive must collect, all do; reads wait",
     source: "IODA §6.2.2",
     drive_changes: "collection when the host orders it",
-    windows: WindowUse::Together,
+    windows: WindowUse::Synchronized,
     collects_instantly: false,
     needs: Needs::Nothing,
     build: |_| Box::new(Harmonia),

@@ -117,7 +117,7 @@ impl Rules {
         !self.hooks.has(Hooks::ADMITS) || self.policy.admits(now, &asked())
     }
 
-    /// Whether its deadline may change with anything it hears.
+    /// Whether its deadline may change with any event.
     #[inline]
     pub(crate) fn has_deadline(&self) -> bool {
         self.hooks.has(Hooks::DEADLINE)
@@ -145,9 +145,9 @@ mod tests {
         let queues = Queues::new(4);
         let view = View { coordinator: &Coordinator::Free, queues: &queues, stripe: 0b1111 };
         for kind in PolicyKind::ALL {
-            let rebuild_compute = Duration::ZERO;
+            let reconstruct_compute = Duration::ZERO;
             let setup =
-                PolicySetup { drives: 4, parities: 1, rebuild_compute, settings: &settings };
+                PolicySetup { drives: 4, parities: 1, reconstruct_compute, settings: &settings };
             let mut policy = (kind.about().build)(&setup);
             let hooks = policy.hooks();
             let lacks = |hook| !hooks.has(hook);

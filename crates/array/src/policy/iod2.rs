@@ -36,7 +36,7 @@ impl Policy for Iod2 {
         Attempt::Send(PlFlag::Predictable)
     }
 
-    fn rebuild_flag(&self) -> PlFlag {
+    fn reconstruct_flag(&self) -> PlFlag {
         PlFlag::Predictable
     }
 

@@ -36,7 +36,7 @@ impl Policy for Ioda {
         Attempt::Send(PlFlag::Predictable)
     }
 
-    fn rebuild_flag(&self) -> PlFlag {
+    fn reconstruct_flag(&self) -> PlFlag {
         PlFlag::Predictable
     }
 

@@ -27,21 +27,21 @@ mod quantile;
 mod registry;
 mod settings;
 mod sit_out;
-mod staged;
+mod write_caching;
 
 pub use hedged::HedgeSettings;
 pub use hooks::Hooks;
 pub(crate) use hooks::Rules;
 pub use plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
 pub use registry::{About, Needs, PolicyKind, PolicySetup, WindowUse};
-pub use settings::{DriveProfile, PolicySettings, StageSettings};
+pub use settings::{DriveProfile, PolicySettings, WriteCacheSettings};
 pub use sit_out::SitOutSettings;
 
 use crate::coordinate::Coordinator;
 use crate::drive_queues::Queues;
 use crate::members::MemberSet;
 use crate::request::RequestKind;
-use crate::write_cache::StageConfig;
+use crate::write_cache::WriteCacheConfig;
 use alloc::vec::Vec;
 use nvme::{CollectionReport, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
@@ -156,8 +156,8 @@ pub trait Policy: Send {
         primary
     }
 
-    /// How reads are flagged that serve only to rebuild others.
-    fn rebuild_flag(&self) -> PlFlag {
+    /// How reads are flagged that serve only to reconstruct other members.
+    fn reconstruct_flag(&self) -> PlFlag {
         PlFlag::Off
     }
 
@@ -173,26 +173,26 @@ pub trait Policy: Send {
         0
     }
 
-    /// After how long without an answer from one of its drives a stripe operation begins to rebuild
+    /// After how long without an answer from one of its drives a stripe operation begins to reconstruct
     /// what is missing, while it goes on waiting; none for never.
     fn hedge_after(&mut self, _now: Instant) -> Option<Duration> {
         None
     }
 
     /// Whether a stripe operation may send `reads` more because drives among `late` (as bits) have
-    /// not answered in time. Asked once per operation, when its time is up and a rebuild is
-    /// possible.
+    /// not answered in time. Asked once per operation, when its time is up and a
+    /// reconstruction is possible.
     fn may_hedge(&mut self, _now: Instant, _late: u64, _reads: u32, _view: &View<'_>) -> bool {
         true
     }
 
-    /// A stripe operation that sent `reads` more is known: by what it rebuilt, or (if not `won`) by
+    /// A stripe operation that sent `reads` more is known: by what it reconstructed, or (if not `won`) by
     /// the answer that was late.
     fn hedge_ended(&mut self, _reads: u32, _won: bool) {}
 
     /// Where to write a page of the host instead of to `drive`, which holds it now: one of the `free`
     /// drives (as bits), which are not of its stripe and have room; none to write it in place. Asked
-    /// for each page of a write when it is its turn, if [`Policy::moves_chunks`] and the array has
+    /// for each page of a write when it is its turn, if [`Policy::relocates_chunks`] and the array has
     /// spare blocks.
     fn place_update(
         &mut self,
@@ -205,7 +205,7 @@ pub trait Policy: Send {
     }
 
     /// Whether writes may take pages to other drives.
-    fn moves_chunks(&self) -> bool {
+    fn relocates_chunks(&self) -> bool {
         false
     }
 
@@ -240,19 +240,19 @@ pub trait Policy: Send {
         true
     }
 
-    /// The fast memory in front of the drives in which writes wait; none if they do not. Asked once.
-    fn stage(&self) -> Option<StageConfig> {
+    /// The write cache in front of the drives; none if writes do not wait in one. Asked once.
+    fn write_cache(&self) -> Option<WriteCacheConfig> {
         None
     }
 
-    /// From when on what is staged for `drive` may be drained to it: `now` if it may be, or when to
-    /// ask again.
-    fn drains_from(&mut self, now: Instant, _drive: DriveId, _view: &View<'_>) -> Instant {
+    /// From when on the pages cached for `drive` may be drained to it: `now` if they may be, or when
+    /// to ask again.
+    fn may_drain_from(&mut self, now: Instant, _drive: DriveId, _view: &View<'_>) -> Instant {
         now
     }
 
-    /// Pages came into the stage or left it; now it holds so many.
-    fn stage_changed(&mut self, _now: Instant, _held_pages: u64) {}
+    /// Pages entered or left the write cache, which now holds `held_pages`.
+    fn write_cache_changed(&mut self, _now: Instant, _held_pages: u64) {}
 
     /// When [`Policy::handle_deadline`] is to be called if nothing else happens.
     fn next_deadline(&self) -> Instant {

@@ -21,10 +21,10 @@ pub enum WindowUse {
     },
     /// Drives collect in turn, and reads carry the flag, so that the array sees if they do not.
     Seen,
-    /// The array acts as if drives collected in turn, but they never hear of it.
+    /// The array acts as if drives collected in turn, but the drives are not told.
     Imagined,
     /// All drives collect at the same time.
-    Together,
+    Synchronized,
 }
 
 /// What a policy needs of the array.
@@ -69,7 +69,7 @@ pub struct PolicySetup<'a> {
     /// How many members of a stripe can be rebuilt at once.
     pub parities: u32,
     /// Time to compute a rebuilt page.
-    pub rebuild_compute: Duration,
+    pub reconstruct_compute: Duration,
     /// What can be set about policies.
     pub settings: &'a PolicySettings,
 }
@@ -119,9 +119,9 @@ impl PolicyKind {
         super::sit_out::SIT_OUT,
         super::least_outstanding::LEAST_OUTSTANDING,
         super::latency_weighted::LATENCY_WEIGHTED,
-        super::staged::RAILS,
-        super::staged::IODA_NVM,
-        super::staged::PLM,
+        super::write_caching::RAILS,
+        super::write_caching::IODA_NVM,
+        super::write_caching::PLM,
         super::plm_light::PLM_LIGHT,
     ];
 

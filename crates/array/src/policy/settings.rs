@@ -1,7 +1,7 @@
 //! What can be set about policies.
 
 use super::{HedgeSettings, PlmLightSettings, SitOutSettings};
-use crate::write_cache::StageConfig;
+use crate::write_cache::WriteCacheConfig;
 use units::Duration;
 
 /// Settings of all policies that have any; each reads its own.
@@ -16,8 +16,8 @@ pub struct PolicySettings {
     /// The longest predicted wait of a read that is sent, under `mittos`. Ours: longer than reads
     /// take on flash that is not collecting.
     pub objective: Duration,
-    /// The fast memory of policies that stage writes.
-    pub stage: StageSettings,
+    /// The write cache of policies that have one.
+    pub write_cache: WriteCacheSettings,
     /// Windows and counts, under `plm-light`.
     pub plm_light: PlmLightSettings,
     /// What the host knows about its drives, under `mittos`.
@@ -31,7 +31,7 @@ impl Default for PolicySettings {
             spare_reads: 1,
             sit_out: SitOutSettings::default(),
             objective: Duration::from_millis(1),
-            stage: StageSettings::default(),
+            write_cache: WriteCacheSettings::default(),
             plm_light: PlmLightSettings::default(),
             profile: DriveProfile::default(),
         }
@@ -77,7 +77,7 @@ impl Default for DriveProfile {
 
 /// What is set about the fast memory in which writes wait; none for what the policy takes by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct StageSettings {
+pub struct WriteCacheSettings {
     /// Bytes that it holds.
     pub capacity_bytes: Option<u64>,
     /// From a read to its answer.
@@ -90,11 +90,11 @@ pub struct StageSettings {
     pub drain_depth: Option<u32>,
 }
 
-impl StageSettings {
+impl WriteCacheSettings {
     /// `default`, with what is set in its place.
     #[must_use]
-    pub fn over(&self, default: StageConfig) -> StageConfig {
-        StageConfig {
+    pub fn over(&self, default: WriteCacheConfig) -> WriteCacheConfig {
+        WriteCacheConfig {
             capacity_bytes: self.capacity_bytes.unwrap_or(default.capacity_bytes),
             read_latency: self.read_latency.unwrap_or(default.read_latency),
             write_latency: self.write_latency.unwrap_or(default.write_latency),

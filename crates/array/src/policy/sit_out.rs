@@ -8,7 +8,7 @@
 //! the wrong one.
 //!
 //! Where OpenZFS differs: its fence is taken over all members, the slow one included, so that it can
-//! act from six on; it looks once a second and lets a drive sit out for ten minutes.
+//! act from six on; it checks once a second and lets a drive sit out for ten minutes.
 
 use super::{
     About, Answered, Attempt, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
@@ -36,9 +36,9 @@ pub(super) const SIT_OUT: PolicyKind = PolicyKind::new(&About {
 /// When a drive sits out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SitOutSettings {
-    /// Time between two looks at the drives.
+    /// Time between two checks of the drives.
     pub interval: Duration,
-    /// Looks in a row at which a drive is an outlier before it sits out.
+    /// Checks in a row at which a drive is an outlier before it sits out.
     pub looks: u32,
     /// For how long it does.
     pub period: Duration,

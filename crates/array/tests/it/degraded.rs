@@ -4,8 +4,8 @@
 use crate::script::{PAGE, Script, named};
 use array::policy::PolicySettings;
 use array::{
-    Array, CannotReplace, CannotSwitch, Config, Coordination, Layout, Level, RequestKind,
-    Restoring, Work,
+    Array, CannotReplace, CannotSwitch, Config, Coordination, JobKind, JobProgress, Layout, Level,
+    RequestKind,
 };
 use nvme::Status;
 use units::{DriveId, Duration};
@@ -182,11 +182,11 @@ fn small(level: Level, width: u32) -> Script {
         policy: named("base"),
         policy_settings: PolicySettings::default(),
         coordination: Coordination::Free,
-        rebuild_compute: Duration::ZERO,
+        reconstruct_compute: Duration::ZERO,
         data_actions: false,
         spare: 0..0,
         absent: 1,
-        restore_depth: 1,
+        job_depth: 1,
     }));
     s.collect();
     s
@@ -198,9 +198,9 @@ fn a_replaced_drive_is_written_stripe_by_stripe() {
     s.array.replace_drive(s.now, DriveId(0)).unwrap();
     s.collect();
     assert_eq!(told(&mut s), "r1 r2");
-    let what = Work::Rebuild(DriveId(0));
-    let restoring = Restoring { what, done: 0, total: 2, lost: 0 };
-    assert_eq!(s.array.restoring(), Some(restoring));
+    let what = JobKind::Rebuild(DriveId(0));
+    let restoring = JobProgress { what, done: 0, total: 2, lost: 0 };
+    assert_eq!(s.array.job(), Some(restoring));
     // A write of that stripe waits, a read does not.
     s.request(WRITE, 0, 1);
     s.request(READ, 1, 1);
@@ -212,14 +212,14 @@ fn a_replaced_drive_is_written_stripe_by_stripe() {
     s.ok(0);
     // Now the write finds the drive there; the next stripe is begun.
     assert_eq!(told(&mut s), "r1 r1 r2");
-    let restoring = Restoring { done: 1, ..restoring };
-    assert_eq!(s.array.restoring(), Some(restoring));
+    let restoring = JobProgress { done: 1, ..restoring };
+    assert_eq!(s.array.job(), Some(restoring));
     [1, 1, 2].into_iter().for_each(|drive| s.ok(drive));
     s.compute();
     assert_eq!(told(&mut s), "W0 W2 W0");
     [0, 0, 2].into_iter().for_each(|drive| s.ok(drive));
     assert_eq!(told(&mut s), "restored done");
-    assert_eq!((s.array.restoring(), s.array.is_whole()), (None, true));
+    assert_eq!((s.array.job(), s.array.is_optimal()), (None, true));
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn stripes_that_cannot_be_restored_are_counted_and_the_others_are() {
     s.compute();
     s.ok(0);
     assert_eq!(told(&mut s), "r1 r2 r1 r2 W0 not-restored");
-    assert!(!s.array.is_whole());
+    assert!(!s.array.is_optimal());
     // Stripe 0 is still rebuilt when it is read, stripe 1 is not.
     s.request(READ, 0, 1);
     assert_eq!(told(&mut s), "r1 r2");

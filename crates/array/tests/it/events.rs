@@ -17,11 +17,11 @@ fn config(policy: PolicyKind) -> Config {
         policy,
         policy_settings: PolicySettings::default(),
         coordination: Coordination::Free,
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         data_actions: false,
         spare: 0..0,
         absent: 0,
-        restore_depth: array::RESTORE_DEPTH,
+        job_depth: array::JOB_DEPTH,
     }
 }
 

@@ -6,10 +6,10 @@
 
 use crate::faulty::{Faults, Host, PAGE};
 use array::policy::{
-    About, Attempt, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings, SitOutSettings,
-    StageSettings, View, WindowUse,
+    About, Attempt, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings, SitOutSettings, View,
+    WindowUse, WriteCacheSettings,
 };
-use array::{Config, Coordination, Layout, Level, TogetherConfig, TokenConfig, WindowConfig};
+use array::{Config, Coordination, Layout, Level, SynchronizedConfig, TokenConfig, WindowConfig};
 use units::{DriveId, Duration, Instant, Lba, Rng};
 
 /// A policy that does everything that policies can, at random.
@@ -51,7 +51,7 @@ impl Policy for Wild {
         DriveId(copies[self.0.below(copies.len() as u64) as usize])
     }
 
-    fn rebuild_flag(&self) -> nvme::PlFlag {
+    fn reconstruct_flag(&self) -> nvme::PlFlag {
         nvme::PlFlag::Predictable
     }
 
@@ -67,7 +67,7 @@ impl Policy for Wild {
         (self.0.below(3) == 0).then_some(DriveId(free.trailing_zeros() as u8))
     }
 
-    fn moves_chunks(&self) -> bool {
+    fn relocates_chunks(&self) -> bool {
         true
     }
 }
@@ -87,7 +87,7 @@ fn settings(rng: &mut Rng) -> PolicySettings {
         spare_reads: 1 + rng.below(2) as u32,
         sit_out: SitOutSettings { interval: nanos(rng, 3_000), ..SitOutSettings::default() },
         objective: nanos(rng, 2_000),
-        stage: StageSettings {
+        write_cache: WriteCacheSettings {
             capacity_bytes: Some(PAGE * (4 + rng.below(40))),
             read_latency: Some(nanos(rng, 20)),
             write_latency: Some(nanos(rng, 20)),
@@ -110,9 +110,9 @@ fn coordination(policy: PolicyKind, rng: &mut Rng) -> Coordination {
     };
     match policy.about().windows {
         WindowUse::None => Coordination::Free,
-        WindowUse::Together => {
+        WindowUse::Synchronized => {
             let start = Instant::ZERO;
-            Coordination::Together(TogetherConfig { period, start, lease: period })
+            Coordination::Synchronized(SynchronizedConfig { period, start, lease: period })
         }
         _ if rng.below(3) == 0 => Coordination::Token(TokenConfig {
             lease: period,
@@ -144,11 +144,11 @@ fn host(seed: u64, level: Level) -> Host {
         policy,
         policy_settings: settings(&mut rng),
         coordination: coordination(policy, &mut rng),
-        rebuild_compute: Duration::from_nanos(3 * rng.below(2)),
+        reconstruct_compute: Duration::from_nanos(3 * rng.below(2)),
         data_actions: true,
         spare: layout_pages..layout_pages + SPARE,
         absent: 0,
-        restore_depth: 1 + rng.below(5) as u32,
+        job_depth: 1 + rng.below(5) as u32,
     };
     Host::new(config, layout_pages + SPARE, rng)
 }
@@ -244,7 +244,7 @@ fn as_many_drives_may_fail_as_there_are_parities() {
             };
             run(&mut host, 300, faulty);
             recover(&mut host);
-            assert!(host.engine.array().is_whole(), "seed {seed} {level:?}");
+            assert!(host.engine.array().is_optimal(), "seed {seed} {level:?}");
             host.check_all();
             if host.rng.below(2) == 0 {
                 switch(&mut host);
@@ -254,9 +254,9 @@ fn as_many_drives_may_fail_as_there_are_parities() {
         let counters = host.engine.array().counters();
         let [a, b, c, d, e] = count.get();
         count.set([
-            a + counters.rebuilds,
+            a + counters.reconstructions,
             b + counters.unrecovered_reads,
-            c + counters.restored_stripes,
+            c + counters.repaired_stripes,
             d + counters.unrecovered_writes,
             e + host.done,
         ]);
@@ -326,7 +326,7 @@ fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
         host.engine.resync(host.now, ranges);
         host.act();
         // Unless it is done at once, what it has to do is known.
-        let total = host.engine.array().restoring().map_or(0, |restoring| restoring.total);
+        let total = host.engine.array().job().map_or(0, |restoring| restoring.total);
         assert!(total == 0 || total == spoiled.len() as u64);
         // Reads that cannot be had must not come from wrong parity.
         host.may_fail = true;
@@ -337,7 +337,7 @@ fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
         let lost = host.not_restored;
         if lost == 0 {
             assert_eq!(host.restored, [None]);
-            assert!(host.engine.array().is_whole());
+            assert!(host.engine.array().is_optimal());
             host.check_all();
             host.engine.scrub(host.now);
             host.act();
@@ -393,14 +393,14 @@ fn a_scrub_finds_each_wrong_parity_and_changes_nothing() {
         host.drain();
         let layout = *host.engine.array().layout();
         let spoiled = spoil_parities(&mut host).len() as u64;
-        if host.engine.array().staged_pages() > 0 {
+        if host.engine.array().cached_pages() > 0 {
             // It would be drained meanwhile, over what was spoiled.
             return;
         }
         let before = host.drives.clone();
         host.engine.scrub(host.now);
         host.act();
-        let total = host.engine.array().restoring().map(|restoring| restoring.total);
+        let total = host.engine.array().job().map(|restoring| restoring.total);
         assert_eq!(total, Some(layout.stripes()));
         host.drain();
         assert_eq!(host.engine.plane().wrong_parities(), spoiled * u64::from(layout.parities()));
@@ -422,7 +422,7 @@ fn an_array_may_begin_with_drives_missing() {
             host.act();
         }
         host.drain();
-        if host.engine.array().staged_pages() > 0 || host.engine.array().map_bytes() > 0 {
+        if host.engine.array().cached_pages() > 0 || host.engine.array().map_bytes() > 0 {
             // What only memory knows is gone with it.
             return;
         }
@@ -433,11 +433,11 @@ fn an_array_may_begin_with_drives_missing() {
             policy: policies(level)[0],
             policy_settings: PolicySettings::default(),
             coordination: Coordination::Free,
-            rebuild_compute: Duration::ZERO,
+            reconstruct_compute: Duration::ZERO,
             data_actions: true,
             spare: 0..0,
             absent,
-            restore_depth: 2,
+            job_depth: 2,
         });
         assert_eq!(host.engine.array().absent(), faulty);
         run(&mut host, 100, faulty);

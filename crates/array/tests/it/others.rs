@@ -6,7 +6,7 @@ use crate::script::{PAGE, Script, named};
 use array::policy::{DriveProfile, PolicySettings};
 use array::{
     Action, AdaptiveConfig, Array, Config, Coordination, Layout, Level, RequestKind,
-    TogetherConfig, TokenConfig, WindowConfig,
+    SynchronizedConfig, TokenConfig, WindowConfig,
 };
 use nvme::{CollectionRight, DriveStatus};
 use units::{DriveId, Duration, Instant, Lba};
@@ -313,7 +313,7 @@ fn commodity_drives_hear_nothing_of_windows() {
 
 #[test]
 fn harmonia_lets_all_collect_as_soon_as_one_must() {
-    let coordination = Coordination::Together(TogetherConfig {
+    let coordination = Coordination::Synchronized(SynchronizedConfig {
         lease: Duration::from_millis(100),
         period: Duration::from_millis(1),
         start: Instant::ZERO,
@@ -324,11 +324,11 @@ fn harmonia_lets_all_collect_as_soon_as_one_must() {
         policy: named("harmonia"),
         policy_settings: PolicySettings::default(),
         coordination,
-        rebuild_compute: Duration::ZERO,
+        reconstruct_compute: Duration::ZERO,
         data_actions: false,
         spare: 0..0,
         absent: 0,
-        restore_depth: array::RESTORE_DEPTH,
+        job_depth: array::JOB_DEPTH,
     });
     let rights = |array: &mut Array| {
         let mut rights = Vec::new();
@@ -386,7 +386,7 @@ fn commodity_drives_hear_nothing_whatever_coordinates_them() {
         Coordination::Windows(windows),
         Coordination::Adaptive(windows, adaptive),
         Coordination::Token(token),
-        Coordination::Together(TogetherConfig { lease, period, start }),
+        Coordination::Synchronized(SynchronizedConfig { lease, period, start }),
     ] {
         let mut array = Array::new(Config {
             layout: Layout::new(Level::Raid5, 4, 1, 1000).unwrap(),
@@ -394,11 +394,11 @@ fn commodity_drives_hear_nothing_whatever_coordinates_them() {
             policy: named("iod3-commodity"),
             policy_settings: PolicySettings::default(),
             coordination,
-            rebuild_compute: Duration::ZERO,
+            reconstruct_compute: Duration::ZERO,
             data_actions: false,
             spare: 0..0,
             absent: 0,
-            restore_depth: array::RESTORE_DEPTH,
+            job_depth: array::JOB_DEPTH,
         });
         let (mut now, mut asked, mut was_busy) = (Instant::ZERO, 0, false);
         for _ in 0..200 {
@@ -424,7 +424,7 @@ fn commodity_drives_hear_nothing_whatever_coordinates_them() {
                 (0..4).any(|drive| array.coordinator().is_busy(DriveId(drive), Lba(0), now));
         }
         assert!(was_busy, "the array acts as if {coordination:?} were kept");
-        let asks = matches!(coordination, Coordination::Token(_) | Coordination::Together(_));
+        let asks = matches!(coordination, Coordination::Token(_) | Coordination::Synchronized(_));
         assert_eq!(asked > 0, asks, "{coordination:?}");
     }
 }

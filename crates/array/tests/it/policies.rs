@@ -28,8 +28,8 @@ fn iod1_rebuilds_without_the_flag() {
     }
     s.compute();
     assert_eq!(s.log, "R0 r1 r2 r3 done ");
-    assert_eq!(s.array.counters().rebuilds, 1);
-    assert_eq!(s.array.counters().rebuild_read_pages, 3);
+    assert_eq!(s.array.counters().reconstructions, 1);
+    assert_eq!(s.array.counters().reconstruct_read_pages, 3);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn iod2_learns_from_rebuild_reads_that_fail() {
         s.ok(drive);
     }
     assert_eq!(s.array.operations_in_flight(), 0);
-    assert_eq!(s.array.counters().rebuilds, 0);
+    assert_eq!(s.array.counters().reconstructions, 0);
 }
 
 #[test]
@@ -196,7 +196,10 @@ fn proactive_goes_on_with_the_first_that_suffice() {
     assert_eq!(s.log, "r0 r1 r2 r3 done ");
     // The one that is late is in nobody's way any more.
     s.ok(0);
-    assert_eq!((s.array.counters().rebuilds, s.array.counters().rebuild_read_pages), (1, 3));
+    assert_eq!(
+        (s.array.counters().reconstructions, s.array.counters().reconstruct_read_pages),
+        (1, 3)
+    );
     assert_eq!(s.array.operations_in_flight(), 0);
 
     // If what was asked for comes first, nothing is computed.
@@ -206,7 +209,7 @@ fn proactive_goes_on_with_the_first_that_suffice() {
         s.ok(drive);
     }
     assert_eq!(s.log, "r0 r1 r2 r3 done ");
-    assert_eq!(s.array.counters().rebuilds, 1);
+    assert_eq!(s.array.counters().reconstructions, 1);
 }
 
 #[test]

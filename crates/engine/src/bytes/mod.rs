@@ -392,7 +392,7 @@ impl<M: Memory> Bytes<M> {
                     offset_bytes,
                     length_bytes,
                     operation: OperationId(operation),
-                    staged: purpose == Purpose::Cache,
+                    cached: purpose == Purpose::Cache,
                     change: HeldWork { tag, work },
                 };
                 let id = durability.handle_change(self.now, wanted);
@@ -557,15 +557,15 @@ impl<M: Memory> DataPlane for Bytes<M> {
                 let request = self.requests.get_mut(self.memory.request_of(op));
                 request.take(first_page, self.memory.at(op, Slot { new: false, member }));
             }
-            DataAction::Stage { op, member, drive, lba } => {
+            DataAction::Cache { op, member, drive, lba } => {
                 self.cache_rows(op, member, drive, lba);
             }
-            DataAction::ReadStage { command, drive, lba, rows, .. } => {
+            DataAction::ReadCache { command, drive, lba, rows, .. } => {
                 // The number may be that of a command whose data nobody kept.
                 self.drop_delivered_if(|delivered| delivered.id() == command);
                 self.cache.note_read(self.memory.memory(), command, drive, lba, &rows);
             }
-            DataAction::Unstage { drive, pages } => {
+            DataAction::Uncache { drive, pages } => {
                 self.cache.remove(self.memory.memory(), drive, &pages);
             }
             DataAction::Close { op } => self.memory.close(op),

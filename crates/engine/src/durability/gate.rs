@@ -98,7 +98,7 @@ pub(super) struct WriteGate<C> {
     /// Changes of each record that are held or in flight.
     record_left: BTreeMap<u64, u32>,
     /// Those whose clients may be answered before they end.
-    staged: BTreeSet<ChangeId>,
+    cached: BTreeSet<ChangeId>,
     order: ChangeOrder,
 }
 
@@ -116,7 +116,7 @@ impl<C: Change> WriteGate<C> {
             changed: BTreeSet::new(),
             in_flight: BTreeMap::new(),
             record_left: BTreeMap::new(),
-            staged: BTreeSet::new(),
+            cached: BTreeSet::new(),
             order: ChangeOrder::default(),
         }
     }
@@ -140,7 +140,7 @@ impl<C: Change> WriteGate<C> {
         wanted: WantedChange<C>,
         intent: &mut Intent,
     ) -> ChangeId {
-        let WantedChange { drive, offset_bytes, length_bytes, operation, staged, change } = wanted;
+        let WantedChange { drive, offset_bytes, length_bytes, operation, cached, change } = wanted;
         let id = self.skip_change();
         let last = intent.region_of(offset_bytes + length_bytes - 1);
         let regions = intent.region_of(offset_bytes)..=last;
@@ -150,8 +150,8 @@ impl<C: Change> WriteGate<C> {
         let extent = Extent { drive, offset_bytes, length_bytes, regions };
         let write = self.write_for(operation, &extent);
         let behind = self.order.enter(drive, extent.blocks(), id, write);
-        if staged {
-            self.staged.insert(id);
+        if cached {
+            self.cached.insert(id);
         }
         if let Some(pending) = self.pending.get_mut(&write) {
             pending.behind += behind;
@@ -351,7 +351,7 @@ impl<C: Change> WriteGate<C> {
         for region in extent.regions.clone() {
             intent.finish(now, region);
         }
-        self.staged.remove(&id);
+        self.cached.remove(&id);
         let (first, behind) = self.order.leave(extent.drive, extent.blocks(), id);
         for write in first {
             if let Some(pending) = self.pending.get_mut(&write) {
@@ -383,8 +383,8 @@ impl<C: Change> WriteGate<C> {
     }
 
     /// The oldest change whose client may have been answered already.
-    pub(super) fn first_staged(&self) -> Option<ChangeId> {
-        self.staged.first().copied()
+    pub(super) fn first_cached(&self) -> Option<ChangeId> {
+        self.cached.first().copied()
     }
 
     pub(super) fn check_invariants(&self, present: DriveSet, intent: &Intent) {

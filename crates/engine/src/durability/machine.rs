@@ -318,7 +318,7 @@ impl<C: Change> Durability<C> {
         if self.full && half.is_some() {
             self.syncs.ask_half();
         }
-        if !self.over && self.syncs.begin(self.gate.first_staged(), half) {
+        if !self.over && self.syncs.begin(self.gate.first_cached(), half) {
             let parts = self.io.begin(Task::Sync, self.recorder.present());
             if parts.is_empty() {
                 self.end_task(Task::Sync);

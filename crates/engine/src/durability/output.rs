@@ -45,7 +45,7 @@ pub struct WantedChange<C> {
     pub operation: OperationId,
     /// Whether the client is answered before this ends, because the write cache has the data.
     /// Flushes that are asked for later wait until it has ended.
-    pub staged: bool,
+    pub cached: bool,
     /// What the range is to hold.
     pub change: C,
 }

@@ -40,7 +40,7 @@ pub(super) struct SyncRounds {
 }
 
 impl SyncRounds {
-    /// A flush is asked for. It covers the staged changes before `before`.
+    /// A flush is asked for. It covers the cached changes before `before`.
     pub(super) fn ask_flush(&mut self, before: ChangeId, answer: AnswerId) {
         self.flushes.push_back((before, answer));
     }
@@ -50,14 +50,14 @@ impl SyncRounds {
         &mut self.next
     }
 
-    /// Begins a round if one is wanted and none is under way. `first_staged` is the oldest staged
+    /// Begins a round if one is wanted and none is under way. `first_cached` is the oldest cached
     /// change that has not ended, `half` a half of the journal all of whose writes have.
-    pub(super) fn begin(&mut self, first_staged: Option<ChangeId>, half: Option<usize>) -> bool {
+    pub(super) fn begin(&mut self, first_cached: Option<ChangeId>, half: Option<usize>) -> bool {
         if self.running.is_some() {
             return false;
         }
         while let Some(&(before, answer)) = self.flushes.front()
-            && first_staged.is_none_or(|staged| staged >= before)
+            && first_cached.is_none_or(|cached| cached >= before)
         {
             self.flushes.pop_front();
             self.next.flushes.push(answer);

@@ -221,7 +221,7 @@ fn plan(width: u32, seed: u64) -> Result<Plan, Failure> {
         policy: PolicyKind::BASE,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed,
         verify: false,

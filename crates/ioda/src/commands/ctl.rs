@@ -1,4 +1,4 @@
-//! `ioda ctl`: looks at a running array and orders it about.
+//! `ioda ctl`: shows the state of a running array and sends it admin commands.
 
 mod show;
 
@@ -6,7 +6,7 @@ use crate::exit::{self, Failure};
 use crate::output::{self, remark};
 use crate::quantity::{PolicyName, Span, Text};
 use clap::{Args, Subcommand};
-use live::control::{Answer, Order, Status};
+use live::control::{AdminCommand, Answer, Status};
 use live::operate::ctl::{self, Client};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ Examples:
   ioda ctl status --json
       for scripts
 
-Exit code 1 if the array refused the order, 4 if it could not be reached.";
+Exit code 1 if the array refused the command, 4 if it could not be reached.";
 
 /// An array may take its time, for instance to write everything down.
 const PATIENCE: Duration = Duration::from_secs(65);
@@ -46,9 +46,9 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Options of `ioda ctl`.
 #[derive(Args, Debug)]
 pub(crate) struct CtlArgs {
-    /// What to order.
+    /// The admin command.
     #[command(subcommand)]
-    order: CtlOrder,
+    command: CtlCommand,
     /// The array's control socket, which is the path of its NBD socket with .ctl at the end
     /// [default: ioda.sock.ctl in $XDG_RUNTIME_DIR, or in /tmp]
     #[arg(long, global = true, value_name = "PATH")]
@@ -59,7 +59,7 @@ pub(crate) struct CtlArgs {
 }
 
 #[derive(Subcommand, Debug)]
-enum CtlOrder {
+enum CtlCommand {
     /// Say how the array is: policy, drives, latencies, what is being restored
     Status {
         /// Every second, until interrupted
@@ -94,39 +94,39 @@ enum CtlOrder {
     Shutdown,
 }
 
-impl CtlOrder {
-    fn order(&self) -> Result<Order, Failure> {
+impl CtlCommand {
+    fn admin_command(&self) -> Result<AdminCommand, Failure> {
         Ok(match self {
-            Self::Status { .. } => Order::Status,
-            Self::Fail { drive } => Order::Fail { drive: *drive },
+            Self::Status { .. } => AdminCommand::Status,
+            Self::Fail { drive } => AdminCommand::Fail { drive: *drive },
             Self::Replace { drive, path } => {
-                // The array has another working directory than whoever orders.
+                // The array has another working directory than the caller of `ioda ctl`.
                 let path = path.as_ref().map(std::path::absolute).transpose().map_err(|error| {
                     Failure::usage(format!("the path of the new drive cannot be used: {error}"))
                 })?;
-                Order::Replace { drive: *drive, path }
+                AdminCommand::Replace { drive: *drive, path }
             }
-            Self::Policy { name } => Order::Policy { name: name.value.0.name().to_owned() },
+            Self::Policy { name } => AdminCommand::Policy { name: name.value.0.name().to_owned() },
             Self::Window { length } if length.0.is_zero() => {
                 return Err(Failure::usage("a busy window of 0 is none; give a length above 0"));
             }
-            Self::Window { length } => Order::Window { nanoseconds: length.0.as_nanos() },
-            Self::Scrub => Order::Scrub,
-            Self::Shutdown => Order::Shutdown,
+            Self::Window { length } => AdminCommand::Window { nanoseconds: length.0.as_nanos() },
+            Self::Scrub => AdminCommand::Scrub,
+            Self::Shutdown => AdminCommand::Shutdown,
         })
     }
 }
 
-/// Gives the order and prints the answer.
+/// Sends the admin command and prints the answer.
 pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode, Failure> {
-    let order = args.order.order()?;
+    let command = args.command.admin_command()?;
     let socket = args.socket.clone();
     let socket = socket.unwrap_or_else(|| ctl::control_socket(&ctl::default_socket()));
     let mut client = Client::connect(&socket, PATIENCE).map_err(Failure::internal)?;
-    if let CtlOrder::Status { watch: true } = args.order {
+    if let CtlCommand::Status { watch: true } = args.command {
         return watch(&mut client, args.json);
     }
-    let answer = client.ask(&order).map_err(Failure::internal)?;
+    let answer = client.ask(&command).map_err(Failure::internal)?;
     print(&answer, None, args.json)
 }
 
@@ -135,7 +135,7 @@ fn watch(client: &mut Client, json: bool) -> Result<ExitCode, Failure> {
     let clear = if !json && std::io::stdout().is_terminal() { CLEAR } else { "" };
     let mut before: Option<Box<Status>> = None;
     loop {
-        let answer = client.ask(&Order::Status).map_err(Failure::internal)?;
+        let answer = client.ask(&AdminCommand::Status).map_err(Failure::internal)?;
         output::print(clear)?;
         let code = print(&answer, before.as_deref(), json)?;
         let Answer::Status(status) = answer else { return Ok(code) };

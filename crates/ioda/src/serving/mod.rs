@@ -63,8 +63,8 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
         config.page_bytes = PAGE_BYTES;
         config.spare = 0..0;
     }
-    config.restore_depth = settings.serve.restore_depth.unwrap_or(array::RESTORE_DEPTH);
-    if config.restore_depth == 0 {
+    config.job_depth = settings.serve.restore_depth.unwrap_or(array::JOB_DEPTH);
+    if config.job_depth == 0 {
         return Err(Failure::usage("--restore-depth is 0; it must be at least 1"));
     }
     let stripe_bytes = u64::from(plan.stripe_width()) * plan.chunk_bytes;
@@ -147,11 +147,11 @@ fn check_policy(plan: &Plan, plain: bool) -> Result<(), String> {
     let setup = array::policy::PolicySetup {
         drives: plan.width,
         parities: plan.parities(),
-        rebuild_compute: plan.rebuild_compute,
+        reconstruct_compute: plan.reconstruct_compute,
         settings: &settings,
     };
-    let stages = (plan.policy.about().build)(&setup).stage().is_some();
-    if plain && stages {
+    let caches_writes = (plan.policy.about().build)(&setup).write_cache().is_some();
+    if plain && caches_writes {
         return Err(format!(
             "policy {} keeps writes in a fast memory in front of the drives, which is emulated; it \
              cannot be had with plain drives",

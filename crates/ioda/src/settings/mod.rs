@@ -15,7 +15,7 @@ pub(crate) use drive::DriveSettings;
 pub(crate) use file::{drive_from, load, parse};
 pub(crate) use policies::PolicyOptions;
 pub(crate) use serve::ServeSettings;
-pub(crate) use stage::StageSettings;
+pub(crate) use stage::WriteCacheSettings;
 pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
@@ -113,7 +113,7 @@ pub(crate) struct Settings {
     /// When drives may collect.
     pub(crate) windows: WindowSettings,
     /// The fast memory in front of the drives.
-    pub(crate) stage: StageSettings,
+    pub(crate) stage: WriteCacheSettings,
     /// Options of single policies.
     pub(crate) policies: PolicyOptions,
     /// The drives.

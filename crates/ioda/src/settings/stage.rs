@@ -1,19 +1,19 @@
-//! The fast memory in which writes wait: `[stage]`.
+//! Settings of the write cache: `[stage]`.
 
 use crate::exit::Failure;
 use crate::quantity::{Size, Span, Text};
-use array::policy::StageSettings as Stage;
+use array::policy::WriteCacheSettings as PolicySettings;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 /// Most drain commands that make sense: as many as an NVMe queue holds.
 const MOST_DRAIN_DEPTH: u32 = 65_535;
 
-/// The fast memory in front of the drives: `[stage]`. For policies that stage writes.
+/// The write cache in front of the drives: `[stage]`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Staging (rails, ioda-nvm, plm-light)")]
-pub(crate) struct StageSettings {
+pub(crate) struct WriteCacheSettings {
     /// What the fast memory in front of the drives holds [default: no bound; what was needed is
     /// reported]
     #[arg(id = "stage_capacity", long = "stage-capacity", value_name = "SIZE")]
@@ -32,9 +32,9 @@ pub(crate) struct StageSettings {
     pub(crate) drain_depth: Option<u32>,
 }
 
-impl StageSettings {
+impl WriteCacheSettings {
     /// What a policy is told, on drives with pages of `page_bytes`.
-    pub(crate) fn policy_settings(&self, page_bytes: u64) -> Result<Stage, Failure> {
+    pub(crate) fn policy_settings(&self, page_bytes: u64) -> Result<PolicySettings, Failure> {
         let size = |setting: &Option<Text<Size>>| setting.as_ref().map(|text| text.value.0);
         let span = |setting: &Option<Text<Span>>| setting.as_ref().map(|text| text.value.0);
         let capacity_bytes = size(&self.capacity);
@@ -51,7 +51,7 @@ impl StageSettings {
                 "--drain-depth is {depth}; it must be 1 to {MOST_DRAIN_DEPTH}"
             )));
         }
-        Ok(Stage {
+        Ok(PolicySettings {
             capacity_bytes,
             read_latency: span(&self.read_latency),
             write_latency: span(&self.write_latency),

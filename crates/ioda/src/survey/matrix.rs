@@ -136,7 +136,7 @@ impl Matrix {
             if seed == first_seed {
                 let writes = saturating_writes(question.requests);
                 for read_percent in SATURATION_READS {
-                    for plan in possible(&candidates, seed).map(with_bounded_stage) {
+                    for plan in possible(&candidates, seed).map(with_bounded_write_cache) {
                         let source = saturating(&plan, read_percent, writes)?;
                         jobs.push(Job::new(Subject::Saturation { read_percent }, plan, &source));
                     }
@@ -184,8 +184,8 @@ fn possible(candidates: &[Candidate], seed: u64) -> impl Iterator<Item = Plan> {
 
 /// With less room than is written where writes wait in front of the drives, unless its size is given:
 /// the throughput of memory without end says nothing about the drives.
-fn with_bounded_stage(mut plan: Plan) -> Plan {
-    plan.policy_settings.stage.capacity_bytes.get_or_insert(SATURATION_STAGE_BYTES);
+fn with_bounded_write_cache(mut plan: Plan) -> Plan {
+    plan.policy_settings.write_cache.capacity_bytes.get_or_insert(SATURATION_STAGE_BYTES);
     plan
 }
 

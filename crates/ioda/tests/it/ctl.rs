@@ -4,7 +4,7 @@
 
 use crate::common::{Ran, ioda};
 use crate::fake_array;
-use live::control::Order;
+use live::control::AdminCommand;
 use live::operate::{Operate, Settings};
 use std::path::Path;
 
@@ -72,13 +72,13 @@ fn orders_are_given_and_answers_told() {
     }
     assert_eq!(ctl(&socket, &["shutdown"]).code, 0);
     let expected = [
-        Order::Fail { drive: 1 },
-        Order::Replace { drive: 1, path: Some(replaced) },
-        Order::Policy { name: "ioda".to_owned() },
-        Order::Window { nanoseconds: 50_000_000 },
-        Order::Scrub,
-        Order::Fail { drive: 9 },
-        Order::Shutdown,
+        AdminCommand::Fail { drive: 1 },
+        AdminCommand::Replace { drive: 1, path: Some(replaced) },
+        AdminCommand::Policy { name: "ioda".to_owned() },
+        AdminCommand::Window { nanoseconds: 50_000_000 },
+        AdminCommand::Scrub,
+        AdminCommand::Fail { drive: 9 },
+        AdminCommand::Shutdown,
     ];
     assert_eq!(array.join().unwrap(), expected);
     operate.close();
@@ -97,7 +97,7 @@ fn a_watch_ends_with_the_array_and_tells_the_time_between() {
     let ran = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(1_500));
-            handle.execute(Order::Shutdown).unwrap();
+            handle.execute(AdminCommand::Shutdown).unwrap();
         });
         ctl(&socket, &["status", "--watch"])
     });

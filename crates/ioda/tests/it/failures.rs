@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use crate::common::served::{Checker, Served};
-use live::control::Order;
+use live::control::AdminCommand;
 use live::nbd::client::Client;
 use std::time::{Duration, Instant};
 
@@ -46,10 +46,10 @@ fn each_drive_fails_in_turn_and_nothing_is_lost() {
         for drive in 0..drives {
             load_during(&mut checker, &mut client, || {
                 pause(30);
-                served.done(&Order::Fail { drive });
+                served.done(&AdminCommand::Fail { drive });
                 pause(60);
                 assert!(served.status().degraded);
-                served.done(&Order::Replace { drive, path: None });
+                served.done(&AdminCommand::Replace { drive, path: None });
                 served.wait_for_restoring();
             });
             assert!(!served.status().degraded);
@@ -74,14 +74,14 @@ fn one_failure_too_many_means_errors_and_no_wrong_bytes() {
         load_during(&mut checker, &mut client, || {
             pause(100);
             for drive in 0..most {
-                served.done(&Order::Fail { drive });
+                served.done(&AdminCommand::Fail { drive });
             }
             pause(100);
         });
         assert_eq!(checker.errors, 0, "RAID-{level} does without {most}");
         checker.errors_allowed = true;
         load_during(&mut checker, &mut client, || {
-            served.done(&Order::Fail { drive: most });
+            served.done(&AdminCommand::Fail { drive: most });
             pause(200);
         });
         assert!(checker.errors > 0, "RAID-{level} cannot do without {}", most + 1);
@@ -102,13 +102,13 @@ fn a_second_drive_fails_during_a_rebuild() {
         checker.errors_allowed = !survives;
         load_during(&mut checker, &mut client, || {
             pause(50);
-            served.done(&Order::Fail { drive: 1 });
-            served.done(&Order::Replace { drive: 1, path: None });
-            served.done(&Order::Fail { drive: 2 });
+            served.done(&AdminCommand::Fail { drive: 1 });
+            served.done(&AdminCommand::Replace { drive: 1, path: None });
+            served.done(&AdminCommand::Fail { drive: 2 });
             pause(100);
         });
         if survives {
-            served.done(&Order::Replace { drive: 2, path: None });
+            served.done(&AdminCommand::Replace { drive: 2, path: None });
             load_during(&mut checker, &mut client, || served.wait_for_restoring());
             assert_eq!(checker.errors, 0);
             assert_eq!(served.scrub(), 0);
@@ -136,9 +136,9 @@ fn drives_fail_while_reads_that_were_failed_fast_are_rebuilt() {
             while served.status().counters.fail_fasts == before && Instant::now() < until {
                 pause(1);
             }
-            served.done(&Order::Fail { drive });
+            served.done(&AdminCommand::Fail { drive });
             pause(20 + random.next_u64() % 200);
-            served.done(&Order::Replace { drive, path: None });
+            served.done(&AdminCommand::Replace { drive, path: None });
             served.wait_for_restoring();
         });
         failed_fast = served.status().counters.fail_fasts;

@@ -209,7 +209,7 @@ fn rocksdb_finds_every_checksum_right() {
         for policy in ["base", "ioda", "proactive", "ioda"] {
             std::thread::sleep(Duration::from_millis(300));
             let name = policy.to_owned();
-            served.done(&live::control::Order::Policy { name });
+            served.done(&live::control::AdminCommand::Policy { name });
         }
         load.join().unwrap();
     });

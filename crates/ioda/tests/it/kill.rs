@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use crate::common::served::{Checker, Served};
-use live::control::Order;
+use live::control::AdminCommand;
 use std::time::{Duration, Instant};
 use units::Rng;
 
@@ -89,12 +89,12 @@ impl Victim {
         if draw == 0 && self.failed.count_ones() < self.parities && !self.rebuilding {
             let drive = (self.random.next_u64() % u64::from(self.drives)) as u8;
             if self.failed >> drive & 1 == 0 {
-                served.done(&Order::Fail { drive });
+                served.done(&AdminCommand::Fail { drive });
                 self.failed |= 1 << drive;
             }
         } else if draw == 1 && self.failed != 0 {
             let drive = self.failed.trailing_zeros() as u8;
-            served.done(&Order::Replace { drive, path: None });
+            served.done(&AdminCommand::Replace { drive, path: None });
             self.failed &= !(1 << drive);
             self.rebuilding = true;
         }
@@ -109,7 +109,7 @@ impl Victim {
         served.wait_for_restoring();
         for drive in 0..self.drives {
             if self.failed >> drive & 1 == 1 {
-                served.done(&Order::Replace { drive, path: None });
+                served.done(&AdminCommand::Replace { drive, path: None });
                 served.wait_for_restoring();
             }
         }

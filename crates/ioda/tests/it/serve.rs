@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::common::served::{BLOCK, Checker, Served, flush, read, write};
-use live::control::{Answer, Order};
+use live::control::{AdminCommand, Answer};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ fn the_policy_changes_while_clients_are_served() {
         let switching = scope.spawn(|| {
             for policy in policies {
                 std::thread::sleep(Duration::from_millis(150));
-                served.done(&Order::Policy { name: policy.into() });
+                served.done(&AdminCommand::Policy { name: policy.into() });
                 assert_eq!(served.status().policy, policy);
             }
         });
@@ -57,15 +57,19 @@ fn the_policy_changes_while_clients_are_served() {
     });
     assert_eq!(checker.errors, 0);
     checker.check_all(&mut client);
-    let Answer::Refused { reason } = served.ask(&Order::Policy { name: "iodda".into() }) else {
+    let Answer::Refused { reason } = served.ask(&AdminCommand::Policy { name: "iodda".into() })
+    else {
         panic!("there is no such policy")
     };
     assert!(reason.contains("ioda"), "{reason}");
-    assert!(matches!(served.ask(&Order::Window { nanoseconds: 0 }), Answer::Refused { .. }));
-    assert!(matches!(served.ask(&Order::Fail { drive: 9 }), Answer::Refused { .. }));
-    assert!(matches!(served.ask(&Order::Replace { drive: 0, path: None }), Answer::Refused { .. }));
-    served.done(&Order::Policy { name: "ioda".into() });
-    served.done(&Order::Window { nanoseconds: 40_000_000 });
+    assert!(matches!(served.ask(&AdminCommand::Window { nanoseconds: 0 }), Answer::Refused { .. }));
+    assert!(matches!(served.ask(&AdminCommand::Fail { drive: 9 }), Answer::Refused { .. }));
+    assert!(matches!(
+        served.ask(&AdminCommand::Replace { drive: 0, path: None }),
+        Answer::Refused { .. }
+    ));
+    served.done(&AdminCommand::Policy { name: "ioda".into() });
+    served.done(&AdminCommand::Window { nanoseconds: 40_000_000 });
     assert_eq!(served.status().busy_window_nanoseconds, Some(40_000_000));
     assert_eq!(served.scrub(), 0);
 }
@@ -130,7 +134,7 @@ fn foreign_stale_and_missing_drives_are_not_mixed_in() {
     let mut served = Served::start(folder.path(), &degraded);
     let mut client = served.connect();
     assert_eq!(read(&mut client, 0, 16 * BLOCK as u32).unwrap(), vec![2; 16 * BLOCK]);
-    served.done(&Order::Replace { drive: 1, path: None });
+    served.done(&AdminCommand::Replace { drive: 1, path: None });
     assert!(!served.wait_for_restoring().degraded);
     assert_eq!(served.scrub(), 0);
     drop(client);

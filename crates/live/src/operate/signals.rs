@@ -35,7 +35,7 @@ pub fn watch(array: ArrayHandle) -> std::io::Result<Watch> {
             tracing::info!(signal, "shutting down; once more to end at once");
             // Nobody waits for the answer: the end of the process is one.
             let (answers, _) = channel();
-            if array.send(Message::Order(AdminCommand::Shutdown, answers)).is_err() {
+            if array.send(Message::Admin(AdminCommand::Shutdown, answers)).is_err() {
                 tracing::debug!("the array has ended already");
             }
         }

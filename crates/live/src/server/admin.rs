@@ -2,7 +2,7 @@
 
 use super::clients::ClientId;
 use super::{Parts, Server, ServerError, SwitchTable, status};
-use crate::control::{Answer, Order};
+use crate::control::{AdminCommand, Answer};
 use crate::nbd::Request;
 use array::Coordination;
 use array::policy::{PolicyKind, PolicySettings};
@@ -117,13 +117,13 @@ fn refused(reason: impl Into<String>) -> Answer {
 }
 
 impl Server {
-    pub(super) fn take_order(&mut self, order: Order, answer: Sender<Answer>) {
+    pub(super) fn run_admin_command(&mut self, command: AdminCommand, answer: Sender<Answer>) {
         let now = self.catch_up();
-        let result = match order {
-            Order::Status => Answer::Status(Box::new(status::status(self, now))),
-            Order::Fail { drive } => self.fail(now, drive),
-            Order::Replace { drive, path } => self.replace(now, drive, path),
-            Order::Policy { name } => match self.find_policy(&name) {
+        let result = match command {
+            AdminCommand::Status => Answer::Status(Box::new(status::status(self, now))),
+            AdminCommand::Fail { drive } => self.fail(now, drive),
+            AdminCommand::Replace { drive, path } => self.replace(now, drive, path),
+            AdminCommand::Policy { name } => match self.find_policy(&name) {
                 Err(reason) => refused(reason),
                 Ok(parts) => {
                     self.io.engine.prepare_to_switch(now);
@@ -132,13 +132,13 @@ impl Server {
                     return;
                 }
             },
-            Order::Window { nanoseconds } => self.set_window(now, nanoseconds),
-            Order::Scrub => {
+            AdminCommand::Window { nanoseconds } => self.set_window(now, nanoseconds),
+            AdminCommand::Scrub => {
                 self.io.engine.plane_mut().reset_mismatches();
                 self.io.engine.scrub(now);
                 done("the parity of every stripe is being checked")
             }
-            Order::Shutdown => {
+            AdminCommand::Shutdown => {
                 // What is being rebuilt goes on from the start when the array serves again.
                 self.io.engine.prepare_to_switch(now);
                 self.settle(now);
@@ -226,7 +226,7 @@ impl Server {
     /// Does what admin commands wait for, if its time has come.
     pub(super) fn go_on_with_admin(&mut self) {
         if self.io.is_idle()
-            && self.io.engine.array().staged_pages() == 0
+            && self.io.engine.array().cached_pages() == 0
             && let Some(switching) = self.admin.switching.take()
         {
             self.switch_policy(switching);

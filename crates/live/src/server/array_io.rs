@@ -152,7 +152,7 @@ impl ArrayIo {
     /// Whether nothing is under way, in the array or behind it.
     pub(super) fn is_quiet(&self) -> bool {
         let array = self.engine.array();
-        self.is_idle() && self.engine.plane().is_idle() && array.staged_pages() == 0
+        self.is_idle() && self.engine.plane().is_idle() && array.cached_pages() == 0
     }
 
     /// Whether no operation, request or command is under way.

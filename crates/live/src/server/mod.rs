@@ -22,8 +22,8 @@ use crate::clock::{Event, Interest, Spin, Waiter};
 use crate::control::{Inbox, Message};
 use crate::storage::Storage;
 use admin::Admin;
-use array::Coordination;
 use array::policy::{PolicyKind, PolicySettings};
+use array::{Coordination, JobKind};
 use array_io::{ArrayIo, Happening};
 use busy_poll::BusyPoll;
 use clients::{Clients, FIRST_CLIENT};
@@ -241,25 +241,30 @@ impl Server {
             Output::DriveFailed { drive } => {
                 tracing::error!(drive = drive.0, "a drive is given up");
             }
-            Output::Restored { drive: Some(drive) } => {
-                tracing::info!(drive = drive.0, "the drive is rebuilt");
-            }
-            Output::Restored { drive: None } => {
-                tracing::info!("the parity of all stripes is right")
-            }
-            Output::NotRestored { drive: Some(drive), stripes } => {
-                tracing::error!(drive = drive.0, stripes, "not all stripes could be rebuilt");
-            }
-            Output::NotRestored { drive: None, stripes } => {
-                tracing::warn!(stripes, "the parity of some stripes was left as it is");
-            }
-            Output::Scrubbed { skipped } => {
-                let mismatches = self.io.engine.plane().mismatches();
-                tracing::info!(mismatches, skipped, "every stripe was read and compared");
-            }
+            Output::JobEnded { job, skipped } => self.log_end_of_job(job, skipped),
             Output::Permitted { .. } => {}
             Output::Command { drive, .. } | Output::AskStatus { drive } => {
                 unreachable!("drive {drive:?} is not on the network")
+            }
+        }
+    }
+
+    fn log_end_of_job(&self, job: JobKind, skipped: u64) {
+        let stripes = skipped;
+        match (job, skipped) {
+            (JobKind::Rebuild(drive), 0) => {
+                tracing::info!(drive = drive.0, "the drive is rebuilt");
+            }
+            (JobKind::Resync, 0) => tracing::info!("the parity of all stripes is right"),
+            (JobKind::Rebuild(drive), _) => {
+                tracing::error!(drive = drive.0, stripes, "not all stripes could be rebuilt");
+            }
+            (JobKind::Resync, _) => {
+                tracing::warn!(stripes, "the parity of some stripes was left as it is");
+            }
+            (JobKind::Scrub, _) => {
+                let mismatches = self.io.engine.plane().mismatches();
+                tracing::info!(mismatches, skipped, "every stripe was read and compared");
             }
         }
     }
@@ -273,7 +278,7 @@ impl Server {
                     // The handshake may have brought the first requests along.
                     self.on_ready(index, false, false);
                 }
-                Message::Order(order, answer) => self.take_order(order, answer),
+                Message::Admin(command, answer) => self.run_admin_command(command, answer),
             }
         }
     }

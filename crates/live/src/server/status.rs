@@ -3,10 +3,10 @@
 use super::Server;
 use crate::clock::processor_time;
 use crate::control::{
-    BusyWindow, DriveStatus, Identity, PolicyCounters, RECENT_WINDOWS, RequestStatus, Restoring,
+    BusyWindow, DriveStatus, Identity, JobStatus, PolicyCounters, RECENT_WINDOWS, RequestStatus,
     Status, TallyStatus,
 };
-use array::Work as Restoration;
+use array::JobKind;
 use units::{DriveId, Instant};
 
 /// Everything about the array that people and monitors ask for.
@@ -48,7 +48,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
         counters: PolicyCounters {
             busy_sub_ios: counters.busy_sub_ios.clone(),
             fail_fasts: counters.fail_fasts,
-            rebuilds: counters.rebuilds,
+            rebuilds: counters.reconstructions,
             resubmitted: counters.resubmitted,
             tallies: array.tallies().into_iter().map(tally).collect(),
         },
@@ -62,14 +62,14 @@ fn uuid(server: &Server) -> String {
     records.map_or(String::from("in memory"), |(superblock, ..)| superblock.uuid.to_string())
 }
 
-fn restoring(server: &Server) -> Option<Restoring> {
-    let restoring = server.io.engine.array().restoring()?;
+fn restoring(server: &Server) -> Option<JobStatus> {
+    let restoring = server.io.engine.array().job()?;
     let (what, drive) = match restoring.what {
-        Restoration::Rebuild(drive) => ("rebuild", Some(drive.0)),
-        Restoration::Resync => ("resync", None),
-        Restoration::Scrub => ("scrub", None),
+        JobKind::Rebuild(drive) => ("rebuild", Some(drive.0)),
+        JobKind::Resync => ("resync", None),
+        JobKind::Scrub => ("scrub", None),
     };
-    Some(Restoring {
+    Some(JobStatus {
         what: what.into(),
         drive,
         stripes_done: restoring.done,
@@ -83,8 +83,7 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
     let array = io.engine.array();
     let position = drive.index();
     let absent = array.absent() >> drive.0 & 1 == 1;
-    let rebuilding =
-        array.restoring().is_some_and(|restoring| restoring.what == Restoration::Rebuild(drive));
+    let rebuilding = array.job().is_some_and(|restoring| restoring.what == JobKind::Rebuild(drive));
     let window = array.coordinator().window(drive, now);
     let queue = array.queues().of(drive);
     let mut status = DriveStatus {

@@ -130,7 +130,7 @@ impl Running {
                 offset_bytes,
                 length_bytes: PAGE as u64,
                 operation: OperationId(self.operations),
-                staged: false,
+                cached: false,
                 change: PageChange { offset_bytes, page: page(value) },
             };
             self.durability.handle_change(self.now, wanted);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of a test")]
 
 use crate::fake_array::{self, exchange, get};
-use live::control::{Answer, Order, Status};
+use live::control::{AdminCommand, Answer, Status};
 use live::operate::ctl::Client;
 use live::operate::{Operate, Settings};
 use std::collections::{BTreeMap, BTreeSet};
@@ -180,7 +180,7 @@ fn metrics_are_what_monitors_expect() {
         .map(|drive| value("ioda_drive_in_window", &[("drive", drive)]))
         .sum();
     assert_eq!(within, 1.0, "one drive is in its window at a time");
-    handle.execute(Order::Shutdown).unwrap();
+    handle.execute(AdminCommand::Shutdown).unwrap();
     array.join().unwrap();
     // An array that is gone is no empty array.
     assert_eq!(get(address, "/metrics").0, 503);
@@ -237,7 +237,7 @@ fn the_status_is_one_document_and_nonsense_is_refused() {
     assert_eq!(get(address, "/metrics").0, 200);
     drop(operate);
     assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any longer");
-    handle.execute(Order::Shutdown).unwrap();
+    handle.execute(AdminCommand::Shutdown).unwrap();
     array.join().unwrap();
 }
 
@@ -251,27 +251,27 @@ fn orders_reach_the_array_and_answers_come_back() {
     assert!(operate.http_address().is_none());
     assert!(Operate::start(&settings, &handle).is_err(), "the socket is taken");
     let mut client = Client::connect(&path, PATIENCE).unwrap();
-    let Answer::Status(status) = client.ask(&Order::Status).unwrap() else { panic!() };
+    let Answer::Status(status) = client.ask(&AdminCommand::Status).unwrap() else { panic!() };
     assert_eq!(status.drives.len(), 4);
     let orders = [
-        Order::Fail { drive: 1 },
-        Order::Replace { drive: 1, path: Some("/dev/new".into()) },
-        Order::Policy { name: "ioda".to_owned() },
-        Order::Window { nanoseconds: 5_000_000 },
-        Order::Scrub,
+        AdminCommand::Fail { drive: 1 },
+        AdminCommand::Replace { drive: 1, path: Some("/dev/new".into()) },
+        AdminCommand::Policy { name: "ioda".to_owned() },
+        AdminCommand::Window { nanoseconds: 5_000_000 },
+        AdminCommand::Scrub,
     ];
     for order in &orders {
         assert_eq!(client.ask(order).unwrap(), Answer::Done { text: "done".to_owned() });
     }
-    let refused = client.ask(&Order::Fail { drive: 9 }).unwrap();
+    let refused = client.ask(&AdminCommand::Fail { drive: 9 }).unwrap();
     assert_eq!(refused, Answer::Refused { reason: "there is no drive 9".to_owned() });
     // The answer to the last order arrives although everything ends right after it.
-    let last = client.ask(&Order::Shutdown).unwrap();
+    let last = client.ask(&AdminCommand::Shutdown).unwrap();
     assert_eq!(last, Answer::Done { text: "done".to_owned() });
     let mut expected = orders.to_vec();
-    expected.extend([Order::Fail { drive: 9 }, Order::Shutdown]);
+    expected.extend([AdminCommand::Fail { drive: 9 }, AdminCommand::Shutdown]);
     assert_eq!(array.join().unwrap(), expected);
-    let after = client.ask(&Order::Status).unwrap();
+    let after = client.ask(&AdminCommand::Status).unwrap();
     assert!(matches!(after, Answer::Refused { reason } if reason.contains("shut down")));
     operate.close();
     assert!(!path.exists());
@@ -325,7 +325,10 @@ fn hostile_orders_are_answered_with_a_sentence_and_reach_nobody() {
     let silent: Vec<_> = (0..30).map(|_| UnixStream::connect(&path)).collect();
     drop(silent);
     assert_eq!(said(&path, b"{\"order\":\"scrub\"}\n").len(), 1);
-    handle.execute(Order::Shutdown).unwrap();
-    assert_eq!(array.join().unwrap(), [Order::Scrub, Order::Scrub, Order::Scrub, Order::Shutdown]);
+    handle.execute(AdminCommand::Shutdown).unwrap();
+    assert_eq!(
+        array.join().unwrap(),
+        [AdminCommand::Scrub, AdminCommand::Scrub, AdminCommand::Scrub, AdminCommand::Shutdown]
+    );
     operate.close();
 }

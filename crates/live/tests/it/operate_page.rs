@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 use crate::fake_array::{self, CHANGE, get};
-use live::control::Order;
+use live::control::AdminCommand;
 use live::operate::{Operate, Settings};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn a_change_of_policy_is_seen_in_one_graph() {
     // What the array says is text and nothing else.
     assert!(page.contains("\\ &lt;b&gt;"));
     drop(operate);
-    handle.execute(Order::Shutdown).unwrap();
+    handle.execute(AdminCommand::Shutdown).unwrap();
     array.join().unwrap();
 }
 

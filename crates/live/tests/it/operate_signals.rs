@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of a test")]
 
 use crate::own_process;
-use live::control::{Inbox, Message, Order, channel};
+use live::control::{AdminCommand, Inbox, Message, channel};
 use live::operate::signals::watch;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::raise;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 const LONGEST: Duration = Duration::from_secs(60);
 
-fn orders(inbox: &Inbox) -> Vec<Order> {
+fn orders(inbox: &Inbox) -> Vec<AdminCommand> {
     std::iter::from_fn(|| inbox.take())
         .map(|message| match message {
-            Message::Order(order, _) => order,
+            Message::Admin(order, _) => order,
             Message::Client(_) => panic!("a client"),
         })
         .collect()
@@ -33,7 +33,7 @@ fn the_second_signal_ends_the_process() {
             std::thread::sleep(Duration::from_millis(5));
             given = orders(&inbox);
         }
-        assert_eq!(given, [Order::Shutdown]);
+        assert_eq!(given, [AdminCommand::Shutdown]);
         // Nothing more is ordered: this must not come back.
         raise(SIGINT).unwrap();
         std::thread::sleep(LONGEST);

@@ -5,7 +5,7 @@ use crate::survey::{
     Outcome, ProcessorTime, SCHEMA, SaturationRun, Survey, SurveyPolicy, SurveyRun, SurveyWorkload,
     costs,
 };
-use crate::{Latency, Percentile, Run, StageCounters};
+use crate::{Latency, Percentile, Run, WriteCacheCounters};
 
 /// Two workloads, two seeds, six policies of which one failed once, and one that could not be run.
 #[must_use]
@@ -112,8 +112,10 @@ fn scaled(run: Run, factor: f64) -> Run {
         windows: Vec::new(),
         p99_over_time: Vec::new(),
         free_over_time: Vec::new(),
-        stage: (run.policy == "IOD3")
-            .then(|| StageCounters { host_buffer_peak_bytes: 3 << 20, ..StageCounters::default() }),
+        stage: (run.policy == "IOD3").then(|| WriteCacheCounters {
+            host_buffer_peak_bytes: 3 << 20,
+            ..WriteCacheCounters::default()
+        }),
         ..run
     }
 }

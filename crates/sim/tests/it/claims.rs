@@ -18,7 +18,7 @@ fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Pla
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed: 1,
         verify: false,
@@ -109,7 +109,7 @@ fn ioda_keeps_its_contract_and_stays_close_to_ideal() {
     let ratio = p(ioda, 99.9).as_nanos() as f64 / p(ideal, 99.9).as_nanos() as f64;
     assert!(ratio <= 1.10, "IODA at p99.9 is {ratio:.2} times Ideal");
     assert_eq!(ioda.drive_totals().contract_violations, 0);
-    assert!(ioda.array.rebuilds > 1_000);
+    assert!(ioda.array.reconstructions > 1_000);
     for busy in [&ioda.busy_members, &ioda.array.busy_sub_ios] {
         assert_eq!(
             busy[2..].iter().sum::<u64>(),

@@ -79,9 +79,9 @@ fn as_many_drives_as_there_are_parities_may_fail_and_return() {
             let result = run_one(&plan, faults, false);
             assert_eq!(result.array.failed_requests, 0, "seed {seed} {level:?}");
             assert!(result.verified_pages > 0, "seed {seed} {level:?}: not whole in the end");
-            restored += result.array.restored_stripes;
+            restored += result.array.repaired_stripes;
             lost += result.array.unrecovered_reads;
-            rebuilds += result.array.rebuilds;
+            rebuilds += result.array.reconstructions;
             verified += result.verified_pages;
         }
     }

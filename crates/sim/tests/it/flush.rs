@@ -31,7 +31,7 @@ fn plan(policy: PolicyKind, buffer: Option<(u64, FlushRule)>) -> Plan {
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed: 1,
         verify: false,

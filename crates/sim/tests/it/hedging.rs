@@ -23,7 +23,7 @@ fn plan(level: Level, width: u32, seed: u64) -> Plan {
         policy: PolicyKind::BASE,
         policy_settings: PolicySettings::default(),
         windows: sim::WindowPlan::default(),
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed,
         verify: false,

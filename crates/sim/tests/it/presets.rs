@@ -37,7 +37,7 @@ fn every_drive_works_under_every_policy() {
                 policy,
                 policy_settings: array::policy::PolicySettings::default(),
                 windows: sim::WindowPlan::fixed(Duration::from_millis(100)),
-                rebuild_compute: Duration::from_micros(3),
+                reconstruct_compute: Duration::from_micros(3),
                 preparation: Preparation::Aged,
                 seed: 3,
                 verify: true,

@@ -28,7 +28,7 @@ fn simulate(ranges: RangeConfig, blocking: Blocking, policy: PolicyKind) -> RunR
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows,
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed: 1,
         verify: false,

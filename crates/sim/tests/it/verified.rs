@@ -5,7 +5,7 @@
 
 use crate::random::random_plan;
 use array::policy::{About, Attempt, Needs, Policy, PolicyKind, View, WindowUse};
-use array::{Level, StageCounters};
+use array::{Level, WriteCacheCounters};
 use nvme::PlFlag;
 use sim::{Plan, RunResult, prepare_drives, run};
 use std::convert::Infallible;
@@ -94,7 +94,7 @@ fn check(level: Level) {
     let mut shared = 0;
     let mut narrow = 0;
     let mut buffered = ssd::Counters::default();
-    let mut staged = StageCounters::default();
+    let mut cached = WriteCacheCounters::default();
     let mut hedges = 0;
     let mut held_back = 0;
     let alone = testing::is_repeat();
@@ -111,10 +111,10 @@ fn check(level: Level) {
             let result = random_run(&plan, 1_500);
             assert_eq!(result.read.count() + result.write.count(), 1_500);
             assert!(result.verified_pages > 0);
-            rebuilds += result.array.rebuilds;
+            rebuilds += result.array.reconstructions;
             shared += result.array.shared_with_write;
-            if let Some(stage) = result.stage {
-                staged.add(&stage);
+            if let Some(write_cache) = result.write_cache {
+                cached.add(&write_cache);
             }
             hedges += result.array.hedges_won;
             held_back += result.array.held_back;
@@ -143,9 +143,9 @@ fn check(level: Level) {
     if level != Level::Raid0 && !alone {
         assert!(rebuilds > 1_000, "{rebuilds} rebuilds");
         assert!(shared > 10, "{shared} rebuilds from a write in flight");
-        assert!(staged.replaced_pages > 1_000 && staged.waits > 1_000, "{staged:?}");
-        assert!(staged.drained_pages > 1_000 && staged.read_pages > 1_000, "{staged:?}");
-        assert!(staged.bypassed_pages > 1_000, "{staged:?}");
+        assert!(cached.replaced_pages > 1_000 && cached.waits > 1_000, "{cached:?}");
+        assert!(cached.drained_pages > 1_000 && cached.read_pages > 1_000, "{cached:?}");
+        assert!(cached.bypassed_pages > 1_000, "{cached:?}");
         assert!(hedges > 1_000, "{hedges} hedges that came first");
     }
 }
@@ -215,7 +215,7 @@ impl Policy for Mover {
         (self.0.below(3) == 0).then_some(DriveId(taker))
     }
 
-    fn moves_chunks(&self) -> bool {
+    fn relocates_chunks(&self) -> bool {
         true
     }
 }
@@ -239,11 +239,11 @@ fn chunks_that_move_are_read_where_they_are() {
                 }
                 let result = random_run(&plan, 1_500);
                 assert_eq!(result.read.count() + result.write.count(), 1_500);
-                moved += result.array.moved_chunks;
+                moved += result.array.relocated_chunks;
                 shared += result.array.shared_with_write;
-                degraded += u64::from(policy != MOVER) * result.array.moved_chunks;
+                degraded += u64::from(policy != MOVER) * result.array.relocated_chunks;
                 deallocated += result.drive_totals().deallocated_pages;
-                assert!(result.array.moved_chunks == 0 || result.map_bytes > 0);
+                assert!(result.array.relocated_chunks == 0 || result.map_bytes > 0);
             }
         }
     }

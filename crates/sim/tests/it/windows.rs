@@ -25,7 +25,7 @@ fn plan(level: Level, width: u32, policy: PolicyKind, windows: WindowPlan) -> Pl
         policy,
         policy_settings: array::policy::PolicySettings::default(),
         windows,
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed: 1,
         verify: false,

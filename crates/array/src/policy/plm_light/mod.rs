@@ -15,7 +15,7 @@ pub use allocation::{AllocationConfig, BaseRule, QosClass};
 
 use super::{About, Asked, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse};
 use crate::request::RequestKind;
-use crate::write_cache::StageConfig;
+use crate::write_cache::WriteCacheConfig;
 use alloc::boxed::Box;
 use allocation::Allocation;
 use units::{DriveId, Duration, Instant, KIB};
@@ -59,7 +59,7 @@ impl Default for PlmLightSettings {
 
 /// The fast drive: an Optane drive takes about 10 µs; writes of more than 64 KiB do not go there
 /// (§III-C).
-const OPTANE: StageConfig = StageConfig {
+const OPTANE: WriteCacheConfig = WriteCacheConfig {
     capacity_bytes: u64::MAX,
     read_latency: Duration::from_micros(10),
     write_latency: Duration::from_micros(10),
@@ -73,7 +73,7 @@ enum Window {
     Deterministic {
         start: Instant,
     },
-    /// Ends when so many pages have left the stage, but neither before its shortest nor after its
+    /// Ends when so many pages have left the write cache, but neither before its shortest nor after its
     /// longest time.
     NonDeterministic {
         start: Instant,
@@ -84,7 +84,7 @@ enum Window {
 /// The rules.
 struct PlmLight {
     settings: PlmLightSettings,
-    stage: StageConfig,
+    write_cache: WriteCacheConfig,
     allocation: Allocation,
     window: Window,
     /// When the window ends, or is looked at.
@@ -103,7 +103,7 @@ impl PlmLight {
         let settings = setup.settings.plm_light;
         Self {
             settings,
-            stage: setup.settings.stage.over(OPTANE),
+            write_cache: setup.settings.write_cache.over(OPTANE),
             allocation: Allocation::new(settings.allocation),
             window: Window::Deterministic { start: Instant::ZERO },
             due: Instant::ZERO + settings.deterministic_window,
@@ -155,11 +155,11 @@ impl Policy for PlmLight {
         Hooks::ADMITS | Hooks::DEADLINE
     }
 
-    fn stage(&self) -> Option<StageConfig> {
-        Some(self.stage)
+    fn write_cache(&self) -> Option<WriteCacheConfig> {
+        Some(self.write_cache)
     }
 
-    fn drains_from(&mut self, now: Instant, _: DriveId, _: &View<'_>) -> Instant {
+    fn may_drain_from(&mut self, now: Instant, _: DriveId, _: &View<'_>) -> Instant {
         match self.window {
             // The array asks again when the window has ended.
             Window::Deterministic { .. } => Instant::NEVER,
@@ -167,7 +167,7 @@ impl Policy for PlmLight {
         }
     }
 
-    fn stage_changed(&mut self, now: Instant, held_pages: u64) {
+    fn write_cache_changed(&mut self, now: Instant, held_pages: u64) {
         let left = self.held_pages.saturating_sub(held_pages);
         self.held_pages = held_pages;
         if let Window::NonDeterministic { pages, .. } = &mut self.window {
@@ -190,7 +190,7 @@ impl Policy for PlmLight {
             RequestKind::Write => {
                 self.writes += 1;
                 // Small ones do not go to the drives now.
-                if asked.size_bytes > self.stage.largest_write_bytes
+                if asked.size_bytes > self.write_cache.largest_write_bytes
                     && let Some(left) = &mut self.writes_left
                 {
                     match left.checked_sub(1) {

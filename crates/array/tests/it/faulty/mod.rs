@@ -4,7 +4,7 @@
 
 mod plane;
 
-use array::{Config, Ended, Outcome, Request, RequestId, RequestKind, Role, gf};
+use array::{Config, Ended, JobKind, Outcome, Request, RequestId, RequestKind, Role, gf};
 use engine::{Drive, Engine, Output};
 use nvme::{Cause, Command, Completion, Delays, DriveStatus, Opcode, PlFlag, Status};
 use plane::Pages;
@@ -272,12 +272,15 @@ impl Host {
                     self.drives[drive.index()].fill(garbage);
                     assert_eq!(self.engine.array().absent(), self.gone);
                 }
-                Output::Restored { drive } => self.restored.push(drive),
-                Output::NotRestored { stripes, .. } => self.not_restored += stripes,
-                Output::Scrubbed { skipped } => {
+                Output::JobEnded { job: JobKind::Scrub, skipped } => {
                     self.scrubbed += 1;
                     self.skipped += skipped;
                 }
+                Output::JobEnded { job: JobKind::Rebuild(drive), skipped: 0 } => {
+                    self.restored.push(Some(drive));
+                }
+                Output::JobEnded { job: JobKind::Resync, skipped: 0 } => self.restored.push(None),
+                Output::JobEnded { skipped, .. } => self.not_restored += skipped,
             }
         }
         self.engine.check_invariants();
@@ -373,7 +376,7 @@ impl Host {
     /// Goes on until nothing is under way any more.
     pub(crate) fn drain(&mut self) {
         for _ in 0..200_000 {
-            if self.is_idle() && self.engine.array().restoring().is_none() {
+            if self.is_idle() && self.engine.array().job().is_none() {
                 return;
             }
             self.step();
@@ -383,7 +386,7 @@ impl Host {
             self.requests.len(),
             self.out.len(),
             self.engine.array().operations_in_flight(),
-            self.engine.array().restoring()
+            self.engine.array().job()
         );
     }
 
@@ -394,7 +397,7 @@ impl Host {
         self.answer();
     }
 
-    /// Where a page of a member is at last: in the stage, or on its drive.
+    /// Where a page of a member is at last: in the write cache, or on its drive.
     fn stored(&self, stripe: u64, row: u32, member: DriveId) -> Page {
         let (drive, lba) = self.engine.array().locate(stripe, row, member);
         let cached = self.engine.plane().cached(drive, lba);

@@ -139,15 +139,15 @@ impl DataPlane for Pages {
             DataAction::Deliver { op, member, first_page } => {
                 self.deliver_pages(op, member, first_page);
             }
-            DataAction::Stage { op, member, drive, lba } => {
+            DataAction::Cache { op, member, drive, lba } => {
                 let rows = self.memory.at(op, Slot { new: true, member }).to_vec();
                 self.cache.insert(self.memory.memory(), drive, lba, &rows, PAGE_BYTES);
             }
-            DataAction::ReadStage { command, drive, lba, rows, .. } => {
+            DataAction::ReadCache { command, drive, lba, rows, .. } => {
                 self.delivered.take_if(|(id, _)| *id == command);
                 self.cache.note_read(self.memory.memory(), command, drive, lba, &rows);
             }
-            DataAction::Unstage { drive, pages } => {
+            DataAction::Uncache { drive, pages } => {
                 self.cache.remove(self.memory.memory(), drive, &pages);
             }
             DataAction::Close { op } => self.memory.close(op),

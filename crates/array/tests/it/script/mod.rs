@@ -4,8 +4,8 @@
 
 use array::policy::{PolicyKind, PolicySettings};
 use array::{
-    Action, Array, Config, Coordination, Ended, Layout, Level, Request, RequestId, RequestKind,
-    WindowConfig,
+    Action, Array, Config, Coordination, Ended, JobKind, Layout, Level, Request, RequestId,
+    RequestKind, WindowConfig,
 };
 use nvme::{Cause, Command, Completion, Delays, Opcode, PlFlag, Status};
 use std::fmt::Write as _;
@@ -50,11 +50,11 @@ impl Script {
             policy,
             policy_settings: settings,
             coordination,
-            rebuild_compute: Duration::from_micros(3),
+            reconstruct_compute: Duration::from_micros(3),
             data_actions: false,
             spare: 0..0,
             absent: 0,
-            restore_depth: array::RESTORE_DEPTH,
+            job_depth: array::JOB_DEPTH,
         });
         Self::of(array)
     }
@@ -93,8 +93,8 @@ impl Script {
                     write!(self.log, "{what}{} ", drive.0).unwrap();
                     self.out.push((drive, command, self.now));
                 }
-                // Drained from the stage.
-                Action::SubmitStaged { drive, command } => {
+                // Drained from the write cache.
+                Action::SubmitCached { drive, command } => {
                     write!(self.log, "D{} ", drive.0).unwrap();
                     self.out.push((drive, command, self.now));
                 }
@@ -111,9 +111,11 @@ impl Script {
                     self.log.push_str(ended);
                 }
                 Action::DriveFailed { drive } => write!(self.log, "gone{} ", drive.0).unwrap(),
-                Action::Restored { .. } => write!(self.log, "restored ").unwrap(),
-                Action::NotRestored { .. } => write!(self.log, "not-restored ").unwrap(),
-                Action::Scrubbed { .. } => write!(self.log, "scrubbed ").unwrap(),
+                Action::JobEnded { job, skipped } => self.log.push_str(match (job, skipped) {
+                    (JobKind::Scrub, _) => "scrubbed ",
+                    (_, 0) => "restored ",
+                    (_, _) => "not-restored ",
+                }),
                 Action::Data(_) => unreachable!("data actions are off"),
             }
         }

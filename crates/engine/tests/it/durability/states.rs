@@ -55,7 +55,7 @@ impl Bench {
                     offset_bytes: 0,
                     length_bytes: 4096,
                     operation: OperationId(operation),
-                    staged: false,
+                    cached: false,
                     change: Zeros,
                 },
             );

@@ -43,7 +43,7 @@ struct Operation {
     row: u64,
     version: u64,
     left: usize,
-    staged: bool,
+    cached: bool,
     flushes: bool,
     /// A rebuild of the row on this drive.
     rebuilds: Option<DriveId>,
@@ -248,9 +248,9 @@ impl World {
         self.begun[row as usize] += 1;
         let version = self.begun[row as usize];
         let drives = self.drives_of(row);
-        let staged = self.overlaps;
-        let number = self.begin(row, version, &drives, staged, flushes, None);
-        if staged {
+        let cached = self.overlaps;
+        let number = self.begin(row, version, &drives, cached, flushes, None);
+        if cached {
             self.answer_write(number, row, version, flushes);
         }
         true
@@ -261,7 +261,7 @@ impl World {
         row: u64,
         version: u64,
         drives: &[DriveId],
-        staged: bool,
+        cached: bool,
         flushes: bool,
         rebuilds: Option<DriveId>,
     ) -> u64 {
@@ -277,14 +277,14 @@ impl World {
                 offset_bytes: row * ROW_STRIDE,
                 length_bytes: self.row_blocks * BLOCK as u64,
                 operation: OperationId(number),
-                staged,
+                cached,
                 change,
             };
             let id = self.machine.handle_change(self.now, wanted);
             self.of_change.insert(id, number);
         }
         let left = drives.len();
-        let operation = Operation { row, version, left, staged, flushes, rebuilds };
+        let operation = Operation { row, version, left, cached, flushes, rebuilds };
         self.operations.insert(number, operation);
         number
     }
@@ -405,7 +405,7 @@ impl World {
         let Some(op) = self.operations.remove(&number) else { return };
         if let Some(drive) = op.rebuilds {
             self.end_row(drive, op.row);
-        } else if !op.staged {
+        } else if !op.cached {
             self.answer_write(number, op.row, op.version, op.flushes);
         }
     }

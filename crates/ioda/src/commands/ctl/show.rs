@@ -1,7 +1,7 @@
 //! The status of an array for people.
 
 use crate::table;
-use live::control::{Latency, PrefillStatus, Restoring, Status};
+use live::control::{JobStatus, Latency, PrefillStatus, Status};
 use units::{Bytes, Duration};
 
 /// Characters of the bar that shows how far a rebuild is.
@@ -66,8 +66,8 @@ fn prefill_line(prefill: &PrefillStatus) -> String {
     format!("prefill: {share:.1} % of {} of memory{rest}\n", Bytes(*bytes))
 }
 
-fn restoring_line(restoring: &Restoring, status: &Status, before: Option<&Status>) -> String {
-    let Restoring { what, drive, stripes_done, stripes, mismatches } = restoring;
+fn restoring_line(restoring: &JobStatus, status: &Status, before: Option<&Status>) -> String {
+    let JobStatus { what, drive, stripes_done, stripes, mismatches } = restoring;
     let share = (*stripes_done as f64 / (*stripes).max(1) as f64).min(1.0);
     let full = (share * BAR as f64) as usize;
     let drive = drive.map(|drive| format!(" of drive {drive}")).unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::loading::{self, Loaded};
 use crate::progress;
 use crate::serving;
 use crate::settings::Settings;
-use live::control::{self, Answer, ArrayHandle, Message, Order, Status};
+use live::control::{self, AdminCommand, Answer, ArrayHandle, Message, Status};
 use live::nbd::client::Client;
 use live::nbd::uri::Uri;
 use live::nbd::{Acceptor, Export, Listen, Tls};
@@ -72,7 +72,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         let (sender, _) = channel();
         // An array that has ended on its own cannot be told to.
-        let _ = self.0.send(Message::Order(Order::Shutdown, sender));
+        let _ = self.0.send(Message::Admin(AdminCommand::Shutdown, sender));
     }
 }
 
@@ -154,7 +154,7 @@ fn load(
 }
 
 fn status(handle: &ArrayHandle) -> Result<Status, Failure> {
-    match handle.execute(Order::Status).map_err(Failure::internal)? {
+    match handle.execute(AdminCommand::Status).map_err(Failure::internal)? {
         Answer::Status(status) => Ok(*status),
         answer => Err(Failure::internal(format!("the array does not say how it is: {answer:?}"))),
     }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test without its server fails")]
 
-use live::control::{Answer, Order, Status};
+use live::control::{AdminCommand, Answer, Status};
 use live::nbd::client::Client;
 use live::operate::ctl;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -68,7 +68,7 @@ impl Served {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    pub(crate) fn ask(&self, order: &Order) -> Answer {
+    pub(crate) fn ask(&self, order: &AdminCommand) -> Answer {
         let path = ctl::control_socket(&self.socket);
         let until = Instant::now() + PATIENCE;
         loop {
@@ -80,7 +80,7 @@ impl Served {
         }
     }
 
-    pub(crate) fn done(&self, order: &Order) -> String {
+    pub(crate) fn done(&self, order: &AdminCommand) -> String {
         match self.ask(order) {
             Answer::Done { text } => text,
             answer => panic!("{order:?}: {answer:?}: {}", self.said()),
@@ -88,7 +88,7 @@ impl Served {
     }
 
     pub(crate) fn status(&self) -> Status {
-        match self.ask(&Order::Status) {
+        match self.ask(&AdminCommand::Status) {
             Answer::Status(status) => *status,
             answer => panic!("{answer:?}"),
         }
@@ -109,7 +109,7 @@ impl Served {
 
     /// Compares all parity; returns how many stripes were wrong.
     pub(crate) fn scrub(&self) -> u64 {
-        self.done(&Order::Scrub);
+        self.done(&AdminCommand::Scrub);
         let mut mismatches = 0;
         let until = Instant::now() + PATIENCE;
         while let Some(restoring) = self.status().restoring {

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its array fails")]
 
 use live::control::{
-    Answer, ArrayHandle, BusyWindow, CauseStatus, DriveStatus, Identity, Inbox, Message, Order,
-    PolicyCounters, PrefillStatus, Recorder, RequestStatus, Restoring, Status, TallyStatus,
-    channel,
+    AdminCommand, Answer, ArrayHandle, BusyWindow, CauseStatus, DriveStatus, Identity, Inbox,
+    JobStatus, Message, PolicyCounters, PrefillStatus, Recorder, RequestStatus, Status,
+    TallyStatus, channel,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,12 +20,12 @@ const DRIVES: u8 = 4;
 
 /// Begins to answer. The thread ends after a shutdown and gives the orders that it was given,
 /// without questions after its status.
-pub(crate) fn start() -> (ArrayHandle, JoinHandle<Vec<Order>>) {
+pub(crate) fn start() -> (ArrayHandle, JoinHandle<Vec<AdminCommand>>) {
     let (handle, inbox) = channel().unwrap();
     (handle, std::thread::spawn(move || answer(&inbox)))
 }
 
-fn answer(inbox: &Inbox) -> Vec<Order> {
+fn answer(inbox: &Inbox) -> Vec<AdminCommand> {
     let start = Instant::now();
     let (mut reads, mut writes, mut lateness) =
         (Recorder::default(), Recorder::default(), Recorder::default());
@@ -42,12 +42,12 @@ fn answer(inbox: &Inbox) -> Vec<Order> {
         }
         writes.record(300_000);
         while let Some(message) = inbox.take() {
-            let Message::Order(order, answers) = message else { panic!("{message:?}") };
+            let Message::Admin(order, answers) = message else { panic!("{message:?}") };
             let answer = match &order {
-                Order::Status => {
+                AdminCommand::Status => {
                     Answer::Status(Box::new(status(uptime, &reads, &writes, &lateness)))
                 }
-                Order::Fail { drive } if *drive >= DRIVES => {
+                AdminCommand::Fail { drive } if *drive >= DRIVES => {
                     Answer::Refused { reason: format!("there is no drive {drive}") }
                 }
                 _ => Answer::Done { text: "done".to_owned() },
@@ -55,8 +55,8 @@ fn answer(inbox: &Inbox) -> Vec<Order> {
             // Whoever asked may have gone.
             let _ = answers.send(answer);
             match order {
-                Order::Status => {}
-                Order::Shutdown => {
+                AdminCommand::Status => {}
+                AdminCommand::Shutdown => {
                     orders.push(order);
                     return orders;
                 }
@@ -103,7 +103,7 @@ fn status(uptime: Duration, reads: &Recorder, writes: &Recorder, lateness: &Reco
         policy_since_nanoseconds: if changed { CHANGE.as_nanos() as u64 } else { 0 },
         uptime_nanoseconds: now,
         busy_window_nanoseconds: Some(WINDOW_NANOSECONDS),
-        restoring: Some(Restoring {
+        restoring: Some(JobStatus {
             what: "rebuild".to_owned(),
             drive: Some(3),
             stripes_done: 25,

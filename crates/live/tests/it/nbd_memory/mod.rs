@@ -4,7 +4,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use live::buffer::Pool;
-use live::control::{ArrayHandle, Inbox, Message, Order, channel};
+use live::control::{AdminCommand, ArrayHandle, Inbox, Message, channel};
 use live::nbd::uri::Uri;
 use live::nbd::{Acceptor, Connection, Counts, Errno, Export, Extent, Kind, Listen, Request, Tls};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -83,7 +83,7 @@ impl Server {
         drop(self.acceptor.take());
         let thread = self.thread.take()?;
         let (sender, _receiver) = std::sync::mpsc::channel();
-        let _ = self.handle.send(Message::Order(Order::Shutdown, sender));
+        let _ = self.handle.send(Message::Admin(AdminCommand::Shutdown, sender));
         Some(thread.join().unwrap())
     }
 }
@@ -137,7 +137,7 @@ impl Memory {
                 self.inbox.acknowledge();
                 while let Some(message) = self.inbox.take() {
                     match message {
-                        Message::Order(..) => return self.bytes,
+                        Message::Admin(..) => return self.bytes,
                         Message::Client(client) => {
                             self.clients.push(Some((*client, EventFlags::empty())));
                             self.seen.connections.fetch_add(1, Ordering::SeqCst);

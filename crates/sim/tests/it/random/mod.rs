@@ -4,7 +4,7 @@
 use array::Level;
 use array::policy::{
     AllocationConfig, BaseRule, HedgeSettings, PlmLightSettings, PolicyKind, PolicySettings,
-    SitOutSettings, StageSettings,
+    SitOutSettings, WriteCacheSettings,
 };
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
@@ -115,7 +115,7 @@ fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
     windows
 }
 
-/// Delays and objectives short enough to be missed all the time; stages that are often full, that let
+/// Delays and objectives short enough to be missed all the time; write caches that are often full, that let
 /// some writes pass, and that drain little at a time.
 fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
     let micros = |rng: &mut Rng, most| Duration::from_micros(rng.below(most));
@@ -133,7 +133,7 @@ fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
             period: micros(rng, 20_000),
         },
         objective: micros(rng, 2_000),
-        stage: StageSettings {
+        write_cache: WriteCacheSettings {
             capacity_bytes: some(rng, 120).map(|pages| page * pages),
             read_latency: some(rng, 20).map(Duration::from_micros),
             write_latency: some(rng, 20).map(Duration::from_micros),
@@ -179,7 +179,7 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         policy,
         policy_settings: random_settings(&mut Rng::stream(seed, "policy"), page),
         windows,
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
             [rng.below(3) as usize],
         seed,

@@ -1,15 +1,15 @@
-//! Policies that stage writes: what is drained to which drive and when, what is read from where, and
+//! Policies with a write cache: what is drained to which drive and when, what is read from where, and
 //! who waits.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, named};
-use array::policy::{PlmLightSettings, PolicySettings, StageSettings};
+use array::policy::{PlmLightSettings, PolicySettings, WriteCacheSettings};
 use array::{Action, Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
 use nvme::{Blocked, Cause, Completion, Delays, Opcode, Status};
 use std::collections::BTreeMap;
 use units::{Duration, Instant, Rng};
 
-// In the log, D is a write that drains the stage, W one of the host. In the script drives take turns
+// In the log, D is a write that drains the write cache, W one of the host. In the script drives take turns
 // of 100 ms, beginning with drive 0.
 
 /// Lets time pass until `millis`, and what is due happen.
@@ -32,11 +32,11 @@ fn rails_drains_to_the_drive_whose_turn_it_is() {
         s.ok(drive);
     }
     s.compute();
-    assert_eq!(s.log, "r2 r1 r3 ", "the new data is in the stage");
+    assert_eq!(s.log, "r2 r1 r3 ", "the new data is in the write cache");
     s.compute();
     assert_eq!(s.log, "r2 r1 r3 done ");
     s.log.clear();
-    // What is staged is read from the stage, and needs no drive.
+    // What is cached is read from the write cache, and needs no drive.
     s.request(RequestKind::Read, 1, 1);
     s.compute();
     assert_eq!(s.log, "done ");
@@ -44,15 +44,15 @@ fn rails_drains_to_the_drive_whose_turn_it_is() {
     assert_eq!(s.log, "done ", "drive 1 has to wait for its turn");
     pass_until(&mut s, 150);
     assert_eq!(s.log, "done D1 ");
-    // Until that is done the page is read from the stage, and the rest of the drive not at all.
+    // Until that is done the page is read from the write cache, and the rest of the drive not at all.
     s.log.clear();
     s.request(RequestKind::Read, 1, 1);
     s.request(RequestKind::Read, 5, 1);
     s.compute();
     assert_eq!(s.log, "r0 r2 r3 done ");
-    assert_eq!(s.array.staged_pages(), 2);
+    assert_eq!(s.array.cached_pages(), 2);
     s.ok(1);
-    assert_eq!(s.array.staged_pages(), 1);
+    assert_eq!(s.array.cached_pages(), 1);
     pass_until(&mut s, 301);
     assert!(s.log.ends_with("D3 "), "{}", s.log);
 }
@@ -95,29 +95,35 @@ fn ioda_nvm_reads_with_the_flag_but_not_from_a_drive_that_is_written() {
 #[test]
 fn what_finds_no_room_waits_in_order() {
     let settings = PolicySettings {
-        stage: StageSettings { capacity_bytes: Some(2 * PAGE), ..StageSettings::default() },
+        write_cache: WriteCacheSettings {
+            capacity_bytes: Some(2 * PAGE),
+            ..WriteCacheSettings::default()
+        },
         ..PolicySettings::default()
     };
     let mut s = Script::set(Level::Raid5, 4, named("rails"), settings);
-    // Four pages for a stage of two: those of drives 0 and 1 are in.
+    // Four pages for a write cache of two: those of drives 0 and 1 are in.
     s.request(RequestKind::Write, 0, 3);
-    assert_eq!((s.array.staged_pages(), s.log.as_str()), (2, "D0 "));
+    assert_eq!((s.array.cached_pages(), s.log.as_str()), (2, "D0 "));
     s.ok(0);
     // Drive 2 has taken the room of drive 0; drive 3 waits until drive 1 has had its turn.
-    assert_eq!(s.array.staged_pages(), 2);
+    assert_eq!(s.array.cached_pages(), 2);
     pass_until(&mut s, 110);
     assert_eq!(s.log, "D0 D1 ");
     s.ok(1);
     pass_until(&mut s, 111);
     assert_eq!(s.log, "D0 D1 done ", "all four are in or drained");
-    let counters = s.array.stage_counters().unwrap();
-    assert_eq!((counters.waits, counters.peak_bytes, counters.staged_pages), (2, 2 * PAGE, 4));
+    let counters = s.array.write_cache_counters().unwrap();
+    assert_eq!((counters.waits, counters.peak_bytes, counters.cached_pages), (2, 2 * PAGE, 4));
 }
 
 #[test]
 fn large_writes_go_past_the_stage_after_what_is_being_drained() {
     let settings = PolicySettings {
-        stage: StageSettings { largest_write_bytes: Some(PAGE), ..StageSettings::default() },
+        write_cache: WriteCacheSettings {
+            largest_write_bytes: Some(PAGE),
+            ..WriteCacheSettings::default()
+        },
         ..PolicySettings::default()
     };
     let layout = Layout::new(Level::Raid0, 2, 4, 1000).unwrap();
@@ -129,8 +135,8 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
         coordination: Coordination::Free,
         spare: 0..0,
         absent: 0,
-        restore_depth: array::RESTORE_DEPTH,
-        rebuild_compute: Duration::from_micros(3),
+        job_depth: array::JOB_DEPTH,
+        reconstruct_compute: Duration::from_micros(3),
         data_actions: false,
     });
     let mut s = Script::of(array);
@@ -153,7 +159,7 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
     pass_until(&mut s, 4);
     assert_eq!(s.log, "done W0 ");
     s.ok(0);
-    assert_eq!(s.array.staged_pages(), 0);
+    assert_eq!(s.array.cached_pages(), 0);
 }
 
 #[test]
@@ -185,7 +191,7 @@ fn plm_light_counts_reads_by_class() {
     for host in 0..3 {
         assert_eq!(ask(&mut s, host, 10), 10);
     }
-    // It ends; nothing is staged, so the next begins 100 µs later.
+    // It ends; nothing is cached, so the next begins 100 µs later.
     pass_until(&mut s, 1);
     s.now += Duration::from_micros(200);
     s.array.handle_deadline(s.now);
@@ -203,7 +209,10 @@ fn plm_light_counts_reads_by_class() {
 #[test]
 fn plm_light_ends_its_window_early_when_large_writes_are_too_many() {
     let settings = PolicySettings {
-        stage: StageSettings { largest_write_bytes: Some(1), ..StageSettings::default() },
+        write_cache: WriteCacheSettings {
+            largest_write_bytes: Some(1),
+            ..WriteCacheSettings::default()
+        },
         ..PolicySettings::default()
     };
     let mut s = Script::set(Level::Raid0, 2, named("plm-light"), settings);
@@ -241,14 +250,14 @@ fn nobody_is_held_back_for_longer_than_a_window() {
             policy: named("plm-light"),
             policy_settings: PolicySettings {
                 plm_light,
-                stage: StageSettings { capacity_bytes, ..StageSettings::default() },
+                write_cache: WriteCacheSettings { capacity_bytes, ..WriteCacheSettings::default() },
                 ..PolicySettings::default()
             },
             coordination: Coordination::Free,
             spare: 0..0,
             absent: 0,
-            restore_depth: array::RESTORE_DEPTH,
-            rebuild_compute: Duration::ZERO,
+            job_depth: array::JOB_DEPTH,
+            reconstruct_compute: Duration::ZERO,
             data_actions: false,
         });
         let (mut now, mut next, mut asked) = (Instant::ZERO, Instant::ZERO, 0);
@@ -280,7 +289,7 @@ fn nobody_is_held_back_for_longer_than_a_window() {
             }
             while let Some(action) = array.poll_action() {
                 match action {
-                    Action::Submit { command, .. } | Action::SubmitStaged { command, .. } => {
+                    Action::Submit { command, .. } | Action::SubmitCached { command, .. } => {
                         let latency = Duration::from_micros(1 + rng.below(3_000));
                         let mut delays = Delays::ZERO;
                         if command.opcode == Opcode::Read {

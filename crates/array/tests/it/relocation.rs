@@ -27,7 +27,7 @@ impl Policy for Away {
         Some(DriveId(free.trailing_zeros() as u8))
     }
 
-    fn moves_chunks(&self) -> bool {
+    fn relocates_chunks(&self) -> bool {
         true
     }
 }
@@ -41,11 +41,11 @@ fn script() -> Script {
         policy: AWAY,
         policy_settings: PolicySettings::default(),
         coordination: Coordination::Free,
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         data_actions: false,
         spare: 1000..1004,
         absent: 0,
-        restore_depth: array::RESTORE_DEPTH,
+        job_depth: array::JOB_DEPTH,
     }))
 }
 
@@ -84,7 +84,7 @@ fn a_page_moves_and_comes_back() {
     s.ok(3);
     assert_eq!(s.log, "r1 W0 W2 d3 done ");
     assert_eq!(s.array.locate(0, 0, DriveId(0)), (DriveId(0), Lba(0)), "home again");
-    assert_eq!((s.array.counters().moved_chunks, s.array.operations_in_flight()), (2, 0));
+    assert_eq!((s.array.counters().relocated_chunks, s.array.operations_in_flight()), (2, 0));
 }
 
 #[test]
@@ -135,5 +135,5 @@ fn pages_stay_where_they_are_when_no_drive_has_room() {
         s.log.clear();
     }
     assert_eq!(away, 36, "two pages and a parity each time");
-    assert_eq!(s.array.counters().moved_chunks, 12, "four to each of the drives 3, 4 and 5");
+    assert_eq!(s.array.counters().relocated_chunks, 12, "four to each of the drives 3, 4 and 5");
 }

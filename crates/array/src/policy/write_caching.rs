@@ -1,4 +1,4 @@
-//! Writes staged and drained in turn: Flash on Rails, IODA with NVRAM, and NVMe's predictable latency
+//! Writes cached and drained in turn: Flash on Rails, IODA with NVRAM, and NVMe's predictable latency
 //! mode (IODA §5 and §6.2.3; NVMe 1.4 §8.18).
 //!
 //! All three give every drive a turn in which it is written and collects, and keep reads away from
@@ -10,7 +10,7 @@ use super::{
     About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
     least_busy, members_of,
 };
-use crate::write_cache::StageConfig;
+use crate::write_cache::WriteCacheConfig;
 use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Duration, Instant, Lba};
@@ -25,7 +25,7 @@ pub(super) const RAILS: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Roles { turn: Duration::from_secs(5) },
     collects_instantly: false,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Staged::new(setup, Reads::AroundTheTurn)),
+    build: |setup| Box::new(WriteCaching::new(setup, Reads::AroundTheTurn)),
 });
 
 /// IODA with the same NVRAM as Rails (IODA §6.2.3, "IODA_NVM").
@@ -38,7 +38,7 @@ pub(super) const IODA_NVM: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Seen,
     collects_instantly: false,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Staged::new(setup, Reads::Flagged)),
+    build: |setup| Box::new(WriteCaching::new(setup, Reads::Flagged)),
 });
 
 /// NVMe's predictable latency mode on copies: one is always deterministic, and is read (NVMe 1.4
@@ -52,7 +52,7 @@ pub(super) const PLM: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Blind,
     collects_instantly: false,
     needs: Needs::Mirrors,
-    build: |setup| Box::new(Staged::new(setup, Reads::AroundTheTurn)),
+    build: |setup| Box::new(WriteCaching::new(setup, Reads::AroundTheTurn)),
 });
 
 /// What is read, and how.
@@ -64,8 +64,8 @@ enum Reads {
     Flagged,
 }
 
-/// NVRAM: a microsecond, no bound (what a run needed of it is reported), everything staged.
-const NVRAM: StageConfig = StageConfig {
+/// NVRAM: a microsecond, no bound (what a run needed of it is reported), everything cached.
+const NVRAM: WriteCacheConfig = WriteCacheConfig {
     capacity_bytes: u64::MAX,
     read_latency: Duration::from_micros(1),
     write_latency: Duration::from_micros(1),
@@ -78,17 +78,17 @@ const NVRAM: StageConfig = StageConfig {
 const MARGIN_SHARE: u64 = 16;
 
 /// The rules.
-struct Staged {
+struct WriteCaching {
     reads: Reads,
-    stage: StageConfig,
+    write_cache: WriteCacheConfig,
     /// Drives that may be written at once.
     at_once: u32,
 }
 
-impl Staged {
+impl WriteCaching {
     fn new(setup: &PolicySetup<'_>, reads: Reads) -> Self {
-        let stage = setup.settings.stage.over(NVRAM);
-        Self { reads, stage, at_once: setup.parities.max(1) }
+        let write_cache = setup.settings.write_cache.over(NVRAM);
+        Self { reads, write_cache, at_once: setup.parities.max(1) }
     }
 }
 
@@ -96,7 +96,7 @@ fn is_written(drive: DriveId, view: &View<'_>) -> bool {
     view.queues.of(drive).write_blocks > 0
 }
 
-impl Policy for Staged {
+impl Policy for WriteCaching {
     fn hooks(&self) -> Hooks {
         Hooks::FIRST_ATTEMPT
     }
@@ -134,7 +134,7 @@ impl Policy for Staged {
         }
     }
 
-    fn rebuild_flag(&self) -> PlFlag {
+    fn reconstruct_flag(&self) -> PlFlag {
         match self.reads {
             Reads::Flagged => PlFlag::Predictable,
             Reads::AroundTheTurn => PlFlag::Off,
@@ -145,11 +145,11 @@ impl Policy for Staged {
         least_busy(failures)
     }
 
-    fn stage(&self) -> Option<StageConfig> {
-        Some(self.stage)
+    fn write_cache(&self) -> Option<WriteCacheConfig> {
+        Some(self.write_cache)
     }
 
-    fn drains_from(&mut self, now: Instant, drive: DriveId, view: &View<'_>) -> Instant {
+    fn may_drain_from(&mut self, now: Instant, drive: DriveId, view: &View<'_>) -> Instant {
         if let Some((start, end)) = view.coordinator.window(drive, now) {
             let last = start + end.since(start) / MARGIN_SHARE * (MARGIN_SHARE - 1);
             if now < start {
