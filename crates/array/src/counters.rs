@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 pub struct Counters {
     /// Reads of (part of) a stripe that the host asked for.
     pub stripe_reads: u64,
-    /// How many of their sub-I/Os met a collection, including those of a rebuild: index 0 to the
+    /// How many of their sub-I/Os met a collection, including those of a reconstruction: index 0 to the
     /// array's width.
     pub busy_sub_ios: Vec<u64>,
     /// Pages that the host read.
@@ -17,13 +17,13 @@ pub struct Counters {
     pub host_written_pages: u64,
     /// Pages read from drives.
     pub drive_read_pages: u64,
-    /// Pages read from drives only to rebuild others.
+    /// Pages read from drives only to reconstruct others.
     pub reconstruct_read_pages: u64,
     /// Pages written to drives.
     pub drive_written_pages: u64,
     /// Sub-I/Os that drives failed fast.
     pub fail_fasts: u64,
-    /// Stripe operations that used rebuilt pages.
+    /// Stripe operations that used reconstructed pages.
     pub reconstructions: u64,
     /// Failed sub-I/Os sent again to wait.
     pub resubmitted: u64,
@@ -39,7 +39,7 @@ pub struct Counters {
     pub hedges_won: u64,
     /// Late stripe operations that the policy did not let read more.
     pub hedges_denied: u64,
-    /// Rebuilds that took pages from a write in flight.
+    /// Reconstructions that took pages from a write in flight.
     pub shared_with_write: u64,
     /// Stripe operations that waited for a stripe lock.
     pub lock_waits: u64,
@@ -55,7 +55,7 @@ pub struct Counters {
     pub unrecovered_writes: u64,
     /// Requests that failed.
     pub failed_requests: u64,
-    /// Stripes of which a rebuild or a resync wrote members.
+    /// Stripes of which a reconstruction or a resync wrote members.
     pub repaired_stripes: u64,
 }
 

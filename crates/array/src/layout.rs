@@ -39,7 +39,7 @@ impl Level {
         }
     }
 
-    /// Whether anything can be rebuilt.
+    /// Whether anything can be reconstructed.
     #[must_use]
     pub const fn is_redundant(self) -> bool {
         !matches!(self, Self::Raid0)

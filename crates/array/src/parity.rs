@@ -63,7 +63,7 @@ fn data_weight(layout: &Layout, stripe: u64, parity: Role, member: u8) -> u8 {
 /// solved by elimination; P and Q of RAID-6 make every system of two equations in two unknowns
 /// solvable (Anvin, "The mathematics of RAID-6"), and of mirrors every equation has the datum and one
 /// copy.
-pub(crate) fn rebuild(
+pub(crate) fn reconstruct(
     layout: &Layout,
     stripe: u64,
     missing: MemberSet,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn any_k_members_can_be_rebuilt() {
+    fn any_k_members_can_be_reconstructed() {
         let mut rng = Rng::new(5);
         for (level, width, stripe_width) in [
             (Level::Raid4, 3, 3),
@@ -161,7 +161,7 @@ mod tests {
                     let present = all & !missing;
                     for (member, terms) in {
                         let [missing, present] = [missing, present].map(MemberSet::from_bits);
-                        rebuild(&layout, stripe, missing, present)
+                        reconstruct(&layout, stripe, missing, present)
                     } {
                         assert_eq!(evaluate(&terms, &bytes), bytes[member as usize]);
                     }
@@ -182,7 +182,7 @@ mod tests {
                         continue;
                     }
                     let present = layout.members(stripe) & !(1 << missing) & !(1 << absent);
-                    let solved = rebuild(
+                    let solved = reconstruct(
                         &layout,
                         stripe,
                         MemberSet::of(missing),

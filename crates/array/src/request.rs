@@ -55,7 +55,7 @@ pub struct Config {
     pub policy_settings: PolicySettings,
     /// When each drive may collect; without effect under policies that have no windows.
     pub coordination: Coordination,
-    /// Time to compute a rebuilt page. The articles give less than 10 µs (IODA §4.2.1) and less
+    /// Time to compute a reconstructed page. The articles give less than 10 µs (IODA §4.2.1) and less
     /// than 3 µs (TTFLASH §4.2).
     pub reconstruct_compute: Duration,
     /// Say what to do with the data.

@@ -97,7 +97,7 @@ pub(crate) enum Metric {
     LeastFree,
     /// Pages of host writes that had to wait for space on their drive.
     Stalled,
-    /// Stripe operations that used rebuilt pages.
+    /// Stripe operations that used reconstructed pages.
     Rebuilds,
     /// Reads made for rebuilding, in per cent of the reads that were needed anyway.
     ExtraReads,
@@ -113,7 +113,7 @@ pub(crate) enum Metric {
     Permits,
     /// Pages read from drives.
     DeviceReads,
-    /// Late reads that were rebuilt as well.
+    /// Late reads that were reconstructed as well.
     Hedges,
     /// What all reads and writes took, added up, in nanoseconds.
     TotalLatency,
@@ -133,7 +133,7 @@ pub(crate) enum Metric {
     Queued,
     /// Their coefficient of variation over the drives.
     QueuedSpread,
-    /// Sub-I/Os that were rebuilt without being sent.
+    /// Sub-I/Os that were reconstructed without being sent.
     DegradedReads,
     /// Pages that writes took to another drive.
     DegradedUpdates,

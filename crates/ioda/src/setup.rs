@@ -26,7 +26,7 @@ const CHUNK_BYTES: u64 = 4096;
 const CHUNK_OF_ONE_PAGES: u64 = 256;
 /// Drives of the array unless their number is given: as in the article.
 const DRIVES: u32 = 4;
-/// Time to compute a rebuilt page.
+/// Time to compute a reconstructed page.
 const RECONSTRUCT_COMPUTE: Duration = Duration::from_micros(3);
 
 /// Left free on every drive for pages that policies move there.

@@ -43,7 +43,7 @@ pub struct Plan {
     pub policy_settings: PolicySettings,
     /// When drives may collect, under policies with windows.
     pub windows: WindowPlan,
-    /// Time to compute a rebuilt page.
+    /// Time to compute a reconstructed page.
     pub reconstruct_compute: Duration,
     /// How drives are prepared.
     pub preparation: Preparation,

@@ -18,7 +18,7 @@ pub struct DriveResult {
 }
 
 /// Reads of the host that collections made wait (TTFLASH §6.1 and Figure 7). Each read is counted
-/// once, by the worst of its parts; one that was rebuilt in time is not counted.
+/// once, by the worst of its parts; one that was reconstructed in time is not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BlockedReads {
     /// Reads that waited for a collection itself.

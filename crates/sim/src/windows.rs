@@ -57,7 +57,7 @@ pub enum WindowError {
     /// The window is too short to be one.
     #[error("a busy time window of zero leaves no time to collect; choose at least 1 µs")]
     Empty,
-    /// More drives would be busy than can be rebuilt.
+    /// More drives would be busy than can be reconstructed.
     #[error(
         "busy_drives is {busy_drives}, but {level} can rebuild {parities} of a stripe; choose 1 to {parities}"
     )]

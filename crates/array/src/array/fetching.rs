@@ -206,7 +206,7 @@ impl<O: Observe> Array<O> {
                 }
                 Attempt::Send(pl) => pl,
                 Attempt::Avoid => PlFlag::Off,
-                Attempt::SendAndRebuild => {
+                Attempt::SendAndReconstruct => {
                     doubted.insert(member);
                     PlFlag::Off
                 }
@@ -651,7 +651,7 @@ impl<O: Observe> Array<O> {
         self.ops.set_delays(op, &passed);
         self.out.emit_event(now, || Event::Reconstructed { op, members, from });
         if self.out.has_data_actions() {
-            for (member, terms) in parity::rebuild(&self.layout, stripe, members, from) {
+            for (member, terms) in parity::reconstruct(&self.layout, stripe, members, from) {
                 let target = Slot { new, member };
                 self.out.emit_data(|| DataAction::Combine { op, target, terms });
             }

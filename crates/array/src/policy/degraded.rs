@@ -3,10 +3,10 @@
 //! RAID-enabled SSDs", TODAES 2022; "the article" below).
 //!
 //! The article's channels are drives here: each has its own queue and collects by itself. A read whose
-//! drive is congested is rebuilt from the rest of its stripe; an update is written to the least busy
+//! drive is congested is reconstructed from the rest of its stripe; an update is written to the least busy
 //! drive outside its stripe (§3.1). Needs what a controller knows of its channels: when they collect, and
 //! how many pages that moved. `degraded-host` is the same for drives that do not say: it knows queues
-//! only, and a collection shows as one that does not shrink. Costs the reads of rebuilds, a second level
+//! only, and a collection shows as one that does not shrink. Costs the reads of reconstructions, a second level
 //! of mapping, and a look at all drives of the stripe for each page.
 //!
 //! The model takes it that an inserted read is served at once, whatever its channel does (on equation 4).
@@ -14,7 +14,7 @@
 //! too.
 //!
 //! Where equation 1 counts the collections to come and Algorithm 1 adds one whether or not any is near,
-//! this follows the equation: else reads of idle channels would be rebuilt all the time.
+//! this follows the equation: else reads of idle channels would be reconstructed all the time.
 
 use super::{
     About, Attempt, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup, Sent, Tally, View,

@@ -1,9 +1,9 @@
-//! GC-tolerant reads: rebuild what lies on a channel that collects (Sha et al., TODAES 2022, §4.1,
+//! GC-tolerant reads: reconstruct what lies on a channel that collects (Sha et al., TODAES 2022, §4.1,
 //! "GC-tolerate Read", after TTFLASH).
 //!
-//! A read is rebuilt if its channel collects and none of the others that hold its stripe does. Queues
+//! A read is reconstructed if its channel collects and none of the others that hold its stripe does. Queues
 //! do not count, and updates stay where they are. Needs drives that announce their collections. Costs
-//! the reads of rebuilds.
+//! the reads of reconstructions.
 
 use super::{
     About, Attempt, Hooks, Needs, Policy, PolicyKind, PolicySetup, Tally, View, WindowUse,

@@ -1,10 +1,10 @@
-//! Hedged: what a drive has not answered in time is rebuilt as well, and whichever comes first is
+//! Hedged: what a drive has not answered in time is reconstructed as well, and whichever comes first is
 //! taken ("The Tail at Scale", 2013).
 //!
 //! Two ways to say what is late: after a fixed delay (HDFS's hedged reads), or when most reads would
 //! have been answered (Cassandra's speculative retry at `99p`). Both within a budget of tokens, as
 //! gRPC throttles retries, and only while the drives have time: where most reads queue, as in an
-//! overloaded array, more reads make everything slower. Needs nothing from the drives. Costs the reads of rebuilds, at most the
+//! overloaded array, more reads make everything slower. Needs nothing from the drives. Costs the reads of reconstructions, at most the
 //! budgeted share of all reads, and the delay itself, before which no read is helped; a fixed delay
 //! that is right for one load is too long or too short for another.
 

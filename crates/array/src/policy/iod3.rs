@@ -1,7 +1,7 @@
 //! IOD3: windows only (IODA §4.3, PL_Win without PL_IO; §4.4).
 //!
 //! Drives collect in turn, and the array never reads from the drive whose turn it is: every such
-//! read is rebuilt from the others. Needs no flag. Costs a rebuild for one read in N, whether or
+//! read is reconstructed from the others. Needs no flag. Costs a reconstruction for one read in N, whether or
 //! not the page would have met the collection.
 
 use super::{About, Attempt, Hooks, Needs, Policy, PolicyKind, View, WindowUse};

@@ -1,9 +1,9 @@
 //! IODA: flag and windows (IODA §4.4, PL_IO + PL_Win).
 //!
 //! Drives collect in turn, so at most k of a stripe are busy; reads carry the flag, so only those
-//! that really meet a collection are rebuilt, and what the rebuild reads is not busy. Should a
+//! that really meet a collection are reconstructed, and what the reconstruction reads is not busy. Should a
 //! drive break the contract, the least busy of too many failures is waited for, as in IOD2 (§7.3).
-//! Costs the extra reads of few rebuilds, and write amplification if windows are short.
+//! Costs the extra reads of few reconstructions, and write amplification if windows are short.
 
 use super::{
     About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, View, WindowUse, least_busy,

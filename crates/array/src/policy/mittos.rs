@@ -3,12 +3,12 @@
 //! The host keeps a model of each drive from a profile that was measured once: what a page costs, how
 //! many dies share the work, how much is written between two collections and how long one takes. It
 //! counts what it writes, and takes reads that are overdue as the sign of a collection. A read whose
-//! predicted wait is beyond the objective is rejected, and rebuilt from the other members; so far as
+//! predicted wait is beyond the objective is rejected, and reconstructed from the other members; so far as
 //! these are predicted to be slow too, it waits. Needs nothing from the drives, but to know them: the
-//! article calls it white-box. Costs the reads of rebuilds, and the reads that the model gets wrong.
+//! article calls it white-box. Costs the reads of reconstructions, and the reads that the model gets wrong.
 //!
 //! A rejected read says nothing about whether it would have been slow. So one in [`PROBED`] is sent
-//! as well, while it is rebuilt, and tells; what comes first is taken.
+//! as well, while it is reconstructed, and tells; what comes first is taken.
 
 use super::{
     About, Answered, Attempt, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup, Sent,
@@ -117,7 +117,7 @@ impl Policy for Mittos {
             return Attempt::Avoid;
         }
         self.drives[drive.index()].probes.push(lba);
-        Attempt::SendAndRebuild
+        Attempt::SendAndReconstruct
     }
 
     fn sent(&mut self, now: Instant, command: &Sent) {

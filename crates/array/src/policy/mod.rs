@@ -1,4 +1,4 @@
-//! Policies: when to wait, when to rebuild.
+//! Policies: when to wait, when to reconstruct.
 //!
 //! A policy answers a few questions about reads and sees what is sent and answered; everything else
 //! is the same for all of them. Reads that a write needs for its parity are reads like any other
@@ -51,10 +51,10 @@ use units::{DriveId, Duration, Instant, Lba};
 pub enum Attempt {
     /// Send it with this flag.
     Send(PlFlag),
-    /// Do not send it; rebuild it from the other members.
+    /// Do not send it; reconstruct it from the other members.
     Avoid,
-    /// Send it and rebuild it as well; take what comes first.
-    SendAndRebuild,
+    /// Send it and reconstruct it as well; take what comes first.
+    SendAndReconstruct,
 }
 
 /// A sub-I/O that its drive failed fast.

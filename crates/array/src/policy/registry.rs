@@ -32,7 +32,7 @@ pub enum WindowUse {
 pub enum Needs {
     /// Any level.
     Nothing,
-    /// A level with redundancy, from which reads can be rebuilt.
+    /// A level with redundancy, from which reads can be reconstructed.
     Redundancy,
     /// A level of mirrors.
     Mirrors,
@@ -66,9 +66,9 @@ pub struct About {
 pub struct PolicySetup<'a> {
     /// Number of drives.
     pub drives: u32,
-    /// How many members of a stripe can be rebuilt at once.
+    /// How many members of a stripe can be reconstructed at once.
     pub parities: u32,
-    /// Time to compute a rebuilt page.
+    /// Time to compute a reconstructed page.
     pub reconstruct_compute: Duration,
     /// What can be set about policies.
     pub settings: &'a PolicySettings,
@@ -81,9 +81,9 @@ pub struct PolicyKind(&'static About);
 impl PolicyKind {
     /// Wait for whatever is slow.
     pub const BASE: Self = super::base::BASE;
-    /// PL flag and rebuild.
+    /// PL flag and reconstruction.
     pub const IOD1: Self = super::iod1::IOD1;
-    /// PL flag, rebuild, and busy remaining time.
+    /// PL flag, reconstruction, and busy remaining time.
     pub const IOD2: Self = super::iod2::IOD2;
     /// Windows only.
     pub const IOD3: Self = super::iod3::IOD3;

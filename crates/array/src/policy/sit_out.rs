@@ -2,9 +2,9 @@
 //! slow members of a raidz, pull request 17227).
 //!
 //! A running mean of each drive's read latency is compared with those of its peers from time to time.
-//! A drive beyond Tukey's fence of its peers often enough sits out: its reads are rebuilt. Needs
+//! A drive beyond Tukey's fence of its peers often enough sits out: its reads are reconstructed. Needs
 //! nothing from the drives. Made for drives that fail slowly, over minutes; a collection is over
-//! before anybody has noticed. Costs a rebuild for each read of the drive that sits out, and can hit
+//! before anybody has noticed. Costs a reconstruction for each read of the drive that sits out, and can hit
 //! the wrong one.
 //!
 //! Where OpenZFS differs: its fence is taken over all members, the slow one included, so that it can

@@ -34,7 +34,7 @@ impl Policy for Wild {
             Attempt::Avoid,
             Attempt::Send(Off),
             Attempt::Send(Predictable),
-            Attempt::SendAndRebuild,
+            Attempt::SendAndReconstruct,
         ];
         all[self.0.below(4) as usize]
     }
