@@ -13,7 +13,7 @@ use nvme::{
 };
 use units::{Deadlines, DriveId, Duration, Instant};
 
-/// What an engine tells its driver.
+/// The outputs of an engine, for its driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Output {
     /// A request is done.
@@ -278,7 +278,7 @@ impl<P: DataPlane> Engine<P> {
         None
     }
 
-    /// Does what the array says, or tells the driver.
+    /// Does what the array asks for, or passes it to the driver.
     #[inline]
     fn act(&mut self, now: Instant, action: Action) -> Option<Output> {
         match action {
@@ -419,7 +419,7 @@ impl<P: DataPlane> Engine<P> {
     ///
     /// # Errors
     ///
-    /// As [`Array::replace_drive`]; the new drive is gone then.
+    /// As [`Array::replace_drive`]; the new drive is dropped then.
     pub fn replace_drive(
         &mut self,
         now: Instant,

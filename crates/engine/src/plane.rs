@@ -49,10 +49,10 @@ pub trait DataPlane {
     /// A completion of which the data was the last part. Those of [`DataPlane::join`] do not come again.
     fn poll_completion(&mut self) -> Option<Completion>;
 
-    /// A drive that does not keep what it is told to keep: the array must give it up.
+    /// A drive whose storage failed a write or a sync: the array must treat it as failed.
     fn poll_failed_drive(&mut self) -> Option<DriveId>;
 
-    /// The array is about to hear this completion. What the command has brought is kept until the next
+    /// This completion goes to the array next. The data that the command has read is kept until the next
     /// call, for a [`DataAction::Keep`].
     fn deliver(&mut self, completion: &Completion);
 

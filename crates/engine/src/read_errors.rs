@@ -1,4 +1,4 @@
-//! Media errors on order: drives that cannot do every so many reads.
+//! Injected media errors: a drive fails every n-th read.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;

@@ -106,7 +106,7 @@ impl<M: Memory> StripeMemory<M> {
         self.operations[op.0 as usize].request.expect("the host's pages belong to a request")
     }
 
-    /// What tells the operation from all others that there ever were.
+    /// The number of the operation, which is never used again.
     #[must_use]
     pub fn serial_of(&self, op: OpId) -> u64 {
         self.operations[op.0 as usize].serial

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// Prints results. That nobody reads any further is no error.
+/// Prints results. A closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -15,7 +15,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a remark for people on stderr; where nobody listens, it is lost.
+/// Prints a remark on stderr; if stderr is closed, it is lost.
 pub(crate) fn remark(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

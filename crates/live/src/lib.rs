@@ -2,15 +2,15 @@
 //! real bytes, for real clients.
 //!
 //! Knows: the monotonic clock and how to wait for it exactly, where bytes are stored, the NBD protocol,
-//! how a running array is watched and administered, and (until that is in the engine) what must be on
-//! stable storage when.
+//! how a running array is monitored and administered.
 //! Does not know: what policies do inside, how drives decide when to collect, workloads, arguments.
 //!
 //! # Threads
 //!
 //! One thread owns the array, its drives, their storage and all connections past the handshake
-//! ([`engine`]); nothing on the path of an I/O takes a lock. The acceptor ([`nbd`]) accepts clients and
-//! negotiates with them until they have chosen an export. [`operate`] answers people and monitors.
+//! ([`server`]); nothing on the path of an I/O takes a lock. The acceptor ([`nbd`]) accepts clients and
+//! negotiates with them until they have chosen an export. [`operate`] serves the control socket, the
+//! status page and the metrics.
 //! These reach the first thread by a [`control::ArrayHandle`] only. A fourth one takes memory for
 //! drives in memory in advance ([`storage::Storage::start_prefill`]).
 

@@ -1,6 +1,6 @@
 //! The report as one HTML page that needs no network.
 //!
-//! The tables are written here, so the page tells its story without JavaScript. The plots are
+//! The tables are written here, so the page can be read without JavaScript. The plots are
 //! drawn in the browser by uPlot from a JSON block; the page notes in `data-ready`, `data-error`
 //! and `data-plots` of its root element whether and how many it drew.
 

@@ -2,7 +2,7 @@
 
 use crate::Run;
 
-/// Each layout once, with the names of the runs that have it; empty if nothing is to be told apart.
+/// Each layout once, with the names of the runs that have it; empty if all are the same.
 pub(crate) fn layouts(runs: &[Run]) -> Vec<(&str, Vec<&str>)> {
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
     for run in runs.iter().filter(|run| !run.layout.is_empty()) {

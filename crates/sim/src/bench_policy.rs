@@ -99,7 +99,7 @@ fn bench(plan: &Plan, requests: u64) -> Result<WallTime, PlanError> {
                     answers.push_back((now + ANSWER, answer(command.id, command.opcode)));
                 }
                 Output::AskStatus { drive } => engine.handle_status(now, drive, &NEVER_FULL),
-                // Nobody waits for what was read, and drives that never collect need no permission.
+                // No client waits for the data, and drives that never collect need no permit.
                 _ => {}
             }
         }

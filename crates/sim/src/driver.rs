@@ -187,7 +187,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
         (next.0 != Instant::NEVER).then_some(next)
     }
 
-    /// Whether no fault is to come and nothing is being restored.
+    /// Whether no fault is to come and no background job is in progress.
     fn is_mended(&self) -> bool {
         self.faults.next() == Instant::NEVER && self.engine.array().job().is_none()
     }
@@ -408,7 +408,7 @@ mod tests {
         run(&plan, drives, Arrival::Open, requests.into_iter(), &progress).unwrap_err().to_string()
     }
 
-    /// The canary: a verified run must not sing when a page or a parity is wrong.
+    /// Test of the check itself: a verified run fails if a page or a parity is wrong.
     #[test]
     fn one_wrong_tag_fails_the_run() {
         for wrong_drive in 0..4 {

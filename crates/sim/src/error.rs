@@ -49,7 +49,7 @@ pub enum SimError<E> {
         /// The time of the request ahead of it.
         before: Instant,
     },
-    /// Nothing moves any more: a bug of the model.
+    /// Requests are in flight, but no event is due: a bug of the model.
     #[error(
         "{in_flight} requests made no progress for {PATIENCE} of simulated time; this is a bug: please report the command line and the seed {seed}"
     )]

@@ -7,7 +7,7 @@ use nvme::{Advertised, ArrayDescription};
 use thiserror::Error;
 use units::{Duration, Instant};
 
-/// Time between two looks at drives that collect together: much less than a collection takes.
+/// Time between two polls of drives with synchronized collection: much less than a collection takes.
 const TOGETHER_LOOKS: Duration = Duration::from_millis(1);
 
 /// Who decides when a drive may collect.
@@ -27,7 +27,7 @@ pub enum Coordinate {
     Token {
         /// How long a token is good for; none for twice the shortest window.
         lease: Option<Duration>,
-        /// Time between two looks at the drives.
+        /// Time between two polls of the drives' status.
         period: Duration,
     },
 }
@@ -86,7 +86,7 @@ pub enum WindowError {
         "the busy time window cannot be changed during the run while the host adapts it or grants tokens; leave out the changes"
     )]
     Changes,
-    /// Tokens are for whole drives.
+    /// Tokens are for drives without ranges.
     #[error(
         "tokens are granted to whole drives, but the drives have {ranges} LBA ranges; set lba_ranges to 1 or choose windows"
     )]

@@ -80,12 +80,12 @@ pub struct StorageWork<B> {
     pub work: Work<B>,
 }
 
-/// What clients and people wait for.
+/// What the driver is told beside the outputs of the engine.
 #[derive(Debug)]
 pub enum Notice {
-    /// The client may be told.
+    /// A client may be answered.
     Answer(AnswerId),
-    /// A drive does not keep what it is told to keep, and counts as failed.
+    /// The storage of a drive failed a write or a sync: the drive counts as failed.
     DriveFailed(DriveId, FailReason),
     /// The array must take no requests any more.
     Stop(StopReason),

@@ -2,8 +2,8 @@
 
 use super::crc32::Crc32;
 
-/// Bytes of a block that a drive writes whole, or not at all, if it keeps its promises; a checksum
-/// tells where one did not.
+/// Bytes of a block that a drive is expected to write completely or not at all; a checksum detects
+/// blocks where it did not.
 pub const BLOCK_BYTES: usize = 4096;
 
 /// A block under construction, or one to be read.

@@ -1,8 +1,8 @@
 //! The write gate: changes that wait until they may go to their storage, and those that are in
 //! flight.
 //!
-//! All changes of a stripe operation that come together are one *pending write*. It is released as a
-//! whole, so that a crash never finds a stripe of which a part was held back:
+//! All changes of a stripe operation that come together are one *pending write*. All of it
+//! is released at once, so that a crash never finds a stripe of which a part was held back:
 //!
 //! ```text
 //! waiting -> admitted ------------> released -> in flight -> ended
@@ -126,7 +126,7 @@ impl<C: Change> WriteGate<C> {
         ChangeId(self.next_change)
     }
 
-    /// A number for a change that is not held at all.
+    /// A number for a change that needs no release.
     pub(super) fn skip_change(&mut self) -> ChangeId {
         let id = self.next_change();
         self.next_change += 1;
@@ -178,7 +178,7 @@ impl<C: Change> WriteGate<C> {
         write
     }
 
-    /// All changes of the operations that have begun to come are there.
+    /// No more changes come for the operations so far.
     pub(super) fn seal(&mut self) {
         self.open.clear();
     }

@@ -261,7 +261,7 @@ impl Intent {
             }
             block.changed = false;
             block.in_flight = Some(self.wished[words.clone()].into());
-            // A bit that is being taken back may be gone from now on.
+            // A bit that is being cleared may be off the drive from now on.
             let bits = self.stable[words.clone()].iter_mut().zip(&self.wished[words]);
             bits.for_each(|(stable, wished)| *stable &= wished);
             writes.push(self.block(number));

@@ -37,7 +37,7 @@
 //! # What the owner keeps to
 //!
 //! While records count, every change of the rows they name is journalled. Before the first that is
-//! not (the array is whole again), [`Journal::clear`] is on stable storage on all drives.
+//! not (the array is optimal again), [`Journal::clear`] is on stable storage on all drives.
 
 use super::HEAD_BYTES;
 use super::block::{BLOCK_BYTES, array, get_u32, get_u64, is_sealed, put, seal};
@@ -175,7 +175,7 @@ pub struct Journal {
     open: BTreeMap<u64, usize>,
 }
 
-/// What the journals of the drives say together.
+/// The result of reading the journals of all drives.
 #[derive(Clone, Debug)]
 pub struct Replay {
     /// Records to be written again, in order.

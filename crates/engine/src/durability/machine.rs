@@ -17,7 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use units::{DriveId, Duration, Instant};
 
-/// Time between two looks at which regions have become quiet.
+/// Time between two checks of which regions have become quiet.
 const TIDY_EVERY: Duration = Duration::from_secs(1);
 
 /// The records of an array that was created or opened.
@@ -228,7 +228,7 @@ impl<C: Change> Durability<C> {
         self.outputs.pop_front()
     }
 
-    /// Whether nothing is held, in flight, being written down or waited for.
+    /// Whether no change is held or in flight, no record is being written and no flush waits.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.gate.is_empty()

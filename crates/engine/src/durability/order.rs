@@ -10,9 +10,9 @@ use units::DriveId;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct WriteId(pub(super) u64);
 
-/// Changes of each block, in the order in which they came. Stripe operations keep off each other's
-/// rows, but pages of the write cache are written where they belong while newer ones come or older
-/// ones leave the cache.
+/// Changes of each block, in the order in which they came. Stripe operations never
+/// overlap, but pages of the write cache are drained while newer versions are written or older ones
+/// are still in flight.
 #[derive(Debug, Default)]
 pub(super) struct ChangeOrder {
     blocks: BTreeMap<(DriveId, u64), VecDeque<(ChangeId, WriteId)>>,

@@ -1,12 +1,12 @@
-//! What the superblocks say, and in which order that is changed.
+//! The superblocks, and the steps in which they are changed.
 //!
 //! Every change of how drives take part goes through the same steps, one after the other:
 //!
-//! 1. *Draining*: no write begins, those that have begun end. A drive that is being recorded as
-//!    failed takes away the one chance to repair a stripe that was written in part: parity is not
-//!    resynced while data is missing. So no stripe may be half written when the superblocks say so.
-//! 2. *Syncing*: all drives are synced. What has ended must not be torn by losing the power either,
-//!    and a rebuilt drive must hold its data before it is called serving.
+//! 1. *Draining*: no write begins, writes in flight end. Once a drive is recorded as failed, a stripe that
+//!    was written in part cannot be repaired any more, because parity is not resynced while data is
+//!    missing. So no stripe may be half written when the superblocks are.
+//! 2. *Syncing*: all drives are synced. Writes that have ended must survive a power loss as well, and a
+//!    rebuilt drive must hold its data before it is recorded as serving.
 //! 3. *Writing superblocks*: all present drives get the next generation. Nothing that the failed drive
 //!    lacks has been answered until all have it.
 //! 4. *Clearing the journal*: its records count no longer, because all they name is stable. Not before

@@ -1,7 +1,7 @@
 //! Rounds of syncs of all drives, and what each of them allows.
 //!
-//! A sync covers what has ended before it was asked for. So whoever asks while a round is under way
-//! is served by the next one, together with all others who asked meanwhile.
+//! A sync covers what has ended before it was asked for. A flush that is asked for
+//! during a round is therefore covered by the next round, with all others that came meanwhile.
 
 use super::intent::Quiet;
 use super::output::{AnswerId, ChangeId};

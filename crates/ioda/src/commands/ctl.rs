@@ -38,7 +38,7 @@ Exit code 1 if the array refused the command, 4 if it could not be reached.";
 
 /// An array may take its time, for instance to write everything down.
 const PATIENCE: Duration = Duration::from_secs(65);
-/// How often `--watch` looks.
+/// Time between two status queries of `--watch`.
 const EVERY: Duration = Duration::from_secs(1);
 /// Clears a terminal and begins at its top.
 const CLEAR: &str = "\x1b[H\x1b[2J";

@@ -35,7 +35,7 @@ Clients:
 
 The guide is docs/serving.md.";
 
-/// Serves until it is told to shut down.
+/// Serves until it is shut down.
 pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let settings = args.settings()?;
     let addresses = Addresses::new(&settings.serve)?;

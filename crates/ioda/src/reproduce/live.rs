@@ -1,4 +1,4 @@
-//! Whether the simulator tells the truth: the same plan simulated, and served on the real clock and
+//! Comparison of the simulator with the real clock: the same plan simulated, and served on the real clock and
 //! loaded over NBD.
 //!
 //! The simulated array and the served one are the same state machines on the same prepared drives with

@@ -35,7 +35,7 @@ struct Slot {
     is_plain: bool,
 }
 
-/// Makes the runs of `orders` and judges `experiments`; `tell` hears of each event.
+/// Makes the runs of `orders` and judges `experiments`; `tell` is called with each event.
 pub(crate) fn run(
     experiments: &[Experiment],
     orders: &[Order],

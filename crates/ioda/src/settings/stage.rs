@@ -33,7 +33,7 @@ pub(crate) struct WriteCacheSettings {
 }
 
 impl WriteCacheSettings {
-    /// What a policy is told, on drives with pages of `page_bytes`.
+    /// The settings for a policy, on drives with pages of `page_bytes`.
     pub(crate) fn policy_settings(&self, page_bytes: u64) -> Result<PolicySettings, Failure> {
         let size = |setting: &Option<Text<Size>>| setting.as_ref().map(|text| text.value.0);
         let span = |setting: &Option<Text<Span>>| setting.as_ref().map(|text| text.value.0);

@@ -11,7 +11,7 @@ pub enum WaitMethod {
     Sleep,
     /// Sleeps and then spins, as an array that is served does.
     Hybrid(Spin),
-    /// Looks at the clock and the descriptors all the time.
+    /// Polls the clock and the descriptors without a pause.
     Spin,
 }
 

@@ -274,7 +274,7 @@ impl Waiter {
         let longest = longest.map(|longest| timespec(longest.min(LONGEST_SLEEP)));
         let mut epoll = [PollFd::new(&self.epoll, PollFlags::IN)];
         match rustix::event::poll(&mut epoll, longest.as_ref()) {
-            // The caller looks at the clock and goes on waiting.
+            // The caller reads the clock and goes on waiting.
             Ok(0) | Err(Errno::INTR) => Ok(()),
             Ok(_) => self.poll_ready(events),
             Err(error) => Err(error.into()),

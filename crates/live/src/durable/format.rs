@@ -75,7 +75,7 @@ pub enum OpenError {
         /// Places.
         places: usize,
     },
-    /// A drive does not do what it is told.
+    /// A drive failed a read, a write or a sync.
     #[error("drive {drive} at {place} failed while the array was opened: {error}")]
     Io {
         /// Number of the drive.

@@ -149,7 +149,7 @@ pub fn take(drive: &Path, owner: &Owner) -> Result<Option<Vec<u8>>, FtlError> {
     Ok(Some(bytes[STATE_AT..].to_vec()))
 }
 
-/// Brings the name of a file, or that it is gone, to stable storage.
+/// Brings the creation or removal of a file to stable storage.
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,

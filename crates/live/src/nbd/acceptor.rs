@@ -21,7 +21,7 @@ use thiserror::Error;
 
 /// How long a client may take for the handshake.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long nobody is accepted after the system had no room for one more client, or when no permit is
+/// How long no client is accepted after the system had no room for one more client, or when no permit is
 /// left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often clients are looked for whose handshake takes too long.
@@ -126,7 +126,7 @@ impl Acceptor {
         &self.addresses
     }
 
-    /// Accepts nobody any more, closes the connections of those who have not chosen yet, and removes
+    /// Accepts no more clients, closes the connections of those who have not chosen yet, and removes
     /// the paths.
     pub fn close(self) {
         drop(self);
@@ -135,7 +135,7 @@ impl Acceptor {
 
 impl Drop for Acceptor {
     fn drop(&mut self) {
-        // A full counter means that the thread has been told already.
+        // A full counter means that the thread has a wake-up pending already.
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
@@ -313,7 +313,7 @@ impl AcceptorLoop {
                 }
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return,
-                    // This client has gone already; the next may not.
+                    // This client has disconnected already; the next may not have.
                     io::ErrorKind::ConnectionAborted
                     | io::ErrorKind::Interrupted
                     | io::ErrorKind::NotConnected

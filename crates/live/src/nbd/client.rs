@@ -274,7 +274,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the server has gone.
+    /// If the server has closed the connection.
     pub fn flush(&mut self) -> io::Result<()> {
         while self.output.len() > 0 {
             match (&self.socket).write(self.output.bytes()) {
@@ -292,7 +292,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the server has gone (`UnexpectedEof`) or sends nonsense (`InvalidData`).
+    /// If the server has closed the connection (`UnexpectedEof`) or violates the protocol (`InvalidData`).
     pub fn receive(&mut self) -> io::Result<Option<Reply<'_>>> {
         self.input.consume(std::mem::take(&mut self.taken));
         let mut asked = false;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most clients at once, in the handshake and after. More wait until one has gone.
+/// Most clients at once, in the handshake and after. More wait until one has disconnected.
 pub const CLIENTS_MAX: usize = 4096;
 
 /// Hands out permits, and counts those that are out.

@@ -1,4 +1,4 @@
-//! Pages for people and monitors over HTTP/1.1. All of them are read-only.
+//! Status page and metrics over HTTP/1.1. All of them are read-only.
 //!
 //! Whoever reaches the port can take one connection of [`CONNECTIONS_MAX`], a request head of
 //! [`HEADER_BYTES_MAX`] that must arrive within [`HEADER_TIMEOUT`], and one answer held for [`CONNECTION_LIFETIME`] at most.

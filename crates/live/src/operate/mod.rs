@@ -146,7 +146,7 @@ async fn serve(
     control: Option<std::os::unix::net::UnixListener>,
     mut ended: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
-    // Every client holds a copy; when all are gone, nobody is being answered.
+    // Every client holds a copy; when all are dropped, no answer is outstanding.
     let (busy, mut idle) = tokio::sync::mpsc::channel::<()>(1);
     let mut tasks = Vec::new();
     if let Some(listener) = http {
@@ -161,7 +161,7 @@ async fn serve(
         tasks.push(tokio::spawn(work));
     }
     drop(busy);
-    // An error means that the owner is gone, which is an end, too.
+    // An error means that the owner was dropped, which ends this as well.
     let _ = ended.wait_for(|ended| *ended).await;
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, idle.recv()).await;

@@ -35,7 +35,7 @@ enum Shutdown {
     Ended(Result<(), String>),
 }
 
-/// What people have asked for that is not done, and what the array has become by that.
+/// Admin commands that are in progress, and the state that they have changed.
 #[derive(Debug)]
 pub(super) struct Admin {
     table: SwitchTable,
@@ -150,7 +150,7 @@ impl Server {
             }
         };
         self.settle(now);
-        // Whoever asked may have gone.
+        // The client of the command may have disconnected.
         let _ = answer.send(result);
     }
 
@@ -276,7 +276,7 @@ impl Server {
         self.settle(now);
     }
 
-    /// How the array's thread ended, once it has; whoever waits for that is told.
+    /// How the array's thread ended, once it has; answers those who wait for that.
     pub(super) fn poll_end(&mut self) -> Option<Result<(), ServerError>> {
         let Shutdown::Ended(result) = &self.admin.shutdown else { return None };
         let result = result.clone();

@@ -1,9 +1,9 @@
 //! The engine and its storage on the real clock.
 //!
-//! What emulated drives and the array do happens at the moments that they have computed, even if the
-//! thread comes to it a little later: the array is told the due time of every answer, so being late
-//! once does not make the next answer late. How late the thread was is recorded as lateness. Requests
-//! of clients and answers of real storage happen when they come.
+//! Emulated drives and the array act at the times that they have computed, even if the thread gets to it a
+//! little later: the array is given the due time of every completion, so one late wake-up does not make the
+//! next completion late. The difference is recorded as lateness. Requests of clients and completions of real
+//! storage have the time at which they arrive.
 
 use super::memory::PageMemory;
 use crate::buffer::Buffer;

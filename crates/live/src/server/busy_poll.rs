@@ -1,23 +1,23 @@
-//! Staying awake for a moment after an answer, in case the next request is on its way.
+//! Adaptive busy polling: after a reply the thread polls for the next request before it sleeps.
 //!
 //! A client with one request out sends the next as soon as it has the answer, some ten microseconds
-//! later, and to fall asleep and be woken takes longer than that. So the thread looks for new requests
-//! a little while before it sleeps: as long as that has been worth it lately, and now and then to find
-//! out whether it is again.
+//! later, and going to sleep and waking up takes longer than that. So the thread polls for new requests
+//! before it sleeps: always while enough recent polls have found one, and otherwise once in a while to
+//! check again.
 
 use units::{Duration, Instant};
 
-/// How long it looks.
+/// How long it polls.
 const LENGTH: Duration = Duration::from_micros(40);
-/// Of 256 looks so many must have found something.
+/// Of 256 polls so many must have found a request.
 const WORTH_IT: u32 = 96;
-/// Otherwise every so many sleeps are preceded by one.
+/// Otherwise one in so many sleeps is preceded by a poll.
 const TRY_EVERY: u32 = 32;
 
-/// Whether to stay awake, by what came of it lately.
+/// Whether to poll before the next sleep, by the results of recent polls.
 #[derive(Debug)]
 pub(super) struct BusyPoll {
-    /// Looks that found something, of 256; newer ones count more.
+    /// Polls that found a request, of 256; newer ones count more.
     found: u32,
     sleeps: u32,
     until: Option<Instant>,
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn it_stops_when_it_is_in_vain_and_comes_back_when_it_is_not() {
         let mut busy_poll = BusyPoll::new();
-        let looks = |busy_poll: &mut BusyPoll, found: bool| {
+        let polls = |busy_poll: &mut BusyPoll, found: bool| {
             (0..1000)
                 .filter(|_| {
                     let looked = busy_poll.begin(Instant::ZERO, true).is_some();
@@ -64,8 +64,8 @@ mod tests {
                 })
                 .count()
         };
-        assert!(looks(&mut busy_poll, false) < 70, "hardly any");
-        assert!(looks(&mut busy_poll, true) > 600, "nearly all, after some tries");
+        assert!(polls(&mut busy_poll, false) < 70, "hardly any");
+        assert!(polls(&mut busy_poll, true) > 600, "nearly all, after some tries");
         assert_eq!(busy_poll.begin(Instant::ZERO, false), None, "nothing was done");
     }
 }

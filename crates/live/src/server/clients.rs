@@ -1,4 +1,4 @@
-//! Connected clients, each at a slot that is used again when it has gone.
+//! Connected clients, each in a slot that is used again after it has disconnected.
 
 use crate::clock::{Interest, Waiter};
 use crate::nbd::Connection;
@@ -15,7 +15,7 @@ pub(super) struct ClientId {
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) connection: Box<Connection>,
-    /// What the waiter looks at it for; nothing if it does not.
+    /// The events that the waiter polls it for; none if it is not polled.
     interest: Option<Interest>,
     /// Whether it has something to send, or something about it has changed.
     dirty: bool,
@@ -129,7 +129,7 @@ impl Clients {
         }
     }
 
-    /// A client is gone. What it asked for goes on in the array, and nobody is told.
+    /// A client has disconnected. Its requests go on in the array, and their answers are dropped.
     fn close(&mut self, waiter: &mut Waiter, index: u32) {
         let (generation, client) = &mut self.slots[index as usize];
         *generation = generation.wrapping_add(1);

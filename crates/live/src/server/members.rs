@@ -1,5 +1,4 @@
-//! The drives of a served array as people name them: where their bytes are, and what stands in for one
-//! that failed.
+//! The drives of a served array: where their bytes are, and the replacement of one that failed.
 
 use super::array_io::ArrayIo;
 use crate::durable::{format, ftl};
@@ -38,7 +37,7 @@ impl Members {
         Self { places, configs, drive_bytes }
     }
 
-    /// Where a drive is, for people.
+    /// Where a drive is, for the status.
     pub(super) fn place_of(&self, drive: DriveId) -> String {
         match &self.places {
             Some(places) => places[drive.index()].to_string(),

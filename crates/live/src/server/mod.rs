@@ -42,7 +42,7 @@ use units::Instant;
 pub struct Setup {
     /// The array.
     pub array: array::Config,
-    /// How each drive behaves in time, in the order of their positions.
+    /// The model of each drive, by position.
     pub drives: Vec<Drive>,
     /// Where each drive keeps its bytes.
     pub storage: Storage,
@@ -155,7 +155,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Serves until it is told to shut down.
+    /// Serves until it is shut down.
     ///
     /// # Errors
     ///

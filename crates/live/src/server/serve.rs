@@ -1,4 +1,4 @@
-//! Serving: what clients ask, and what they are told.
+//! Requests of clients: from the connection to the engine, and the replies back.
 
 use super::Server;
 use super::clients::ClientId;
@@ -9,8 +9,8 @@ use array::{Outcome, RequestKind};
 use engine::{ByteRequest, Progress, RequestSlot};
 use units::Instant;
 
-/// Times that a client is received from in one turn of the loop, so that one who writes without pause
-/// leaves turns to others.
+/// Most receive calls for one client in one turn of the loop, so that a client that sends without pause
+/// does not starve the others.
 const RECEIPTS_PER_TURN: usize = 16;
 
 impl Server {
@@ -161,7 +161,7 @@ impl Server {
     }
 
     /// Sends what is to be sent, receives what had to wait for room, and closes connections of clients
-    /// that have gone. Returns whether any client was told something.
+    /// that have gone. Returns whether any client got a reply.
     pub(super) fn send_answers(&mut self) -> bool {
         let mut any = false;
         while let Some(index) = self.clients.pop_dirty() {

@@ -1,4 +1,4 @@
-//! How a running array is, for people and their monitors.
+//! The status of a running array, for `ioda ctl`, the page and the metrics.
 
 use super::Server;
 use crate::clock::processor_time;
@@ -9,7 +9,7 @@ use crate::control::{
 use array::JobKind;
 use units::{DriveId, Instant};
 
-/// Everything about the array that people and monitors ask for.
+/// The whole status.
 pub(super) fn status(server: &Server, now: Instant) -> Status {
     let Server { io, admin, measures, clients, requests, .. } = server;
     let array = io.engine.array();
@@ -137,5 +137,5 @@ fn recent_windows(server: &Server, now: Instant, drive: DriveId) -> Vec<BusyWind
     windows.split_off(first)
 }
 
-/// How far back busy windows are told: a little more than the time between two questions.
+/// How far back busy windows are listed: a little more than the time between two queries.
 const RECENT: units::Duration = units::Duration::from_millis(1_500);

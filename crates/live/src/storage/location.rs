@@ -9,7 +9,7 @@ pub type Place = DriveLocation;
 /// Where a drive keeps its bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DriveLocation {
-    /// In memory: gone when the process ends.
+    /// In memory: lost when the process ends.
     Memory,
     /// In a file, through the page cache.
     File(PathBuf),

@@ -287,7 +287,7 @@ impl Storage {
         }
     }
 
-    /// The next command that is done. After `None`, [`Storage::fd`] tells when to ask again.
+    /// The next command that is done. After `None`, [`Storage::fd`] becomes readable when to ask again.
     pub fn poll(&mut self) -> Option<Finished> {
         if let Some(finished) = self.done.pop_front() {
             return Some(finished);

@@ -57,7 +57,7 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct Prefill {
     shared: Arc<Shared>,
-    /// `None` while the thread is told to end.
+    /// `None` once the thread is to end.
     drives: Option<Sender<Populator>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -78,7 +78,7 @@ impl Prefill {
     /// Takes the memory of one more drive.
     pub(super) fn add(&self, populator: Populator) {
         if let Some(drives) = &self.drives {
-            // Nobody listens after an early end.
+            // The receiver is dropped after an early end.
             let _ = drives.send(populator);
         }
     }

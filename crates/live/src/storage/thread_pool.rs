@@ -18,7 +18,7 @@ type Done = (Job, io::Result<()>);
 /// A few threads, and the channels to them and back.
 #[derive(Debug)]
 pub(super) struct ThreadPool {
-    /// `None` while the threads are told to end.
+    /// `None` once the threads are to end.
     jobs: Option<Sender<Job>>,
     done: Receiver<Done>,
     /// An eventfd that is readable when jobs may be done.

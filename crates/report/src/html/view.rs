@@ -198,7 +198,7 @@ fn timeline_view(timeline: &Timeline, causes: &[String]) -> TimelineView {
         t: points.iter().map(|p| microseconds(p.t_ms)).collect(),
         us: points.iter().map(|p| four_digits(p.latency_us)).collect(),
         cause: points.iter().filter_map(|p| index_of(causes, &p.dominant_cause)).collect(),
-        // Windows of one drive that follow each other stay apart: each is its own promise.
+        // Consecutive windows of one drive are drawn apart: each is a window of its own.
         windows: timeline
             .windows
             .iter()
