@@ -49,8 +49,8 @@ pub enum Action {
     Data(DataAction),
     /// A request is done.
     Complete(Outcome),
-    /// The array has given a drive up: nothing is sent to it from now on, and what comes after this
-    /// counts on the other drives alone. A driver that writes down which drives are missing does so
+    /// The array treats a drive as failed: nothing is sent to it from now on, and all later actions rely
+    /// on the other drives alone. A driver that writes down which drives are missing does so
     /// before it goes on with the actions behind this one.
     DriveFailed {
         /// The drive.

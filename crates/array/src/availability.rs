@@ -1,21 +1,21 @@
-//! Which drives and stripes are as they should be: pure queries, and the few events that change them.
+//! Which drives are absent and which members unreadable: pure queries, and the few events that change
+//! the answers.
 //!
 //! Of a stripe a member may be *unreadable*: its drive is absent, or was replaced and this stripe is not
-//! rebuilt yet, or it is a parity that may not fit its data since a crash. It is *unwritable* in the
-//! first two cases only: a parity that may not fit is written with every write, from all data, so that
-//! no drive has less than it could.
+//! rebuilt yet, or it is a parity that may not match its data since a crash. It is *unwritable* in the
+//! first two cases only: a parity that may not match is computed from all data with every write, and
+//! written.
 //!
-//! * What is unreadable is never asked for; it is missing from the beginning and reconstructed like what
-//!   a drive failed fast. A policy is not asked about it, and hedges and races are for stripes of which
-//!   everything can be read.
-//! * A drive that says that it cannot read (a media error) is not asked again: the member is unreadable
-//!   for that operation alone. A drive that cannot write is given up.
-//! * If more is unreadable than there are parities, reads of the rest are served, and everything else
-//!   fails. A write is refused before it has changed anything; if the drives fail while it is being
+//! * An unreadable member is never read; it is reconstructed, as after a read that failed fast. The policy
+//!   is not asked about it. Only stripes without unreadable members are hedged or raced.
+//! * A read that ends with a media error is not sent again: the member is unreadable for that operation
+//!   alone. A drive that fails a write is treated as failed.
+//! * If more members are unreadable than there are parities, reads of the other members are served, and all
+//!   else fails. A write is refused before it has changed anything; if drives fail while it is being
 //!   written, it is reported as failed.
-//! * Commands that are out to a drive when it is given up are answered sooner or later, and count for
-//!   nothing. Until the last of them is answered it cannot be replaced.
-//! * No chunk is relocated while anything is unreadable. Chunks that were are looked for where they are.
+//! * Commands in flight to a drive that fails complete sooner or later, and their results are ignored.
+//!   The drive cannot be replaced before the last of them has completed.
+//! * No chunk is relocated while a member is unreadable. Chunks relocated before stay where they are.
 
 use crate::layout::Layout;
 use crate::members::MemberSet;
@@ -26,17 +26,17 @@ use core::fmt;
 use core::ops::Range;
 use units::DriveId;
 
-/// Which drives and stripes are not as they should be.
+/// The absent drives, and the stripes that are to be rebuilt or resynced.
 #[derive(Clone, Debug)]
 pub(crate) struct Availability {
-    /// Everything is as it should be: the one thing that is looked at on the path of every request.
+    /// Whether every member of every stripe can be read: the only field that every request reads.
     optimal: bool,
     absent: MemberSet,
-    /// How often a drive was given up.
+    /// How many drives have failed so far.
     drive_failures: u32,
     /// Drives that were replaced, and the stripes that are not rebuilt.
     to_rebuild: Vec<(DriveId, StripeSet)>,
-    /// Stripes whose parity may not fit.
+    /// Stripes whose parity may not match their data.
     to_resync: StripeSet,
 }
 
@@ -99,8 +99,8 @@ impl Availability {
         self.update_optimal();
     }
 
-    /// The parity of these stripes may not fit their data. Of stripes of which data is missing there is
-    /// nothing to compute it from: it is taken to fit. Returns how many stripes are left.
+    /// The parity of these stripes may not match their data. If data of a stripe is missing, its parity cannot
+    /// be computed again and is assumed to match. Returns how many stripes are left.
     pub(crate) fn begin_resync(
         &mut self,
         layout: &Layout,

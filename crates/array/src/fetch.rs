@@ -58,26 +58,26 @@ pub(crate) enum Resend {
     Avoided(u8),
 }
 
-/// What has changed since [`Fetch::decide`] was last called. Reads that come back change nothing but
-/// what is known; all else is looked at in this order.
+/// What has changed since [`Fetch::decide`] was last called. A read that succeeds changes only
+/// what is known; all other changes are reviewed in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Review {
     /// Nothing.
     Nothing,
     /// More members are to be reconstructed than before: are they too many?
     TooMany { is_settled: bool },
-    /// May the stripe be computed with?
+    /// Is the stripe stable, so that members can be computed from it?
     Stripe,
     /// Which members must be read?
     Survivors,
 }
 
-/// What becomes of a read that succeeded.
+/// How the data of a read that succeeded is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kept {
-    /// It is known now.
+    /// The member is known now.
     New,
-    /// It was known before.
+    /// The member was known before.
     Already,
     /// It may be older than the other members: read it again.
     Outdated,
@@ -95,7 +95,7 @@ pub(crate) struct Fetch {
     unreadable: MemberSet,
     /// Members whose read met a collection.
     met_collection: MemberSet,
-    /// The count of commits on the stripe at which what is known was of one moment.
+    /// The count of commits on the stripe at which the known members were consistent.
     commits: u64,
     review: Review,
     blocked: Blocked,
@@ -109,11 +109,11 @@ pub(crate) struct Fetch {
 struct Detour {
     /// All members whose reads are still out are to be reconstructed as well; whatever comes first is taken.
     races: bool,
-    /// Reads that were sent before the stripe stood still: what they bring may not fit the rest.
+    /// Reads that were sent before the stripe was stable: their data may be older than the other members.
     to_discard: MemberSet,
     /// Reads that were failed fast, in the order of failing.
     failures: Vec<Failure>,
-    /// What had passed when a round of reads was sent; the first round has passed nothing.
+    /// The delays up to the moment at which each round of reads was sent; none for the first round.
     rounds: Vec<Delays>,
     /// The round that the reads of a reconstruction belong to that waits for a write, and since when.
     parked: Option<(u8, Instant)>,

@@ -1,11 +1,11 @@
-//! Where chunks are that were moved away from the place that the layout gives them.
+//! The places of relocated chunks: those that are not where the layout puts them.
 //!
 //! A *degraded update* writes a chunk to a drive outside its stripe (Sha et al., "Degraded
 //! mode-benefited I/O scheduling", §3.1 and Figure 3b). So there is a second level of mapping over the
-//! layout (§4.2.5): of every chunk of one page that is not at home, the drive and the block where it is.
+//! layout (§4.2.5): for every relocated chunk (of one page), the drive and the block where it is.
 //! Every drive keeps some blocks that the layout does not use; a chunk that leaves a drive makes room
-//! for another there. Inside the array a member of a stripe is called by its *home*, the drive that the
-//! layout names, wherever its chunk is; only commands and policies see where that is.
+//! for another there. Inside the array a member of a stripe is named by the drive that the layout gives
+//! it, even if its chunk was relocated; only commands and policies see the present place.
 
 use crate::layout::Layout;
 use crate::members::MemberSet;
@@ -21,7 +21,7 @@ pub(crate) struct Place {
     pub(crate) block: Lba,
 }
 
-/// A chunk that is on its way to another drive.
+/// A chunk that a write is taking to another drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Move {
     /// The member whose chunk it is.
@@ -31,7 +31,7 @@ pub(crate) struct Move {
 
 /// Bits of a key or a value that name a drive.
 const DRIVE_BITS: u32 = 6;
-/// What a moved chunk takes in the map, in bytes: a key and a value of 64 bits.
+/// What a relocated chunk takes in the map, in bytes: a key and a value of 64 bits.
 const ENTRY_BYTES: u64 = 16;
 
 /// The second level of the mapping: where relocated chunks are.

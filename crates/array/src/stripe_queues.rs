@@ -1,5 +1,5 @@
-//! Who works on which rows of a stripe, in which order: whose turn it is to write, and who must wait
-//! for whom.
+//! The order of operations on the same rows of a stripe: which writer has its turn, and which operation
+//! waits for which.
 //!
 //! *Writers* (all operations that change a stripe, or need it unchanged from beginning to end) take
 //! turns: one has its turn when every earlier writer with rows in common has left. *Readers* enter only
@@ -7,10 +7,10 @@
 //! data complete waits until no reader *pins* its rows, and a reader that finds such a writer waits, or
 //! takes the new data from its memory.
 //!
-//! Nothing here is searched: of every row only the last writer is known, and a new one depends on the
-//! last writers of its rows. Those depend on the ones before them, and a writer leaves only after its
-//! turn, so to wait for the last is to wait for all. An operation that leaves knows who waits for it.
-//! Whoever can go on is handed out in the order of entering, when the router asks.
+//! Nothing here is searched: for every row only the last writer is stored, and a new writer depends on the
+//! last writers of its rows. Those depend on the writers before them, and a writer leaves only after its
+//! turn, so waiting for the last one is waiting for all. Each operation has a list of those that wait for
+//! it. The router takes the operations that can go on, in the order of entering.
 
 use crate::action::OpId;
 use alloc::collections::BTreeSet;

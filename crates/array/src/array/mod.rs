@@ -552,9 +552,8 @@ impl<O: Observe> Array<O> {
         self.refresh_deadline();
     }
 
-    /// An empty drive is in the place of one that is absent: rebuilds all its stripes in the
-    /// background, until [`Action::JobEnded`]. The drive is told when it may
-    /// collect.
+    /// An empty drive has replaced one that is absent: rebuilds all its stripes in the background, until
+    /// [`Action::JobEnded`]. The drive is told when it may collect.
     ///
     /// # Errors
     ///
@@ -577,14 +576,13 @@ impl<O: Observe> Array<O> {
         Ok(())
     }
 
-    /// Computes the parity of these stripes anew, in the background: after a crash it may not fit their
-    /// data. Until then nothing is reconstructed with it. [`Action::JobEnded`]
-    /// when all are done. To be called before the first request.
+    /// Resyncs these stripes in the background: after a crash their parity may not match their data. Until
+    /// a stripe is done nothing is reconstructed with its parity. [`Action::JobEnded`] when all are done. To be called before the first request.
     ///
-    /// If data of a stripe is missing there is nothing to compute from. Its parity stays as it is and
-    /// is taken to fit: a driver that writes to arrays with missing drives must have seen to that, by a
-    /// journal for example, before it calls this. Of stripes whose data goes missing later, before they
-    /// are done, what is missing cannot be reconstructed, and reads of it and all writes fail.
+    /// If data of a stripe is missing, its parity cannot be computed. It stays as it is and is assumed to
+    /// match: a driver that writes to arrays with missing drives must ensure that, with a journal for
+    /// example, before it calls this. If data of a stripe becomes unreadable before the stripe is done, that
+    /// data cannot be reconstructed, and reads of it and all writes of the stripe fail.
     pub fn resync(&mut self, now: Instant, stripes: impl IntoIterator<Item = Range<u64>>) {
         if self.layout.level().is_redundant() {
             let stripes = self.availability.begin_resync(&self.layout, &self.relocation, stripes);
@@ -592,7 +590,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Reads every stripe and has its parity compared with its data ([`DataAction::Check`]); nothing is
+    /// Scrubs: reads every stripe and has its parity compared with its data ([`DataAction::Check`]); nothing is
     /// written. [`Action::JobEnded`] at the end.
     pub fn scrub(&mut self, now: Instant) {
         self.add_job(now, JobKind::Scrub, self.layout.stripes());

@@ -82,8 +82,8 @@ impl<O: Observe> Array<O> {
         self.fetch(now, op, wanted);
     }
 
-    /// Whether a write would do more harm than good: too much of its stripe is missing. It has failed
-    /// then.
+    /// Fails a write whose stripe has more unreadable members than parities: it could only destroy data.
+    /// Returns whether it has failed.
     pub(super) fn fails_before_commit(&mut self, now: Instant, op: OpId) -> bool {
         let target = &self.ops[op];
         let fails = !self.availability.is_optimal()
@@ -174,8 +174,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Tells all drives of a stripe that nothing is in these rows any more, data and parity alike. If
-    /// more is missing than parities, what is left stays: it is a hint.
+    /// Deallocates these rows on all drives of a stripe, data and parity alike. If more members are
+    /// unreadable than there are parities, nothing is done: deallocation is a hint.
     pub(super) fn deallocate_rows(&mut self, now: Instant, op: OpId) {
         let target = &self.ops[op];
         let (stripe, row) = (target.stripe, target.first_row);

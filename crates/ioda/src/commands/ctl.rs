@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   ioda ctl status
-      how the array is that `ioda serve` serves by default
+      show the status of the array that `ioda serve` serves by default
   ioda ctl status --watch
       the same every second, with the latencies of that second
   ioda ctl policy ioda
@@ -60,7 +60,7 @@ pub(crate) struct CtlArgs {
 
 #[derive(Subcommand, Debug)]
 enum CtlCommand {
-    /// Say how the array is: policy, drives, latencies, what is being restored
+    /// Show the status: policy, drives, latencies, background job
     Status {
         /// Every second, until interrupted
         #[arg(long, short)]

@@ -102,7 +102,7 @@ async fn serve_client(
         let (answer, last) = match line {
             Line::End => return Ok(()),
             Line::TooLong => {
-                let reason = format!("an order has {LINE_BYTES_MAX} bytes at most");
+                let reason = format!("a command has {LINE_BYTES_MAX} bytes at most");
                 (Answer::Refused { reason }, true)
             }
             Line::Complete(line) => (execute(&line, service).await, false),
@@ -177,7 +177,7 @@ async fn execute(line: &[u8], service: &Service) -> Answer {
             let answer = service.execute(command).await;
             answer.unwrap_or_else(|error| Answer::Refused { reason: error.to_string() })
         }
-        Err(error) => Answer::Refused { reason: format!("this is no order: {error}") },
+        Err(error) => Answer::Refused { reason: format!("this is no command: {error}") },
     }
 }
 
