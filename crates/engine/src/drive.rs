@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 use nvme::{CollectionReport, CollectionRight, DriveStatus};
 use ssd::{Completed, Ssd};
-use units::Instant;
+use units::{Instant, Observe, Unobserved};
 
 /// How a drive behaves in time. Where its bytes are is the data plane's matter.
 #[derive(Debug)]
-pub enum Drive {
+pub enum Drive<O: Observe = Unobserved> {
     /// Commands take as long as the drive model says.
-    Emulated(Box<Ssd>),
+    Emulated(Box<Ssd<O>>),
     /// Commands take as long as the storage behind the drive takes. It says nothing about its
     /// collections.
     Plain,
@@ -19,16 +19,16 @@ pub enum Drive {
     Remote,
 }
 
-impl Drive {
+impl<O: Observe> Drive<O> {
     /// An emulated drive.
     #[must_use]
-    pub fn emulated(ssd: Ssd) -> Self {
+    pub fn emulated(ssd: Ssd<O>) -> Self {
         Self::Emulated(Box::new(ssd))
     }
 
     /// The drive model, if there is one.
     #[must_use]
-    pub fn ssd(&self) -> Option<&Ssd> {
+    pub fn ssd(&self) -> Option<&Ssd<O>> {
         match self {
             Self::Emulated(ssd) => Some(ssd),
             Self::Plain | Self::Remote => None,
@@ -36,7 +36,7 @@ impl Drive {
     }
 
     /// The drive model, to be changed.
-    pub fn ssd_mut(&mut self) -> Option<&mut Ssd> {
+    pub fn ssd_mut(&mut self) -> Option<&mut Ssd<O>> {
         match self {
             Self::Emulated(ssd) => Some(ssd),
             Self::Plain | Self::Remote => None,

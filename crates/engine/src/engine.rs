@@ -1,6 +1,7 @@
 //! The loop that joins an array and its drives: which drive is due, which completion goes where.
 
 use crate::drive::Drive;
+use crate::event::Event;
 use crate::plane::{DataPlane, Target};
 use crate::read_errors::ReadErrors;
 use alloc::collections::VecDeque;
@@ -11,7 +12,7 @@ use array::{Action, Array, CannotReplace, CannotSwitch, Coordination, JobKind, O
 use nvme::{
     CollectionReport, CollectionRight, Command, Completion, DriveStatus, Status, WindowSchedule,
 };
-use units::{Deadlines, DriveId, Duration, Instant};
+use units::{Deadlines, DriveId, Duration, EventLog, Instant, Observe, Unobserved};
 
 /// The outputs of an engine, for its driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,10 +94,10 @@ impl ClockOffset {
 ///
 /// After every `handle_*` and every change, call [`Engine::poll_output`] with the same time until it
 /// returns `None`. Several requests may be handed over before that: they come at the same instant.
-pub struct Engine<P> {
-    array: Array,
+pub struct Engine<P, O: Observe = Unobserved> {
+    array: Array<O>,
     policy: PolicyKind,
-    drives: Vec<Drive>,
+    drives: Vec<Drive<O>>,
     plane: P,
     /// One source per drive, then the array.
     sources: Deadlines,
@@ -111,6 +112,8 @@ pub struct Engine<P> {
     arrived: VecDeque<Completion>,
     /// Completions of drive models since the start.
     model_completions: u64,
+    /// What the machines have told, in the order in which they did it.
+    events: O::Log<Event>,
 }
 
 /// Drives that may have completions or another deadline, each once.
@@ -149,7 +152,19 @@ impl<P: DataPlane> Engine<P> {
     ///
     /// If there are not as many drives as the layout has.
     #[must_use]
-    pub fn new(config: array::Config, mut drives: Vec<Drive>, plane: P) -> Self {
+    pub fn new(config: array::Config, drives: Vec<Drive>, plane: P) -> Self {
+        Self::observed(config, drives, plane)
+    }
+}
+
+impl<P: DataPlane, O: Observe> Engine<P, O> {
+    /// The same of drives whose events are kept, if `O` keeps any, until [`Engine::drain_events`].
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many drives as the layout has.
+    #[must_use]
+    pub fn observed(config: array::Config, mut drives: Vec<Drive<O>>, plane: P) -> Self {
         let width = drives.len();
         assert_eq!(config.layout.width() as usize, width, "one drive for each place of the array");
         let policy = config.policy;
@@ -157,7 +172,7 @@ impl<P: DataPlane> Engine<P> {
         for drive in &mut drives {
             drive.set_instant_collection(collects_instantly);
         }
-        let array = Array::new(array::Config { data_actions: P::CARRIES_DATA, ..config });
+        let array = Array::observed(array::Config { data_actions: P::CARRIES_DATA, ..config });
         let watched = if array.watches_drives() { width } else { 0 };
         Self {
             array,
@@ -172,12 +187,13 @@ impl<P: DataPlane> Engine<P> {
             read_errors: ReadErrors::default(),
             arrived: VecDeque::new(),
             model_completions: 0,
+            events: O::Log::default(),
         }
     }
 
     /// The array.
     #[must_use]
-    pub fn array(&self) -> &Array {
+    pub fn array(&self) -> &Array<O> {
         &self.array
     }
 
@@ -189,12 +205,12 @@ impl<P: DataPlane> Engine<P> {
 
     /// The drives, by position.
     #[must_use]
-    pub fn drives(&self) -> &[Drive] {
+    pub fn drives(&self) -> &[Drive<O>] {
         &self.drives
     }
 
     /// The drives, to be looked into by those who record what they did.
-    pub fn drives_mut(&mut self) -> &mut [Drive] {
+    pub fn drives_mut(&mut self) -> &mut [Drive<O>] {
         &mut self.drives
     }
 
@@ -233,6 +249,7 @@ impl<P: DataPlane> Engine<P> {
             self.array.handle_deadline(now);
         } else {
             self.drives[source].handle_deadline(now);
+            self.note_drive(DriveId(source as u8));
             self.touched.insert(DriveId(source as u8));
         }
     }
@@ -260,6 +277,7 @@ impl<P: DataPlane> Engine<P> {
     #[inline]
     pub fn poll_output(&mut self, now: Instant) -> Option<Output> {
         loop {
+            self.note_array();
             while let Some(action) = self.array.poll_action() {
                 if let Some(output) = self.act(now, action) {
                     return Some(output);
@@ -291,11 +309,15 @@ impl<P: DataPlane> Engine<P> {
             Action::Permit { drive, right } => {
                 let on_its_clock = self.clocks[drive.index()].apply_to_right(right);
                 self.drives[drive.index()].set_right(now, on_its_clock);
+                self.note_drive(drive);
                 self.touched.insert(drive);
                 return Some(Output::Permitted { drive, right });
             }
             Action::AskStatus { drive } => match self.drives[drive.index()].status() {
-                Some(status) => self.array.handle_status(now, drive, &status),
+                Some(status) => {
+                    self.array.handle_status(now, drive, &status);
+                    self.note_array();
+                }
                 None => return Some(Output::AskStatus { drive }),
             },
             Action::Data(action) => self.plane.data(action),
@@ -336,6 +358,7 @@ impl<P: DataPlane> Engine<P> {
         match behind {
             Drive::Emulated(ssd) => {
                 ssd.handle_command(now, &command);
+                self.note_drive(drive);
                 self.touched.insert(drive);
                 None
             }
@@ -395,7 +418,30 @@ impl<P: DataPlane> Engine<P> {
             if report != self.reports[drive.index()] {
                 self.reports[drive.index()] = report;
                 self.array.handle_report(now, drive, &report);
+                self.note_array();
             }
+        }
+    }
+
+    /// Gives the events since the last call to `take`. The events of the array and of all drives are in
+    /// the order in which they happened: what caused another comes before it.
+    pub fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {
+        self.events.drain(take);
+    }
+
+    /// Takes what the array has told, before another machine tells what came of it.
+    #[inline]
+    fn note_array(&mut self) {
+        let events = &mut self.events;
+        self.array.drain_events(|at, event| events.emit(at, || Event::Array(event)));
+    }
+
+    /// Takes what a drive has told.
+    #[inline]
+    fn note_drive(&mut self, drive: DriveId) {
+        let events = &mut self.events;
+        if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
+            ssd.drain_events(|at, event| events.emit(at, || Event::Drive(drive, event)));
         }
     }
 
@@ -424,7 +470,7 @@ impl<P: DataPlane> Engine<P> {
         &mut self,
         now: Instant,
         drive: DriveId,
-        mut new: Drive,
+        mut new: Drive<O>,
     ) -> Result<(), CannotReplace> {
         self.array.replace_drive(now, drive)?;
         new.set_instant_collection(self.policy.about().collects_instantly);

@@ -24,6 +24,7 @@ mod cached_pages;
 mod drive;
 pub mod durability;
 mod engine;
+mod event;
 mod memory;
 mod plane;
 mod read_errors;
@@ -36,6 +37,7 @@ pub use bytes::{
 pub use cached_pages::CachedPages;
 pub use drive::Drive;
 pub use engine::{ClockOffset, Engine, Output};
+pub use event::Event;
 pub use memory::{Heap, Memory};
 pub use plane::{DataPlane, NoData, Target};
 pub use stripe_memory::StripeMemory;

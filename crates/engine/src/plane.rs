@@ -8,7 +8,7 @@
 use array::{DataAction, OpId};
 use nvme::{Command, Completion};
 use ssd::Ssd;
-use units::{DriveId, Instant};
+use units::{DriveId, Instant, Observe};
 
 /// The memory that a command reads into or writes from: a member of a stripe operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ pub trait DataPlane {
     fn data(&mut self, action: DataAction);
 
     /// An emulated drive may have moved data within itself.
-    fn follow(&mut self, drive: DriveId, ssd: &mut Ssd);
+    fn follow<O: Observe>(&mut self, drive: DriveId, ssd: &mut Ssd<O>);
 
     /// A drive model has answered: gives the completion for the array, unless the data is not there
     /// yet.
@@ -83,7 +83,7 @@ impl DataPlane for NoData {
     fn data(&mut self, _: DataAction) {}
 
     #[inline]
-    fn follow(&mut self, _: DriveId, _: &mut Ssd) {}
+    fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}
 
     #[inline]
     fn join(&mut self, _: Instant, completion: Completion) -> Option<Completion> {

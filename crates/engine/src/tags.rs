@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use array::{DataAction, OpId, Request, RequestId, Slot};
 use nvme::{Command, CommandId, Completion, Opcode};
 use ssd::{Media, Ssd};
-use units::{DriveId, Instant, Lba};
+use units::{DriveId, Instant, Lba, Observe};
 
 /// The content of a page.
 pub type Tag = [u8; TAG_BYTES];
@@ -97,8 +97,8 @@ fn xor(a: Tag, b: Tag) -> Tag {
 impl Tags {
     /// Pages of `page_bytes` on these drives, none of which was written.
     #[must_use]
-    pub fn new(page_bytes: u64, drives: &[Ssd]) -> Self {
-        let tags = |drive: &Ssd| DriveTags {
+    pub fn new<O: Observe>(page_bytes: u64, drives: &[Ssd<O>]) -> Self {
+        let tags = |drive: &Ssd<O>| DriveTags {
             flash: vec![ZERO; drive.config().geometry.pages() as usize],
             buffer: BTreeMap::new(),
         };
@@ -156,7 +156,7 @@ impl Tags {
     /// What is stored at a logical block: in the write cache of the host, in the drive's write
     /// buffer, or on its flash.
     #[must_use]
-    pub fn stored(&self, position: DriveId, drive: &Ssd, lba: Lba) -> Tag {
+    pub fn stored<O: Observe>(&self, position: DriveId, drive: &Ssd<O>, lba: Lba) -> Tag {
         if let Some(tag) = self.cache.page(position, lba) {
             return tag_at(tag, 0);
         }
@@ -316,7 +316,7 @@ impl DataPlane for Tags {
         }
     }
 
-    fn follow(&mut self, drive: DriveId, ssd: &mut Ssd) {
+    fn follow<O: Observe>(&mut self, drive: DriveId, ssd: &mut Ssd<O>) {
         let mut media = core::mem::take(&mut self.media);
         ssd.take_media(&mut media);
         for change in media.drain(..) {

@@ -28,7 +28,7 @@ use commands::{Commands, Outstanding};
 use nvme::{Command, CommandId, Completion, Opcode};
 use request::Requests;
 use ssd::Ssd;
-use units::{DriveId, Instant, Lba, Slab};
+use units::{DriveId, Instant, Lba, Observe, Slab};
 
 /// What the storage of a drive is to do. Offsets count from the first byte of the drive.
 #[derive(Debug)]
@@ -572,7 +572,7 @@ impl<M: Memory> DataPlane for Bytes<M> {
         }
     }
 
-    fn follow(&mut self, _: DriveId, _: &mut Ssd) {}
+    fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}
 
     fn join(&mut self, now: Instant, completion: Completion) -> Option<Completion> {
         let command = self.commands.get_mut(completion.id)?;
