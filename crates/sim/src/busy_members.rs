@@ -3,7 +3,7 @@
 
 use array::{Layout, Request};
 use engine::Drive;
-use units::{DriveId, Instant};
+use units::{DriveId, Instant, Observe};
 
 /// Stripe reads by the number of busy members.
 ///
@@ -23,11 +23,11 @@ impl BusyMembers {
     }
 
     /// A read comes.
-    pub(crate) fn look(
+    pub(crate) fn look<O: Observe>(
         &mut self,
         now: Instant,
         layout: &Layout,
-        drives: &[Drive],
+        drives: &[Drive<O>],
         request: &Request,
     ) {
         let first = request.offset_bytes / self.page_bytes;

@@ -9,12 +9,13 @@ use crate::plan::{Plan, PlanError};
 use crate::result::{DriveResult, RunResult};
 use crate::timeline::Recorder;
 use crate::verify::{MaybeTags, Mismatch, Reference};
+use crate::watch::{Nobody, Watch};
 use array::{CannotReplace, Outcome, RequestId, RequestKind};
-use engine::{Drive, Engine, NoData, Output, Tags};
+use engine::{Drive, Engine, Event, NoData, Output, Tags};
 use nvme::{CollectionRight, WindowSchedule};
 use ssd::Ssd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use units::{DriveId, Duration, Instant};
+use units::{DriveId, Duration, EventLog, Instant, Observe};
 use workload::{Arrival, Op, Request};
 
 /// Completed requests between two reports of progress, and two entries of [`RunResult::pace`].
@@ -51,33 +52,53 @@ pub fn run_with_faults<E>(
     faults: Vec<(Instant, Fault)>,
     progress: &AtomicU64,
 ) -> Result<RunResult, SimError<E>> {
-    if plan.verify {
-        let tags = Tags::new(u64::from(plan.drive.geometry.page_bytes), &drives);
-        run_on(tags, plan, drives, arrival, requests, faults, progress)
-    } else {
-        run_on(NoData, plan, drives, arrival, requests, faults, progress)
-    }
+    run_watched(plan, drives, arrival, requests, faults, progress, &mut Nobody)
 }
 
-fn run_on<E, P: MaybeTags>(
-    plane: P,
+/// The same while `watch` is told what happens. The run ends early if it has seen enough; what is
+/// returned counts up to there then.
+pub(crate) fn run_watched<E, W: Watch>(
     plan: &Plan,
     drives: Vec<Ssd>,
     arrival: Arrival,
     requests: impl Iterator<Item = Result<Request, E>>,
     faults: Vec<(Instant, Fault)>,
     progress: &AtomicU64,
+    watch: &mut W,
+) -> Result<RunResult, SimError<E>> {
+    let input = Input { drives, arrival, requests, faults };
+    if plan.verify {
+        let tags = Tags::new(u64::from(plan.drive.geometry.page_bytes), &input.drives);
+        run_on(tags, plan, input, progress, watch)
+    } else {
+        run_on(NoData, plan, input, progress, watch)
+    }
+}
+
+/// What a run is given.
+struct Input<I> {
+    drives: Vec<Ssd>,
+    arrival: Arrival,
+    requests: I,
+    faults: Vec<(Instant, Fault)>,
+}
+
+fn run_on<E, P: MaybeTags, W: Watch>(
+    plane: P,
+    plan: &Plan,
+    input: Input<impl Iterator<Item = Result<Request, E>>>,
+    progress: &AtomicU64,
+    watch: &mut W,
 ) -> Result<RunResult, SimError<E>> {
     let started = std::time::Instant::now();
-    let mut run = Run::new(plane, plan, drives, arrival, requests, progress)?;
-    run.faults = Faults::new(faults);
+    let mut run = Run::new(plane, plan, input, progress, watch)?;
     run.drive()?;
     run.finish(started)
 }
 
-struct Run<'a, I, P> {
+struct Run<'a, I, P, W: Watch> {
     plan: &'a Plan,
-    engine: Engine<P>,
+    engine: Engine<P, W::Observe>,
     feed: Feed<I>,
     faults: Faults,
     /// Changes of the busy windows that were made.
@@ -91,6 +112,7 @@ struct Run<'a, I, P> {
     permits: u64,
     reference: Reference,
     progress: &'a AtomicU64,
+    watch: &'a mut W,
 }
 
 /// What happens next. Of things that happen at the same time, the first of this list comes first.
@@ -102,15 +124,20 @@ enum Next {
     Fault,
 }
 
-impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> {
+impl<'a, E, I, P, W> Run<'a, I, P, W>
+where
+    I: Iterator<Item = Result<Request, E>>,
+    P: MaybeTags,
+    W: Watch,
+{
     fn new(
         plane: P,
         plan: &'a Plan,
-        mut drives: Vec<Ssd>,
-        arrival: Arrival,
-        requests: I,
+        input: Input<I>,
         progress: &'a AtomicU64,
+        watch: &'a mut W,
     ) -> Result<Self, SimError<E>> {
+        let Input { mut drives, arrival, requests, faults } = input;
         for drive in &mut drives {
             if plan.timeline.is_some() {
                 drive.record_collections();
@@ -120,8 +147,8 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
             }
         }
         let width = drives.len();
-        let drives = drives.into_iter().map(Drive::emulated).collect();
-        let mut engine = Engine::new(plan.array_config()?, drives, plane);
+        let drives = drives.into_iter().map(|drive| Drive::emulated(drive.observed())).collect();
+        let mut engine = Engine::observed(plan.array_config()?, drives, plane);
         let busy_drives = plan.array_description().busy_drives();
         for drive in (0..width as u8).map(DriveId) {
             let offset = plan.windows.clock_offset(u32::from(drive.0), busy_drives);
@@ -131,7 +158,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
             plan,
             feed: Feed::new(requests, arrival, engine.array().capacity_bytes()),
             engine,
-            faults: Faults::default(),
+            faults: Faults::new(faults),
             changes_made: 0,
             measures: Measures::new(),
             busy_members: BusyMembers::new(width, u64::from(plan.drive.geometry.page_bytes)),
@@ -140,6 +167,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
             permits: 0,
             reference: Reference::default(),
             progress,
+            watch,
         })
     }
 
@@ -158,6 +186,9 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
                 Next::Fault => self.break_something(now)?,
             }
             self.settle(now)?;
+            if self.watch.is_over() {
+                return Ok(());
+            }
             let in_flight = self.engine.array().requests_in_flight();
             if in_flight == 0 && self.feed.next_arrival() == Instant::NEVER && self.is_mended() {
                 return Ok(());
@@ -201,7 +232,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
                 }
             }
             Some(fault @ Fault::Replace(drive)) => {
-                let new = Drive::emulated(self.new_drive()?);
+                let new = Drive::emulated(self.new_drive()?.observed());
                 match self.engine.replace_drive(now, drive, new) {
                     Err(CannotReplace::StillBusy { .. }) => self.faults.again(now, fault),
                     // Otherwise the array had no reason to give it up.
@@ -271,6 +302,10 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
                 Output::DriveFailed { .. } | Output::JobEnded { .. } => {}
             }
         }
+        if <<W::Observe as Observe>::Log<Event> as EventLog<Event>>::ENABLED {
+            self.engine.drain_events(|at, event| self.watch.event(at, event));
+            self.watch.settled(self.engine.drives());
+        }
         Ok(())
     }
 
@@ -288,6 +323,7 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
     }
 
     fn complete(&mut self, now: Instant, outcome: &Outcome) -> Result<(), SimError<E>> {
+        self.watch.completed(outcome);
         let step = self.measures.record(now, outcome);
         if outcome.kind == RequestKind::Read {
             let latency = outcome.completed.since(outcome.arrived);
@@ -326,7 +362,9 @@ impl<'a, E, I: Iterator<Item = Result<Request, E>>, P: MaybeTags> Run<'a, I, P> 
         self.progress.fetch_add(self.measures.completed % PROGRESS_STEP, Ordering::Relaxed);
         let array = self.engine.array();
         let mut verified_pages = 0;
-        if let Some(tags) = self.engine.plane().tags().filter(|_| array.is_optimal()) {
+        if let Some(tags) =
+            self.engine.plane().tags().filter(|_| array.is_optimal() && !self.watch.is_over())
+        {
             let checked = self.reference.scrub(tags, array, self.engine.drives());
             checked.map_err(|mismatch| self.mismatch(mismatch))?;
             verified_pages = self.reference.checked_pages();

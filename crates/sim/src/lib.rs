@@ -16,6 +16,7 @@ mod burst;
 mod busy_members;
 mod causes;
 mod compare;
+mod difference;
 mod driver;
 mod error;
 mod faults;
@@ -25,8 +26,10 @@ mod measures;
 mod plan;
 mod prepare;
 mod result;
+mod story;
 mod timeline;
 mod verify;
+mod watch;
 mod windows;
 
 pub use bench::{BenchResult, bench_array, bench_drive, with_every_feature};
@@ -36,6 +39,7 @@ pub use bench_waiting::bench_waiting;
 pub use burst::{AtRest, Burst, BurstResult, breaks_contract, burst, longest_simulated_window};
 pub use causes::{CauseBuckets, CauseSplit};
 pub use compare::{Progress, run_all};
+pub use difference::{Compared, Difference, Side, first_difference};
 pub use driver::{run, run_with_faults};
 pub use error::SimError;
 pub use faults::Fault;
@@ -43,6 +47,9 @@ pub use latency::{LatencySummary, PERCENTILES};
 pub use plan::{Plan, PlanError, Preparation};
 pub use prepare::prepare_drives;
 pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};
+pub use story::{
+    Activity, Explained, Lane, PathSums, Place, Segment, Sentence, Span, Story, explain, slowest,
+};
 pub use timeline::{Band, FREE_INTERVAL, P99_INTERVAL, Timeline, TimelineConfig, TimelinePoint};
 pub use verify::Mismatch;
 pub use windows::{Coordinate, WindowError, WindowPlan};

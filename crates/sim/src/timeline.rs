@@ -3,7 +3,7 @@
 use engine::Drive;
 use nvme::{Cause, CollectionRight, Delays};
 use ssd::{CollectionSpan, Ssd};
-use units::{Duration, Instant};
+use units::{Duration, Instant, Observe};
 
 /// Which slice to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,7 +124,7 @@ impl Recorder {
 
     /// Notes how many blocks each drive has free, if it is time to.
     #[inline]
-    pub(crate) fn look_at_space(&mut self, now: Instant, drives: &[Drive]) {
+    pub(crate) fn look_at_space<O: Observe>(&mut self, now: Instant, drives: &[Drive<O>]) {
         if now >= self.next_look {
             self.next_look = now + FREE_INTERVAL;
             let shares = drives.iter().filter_map(Drive::ssd).map(Ssd::free_share).collect();

@@ -9,7 +9,7 @@ use array::{Array, Ended, Request, RequestId, RequestKind, Role, gf};
 use engine::{DataPlane, Drive, NoData, Tag, TaggedRequest, Tags, ZERO, written_tag};
 use std::collections::BTreeMap;
 use std::fmt;
-use units::DriveId;
+use units::{DriveId, Observe};
 
 /// A data plane of a run, and the tags in it if it has any.
 pub(crate) trait MaybeTags: DataPlane {
@@ -172,11 +172,11 @@ impl Reference {
     }
 
     /// After the last request: every page that was ever written, and the parity of its stripe.
-    pub(crate) fn scrub(
+    pub(crate) fn scrub<O: Observe>(
         &self,
         tags: &Tags,
-        array: &Array,
-        drives: &[Drive],
+        array: &Array<O>,
+        drives: &[Drive<O>],
     ) -> Result<(), Mismatch> {
         scrub_rain(tags, drives)?;
         let layout = array.layout();
@@ -227,7 +227,7 @@ impl Reference {
 
 /// The parity that the drives keep within themselves: the pages of every stripe on flash add up to
 /// zero.
-fn scrub_rain(tags: &Tags, drives: &[Drive]) -> Result<(), Mismatch> {
+fn scrub_rain<O: Observe>(tags: &Tags, drives: &[Drive<O>]) -> Result<(), Mismatch> {
     for (position, drive) in drives.iter().enumerate() {
         let Some(ssd) = drive.ssd() else { continue };
         for stripe in 0..ssd.rain_stripes() {

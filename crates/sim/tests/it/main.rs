@@ -8,5 +8,6 @@ mod hedging;
 mod presets;
 mod random;
 mod ranges;
+mod story;
 mod verified;
 mod windows;

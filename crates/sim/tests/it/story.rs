@@ -1,0 +1,157 @@
+//! The lives of requests agree with what their run reports, and runs that differ are told apart.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use array::policy::PolicyKind;
+use array::{Level, RequestKind};
+use sim::{
+    Compared, Explained, Fault, PathSums, Plan, Preparation, Side, Story, explain,
+    first_difference, prepare_drives, slowest,
+};
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
+use units::{DriveId, Duration, Instant, Ratio, Rng};
+use workload::{Arrival, Op, Request};
+
+const REQUESTS: u64 = 1200;
+
+/// Four small drives that collect all the time.
+fn plan(policy: &str) -> Plan {
+    let mut drive = ssd::presets::preset("femu-artifact").unwrap();
+    drive.geometry.channels = 2;
+    drive.geometry.chips_per_channel = 2;
+    drive.geometry.blocks_per_plane = 64;
+    drive.geometry.pages_per_block = 32;
+    Plan {
+        chunk_bytes: 4 * u64::from(drive.geometry.page_bytes),
+        drive,
+        level: Level::Raid5,
+        width: 4,
+        stripe_width: None,
+        spare: Ratio::ZERO,
+        policy: *PolicyKind::ALL.iter().find(|kind| kind.name() == policy).unwrap(),
+        policy_settings: array::policy::PolicySettings::default(),
+        windows: sim::WindowPlan::default(),
+        rebuild_compute: Duration::from_micros(3),
+        preparation: Preparation::Aged,
+        seed: 1,
+        verify: false,
+        timeline: None,
+    }
+}
+
+type Workload = (Arrival, std::vec::IntoIter<Result<Request, Infallible>>);
+
+/// Reads and writes of a small part of the array, so that they meet.
+fn workload(seed: u64) -> Workload {
+    let mut rng = Rng::stream(seed, "story");
+    let mut at = Instant::ZERO;
+    let requests = (0..REQUESTS).map(|_| {
+        at += Duration::from_nanos(rng.below(120_000));
+        let op = if rng.below(2) == 0 { Op::Write } else { Op::Read };
+        let offset_bytes = rng.below(512) * 4096;
+        let size_bytes = (1 + rng.below(6)) * 4096;
+        Ok(Request { at, op, offset_bytes, size_bytes, device: 0 })
+    });
+    (Arrival::Open, requests.collect::<Vec<_>>().into_iter())
+}
+
+fn faults(rebuild: bool) -> Vec<(Instant, Fault)> {
+    let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+    let both = [(at(10), Fault::Fail(DriveId(2))), (at(20), Fault::Replace(DriveId(2)))];
+    if rebuild { both.to_vec() } else { Vec::new() }
+}
+
+fn story(plan: &Plan, number: u64, rebuild: bool) -> Story {
+    let drives = prepare_drives(plan).unwrap();
+    let (faults, progress) = (faults(rebuild), AtomicU64::new(0));
+    match explain(plan, drives, workload(1), faults, number, &progress).unwrap() {
+        Explained::Story(story) => *story,
+        Explained::Absent { .. } => panic!("request {number} is there"),
+    }
+}
+
+/// What holds of every life.
+fn check(story: &Story) {
+    let name = format!("request {} under {}", story.number, story.policy.name());
+    let latency = story.completed.since(story.arrived);
+    let mut at = story.arrived;
+    for segment in &story.path {
+        assert_eq!(segment.from, at, "{name}: the chain has a gap: {:#?}", story.path);
+        at = segment.until;
+    }
+    assert_eq!(at, story.completed, "{name}");
+    assert!(story.sentences.is_sorted_by_key(|told| told.at), "{name}: {:#?}", story.sentences);
+    let unknown = story.path.iter().find(|segment| segment.activity == sim::Activity::Other);
+    assert_eq!(unknown, None, "{name}: {:#?}", story.path);
+    if story.kind != RequestKind::Read {
+        return;
+    }
+    assert_eq!(story.delays.total(), latency, "{name}");
+    let (mine, run) = (PathSums::of(&story.path), PathSums::reported(&story.delays));
+    let exact = |sums: &PathSums| {
+        (sums.service, sums.fail_fast, sums.stripe_lock, sums.late_answer, sums.held_back)
+    };
+    assert_eq!(exact(&mine), exact(&run), "{name}: {:#?}", story.path);
+    // The run counts the wait for a channel as one for what the channel moved.
+    let more = |run: Duration, mine: Duration| run.as_nanos().checked_sub(mine.as_nanos());
+    let channel = [
+        more(run.behind_host, mine.behind_host),
+        more(run.behind_collections, mine.behind_collections),
+    ];
+    let channel: Option<u64> = channel.into_iter().sum();
+    assert_eq!(channel, Some(mine.channel.as_nanos()), "{name}: {mine:#?} {run:#?}");
+}
+
+#[test]
+fn the_parts_of_a_life_are_the_delays_that_the_run_reports() {
+    for (policy, rebuild) in [
+        ("base", false),
+        ("iod1", false),
+        ("iod2", true),
+        ("ioda", false),
+        ("ioda", true),
+        ("hedged", false),
+        ("first-k", false),
+        ("ioda-nvm", false),
+    ] {
+        let plan = plan(policy);
+        for number in (1..=REQUESTS).step_by(29) {
+            check(&story(&plan, number, rebuild));
+        }
+        // What is slow is where attribution is hard.
+        let drives = prepare_drives(&plan).unwrap();
+        let (wanted, progress) = ((RequestKind::Read, 12), AtomicU64::new(0));
+        let slow = slowest(&plan, drives, workload(1), faults(rebuild), wanted, &progress);
+        let slow = slow.unwrap();
+        assert!(slow.is_sorted_by_key(|one| std::cmp::Reverse(one.completed.since(one.arrived))));
+        for outcome in slow {
+            let story = story(&plan, outcome.request.0, rebuild);
+            assert_eq!((story.completed, story.delays), (outcome.completed, outcome.delays));
+            check(&story);
+        }
+    }
+}
+
+#[test]
+fn a_request_that_does_not_exist_is_not_explained() {
+    let plan = plan("ioda");
+    let (drives, progress) = (prepare_drives(&plan).unwrap(), AtomicU64::new(0));
+    let explained = explain(&plan, drives, workload(1), Vec::new(), REQUESTS + 1, &progress);
+    assert_eq!(explained.unwrap(), Explained::Absent { requests: REQUESTS });
+}
+
+#[test]
+fn the_first_event_that_differs_is_found() {
+    let side = |seed| Side {
+        plan: plan("ioda"),
+        workload: move || Ok::<_, Infallible>(workload(seed)),
+        faults: Vec::new(),
+    };
+    let same = first_difference(&side(1), &side(1)).unwrap();
+    assert!(matches!(same, Compared::Same { events } if events > 10 * REQUESTS), "{same:?}");
+    let Compared::Differ(difference) = first_difference(&side(1), &side(2)).unwrap() else {
+        panic!("different workloads do not agree");
+    };
+    assert_ne!(difference.first, difference.second);
+    assert!(difference.to_string().contains("then the runs differ"), "{difference}");
+}
