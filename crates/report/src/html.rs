@@ -6,6 +6,7 @@
 
 mod escape;
 mod numbers;
+mod story;
 mod survey;
 mod tables;
 mod view;
@@ -17,6 +18,7 @@ use escape::{script_json, text};
 use serde::Serialize;
 
 pub(crate) use numbers::nines;
+pub use story::render as render_story;
 pub use survey::render as render_survey;
 pub use windows::render as render_windows;
 

@@ -18,6 +18,7 @@ pub mod html;
 pub mod json;
 #[doc(hidden)]
 pub mod sample;
+pub mod story;
 pub mod survey;
 pub mod table;
 

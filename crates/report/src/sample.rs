@@ -3,6 +3,7 @@
 //! Nothing here was measured or simulated: the curves are drawn through made-up points and the
 //! rest is arithmetic, so that every test sees the same plausible document.
 
+mod story;
 mod survey;
 
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     WindowCurve, WindowReport,
 };
 
+pub use story::story;
 pub use survey::survey;
 
 /// Number of reads per policy.

@@ -282,3 +282,12 @@ fn wait(mut child: Child) {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+#[test]
+fn the_life_of_a_request_is_drawn() {
+    let Some(browser) = tools::chromium() else { return };
+    let page = opened_page(&browser, &html::render_story(&sample::story()));
+    assert_drawn(&page, 1);
+    assert!(page.contains("data-lanes=\"3\""), "{}", &page[..300]);
+    assert_eq!(page.matches("<title>").count(), 1 + 4, "one for the page, one for each stretch");
+}

@@ -1,0 +1,220 @@
+//! The life of one request: lanes for host, drives and dies, and what happened in sentences.
+
+mod text;
+
+use serde::Serialize;
+
+pub use text::render;
+
+/// The life of one request. Times are in microseconds from its arrival.
+#[derive(Serialize, Clone, PartialEq, Debug, Default)]
+pub struct Story {
+    /// What it was, in a line.
+    pub title: String,
+    /// Names and values of what one needs to know: array, workload, command.
+    pub facts: Vec<(String, String)>,
+    /// How long it took.
+    pub latency_us: f64,
+    /// What it waited for, one after the other; the parts sum to the latency.
+    pub chain: Vec<Part>,
+    /// The latency by cause, as the run reports it; empty of writes.
+    pub causes: Vec<Part>,
+    /// Host, drives and dies.
+    pub lanes: Vec<Lane>,
+    /// Dies that have no lane because there are too many.
+    pub dies_left_out: usize,
+    /// What happened, in order.
+    pub sentences: Vec<Sentence>,
+}
+
+/// A part of the latency.
+#[derive(Serialize, Clone, PartialEq, Debug)]
+pub struct Part {
+    /// What it went to.
+    pub name: String,
+    /// How long it is.
+    pub us: f64,
+}
+
+/// One row of the picture.
+#[derive(Serialize, Clone, PartialEq, Debug)]
+pub struct Lane {
+    /// Where.
+    pub name: String,
+    /// Whether it belongs to the lane above it.
+    pub nested: bool,
+    /// What happened there.
+    pub spans: Vec<Span>,
+}
+
+/// A stretch of time.
+#[derive(Serialize, Clone, PartialEq, Debug)]
+pub struct Span {
+    /// Its start; negative if the request had not come.
+    pub from_us: f64,
+    /// Its end.
+    pub until_us: f64,
+    /// What it went to.
+    pub activity: Activity,
+    /// What it was.
+    pub label: String,
+}
+
+/// Something that happened.
+#[derive(Serialize, Clone, PartialEq, Debug)]
+pub struct Sentence {
+    /// When.
+    pub at_us: f64,
+    /// What.
+    pub text: String,
+}
+
+/// What a stretch of time went to.
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each says in a table below what it is")]
+pub enum Activity {
+    Window,
+    InDrive,
+    Other,
+    OtherRead,
+    OtherProgram,
+    Job,
+    Flush,
+    Check,
+    CollectionCopy,
+    CollectionErase,
+    Suspension,
+    HeldBack,
+    LockWait,
+    LateAnswer,
+    Stalled,
+    Channel,
+    WriteCache,
+    OwnRead,
+    OwnReconstructRead,
+    OwnProgram,
+    FailFast,
+    Compute,
+}
+
+impl Activity {
+    /// All, in the order of legends; in a picture the later ones go over the earlier ones.
+    pub(crate) const ALL: [Self; 22] = [
+        Self::Window,
+        Self::InDrive,
+        Self::Other,
+        Self::OtherRead,
+        Self::OtherProgram,
+        Self::Job,
+        Self::Flush,
+        Self::Check,
+        Self::CollectionCopy,
+        Self::CollectionErase,
+        Self::Suspension,
+        Self::HeldBack,
+        Self::LockWait,
+        Self::LateAnswer,
+        Self::Stalled,
+        Self::Channel,
+        Self::WriteCache,
+        Self::OwnRead,
+        Self::OwnReconstructRead,
+        Self::OwnProgram,
+        Self::FailFast,
+        Self::Compute,
+    ];
+
+    /// Its letter in a terminal, its words in a legend, and its colour on a page.
+    pub(crate) const fn look(self) -> (char, &'static str, &'static str) {
+        match self {
+            Self::Window => ('_', "busy window", "band"),
+            Self::InDrive => ('-', "with the drive", "rule"),
+            Self::OtherRead => ('r', "read for others", "sky"),
+            Self::OtherProgram => ('w', "program for others", "blue"),
+            Self::Job => ('j', "background job", "brown"),
+            Self::Flush => ('b', "flush of the write buffer", "yellow"),
+            Self::Check => ('k', "check of copied pages", "grey"),
+            Self::CollectionCopy => ('C', "collection: copies", "vermillion"),
+            Self::CollectionErase => ('E', "collection: erase", "alarm"),
+            Self::Suspension => ('s', "suspended", "grey"),
+            Self::HeldBack => ('h', "held back", "muted"),
+            Self::LockWait => ('L', "waits for the stripe", "purple"),
+            Self::LateAnswer => ('l', "late answer", "yellow"),
+            Self::Stalled => ('f', "waits for free space", "alarm"),
+            Self::Channel => ('c', "waits for a channel", "muted"),
+            Self::WriteCache => ('n', "write cache", "orange"),
+            Self::OwnRead => ('R', "its read", "green"),
+            Self::OwnReconstructRead => ('X', "its read to reconstruct from", "good"),
+            Self::OwnProgram => ('W', "its program", "green"),
+            Self::FailFast => ('!', "fails fast", "purple"),
+            Self::Compute => ('+', "computes", "ink"),
+            Self::Other => ('?', "other", "grey"),
+        }
+    }
+}
+
+impl Story {
+    /// What is used in its lanes, in the order of legends.
+    pub(crate) fn activities(&self) -> Vec<Activity> {
+        let used = |activity: &Activity| {
+            let mut spans = self.lanes.iter().flat_map(|lane| &lane.spans);
+            spans.any(|span| span.activity == *activity)
+        };
+        Activity::ALL.into_iter().filter(used).collect()
+    }
+
+    /// The stretch of time that is drawn: the life, and a little of what came before it.
+    pub(crate) fn drawn(&self) -> (f64, f64) {
+        let spans = self.lanes.iter().flat_map(|lane| &lane.spans);
+        let first = spans.map(|span| span.from_us).fold(0.0, f64::min);
+        let latency = self.latency_us.max(1e-3);
+        (first.max(-latency / 8.0), latency)
+    }
+}
+
+/// A time as it is written everywhere here, as `52.0 µs`.
+#[must_use]
+pub fn time(us: f64) -> String {
+    crate::format::latency(us)
+}
+
+/// The document as JSON.
+#[must_use]
+#[expect(clippy::expect_used, reason = "a document of strings and numbers always serialises")]
+pub fn to_json(story: &Story) -> String {
+    serde_json::to_string_pretty(story).expect("a plain document serialises")
+}
+
+/// Times from `from` to `until` for the marks of an axis with about `wanted` of them.
+pub(crate) fn ticks(from: f64, until: f64, wanted: f64) -> Vec<f64> {
+    let rough = (until - from) / wanted;
+    let scale = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|step| step * scale);
+    let step = step.into_iter().find(|&step| step >= rough).unwrap_or(rough);
+    let first = (from / step).ceil() as i64;
+    let last = (until / step).floor() as i64;
+    (first..=last).map(|number| number as f64 * step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_activity_is_in_the_legend_and_has_a_letter_of_its_own() {
+        let mut letters: Vec<char> = Activity::ALL.iter().map(|one| one.look().0).collect();
+        letters.sort_unstable();
+        letters.dedup();
+        assert_eq!(letters.len(), Activity::ALL.len());
+        let mut all = Activity::ALL;
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn marks_of_an_axis_are_round() {
+        assert_eq!(ticks(-5.0, 55.0, 6.0), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
+        assert_eq!(ticks(0.0, 31_400.0, 6.0).len(), 4);
+    }
+}
