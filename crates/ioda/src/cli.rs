@@ -2,7 +2,7 @@
 
 use crate::assertion::Assertion;
 use crate::commands::{
-    bench, completions, ctl, load, plan, presets, reproduce, serve, survey, trace,
+    bench, completions, ctl, explain, load, plan, presets, reproduce, serve, survey, trace,
 };
 use crate::exit;
 use crate::log::LogArgs;
@@ -43,6 +43,7 @@ Start here:
   ioda compare                     six policies on tpcc; writes ioda-report.html
   ioda compare azure --seed 7      another workload
   ioda run my.csv.zst              your own trace under IODA
+  ioda explain --worst 5           the slowest reads, and why; --request N tells one life
   ioda plan                        which busy windows keep the contract, on paper
   ioda reproduce                   the figures of the article, claim by claim
   ioda survey                      all policies, nine workloads, and what each policy costs
@@ -66,6 +67,9 @@ pub(crate) enum Command {
     /// Run one workload under one policy
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<SimulationArgs>),
+    /// Tell the life of one request: what it did, and what it waited for
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(Box<explain::ExplainArgs>),
     /// Say on paper whether an array can keep the window contract, and with which window
     #[command(after_help = plan::EXAMPLES)]
     Plan(plan::PlanArgs),
@@ -143,7 +147,11 @@ pub(crate) struct ArrayArgs {
 
 impl ArrayArgs {
     /// Lays these flags over `file`, with the rest of the flags in `others`.
-    fn overlay(&self, file: &Settings, others: Settings) -> Result<Settings, exit::Failure> {
+    pub(crate) fn overlay(
+        &self,
+        file: &Settings,
+        others: Settings,
+    ) -> Result<Settings, exit::Failure> {
         let drive = crate::setup::drive_settings(&self.drive, &file.drive)?;
         let flags = Settings {
             array: self.array.clone(),

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod ctl;
+pub(crate) mod explain;
 pub(crate) mod load;
 pub(crate) mod plan;
 pub(crate) mod presets;
@@ -32,6 +33,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.command {
         Command::Compare(args) => compare::compare(args, talk),
         Command::Run(args) => compare::run(args, talk),
+        Command::Explain(args) => explain::run(args, talk),
         Command::Trace(command) => trace::run(command, talk),
         Command::Plan(args) => plan::run(args, talk),
         Command::Presets(args) => presets::run(args),

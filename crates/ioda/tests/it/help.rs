@@ -11,6 +11,7 @@ fn every_command_explains_itself() {
         "trace inspect",
         "trace convert",
         "plan",
+        "explain",
         "presets",
         "bench",
         "reproduce",

@@ -5,6 +5,7 @@ mod common;
 mod compare;
 mod ctl;
 mod errors;
+mod explain;
 mod failures;
 #[path = "../../../live/tests/it/fake_array/mod.rs"]
 mod fake_array;

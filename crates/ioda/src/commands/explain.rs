@@ -1,0 +1,262 @@
+//! `ioda explain`.
+
+mod document;
+
+use super::Talk;
+use crate::cli::ArrayArgs;
+use crate::exit::{self, Failure};
+use crate::output::{self, remark};
+use crate::progress;
+use crate::quantity::Span;
+use crate::settings::{RunSettings, Settings, WorkloadSettings};
+use crate::setup::{self, Setup};
+use array::RequestKind;
+use array::policy::PolicyKind;
+use clap::Args;
+use sim::{Compared, Explained, Fault, Plan, Side, SimError};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::sync::atomic::AtomicU64;
+use units::{DriveId, Instant};
+use workload::{Arrival, Workload, WorkloadError};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda explain --worst 5
+      the slowest reads of the demonstration under IODA, and what took most of their time
+  ioda explain --policy base --worst 5
+      those under Base
+  ioda explain --request 22254
+      what that read of the demonstration went through, drive by drive, die by die
+  ioda explain azure --policy base --requests 20000 --request 815 --html request.html
+      another workload, and a page as well
+  ioda explain --requests 50000 --fail 2@1s --replace 2@2s --worst 3
+      drive 2 fails and is rebuilt
+  ioda explain --requests 20000 --check-repeat
+      runs it twice and prints the first event that differs; exit code 1 if one does";
+
+/// Options of `ioda explain`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExplainArgs {
+    /// What to tell.
+    #[command(flatten)]
+    wanted: Wanted,
+    /// The workload.
+    #[command(flatten)]
+    workload: WorkloadSettings,
+    /// The array and its drives.
+    #[command(flatten)]
+    array: ArrayArgs,
+    /// The run.
+    #[command(flatten)]
+    run: RunSettings,
+}
+
+/// What to tell, and where to.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "What to explain")]
+struct Wanted {
+    /// Tell the life of this request; the first of the workload is 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    request: Option<u64>,
+    /// List so many of the slowest reads by number, with what took most of their time
+    #[arg(long, value_name = "N", conflicts_with = "request")]
+    worst: Option<usize>,
+    /// With --worst: writes instead of reads
+    #[arg(long, requires = "worst")]
+    writes: bool,
+    /// Run everything twice at the same time and print the first event that differs, or that none does
+    #[arg(long, conflicts_with_all = ["request", "worst", "html", "json"])]
+    check_repeat: bool,
+    /// Let a drive fail at this time of the run; repeatable
+    #[arg(long, value_name = "DRIVE@TIME")]
+    fail: Vec<Moment>,
+    /// Put an empty drive in the place of one that failed, and rebuild it; repeatable
+    #[arg(long, value_name = "DRIVE@TIME")]
+    replace: Vec<Moment>,
+    /// TOML file with the sections array, windows, stage, policies, drive, workload and run; flags
+    /// override it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Write the life of the request as one HTML page, with lanes to point at
+    #[arg(long, value_name = "FILE", requires = "request")]
+    html: Option<PathBuf>,
+    /// Write it as JSON; `-` for standard output, instead of the text
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// A drive and a time of the run.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    drive: DriveId,
+    at: Instant,
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (drive, at) =
+            text.split_once('@').ok_or("write the drive and the time as in 2@10ms")?;
+        let drive = drive.parse().map_err(|_| format!("{drive} is no number of a drive"))?;
+        let Span(after) = at.parse().map_err(|error| format!("{error}"))?;
+        Ok(Self { drive: DriveId(drive), at: Instant::ZERO + after })
+    }
+}
+
+/// Explains a request, lists slow ones, or checks that a run repeats.
+pub(crate) fn run(args: &ExplainArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let wanted = &args.wanted;
+    if args.run.policy.len() > 1 {
+        return Err(Failure::usage("`ioda explain` takes one policy; a request has one life"));
+    }
+    let settings = args.settings()?;
+    let setup = Setup::new(&settings, &setup::possible(&[PolicyKind::IODA], &settings.array))?;
+    let run = Run { setup: &setup, faults: wanted.faults(setup.plan().width)?, talk };
+    match (wanted.request, wanted.worst) {
+        (Some(number), _) => run.explain(number, wanted),
+        (None, Some(count)) => run.slowest(count, wanted),
+        (None, None) if wanted.check_repeat => run.check_repeat(),
+        (None, None) => Err(Failure::usage(
+            "say which request: --request N; --worst 5 lists the numbers of slow ones",
+        )),
+    }
+}
+
+impl ExplainArgs {
+    /// The settings: the file, if any, with the flags laid over it.
+    fn settings(&self) -> Result<Settings, Failure> {
+        let file = match &self.wanted.config {
+            Some(path) => crate::settings::load(path)?,
+            None => Settings::default(),
+        };
+        let others = Settings {
+            workload: self.workload.clone(),
+            run: self.run.clone(),
+            ..Settings::default()
+        };
+        self.array.overlay(&file, others)
+    }
+}
+
+impl Wanted {
+    fn faults(&self, width: u32) -> Result<Vec<(Instant, Fault)>, Failure> {
+        let fail = self.fail.iter().map(|moment| (moment.at, Fault::Fail(moment.drive)));
+        let replace = self.replace.iter().map(|moment| (moment.at, Fault::Replace(moment.drive)));
+        let moments = self.fail.iter().chain(&self.replace);
+        for moment in moments {
+            if u32::from(moment.drive.0) >= width {
+                let (drive, last) = (moment.drive.0, width - 1);
+                return Err(Failure::usage(format!(
+                    "there is no drive {drive}; the drives of this array are 0 to {last}"
+                )));
+            }
+        }
+        Ok(fail.chain(replace).collect())
+    }
+}
+
+/// A run that is explained.
+struct Run<'a> {
+    setup: &'a Setup,
+    faults: Vec<(Instant, Fault)>,
+    talk: Talk,
+}
+
+impl Run<'_> {
+    fn plan(&self) -> Plan {
+        Plan { timeline: None, ..self.setup.plan().clone() }
+    }
+
+    fn open(&self) -> Result<(Arrival, Workload), WorkloadError> {
+        // Whether the array is possible was seen when it was set up.
+        let capacity = self.setup.plan().capacity_bytes().unwrap_or_default();
+        let workload = self.setup.source.open(capacity)?;
+        Ok((workload.arrival(), workload))
+    }
+
+    /// Does `work` while showing how far it has come.
+    fn showing<T>(
+        &self,
+        title: &str,
+        work: impl FnOnce(&AtomicU64) -> Result<T, SimError<WorkloadError>>,
+    ) -> Result<T, Failure> {
+        let done = AtomicU64::new(0);
+        let (show, requests) = (self.talk.progress, self.setup.requests);
+        Ok(progress::counting(show, title, requests, &done, || work(&done))?)
+    }
+
+    fn explain(&self, number: u64, wanted: &Wanted) -> Result<ExitCode, Failure> {
+        let plan = self.plan();
+        let explained = self.showing("looking for the request:", |progress| {
+            let drives = sim::prepare_drives(&plan)?;
+            let workload = self.open().map_err(SimError::Workload)?;
+            sim::explain(&plan, drives, workload, self.faults.clone(), number, progress)
+        })?;
+        let story = match explained {
+            Explained::Story(story) => document::of(&story, self.setup)?,
+            Explained::Absent { requests } => {
+                return Err(Failure::usage(format!(
+                    "there is no request {number}: the run has {requests} requests"
+                )));
+            }
+        };
+        let mut wrote = Vec::new();
+        let documents = [
+            (&wanted.html, report::html::render_story as fn(&report::story::Story) -> String),
+            (&wanted.json, report::story::to_json),
+        ];
+        let mut is_printed = false;
+        for (path, render) in documents {
+            if let Some(path) = path {
+                output::write(path, &render(&story))?;
+                match output::is_stdout(path) {
+                    true => is_printed = true,
+                    false => wrote.push(path.display().to_string()),
+                }
+            }
+        }
+        if !is_printed {
+            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            output::print(&report::story::render(&story, colour))?;
+        }
+        if !self.talk.quiet && !wrote.is_empty() {
+            remark(&format!("wrote {}", wrote.join(", ")));
+        }
+        Ok(ExitCode::from(exit::OK))
+    }
+
+    fn slowest(&self, count: usize, wanted: &Wanted) -> Result<ExitCode, Failure> {
+        let plan = self.plan();
+        let kind = if wanted.writes { RequestKind::Write } else { RequestKind::Read };
+        let outcomes = self.showing("running:", |progress| {
+            let drives = sim::prepare_drives(&plan)?;
+            let workload = self.open().map_err(SimError::Workload)?;
+            sim::slowest(&plan, drives, workload, self.faults.clone(), (kind, count), progress)
+        })?;
+        match &wanted.json {
+            Some(path) => output::write(path, document::slowest_json(&outcomes).trim_end())?,
+            None => output::print(&document::slowest(&outcomes, wanted.writes, self.setup))?,
+        }
+        Ok(ExitCode::from(exit::OK))
+    }
+
+    fn check_repeat(&self) -> Result<ExitCode, Failure> {
+        let side =
+            || Side { plan: self.plan(), workload: || self.open(), faults: self.faults.clone() };
+        let side = side();
+        match sim::first_difference(&side, &side)? {
+            Compared::Same { events } => {
+                output::print(&format!("no event differs: both runs have the same {events}\n"))?;
+                Ok(ExitCode::from(exit::OK))
+            }
+            Compared::Differ(difference) => {
+                output::print(&format!("{difference}\n"))?;
+                Ok(ExitCode::from(exit::FAILED))
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The lives of requests, word for word: the scenarios of docs/explain.md are run as they stand there.
+
+use crate::common;
+use std::path::Path;
+
+/// Set it to have the scenarios written into the document instead of compared with it.
+const UPDATE: &str = "IODA_UPDATE_DOCS";
+
+/// Runs what stands behind `$ ioda` in a line of the document.
+fn typed(line: &str) -> String {
+    let mut arguments: Vec<&str> = line.split_whitespace().collect();
+    arguments.push("--quiet");
+    let ran = common::ioda(&arguments);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{line}");
+    ran.stdout
+}
+
+#[test]
+fn the_scenarios_of_the_document_come_out_as_printed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explain.md");
+    let document = std::fs::read_to_string(&path).unwrap();
+    let (mut expected, mut scenarios) = (String::new(), 0);
+    let mut rest = document.as_str();
+    // A scenario is a block of text that begins with a command.
+    while let Some((before, block)) = rest.split_once("```text\n$ ioda ") {
+        let (line, block) = block.split_once('\n').unwrap();
+        let (_, after) = block.split_once("```\n").unwrap();
+        expected += &format!("{before}```text\n$ ioda {line}\n{}```\n", typed(line));
+        rest = after;
+        scenarios += 1;
+    }
+    expected += rest;
+    if std::env::var_os(UPDATE).is_some() {
+        return std::fs::write(&path, expected).unwrap();
+    }
+    assert!(scenarios >= 10, "only {scenarios} scenarios");
+    assert!(document == expected, "{UPDATE}=1 writes docs/explain.md anew:\n{expected}");
+}
+
+#[test]
+fn a_life_is_a_page_and_a_document_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("life.html");
+    let page = page.to_str().unwrap();
+    let life = ["synthetic", "--rw", "randrw", "--number_ios", "300", "--request", "123"];
+    let mut arguments = vec!["explain", "--config", "tiny.toml", "--quiet", "--json", "-"];
+    arguments.extend(life);
+    arguments.extend(["--html", page]);
+    let ran = common::ioda(&arguments);
+    let document = ran.json();
+    let chain = document["chain"].as_array().unwrap();
+    let sum: f64 = chain.iter().map(|part| part["us"].as_f64().unwrap()).sum();
+    assert!((sum - document["latency_us"].as_f64().unwrap()).abs() < 1e-3, "{document:#}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("request 123 under IODA") && page.contains("<svg id=\"story\""));
+}
+
+#[test]
+fn slow_requests_are_listed_and_runs_repeat() {
+    let run = ["synthetic", "--rw", "randrw", "--number_ios", "300", "--config", "tiny.toml"];
+    let explain = |more: &[&str]| {
+        let mut arguments = vec!["explain", "--quiet"];
+        arguments.extend(run);
+        arguments.extend(more);
+        common::ioda(&arguments)
+    };
+    let listed = explain(&["--worst", "3", "--json", "-"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 3);
+    let number = listed[0]["request"].to_string();
+    let life = explain(&["--request", &number, "--json", "-"]).json();
+    assert_eq!(life["latency_us"], listed[0]["latency_us"]);
+    let repeated = explain(&["--check-repeat"]);
+    assert!(repeated.code == 0 && repeated.stdout.starts_with("no event differs"));
+    let absent = explain(&["--request", "301"]);
+    assert_eq!(
+        (absent.code, absent.stderr.as_str()),
+        (2, "error: there is no request 301: the run has 300 requests\n")
+    );
+    assert_eq!(explain(&[]).code, 2);
+    assert_eq!(explain(&["--worst", "1", "--fail", "9@1ms"]).code, 2);
+}
