@@ -455,8 +455,10 @@ mod tests {
             let progress = AtomicU64::new(0);
             let requests = (0..3).map(write);
             let tags = Tags::new(u64::from(plan.drive.geometry.page_bytes), &drives);
-            let mut run =
-                Run::new(tags, &plan, drives, Arrival::Open, requests, &progress).unwrap();
+            let (arrival, faults) = (Arrival::Open, Vec::new());
+            let input = Input { drives, arrival, requests, faults };
+            let mut nobody = Nobody;
+            let mut run = Run::new(tags, &plan, input, &progress, &mut nobody).unwrap();
             run.drive().unwrap();
             let ssd = run.engine.drives()[wrong_drive].ssd().unwrap();
             let page = ssd.flash_page(units::Lba(0)).unwrap();

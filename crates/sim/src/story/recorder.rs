@@ -151,7 +151,7 @@ impl Recorder {
             number,
             policy: plan.policy,
             times: Times { sense, transfer, program },
-            compute: if is_copy { Duration::ZERO } else { plan.rebuild_compute },
+            compute: if is_copy { Duration::ZERO } else { plan.reconstruct_compute },
             page_bytes: u64::from(geometry.page_bytes),
             state: State::new(layout.width(), geometry.dies()),
             layout,

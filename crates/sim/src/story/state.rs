@@ -189,7 +189,7 @@ impl State {
                 put(&mut self.commands, command.0, Some(who));
             }
             E::DriveFailed { drive } => self.failed.push(drive),
-            E::JobStarted { job: array::Work::Rebuild(drive) } => {
+            E::JobStarted { job: array::JobKind::Rebuild(drive) } => {
                 self.failed.retain(|&failed| failed != drive);
                 self.rebuilding = Some(drive);
                 // A new drive is in its place.
@@ -198,7 +198,7 @@ impl State {
                 state.window = None;
                 state.dies.fill(DieState::default());
             }
-            E::JobEnded { job: array::Work::Rebuild(_), .. } => self.rebuilding = None,
+            E::JobEnded { job: array::JobKind::Rebuild(_), .. } => self.rebuilding = None,
             _ => {}
         }
     }

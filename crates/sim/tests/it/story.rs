@@ -31,7 +31,7 @@ fn plan(policy: &str) -> Plan {
         policy: *PolicyKind::ALL.iter().find(|kind| kind.name() == policy).unwrap(),
         policy_settings: array::policy::PolicySettings::default(),
         windows: sim::WindowPlan::default(),
-        rebuild_compute: Duration::from_micros(3),
+        reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed: 1,
         verify: false,

@@ -6,7 +6,7 @@ use engine::{CachedPages, DataPlane, Heap, StripeMemory, Target};
 use nvme::{Command, CommandId, Completion, Opcode};
 use ssd::Ssd;
 use std::collections::BTreeMap;
-use units::{DriveId, Instant, Lba};
+use units::{DriveId, Instant, Lba, Observe};
 
 const PAGE_BYTES: usize = PAGE as usize;
 
@@ -154,7 +154,7 @@ impl DataPlane for Pages {
         }
     }
 
-    fn follow(&mut self, _: DriveId, _: &mut Ssd) {}
+    fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}
 
     fn join(&mut self, _: Instant, completion: Completion) -> Option<Completion> {
         Some(completion)
