@@ -271,7 +271,7 @@ impl<O: Observe> Flash<O> {
         for die in workers {
             let first_page = self.ftl.shape.first_page(die, block);
             let (first_held, held) = if blocked { (first_die, dies) } else { (die, 1) };
-            self.dies.begin_job(die, Job { first_page, cursor: first_page, first_held, held });
+            self.dies.begin_job(now, die, Job { first_page, cursor: first_page, first_held, held });
             self.step_job(now, die);
         }
         None

@@ -249,10 +249,10 @@ impl<O: Observe> Ssd<O> {
         flash.journal.counters.host_reads_pages += 1;
         let id = link.command(command).id;
         if let (Some(reconstruction), Placement::Striped(striped)) = (reconstruction, placement) {
-            let delays = flash.dies.die(die).delays;
+            let delays = flash.dies.delays_of_read(die);
             striped.add_to_reconstruction(now, (reconstruction, logical), delays, flash, link);
         }
-        link.end_read_page(now, command, &flash.dies.die(die).delays);
+        link.end_read_page(now, command, || flash.dies.delays_of_read(die));
         // Collection may have moved the page while the read waited, so look it up now.
         let ftl = &flash.ftl;
         flash.journal.media(|| Media::Sensed { command: id, block, page: ftl.lookup(logical) });

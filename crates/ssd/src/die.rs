@@ -2,7 +2,6 @@
 
 use crate::ledger::{Ledger, Spent, Work};
 use crate::ops::{OpQueue, Task};
-use nvme::Delays;
 use units::Duration;
 
 /// What a die does now.
@@ -76,14 +75,17 @@ pub(crate) struct Die {
     pub(crate) queue: OpQueue,
     /// Flush programs that are queued or running and that reads are told of.
     pub(crate) flushes: u32,
-    /// How long the read in service has waited so far.
-    pub(crate) delays: Delays,
-    /// The channel's ledger when the die began to wait for it.
+    /// What the read in service has waited for so far.
+    pub(crate) waited: Spent,
+    /// The channel's ledger when the read in service began to wait for it.
     pub(crate) channel_before: Spent,
     /// The collection that holds this die, or will when its turn in the queue comes.
     pub(crate) collection: Option<u32>,
     pub(crate) job: Option<Job>,
     pub(crate) ledger: Ledger,
+    /// The die whose job keeps this one from the host, if that is another, and the ledger of that die
+    /// when it began: what this one spends from then on is what the other one does.
+    pub(crate) follows: Option<(u32, Spent)>,
     /// What was interrupted for reads.
     pub(crate) suspended: Option<Suspended>,
     /// How often the operation in service was interrupted.
@@ -97,11 +99,12 @@ impl Die {
             channel,
             queue: OpQueue::new(),
             flushes: 0,
-            delays: Delays::ZERO,
+            waited: Spent::ZERO,
             channel_before: Spent::ZERO,
             collection: None,
             job: None,
             ledger: Ledger::new(),
+            follows: None,
             suspended: None,
             suspensions: 0,
         }

@@ -39,6 +39,24 @@ impl Spent {
         self.0[Work::CollectionRead as usize] += read;
         self.0[work as usize] += length - read;
     }
+
+    /// Adds what was spent between two readings of a ledger.
+    #[inline]
+    pub(crate) fn add_between(&mut self, before: &Self, after: &Self) {
+        for ((sum, before), after) in self.0.iter_mut().zip(&before.0).zip(&after.0) {
+            *sum += after - before;
+        }
+    }
+
+    /// A wait for all of this, by cause.
+    #[inline]
+    pub(crate) fn as_delays(&self) -> Delays {
+        let mut delays = Delays::ZERO;
+        for (cause, &nanos) in CAUSES.into_iter().zip(&self.0) {
+            delays.add(cause, Duration::from_nanos(nanos));
+        }
+        delays
+    }
 }
 
 /// Cumulative time by kind of work.
@@ -63,6 +81,13 @@ impl Ledger {
     /// What it is spent on now.
     pub(crate) fn current(&self) -> Option<Work> {
         self.current
+    }
+
+    /// Takes over what another ledger spent between two readings, the later of them at `now`, and goes
+    /// on with `work`. This ledger was at rest meanwhile.
+    pub(crate) fn catch_up(&mut self, now: Instant, before: &Spent, after: &Spent, work: Work) {
+        self.spent.add_between(before, after);
+        self.switch(now, Some(work));
     }
 
     /// Turns to other work (or none) at `now`.
@@ -96,13 +121,5 @@ impl Ledger {
             spent.add(current, now.since(self.since).as_nanos(), self.lead);
         }
         spent
-    }
-}
-
-/// Adds the wait between two readings to `delays`.
-#[inline]
-pub(crate) fn explain_wait(delays: &mut Delays, before: &Spent, after: &Spent) {
-    for (kind, cause) in CAUSES.into_iter().enumerate() {
-        delays.add(cause, Duration::from_nanos(after.0[kind] - before.0[kind]));
     }
 }

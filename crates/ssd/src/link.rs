@@ -65,6 +65,8 @@ impl InFlight {
 pub(crate) struct HostLink {
     /// Bytes per second and direction, none for no limit.
     rate: Option<u64>,
+    /// Time for one block to cross PCIe: most commands have one, and a division of 128 bits is slow.
+    one_block: Option<Duration>,
     page_bytes: u32,
     commands: Slab<InFlight>,
     /// Writes whose data is crossing PCIe.
@@ -82,8 +84,9 @@ pub(crate) struct HostLink {
 
 impl HostLink {
     pub(crate) fn new(config: &Config) -> Self {
-        Self {
+        let mut link = Self {
             rate: config.timing.pcie_bytes_per_second,
+            one_block: None,
             page_bytes: config.geometry.page_bytes,
             commands: Slab::new(),
             arriving: VecDeque::new(),
@@ -93,7 +96,9 @@ impl HostLink {
             leaving_until: Instant::ZERO,
             completed: VecDeque::new(),
             next: Instant::NEVER,
-        }
+        };
+        link.one_block = link.crossing_by_division(1);
+        link
     }
 
     /// When the first of what is on its way is there.
@@ -114,19 +119,28 @@ impl HostLink {
     pub(crate) fn end_crossing(&mut self, due: Instant) -> Option<u32> {
         let is_due = |queue: &VecDeque<Completed>| queue.front().is_some_and(|c| c.at == due);
         let mut arrived = None;
-        if is_due(&self.failing) {
-            self.completed.extend(self.failing.pop_front());
+        let crossed = if is_due(&self.failing) {
+            self.failing.pop_front()
         } else if is_due(&self.leaving) {
-            self.completed.extend(self.leaving.pop_front());
+            self.leaving.pop_front()
         } else {
             arrived = self.arriving.pop_front().map(|(_, command)| command);
+            None
+        };
+        if let Some(completed) = crossed {
+            self.completed.push_back(completed);
         }
         self.find_next();
         arrived
     }
 
     /// Time for `blocks` to cross PCIe, none if it is not a limit.
+    #[inline]
     fn crossing(&self, blocks: u32) -> Option<Duration> {
+        if blocks == 1 { self.one_block } else { self.crossing_by_division(blocks) }
+    }
+
+    fn crossing_by_division(&self, blocks: u32) -> Option<Duration> {
         let bytes = u64::from(blocks) * u64::from(self.page_bytes);
         let rate = u128::from(self.rate?);
         Some(Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / rate) as u64))
@@ -164,15 +178,21 @@ impl HostLink {
         self.commands.get_mut(command)
     }
 
-    /// One page of a read is there, after `delays`. If it is the last, the data goes to the host.
+    /// One page of a read is there, after `delays`. If it is the last, the data goes to the host; only
+    /// then is it asked what the delays were.
     #[inline]
-    pub(crate) fn end_read_page(&mut self, now: Instant, command: u32, delays: &Delays) {
+    pub(crate) fn end_read_page(
+        &mut self,
+        now: Instant,
+        command: u32,
+        delays: impl FnOnce() -> Delays,
+    ) {
         let in_flight = self.commands.get_mut(command);
         in_flight.remaining -= 1;
         if in_flight.remaining == 0 {
             let done = *in_flight;
             self.commands.release(command);
-            self.send_data(now, &done, *delays);
+            self.send_data(now, &done, delays());
         }
     }
 

@@ -137,7 +137,7 @@ impl Striped {
         match task {
             Task::StripeRead { reconstruction, page } => {
                 flash.journal.counters.rebuild_reads_pages += 1;
-                let delays = flash.dies.die(die).delays;
+                let delays = flash.dies.delays_of_read(die);
                 self.add_to_reconstruction(now, (reconstruction, page), delays, flash, link);
             }
             Task::ParityRead { flush, .. } => self.end_parity_read(now, flush, flash),

@@ -197,7 +197,7 @@ impl Reconstructions {
     /// A page is computed.
     pub(crate) fn end(&mut self, now: Instant, link: &mut HostLink) {
         if let Some(Computing { command, delays, .. }) = self.computing.pop_front() {
-            link.end_read_page(now, command, &delays);
+            link.end_read_page(now, command, || delays);
         }
     }
 
