@@ -3,7 +3,6 @@
 use crate::memory::Memory;
 use alloc::vec::Vec;
 use array::{OpId, RequestId, Slot, Term};
-use core::mem;
 
 /// Buffers of one stripe operation, and only those that are in use.
 #[derive(Debug)]
@@ -138,7 +137,7 @@ impl<M: Memory> StripeMemory<M> {
 
     /// Puts a buffer into a slot.
     pub fn put(&mut self, op: OpId, slot: Slot, buffer: M::Buffer) {
-        let before = mem::replace(self.operations[op.0 as usize].slot(slot), Some(buffer));
+        let before = self.operations[op.0 as usize].slot(slot).replace(buffer);
         if let Some(before) = before {
             self.memory.give(before);
         }

@@ -99,7 +99,9 @@ fn remove_stale(path: &Path) -> Result<(), BindError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Ok(file) if !file.file_type().is_socket() => return Err(BindError::NotASocket),
-        found => drop(found?),
+        found => {
+            found?;
+        }
     }
     match rustix::net::connect(&new_socket()?, &SocketAddrUnix::new(path)?) {
         Err(Errno::CONNREFUSED) => Ok(fs::remove_file(path)?),

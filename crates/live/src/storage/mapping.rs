@@ -183,7 +183,9 @@ mod tests {
             scope.spawn(|| {
                 // Pieces that the writer is in the middle of, again and again.
                 for mut populator in populators {
-                    while !stop.load(Ordering::Relaxed) && populator.populate() == Ok(true) {}
+                    while !stop.load(Ordering::Relaxed) && populator.populate() == Ok(true) {
+                        std::hint::spin_loop();
+                    }
                 }
             });
             let mut rng = units::Rng::stream(1, "populate");

@@ -54,13 +54,13 @@ impl Gaps {
         if self.last.is_some() && self.longest.is_none_or(|longest| length > longest.length) {
             self.longest = Some(Gap { request: self.requests, line, length });
         }
-        self.span = self.span + length;
+        self.span += length;
         self.last = Some(at);
         if let Some(limit) = self.limit
             && length > limit
         {
             self.closed += 1;
-            self.closed_time = self.closed_time + length.saturating_sub(limit);
+            self.closed_time += length.saturating_sub(limit);
         }
         Instant::from_nanos(at.as_nanos() - self.closed_time.as_nanos())
     }

@@ -1,4 +1,5 @@
 //! A disk that loses any part of what was not synced when the power goes.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use engine::durability::HEAD_BYTES;
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;

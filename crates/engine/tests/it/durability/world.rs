@@ -1,4 +1,5 @@
 //! An array that writes versions into rows, its drives, and what its clients were promised.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::{BLOCK, Disk, Write};
 use array::Level;
