@@ -577,7 +577,8 @@ impl<O: Observe> Array<O> {
     }
 
     /// Resyncs these stripes in the background: after a crash their parity may not match their data. Until
-    /// a stripe is done nothing is reconstructed with its parity. [`Action::JobEnded`] when all are done. To be called before the first request.
+    /// a stripe is done nothing is reconstructed with its parity. [`Action::JobEnded`] when all are done.
+    /// To be called before the first request.
     ///
     /// If data of a stripe is missing, its parity cannot be computed. It stays as it is and is assumed to
     /// match: a driver that writes to arrays with missing drives must ensure that, with a journal for
@@ -590,8 +591,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Scrubs: reads every stripe and has its parity compared with its data ([`DataAction::Check`]); nothing is
-    /// written. [`Action::JobEnded`] at the end.
+    /// Scrubs: reads every stripe and has its parity compared with its data
+    /// ([`Check`](crate::DataAction::Check)); nothing is written. [`Action::JobEnded`] at the end.
     pub fn scrub(&mut self, now: Instant) {
         self.add_job(now, JobKind::Scrub, self.layout.stripes());
     }

@@ -4,7 +4,7 @@
 //!
 //! | bytes from the start of the file | what |
 //! |---|---|
-//! | 0 and 4096 | two copies of the [`superblock`], written in turn |
+//! | 0 and 4096 | two copies of the [superblock](Superblock), written in turn |
 //! | 65 536 to 131 072 | the write-intent record ([`intent`]) |
 //! | 1 MiB to the end of the head | the [`journal`] of a degraded array |
 //!

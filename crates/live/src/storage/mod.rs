@@ -222,7 +222,7 @@ impl Storage {
         }
     }
 
-    /// Whether a page of [`PAGE_BYTES`] certainly reads as zeros.
+    /// Whether a page of [`PAGE_BYTES`](crate::buffer::PAGE_BYTES) certainly reads as zeros.
     #[must_use]
     pub fn is_hole(&self, drive: DriveId, page: u64) -> bool {
         self.backing(drive).is_some_and(|backing| !backing.allocated().contains(page))
