@@ -231,15 +231,17 @@ where
                     tags.forget_drive(drive);
                 }
             }
-            Some(fault @ Fault::Replace(drive)) => {
-                let new = Drive::emulated(self.new_drive()?.observed());
-                match self.engine.replace_drive(now, drive, new) {
-                    Err(CannotReplace::StillBusy { .. }) => self.faults.again(now, fault),
-                    // Otherwise the array had no reason to give it up.
-                    Ok(())
-                    | Err(CannotReplace::Present { .. } | CannotReplace::NoSuchDrive { .. }) => {}
+            // Asked first: a busy place is tried again and again, and a drive is dear to make.
+            Some(fault @ Fault::Replace(drive)) => match self.engine.array().can_replace(drive) {
+                Ok(()) => {
+                    let new = Drive::emulated(self.new_drive()?.observed());
+                    let replaced = self.engine.replace_drive(now, drive, new);
+                    debug_assert_eq!(replaced, Ok(()), "the array has just allowed it");
                 }
-            }
+                Err(CannotReplace::StillBusy { .. }) => self.faults.again(now, fault),
+                // The array had no reason to give it up.
+                Err(CannotReplace::Present { .. } | CannotReplace::NoSuchDrive { .. }) => {}
+            },
             Some(Fault::Unreadable { drive, every }) => self.engine.set_read_errors(drive, every),
             None => {}
         }

@@ -559,6 +559,20 @@ impl<O: Observe> Array<O> {
     ///
     /// If the drive is not absent, or commands to the one before it are still out.
     pub fn replace_drive(&mut self, now: Instant, drive: DriveId) -> Result<(), CannotReplace> {
+        self.can_replace(drive)?;
+        self.availability.drive_replaced(drive, self.layout.stripes());
+        self.permits.drive_replaced(drive);
+        self.emit_notices(now);
+        self.add_job(now, JobKind::Rebuild(drive), self.layout.stripes());
+        Ok(())
+    }
+
+    /// Whether [`Array::replace_drive`] would be done now.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Array::replace_drive`].
+    pub fn can_replace(&self, drive: DriveId) -> Result<(), CannotReplace> {
         let width = self.layout.width();
         if u32::from(drive.0) >= width {
             return Err(CannotReplace::NoSuchDrive { drive, width });
@@ -569,10 +583,6 @@ impl<O: Observe> Array<O> {
         if self.commands.queues().of(drive).blocks() > 0 {
             return Err(CannotReplace::StillBusy { drive });
         }
-        self.availability.drive_replaced(drive, self.layout.stripes());
-        self.permits.drive_replaced(drive);
-        self.emit_notices(now);
-        self.add_job(now, JobKind::Rebuild(drive), self.layout.stripes());
         Ok(())
     }
 

@@ -73,8 +73,8 @@ fn engine(config: Config) -> Engine<Pages> {
 
 impl Host {
     pub(crate) fn new(config: Config, drive_pages: u64, rng: Rng) -> Self {
-        let width = config.layout.width() as usize;
         let engine = engine(config);
+        let width = engine.drives().len();
         let bytes = vec![Byte::default(); engine.array().capacity_bytes() as usize];
         Self {
             engine,
