@@ -30,6 +30,7 @@ mod plane;
 mod read_errors;
 mod stripe_memory;
 mod tags;
+pub mod volume;
 
 pub use bytes::{
     ByteRequest, ByteRequestKind, Bytes, Notice, Progress, RequestSlot, StorageWork, Work,
@@ -42,3 +43,4 @@ pub use memory::{Heap, Memory};
 pub use plane::{DataPlane, NoData, Target};
 pub use stripe_memory::StripeMemory;
 pub use tags::{Tag, TaggedRequest, Tags, ZERO, written_tag};
+pub use volume::Volume;

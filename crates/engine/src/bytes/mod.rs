@@ -351,6 +351,17 @@ impl<M: Memory> Bytes<M> {
         self.requests.end(self.memory.memory(), slot);
     }
 
+    /// Checks what holds between any two steps.
+    ///
+    /// # Panics
+    ///
+    /// If it does not hold: a bug.
+    pub fn check_invariants(&self) {
+        if let Some(durability) = &self.durability {
+            durability.check_invariants();
+        }
+    }
+
     fn offset_bytes(&self, lba: Lba) -> u64 {
         lba.0 * self.memory.page_bytes() as u64
     }

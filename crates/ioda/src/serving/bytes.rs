@@ -1,13 +1,13 @@
 //! Where the bytes of the drives are: made or found, and put together.
 
-use super::{Built, build, drives, stripes_at, switch_table};
+use super::{Built, build, drives, switch_table};
 use crate::exit::Failure;
 use crate::settings::Settings;
+use engine::volume::Repairs;
 use live::clock::Spin;
 use live::durable::{self, Geometry, OpenArray, SuperblockError};
 use live::server::{Durable, Setup};
 use live::storage::{Backing, Disk, IoMethod, Memory, Place, Storage};
-use std::ops::Range;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use units::{DriveId, Duration};
@@ -23,8 +23,7 @@ pub(crate) struct Opened {
     storage: Storage,
     durable: Option<Durable>,
     absent: u64,
-    rebuilding: u64,
-    resync: Vec<Range<u64>>,
+    repairs: Repairs,
     /// Of each drive what its map was at the last clean end.
     states: Vec<Option<Vec<u8>>>,
 }
@@ -81,8 +80,7 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
         storage,
         durable: None,
         absent: 0,
-        rebuilding: 0,
-        resync: Vec::new(),
+        repairs: Repairs::default(),
     })
 }
 
@@ -185,25 +183,9 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
         }
         order_of_places.push(place);
     }
-    let mut dirty = intent.dirty_regions();
-    let level = built.geometry.level;
-    if assembly.absent != 0 && !level.is_mirrored() {
-        // With a drive missing parity cannot be computed again, and need not be: what was being
-        // written was in the journal.
-        dirty.drain(..).for_each(|region| intent.resynced(region));
-    }
-    let region_bytes = intent.region_bytes();
-    let drive_bytes = built.geometry.drive_bytes;
-    let resync: Vec<Range<u64>> = dirty
-        .into_iter()
-        .map(|number| {
-            let start = u64::from(number) * region_bytes;
-            let range = start..(start + region_bytes).min(drive_bytes);
-            stripes_at(&built.geometry, &built.config.layout, range)
-        })
-        .collect();
-    if !resync.is_empty() {
-        let stripes: u64 = resync.iter().map(|range| range.end - range.start).sum();
+    let repairs = Repairs::new(&assembly, intent, &built.config.layout);
+    if !repairs.resync.is_empty() {
+        let stripes = repairs.resync_stripes();
         notes.push(format!(
             "the array was not shut down: the parity of about {stripes} stripes is computed again \
              while it serves"
@@ -214,8 +196,7 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
         storage,
         durable: Some(Durable { records, places: order_of_places }),
         absent: assembly.absent,
-        rebuilding: assembly.rebuilding,
-        resync,
+        repairs,
         states,
         built,
     })
@@ -265,7 +246,7 @@ fn blank_hint(error: &durable::OpenError, create: bool) -> String {
 impl Opened {
     /// Everything that the array's thread needs.
     pub(crate) fn into_setup(self) -> Result<Setup, Failure> {
-        let Self { built, storage, durable, absent, rebuilding, resync, states, .. } = self;
+        let Self { built, storage, durable, absent, repairs, states, .. } = self;
         let switch = switch_table(&built);
         let drives = drives::models(&built, states)?;
         Ok(Setup {
@@ -274,8 +255,7 @@ impl Opened {
             storage,
             durable,
             drive_bytes: built.geometry.drive_bytes,
-            rebuilding,
-            resync,
+            repairs,
             spin: Spin::Adaptive,
             switch,
         })

@@ -16,7 +16,6 @@ use array::{Config, Layout, Level};
 use live::durable::Geometry;
 use live::server::{Parts, SwitchTable};
 use sim::Plan;
-use std::ops::Range;
 
 /// Bytes of a page of plain drives: what NVMe drives and file systems agree on.
 const PAGE_BYTES: u32 = 4096;
@@ -173,47 +172,4 @@ pub(crate) fn switch_table(built: &Built) -> SwitchTable {
         check_policy(&plan, plain)?;
         Ok(plan.policy_parts())
     }))
-}
-
-/// The stripes of which some chunk lies in bytes `range` of its drive.
-fn stripes_at(geometry: &Geometry, layout: &Layout, range: Range<u64>) -> Range<u64> {
-    let (width, members) = (u64::from(geometry.width), u64::from(geometry.stripe_width));
-    let first = range.start / geometry.chunk_bytes * width / members;
-    let last = (range.end.div_ceil(geometry.chunk_bytes) * width).div_ceil(members);
-    first.min(layout.stripes())..last.min(layout.stripes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stripes_of_a_region_are_all_that_touch_it() {
-        for (width, members) in [(4u8, 4u8), (6, 4), (5, 3)] {
-            let geometry = Geometry {
-                level: Level::Raid5,
-                width,
-                stripe_width: members,
-                chunk_bytes: 8192,
-                page_bytes: 4096,
-                drive_bytes: 100 * 8192,
-            };
-            let layout =
-                Layout::striped(Level::Raid5, u32::from(width), u32::from(members), 2, 200)
-                    .unwrap();
-            for start in [0, 3 * 8192, 50 * 8192] {
-                let range = start..start + 5 * 8192;
-                let found = stripes_at(&geometry, &layout, range.clone());
-                for stripe in 0..layout.stripes() {
-                    let touches = (0..width).any(|drive| {
-                        layout.members(stripe) >> drive & 1 == 1 && {
-                            let lba = layout.lba(stripe, 0, units::DriveId(drive)).0 * 4096;
-                            lba < range.end && range.start < lba + 8192
-                        }
-                    });
-                    assert!(!touches || found.contains(&stripe), "{width} {members} {stripe}");
-                }
-            }
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! The engine and its storage on the real clock.
+//! The volume and its storage on the real clock.
 //!
 //! Emulated drives and the array act at the times that they have computed, even if the thread gets to it a
 //! little later: the array is given the due time of every completion, so one late wake-up does not make the
@@ -11,27 +11,22 @@ use crate::clock::Clock;
 use crate::control::Recorder;
 use crate::storage::{self, Finished, Storage};
 use engine::durability::IoResult;
-use engine::{Bytes, Engine, Notice, Output, StorageWork, Work};
+use engine::volume::Output;
+use engine::{Bytes, Engine, StorageWork, Volume, Work};
 use std::collections::VecDeque;
 use std::io;
 use units::{DriveId, Instant};
 
-/// Something that the rest of the server has to know.
-#[derive(Debug)]
-pub(super) enum Happening {
-    Engine(Output),
-    Notice(Notice),
-}
-
 /// One array and the bytes of its drives.
 pub(super) struct ArrayIo {
     pub(super) clock: Clock,
-    pub(super) engine: Engine<Bytes<PageMemory>>,
+    pub(super) volume: Volume<PageMemory>,
     pub(super) storage: Storage,
     page_bytes: u64,
     /// The array's present: it never goes back.
     now: Instant,
-    happenings: VecDeque<Happening>,
+    /// What the rest of the server has to know, in order.
+    outputs: VecDeque<Output>,
     /// Commands that the storage of each drive could not do.
     pub(super) errors: Vec<u64>,
     /// How late answers of drive models were.
@@ -44,24 +39,24 @@ impl ArrayIo {
         let page_bytes = engine.plane().page_bytes();
         Self {
             clock: Clock::new(),
-            engine,
+            volume: Volume::new(engine),
             storage,
             page_bytes,
             now: Instant::ZERO,
-            happenings: VecDeque::new(),
+            outputs: VecDeque::new(),
             errors,
             lateness: Recorder::default(),
         }
     }
 
-    /// What has happened since it was asked last, in order.
-    pub(super) fn poll_happening(&mut self) -> Option<Happening> {
-        self.happenings.pop_front()
+    /// The engine of the volume.
+    pub(super) fn engine(&self) -> &Engine<Bytes<PageMemory>> {
+        self.volume.engine()
     }
 
-    /// When the array, a drive or the records want to go on.
-    pub(super) fn next_deadline(&self) -> Instant {
-        self.engine.next_deadline().min(self.engine.plane().next_deadline())
+    /// What has happened since it was asked last, in order.
+    pub(super) fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
     }
 
     /// The array's present if the clock says `now`.
@@ -74,39 +69,30 @@ impl ArrayIo {
     /// the present.
     pub(super) fn catch_up(&mut self) -> Instant {
         let now = self.clock.now();
-        while self.engine.next_deadline() <= now {
-            let due = self.step(self.engine.next_deadline());
-            let before = self.engine.model_completions();
-            self.engine.handle_deadline(due);
+        while self.volume.next_deadline() <= now {
+            let due = self.step(self.volume.next_deadline());
+            let before = self.engine().model_completions();
+            self.volume.handle_deadline(due);
             self.settle(due);
-            let answers = self.engine.model_completions() - before;
+            let answers = self.engine().model_completions() - before;
             if answers > 0 {
                 let actual = self.clock.now();
                 let late = actual.since(due.min(actual)).as_nanos();
                 (0..answers).for_each(|_| self.lateness.record(late));
             }
         }
-        if self.engine.plane().next_deadline() <= now {
-            self.engine.plane_mut().handle_deadline(now);
-            let present = self.step(now);
-            self.settle(present);
-        }
         self.step(now)
     }
 
-    /// Does everything that the engine wants done at `now`, and notes what others have to know.
+    /// Does everything that the volume wants done at `now`, and notes what others have to know.
     pub(super) fn settle(&mut self, now: Instant) {
         loop {
-            while let Some(output) = self.engine.poll_output(now) {
-                self.happenings.push_back(Happening::Engine(output));
+            while let Some(output) = self.volume.poll_output(now) {
+                self.outputs.push_back(output);
             }
             let mut worked = false;
-            while let Some(StorageWork { tag, drive, work }) = self.engine.plane_mut().poll_work() {
+            while let Some(StorageWork { tag, drive, work }) = self.volume.poll_work() {
                 self.storage.submit(u64::from(tag), drive, on_storage(work));
-                worked = true;
-            }
-            while let Some(notice) = self.engine.plane_mut().poll_notice() {
-                self.happenings.push_back(Happening::Notice(notice));
                 worked = true;
             }
             // Memory has done what it was given already.
@@ -127,7 +113,7 @@ impl ArrayIo {
                 tracing::warn!(drive = drive.0, %error, "a drive could not do a command");
             }
             let result = if result.is_ok() { IoResult::Done } else { IoResult::Failed };
-            self.engine.plane_mut().handle_storage(now, tag as u32, result, buffer);
+            self.volume.handle_storage(now, tag as u32, result, buffer);
         }
         any
     }
@@ -149,20 +135,6 @@ impl ArrayIo {
         self.storage.kick()
     }
 
-    /// Whether nothing is under way, in the array or behind it.
-    pub(super) fn is_quiet(&self) -> bool {
-        let array = self.engine.array();
-        self.is_idle() && self.engine.plane().is_idle() && array.cached_pages() == 0
-    }
-
-    /// Whether no operation, request or command is under way.
-    pub(super) fn is_idle(&self) -> bool {
-        let array = self.engine.array();
-        array.operations_in_flight() == 0
-            && array.requests_in_flight() == 0
-            && self.engine.plane().commands_in_flight() == 0
-    }
-
     /// Bytes in a page of the array.
     pub(super) fn page_bytes(&self) -> u64 {
         self.page_bytes
@@ -170,7 +142,7 @@ impl ArrayIo {
 
     /// The drives, by position.
     pub(super) fn drives(&self) -> impl Iterator<Item = DriveId> + use<> {
-        (0..self.engine.drives().len() as u8).map(DriveId)
+        (0..self.engine().drives().len() as u8).map(DriveId)
     }
 }
 

@@ -11,7 +11,7 @@ const EXTENTS_MAX: usize = 1024;
 /// Which of the bytes may hold something: those whose page was never written, or was trimmed, are holes
 /// that read as zeros.
 pub(super) fn extents(io: &ArrayIo, offset_bytes: u64, length_bytes: u32) -> Vec<Extent> {
-    let array = io.engine.array();
+    let array = io.engine().array();
     let layout = *array.layout();
     let page_bytes = io.page_bytes();
     let end = offset_bytes + u64::from(length_bytes);

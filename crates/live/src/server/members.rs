@@ -76,7 +76,7 @@ impl Members {
             (Some(path), Place::Direct(_)) => Place::Direct(path),
             (Some(path), _) => Place::File(path),
         };
-        let Some((superblock, intent, journal)) = io.engine.plane().records() else {
+        let Some((superblock, intent, journal)) = io.volume.engine().plane().records() else {
             return Err("the array keeps no records".into());
         };
         io.storage.remove(drive);
@@ -90,13 +90,13 @@ impl Members {
     /// be recorded. A drive whose map cannot be saved starts as it was prepared.
     pub(super) fn save_maps(&self, io: &mut ArrayIo) {
         let (Some(places), Some((superblock, ..)), Some(generation)) =
-            (&self.places, io.engine.plane().records(), io.engine.plane().end_generation())
+            (&self.places, io.engine().plane().records(), io.engine().plane().end_generation())
         else {
             return;
         };
         let uuid = superblock.uuid;
         for drive in io.drives() {
-            let ssd = io.engine.drives_mut()[drive.index()].ssd_mut();
+            let ssd = io.volume.engine_mut().drives_mut()[drive.index()].ssd_mut();
             let (Some(ssd), Some(path)) = (ssd, places[drive.index()].path()) else { continue };
             ssd.settle();
             let owner = ftl::Owner { uuid, drive, generation };

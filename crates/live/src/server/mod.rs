@@ -23,12 +23,13 @@ use crate::control::{Inbox, Message};
 use crate::storage::Storage;
 use admin::Admin;
 use array::policy::{PolicyKind, PolicySettings};
-use array::{Coordination, JobKind};
-use array_io::{ArrayIo, Happening};
+use array::{Coordination, JobKind, RequestKind};
+use array_io::ArrayIo;
 use busy_poll::BusyPoll;
 use clients::{Clients, FIRST_CLIENT};
 use engine::durability::Records;
-use engine::{Bytes, Drive, Engine, Notice, Output};
+use engine::volume::{Output, Repairs};
+use engine::{Bytes, Drive, Engine};
 use measures::Measures;
 use members::Members;
 use memory::PageMemory;
@@ -50,10 +51,8 @@ pub struct Setup {
     pub durable: Option<Durable>,
     /// Bytes of each drive.
     pub drive_bytes: u64,
-    /// Drives, among those that the array takes for absent, that are there to be rebuilt, as bits.
-    pub rebuilding: u64,
-    /// Stripes whose parity may not fit their data.
-    pub resync: Vec<std::ops::Range<u64>>,
+    /// What its last end has left to repair.
+    pub repairs: Repairs,
     /// How to wait.
     pub spin: Spin,
     /// What each policy gets when it is switched to.
@@ -113,7 +112,7 @@ impl Server {
     /// If there are not as many drives as the array has.
     pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, ServerError> {
         let Setup { array: config, drives, storage, durable, drive_bytes, .. } = setup;
-        let Setup { rebuilding, resync, spin, switch, .. } = setup;
+        let Setup { repairs, spin, switch, .. } = setup;
         let mut waiter = Waiter::new(spin)?;
         waiter.add(inbox.wake_fd(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
@@ -139,19 +138,17 @@ impl Server {
             busy_poll: BusyPoll::new(),
         };
         server.settle(Instant::ZERO);
-        for drive in server.io.drives().filter(|drive| rebuilding >> drive.0 & 1 == 1) {
-            let new = server.members.new_drive(drive).map_err(ServerError::Record)?;
-            server
-                .io
-                .engine
-                .replace_drive(Instant::ZERO, drive, new)
-                .map_err(|error| ServerError::Record(error.to_string()))?;
-            server.settle(Instant::ZERO);
+        let mut new = Vec::new();
+        for &drive in &repairs.rebuild {
+            new.push(server.members.new_drive(drive).map_err(ServerError::Record)?);
         }
-        if !resync.is_empty() {
-            server.io.engine.resync(Instant::ZERO, resync);
-            server.settle(Instant::ZERO);
-        }
+        let mut new = new.into_iter();
+        let begun = server
+            .io
+            .volume
+            .begin_repairs(Instant::ZERO, &repairs, |_| new.next().unwrap_or(Drive::Plain));
+        begun.map_err(|error| ServerError::Record(error.to_string()))?;
+        server.settle(Instant::ZERO);
         Ok(server)
     }
 
@@ -165,9 +162,8 @@ impl Server {
         loop {
             let now = self.catch_up();
             self.io.collect_storage(now);
-            self.take_happenings();
+            self.take_outputs();
             self.continue_requests();
-            self.go_on_with_admin();
             let answered = self.send_answers();
             // Flushes and answers may have been asked for by what was received just now.
             self.settle(self.io.present());
@@ -175,12 +171,12 @@ impl Server {
             if let Some(result) = self.poll_end() {
                 return result;
             }
-            if self.requests.has_slices() || self.clients.has_dirty() {
+            if self.io.volume.has_parts() || self.clients.has_dirty() {
                 continue;
             }
-            let due = self.io.next_deadline();
+            let due = self.io.volume.next_deadline();
             // Somebody waits for the moment only while requests are under way.
-            let exact = self.requests.under_way() > 0;
+            let exact = self.io.volume.requests_in_flight() > 0;
             match self.busy_poll.begin(self.io.clock.now(), answered) {
                 Some(until) if until < due => {
                     self.waiter.busy_poll(&self.io.clock, until, &mut events)?;
@@ -205,47 +201,46 @@ impl Server {
         }
     }
 
-    /// Lets the engine come up to the present. Returns the present.
+    /// Lets the volume come up to the present. Returns the present.
     fn catch_up(&mut self) -> Instant {
         let now = self.io.catch_up();
-        self.take_happenings();
+        self.take_outputs();
         now
     }
 
-    /// Does what the engine wants done at `now`.
+    /// Does what the volume wants done at `now`.
     fn settle(&mut self, now: Instant) {
         self.io.settle(now);
-        self.take_happenings();
+        self.take_outputs();
     }
 
-    fn take_happenings(&mut self) {
-        while let Some(happening) = self.io.poll_happening() {
-            match happening {
-                Happening::Engine(output) => self.take_output(output),
-                Happening::Notice(Notice::Answer(answer)) => {
-                    let (client, cookie) = self.requests.release_answer(answer);
-                    self.clients.reply(client, |connection| connection.reply_done(cookie));
-                }
-                Happening::Notice(Notice::DriveFailed(drive, reason)) => {
-                    tracing::error!(drive = drive.0, %reason, "a drive is taken for failed");
-                }
-                Happening::Notice(Notice::Stop(reason)) => self.admin.stop(reason.to_string()),
-                Happening::Notice(Notice::Ended(end)) => self.admin.ended(end),
-            }
+    fn take_outputs(&mut self) {
+        while let Some(output) = self.io.poll_output() {
+            self.take_output(output);
         }
     }
 
     fn take_output(&mut self, output: Output) {
         match output {
-            Output::Complete(outcome) => self.complete(&outcome),
-            Output::DriveFailed { drive } => {
+            Output::Reply { token, reply } => self.reply(token, reply),
+            Output::Part(outcome) => {
+                if outcome.kind == RequestKind::Read {
+                    self.measures.record_causes(&outcome);
+                }
+            }
+            Output::DriveFailed { drive, reason: Some(reason) } => {
+                tracing::error!(drive = drive.0, %reason, "a drive is taken for failed");
+            }
+            Output::DriveFailed { drive, reason: None } => {
                 tracing::error!(drive = drive.0, "a drive is given up");
             }
             Output::JobEnded { job, skipped } => self.log_end_of_job(job, skipped),
-            Output::Permitted { .. } => {}
-            Output::Command { drive, .. } | Output::AskStatus { drive } => {
-                unreachable!("drive {drive:?} is not on the network")
-            }
+            Output::Switched(result) => self.end_switch(result),
+            Output::Stopped(reason) => tracing::error!("the array has stopped: {reason}"),
+            Output::Drained => self.record_shutdown(),
+            Output::ShutDown(end) => self.admin.shut_down(end),
+            Output::Remote(engine::Output::Permitted { .. }) => {}
+            Output::Remote(output) => unreachable!("no drive is on the network: {output:?}"),
         }
     }
 
@@ -263,7 +258,7 @@ impl Server {
                 tracing::warn!(stripes, "the parity of some stripes was left as it is");
             }
             (JobKind::Scrub, _) => {
-                let mismatches = self.io.engine.plane().mismatches();
+                let mismatches = self.io.engine().plane().mismatches();
                 tracing::info!(mismatches, skipped, "every stripe was read and compared");
             }
         }

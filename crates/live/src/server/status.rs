@@ -11,8 +11,8 @@ use units::{DriveId, Instant};
 
 /// The whole status.
 pub(super) fn status(server: &Server, now: Instant) -> Status {
-    let Server { io, admin, measures, clients, requests, .. } = server;
-    let array = io.engine.array();
+    let Server { io, admin, measures, clients, .. } = server;
+    let array = io.engine().array();
     let counters = array.counters();
     let window = array.coordinator().busy_time_window();
     let tally =
@@ -24,18 +24,18 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
             level: array.layout().level().name().into(),
             capacity_bytes: array.capacity_bytes(),
         },
-        policy: io.engine.policy().name().into(),
+        policy: io.engine().policy().name().into(),
         policy_since_nanoseconds: admin.policy_since().as_nanos(),
         uptime_nanoseconds: now.as_nanos(),
         busy_window_nanoseconds: window.map(units::Duration::as_nanos),
         degraded: array.absent() != 0,
-        stopped: admin.stopped(),
+        stopped: io.volume.stopped().map(|reason| reason.to_string()),
         restoring: restoring(server),
         prefill: io.storage.prefill().map(Into::into),
         drives: io.drives().map(|drive| drive_status(server, now, drive)).collect(),
         requests: RequestStatus {
             connections: clients.count(),
-            requests_in_flight: requests.under_way(),
+            requests_in_flight: io.volume.requests_in_flight(),
             read: measures.read.latency(),
             write: measures.write.latency(),
             lateness: io.lateness.latency(),
@@ -58,12 +58,12 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
 
 /// The name of the array.
 fn uuid(server: &Server) -> String {
-    let records = server.io.engine.plane().records();
+    let records = server.io.engine().plane().records();
     records.map_or(String::from("in memory"), |(superblock, ..)| superblock.uuid.to_string())
 }
 
 fn restoring(server: &Server) -> Option<JobStatus> {
-    let restoring = server.io.engine.array().job()?;
+    let restoring = server.io.engine().array().job()?;
     let (what, drive) = match restoring.what {
         JobKind::Rebuild(drive) => ("rebuild", Some(drive.0)),
         JobKind::Resync => ("resync", None),
@@ -74,13 +74,13 @@ fn restoring(server: &Server) -> Option<JobStatus> {
         drive,
         stripes_done: restoring.done,
         stripes: restoring.total,
-        mismatches: server.io.engine.plane().mismatches(),
+        mismatches: server.io.engine().plane().mismatches(),
     })
 }
 
 fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
     let io = &server.io;
-    let array = io.engine.array();
+    let array = io.engine().array();
     let position = drive.index();
     let absent = array.absent() >> drive.0 & 1 == 1;
     let rebuilding = array.job().is_some_and(|restoring| restoring.what == JobKind::Rebuild(drive));
@@ -103,7 +103,7 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
         errors: io.errors[position],
         ..DriveStatus::default()
     };
-    if let Some(ssd) = io.engine.drives()[position].ssd() {
+    if let Some(ssd) = io.engine().drives()[position].ssd() {
         let counters = ssd.counters();
         status.emulated = true;
         status.collecting = ssd.status().collecting;
@@ -121,7 +121,7 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
 fn recent_windows(server: &Server, now: Instant, drive: DriveId) -> Vec<BusyWindow> {
     let back = now.as_nanos().saturating_sub(RECENT.as_nanos());
     let mut at = Instant::from_nanos(back).max(server.admin.policy_since());
-    let array = server.io.engine.array();
+    let array = server.io.engine().array();
     let mut windows = Vec::new();
     while let Some((start, end)) = array.coordinator().window(drive, at)
         && start <= now

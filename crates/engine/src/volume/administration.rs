@@ -1,0 +1,200 @@
+//! Orders that take several steps: a change of policy, and the shutdown.
+
+use super::Token;
+use crate::bytes::ByteRequest;
+use crate::durability::{End, StopReason};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use array::policy::{PolicyKind, PolicySettings};
+use array::{CannotSwitch, Coordination};
+use core::fmt;
+use units::Instant;
+
+/// How a shutdown went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ShutdownEnd {
+    /// Nothing is to be repaired at the next start.
+    Clean,
+    /// Parity is not yet resynced everywhere: the next start goes on with it.
+    ParityNotResynced,
+    /// Changes were handed over that nobody could release any more: the next start resyncs parity.
+    ChangesHeld,
+    /// Requests did not end in time: the next start resyncs parity.
+    RequestsUnderWay,
+    /// The array had stopped before.
+    Stopped(StopReason),
+}
+
+/// Why the policy was not changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SwitchRefusal {
+    /// Another change is under way.
+    Switching,
+    /// The array is being shut down.
+    ShuttingDown,
+    /// The array cannot.
+    Array(CannotSwitch),
+}
+
+impl fmt::Display for SwitchRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Switching => f.write_str("the policy is being switched already"),
+            Self::ShuttingDown => f.write_str("the array is shutting down"),
+            Self::Array(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for SwitchRefusal {}
+
+/// A policy that takes over as soon as nothing is under way.
+#[derive(Debug)]
+pub(super) struct Switching {
+    pub(super) policy: PolicyKind,
+    pub(super) settings: PolicySettings,
+    pub(super) coordination: Coordination,
+}
+
+/// How far a shutdown is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shutdown {
+    /// None was ordered.
+    No,
+    /// Requests that are under way end first, but not later than this.
+    Draining(Instant),
+    /// The records are being closed.
+    Recording,
+    /// It is over.
+    Ended,
+}
+
+/// What an order wants done next.
+pub(super) enum Step {
+    /// Nothing can be done yet.
+    Wait,
+    /// The policy is to be changed.
+    Switch(Box<Switching>),
+    /// All requests have ended: the shutdown can be recorded.
+    Drained,
+    /// The shutdown ends without a record.
+    GiveUp(ShutdownEnd),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Administration<B> {
+    switching: Option<Box<Switching>>,
+    /// Requests that came while the policy is being switched.
+    aside: VecDeque<(Token, ByteRequest<B>, bool)>,
+    shutdown: Shutdown,
+    /// Why the array takes no requests any more.
+    stopped: Option<StopReason>,
+}
+
+impl<B> Default for Administration<B> {
+    fn default() -> Self {
+        Self { switching: None, aside: VecDeque::new(), shutdown: Shutdown::No, stopped: None }
+    }
+}
+
+impl<B> Administration<B> {
+    pub(super) fn refuses_requests(&self) -> bool {
+        self.stopped.is_some() || self.shutdown != Shutdown::No
+    }
+
+    /// Whether an order is under way.
+    pub(super) fn is_active(&self) -> bool {
+        self.switching.is_some() || matches!(self.shutdown, Shutdown::Draining(_))
+    }
+
+    /// Keeps a request for later if none may begin now; gives it back otherwise.
+    pub(super) fn set_aside(
+        &mut self,
+        token: Token,
+        request: ByteRequest<B>,
+        forced: bool,
+    ) -> Option<(ByteRequest<B>, bool)> {
+        if self.switching.is_none() {
+            return Some((request, forced));
+        }
+        self.aside.push_back((token, request, forced));
+        None
+    }
+
+    pub(super) fn pop_aside(&mut self) -> Option<(Token, ByteRequest<B>, bool)> {
+        self.aside.pop_front()
+    }
+
+    pub(super) fn begin_switch(
+        &mut self,
+        policy: PolicyKind,
+        settings: PolicySettings,
+        coordination: Coordination,
+    ) -> Result<(), SwitchRefusal> {
+        if self.switching.is_some() {
+            return Err(SwitchRefusal::Switching);
+        }
+        if self.shutdown != Shutdown::No {
+            return Err(SwitchRefusal::ShuttingDown);
+        }
+        self.switching = Some(Box::new(Switching { policy, settings, coordination }));
+        Ok(())
+    }
+
+    pub(super) fn begin_shutdown(&mut self, until: Instant) {
+        if self.shutdown == Shutdown::No {
+            self.shutdown = Shutdown::Draining(until);
+        }
+    }
+
+    /// The array takes no requests any more. Gives the end of the shutdown if that was being recorded.
+    pub(super) fn stop(&mut self, reason: StopReason) -> Option<ShutdownEnd> {
+        self.stopped.get_or_insert(reason);
+        let recording = self.shutdown == Shutdown::Recording;
+        recording.then(|| {
+            self.shutdown = Shutdown::Ended;
+            ShutdownEnd::Stopped(reason)
+        })
+    }
+
+    /// The records are closed.
+    pub(super) fn ended(&mut self, end: End) -> ShutdownEnd {
+        self.shutdown = Shutdown::Ended;
+        end.into()
+    }
+
+    pub(super) fn next_deadline(&self) -> Instant {
+        match self.shutdown {
+            Shutdown::Draining(until) => until,
+            Shutdown::No | Shutdown::Recording | Shutdown::Ended => Instant::NEVER,
+        }
+    }
+
+    /// What to do next. `idle`: no request, operation or command is under way; `recorded`: nothing
+    /// has to be written down either.
+    pub(super) fn next_step(&mut self, now: Instant, idle: bool, recorded: bool) -> Step {
+        if idle && let Some(switching) = self.switching.take() {
+            return Step::Switch(switching);
+        }
+        match self.shutdown {
+            Shutdown::Draining(_) if idle && recorded && self.stopped.is_none() => {
+                self.shutdown = Shutdown::Recording;
+                Step::Drained
+            }
+            Shutdown::Draining(until) => match self.stopped {
+                None if now < until => Step::Wait,
+                stopped => {
+                    self.shutdown = Shutdown::Ended;
+                    let end = stopped.map(ShutdownEnd::Stopped);
+                    Step::GiveUp(end.unwrap_or(ShutdownEnd::RequestsUnderWay))
+                }
+            },
+            Shutdown::No | Shutdown::Recording | Shutdown::Ended => Step::Wait,
+        }
+    }
+
+    pub(super) fn stopped(&self) -> Option<StopReason> {
+        self.stopped
+    }
+}

@@ -1,0 +1,447 @@
+//! An array as one block device: what its clients ask for, and what administrators order.
+//!
+//! Knows: which parts of a request are done and which come next, what must be stable before a client
+//! is answered, and the steps of a change of policy and of a shutdown. Does not know: who the
+//! clients are; the driver names each request with a [`Token`].
+//!
+//! After every `handle_*` and every order, call [`Volume::poll_output`] and [`Volume::poll_work`]
+//! with the same time until both return `None`.
+
+mod administration;
+mod opening;
+mod requests;
+
+pub use administration::{ShutdownEnd, SwitchRefusal};
+pub use opening::{Repairs, stripes_at};
+
+use crate::bytes::{ByteRequest, Bytes, Notice, Progress, RequestSlot, StorageWork};
+use crate::durability::{AnswerId, End, FailReason, IoResult, StopReason};
+use crate::engine::{self, Engine};
+use crate::{Drive, Memory};
+use administration::{Administration, Step, Switching};
+use alloc::collections::VecDeque;
+use array::policy::{PolicyKind, PolicySettings};
+use array::{CannotReplace, Coordination, JobKind, Outcome};
+use requests::{Asked, Requests};
+use units::{DriveId, Instant, Observe, Unobserved};
+
+/// The driver's name for a request that is not answered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Token(pub u64);
+
+/// What became of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// It is done, and stable if that was asked for.
+    Done,
+    /// It is done; [`Volume::brought`] gives what was read, until [`Volume::end_read`].
+    Data(RequestSlot),
+    /// It cannot be done: more drives are missing than the array can do without.
+    Failed,
+    /// It was not begun: the array takes no requests any more.
+    Refused,
+}
+
+/// What the driver of a volume has to know or to do.
+#[derive(Debug)]
+pub enum Output {
+    /// A client is answered.
+    Reply {
+        /// Whose request it was.
+        token: Token,
+        /// The answer.
+        reply: Reply,
+    },
+    /// A part of a request is done: where its time went.
+    Part(Outcome),
+    /// The array has given up a drive.
+    DriveFailed {
+        /// The drive.
+        drive: DriveId,
+        /// What its storage did not do; none if the array or an administrator gave it up.
+        reason: Option<FailReason>,
+    },
+    /// A background job has ended.
+    JobEnded {
+        /// The job.
+        job: JobKind,
+        /// Stripes that could not be rebuilt, resynced or compared, and stay as they were.
+        skipped: u64,
+    },
+    /// A change of policy is over.
+    Switched(Result<PolicyKind, SwitchRefusal>),
+    /// The array takes no requests any more.
+    Stopped(StopReason),
+    /// All requests have ended before a shutdown: what is bound to it can be saved before
+    /// [`Volume::record_shutdown`].
+    Drained,
+    /// The shutdown is over.
+    ShutDown(ShutdownEnd),
+    /// For a remote drive, or about one.
+    Remote(engine::Output),
+}
+
+/// An array as one block device, under any clock.
+pub struct Volume<M: Memory, O: Observe = Unobserved> {
+    engine: Engine<Bytes<M>, O>,
+    requests: Requests,
+    administration: Administration<M::Buffer>,
+    outputs: VecDeque<Output>,
+}
+
+impl<M: Memory, O: Observe> Volume<M, O> {
+    /// An array that begins to serve. [`Volume::begin_repairs`] comes next if it was not shut down.
+    pub fn new(engine: Engine<Bytes<M>, O>) -> Self {
+        Self {
+            engine,
+            requests: Requests::default(),
+            administration: Administration::default(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// The engine.
+    #[must_use]
+    #[inline]
+    pub fn engine(&self) -> &Engine<Bytes<M>, O> {
+        &self.engine
+    }
+
+    /// The engine, to change what requests and orders are not concerned with.
+    #[inline]
+    pub fn engine_mut(&mut self) -> &mut Engine<Bytes<M>, O> {
+        &mut self.engine
+    }
+
+    /// Where buffers come from.
+    #[inline]
+    pub fn memory(&mut self) -> &mut M {
+        self.engine.plane_mut().memory()
+    }
+
+    /// A client asks for data to be read or changed. With `forced` the answer waits for stable storage.
+    #[inline]
+    pub fn handle_request(
+        &mut self,
+        now: Instant,
+        token: Token,
+        request: ByteRequest<M::Buffer>,
+        forced: bool,
+    ) {
+        if self.administration.refuses_requests() {
+            self.outputs.push_back(Output::Reply { token, reply: Reply::Refused });
+        } else if let Some((request, forced)) =
+            self.administration.set_aside(token, request, forced)
+        {
+            self.begin(now, token, request, forced);
+        }
+    }
+
+    /// A client asks for all that was answered before to be stable.
+    pub fn handle_flush(&mut self, now: Instant, token: Token) {
+        if self.administration.refuses_requests() {
+            self.outputs.push_back(Output::Reply { token, reply: Reply::Refused });
+        } else {
+            self.engine.plane_mut().flush(now, AnswerId(token.0));
+        }
+    }
+
+    fn begin(&mut self, now: Instant, token: Token, request: ByteRequest<M::Buffer>, forced: bool) {
+        let kind = request.kind;
+        let slot = self.engine.plane_mut().begin_request(request);
+        self.requests.insert(slot, Asked { token, kind, forced });
+        self.begin_part(now, slot);
+    }
+
+    fn begin_part(&mut self, now: Instant, slot: RequestSlot) {
+        if let Some(request) = self.engine.plane_mut().next_slice(slot) {
+            self.engine.handle_request(now, &request);
+        }
+    }
+
+    /// Begins the next part of each request that waits for one now. Parts that are done at once do
+    /// not keep the caller here.
+    pub fn continue_requests(&mut self, now: Instant) {
+        for slot in self.requests.take_waiting() {
+            self.begin_part(now, slot);
+        }
+    }
+
+    /// Whether [`Volume::continue_requests`] has something to do.
+    #[must_use]
+    #[inline]
+    pub fn has_parts(&self) -> bool {
+        self.requests.has_waiting()
+    }
+
+    /// Requests under way in the array.
+    #[must_use]
+    pub fn requests_in_flight(&self) -> u64 {
+        self.requests.in_flight()
+    }
+
+    /// What a read has brought.
+    ///
+    /// # Panics
+    ///
+    /// If the slot is not that of a [`Reply::Data`] before its [`Volume::end_read`].
+    #[must_use]
+    pub fn brought(&self, slot: RequestSlot) -> &[u8] {
+        self.engine.plane().brought(slot)
+    }
+
+    /// What a read has brought is no longer needed.
+    pub fn end_read(&mut self, slot: RequestSlot) {
+        self.engine.plane_mut().end_request(slot);
+    }
+
+    /// The storage has ended something, with the buffer that it had.
+    #[inline]
+    pub fn handle_storage(
+        &mut self,
+        now: Instant,
+        tag: u32,
+        result: IoResult,
+        buffer: Option<M::Buffer>,
+    ) {
+        self.engine.plane_mut().handle_storage(now, tag, result, buffer);
+    }
+
+    /// The next thing for the storage to do.
+    #[inline]
+    pub fn poll_work(&mut self) -> Option<StorageWork<M::Buffer>> {
+        self.engine.plane_mut().poll_work()
+    }
+
+    /// When the array, a drive, the records or an order want to go on.
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        let records = self.engine.plane().next_deadline();
+        self.engine.next_deadline().min(records).min(self.administration.next_deadline())
+    }
+
+    /// The deadline has come.
+    pub fn handle_deadline(&mut self, now: Instant) {
+        if self.engine.next_deadline() <= now {
+            self.engine.handle_deadline(now);
+        }
+        if self.engine.plane().next_deadline() <= now {
+            self.engine.plane_mut().handle_deadline(now);
+        }
+    }
+
+    /// The next thing to know or to do.
+    #[inline]
+    pub fn poll_output(&mut self, now: Instant) -> Option<Output> {
+        loop {
+            if let Some(output) = self.outputs.pop_front() {
+                return Some(output);
+            }
+            if let Some(output) = self.engine.poll_output(now) {
+                return Some(self.engine_output(now, output));
+            }
+            if let Some(notice) = self.engine.plane_mut().poll_notice() {
+                return Some(self.notice(notice));
+            }
+            if !self.administration.is_active() || !self.advance_orders(now) {
+                return None;
+            }
+        }
+    }
+
+    #[inline]
+    fn engine_output(&mut self, now: Instant, output: engine::Output) -> Output {
+        match output {
+            engine::Output::Complete(outcome) => {
+                self.end_part(now, &outcome);
+                Output::Part(outcome)
+            }
+            engine::Output::DriveFailed { drive } => Output::DriveFailed { drive, reason: None },
+            engine::Output::JobEnded { job, skipped } => Output::JobEnded { job, skipped },
+            remote @ (engine::Output::Command { .. }
+            | engine::Output::AskStatus { .. }
+            | engine::Output::Permitted { .. }) => Output::Remote(remote),
+        }
+    }
+
+    fn notice(&mut self, notice: Notice) -> Output {
+        match notice {
+            Notice::Answer(answer) => Output::Reply { token: Token(answer.0), reply: Reply::Done },
+            Notice::DriveFailed(drive, reason) => {
+                Output::DriveFailed { drive, reason: Some(reason) }
+            }
+            Notice::Stop(reason) => {
+                let end = self.administration.stop(reason);
+                self.outputs.extend(end.map(Output::ShutDown));
+                Output::Stopped(reason)
+            }
+            Notice::Ended(end) => Output::ShutDown(self.administration.ended(end)),
+        }
+    }
+
+    fn end_part(&mut self, now: Instant, outcome: &Outcome) {
+        let plane = self.engine.plane_mut();
+        let (slot, progress) = plane.end_slice(outcome);
+        if progress == Progress::More {
+            self.requests.wait_for_next_part(slot);
+            return;
+        }
+        let Some(asked) = self.requests.remove(slot) else { return };
+        let Asked { token, forced, .. } = asked;
+        let reply = match progress {
+            Progress::Failed => Reply::Failed,
+            _ if asked.is_read() => Reply::Data(slot),
+            _ => Reply::Done,
+        };
+        if !matches!(reply, Reply::Data(_)) {
+            plane.end_request(slot);
+        }
+        match reply {
+            Reply::Done if forced => plane.flush(now, AnswerId(token.0)),
+            Reply::Done if !plane.answers_at_once() => plane.answer(AnswerId(token.0)),
+            _ => self.outputs.push_back(Output::Reply { token, reply }),
+        }
+    }
+
+    /// Gives a drive up.
+    pub fn fail_drive(&mut self, now: Instant, drive: DriveId) {
+        self.engine.fail_drive(now, drive);
+    }
+
+    /// Whether an empty drive could take the place of one that failed now.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn can_replace(&self, drive: DriveId) -> Result<(), CannotReplace> {
+        self.engine.array().can_replace(drive)
+    }
+
+    /// Puts an empty drive in the place of one that failed and begins to rebuild it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Volume::can_replace`]; the new drive is dropped then.
+    pub fn replace_drive(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        new: Drive<O>,
+    ) -> Result<(), CannotReplace> {
+        self.engine.replace_drive(now, drive, new)
+    }
+
+    /// Compares parity with data everywhere.
+    pub fn scrub(&mut self, now: Instant) {
+        self.engine.plane_mut().reset_mismatches();
+        self.engine.scrub(now);
+    }
+
+    /// Goes on under another policy as soon as nothing is under way; requests that come meanwhile
+    /// wait. Comes back as [`Output::Switched`].
+    ///
+    /// # Errors
+    ///
+    /// If the array is busy with another order of this kind.
+    pub fn switch_policy(
+        &mut self,
+        now: Instant,
+        policy: PolicyKind,
+        settings: PolicySettings,
+        coordination: Coordination,
+    ) -> Result<(), SwitchRefusal> {
+        self.administration.begin_switch(policy, settings, coordination)?;
+        self.engine.prepare_to_switch(now);
+        Ok(())
+    }
+
+    /// Takes no more requests, and ends the array when those under way have ended, or as after a
+    /// crash, which loses nothing that was flushed, if some have not at `until`. What is being rebuilt goes
+    /// on when the array serves again. Comes back as [`Output::Drained`] and [`Output::ShutDown`].
+    pub fn shut_down(&mut self, now: Instant, until: Instant) {
+        self.engine.prepare_to_switch(now);
+        self.administration.begin_shutdown(until);
+    }
+
+    /// Goes on with the shutdown after [`Output::Drained`]: the superblocks are to say that the array
+    /// has ended.
+    pub fn record_shutdown(&mut self, now: Instant) {
+        self.engine.plane_mut().end(now);
+    }
+
+    /// Whether no request, operation or command is under way and nothing has to be written down.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.is_idle() && self.engine.plane().is_idle()
+    }
+
+    /// Whether no request, operation or command is under way, and the write cache is empty.
+    fn is_idle(&self) -> bool {
+        let array = self.engine.array();
+        array.operations_in_flight() == 0
+            && array.requests_in_flight() == 0
+            && self.engine.plane().commands_in_flight() == 0
+            && array.cached_pages() == 0
+    }
+
+    /// Goes on with what was ordered, if its time has come. Whether it did.
+    fn advance_orders(&mut self, now: Instant) -> bool {
+        match self.administration.next_step(now, self.is_idle(), self.engine.plane().is_idle()) {
+            Step::Wait => return false,
+            Step::Switch(switching) => {
+                let Switching { policy, settings, coordination } = *switching;
+                let switched = self.engine.set_policy(now, policy, &settings, coordination);
+                if switched.is_err() {
+                    self.engine.stay_with_policy(now);
+                }
+                let result = switched.map(|()| policy).map_err(SwitchRefusal::Array);
+                self.outputs.push_back(Output::Switched(result));
+                while let Some((token, request, forced)) = self.administration.pop_aside() {
+                    self.begin(now, token, request, forced);
+                }
+            }
+            Step::Drained => self.outputs.push_back(Output::Drained),
+            Step::GiveUp(end) => self.outputs.push_back(Output::ShutDown(end)),
+        }
+        true
+    }
+
+    /// Why the array takes no requests any more.
+    #[must_use]
+    pub fn stopped(&self) -> Option<StopReason> {
+        self.administration.stopped()
+    }
+
+    /// Whether requests are refused: the array has stopped or is being shut down.
+    #[must_use]
+    pub fn refuses_requests(&self) -> bool {
+        self.administration.refuses_requests()
+    }
+
+    /// Checks what holds between any two steps.
+    ///
+    /// # Panics
+    ///
+    /// If it does not hold: a bug.
+    pub fn check_invariants(&self) {
+        self.engine.check_invariants();
+        self.engine.plane().check_invariants();
+    }
+}
+
+impl<M: Memory, O: Observe> core::fmt::Debug for Volume<M, O> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Volume").field("requests", &self.requests).finish_non_exhaustive()
+    }
+}
+
+/// How the array has ended, as the durability machine says it.
+impl From<End> for ShutdownEnd {
+    fn from(end: End) -> Self {
+        match end {
+            End::Clean => Self::Clean,
+            End::ParityNotResynced => Self::ParityNotResynced,
+            End::ChangesHeld => Self::ChangesHeld,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What an array has to repair when it begins to serve.
+
+use crate::durability::{Assembly, Geometry, Intent};
+use crate::{Drive, Memory, Volume};
+use alloc::vec::Vec;
+use array::{CannotReplace, Layout};
+use core::ops::Range;
+use units::{DriveId, Instant, Observe};
+
+/// See the module.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Repairs {
+    /// Drives in their place that were being rebuilt.
+    pub rebuild: Vec<DriveId>,
+    /// Stripes whose parity may not fit their data.
+    pub resync: Vec<Range<u64>>,
+}
+
+impl Repairs {
+    /// What has to be repaired in an array that was put together like this. Regions that are not
+    /// resynced are unmarked in the intent record: with a drive missing, parity cannot be computed again,
+    /// and need not be, because what was being written was in the journal.
+    #[must_use]
+    pub fn new(assembly: &Assembly, intent: &mut Intent, layout: &Layout) -> Self {
+        let geometry = &assembly.geometry;
+        let mut dirty = intent.dirty_regions();
+        if assembly.absent != 0 && !geometry.level.is_mirrored() {
+            dirty.drain(..).for_each(|region| intent.resynced(region));
+        }
+        let region_bytes = intent.region_bytes();
+        let stripes = |region: u32| {
+            let start = u64::from(region) * region_bytes;
+            let range = start..(start + region_bytes).min(geometry.drive_bytes);
+            stripes_at(geometry, layout, range)
+        };
+        let rebuild = (0..geometry.width).filter(|drive| assembly.rebuilding >> drive & 1 == 1);
+        Self {
+            rebuild: rebuild.map(DriveId).collect(),
+            resync: dirty.into_iter().map(stripes).collect(),
+        }
+    }
+
+    /// Stripes to be resynced; a stripe at the edge of two regions counts twice.
+    #[must_use]
+    pub fn resync_stripes(&self) -> u64 {
+        self.resync.iter().map(|range| range.end - range.start).sum()
+    }
+}
+
+/// The stripes of which some chunk lies in bytes `range` of its drive.
+#[must_use]
+pub fn stripes_at(geometry: &Geometry, layout: &Layout, range: Range<u64>) -> Range<u64> {
+    let (width, members) = (u64::from(geometry.width), u64::from(geometry.stripe_width));
+    let first = range.start / geometry.chunk_bytes * width / members;
+    let last = (range.end.div_ceil(geometry.chunk_bytes) * width).div_ceil(members);
+    first.min(layout.stripes())..last.min(layout.stripes())
+}
+
+impl<M: Memory, O: Observe> Volume<M, O> {
+    /// Begins what the last end of the array has left to repair, before the first request. `new_drive`
+    /// makes the model of a drive that is rebuilt from its start.
+    ///
+    /// # Errors
+    ///
+    /// If a drive to be rebuilt is not one that the array takes for missing.
+    pub fn begin_repairs(
+        &mut self,
+        now: Instant,
+        repairs: &Repairs,
+        mut new_drive: impl FnMut(DriveId) -> Drive<O>,
+    ) -> Result<(), CannotReplace> {
+        for &drive in &repairs.rebuild {
+            self.replace_drive(now, drive, new_drive(drive))?;
+        }
+        if !repairs.resync.is_empty() {
+            self.engine_mut().resync(now, repairs.resync.iter().cloned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use array::Level;
+
+    #[test]
+    fn stripes_of_a_region_are_all_that_touch_it() {
+        for (width, members) in [(4u8, 4u8), (6, 4), (5, 3)] {
+            let geometry = Geometry {
+                level: Level::Raid5,
+                width,
+                stripe_width: members,
+                chunk_bytes: 8192,
+                page_bytes: 4096,
+                drive_bytes: 100 * 8192,
+            };
+            let layout =
+                Layout::striped(Level::Raid5, u32::from(width), u32::from(members), 2, 200)
+                    .unwrap();
+            for start in [0, 3 * 8192, 50 * 8192] {
+                let range = start..start + 5 * 8192;
+                let found = stripes_at(&geometry, &layout, range.clone());
+                for stripe in 0..layout.stripes() {
+                    let touches = (0..width).any(|drive| {
+                        layout.members(stripe) >> drive & 1 == 1 && {
+                            let lba = layout.lba(stripe, 0, units::DriveId(drive)).0 * 4096;
+                            lba < range.end && range.start < lba + 8192
+                        }
+                    });
+                    assert!(!touches || found.contains(&stripe), "{width} {members} {stripe}");
+                }
+            }
+        }
+    }
+}
