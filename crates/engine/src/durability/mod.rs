@@ -17,18 +17,24 @@
 //! is about to change into the journal first, and writes it again at the next start (the "write
 //! hole").
 //!
-//! [`Durability`] is the machine that orders these writes and syncs. An array whose drives are all in
-//! memory has none.
+//! [`Durability`] is the machine that orders these writes and syncs while an array runs. [`create`],
+//! [`open`] and [`prepare`] do what comes before, on a [`Disk`] each. An array whose drives are all in
+//! memory has none of this.
 
 mod assembly;
 pub mod block;
 mod crc32;
+mod create;
+mod disk;
 mod drive_set;
 mod gate;
 mod head_io;
 pub mod intent;
+mod join;
 pub mod journal;
 mod machine;
+mod open;
+mod opened;
 mod order;
 mod output;
 mod recorder;
@@ -38,10 +44,15 @@ mod uuid;
 
 pub use assembly::{Assembly, Found, Note, Refusal, assemble};
 pub use crc32::crc32;
+pub use create::{check_blank, check_new, create};
+pub use disk::{Disk, read_superblock, write_superblock};
 pub use drive_set::DriveSet;
 pub use intent::{Intent, MarkState};
+pub use join::{check_join, prepare};
 pub use journal::{Journal, JournalError};
 pub use machine::{Durability, Records};
+pub use open::{Opening, find, open};
+pub use opened::{Contents, OpenError, Opened};
 pub use output::{
     AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, OperationId, Output, StopReason,
     WantedChange,

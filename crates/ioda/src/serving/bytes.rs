@@ -112,8 +112,8 @@ fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
 
 /// What the drive at `path` says about its array, if it says anything.
 fn geometry_at(path: &Path) -> Option<Geometry> {
-    let disk = Disk::open_head(&Place::File(path.into())).ok()?;
-    durable::read_superblock(&disk).ok().map(|superblock| superblock.geometry)
+    let mut disk = Disk::open_head(&Place::File(path.into())).ok()?;
+    durable::read_superblock(&mut disk).ok().map(|superblock| superblock.geometry)
 }
 
 fn place(settings: &Settings, path: PathBuf) -> Result<Place, Failure> {

@@ -57,11 +57,11 @@ fn put(disk: &Disk, write: &HeadWrite) {
 fn write_superblocks(array: &mut OpenArray) {
     let superblock = &mut array.records.superblock;
     superblock.generation += 1;
-    for (position, disk) in array.disks.iter().enumerate() {
+    for (position, disk) in array.disks.iter_mut().enumerate() {
         let takes_part = superblock.states[position] != MemberState::Failed;
-        if let Some(disk) = disk.as_ref().filter(|_| takes_part) {
+        if let Some(disk) = disk.as_mut().filter(|_| takes_part) {
             superblock.member = DriveId(position as u8);
-            write_superblock(superblock, &disk.head()).unwrap();
+            write_superblock(superblock, disk).unwrap();
         }
     }
 }

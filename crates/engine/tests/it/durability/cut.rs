@@ -1,9 +1,8 @@
 //! The power goes: what a start finds, and what it must not.
 
 use super::disk::Disk;
-use super::world::{QUIET_FOR, REGION_BYTES, UUID, World};
-use engine::durability::intent::INTENT_OFFSET_BYTES;
-use engine::durability::{Assembly, Found, HEAD_BYTES, Intent, Journal, assemble};
+use super::world::{QUIET_FOR, REGION_BYTES, World};
+use engine::durability::{Assembly, Opened, open};
 use units::{DriveId, Rng};
 
 impl World {
@@ -19,51 +18,18 @@ impl World {
         if self.failed.iter().any(|drive| disks[drive.index()].is_some()) {
             self.counts.stale += 1;
         }
-        let found: Vec<Found> = disks
-            .iter()
-            .map(|disk| match disk {
-                None => Found::Missing,
-                Some(disk) => Found::Drive(Self::superblock_of(disk)),
-            })
-            .collect();
-        let assembly = assemble(&found, Some(&self.geometry)).expect("no more failed than may");
+        let opened = open(disks, Some(&self.geometry), QUIET_FOR).expect("no more failed than may");
+        assert!(opened.replayed == 0 || !self.geometry.level.is_mirrored());
+        self.counts.replayed += opened.replayed;
+        self.check_rows(&opened);
+        opened.assembly
+    }
+
+    fn check_rows(&mut self, opened: &Opened<Disk>) {
+        let Opened { assembly, disks, records, .. } = opened;
         let there = |drive: &usize| disks[*drive].is_some() && assembly.absent >> drive & 1 == 0;
         let members: Vec<usize> = (0..disks.len()).filter(there).collect();
-        self.replay(&assembly, &members, &mut disks);
-        self.check_rows(&assembly, &members, &disks);
-        assembly
-    }
-
-    /// Writes again what the journals of the members say.
-    fn replay(&mut self, assembly: &Assembly, members: &[usize], disks: &mut [Option<Disk>]) {
-        let journals: Vec<(DriveId, Vec<u8>)> = members
-            .iter()
-            .filter_map(|&drive| {
-                Some((DriveId(drive as u8), self.journal_of(disks[drive].as_ref()?)))
-            })
-            .collect();
-        let journals = journals.iter().map(|(drive, bytes)| (*drive, &bytes[..]));
-        let replay = Journal::replay(UUID, journals);
-        assert_eq!(replay.unsound, 0, "every member has a journal");
-        assert!(replay.records.is_empty() || !self.geometry.level.is_mirrored());
-        self.counts.replayed += replay.records.len();
-        for part in replay.records.iter().flat_map(|record| &record.parts) {
-            let drive = part.drive.index();
-            if let Some(disk) = disks[drive].as_mut().filter(|_| assembly.absent >> drive & 1 == 0)
-            {
-                disk.write_now(HEAD_BYTES + part.offset_bytes, &part.bytes);
-            }
-        }
-    }
-
-    fn check_rows(&mut self, assembly: &Assembly, members: &[usize], disks: &[Option<Disk>]) {
-        let mut intent = Intent::new(UUID, self.geometry.drive_bytes, REGION_BYTES, QUIET_FOR);
-        for disk in members.iter().filter_map(|&drive| disks[drive].as_ref()) {
-            let mut record = vec![0; intent.record_bytes()];
-            disk.read(INTENT_OFFSET_BYTES, &mut record);
-            intent.recover(&record);
-        }
-        let marked = intent.dirty_regions();
+        let marked = records.intent.dirty_regions();
         for row in 0..self.begun.len() {
             let (offset_bytes, blocks) = self.row_extent(row as u64);
             let versions: Vec<(u64, u64)> = members

@@ -6,8 +6,8 @@ use array::Level;
 use engine::durability::intent::INTENT_OFFSET_BYTES;
 use engine::durability::superblock::{COPIES_AT, newer};
 use engine::durability::{
-    AnswerId, Change, ChangeId, DriveSet, Durability, End, Geometry, HEAD_BYTES, Intent, IoId,
-    IoResult, Journal, MemberState, OperationId, Output, Records, Superblock, Uuid, WantedChange,
+    AnswerId, Change, ChangeId, DriveSet, Durability, End, Geometry, HEAD_BYTES, IoId, IoResult,
+    Journal, MemberState, OperationId, Output, Superblock, Uuid, WantedChange, create, prepare,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -141,30 +141,12 @@ impl World {
     }
 
     pub(crate) fn with(geometry: Geometry, row_blocks: u64, overlaps: bool) -> Self {
-        let width = usize::from(geometry.width);
-        let intent = Intent::new(UUID, geometry.drive_bytes, REGION_BYTES, QUIET_FOR);
-        let mut journal = Journal::new(UUID);
-        journal.clear().unwrap();
-        let superblock = Superblock {
-            uuid: UUID,
-            member: DriveId(0),
-            geometry,
-            region_bytes: REGION_BYTES,
-            generation: 1,
-            states: vec![MemberState::Serving; width],
-            clean: false,
-            created_seconds: 1,
-        };
-        let mut disks = Vec::new();
-        for drive in 0..geometry.width {
-            let mut disk = blank(&intent, &journal);
-            let superblock = Superblock { member: DriveId(drive), ..superblock.clone() };
-            disk.write_now(superblock.offset_bytes(), &superblock.encode());
-            disks.push(disk);
-        }
+        let blank = vec![Disk::default(); usize::from(geometry.width)];
+        let opened = create(blank, &geometry, UUID, 1, QUIET_FOR).expect("blank drives");
+        let disks = opened.disks.into_iter().flatten().collect();
         let rows = ROWS as usize;
         Self {
-            machine: Durability::new(Records { superblock, intent, journal }),
+            machine: Durability::new(opened.records),
             geometry,
             row_blocks,
             overlaps,
@@ -333,7 +315,9 @@ impl World {
     pub(crate) fn replace(&mut self, drive: DriveId) {
         // The array waits until all commands to the drive before are answered.
         self.failed.remove(drive);
-        self.disks[drive.index()] = blank(self.machine.intent(), self.machine.journal());
+        let mut disk = Disk::default();
+        prepare(&mut disk, self.machine.intent(), self.machine.journal()).unwrap();
+        self.disks[drive.index()] = disk;
         self.rebuilt.insert(drive, BTreeSet::new());
         self.machine.handle_drive_replaced(self.now, drive);
     }
@@ -505,14 +489,6 @@ impl World {
         }
     }
 
-    pub(crate) fn journal_of(&self, disk: &Disk) -> Vec<u8> {
-        let read = |offset_bytes, into: &mut [u8]| {
-            disk.read(offset_bytes, into);
-            Ok::<_, ()>(())
-        };
-        Journal::read(UUID, read).unwrap()
-    }
-
     pub(crate) fn superblock_of(
         disk: &Disk,
     ) -> Result<Superblock, engine::durability::SuperblockError> {
@@ -583,16 +559,4 @@ impl World {
         let assembly = self.cut(rng);
         assert!(assembly.clean);
     }
-}
-
-/// A drive with a formatted head and no superblock.
-fn blank(intent: &Intent, journal: &Journal) -> Disk {
-    let mut disk = Disk::default();
-    for write in intent.all_blocks() {
-        disk.write_now(write.offset_bytes, &*write.bytes);
-    }
-    for write in journal.headers() {
-        disk.write_now(write.offset_bytes, &write.bytes);
-    }
-    disk
 }

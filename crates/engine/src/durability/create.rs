@@ -1,0 +1,98 @@
+//! A new array on blank drives.
+
+use super::assembly::Assembly;
+use super::block::BLOCK_BYTES;
+use super::disk::{Disk, read_superblock};
+use super::intent::{INTENT_OFFSET_BYTES, Intent};
+use super::join::prepare;
+use super::journal::{Journal, RECORD_BYTES_MAX};
+use super::open::begin;
+use super::opened::{Contents, OpenError, Opened};
+use super::superblock::{Geometry, MemberState, SuperblockError};
+use super::uuid::Uuid;
+use alloc::vec;
+use alloc::vec::Vec;
+use units::Duration;
+
+/// Makes a new array named `uuid` on `disks`, one for each drive in order. `quiet_for` is how long a
+/// region of the intent record is quiet before it is clean. When this returns, the superblocks say
+/// that the array runs.
+///
+/// # Errors
+///
+/// If the layout is impossible ([`check_new`]), a drive is not blank, or one says no.
+pub fn create<D: Disk>(
+    mut disks: Vec<D>,
+    geometry: &Geometry,
+    uuid: Uuid,
+    created_seconds: u64,
+    quiet_for: Duration,
+) -> Result<Opened<D>, OpenError<D::Error>> {
+    check_new(geometry, disks.len())?;
+    let region_bytes = Intent::suitable_region_bytes(geometry.drive_bytes);
+    let assembly = Assembly {
+        uuid,
+        geometry: *geometry,
+        region_bytes,
+        created_seconds,
+        order: (0..disks.len()).map(Some).collect(),
+        absent: 0,
+        rebuilding: 0,
+        lost: 0,
+        states: vec![MemberState::Serving; disks.len()],
+        generation: 0,
+        clean: true,
+        notes: Vec::new(),
+    };
+    let intent = Intent::new(uuid, geometry.drive_bytes, region_bytes, quiet_for);
+    let mut journal = Journal::new(uuid);
+    // The first header; it cannot be busy, because nothing was appended.
+    let _ = journal.clear();
+
+    for (drive, disk) in disks.iter_mut().enumerate() {
+        check_blank(drive, disk)?;
+    }
+    for (drive, disk) in disks.iter_mut().enumerate() {
+        prepare(disk, &intent, &journal).map_err(OpenError::io(drive))?;
+    }
+    begin(assembly, disks.into_iter().map(Some).collect(), intent, journal, 0)
+}
+
+/// Whether an array of this layout can be made on so many places.
+///
+/// # Errors
+///
+/// Why not.
+pub fn check_new<E>(geometry: &Geometry, places: usize) -> Result<(), OpenError<E>> {
+    if let Err(SuperblockError::Field { field, value }) = geometry.check() {
+        return Err(OpenError::Geometry { field, value });
+    }
+    let (chunk_bytes, stripe_width) = (geometry.chunk_bytes, geometry.stripe_width);
+    let has_journal = !Journal::holders(geometry, 1).is_empty();
+    let most_bytes = ((RECORD_BYTES_MAX - BLOCK_BYTES) / usize::from(stripe_width)) as u64;
+    if has_journal && chunk_bytes > most_bytes {
+        return Err(OpenError::Chunk { chunk_bytes, stripe_width, most_bytes });
+    }
+    let drives = usize::from(geometry.width);
+    if drives == places { Ok(()) } else { Err(OpenError::Places { drives, places }) }
+}
+
+/// Refuses a drive that anything is on: its head must be zeros up to the intent record.
+///
+/// # Errors
+///
+/// What was found on it.
+pub fn check_blank<D: Disk>(drive: usize, disk: &mut D) -> Result<(), OpenError<D::Error>> {
+    let refuse = |found| Err(OpenError::NotBlank { drive, found });
+    match read_superblock(disk) {
+        Err(SuperblockError::Blank) => {}
+        Ok(superblock) => return refuse(Contents::Member(superblock.uuid)),
+        Err(error) => return refuse(Contents::Other(error)),
+    }
+    let mut head = vec![0; INTENT_OFFSET_BYTES as usize];
+    disk.read(0, &mut head).map_err(OpenError::io(drive))?;
+    if head.iter().any(|&byte| byte != 0) {
+        return refuse(Contents::Other(SuperblockError::Foreign));
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! Drives as they are while an array is created, opened or a drive joins: one step after the other,
+//! before anything is served.
+
+use super::block::{BLOCK_BYTES, Block};
+use super::superblock::{COPIES_AT, Superblock, SuperblockError, newer};
+use alloc::string::ToString;
+use core::fmt;
+
+/// The storage of one drive, from its first byte: the head is before the data.
+pub trait Disk {
+    /// What it says when it cannot do something.
+    type Error: fmt::Display;
+
+    /// Fills `into`, whole blocks, from `offset_bytes`.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot, or ends before.
+    fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), Self::Error>;
+
+    /// Writes whole blocks. They are on stable storage after the next [`Disk::sync`]; until then a
+    /// power cut may leave any sectors of them.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot.
+    fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> Result<(), Self::Error>;
+
+    /// Brings all that was written to stable storage.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot.
+    fn sync(&mut self) -> Result<(), Self::Error>;
+}
+
+impl<D: Disk> Disk for &mut D {
+    type Error = D::Error;
+
+    fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), Self::Error> {
+        (**self).read(offset_bytes, into)
+    }
+
+    fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> Result<(), Self::Error> {
+        (**self).write(offset_bytes, bytes)
+    }
+
+    fn sync(&mut self) -> Result<(), Self::Error> {
+        (**self).sync()
+    }
+}
+
+/// Reads the newer of the two superblocks that a drive has.
+///
+/// # Errors
+///
+/// If none can be read; the reason of the copy that says most.
+pub fn read_superblock(disk: &mut impl Disk) -> Result<Superblock, SuperblockError> {
+    newer(COPIES_AT.map(|at| {
+        let mut block: Block = [0; BLOCK_BYTES];
+        match disk.read(at, &mut block) {
+            Ok(()) => Superblock::decode(&block),
+            Err(error) => Err(SuperblockError::Unreadable(error.to_string())),
+        }
+    }))
+}
+
+/// Writes a superblock and waits until it is on stable storage.
+///
+/// # Errors
+///
+/// If the drive says no.
+pub fn write_superblock<D: Disk>(superblock: &Superblock, disk: &mut D) -> Result<(), D::Error> {
+    disk.write(superblock.offset_bytes(), &superblock.encode())?;
+    disk.sync()
+}

@@ -1,0 +1,207 @@
+//! Opening an array: putting its drives together, writing again what its journal holds, reading what
+//! may be torn, and saying on all drives that it runs.
+
+use super::HEAD_BYTES;
+use super::assembly::{Assembly, Found, Refusal, assemble};
+use super::disk::{Disk, read_superblock, write_superblock};
+use super::intent::{INTENT_OFFSET_BYTES, Intent};
+use super::journal::{HeadWrite, Journal, Record};
+use super::machine::Records;
+use super::opened::{OpenError, Opened};
+use super::superblock::{Geometry, MemberState, Superblock};
+use alloc::vec;
+use alloc::vec::Vec;
+use units::{DriveId, Duration};
+
+/// Opens the array on `disks`, in whatever order its drives are; `None` where none was found. `asked`
+/// is what the configuration says of it, if it says anything. When this returns, the journal was
+/// replayed and the superblocks say that the array runs.
+///
+/// # Errors
+///
+/// For any reason of [`OpenError`]; nothing has been written unless the drives were found to be
+/// one array and enough of it.
+pub fn open<D: Disk>(
+    disks: Vec<Option<D>>,
+    asked: Option<&Geometry>,
+    quiet_for: Duration,
+) -> Result<Opened<D>, OpenError<D::Error>> {
+    find(disks, asked)?.start(quiet_for)
+}
+
+/// An array whose drives were found. Nothing has been written.
+#[derive(Debug)]
+pub struct Opening<D> {
+    /// How it is put together.
+    pub assembly: Assembly,
+    /// The drives by their position; `None` where one is missing.
+    pub disks: Vec<Option<D>>,
+}
+
+/// The first half of [`open`], for those who have something to do with the drives once it is known
+/// which is which.
+///
+/// # Errors
+///
+/// If they are not one array, or too few of it.
+pub fn find<D: Disk>(
+    mut disks: Vec<Option<D>>,
+    asked: Option<&Geometry>,
+) -> Result<Opening<D>, Refusal> {
+    let found: Vec<Found> = disks
+        .iter_mut()
+        .map(|disk| match disk {
+            None => Found::Missing,
+            Some(disk) => Found::Drive(read_superblock(disk)),
+        })
+        .collect();
+    let assembly = assemble(&found, asked)?;
+    let by_position = assembly.order.iter();
+    let disks = by_position.map(|place| place.and_then(|place| disks[place].take())).collect();
+    Ok(Opening { assembly, disks })
+}
+
+impl<D: Disk> Opening<D> {
+    /// The second half of [`open`].
+    ///
+    /// # Errors
+    ///
+    /// If a drive says no, or the journal cannot be replayed.
+    pub fn start(self, quiet_for: Duration) -> Result<Opened<D>, OpenError<D::Error>> {
+        let Self { assembly, mut disks } = self;
+        let (journal, replayed) = recover_journal(&assembly, &mut disks)?;
+        let intent = recover_intent(&assembly, &mut disks, quiet_for)?;
+        begin(assembly, disks, intent, journal, replayed)
+    }
+}
+
+/// Says on all drives that the array runs.
+pub(super) fn begin<D: Disk>(
+    assembly: Assembly,
+    mut disks: Vec<Option<D>>,
+    intent: Intent,
+    journal: Journal,
+    replayed: usize,
+) -> Result<Opened<D>, OpenError<D::Error>> {
+    let mut superblock = Superblock {
+        uuid: assembly.uuid,
+        member: DriveId(0),
+        geometry: assembly.geometry,
+        region_bytes: assembly.region_bytes,
+        generation: assembly.generation + 1,
+        states: assembly.states.clone(),
+        clean: false,
+        created_seconds: assembly.created_seconds,
+    };
+    for (drive, disk) in disks.iter_mut().enumerate() {
+        let takes_part = superblock.states[drive] != MemberState::Failed;
+        if let Some(disk) = disk.as_mut().filter(|_| takes_part) {
+            superblock.member = DriveId(drive as u8);
+            write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
+        }
+    }
+    let records = Records { superblock, intent, journal };
+    Ok(Opened { assembly, disks, records, replayed })
+}
+
+fn recover_journal<D: Disk>(
+    assembly: &Assembly,
+    disks: &mut [Option<D>],
+) -> Result<(Journal, usize), OpenError<D::Error>> {
+    let mut journals = Vec::new();
+    let mut serving = 0u64;
+    for (drive, disk) in members(assembly, disks) {
+        let image =
+            Journal::read(assembly.uuid, |offset_bytes, into| disk.read(offset_bytes, into))
+                .map_err(OpenError::io(drive))?;
+        serving |= 1 << drive;
+        journals.push((DriveId(drive as u8), image));
+    }
+    let bytes = journals.iter().map(|(drive, image)| (*drive, &image[..]));
+    let mut replay = Journal::replay(assembly.uuid, bytes);
+    let needed =
+        !assembly.clean && !Journal::holders(&assembly.geometry, assembly.absent).is_empty();
+    if needed && replay.unsound & serving == serving {
+        return Err(OpenError::NoJournal);
+    }
+    write_again(assembly, disks, &replay.records)?;
+    for (drive, disk) in members(assembly, disks) {
+        disk.sync().map_err(OpenError::io(drive))?;
+    }
+    // It cannot be busy: nothing was appended to it.
+    let header = replay.journal.clear().ok();
+    for (drive, disk) in members(assembly, disks) {
+        // A drive without any sound header gets both.
+        let unsound = replay.unsound >> drive & 1 == 1;
+        let both = unsound.then(|| replay.journal.headers());
+        write_heads(disk, header.iter().chain(both.iter().flatten()))
+            .map_err(OpenError::io(drive))?;
+    }
+    Ok((replay.journal, replay.records.len()))
+}
+
+/// Writes to the drives what records of the journal say.
+fn write_again<D: Disk>(
+    assembly: &Assembly,
+    disks: &mut [Option<D>],
+    records: &[Record],
+) -> Result<(), OpenError<D::Error>> {
+    let drive_bytes = assembly.geometry.drive_bytes;
+    for part in records.iter().flat_map(|record| &record.parts) {
+        let length_bytes = part.bytes.len();
+        let end = part.offset_bytes.checked_add(length_bytes as u64);
+        if part.drive.index() >= disks.len() || end.is_none_or(|end| end > drive_bytes) {
+            let (drive, offset_bytes) = (part.drive.0, part.offset_bytes);
+            return Err(OpenError::Record { drive, offset_bytes, length_bytes });
+        }
+    }
+    for part in records.iter().flat_map(|record| &record.parts) {
+        let drive = part.drive.index();
+        let serves = assembly.absent >> drive & 1 == 0;
+        let Some(disk) = disks[drive].as_mut().filter(|_| serves) else { continue };
+        disk.write(HEAD_BYTES + part.offset_bytes, &part.bytes).map_err(OpenError::io(drive))?;
+    }
+    Ok(())
+}
+
+fn recover_intent<D: Disk>(
+    assembly: &Assembly,
+    disks: &mut [Option<D>],
+    quiet_for: Duration,
+) -> Result<Intent, OpenError<D::Error>> {
+    let drive_bytes = assembly.geometry.drive_bytes;
+    let mut intent = Intent::new(assembly.uuid, drive_bytes, assembly.region_bytes, quiet_for);
+    if assembly.clean {
+        // What is still marked was only not taken back yet; it is, with the first block written.
+        intent.rewrite();
+        return Ok(intent);
+    }
+    let mut record = vec![0; intent.record_bytes()];
+    for (drive, disk) in members(assembly, disks) {
+        disk.read(INTENT_OFFSET_BYTES, &mut record).map_err(OpenError::io(drive))?;
+        intent.recover(&record);
+    }
+    Ok(intent)
+}
+
+/// The drives that hold data.
+fn members<'a, D>(
+    assembly: &Assembly,
+    disks: &'a mut [Option<D>],
+) -> impl Iterator<Item = (usize, &'a mut D)> + use<'a, D> {
+    let absent = assembly.absent;
+    let present = disks.iter_mut().enumerate();
+    present.filter_map(move |(drive, disk)| {
+        Some((drive, disk.as_mut().filter(|_| absent >> drive & 1 == 0)?))
+    })
+}
+
+fn write_heads<'a, D: Disk>(
+    disk: &mut D,
+    writes: impl Iterator<Item = &'a HeadWrite>,
+) -> Result<(), D::Error> {
+    for write in writes {
+        disk.write(write.offset_bytes, &write.bytes)?;
+    }
+    disk.sync()
+}
