@@ -69,11 +69,12 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         repairs: &Repairs,
         mut new_drive: impl FnMut(DriveId) -> Drive<O>,
     ) -> Result<(), CannotReplace> {
-        for &drive in &repairs.rebuild {
-            self.replace_drive(now, drive, new_drive(drive))?;
-        }
+        // Before anything is rebuilt: a rebuild must not take a copy for good that may differ from others.
         if !repairs.resync.is_empty() {
             self.engine_mut().resync(now, repairs.resync.iter().cloned());
+        }
+        for &drive in &repairs.rebuild {
+            self.replace_drive(now, drive, new_drive(drive))?;
         }
         Ok(())
     }
