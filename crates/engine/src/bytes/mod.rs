@@ -198,6 +198,12 @@ impl<M: Memory> Bytes<M> {
         Some((durability.superblock(), durability.intent(), durability.journal()))
     }
 
+    /// Whether the records, if there are any, say that a drive has failed.
+    #[must_use]
+    pub fn is_failure_recorded(&self, drive: DriveId) -> bool {
+        self.durability.as_ref().is_none_or(|durability| durability.is_failure_recorded(drive))
+    }
+
     /// The generation that a clean shutdown will record, for what is bound to it.
     #[must_use]
     pub fn end_generation(&self) -> Option<u64> {

@@ -239,6 +239,13 @@ impl<C: Change> Durability<C> {
             && self.recorder.is_settled()
     }
 
+    /// Whether the superblocks of the others say that a drive has failed. Before that it must stay in
+    /// its place: a start after a power cut may need what it holds.
+    #[must_use]
+    pub fn is_failure_recorded(&self, drive: DriveId) -> bool {
+        self.recorder.is_failure_recorded(drive)
+    }
+
     /// The array.
     #[must_use]
     pub fn uuid(&self) -> Uuid {

@@ -89,6 +89,12 @@ impl Recorder {
         })
     }
 
+    /// Whether the superblocks say that a drive has failed, and nothing is being recorded.
+    pub(super) fn is_failure_recorded(&self, drive: DriveId) -> bool {
+        self.step == Recording::Idle
+            && self.recorded.get(drive.index()) == Some(&MemberState::Failed)
+    }
+
     /// Says how a drive is to take part. Whether that is new.
     pub(super) fn want(&mut self, drive: DriveId, state: MemberState) -> bool {
         let Some(entry) = self.wanted.get_mut(drive.index()) else { return false };

@@ -1,14 +1,14 @@
-//! Orders that take several steps: a change of policy, and the shutdown.
+//! Orders that take several steps: a replacement, a change of policy, and the shutdown.
 
 use super::Token;
 use crate::bytes::ByteRequest;
-use crate::durability::{End, StopReason};
+use crate::durability::{DriveSet, End, StopReason};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use array::policy::{PolicyKind, PolicySettings};
 use array::{CannotSwitch, Coordination};
 use core::fmt;
-use units::Instant;
+use units::{DriveId, Instant};
 
 /// How a shutdown went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,6 +87,8 @@ pub(super) struct Administration<B> {
     switching: Option<Box<Switching>>,
     /// Requests that came while the policy is being switched.
     aside: VecDeque<(Token, ByteRequest<B>, bool)>,
+    /// Drives that are to be replaced as soon as nobody needs what they hold.
+    replacing: DriveSet,
     shutdown: Shutdown,
     /// Why the array takes no requests any more.
     stopped: Option<StopReason>,
@@ -94,7 +96,13 @@ pub(super) struct Administration<B> {
 
 impl<B> Default for Administration<B> {
     fn default() -> Self {
-        Self { switching: None, aside: VecDeque::new(), shutdown: Shutdown::No, stopped: None }
+        Self {
+            switching: None,
+            aside: VecDeque::new(),
+            replacing: DriveSet::EMPTY,
+            shutdown: Shutdown::No,
+            stopped: None,
+        }
     }
 }
 
@@ -105,7 +113,9 @@ impl<B> Administration<B> {
 
     /// Whether an order is under way.
     pub(super) fn is_active(&self) -> bool {
-        self.switching.is_some() || matches!(self.shutdown, Shutdown::Draining(_))
+        self.switching.is_some()
+            || !self.replacing.is_empty()
+            || matches!(self.shutdown, Shutdown::Draining(_))
     }
 
     /// Keeps a request for later if none may begin now; gives it back otherwise.
@@ -124,6 +134,20 @@ impl<B> Administration<B> {
 
     pub(super) fn pop_aside(&mut self) -> Option<(Token, ByteRequest<B>, bool)> {
         self.aside.pop_front()
+    }
+
+    pub(super) fn ask_to_replace(&mut self, drive: DriveId) {
+        self.replacing.insert(drive);
+    }
+
+    /// A drive that can be replaced now, by `is_free`.
+    pub(super) fn take_replacement(
+        &mut self,
+        is_free: impl Fn(DriveId) -> bool,
+    ) -> Option<DriveId> {
+        let drive = self.replacing.iter().find(|drive| is_free(*drive))?;
+        self.replacing.remove(drive);
+        Some(drive)
     }
 
     pub(super) fn begin_switch(

@@ -68,6 +68,12 @@ pub enum Output {
         /// Stripes that could not be rebuilt, resynced or compared, and stay as they were.
         skipped: u64,
     },
+    /// The place of a failed drive is free: [`Volume::replace_drive`] may be called when an empty drive
+    /// with a formatted head is in it.
+    ReadyToReplace {
+        /// The drive.
+        drive: DriveId,
+    },
     /// A change of policy is over.
     Switched(Result<PolicyKind, SwitchRefusal>),
     /// The array takes no requests any more.
@@ -308,20 +314,27 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.fail_drive(now, drive);
     }
 
-    /// Whether an empty drive could take the place of one that failed now.
+    /// Asks for the place of a failed drive. What it held is needed until the superblocks of the others
+    /// say that it has failed, so nothing may happen to it before [`Output::ReadyToReplace`].
     ///
     /// # Errors
     ///
-    /// Why not.
-    pub fn can_replace(&self, drive: DriveId) -> Result<(), CannotReplace> {
-        self.engine.array().can_replace(drive)
+    /// If the drive has not failed.
+    pub fn ask_to_replace(&mut self, drive: DriveId) -> Result<(), CannotReplace> {
+        match self.engine.array().can_replace(drive) {
+            Ok(()) | Err(CannotReplace::StillBusy { .. }) => {
+                self.administration.ask_to_replace(drive);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Puts an empty drive in the place of one that failed and begins to rebuild it.
     ///
     /// # Errors
     ///
-    /// As [`Volume::can_replace`]; the new drive is dropped then.
+    /// As [`Volume::ask_to_replace`]; the new drive is dropped then.
     pub fn replace_drive(
         &mut self,
         now: Instant,
@@ -386,6 +399,13 @@ impl<M: Memory, O: Observe> Volume<M, O> {
 
     /// Goes on with what was ordered, if its time has come. Whether it did.
     fn advance_orders(&mut self, now: Instant) -> bool {
+        let (array, plane) = (self.engine.array(), self.engine.plane());
+        let is_free =
+            |drive: DriveId| array.can_replace(drive).is_ok() && plane.is_failure_recorded(drive);
+        if let Some(drive) = self.administration.take_replacement(is_free) {
+            self.outputs.push_back(Output::ReadyToReplace { drive });
+            return true;
+        }
         match self.administration.next_step(now, self.is_idle(), self.engine.plane().is_idle()) {
             Step::Wait => return false,
             Step::Switch(switching) => {

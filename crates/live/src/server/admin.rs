@@ -17,6 +17,8 @@ pub(super) struct Admin {
     table: SwitchTable,
     /// Who waits for a change of policy, and the policy before.
     switching: Option<(Sender<Answer>, PolicyKind)>,
+    /// Who waits for a drive to be replaced, which one, and by what.
+    replacing: Vec<(DriveId, Option<PathBuf>, Sender<Answer>)>,
     /// When the policy came into force.
     policy_since: Instant,
     /// How the array has ended, once it has.
@@ -30,6 +32,7 @@ impl Admin {
         Self {
             table,
             switching: None,
+            replacing: Vec::new(),
             policy_since: Instant::ZERO,
             ended: None,
             waiting: Vec::new(),
@@ -74,7 +77,14 @@ impl Server {
         let result = match command {
             AdminCommand::Status => Answer::Status(Box::new(status::status(self, now))),
             AdminCommand::Fail { drive } => self.fail(now, drive),
-            AdminCommand::Replace { drive, path } => self.replace(now, drive, path),
+            AdminCommand::Replace { drive, path } => match self.begin_to_replace(drive) {
+                Err(answer) => answer,
+                Ok(drive) => {
+                    self.admin.replacing.push((drive, path, answer));
+                    self.settle(now);
+                    return;
+                }
+            },
             AdminCommand::Policy { name } => match self.switch_policy(now, &name) {
                 Err(reason) => refused(reason),
                 Ok(before) => {
@@ -133,24 +143,34 @@ impl Server {
         done(format!("drive {drive} is taken for failed"))
     }
 
-    fn replace(&mut self, now: Instant, drive: u8, path: Option<PathBuf>) -> Answer {
-        let id = match self.drive(drive) {
-            Ok(id) => id,
-            Err(answer) => return answer,
-        };
+    fn begin_to_replace(&mut self, drive: u8) -> Result<DriveId, Answer> {
+        let id = self.drive(drive)?;
         if !self.has_failed(id) {
-            return refused(format!("drive {drive} has not failed; fail it first"));
+            return Err(refused(format!("drive {drive} has not failed; fail it first")));
         }
-        let able = self.io.volume.can_replace(id).map_err(|error| error.to_string());
-        let replaced = able.and_then(|()| self.members.new_drive(id)).and_then(|new| {
-            self.members.replace_storage(&mut self.io, id, path)?;
-            self.io.volume.replace_drive(now, id, new).map_err(|error| error.to_string())
+        if self.admin.replacing.iter().any(|(other, ..)| *other == id) {
+            return Err(refused(format!("drive {drive} is being replaced already")));
+        }
+        let asked = self.io.volume.ask_to_replace(id);
+        asked.map(|()| id).map_err(|error| refused(error.to_string()))
+    }
+
+    /// Nobody needs any more what a failed drive holds.
+    pub(super) fn replace(&mut self, drive: DriveId) {
+        let position = self.admin.replacing.iter().position(|(other, ..)| *other == drive);
+        let Some(position) = position else { return };
+        let (_, path, sender) = self.admin.replacing.swap_remove(position);
+        let now = self.io.present();
+        let replaced = self.members.new_drive(drive).and_then(|new| {
+            self.members.replace_storage(&mut self.io, drive, path)?;
+            self.io.volume.replace_drive(now, drive, new).map_err(|error| error.to_string())
         });
-        if let Err(reason) = replaced {
-            return refused(reason);
-        }
+        let answer = match replaced {
+            Err(reason) => refused(reason),
+            Ok(()) => done(format!("drive {} is new and is being rebuilt", drive.0)),
+        };
         self.settle(now);
-        done(format!("drive {drive} is new and is being rebuilt"))
+        let _ = sender.send(answer);
     }
 
     fn set_window(&mut self, now: Instant, nanoseconds: u64) -> Answer {

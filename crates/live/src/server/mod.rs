@@ -235,6 +235,7 @@ impl Server {
                 tracing::error!(drive = drive.0, "a drive is given up");
             }
             Output::JobEnded { job, skipped } => self.log_end_of_job(job, skipped),
+            Output::ReadyToReplace { drive } => self.replace(drive),
             Output::Switched(result) => self.end_switch(result),
             Output::Stopped(reason) => tracing::error!("the array has stopped: {reason}"),
             Output::Drained => self.record_shutdown(),
