@@ -28,6 +28,7 @@ mod prepare;
 mod result;
 mod story;
 mod timeline;
+pub mod torture;
 mod verify;
 mod watch;
 mod windows;

@@ -1,0 +1,253 @@
+//! The array under torture while it runs: its volume, its simulated disks, and who waits for what.
+
+use super::disk::{BLOCK_BYTES, Content, SimDisk, Write};
+use super::history::Shape;
+use engine::durability::{HEAD_BYTES, IoResult, Records};
+use engine::volume::Output;
+use engine::{Bytes, Drive, Engine, Heap, StorageWork, Volume, Work};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{DriveId, Duration, Instant, Rng};
+
+/// What a disk answers, and when.
+#[derive(Debug)]
+struct Answer {
+    tag: u32,
+    drive: DriveId,
+    /// The disk that was in the place when the command came.
+    disk: u32,
+    kind: Kind,
+    buffer: Option<Vec<u8>>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Read {
+        offset_bytes: u64,
+        length_bytes: usize,
+    },
+    Write,
+    /// The number of the last write that it covers.
+    Sync(u64),
+}
+
+/// A disk in a place.
+#[derive(Clone, Debug)]
+pub(super) struct Bay {
+    /// Grows with each disk that is put in.
+    pub(super) number: u32,
+    pub(super) disk: SimDisk,
+    commands: u64,
+}
+
+/// See the module.
+pub(super) struct Running {
+    pub(super) volume: Volume<Heap>,
+    pub(super) now: Instant,
+    pub(super) bays: Vec<Bay>,
+    seed: u64,
+    answers: BTreeMap<(Instant, u64), Answer>,
+    submitted: u64,
+    /// When a read failed last because a fault struck.
+    pub(super) read_failed: Option<Instant>,
+    /// Commands and answers left until the power goes.
+    pub(super) fuse: Option<u32>,
+}
+
+impl Bay {
+    pub(super) fn new(number: u32, disk: SimDisk) -> Self {
+        Self { number, disk, commands: 0 }
+    }
+}
+
+/// What happened last.
+#[derive(Debug)]
+pub(super) enum Happened {
+    /// The volume says something.
+    Output(Output),
+    /// The power is gone.
+    PowerCut,
+    /// The time has come.
+    Reached,
+}
+
+impl Running {
+    pub(super) fn new(
+        shape: &Shape,
+        config: array::Config,
+        records: Records,
+        bays: Vec<Bay>,
+        seed: u64,
+        now: Instant,
+    ) -> Self {
+        let drives = (0..shape.width).map(|_| Drive::Plain).collect();
+        let layout = &config.layout;
+        let page_bytes = u64::from(config.page_bytes);
+        let stripe_bytes =
+            u64::from(layout.data_chunks()) * u64::from(layout.chunk_pages()) * page_bytes;
+        let width = layout.width() as usize;
+        let plane = Bytes::new(Heap, page_bytes, stripe_bytes, width, Some(records));
+        Self {
+            volume: Volume::new(Engine::new(config, drives, plane)),
+            now,
+            bays,
+            seed,
+            answers: BTreeMap::new(),
+            submitted: 0,
+            read_failed: None,
+            fuse: None,
+        }
+    }
+
+    /// Goes on until the volume says something, the power goes, or it is `until` and nothing is left to
+    /// do before.
+    pub(super) fn run(&mut self, until: Instant) -> Happened {
+        loop {
+            if let Some(output) = self.volume.poll_output(self.now) {
+                return Happened::Output(output);
+            }
+            if let Some(work) = self.volume.poll_work() {
+                if !self.burn() {
+                    return Happened::PowerCut;
+                }
+                self.submit(work);
+                continue;
+            }
+            if self.volume.has_parts() {
+                self.volume.continue_requests(self.now);
+                continue;
+            }
+            let answer = self.answers.first_key_value().map_or(Instant::NEVER, |(&(at, _), _)| at);
+            let deadline = self.volume.next_deadline();
+            let next = answer.min(deadline);
+            if next > until {
+                self.now = self.now.max(until);
+                return Happened::Reached;
+            }
+            self.now = self.now.max(next);
+            if deadline <= answer {
+                self.volume.handle_deadline(self.now);
+                continue;
+            }
+            if !self.burn() {
+                return Happened::PowerCut;
+            }
+            if let Some(answer) = self.answers.pop_first() {
+                self.deliver(answer);
+            }
+        }
+    }
+
+    /// Whether the power is still there.
+    fn burn(&mut self) -> bool {
+        match &mut self.fuse {
+            None => true,
+            Some(0) => false,
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+        }
+    }
+
+    fn submit(&mut self, work: StorageWork<Vec<u8>>) {
+        let StorageWork { tag, drive, work } = work;
+        self.submitted += 1;
+        let number = self.submitted;
+        let bay = &mut self.bays[drive.index()];
+        let mut rng = bay.next_draw(self.seed, drive);
+        let begins = |bay: &mut Bay, write: Write| bay.disk.begin(number, write);
+        let (kind, buffer) = match work {
+            Work::Read { offset_bytes, length_bytes, buffer } => {
+                (Kind::Read { offset_bytes: HEAD_BYTES + offset_bytes, length_bytes }, Some(buffer))
+            }
+            Work::Write { offset_bytes, length_bytes, buffer } => {
+                let content = Content::Bytes(Arc::new(buffer[..length_bytes].to_vec()));
+                let offset_bytes = HEAD_BYTES + offset_bytes;
+                begins(bay, Write { offset_bytes, content, forced: false });
+                (Kind::Write, Some(buffer))
+            }
+            Work::Discard { offset_bytes, length_bytes } => {
+                let content = Content::Zeros(length_bytes / BLOCK_BYTES as u64);
+                let offset_bytes = HEAD_BYTES + offset_bytes;
+                begins(bay, Write { offset_bytes, content, forced: false });
+                (Kind::Write, None)
+            }
+            Work::WriteHead { offset_bytes, bytes } => {
+                begins(bay, Write { offset_bytes, content: Content::Bytes(bytes), forced: true });
+                (Kind::Write, None)
+            }
+            Work::Sync => (Kind::Sync(bay.disk.sync_covers()), None),
+        };
+        let mut takes = match kind {
+            Kind::Read { .. } => Duration::from_micros(20 + rng.below(200)),
+            Kind::Write => Duration::from_micros(10 + rng.below(300)),
+            Kind::Sync(_) => Duration::from_micros(100 + rng.below(4000)),
+        };
+        if bay.disk.faults.slow > 0 {
+            bay.disk.faults.slow -= 1;
+            takes = takes * 100;
+        }
+        let answer = Answer { tag, drive, disk: bay.number, kind, buffer };
+        self.answers.insert((self.now + takes, number), answer);
+    }
+
+    fn deliver(&mut self, answer: ((Instant, u64), Answer)) {
+        let ((_, number), Answer { tag, drive, disk, kind, mut buffer }) = answer;
+        let bay = &mut self.bays[drive.index()];
+        let mut result = IoResult::Failed;
+        if bay.number == disk {
+            result = bay.carry_out(number, &kind, buffer.as_deref_mut(), self.seed, drive);
+            if result == IoResult::Failed && matches!(kind, Kind::Read { .. }) {
+                self.read_failed = Some(self.now);
+            }
+        }
+        self.volume.handle_storage(self.now, tag, result, buffer);
+    }
+
+    /// Commands that disks have not answered.
+    pub(super) fn in_flight(&self) -> usize {
+        self.answers.len()
+    }
+}
+
+impl Bay {
+    /// What is drawn for the next command: it depends on nothing but the disk and its number.
+    fn next_draw(&mut self, seed: u64, drive: DriveId) -> Rng {
+        self.commands += 1;
+        let disk = u64::from(drive.0) << 56 | u64::from(self.number) << 40;
+        Rng::new(seed ^ disk ^ self.commands)
+    }
+
+    fn carry_out(
+        &mut self,
+        number: u64,
+        kind: &Kind,
+        buffer: Option<&mut [u8]>,
+        seed: u64,
+        drive: DriveId,
+    ) -> IoResult {
+        let mut rng = self.next_draw(seed, drive);
+        let faults = &mut self.disk.faults;
+        let count = match kind {
+            Kind::Read { .. } => &mut faults.read_errors,
+            Kind::Write => &mut faults.write_errors,
+            Kind::Sync(_) => &mut faults.sync_errors,
+        };
+        let fails = *count > 0;
+        *count = count.saturating_sub(1);
+        let fails = fails || faults.dead;
+        match kind {
+            Kind::Write if fails => self.disk.end_failed(number, &mut rng),
+            Kind::Write => self.disk.end(number),
+            Kind::Sync(_) if fails => self.disk.sync_failed(&mut rng),
+            Kind::Sync(covered) => self.disk.synced(*covered),
+            Kind::Read { offset_bytes, length_bytes } => {
+                if let Some(buffer) = buffer.filter(|_| !fails) {
+                    self.disk.read_blocks(*offset_bytes, &mut buffer[..*length_bytes]);
+                }
+            }
+        }
+        if fails { IoResult::Failed } else { IoResult::Done }
+    }
+}

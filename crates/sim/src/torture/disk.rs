@@ -1,0 +1,306 @@
+//! A simulated disk that loses, keeps or tears whatever was not synced when the power goes.
+//!
+//! Whole blocks of 4096 bytes are read and written; what a power cut keeps is decided for each sector
+//! of 512 bytes. A sector holds what was synced last, or any of the versions written since: a cache
+//! may write them out in any order.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use units::Rng;
+
+/// Bytes of a block.
+pub(super) const BLOCK_BYTES: usize = 4096;
+/// Bytes of a sector: what is written whole or not at all.
+pub(super) const SECTOR_BYTES: usize = 512;
+
+/// The content of a block; none are zeros.
+type Block = Option<Arc<[u8; BLOCK_BYTES]>>;
+
+/// What is written to a run of blocks.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// Whole blocks.
+    Bytes(Arc<Vec<u8>>),
+    /// So many blocks of zeros.
+    Zeros(u64),
+}
+
+/// A write into the file of a drive, head included.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    pub(super) offset_bytes: u64,
+    pub(super) content: Content,
+    /// On stable storage when it ends.
+    pub(super) forced: bool,
+}
+
+impl Write {
+    fn first_block(&self) -> u64 {
+        self.offset_bytes / BLOCK_BYTES as u64
+    }
+
+    fn blocks(&self) -> u64 {
+        match &self.content {
+            Content::Bytes(bytes) => (bytes.len() / BLOCK_BYTES) as u64,
+            Content::Zeros(blocks) => *blocks,
+        }
+    }
+
+    fn block(&self, index: u64) -> Block {
+        let Content::Bytes(bytes) = &self.content else { return None };
+        let start = index as usize * BLOCK_BYTES;
+        let mut block = [0; BLOCK_BYTES];
+        block.copy_from_slice(&bytes[start..start + BLOCK_BYTES]);
+        Some(Arc::new(block))
+    }
+
+    fn each(&self) -> impl Iterator<Item = (u64, Block)> + '_ {
+        let first = self.first_block();
+        (0..self.blocks()).map(move |index| (first + index, self.block(index)))
+    }
+}
+
+/// What of the unsynced writes a power cut keeps on a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// All of it: the cache was written out just before.
+    Nothing,
+    /// Nothing of it.
+    Everything,
+    /// The writes that ended first, up to some moment.
+    Later,
+    /// Each write whole, or not at all.
+    Writes,
+    /// Each sector for itself.
+    Sectors,
+}
+
+impl Loss {
+    /// All kinds.
+    pub const ALL: [Self; 5] =
+        [Self::Nothing, Self::Everything, Self::Later, Self::Writes, Self::Sectors];
+}
+
+/// What is wrong with a disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Faults {
+    /// It answers nothing but errors.
+    pub(super) dead: bool,
+    /// So many writes fail.
+    pub(super) write_errors: u32,
+    /// So many syncs fail, each of which loses part of what it should have kept.
+    pub(super) sync_errors: u32,
+    /// So many reads fail.
+    pub(super) read_errors: u32,
+    /// So many commands take a hundred times as long.
+    pub(super) slow: u32,
+}
+
+/// How a command ended that did not do what it should.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum DiskError {
+    /// The device says no.
+    Failed,
+    /// The power is gone.
+    PowerCut,
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Failed => "the device says no",
+            Self::PowerCut => "the power is gone",
+        })
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SimDisk {
+    stable: BTreeMap<u64, Block>,
+    /// Versions that have ended and were not synced, by block, oldest first, each with the number of
+    /// its write.
+    unsynced: BTreeMap<u64, Vec<(u64, Block)>>,
+    /// Writes that have not ended, by the tag of their command.
+    in_flight: BTreeMap<u64, Write>,
+    /// Writes that have ended.
+    ended: u64,
+    pub(super) faults: Faults,
+}
+
+impl SimDisk {
+    /// A write begins.
+    pub(super) fn begin(&mut self, tag: u64, write: Write) {
+        self.in_flight.insert(tag, write);
+    }
+
+    /// A write ends.
+    pub(super) fn end(&mut self, tag: u64) {
+        if let Some(write) = self.in_flight.remove(&tag) {
+            self.apply(&write);
+        }
+    }
+
+    /// A write fails: any of its sectors may have been written.
+    pub(super) fn end_failed(&mut self, tag: u64, rng: &mut Rng) {
+        let Some(write) = self.in_flight.remove(&tag) else { return };
+        for (block, new) in write.each() {
+            let old = self.current(block).clone();
+            let mixed = mix(&old, &new, rng);
+            self.put(block, mixed, false);
+        }
+    }
+
+    fn apply(&mut self, write: &Write) {
+        self.ended += 1;
+        for (block, content) in write.each() {
+            self.put(block, content, write.forced);
+        }
+    }
+
+    fn put(&mut self, block: u64, content: Block, forced: bool) {
+        if forced {
+            self.unsynced.remove(&block);
+            self.stable.insert(block, content);
+        } else {
+            self.unsynced.entry(block).or_default().push((self.ended, content));
+        }
+    }
+
+    /// The number of the last write that a sync covers which begins now.
+    pub(super) fn sync_covers(&self) -> u64 {
+        self.ended
+    }
+
+    /// A sync ends that covers the writes up to this one.
+    pub(super) fn synced(&mut self, covered: u64) {
+        let stable = &mut self.stable;
+        self.unsynced.retain(|&block, versions| {
+            let count = versions.partition_point(|(number, _)| *number <= covered);
+            if let Some((_, content)) = versions.drain(..count).next_back() {
+                stable.insert(block, content);
+            }
+            !versions.is_empty()
+        });
+    }
+
+    /// A sync fails: what it should have kept may be gone, though reads still find it.
+    pub(super) fn sync_failed(&mut self, rng: &mut Rng) {
+        // Some systems mark what could not be written as clean and forget it.
+        if rng.below(2) == 0 {
+            self.cut(Loss::Sectors, rng);
+        }
+    }
+
+    fn current(&self, block: u64) -> &Block {
+        match self.unsynced.get(&block).and_then(|versions| versions.last()) {
+            Some((_, content)) => content,
+            None => self.stable.get(&block).unwrap_or(&None),
+        }
+    }
+
+    /// What a read finds.
+    pub(super) fn read_blocks(&self, offset_bytes: u64, into: &mut [u8]) {
+        let first = offset_bytes / BLOCK_BYTES as u64;
+        for (block, into) in (first..).zip(into.chunks_exact_mut(BLOCK_BYTES)) {
+            match self.current(block) {
+                Some(bytes) => into.copy_from_slice(&bytes[..]),
+                None => into.fill(0),
+            }
+        }
+    }
+
+    /// The power goes: what is left is on stable storage.
+    pub(super) fn cut(&mut self, loss: Loss, rng: &mut Rng) {
+        let in_flight = std::mem::take(&mut self.in_flight);
+        let begun = self.ended;
+        let last_kept = rng.below(self.ended + 1);
+        for (number, write) in (begun + 1..).zip(in_flight.into_values()) {
+            for (block, content) in write.each() {
+                self.unsynced.entry(block).or_default().push((number, content));
+            }
+        }
+        // Whether a write is kept depends on its number and this cut only, so that all its blocks agree.
+        let salt = rng.next_u64();
+        let keeps = |number: u64| match loss {
+            Loss::Nothing => true,
+            Loss::Everything => false,
+            Loss::Later => number <= last_kept,
+            Loss::Writes | Loss::Sectors => Rng::new(salt ^ number).below(2) == 0,
+        };
+        for (block, versions) in std::mem::take(&mut self.unsynced) {
+            let mut content = self.stable.get(&block).cloned().flatten();
+            for (number, version) in versions {
+                content = match loss {
+                    Loss::Sectors => mix(&content, &version, rng),
+                    _ if keeps(number) => version,
+                    _ => content,
+                };
+            }
+            self.stable.insert(block, content);
+        }
+    }
+}
+
+/// Each sector of `new`, or what was there before.
+fn mix(old: &Block, new: &Block, rng: &mut Rng) -> Block {
+    let zeros = [0; BLOCK_BYTES];
+    let mut mixed = old.as_ref().map_or(zeros, |bytes| **bytes);
+    let new = new.as_ref().map_or(&zeros, |bytes| &**bytes);
+    let keep = rng.next_u64();
+    for sector in 0..BLOCK_BYTES / SECTOR_BYTES {
+        if keep >> sector & 1 == 1 {
+            let range = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
+            mixed[range.clone()].copy_from_slice(&new[range]);
+        }
+    }
+    Some(Arc::new(mixed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(block: u64, byte: u8, forced: bool) -> Write {
+        let content = Content::Bytes(Arc::new(vec![byte; BLOCK_BYTES]));
+        Write { offset_bytes: block * BLOCK_BYTES as u64, content, forced }
+    }
+
+    fn bytes(disk: &SimDisk, block: u64) -> Vec<u8> {
+        let mut into = vec![0; BLOCK_BYTES];
+        disk.read_blocks(block * BLOCK_BYTES as u64, &mut into);
+        into
+    }
+
+    #[test]
+    fn what_was_synced_survives_and_what_was_not_may() {
+        for loss in Loss::ALL {
+            for seed in 0..50 {
+                let mut rng = Rng::new(seed);
+                let mut disk = SimDisk::default();
+                disk.begin(1, write(0, 1, false));
+                disk.end(1);
+                let covered = disk.sync_covers();
+                disk.begin(2, write(0, 2, false));
+                disk.end(2);
+                disk.synced(covered);
+                disk.begin(3, write(1, 3, true));
+                disk.end(3);
+                disk.begin(4, write(0, 4, false));
+                assert_eq!(bytes(&disk, 0), [2; BLOCK_BYTES], "in flight is not there yet");
+                disk.cut(loss, &mut rng);
+                assert_eq!(bytes(&disk, 1), [3; BLOCK_BYTES]);
+                let found = bytes(&disk, 0);
+                assert!(found.chunks(SECTOR_BYTES).all(|sector| {
+                    matches!(sector[0], 1 | 2 | 4) && sector.iter().all(|byte| *byte == sector[0])
+                }));
+                match loss {
+                    Loss::Nothing => assert_eq!(found[0], 4),
+                    Loss::Everything => assert_eq!(found[0], 1),
+                    _ => {}
+                }
+            }
+        }
+    }
+}

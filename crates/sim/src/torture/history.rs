@@ -1,0 +1,357 @@
+//! What happens to an array: a list of steps, each with all that it needs to be repeated.
+//!
+//! No step draws from a generator that others draw from, so leaving one out does not change the
+//! others. That is what lets a failing history be made short.
+
+use super::disk::Loss;
+use array::Level;
+use std::fmt;
+use units::{DriveId, Duration, Rng};
+
+/// The array that is tortured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// RAID level.
+    pub level: Level,
+    /// Drives.
+    pub width: u8,
+    /// Members of a stripe.
+    pub stripe_width: u8,
+    /// Pages of 4096 bytes in a chunk.
+    pub chunk_pages: u32,
+    /// Chunks of a drive.
+    pub drive_chunks: u32,
+}
+
+impl Shape {
+    /// A shape of this level, or of any.
+    pub fn draw(level: Option<Level>, rng: &mut Rng) -> Self {
+        let levels =
+            [Level::Raid1, Level::Raid4, Level::Raid5, Level::Raid5, Level::Raid6, Level::Raid10];
+        let level = level.unwrap_or_else(|| levels[rng.below(levels.len() as u64) as usize]);
+        let (least, most) = match level {
+            Level::Raid0 => (1, 4),
+            Level::Raid1 => (2, 3),
+            Level::Raid4 | Level::Raid5 => (3, 5),
+            Level::Raid6 => (4, 6),
+            Level::Raid10 => (4, 6),
+        };
+        let mut width = (least + rng.below(most - least + 1)) as u8;
+        if level == Level::Raid10 {
+            width = width / 2 * 2;
+        }
+        let usual = level.usual_stripe_width(u32::from(width)) as u8;
+        let narrow = matches!(level, Level::Raid5 | Level::Raid6)
+            && u64::from(width) > least
+            && rng.below(4) == 0;
+        let stripe_width = if narrow { usual - 1 } else { usual };
+        let chunk_pages = 1 << rng.below(3);
+        // Two regions of the intent record, and a little.
+        let drive_chunks = (256 + 8 + rng.below(64) as u32) / chunk_pages;
+        // Dealt in turn, so that all drives are full at the same time.
+        let drive_chunks = drive_chunks / u32::from(stripe_width) * u32::from(stripe_width);
+        Self { level, width, stripe_width, chunk_pages, drive_chunks }
+    }
+
+    /// Drives that a stripe can miss.
+    #[must_use]
+    pub fn parities(&self) -> u32 {
+        self.level.parities(u32::from(self.stripe_width))
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} drives", self.level.name(), self.width)?;
+        if self.stripe_width != self.level.usual_stripe_width(u32::from(self.width)) as u8 {
+            write!(f, " in stripes of {}", self.stripe_width)?;
+        }
+        write!(f, ", chunks of {} KiB", self.chunk_pages * 4)
+    }
+}
+
+/// What a client does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Reads.
+    Read,
+    /// Writes; `forced` waits for stable storage.
+    Write {
+        /// Whether the answer waits for stable storage.
+        forced: bool,
+    },
+    /// Writes zeros.
+    Zeroes {
+        /// Whether the room may be given back.
+        may_deallocate: bool,
+    },
+    /// Needs nothing of it any more.
+    Trim,
+}
+
+/// What goes wrong with a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// It answers nothing but errors from now on.
+    Dies,
+    /// Its next write fails.
+    WriteError,
+    /// Its next sync fails.
+    SyncError,
+    /// Its next read fails.
+    ReadError,
+    /// Its next commands take a hundred times as long.
+    Slow,
+}
+
+impl Fault {
+    /// All kinds.
+    pub const ALL: [Self; 5] =
+        [Self::Dies, Self::WriteError, Self::SyncError, Self::ReadError, Self::Slow];
+
+    /// For the table of what was met.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dies => "drive dies",
+            Self::WriteError => "write error",
+            Self::SyncError => "sync error",
+            Self::ReadError => "read error",
+            Self::Slow => "slow drive",
+        }
+    }
+}
+
+/// What an administrator orders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Takes a drive for failed.
+    Fail(DriveId),
+    /// Puts an empty drive in the place of one that failed.
+    Replace(DriveId),
+    /// Compares parity with data everywhere.
+    Scrub,
+    /// Goes on under the policy of this number.
+    Policy(u8),
+    /// Shuts the array down, and starts it again.
+    Restart,
+}
+
+/// How an array is started after a power cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// Drives that are not found, as bits.
+    pub missing: u64,
+    /// How far the drives are rotated among their places.
+    pub rotated: u8,
+    /// The power goes again after so many writes and syncs of this start.
+    pub cut_after: Option<u32>,
+}
+
+/// One thing that happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// A client asks for something.
+    Client {
+        /// What.
+        access: Access,
+        /// First sector of 512 bytes.
+        sector: u64,
+        /// Sectors.
+        sectors: u64,
+    },
+    /// A client asks for stable storage.
+    Flush,
+    /// Time passes.
+    Wait(Duration),
+    /// An administrator orders something.
+    Order(Order),
+    /// A drive goes wrong.
+    Fault(DriveId, Fault),
+    /// The power goes at the `after`-th command or answer of a disk from now on, and comes back.
+    Cut {
+        /// So many commands and answers later.
+        after: u32,
+        /// What the drives lose, by position modulo the length.
+        loss: [Loss; 3],
+        /// What is drawn for it.
+        seed: u64,
+        /// How the array is started.
+        start: Start,
+    },
+    /// A drive that was given up, or not found at a start, is back with what it holds.
+    Return(DriveId),
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Client { access, sector, sectors } => {
+                let what = match access {
+                    Access::Read => "reads",
+                    Access::Write { forced: false } => "writes",
+                    Access::Write { forced: true } => "writes, forced,",
+                    Access::Zeroes { .. } => "zeroes",
+                    Access::Trim => "trims",
+                };
+                write!(f, "a client {what} sectors {sector} to {}", sector + sectors - 1)
+            }
+            Self::Flush => f.write_str("a client flushes"),
+            Self::Wait(time) => write!(f, "{time} pass"),
+            Self::Order(Order::Fail(drive)) => write!(f, "order: drive {} has failed", drive.0),
+            Self::Order(Order::Replace(drive)) => write!(f, "order: replace drive {}", drive.0),
+            Self::Order(Order::Scrub) => f.write_str("order: scrub"),
+            Self::Order(Order::Policy(number)) => write!(f, "order: policy {number}"),
+            Self::Order(Order::Restart) => f.write_str("order: shut down and start again"),
+            Self::Fault(drive, fault) => write!(f, "drive {}: {}", drive.0, fault.name()),
+            Self::Cut { after, loss, start, .. } => {
+                write!(f, "the power goes {after} commands later; unsynced: {loss:?}")?;
+                if start.missing != 0 {
+                    write!(f, "; not found at the start: {:#b}", start.missing)?;
+                }
+                if let Some(cut) = start.cut_after {
+                    write!(f, "; it goes again {cut} writes into the start")?;
+                }
+                Ok(())
+            }
+            Self::Return(drive) => write!(f, "drive {} is back with what it holds", drive.0),
+        }
+    }
+}
+
+/// An array and what happens to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct History {
+    /// What is drawn beside the steps: how long the disks take.
+    pub seed: u64,
+    /// The array.
+    pub shape: Shape,
+    /// What happens.
+    pub steps: Vec<Step>,
+}
+
+/// How much of what a history has.
+#[derive(Clone, Copy, Debug)]
+struct Weights {
+    cut: u64,
+    fault: u64,
+    order: u64,
+    flush: u64,
+    wait: u64,
+    read: u64,
+    forced: u64,
+}
+
+impl History {
+    /// The history of a seed.
+    #[must_use]
+    pub fn draw(seed: u64, level: Option<Level>, steps: usize) -> Self {
+        let mut rng = Rng::stream(seed, "history");
+        let shape = Shape::draw(level, &mut rng);
+        // Every history has a taste of its own, so that long quiet times and storms both occur.
+        let weights = Weights {
+            cut: 1 + rng.below(12),
+            fault: rng.below(8),
+            order: rng.below(24),
+            flush: 2 + rng.below(20),
+            wait: 5 + rng.below(40),
+            read: 5 + rng.below(40),
+            forced: rng.below(3),
+        };
+        let sectors = u64::from(shape.drive_chunks / u32::from(shape.stripe_width))
+            * u64::from(u32::from(shape.stripe_width) - shape.parities())
+            * u64::from(shape.width)
+            * u64::from(shape.chunk_pages)
+            * 8;
+        // Where it is busy: everywhere, or in a few stripes.
+        let span = if rng.below(3) == 0 { sectors } else { sectors.min(64 + rng.below(1024)) };
+        let steps = (0..steps).map(|_| step(&shape, span, &weights, &mut rng)).collect();
+        Self { seed, shape, steps }
+    }
+}
+
+fn drive(shape: &Shape, rng: &mut Rng) -> DriveId {
+    DriveId(rng.below(u64::from(shape.width)) as u8)
+}
+
+fn step(shape: &Shape, span: u64, weights: &Weights, rng: &mut Rng) -> Step {
+    let Weights { cut, fault, order, flush, wait, read, forced } = *weights;
+    let mut at = rng.below(200 + cut + fault + order + flush + wait + read);
+    let mut is = |weight: u64| {
+        let hit = at < weight;
+        at = at.saturating_sub(weight);
+        hit
+    };
+    if is(cut) {
+        return draw_cut(shape, rng);
+    }
+    if is(fault) {
+        return Step::Fault(drive(shape, rng), Fault::ALL[rng.below(5) as usize]);
+    }
+    if is(order) {
+        return Step::Order(match rng.below(16) {
+            0..5 => Order::Fail(drive(shape, rng)),
+            5..12 => Order::Replace(drive(shape, rng)),
+            12 => Order::Scrub,
+            13 => Order::Policy(rng.below(4) as u8),
+            14 => Order::Restart,
+            _ => return Step::Return(drive(shape, rng)),
+        });
+    }
+    if is(flush) {
+        return Step::Flush;
+    }
+    if is(wait) {
+        return Step::Wait(match rng.below(12) {
+            0 => Duration::from_secs(1 + rng.below(12)),
+            1..4 => Duration::from_millis(1 + rng.below(200)),
+            _ => Duration::from_micros(1 + rng.below(5000)),
+        });
+    }
+    let (sector, sectors) = extent(shape, span, rng);
+    let access = if is(read) {
+        Access::Read
+    } else {
+        match rng.below(40) {
+            0 => Access::Trim,
+            1 => Access::Zeroes { may_deallocate: rng.below(2) == 0 },
+            _ => Access::Write { forced: rng.below(8) < forced },
+        }
+    };
+    Step::Client { access, sector, sectors }
+}
+
+fn extent(shape: &Shape, span: u64, rng: &mut Rng) -> (u64, u64) {
+    let chunk = u64::from(shape.chunk_pages) * 8;
+    let sectors = match rng.below(10) {
+        0 => 1 + rng.below(8),
+        1..3 => (1 + rng.below(4)) * chunk,
+        3 => 1 + rng.below(64),
+        _ => 8,
+    };
+    let sectors = sectors.min(span);
+    let mut sector = rng.below(span - sectors + 1);
+    if rng.below(4) > 0 {
+        sector = sector / 8 * 8;
+    }
+    (sector, sectors)
+}
+
+fn draw_cut(shape: &Shape, rng: &mut Rng) -> Step {
+    let after = match rng.below(4) {
+        0 => rng.below(4),
+        1 => rng.below(300),
+        _ => rng.below(40),
+    } as u32;
+    let loss = std::array::from_fn(|_| Loss::ALL[rng.below(5) as usize]);
+    let missing = match rng.below(5) {
+        0 => 1 << rng.below(u64::from(shape.width)),
+        _ => 0,
+    };
+    let start = Start {
+        missing,
+        rotated: if rng.below(6) == 0 { rng.below(u64::from(shape.width)) as u8 } else { 0 },
+        cut_after: (rng.below(4) == 0).then(|| rng.below(60) as u32),
+    };
+    Step::Cut { after, loss, seed: rng.next_u64(), start }
+}

@@ -1,0 +1,486 @@
+//! How an array under torture is created, goes on, loses its power, and starts again.
+
+use super::array::{Bay, Happened, Running};
+use super::coverage::{Event, State};
+use super::disk::{DiskError, Faults, Loss, SimDisk};
+use super::history::Start;
+use super::powered::{Fuse, PoweredDisk};
+use super::world::{Done, Failure, PAGE_BYTES, PATIENCE, QUIET_FOR, REST, UUID, Waiting, World};
+use array::policy::{PolicyKind, PolicySettings};
+use array::{Coordination, JobKind};
+use engine::Drive;
+use engine::durability::{OpenError, Opened, Refusal, create, open, prepare};
+use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
+use units::{DriveId, Duration, Instant};
+
+/// Creation.
+impl World {
+    pub(super) fn create(&mut self) -> Done {
+        let mut bays: Vec<Bay> = self.drives().map(|_| self.new_bay()).collect();
+        let fuse = Fuse::new(None);
+        let disks = self.powered(&mut bays, &fuse, 0);
+        let opened = create(disks, &self.geometry, UUID, 1, QUIET_FOR);
+        let parts = opened.map_err(|error| Failure::NotStarted(error.to_string()))?;
+        let (opened, _) = without_disks(parts);
+        self.serve(bays, opened, Instant::ZERO)
+    }
+
+    pub(super) fn new_bay(&mut self) -> Bay {
+        self.names.disk += 1;
+        Bay::new(self.names.disk, SimDisk::default())
+    }
+
+    fn powered<'a>(
+        &self,
+        bays: &'a mut [Bay],
+        fuse: &'a Fuse,
+        number: u64,
+    ) -> Vec<PoweredDisk<'a>> {
+        let disks = bays.iter_mut().enumerate();
+        disks
+            .map(|(drive, bay)| {
+                let rng = self.rng("start", number << 8 | drive as u64);
+                PoweredDisk { disk: &mut bay.disk, fuse, rng }
+            })
+            .collect()
+    }
+
+    /// Begins to serve an array that is open.
+    fn serve(&mut self, bays: Vec<Bay>, opened: Opened<()>, now: Instant) -> Done {
+        let Opened { assembly, mut records, replayed, .. } = opened;
+        self.report.counts.replayed += replayed as u64;
+        // A loss that was not written down is none: the drive was found again, and is as good as others.
+        self.explained &= assembly.absent;
+        let repairs = Repairs::new(&assembly, &mut records.intent, &self.layout);
+        self.tell(|| {
+            let stripes = repairs.resync_stripes();
+            format!(
+                "the array starts: absent {:#b}, to rebuild {:?}, {stripes} stripes to resync, \
+                 {replayed} records written again",
+                assembly.absent, repairs.rebuild
+            )
+        });
+        let config = array::Config {
+            layout: self.layout,
+            page_bytes: PAGE_BYTES,
+            policy: PolicyKind::BASE,
+            policy_settings: PolicySettings::default(),
+            coordination: Coordination::Free,
+            reconstruct_compute: Duration::from_micros(1),
+            data_actions: true,
+            spare: 0..0,
+            absent: assembly.absent,
+            job_depth: array::JOB_DEPTH,
+        };
+        let mut array = Running::new(&self.shape, config, records, bays, self.seed, now);
+        let begun = array.volume.begin_repairs(now, &repairs, |_| Drive::Plain);
+        self.array = Some(array);
+        begun.map_err(|error| Failure::NotStarted(error.to_string()))?;
+        self.forget_read_errors();
+        self.run(now)
+    }
+}
+
+/// An opened array without the drives, which their bays own.
+fn without_disks<D>(opened: Opened<D>) -> (Opened<()>, Vec<bool>) {
+    let Opened { assembly, disks, records, replayed } = opened;
+    let there = disks.iter().map(Option::is_some).collect();
+    (Opened { assembly, disks: Vec::new(), records, replayed }, there)
+}
+
+/// Power.
+impl World {
+    /// The array is gone; its disks are left.
+    pub(super) fn take_down(&mut self) -> Vec<Bay> {
+        self.doomed = 0;
+        self.clock = self.now();
+        self.explained |= self.lost();
+        self.array.take().map_or(Vec::new(), |array| array.bays)
+    }
+
+    /// The power goes, and comes back.
+    pub(super) fn cut(&mut self) -> Done {
+        let Some(cut) = self.pending.take() else { return Ok(()) };
+        self.report.counts.cuts += 1;
+        self.note(Event::Cut);
+        self.tell(|| "the power is gone".into());
+        let now = self.now();
+        let recorded = self.recorded_failures();
+        let mut bays = self.take_down();
+        let mut rng = units::Rng::new(cut.seed);
+        for (drive, bay) in bays.iter_mut().enumerate() {
+            bay.disk.cut(cut.loss[drive % cut.loss.len()], &mut rng);
+            // What was to go wrong with the next command does so no more; what is dead stays dead, but
+            // a loss that nobody has written down is one in the moment of the cut.
+            let known = recorded >> drive & 1 == 1;
+            let dead = bay.disk.faults.dead && (known || self.may_lose_in_a_cut());
+            bay.disk.faults = Faults { dead, ..Faults::default() };
+        }
+        self.waiting.clear();
+        self.model.cut();
+        self.start(bays, cut.start, false, now)
+    }
+
+    /// Starts the array with these disks; `clean`: it was shut down.
+    pub(super) fn start(
+        &mut self,
+        mut bays: Vec<Bay>,
+        start: Start,
+        clean: bool,
+        now: Instant,
+    ) -> Done {
+        let torn = !clean && !self.may_lose_in_a_cut();
+        if !torn {
+            self.plug_in_stale_disks(&mut bays);
+        }
+        let dead = bays.iter().enumerate().filter(|(_, bay)| bay.disk.faults.dead);
+        let dead = dead.fold(0u64, |bits, (drive, _)| bits | 1 << drive);
+        let asked = if torn { 0 } else { start.missing };
+        let mut missing = dead;
+        for drive in self.drives().filter(|drive| asked >> drive.0 & 1 == 1) {
+            if !self.is_too_much(self.explained | missing | 1 << drive.0) {
+                missing |= 1 << drive.0;
+            }
+        }
+        self.explained |= missing;
+        if self.explained != 0 {
+            self.model.drives_lost();
+        }
+        if missing & !dead != 0 {
+            self.report.coverage.note(Event::Missing, State::Opening);
+        }
+        if start.rotated != 0 {
+            self.report.coverage.note(Event::Moved, State::Opening);
+        }
+        let mut fuse = Fuse::new(start.cut_after);
+        for attempt in 0.. {
+            let opened = self.try_to_open(&mut bays, missing, start.rotated, &fuse, attempt);
+            match opened {
+                Ok(opened) => {
+                    if clean && !opened.assembly.clean && missing == dead {
+                        return Err(Failure::NotClean);
+                    }
+                    return self.serve(bays, opened, now);
+                }
+                Err(_) if fuse.is_blown() => {
+                    self.report.counts.cuts += 1;
+                    self.report.coverage.note(Event::Cut, State::Opening);
+                    self.tell(|| "the power goes again during the start".into());
+                    let mut rng = self.rng("cut", attempt);
+                    bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Sectors, &mut rng));
+                    fuse = Fuse::new(None);
+                }
+                Err(error) if missing != dead => {
+                    self.tell(|| format!("{error}; all drives are found after all"));
+                    missing = dead;
+                }
+                Err(error) => return self.not_started(&error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Drives of which the superblocks say that they have failed, as bits.
+    fn recorded_failures(&self) -> u64 {
+        let Some(array) = &self.array else { return 0 };
+        let plane = array.volume.engine().plane();
+        let recorded = self.drives().filter(|drive| plane.is_failure_recorded(*drive));
+        recorded.fold(0, |bits, drive| bits | 1 << drive.0)
+    }
+
+    /// Whether drives may be lost in the moment in which the power goes.
+    fn may_lose_in_a_cut(&self) -> bool {
+        self.write_hole || self.shape.level.is_mirrored()
+    }
+
+    fn not_started(&mut self, error: &OpenError<DiskError>) -> Done {
+        self.tell(|| format!("the array does not start: {error}"));
+        // Refusing is right when too much is lost, and only then.
+        let is_right = match error {
+            OpenError::Refused(Refusal::TooFew { members, .. }) => {
+                self.beyond || self.is_too_much(*members & self.explained)
+            }
+            _ => self.beyond,
+        };
+        if is_right { Ok(()) } else { Err(Failure::NotStarted(error.to_string())) }
+    }
+
+    fn try_to_open(
+        &self,
+        bays: &mut [Bay],
+        missing: u64,
+        rotated: u8,
+        fuse: &Fuse,
+        attempt: u64,
+    ) -> Result<Opened<()>, OpenError<DiskError>> {
+        let disks = self.powered(bays, fuse, attempt + 1);
+        let mut found: Vec<_> = disks
+            .into_iter()
+            .enumerate()
+            .map(|(drive, disk)| (missing >> drive & 1 == 0).then_some(disk))
+            .collect();
+        found.rotate_left(usize::from(rotated));
+        open(found, Some(&self.geometry), QUIET_FOR).map(|opened| without_disks(opened).0)
+    }
+
+    /// Somebody plugs disks in again that were replaced.
+    fn plug_in_stale_disks(&mut self, bays: &mut [Bay]) {
+        let returning = std::mem::take(&mut self.returning);
+        for drive in self.drives().filter(|drive| returning >> drive.0 & 1 == 1) {
+            let would_lose = self.explained | 1 << drive.0;
+            if self.is_too_much(would_lose) {
+                continue;
+            }
+            if let Some(disk) = self.shelf[drive.index()].take() {
+                self.report.coverage.note(Event::Stale, State::Opening);
+                self.tell(|| format!("drive {} is the one that was replaced", drive.0));
+                let bay = &mut bays[drive.index()];
+                self.shelf[drive.index()] = Some(std::mem::replace(&mut bay.disk, disk));
+                self.explained |= 1 << drive.0;
+            }
+        }
+    }
+}
+
+/// Time.
+impl World {
+    /// Goes on until `until`, through power cuts.
+    pub(super) fn run(&mut self, until: Instant) -> Done {
+        loop {
+            let Some(array) = &mut self.array else { return Ok(()) };
+            match array.run(until) {
+                Happened::Reached => return Ok(()),
+                Happened::PowerCut => return self.cut(),
+                Happened::Output(output) => {
+                    self.output(output)?;
+                }
+            }
+        }
+    }
+
+    /// Goes on until the array has been shut down; none if it is `until` before, or the power went.
+    pub(super) fn run_to_shutdown(&mut self) -> Done<Option<ShutdownEnd>> {
+        let until = self.now() + REST;
+        loop {
+            let Some(array) = &mut self.array else { return Ok(None) };
+            match array.run(until) {
+                Happened::Reached => {
+                    return Err(Failure::NoRest("it is not shut down in ten minutes".into()));
+                }
+                Happened::PowerCut => {
+                    self.cut()?;
+                    return Ok(None);
+                }
+                Happened::Output(output) => {
+                    if let Some(end) = self.output(output)? {
+                        return Ok(Some(end));
+                    }
+                }
+            }
+        }
+    }
+
+    fn output(&mut self, output: Output) -> Done<Option<ShutdownEnd>> {
+        match output {
+            Output::Reply { token, reply } => self.reply(token, reply)?,
+            Output::DriveFailed { drive, reason } => {
+                self.tell(|| match reason {
+                    Some(reason) => format!("drive {} is given up: {reason}", drive.0),
+                    None => format!("drive {} is given up", drive.0),
+                });
+                self.doomed &= !(1 << drive.0);
+                self.explained |= 1 << drive.0;
+                self.forget_read_errors();
+            }
+            Output::JobEnded { job, skipped } => {
+                self.tell(|| format!("{job:?} has ended, {skipped} stripes left as they were"));
+                if let (JobKind::Rebuild(drive), 0) = (job, skipped) {
+                    self.explained &= !(1 << drive.0);
+                }
+            }
+            Output::Stopped(reason) => {
+                self.tell(|| format!("the array has stopped: {reason}"));
+                if !self.beyond && !self.is_too_much(self.explained | self.doomed) {
+                    return Err(Failure::Stopped(reason.to_string()));
+                }
+                self.beyond = true;
+            }
+            Output::ReadyToReplace { drive } => self.put_in_new_disk(drive)?,
+            Output::Drained => {
+                if let Some(array) = &mut self.array {
+                    array.volume.record_shutdown(array.now);
+                }
+            }
+            Output::ShutDown(end) => {
+                self.tell(|| format!("the array is shut down: {end:?}"));
+                return Ok(Some(end));
+            }
+            Output::Part(_) | Output::Switched(_) | Output::Remote(_) => {}
+        }
+        Ok(None)
+    }
+
+    /// Whether a request may end with an error.
+    fn may_fail(&self) -> bool {
+        let Some(array) = &self.array else { return true };
+        // A sector that could not be read counts as one more drive for the requests that met it.
+        let met = array.read_failed.is_some_and(|at| array.now.since(at) < PATIENCE);
+        self.beyond
+            || self.is_too_much(self.explained)
+            || array.volume.refuses_requests()
+            || met && self.is_critical(self.explained)
+    }
+
+    fn reply(&mut self, token: Token, reply: Reply) -> Done {
+        let Some(waiting) = self.waiting.remove(&token) else {
+            unreachable!("{token:?} is answered twice")
+        };
+        let failed = matches!(reply, Reply::Failed | Reply::Refused);
+        if reply == Reply::Failed && !self.may_fail() {
+            let sector = match &waiting {
+                Waiting::Read { first, .. } => *first,
+                Waiting::Write { sectors, .. } | Waiting::Trim { sectors, .. } => sectors.start,
+                Waiting::Flush { .. } => 0,
+            };
+            return Err(Failure::RequestFailed { sector });
+        }
+        match waiting {
+            Waiting::Flush { asked } if !failed => self.model.flushed(asked),
+            Waiting::Flush { .. } => {}
+            Waiting::Write { sectors, id, .. } if failed => self.model.fail(sectors, id),
+            Waiting::Write { sectors, id, forced } => self.model.end(sectors, id, forced),
+            Waiting::Trim { sectors, id } => self.model.fail(sectors, id),
+            Waiting::Read { first, begun, sectors } => {
+                self.model.end_read(begun);
+                if let Reply::Data(slot) = reply {
+                    self.report.counts.sectors += sectors;
+                    let Some(array) = &mut self.array else { return Ok(()) };
+                    let checked = self.model.check(first, array.volume.brought(slot), begun);
+                    array.volume.end_read(slot);
+                    checked.map_err(Failure::from)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The end.
+impl World {
+    /// Nothing more goes wrong: everything must come to rest, and be right.
+    pub(super) fn end(&mut self) -> Done {
+        self.pending = None;
+        if self.array.is_none() {
+            return Ok(());
+        }
+        self.tell(|| "nothing more goes wrong".into());
+        self.heal()?;
+        self.read_everything()?;
+        if self.beyond {
+            return Ok(());
+        }
+        self.scrub()?;
+        self.restart()?;
+        self.read_everything()
+    }
+
+    /// Replaces drives until all are serving.
+    fn heal(&mut self) -> Done {
+        if let Some(array) = &mut self.array {
+            array.fuse = None;
+            for bay in &mut array.bays {
+                let dead = bay.disk.faults.dead;
+                bay.disk.faults = Faults { dead, ..Faults::default() };
+            }
+        }
+        let deadline = self.now() + REST;
+        loop {
+            let until = self.now() + Duration::from_secs(10);
+            self.run(until)?;
+            let Some(array) = &self.array else { return Ok(()) };
+            let absent = array.volume.engine().array().absent();
+            let refuses = array.volume.refuses_requests();
+            let quiet = array.volume.is_quiet() && array.in_flight() == 0;
+            if quiet && self.waiting.is_empty() && (self.lost() == 0 || self.beyond) {
+                return Ok(());
+            }
+            if refuses && self.waiting.is_empty() {
+                return Ok(());
+            }
+            if self.now() >= deadline {
+                let waiting = self.waiting.len();
+                let lost = self.lost();
+                return Err(Failure::NoRest(format!(
+                    "{waiting} requests are not answered, drives {lost:#b} are not serving"
+                )));
+            }
+            for drive in self.drives().filter(|drive| absent >> drive.0 & 1 == 1) {
+                self.replace(drive)?;
+            }
+        }
+    }
+
+    fn read_everything(&mut self) -> Done {
+        let all = self.model.sectors();
+        let chunk = 64;
+        for first in (0..all).step_by(chunk as usize) {
+            let sectors = chunk.min(all - first);
+            self.access(super::history::Access::Read, first, sectors)?;
+            let until = self.now() + Duration::from_secs(1);
+            self.run(until)?;
+        }
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::NoRest(format!("{} reads are not answered", self.waiting.len())))
+    }
+
+    fn scrub(&mut self) -> Done {
+        let Some(array) = &mut self.array else { return Ok(()) };
+        array.volume.scrub(array.now);
+        let until = self.now() + REST;
+        self.run(until)?;
+        let Some(array) = &self.array else { return Ok(()) };
+        match array.volume.engine().plane().mismatches() {
+            0 => Ok(()),
+            mismatches => Err(Failure::Parity { mismatches }),
+        }
+    }
+}
+
+/// A replacement.
+impl World {
+    /// Orders an empty disk for the place of a drive that was given up.
+    pub(super) fn replace(&mut self, drive: DriveId) -> Done {
+        let Some(array) = &mut self.array else { return Ok(()) };
+        if array.volume.ask_to_replace(drive).is_err() {
+            return Ok(());
+        }
+        self.run(self.now())
+    }
+
+    /// Puts an empty disk in the place of a drive that nobody needs any more.
+    fn put_in_new_disk(&mut self, drive: DriveId) -> Done {
+        self.note(Event::Replace);
+        self.doomed &= !(1 << drive.0);
+        let mut bay = self.new_bay();
+        let rng = self.rng("join", self.names.token);
+        let Some(array) = &mut self.array else { return Ok(()) };
+        let fuse = Fuse::new(array.fuse);
+        let mut disk = PoweredDisk { disk: &mut bay.disk, fuse: &fuse, rng };
+        let Some((_, intent, journal)) = array.volume.engine().plane().records() else {
+            return Ok(());
+        };
+        let formatted = prepare(&mut disk, intent, journal);
+        std::mem::swap(&mut array.bays[drive.index()], &mut bay);
+        self.shelf[drive.index()] = Some(bay.disk).filter(|disk| !disk.faults.dead);
+        if formatted.is_err() {
+            return self.cut();
+        }
+        array.fuse = fuse.left();
+        let replaced = array.volume.replace_drive(array.now, drive, Drive::Plain);
+        debug_assert!(replaced.is_ok(), "it was asked before");
+        self.explained |= 1 << drive.0;
+        Ok(())
+    }
+}

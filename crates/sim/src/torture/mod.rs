@@ -1,0 +1,52 @@
+//! Arrays that serve, tortured: power cuts, failing drives and orders by people, in every sequence, under
+//! a seed and in virtual time.
+//!
+//! The engine, its durability and its recovery are those that serve real data; disks and clients are
+//! simulated. A model knows what every sector may hold. Within what the array promises to bear, any
+//! loss is a [`Failure`]; beyond it errors are right, and wrong data is still a failure.
+
+mod array;
+mod coverage;
+mod disk;
+mod history;
+mod living;
+mod model;
+mod powered;
+mod shrink;
+mod world;
+
+pub use coverage::{Coverage, Event, State};
+pub use disk::Loss;
+pub use history::{Access, Fault, History, Order, Shape, Start, Step};
+pub use shrink::shrink;
+pub use world::{Counts, Failure};
+
+use world::World;
+
+/// What came of a history.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// What was done in it.
+    pub counts: Counts,
+    /// What met what.
+    pub coverage: Coverage,
+    /// What the array did wrong, if it did.
+    pub failure: Option<Failure>,
+    /// What happened, line by line, if that was asked for.
+    pub story: Vec<String>,
+}
+
+/// What is demanded of an array.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Demands {
+    /// Drives may be lost in the moment in which the power goes, as many as the array can miss.
+    pub write_hole: bool,
+}
+
+/// Lives through a history; `tells`: and notes what happens.
+#[must_use]
+pub fn torture(history: &History, demands: Demands, tells: bool) -> Verdict {
+    let (report, done) = World::new(history, demands.write_hole, tells).live(history);
+    let world::Report { counts, coverage, story } = report;
+    Verdict { counts, coverage, failure: done.err(), story: story.unwrap_or_default() }
+}

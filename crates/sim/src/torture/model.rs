@@ -1,0 +1,347 @@
+//! What every sector of the array may hold, by what its clients were told.
+//!
+//! A write is *begun* when it is asked for and *ended* when it is answered. Two writes that are under
+//! way together may end up in either order. A read finds a version that no other has replaced for
+//! certain: one that was begun after this one had ended, and had ended before the read began. After a
+//! power cut a version may be found that no *stable* one has replaced: one that a flush, or its own
+//! forced answer, has promised. What was found once after a power cut is found ever after.
+
+use super::disk::SECTOR_BYTES;
+use std::collections::BTreeSet;
+
+/// What is in a sector: the number of the write, or zeros.
+pub(super) type Version = u32;
+/// Zeros.
+pub(super) const ZEROS: Version = 0;
+
+/// Fills a sector with a version: every byte depends on the version and the sector.
+pub(super) fn fill(version: Version, sector: u64, into: &mut [u8]) {
+    if version == ZEROS {
+        into.fill(0);
+        return;
+    }
+    let head = u64::from(version) << 32 | sector;
+    let mut word = head;
+    for (index, bytes) in into.chunks_exact_mut(8).enumerate() {
+        if index > 0 {
+            word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ head;
+        }
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+}
+
+/// Which version fills a sector; none if it is a mixture, or belongs elsewhere.
+pub(super) fn version_of(sector: u64, bytes: &[u8]) -> Option<Version> {
+    if bytes.iter().all(|&byte| byte == 0) {
+        return Some(ZEROS);
+    }
+    let head = u64::from_le_bytes(bytes[..8].try_into().ok()?);
+    let version = (head >> 32) as Version;
+    let mut expected = [0; SECTOR_BYTES];
+    fill(version, sector, &mut expected);
+    (expected == bytes).then_some(version)
+}
+
+/// A version that a sector may hold.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// The request.
+    id: u64,
+    version: Version,
+    /// The number of the event with which it began.
+    begun: u64,
+    /// That with which it ended; none if it has not.
+    ended: Option<u64>,
+    /// It was promised to survive.
+    stable: bool,
+}
+
+/// The versions of a sector that are possible.
+#[derive(Clone, Debug)]
+struct Sector {
+    entries: Vec<Entry>,
+    /// What might have been found instead of what was found after a power cut.
+    alternatives: Vec<Entry>,
+}
+
+/// Why a sector that was read is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Wrong {
+    pub(super) sector: u64,
+    /// What was found; none if it is no version of this sector.
+    pub(super) found: Option<Version>,
+    /// What may be there.
+    pub(super) allowed: Vec<Version>,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    sectors: Vec<Sector>,
+    /// Sectors with entries that are not stable.
+    unstable: BTreeSet<u64>,
+    /// Reads under way, by the event with which each began.
+    reads: BTreeSet<u64>,
+    clock: u64,
+}
+
+impl Model {
+    /// An array of zeros.
+    pub(super) fn new(sectors: u64) -> Self {
+        let zeros = Entry { id: 0, version: ZEROS, begun: 0, ended: Some(0), stable: true };
+        let sector = Sector { entries: vec![zeros], alternatives: Vec::new() };
+        Self {
+            sectors: vec![sector; sectors as usize],
+            unstable: BTreeSet::new(),
+            reads: BTreeSet::new(),
+            clock: 1,
+        }
+    }
+
+    pub(super) fn sectors(&self) -> u64 {
+        self.sectors.len() as u64
+    }
+
+    /// The number of an event.
+    pub(super) fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// A write of these sectors begins. Gives its number.
+    pub(super) fn begin(&mut self, sectors: std::ops::Range<u64>, version: Version) -> u64 {
+        let begun = self.tick();
+        for sector in sectors {
+            let entry = Entry { id: begun, version, begun, ended: None, stable: false };
+            self.sectors[sector as usize].entries.push(entry);
+            self.unstable.insert(sector);
+        }
+        begun
+    }
+
+    /// The write of these sectors with this number is answered; `stable` if that was a promise to
+    /// survive.
+    pub(super) fn end(&mut self, sectors: std::ops::Range<u64>, id: u64, stable: bool) {
+        let ended = self.tick();
+        let oldest_read = self.oldest_read();
+        for sector in sectors {
+            let entries = &mut self.sectors[sector as usize].entries;
+            for entry in entries.iter_mut().filter(|entry| entry.id == id) {
+                entry.ended = Some(ended);
+                entry.stable |= stable;
+            }
+            prune(entries, oldest_read);
+        }
+    }
+
+    /// A write of these sectors was answered with an error: it may have happened or not.
+    pub(super) fn fail(&mut self, sectors: std::ops::Range<u64>, id: u64) {
+        let now = self.tick();
+        for sector in sectors {
+            for entry in &mut self.sectors[sector as usize].entries {
+                if entry.id == id {
+                    // It never replaces anything for certain: as if it had begun before all others.
+                    entry.begun = 0;
+                    entry.ended = Some(now);
+                }
+            }
+        }
+    }
+
+    /// A flush that was asked for at `asked` is answered: what had ended before is stable.
+    pub(super) fn flushed(&mut self, asked: u64) {
+        let oldest_read = self.oldest_read();
+        let sectors = &mut self.sectors;
+        self.unstable.retain(|&sector| {
+            let Sector { entries, alternatives } = &mut sectors[sector as usize];
+            for entry in entries.iter_mut() {
+                let stable = entry.ended.is_some_and(|ended| ended < asked);
+                if stable && !entry.stable {
+                    alternatives.clear();
+                }
+                entry.stable |= stable;
+            }
+            prune(entries, oldest_read);
+            entries.iter().any(|entry| !entry.stable)
+        });
+    }
+
+    /// All that has ended is promised to survive.
+    pub(super) fn flushed_everything(&mut self) {
+        let now = self.tick();
+        self.flushed(now);
+    }
+
+    /// A read begins; [`Model::check`] wants the number of this event.
+    pub(super) fn begin_read(&mut self) -> u64 {
+        let begun = self.tick();
+        self.reads.insert(begun);
+        begun
+    }
+
+    /// The read that began with this event has ended, whatever it has brought.
+    pub(super) fn end_read(&mut self, begun: u64) {
+        self.reads.remove(&begun);
+    }
+
+    /// When the oldest read began that is under way.
+    fn oldest_read(&self) -> u64 {
+        self.reads.first().copied().unwrap_or(u64::MAX)
+    }
+
+    /// The power is gone: what is not replaced by something stable may be found.
+    pub(super) fn cut(&mut self) {
+        let now = self.tick();
+        self.reads.clear();
+        for sector in std::mem::take(&mut self.unstable) {
+            let entries = &mut self.sectors[sector as usize].entries;
+            let replaced = last_begun(entries, |entry| entry.stable);
+            entries.retain(|entry| entry.ended.is_none_or(|ended| ended >= replaced));
+            // Which of them is there nobody knows, but it is one of them, and it is stable.
+            for entry in entries {
+                *entry = Entry { begun: 0, ended: Some(now), stable: true, ..*entry };
+            }
+        }
+    }
+
+    /// The array starts without drives that it had: a sector that was half written on several of them may
+    /// be found as another had it, unless something that was written since is stable.
+    pub(super) fn drives_lost(&mut self) {
+        for Sector { entries, alternatives } in &mut self.sectors {
+            let settled = entries.iter().all(|entry| entry.begun == 0);
+            let known = |entry: &Entry, entries: &[Entry]| {
+                entries.iter().any(|other| other.version == entry.version)
+            };
+            if !alternatives.is_empty() && settled {
+                alternatives.retain(|entry| !known(entry, entries));
+                entries.append(alternatives);
+            }
+        }
+    }
+
+    /// A read that began at `begun` has found these bytes in these sectors.
+    pub(super) fn check(&mut self, first: u64, bytes: &[u8], begun: u64) -> Result<(), Wrong> {
+        for (sector, bytes) in (first..).zip(bytes.chunks_exact(SECTOR_BYTES)) {
+            let found = version_of(sector, bytes);
+            let Sector { entries, alternatives } = &mut self.sectors[sector as usize];
+            let replaced =
+                last_begun(entries, |entry| entry.ended.is_some_and(|ended| ended < begun));
+            let is_allowed = |entry: &Entry| entry.ended.is_none_or(|ended| ended >= replaced);
+            let is_found = |entry: &Entry| Some(entry.version) == found;
+            if !entries.iter().any(|entry| is_allowed(entry) && is_found(entry)) {
+                let allowed = entries.iter().filter(|entry| is_allowed(entry));
+                let allowed = allowed.map(|entry| entry.version).collect();
+                return Err(Wrong { sector, found, allowed });
+            }
+            // Nothing was written since the power came back, and here is what the sector holds.
+            let settled = entries.iter().all(|entry| entry.begun == 0 && entry.stable);
+            if settled && entries.len() > 1 {
+                *alternatives = entries.clone();
+                entries.retain(|entry| Some(entry.version) == found);
+                entries.truncate(1);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The latest beginning of an entry that has replaced others for certain.
+fn last_begun(entries: &[Entry], counts: impl Fn(&Entry) -> bool) -> u64 {
+    entries.iter().filter(|entry| counts(entry)).map(|entry| entry.begun).max().unwrap_or(0)
+}
+
+/// Drops what neither a read nor a power cut can bring back. The oldest read under way may still find
+/// what was replaced after it had begun.
+fn prune(entries: &mut Vec<Entry>, oldest_read: u64) {
+    let replaced = last_begun(entries, |entry| {
+        entry.stable && entry.ended.is_some_and(|ended| ended < oldest_read)
+    });
+    entries.retain(|entry| entry.ended.is_none_or(|ended| ended >= replaced));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(model: &mut Model, version: Version) -> bool {
+        let mut bytes = [0; SECTOR_BYTES];
+        fill(version, 3, &mut bytes);
+        let begun = model.begin_read();
+        model.end_read(begun);
+        model.check(3, &bytes, begun).is_ok()
+    }
+
+    #[test]
+    fn a_sector_tells_its_version_and_nothing_else_does() {
+        let mut bytes = [0; SECTOR_BYTES];
+        for version in [0, 1, 77] {
+            fill(version, 9, &mut bytes);
+            assert_eq!(version_of(9, &bytes), Some(version));
+            if version > 0 {
+                assert_eq!(version_of(8, &bytes), None, "it belongs to another sector");
+            }
+        }
+        bytes[511] ^= 1;
+        assert_eq!(version_of(9, &bytes), None);
+    }
+
+    #[test]
+    fn what_was_answered_is_read_and_what_was_not_may_be() {
+        let mut model = Model::new(8);
+        let write_1 = model.begin(3..4, 1);
+        assert!(read(&mut model, 0) && read(&mut model, 1));
+        model.end(3..4, write_1, false);
+        assert!(!read(&mut model, 0) && read(&mut model, 1));
+        // Two at once end in either order.
+        let write_2 = model.begin(3..4, 2);
+        let write_3 = model.begin(3..4, 3);
+        model.end(3..4, write_3, false);
+        model.end(3..4, write_2, false);
+        assert!(!read(&mut model, 1) && read(&mut model, 2) && read(&mut model, 3));
+    }
+
+    #[test]
+    fn a_cut_takes_what_was_not_flushed_and_nothing_else() {
+        let mut model = Model::new(8);
+        let write_1 = model.begin(3..4, 1);
+        model.end(3..4, write_1, false);
+        let asked = model.tick();
+        let write_2 = model.begin(3..4, 2);
+        model.end(3..4, write_2, false);
+        model.flushed(asked);
+        model.begin(3..4, 3);
+        model.cut();
+        for lost in [0] {
+            assert!(!read(&mut model.clone(), lost));
+        }
+        for kept in [1, 2, 3] {
+            let mut model = model.clone();
+            assert!(read(&mut model, kept));
+            let others = [1, 2, 3].into_iter().filter(|other| *other != kept);
+            for other in others {
+                assert!(!read(&mut model.clone(), other), "{kept} was found, so it stays");
+            }
+            model.cut();
+            assert!(read(&mut model, kept));
+        }
+    }
+
+    #[test]
+    fn a_forced_write_survives() {
+        let mut model = Model::new(8);
+        let write_1 = model.begin(3..4, 1);
+        model.end(3..4, write_1, true);
+        model.cut();
+        assert!(read(&mut model.clone(), 1) && !read(&mut model, 0));
+    }
+
+    #[test]
+    fn a_write_that_failed_may_be_there_or_not() {
+        let mut model = Model::new(8);
+        let write_1 = model.begin(3..4, 1);
+        model.end(3..4, write_1, true);
+        let write_2 = model.begin(3..4, 2);
+        model.fail(3..4, write_2);
+        assert!(read(&mut model, 1) && read(&mut model, 2));
+    }
+}

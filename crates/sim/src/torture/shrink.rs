@@ -1,0 +1,45 @@
+//! A failing history made short.
+
+use super::history::{History, Step};
+use super::{Demands, Failure, torture};
+
+/// Most histories that are tried.
+const TRIES: u32 = 4000;
+
+/// The shortest history found that fails as this one does: steps are left out as long as it still
+/// fails. `tried` is told after each try how many steps are left.
+#[must_use]
+pub fn shrink(history: &History, demands: Demands, mut tried: impl FnMut(usize)) -> History {
+    let Some(failure) = torture(history, demands, false).failure else { return history.clone() };
+    let mut shortest = history.clone();
+    let mut tries = 0;
+    let mut run = shortest.steps.len() / 2;
+    while run > 0 && tries < TRIES {
+        let mut at = 0;
+        let mut removed = false;
+        while at < shortest.steps.len() && tries < TRIES {
+            let end = (at + run).min(shortest.steps.len());
+            let mut steps: Vec<Step> = shortest.steps[..at].to_vec();
+            steps.extend_from_slice(&shortest.steps[end..]);
+            let shorter = History { steps, ..shortest.clone() };
+            tries += 1;
+            let fails = torture(&shorter, demands, false).failure;
+            if fails.is_some_and(|other| is_same(&failure, &other)) {
+                shortest = shorter;
+                removed = true;
+            } else {
+                at += run;
+            }
+            tried(shortest.steps.len());
+        }
+        if !removed || run > 1 {
+            run /= 2;
+        }
+    }
+    shortest
+}
+
+/// Whether two failures are of the same kind.
+fn is_same(one: &Failure, other: &Failure) -> bool {
+    core::mem::discriminant(one) == core::mem::discriminant(other)
+}

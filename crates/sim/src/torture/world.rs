@@ -1,0 +1,528 @@
+//! One history, from the creation of the array to the check of every sector.
+
+use super::array::Running;
+use super::coverage::{Coverage, Event, State};
+use super::disk::{Loss, SECTOR_BYTES, SimDisk};
+use super::history::{Access, Fault, History, Order, Shape, Start, Step};
+use super::model::{Model, Version, Wrong, ZEROS, fill};
+use array::policy::{PolicyKind, PolicySettings};
+use array::{Coordination, JobKind, Layout};
+use engine::durability::{Geometry, MemberState, Uuid};
+use engine::volume::{ShutdownEnd, Token};
+use engine::{ByteRequest, ByteRequestKind};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use units::{DriveId, Duration, Instant, Rng};
+
+pub(super) const UUID: Uuid = Uuid([7; 16]);
+pub(super) const PAGE_BYTES: u32 = 4096;
+/// How long a region of the intent record is quiet before it is clean.
+pub(super) const QUIET_FOR: Duration = Duration::from_secs(5);
+/// Longest that a shutdown waits for requests.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest that the array may take to come to rest when nothing more goes wrong.
+pub(super) const REST: Duration = Duration::from_secs(600);
+/// Policies that plain drives can be served under.
+const POLICIES: [PolicyKind; 2] = [PolicyKind::BASE, PolicyKind::IODA];
+
+/// What an array did that it must not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// A read brought what cannot be there.
+    WrongData {
+        /// The first sector that is wrong.
+        sector: u64,
+        /// The number of the write that was found; none if it is no write of this sector.
+        found: Option<u32>,
+        /// The numbers of the writes that may be there; 0 are zeros.
+        allowed: Vec<u32>,
+    },
+    /// A request was answered with an error although enough drives were there.
+    RequestFailed {
+        /// First sector.
+        sector: u64,
+    },
+    /// The array did not start although enough drives were there.
+    NotStarted(String),
+    /// The array took no requests any more although enough drives were there.
+    Stopped(String),
+    /// Not every request was answered, or not every drive came back, after the faults had ended.
+    NoRest(String),
+    /// Parity did not fit data at the end.
+    Parity {
+        /// Stripes.
+        mismatches: u64,
+    },
+    /// The array ended cleanly, and did not say so at the next start.
+    NotClean,
+}
+
+impl From<Wrong> for Failure {
+    fn from(wrong: Wrong) -> Self {
+        let Wrong { sector, found, allowed } = wrong;
+        Self::WrongData { sector, found, allowed }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongData { sector, found: Some(found), allowed } => {
+                write!(f, "sector {sector} holds write {found}, and may hold {allowed:?}")
+            }
+            Self::WrongData { sector, found: None, allowed } => write!(
+                f,
+                "sector {sector} holds what was never written there, and may hold {allowed:?}"
+            ),
+            Self::RequestFailed { sector } => {
+                write!(f, "a request for sector {sector} failed although enough drives were there")
+            }
+            Self::NotStarted(why) => write!(f, "the array did not start: {why}"),
+            Self::Stopped(why) => write!(f, "the array has stopped: {why}"),
+            Self::NoRest(why) => write!(f, "the array does not come to rest: {why}"),
+            Self::Parity { mismatches } => {
+                write!(f, "{mismatches} parities do not fit their data at the end")
+            }
+            Self::NotClean => f.write_str("a clean shutdown was not found clean"),
+        }
+    }
+}
+
+/// What was done in a history.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Requests of clients.
+    pub requests: u64,
+    /// Power cuts.
+    pub cuts: u64,
+    /// Faults of drives.
+    pub faults: u64,
+    /// Orders of administrators.
+    pub orders: u64,
+    /// Sectors that were read and compared.
+    pub sectors: u64,
+    /// Records of the journal that were written again at a start.
+    pub replayed: u64,
+}
+
+impl Counts {
+    /// Adds those of another history.
+    pub fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.cuts += other.cuts;
+        self.faults += other.faults;
+        self.orders += other.orders;
+        self.sectors += other.sectors;
+        self.replayed += other.replayed;
+    }
+}
+
+/// Who waits for an answer.
+#[derive(Clone, Debug)]
+pub(super) enum Waiting {
+    Read {
+        first: u64,
+        sectors: u64,
+        begun: u64,
+    },
+    Write {
+        sectors: Range<u64>,
+        id: u64,
+        forced: bool,
+    },
+    /// The bytes may hold anything that was there, or zeros.
+    Trim {
+        sectors: Range<u64>,
+        id: u64,
+    },
+    Flush {
+        asked: u64,
+    },
+}
+
+/// A power cut that is to come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PendingCut {
+    pub(super) loss: [Loss; 3],
+    pub(super) seed: u64,
+    pub(super) start: Start,
+}
+
+/// See the module.
+pub(super) struct World {
+    pub(super) shape: Shape,
+    pub(super) layout: Layout,
+    pub(super) geometry: Geometry,
+    pub(super) seed: u64,
+    pub(super) array: Option<Running>,
+    /// When the array ran last.
+    pub(super) clock: Instant,
+    /// Disks that were taken out of a place, with what they held.
+    pub(super) shelf: Vec<Option<SimDisk>>,
+    /// Drives whose stale disk is plugged in again before the next start.
+    pub(super) returning: u64,
+    pub(super) model: Model,
+    pub(super) waiting: BTreeMap<Token, Waiting>,
+    pub(super) names: Names,
+    pub(super) pending: Option<PendingCut>,
+    /// Drives that will be given up because of a fault that has not struck yet, as bits.
+    pub(super) doomed: u64,
+    /// Drives that may be absent, because something has happened to them, as bits.
+    pub(super) explained: u64,
+    /// Drives may be lost in the moment in which the power goes.
+    pub(super) write_hole: bool,
+    /// More was lost than the array can miss: errors are right from now on, and wrong data is not.
+    pub(super) beyond: bool,
+    pub(super) report: Report,
+}
+
+/// Names that are given once.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    pub(super) token: u64,
+    version: Version,
+    pub(super) disk: u32,
+}
+
+/// What came of a history.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Report {
+    pub(super) counts: Counts,
+    pub(super) coverage: Coverage,
+    /// What happened, if that was asked for.
+    pub(super) story: Option<Vec<String>>,
+}
+
+pub(super) type Done<T = ()> = Result<T, Failure>;
+
+impl World {
+    /// Creates the array of a history.
+    pub(super) fn new(history: &History, write_hole: bool, tells: bool) -> Self {
+        let History { seed, shape, .. } = history;
+        let chunk_bytes = u64::from(shape.chunk_pages) * u64::from(PAGE_BYTES);
+        let geometry = Geometry {
+            level: shape.level,
+            width: shape.width,
+            stripe_width: shape.stripe_width,
+            chunk_bytes,
+            page_bytes: PAGE_BYTES,
+            drive_bytes: u64::from(shape.drive_chunks) * chunk_bytes,
+        };
+        let layout = Layout::striped(
+            shape.level,
+            u32::from(shape.width),
+            u32::from(shape.stripe_width),
+            shape.chunk_pages,
+            geometry.drive_bytes / u64::from(PAGE_BYTES),
+        )
+        .unwrap_or_else(|error| unreachable!("shapes are possible: {error}"));
+        let sectors = layout.capacity_pages() * u64::from(PAGE_BYTES) / SECTOR_BYTES as u64;
+        let story = tells.then(Vec::new);
+        Self {
+            shape: *shape,
+            layout,
+            geometry,
+            seed: *seed,
+            array: None,
+            clock: Instant::ZERO,
+            shelf: vec![None; usize::from(shape.width)],
+            returning: 0,
+            model: Model::new(sectors),
+            waiting: BTreeMap::new(),
+            names: Names::default(),
+            pending: None,
+            doomed: 0,
+            explained: 0,
+            write_hole,
+            beyond: false,
+            report: Report { story, ..Report::default() },
+        }
+    }
+
+    /// Lives through the history, and checks everything at its end.
+    pub(super) fn live(mut self, history: &History) -> (Report, Done) {
+        let done = self.live_through(history);
+        (self.report, done)
+    }
+
+    fn live_through(&mut self, history: &History) -> Done {
+        self.create()?;
+        for step in &history.steps {
+            if self.array.is_none() {
+                break;
+            }
+            self.tell(|| step.to_string());
+            self.step(step)?;
+            if let Some(array) = &self.array {
+                array.volume.check_invariants();
+            }
+        }
+        self.end()
+    }
+
+    pub(super) fn tell(&mut self, what: impl FnOnce() -> String) {
+        let micros = self.now().as_nanos() / 1000;
+        if let Some(story) = &mut self.report.story {
+            story.push(format!("{micros:>12} µs  {}", what()));
+        }
+    }
+
+    pub(super) fn drives(&self) -> impl Iterator<Item = DriveId> + use<> {
+        (0..self.shape.width).map(DriveId)
+    }
+
+    pub(super) fn rng(&self, name: &str, number: u64) -> Rng {
+        Rng::stream(self.seed ^ number.wrapping_mul(0x9e37_79b9), name)
+    }
+}
+
+/// What the array can miss.
+impl World {
+    /// Drives that do not hold all their data, or that the superblocks do not call serving, as bits.
+    pub(super) fn lost(&self) -> u64 {
+        let Some(array) = &self.array else { return 0 };
+        let engine = array.volume.engine();
+        let mut lost = engine.array().absent() | self.explained;
+        if let Some((superblock, ..)) = engine.plane().records() {
+            for (drive, state) in superblock.states.iter().enumerate() {
+                lost |= u64::from(*state != MemberState::Serving) << drive;
+            }
+        }
+        lost
+    }
+
+    /// Whether some stripe misses more than it can if these drives are missing.
+    pub(super) fn is_too_much(&self, missing: u64) -> bool {
+        let spare = self.shape.parities();
+        // Stripes are dealt in turn, so their places repeat.
+        let period = u64::from(self.shape.width).min(self.layout.stripes());
+        (0..period).any(|stripe| (self.layout.members(stripe) & missing).count_ones() > spare)
+    }
+
+    /// Whether as much is missing as can be.
+    pub(super) fn is_critical(&self, missing: u64) -> bool {
+        self.drives().any(|drive| {
+            let more = missing | 1 << drive.0;
+            more != missing && self.is_too_much(more)
+        })
+    }
+
+    pub(super) fn may_lose(&self, drive: DriveId) -> bool {
+        self.may_tear() && !self.is_too_much(self.lost() | self.doomed | 1 << drive.0)
+    }
+
+    /// Whether a drive may be lost beside stripes that may be half written.
+    pub(super) fn may_tear(&self) -> bool {
+        let job = self.array.as_ref().and_then(|array| array.volume.engine().array().job());
+        let resyncs = job.is_some_and(|job| job.what == JobKind::Resync);
+        self.write_hole || !resyncs
+    }
+
+    pub(super) fn state(&self) -> State {
+        let Some(array) = &self.array else { return State::Opening };
+        let job = array.volume.engine().array().job().map(|job| job.what);
+        let lost = self.lost();
+        match job {
+            _ if self.beyond => State::Lost,
+            _ if array.volume.refuses_requests() => State::Draining,
+            Some(JobKind::Rebuild(_)) => State::Rebuilding,
+            Some(JobKind::Resync) if lost == 0 => State::Resyncing,
+            _ if lost == 0 => State::Optimal,
+            _ if self.is_critical(lost) => State::Critical,
+            _ => State::Degraded,
+        }
+    }
+
+    pub(super) fn note(&mut self, event: Event) {
+        let state = self.state();
+        self.report.coverage.note(event, state);
+    }
+}
+
+/// What happens.
+impl World {
+    fn step(&mut self, step: &Step) -> Done {
+        match *step {
+            Step::Client { access, sector, sectors } => self.access(access, sector, sectors),
+            Step::Flush => self.flush(),
+            Step::Wait(time) => {
+                let until = self.now() + time;
+                self.run(until)
+            }
+            Step::Order(order) => self.order(order),
+            Step::Fault(drive, fault) => self.fault(drive, fault),
+            Step::Return(drive) => {
+                self.returning |= 1 << drive.0;
+                Ok(())
+            }
+            Step::Cut { after, loss, seed, start } => {
+                if self.pending.is_some() {
+                    self.cut()?;
+                }
+                self.pending = Some(PendingCut { loss, seed, start });
+                if let Some(array) = &mut self.array {
+                    array.fuse = Some(after);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.array.as_ref().map_or(self.clock, |array| array.now)
+    }
+
+    fn token(&mut self, waiting: Waiting) -> Token {
+        self.names.token += 1;
+        let token = Token(self.names.token);
+        self.waiting.insert(token, waiting);
+        token
+    }
+
+    pub(super) fn access(&mut self, access: Access, sector: u64, sectors: u64) -> Done {
+        self.report.counts.requests += 1;
+        let extent = sector..sector + sectors;
+        let (kind, data, waiting, forced) = match access {
+            Access::Read => {
+                let begun = self.model.begin_read();
+                let waiting = Waiting::Read { first: sector, sectors, begun };
+                (ByteRequestKind::Read, None, waiting, false)
+            }
+            Access::Write { forced } => {
+                self.names.version += 1;
+                let version = self.names.version;
+                let mut data = vec![0; sectors as usize * SECTOR_BYTES];
+                for (sector, bytes) in extent.clone().zip(data.chunks_exact_mut(SECTOR_BYTES)) {
+                    fill(version, sector, bytes);
+                }
+                let id = self.model.begin(extent.clone(), version);
+                let waiting = Waiting::Write { sectors: extent, id, forced };
+                (ByteRequestKind::Write, Some(data), waiting, forced)
+            }
+            Access::Zeroes { may_deallocate } => {
+                let id = self.model.begin(extent.clone(), ZEROS);
+                let waiting = Waiting::Write { sectors: extent, id, forced: false };
+                (ByteRequestKind::Zeroes { may_deallocate }, None, waiting, false)
+            }
+            Access::Trim => {
+                let id = self.model.begin(extent.clone(), ZEROS);
+                (ByteRequestKind::Deallocate, None, Waiting::Trim { sectors: extent, id }, false)
+            }
+        };
+        let token = self.token(waiting);
+        let (offset_bytes, length_bytes) =
+            (sector * SECTOR_BYTES as u64, sectors * SECTOR_BYTES as u64);
+        let request = ByteRequest { kind, offset_bytes, length_bytes, data };
+        let Some(array) = &mut self.array else { return Ok(()) };
+        array.volume.handle_request(array.now, token, request, forced);
+        self.run(self.now())
+    }
+
+    fn flush(&mut self) -> Done {
+        let asked = self.model.tick();
+        let token = self.token(Waiting::Flush { asked });
+        let Some(array) = &mut self.array else { return Ok(()) };
+        array.volume.handle_flush(array.now, token);
+        self.run(self.now())
+    }
+
+    fn fault(&mut self, drive: DriveId, fault: Fault) -> Done {
+        let gives_up = matches!(fault, Fault::Dies | Fault::WriteError | Fault::SyncError);
+        let critical = self.is_critical(self.lost() | self.doomed);
+        let bays = self.array.as_ref().map_or(&[][..], |array| &array.bays);
+        let pending = bays.iter().any(|bay| bay.disk.faults.read_errors > 0);
+        let unreadable = fault == Fault::ReadError && (critical || pending || !self.may_tear());
+        if gives_up && !self.may_lose(drive) || unreadable {
+            return Ok(());
+        }
+        self.report.counts.faults += 1;
+        self.note(match fault {
+            Fault::Dies => Event::Dies,
+            Fault::WriteError => Event::WriteError,
+            Fault::SyncError => Event::SyncError,
+            Fault::ReadError => Event::ReadError,
+            Fault::Slow => Event::Slow,
+        });
+        if gives_up {
+            self.doomed |= 1 << drive.0;
+        }
+        let critical = self.is_critical(self.lost() | self.doomed);
+        let Some(array) = &mut self.array else { return Ok(()) };
+        let faults = &mut array.bays[drive.index()].disk.faults;
+        match fault {
+            Fault::Dies => faults.dead = true,
+            Fault::WriteError => faults.write_errors += 1,
+            Fault::SyncError => faults.sync_errors += 1,
+            Fault::ReadError => faults.read_errors += 1,
+            Fault::Slow => faults.slow += 20,
+        }
+        if critical {
+            // A sector that cannot be read would be one thing too many.
+            array.bays.iter_mut().for_each(|bay| bay.disk.faults.read_errors = 0);
+        }
+        Ok(())
+    }
+
+    fn order(&mut self, order: Order) -> Done {
+        self.report.counts.orders += 1;
+        match order {
+            Order::Fail(drive) => self.fail(drive),
+            Order::Replace(drive) => self.replace(drive),
+            Order::Scrub => {
+                let Some(array) = &mut self.array else { return Ok(()) };
+                array.volume.scrub(array.now);
+                self.run(self.now())
+            }
+            Order::Policy(number) => {
+                self.note(Event::Policy);
+                let policy = POLICIES[usize::from(number) % POLICIES.len()];
+                let Some(array) = &mut self.array else { return Ok(()) };
+                let (settings, coordination) = (PolicySettings::default(), Coordination::Free);
+                // Refused while another change is under way, as it should be.
+                let _ = array.volume.switch_policy(array.now, policy, settings, coordination);
+                self.run(self.now())
+            }
+            Order::Restart => self.restart(),
+        }
+    }
+
+    fn fail(&mut self, drive: DriveId) -> Done {
+        if self.lost() >> drive.0 & 1 == 1 || !self.may_lose(drive) {
+            return Ok(());
+        }
+        self.note(Event::Fail);
+        let Some(array) = &mut self.array else { return Ok(()) };
+        array.volume.fail_drive(array.now, drive);
+        self.forget_read_errors();
+        self.run(self.now())
+    }
+
+    /// Once as many drives are missing as can be, a read that fails is one thing too many.
+    pub(super) fn forget_read_errors(&mut self) {
+        if !self.is_critical(self.lost() | self.doomed) {
+            return;
+        }
+        if let Some(array) = &mut self.array {
+            array.bays.iter_mut().for_each(|bay| bay.disk.faults.read_errors = 0);
+        }
+    }
+
+    pub(super) fn restart(&mut self) -> Done {
+        self.note(Event::Shutdown);
+        let Some(array) = &mut self.array else { return Ok(()) };
+        array.volume.shut_down(array.now, array.now + PATIENCE);
+        let Some(end) = self.run_to_shutdown()? else { return Ok(()) };
+        let (clean, now) = (end == ShutdownEnd::Clean, self.now());
+        let mut bays = self.take_down();
+        if clean {
+            self.model.flushed_everything();
+        }
+        // What was not synced is in the cache of a machine that runs on.
+        let mut rng = self.rng("shutdown", self.names.token);
+        bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
+        self.model.cut();
+        self.waiting.clear();
+        self.start(bays, Start { missing: 0, rotated: 0, cut_after: None }, clean, now)
+    }
+}
