@@ -1,10 +1,9 @@
 //! Which of the configured places are the drives of one array, and whether they are enough.
 //!
-//! A pure decision over what was found. The superblock of the highest generation says how each
-//! drive takes part. A drive that it calls serving may be one generation behind: the process died
-//! while it wrote a generation to all drives, and no data are written before all have it. More than
-//! one behind is stale.
+//! A pure decision over what was found. One drive leads: it says how each drive takes part.
+//! [`lineage`](super::lineage) says which, and which others were there in all that it says.
 
+use super::lineage::{Claim, is_current, leader};
 use super::superblock::{Geometry, MemberState, Superblock, SuperblockError};
 use super::uuid::Uuid;
 use alloc::string::{String, ToString};
@@ -46,8 +45,37 @@ pub struct Assembly {
     pub generation: u64,
     /// Whether the array was shut down, and nothing is to be repaired.
     pub clean: bool,
+    /// What the drive says that leads.
+    pub leader: Superblock,
     /// What people should know.
     pub notes: Vec<Note>,
+}
+
+impl Assembly {
+    /// All drives of a new array, of which `leader` says how it is before it runs.
+    pub(super) fn new(leader: Superblock) -> Self {
+        Self {
+            uuid: leader.uuid,
+            geometry: leader.geometry,
+            region_bytes: leader.region_bytes,
+            created_seconds: leader.created_seconds,
+            order: (0..leader.states.len()).map(Some).collect(),
+            absent: 0,
+            rebuilding: 0,
+            lost: 0,
+            states: leader.states.clone(),
+            generation: leader.generation,
+            clean: leader.clean,
+            notes: Vec::new(),
+            leader,
+        }
+    }
+
+    /// The generation that the last clean shutdown wrote last, if it was one.
+    #[must_use]
+    pub fn end_generation(&self) -> u64 {
+        self.leader.committed.saturating_add(1)
+    }
 }
 
 /// Something to know about an array that starts.
@@ -261,7 +289,7 @@ fn list(members: u64) -> String {
 /// If they are not one array, or too few of it.
 pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, Refusal> {
     let mut notes = Vec::new();
-    let mut drives: Vec<(usize, &Superblock)> = Vec::new();
+    let mut drives: Vec<Claim> = Vec::new();
     for (place, found) in found.iter().enumerate() {
         match found {
             Found::Missing => {}
@@ -272,9 +300,9 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
             Found::Drive(Err(error)) => notes.push(Note::Unusable { place, error: error.clone() }),
         }
     }
-    let newest = newest(&drives).ok_or(Refusal::Nothing { places: found.len() })?;
-    check_agreement(&drives, newest)?;
-    let geometry = newest.1.geometry;
+    let first = of_most(&drives).ok_or(Refusal::Nothing { places: found.len() })?;
+    check_agreement(&drives, first)?;
+    let geometry = first.1.geometry;
     let width = usize::from(geometry.width);
     if found.len() != width {
         return Err(Refusal::Width { drives: width, places: found.len() });
@@ -283,8 +311,11 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
         check_geometry(&geometry, asked)?;
     }
     let order = order(&drives, width)?;
+    let leader = leader(&drives).map_err(|(first, second)| Refusal::Split { first, second })?;
+    let (_, leader) = leader.ok_or(Refusal::Nothing { places: found.len() })?;
+    check_states(&drives, leader)?;
 
-    let mut states = newest.1.states.clone();
+    let mut states = leader.states.clone();
     let mut absent = 0u64;
     let mut rebuilding = 0u64;
     let serving = |(member, state): (usize, &MemberState)| {
@@ -302,13 +333,13 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
         if place != member {
             notes.push(Note::Moved { member, place });
         }
-        let (generation, newest) = (superblock.generation, newest.1.generation);
         match state {
             MemberState::Failed => {
                 notes.push(Note::Failed { member, place });
                 absent |= 1 << member;
             }
-            _ if generation.saturating_add(1) < newest => {
+            _ if !is_current(superblock, leader) => {
+                let (generation, newest) = (superblock.generation, leader.generation);
                 notes.push(Note::Stale { member, place, generation, newest });
                 *state = MemberState::Failed;
                 absent |= 1 << member;
@@ -322,64 +353,62 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
     }
     check_enough(&geometry, absent)?;
     Ok(Assembly {
-        uuid: newest.1.uuid,
+        uuid: leader.uuid,
         geometry,
-        region_bytes: newest.1.region_bytes,
-        created_seconds: newest.1.created_seconds,
+        region_bytes: leader.region_bytes,
+        created_seconds: leader.created_seconds,
         order,
         absent,
         rebuilding,
         lost: absent & served,
         states,
-        generation: newest.1.generation,
-        clean: newest.1.clean,
+        generation: drives.iter().map(|(_, drive)| drive.generation).max().unwrap_or(0),
+        clean: leader.clean,
+        leader: leader.clone(),
         notes,
     })
 }
 
-/// The drive with the highest generation of the array that most drives belong to.
-fn newest<'a>(drives: &[(usize, &'a Superblock)]) -> Option<(usize, &'a Superblock)> {
+/// A drive of the array that most drives belong to.
+fn of_most<'a>(drives: &[Claim<'a>]) -> Option<Claim<'a>> {
     let votes = |uuid: Uuid| drives.iter().filter(|(_, other)| other.uuid == uuid).count();
     // Of equals the first place, so that the answer does not depend on how a maximum is found.
-    let rank = |&(place, superblock): &(usize, &Superblock)| {
+    let rank = |&(place, superblock): &Claim| {
         (votes(superblock.uuid), superblock.generation, core::cmp::Reverse(place))
     };
     drives.iter().copied().max_by_key(rank)
 }
 
-fn check_agreement(
-    drives: &[(usize, &Superblock)],
-    newest: (usize, &Superblock),
-) -> Result<(), Refusal> {
-    let (first, leader) = newest;
+fn check_agreement(drives: &[Claim], (first, expected): Claim) -> Result<(), Refusal> {
     for &(place, drive) in drives {
-        if drive.uuid != leader.uuid {
-            let (found, expected) = (drive.uuid, leader.uuid);
+        if drive.uuid != expected.uuid {
+            let (found, expected) = (drive.uuid, expected.uuid);
             return Err(Refusal::ForeignArray { place, found, expected });
         }
     }
     for &(second, drive) in drives {
         let disagree = |what| Err(Refusal::Disagree { first, second, what });
-        if drive.geometry != leader.geometry {
+        if drive.geometry != expected.geometry {
             return disagree("layout");
         }
-        if drive.region_bytes != leader.region_bytes {
+        if drive.region_bytes != expected.region_bytes {
             return disagree("intent record");
         }
-        if drive.created_seconds != leader.created_seconds {
+        if drive.created_seconds != expected.created_seconds {
             return disagree("time of creation");
         }
     }
+    Ok(())
+}
+
+/// What is committed in one generation is the same on all drives that were there.
+fn check_states(drives: &[Claim], leader: &Superblock) -> Result<(), Refusal> {
+    let says = |drive: &Superblock| (drive.states.clone(), drive.joined.clone(), drive.clean);
+    let first = drives.iter().find(|(_, drive)| drive.member == leader.member);
+    let first = first.map_or(0, |(place, _)| *place);
     for &(second, drive) in drives {
-        // Each has seen the other fail: both went on, one after the other or apart.
-        let gave_up = |by: &Superblock, on: &Superblock| {
-            by.states.get(on.member.index()) == Some(&MemberState::Failed)
-        };
-        if drive.member != leader.member && gave_up(drive, leader) && gave_up(leader, drive) {
-            return Err(Refusal::Split { first, second });
-        }
-        let same_generation = drive.generation == leader.generation;
-        if same_generation && (drive.states != leader.states || drive.clean != leader.clean) {
+        let same = drive.committed == leader.committed && is_current(drive, leader);
+        if same && says(drive) != says(leader) {
             return Err(Refusal::Disagree { first, second, what: "state of the drives" });
         }
     }
@@ -406,7 +435,7 @@ fn check_geometry(found: &Geometry, asked: &Geometry) -> Result<(), Refusal> {
 }
 
 /// The place of each drive.
-fn order(drives: &[(usize, &Superblock)], width: usize) -> Result<Vec<Option<usize>>, Refusal> {
+fn order(drives: &[Claim], width: usize) -> Result<Vec<Option<usize>>, Refusal> {
     let mut order: Vec<Option<usize>> = vec![None; width];
     for &(second, drive) in drives {
         let member = drive.member.index();
@@ -495,13 +524,19 @@ mod tests {
                 Found::Drive(Ok(Superblock {
                     member: DriveId(2),
                     generation: generation - 2,
+                    committed: generation - 3,
                     ..example()
                 })),
                 "was left behind at generation 10 of 12",
             ),
             (
                 "failed",
-                Found::Drive(Ok(Superblock { member: DriveId(2), generation: 7, ..example() })),
+                Found::Drive(Ok(Superblock {
+                    member: DriveId(2),
+                    generation: 7,
+                    committed: 6,
+                    ..example()
+                })),
                 "drive 2 at place 2",
             ),
         ];
@@ -527,11 +562,11 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_one_generation_behind_is_whole() {
-        // The process died while it wrote generation 12 to all.
+    fn a_drive_that_was_prepared_for_the_last_commit_is_current() {
+        // The process died while it committed generation 11 on all.
         let found = drives(|member, superblock| {
             if member != 3 {
-                superblock.generation = 11;
+                (superblock.generation, superblock.committed) = (11, 9);
                 superblock.clean = true;
             }
         });
@@ -592,12 +627,14 @@ mod tests {
             superblock.geometry.width = 2;
             superblock.geometry.stripe_width = 2;
             superblock.states = vec![MemberState::Serving; 2];
+            superblock.joined = vec![0; 2];
             superblock.member = DriveId(member as u8 % 2);
         });
         found.truncate(2);
         superblock(&mut found[0]).states[1] = MemberState::Failed;
         superblock(&mut found[1]).states[0] = MemberState::Failed;
         superblock(&mut found[1]).generation += 5;
+        superblock(&mut found[1]).committed += 5;
         assert!(refusal(&found).contains("places 1 and 0 each went on without the other"));
         found[0] = Found::Missing;
         assert_eq!(assemble(&found, None).unwrap().absent, 1, "either alone will do");
@@ -677,6 +714,7 @@ mod tests {
             common.geometry.level = if raid6 { Level::Raid6 } else { Level::Raid5 };
             common.geometry.width = width as u8;
             common.geometry.stripe_width = width as u8;
+            common.joined = vec![0; width];
             common.states = fates
                 .iter()
                 .map(|fate| match fate {
@@ -694,6 +732,7 @@ mod tests {
                 let mut superblock = common.clone();
                 superblock.member = DriveId(member as u8);
                 superblock.generation -= behind;
+                superblock.committed -= behind;
                 found[places[member]] = match fate {
                     Fate::Missing => Found::Missing,
                     Fate::Blank => Found::Drive(Err(SuperblockError::Blank)),

@@ -2,17 +2,17 @@
 
 use super::assembly::Assembly;
 use super::block::BLOCK_BYTES;
-use super::disk::{Disk, read_superblock};
+use super::disk::{Disk, read_superblock, write_superblock};
 use super::intent::{INTENT_OFFSET_BYTES, Intent};
 use super::join::prepare;
 use super::journal::{Journal, RECORD_BYTES_MAX};
-use super::open::begin;
+use super::machine::Records;
 use super::opened::{Contents, OpenError, Opened};
-use super::superblock::{Geometry, MemberState, SuperblockError};
+use super::superblock::{Geometry, MemberState, Superblock, SuperblockError};
 use super::uuid::Uuid;
 use alloc::vec;
 use alloc::vec::Vec;
-use units::Duration;
+use units::{DriveId, Duration};
 
 /// Makes a new array named `uuid` on `disks`, one for each drive in order. `quiet_for` is how long a
 /// region of the intent record is quiet before it is clean. When this returns, the superblocks say
@@ -30,19 +30,18 @@ pub fn create<D: Disk>(
 ) -> Result<Opened<D>, OpenError<D::Error>> {
     check_new(geometry, disks.len())?;
     let region_bytes = Intent::suitable_region_bytes(geometry.drive_bytes);
-    let assembly = Assembly {
+    let blank = Superblock {
         uuid,
+        member: DriveId(0),
         geometry: *geometry,
         region_bytes,
-        created_seconds,
-        order: (0..disks.len()).map(Some).collect(),
-        absent: 0,
-        rebuilding: 0,
-        lost: 0,
-        states: vec![MemberState::Serving; disks.len()],
         generation: 0,
+        committed: 0,
+        states: vec![MemberState::Serving; disks.len()],
+        joined: vec![0; disks.len()],
+        past: Vec::new(),
         clean: true,
-        notes: Vec::new(),
+        created_seconds,
     };
     let intent = Intent::new(uuid, geometry.drive_bytes, region_bytes, quiet_for);
     let mut journal = Journal::new(uuid);
@@ -55,7 +54,14 @@ pub fn create<D: Disk>(
     for (drive, disk) in disks.iter_mut().enumerate() {
         prepare(disk, &intent, &journal).map_err(OpenError::io(drive))?;
     }
-    begin(assembly, disks.into_iter().map(Some).collect(), intent, journal, 0)
+    let mut superblock = Superblock { generation: 1, clean: false, ..blank.clone() };
+    for (drive, disk) in disks.iter_mut().enumerate() {
+        superblock.member = DriveId(drive as u8);
+        write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
+    }
+    let records = Records { superblock, intent, journal };
+    let disks: Vec<Option<D>> = disks.into_iter().map(Some).collect();
+    Ok(Opened { assembly: Assembly::new(blank), disks, records, replayed: 0 })
 }
 
 /// Whether an array of this layout can be made on so many places.

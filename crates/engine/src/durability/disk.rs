@@ -2,7 +2,7 @@
 //! before anything is served.
 
 use super::block::{BLOCK_BYTES, Block};
-use super::superblock::{COPIES_AT, Superblock, SuperblockError, newer};
+use super::superblock::{COPIES_AT, Copies, Superblock, SuperblockError, newer};
 use alloc::string::ToString;
 use core::fmt;
 
@@ -56,13 +56,18 @@ impl<D: Disk> Disk for &mut D {
 ///
 /// If none can be read; the reason of the copy that says most.
 pub fn read_superblock(disk: &mut impl Disk) -> Result<Superblock, SuperblockError> {
-    newer(COPIES_AT.map(|at| {
+    newer(read_copies(disk))
+}
+
+/// Reads both superblocks that a drive has.
+pub(super) fn read_copies(disk: &mut impl Disk) -> Copies {
+    COPIES_AT.map(|at| {
         let mut block: Block = [0; BLOCK_BYTES];
         match disk.read(at, &mut block) {
             Ok(()) => Superblock::decode(&block),
             Err(error) => Err(SuperblockError::Unreadable(error.to_string())),
         }
-    }))
+    })
 }
 
 /// Writes a superblock and waits until it is on stable storage.

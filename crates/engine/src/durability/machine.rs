@@ -8,8 +8,8 @@ use super::journal::{Journal, JournalError};
 use super::output::{
     AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, Output, StopReason, WantedChange,
 };
-use super::recorder::{Recorder, Recording};
-use super::superblock::{MemberState, Superblock};
+use super::recorder::{Recorder, Recording, SuperblockWrite};
+use super::superblock::Superblock;
 use super::syncs::{Round, SyncRounds};
 use super::uuid::Uuid;
 use alloc::collections::VecDeque;
@@ -145,7 +145,7 @@ impl<C: Change> Durability<C> {
     pub fn handle_drive_replaced(&mut self, now: Instant, drive: DriveId) {
         self.note(now);
         self.fail(drive, None);
-        self.recorder.want(drive, MemberState::Rebuilding { cursor_bytes: 0 });
+        self.recorder.replace(drive);
         self.intent.handle_drive_joined();
     }
 
@@ -153,7 +153,7 @@ impl<C: Change> Durability<C> {
     pub fn handle_drive_rebuilt(&mut self, now: Instant, drive: DriveId) {
         self.note(now);
         if self.recorder.present().contains(drive) {
-            self.recorder.want(drive, MemberState::Serving);
+            self.recorder.rebuilt(drive);
         }
     }
 
@@ -262,7 +262,7 @@ impl<C: Change> Durability<C> {
     /// fails and [`Durability::handle_end`] comes next.
     #[must_use]
     pub fn end_generation(&self) -> u64 {
-        self.recorder.superblock().generation + 1
+        self.recorder.superblock().generation + 2
     }
 
     /// The write-intent record, for the head of a drive that joins.
@@ -290,7 +290,10 @@ impl<C: Change> Durability<C> {
         assert!(self.over || self.syncs.is_running() == self.io.is_under_way(Task::Sync));
         match self.recorder.step {
             Recording::Idle | Recording::Draining => {}
-            Recording::Syncing | Recording::WritingSuperblocks | Recording::ClearingJournal => {
+            Recording::Syncing
+            | Recording::PreparingSuperblocks
+            | Recording::CommittingSuperblocks
+            | Recording::ClearingJournal => {
                 assert!(self.gate.is_drained(), "nothing is half written while that is recorded");
             }
         }
@@ -360,17 +363,28 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    fn write_superblocks(&mut self) {
+    fn prepare_superblocks(&mut self) {
         let end = self.end();
         if self.recorder.ends_unclean(end) {
             return self.finish(end);
         }
-        let blocks = self.recorder.next_superblocks(end);
+        self.recorder.step = Recording::PreparingSuperblocks;
+        let blocks = self.recorder.prepare(end);
+        self.write_superblocks(blocks);
+    }
+
+    fn commit_superblocks(&mut self) {
+        self.recorder.step = Recording::CommittingSuperblocks;
+        let blocks = self.recorder.commit();
+        self.write_superblocks(blocks);
+    }
+
+    fn write_superblocks(&mut self, blocks: Vec<SuperblockWrite>) {
         if blocks.is_empty() {
             return self.stop(StopReason::TooFewDrives);
         }
-        self.recorder.step = Recording::WritingSuperblocks;
-        let parts = self.io.begin(Task::Superblocks, self.recorder.present());
+        let drives = blocks.iter().map(|(drive, ..)| *drive).collect();
+        let parts = self.io.begin(Task::Superblocks, drives);
         for ((id, _), (drive, offset_bytes, bytes)) in parts.into_iter().zip(blocks) {
             let bytes = Arc::new(bytes);
             self.outputs.push_back(Output::WriteHead { id, drive, offset_bytes, bytes });
@@ -450,8 +464,11 @@ impl<C: Change> Durability<C> {
                 self.journal.written(sequence);
                 self.gate.note_stable(self.journal.stable());
             }
+            Task::Superblocks if self.recorder.step == Recording::PreparingSuperblocks => {
+                self.commit_superblocks();
+            }
             Task::Superblocks => {
-                let clean = self.recorder.superblocks_written();
+                let clean = self.recorder.committed();
                 if self.recorder.is_recorded() && clean {
                     return self.finish(End::Clean);
                 }
@@ -477,7 +494,7 @@ impl<C: Change> Durability<C> {
             }
         }
         if recording {
-            self.write_superblocks();
+            self.prepare_superblocks();
         }
     }
 
@@ -488,7 +505,7 @@ impl<C: Change> Durability<C> {
         let geometry = &self.recorder.superblock().geometry;
         let spare = geometry.level.parities(u32::from(geometry.stripe_width));
         let absent = u32::from(geometry.width) - self.recorder.present().len();
-        self.recorder.want(drive, MemberState::Failed);
+        self.recorder.fail(drive);
         if let Some(reason) = reason {
             self.outputs.push_back(Output::FailDrive { drive, reason });
         }

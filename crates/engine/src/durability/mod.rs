@@ -32,6 +32,7 @@ mod head_io;
 pub mod intent;
 mod join;
 pub mod journal;
+mod lineage;
 mod machine;
 mod open;
 mod opened;

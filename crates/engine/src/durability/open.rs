@@ -3,12 +3,12 @@
 
 use super::HEAD_BYTES;
 use super::assembly::{Assembly, Found, Refusal, assemble};
-use super::disk::{Disk, read_superblock, write_superblock};
+use super::disk::{Disk, read_copies, read_superblock, write_superblock};
 use super::intent::{INTENT_OFFSET_BYTES, Intent};
 use super::journal::{HeadWrite, Journal, Record};
 use super::machine::Records;
 use super::opened::{OpenError, Opened};
-use super::superblock::{Geometry, MemberState, Superblock};
+use super::superblock::{Geometry, MemberState, Superblock, newest_offset_bytes};
 use alloc::vec;
 use alloc::vec::Vec;
 use units::{DriveId, Duration};
@@ -75,30 +75,30 @@ impl<D: Disk> Opening<D> {
     }
 }
 
-/// Says on all drives that the array runs.
-pub(super) fn begin<D: Disk>(
+/// Prepares all drives that take part for the next generation, and commits that the array runs.
+fn begin<D: Disk>(
     assembly: Assembly,
     mut disks: Vec<Option<D>>,
     intent: Intent,
     journal: Journal,
     replayed: usize,
 ) -> Result<Opened<D>, OpenError<D::Error>> {
-    let mut superblock = Superblock {
-        uuid: assembly.uuid,
-        member: DriveId(0),
-        geometry: assembly.geometry,
-        region_bytes: assembly.region_bytes,
-        generation: assembly.generation + 1,
-        states: assembly.states.clone(),
-        clean: false,
-        created_seconds: assembly.created_seconds,
-    };
-    for (drive, disk) in disks.iter_mut().enumerate() {
-        let takes_part = superblock.states[drive] != MemberState::Failed;
-        if let Some(disk) = disk.as_mut().filter(|_| takes_part) {
-            superblock.member = DriveId(drive as u8);
-            write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
+    let mut superblock = assembly.leader.clone();
+    superblock.generation = assembly.generation.saturating_add(1);
+    for (drive, disk) in taking_part(&assembly.states, &mut disks) {
+        superblock.member = DriveId(drive as u8);
+        let newest = newest_offset_bytes(&read_copies(disk));
+        if newest == Some(superblock.offset_bytes()) {
+            // What it says last must outlive a torn write.
+            let before = Superblock { generation: assembly.generation, ..superblock.clone() };
+            write_superblock(&before, disk).map_err(OpenError::io(drive))?;
         }
+        write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
+    }
+    superblock.commit(assembly.states.clone(), superblock.joined.clone(), false);
+    for (drive, disk) in taking_part(&assembly.states, &mut disks) {
+        superblock.member = DriveId(drive as u8);
+        write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
     }
     let records = Records { superblock, intent, journal };
     Ok(Opened { assembly, disks, records, replayed })
@@ -182,6 +182,17 @@ fn recover_intent<D: Disk>(
         intent.recover(&record);
     }
     Ok(intent)
+}
+
+/// The drives that get superblocks.
+fn taking_part<'a, D>(
+    states: &'a [MemberState],
+    disks: &'a mut [Option<D>],
+) -> impl Iterator<Item = (usize, &'a mut D)> {
+    let present = disks.iter_mut().enumerate();
+    present.filter_map(|(drive, disk)| {
+        Some((drive, disk.as_mut().filter(|_| states[drive] != MemberState::Failed)?))
+    })
 }
 
 /// The drives that hold data.

@@ -7,15 +7,19 @@
 //!    missing. So no stripe may be half written when the superblocks are.
 //! 2. *Syncing*: all drives are synced. Writes that have ended must survive a power loss as well, and a
 //!    rebuilt drive must hold its data before it is recorded as serving.
-//! 3. *Writing superblocks*: all present drives get the next generation. Nothing that the failed drive
-//!    lacks has been answered until all have it.
-//! 4. *Clearing the journal*: its records count no longer, because all they name is stable. Not before
+//! 3. *Preparing*: all present drives but those that join now get the next generation, so that they can be
+//!    told from one that misses what comes ([`lineage`](super::lineage)).
+//! 4. *Committing*: all present drives get the new superblocks. Nothing that the failed drive lacks has been
+//!    answered until all have them.
+//! 5. *Clearing the journal*: its records count no longer, because all they name is stable. Not before
 //!    the superblocks: as long as they call a drive serving that has failed, a start that finds it
 //!    must write the records again to it. And not later: drives that hold records from now on need
 //!    not hold the old ones.
 //!
 //! Then writes go on, journalled as the new superblocks demand. What changes meanwhile is recorded
-//! by another round; the contents of a generation never change.
+//! by another round: what is committed is what was to be said when it was prepared, on the drives that
+//! were prepared and have not failed since. A drive that was put in the place of one of them is not
+//! among those.
 
 use super::drive_set::DriveSet;
 use super::output::End;
@@ -32,10 +36,24 @@ pub(super) enum Recording {
     Draining,
     /// Until all drives are synced.
     Syncing,
-    /// Until the superblocks are stable.
-    WritingSuperblocks,
+    /// Until the superblocks of the next generation are stable.
+    PreparingSuperblocks,
+    /// Until those that say what is new are.
+    CommittingSuperblocks,
     /// Until the journal's header is stable.
     ClearingJournal,
+}
+
+/// A superblock for a drive: where it goes, and its bytes.
+pub(super) type SuperblockWrite = (DriveId, u64, Vec<u8>);
+
+/// What the superblocks are going to say, and on which drives.
+#[derive(Debug)]
+struct Prepared {
+    states: Vec<MemberState>,
+    joined: Vec<u64>,
+    clean: bool,
+    drives: DriveSet,
 }
 
 /// See the module.
@@ -44,6 +62,10 @@ pub(super) struct Recorder {
     pub(super) step: Recording,
     /// What was written last, or is being written; the member is that of the last drive.
     superblock: Superblock,
+    /// What is to be committed.
+    prepared: Option<Prepared>,
+    /// Drives that were put into their place since that was decided.
+    joining: DriveSet,
     /// What all present drives have on stable storage.
     recorded: Vec<MemberState>,
     /// What they should say.
@@ -56,7 +78,15 @@ impl Recorder {
     pub(super) fn new(superblock: Superblock) -> Self {
         let recorded = superblock.states.clone();
         let wanted = recorded.clone();
-        Self { step: Recording::Idle, superblock, recorded, wanted, ending: false }
+        Self {
+            step: Recording::Idle,
+            superblock,
+            prepared: None,
+            joining: DriveSet::EMPTY,
+            recorded,
+            wanted,
+            ending: false,
+        }
     }
 
     pub(super) fn superblock(&self) -> &Superblock {
@@ -95,10 +125,30 @@ impl Recorder {
             && self.recorded.get(drive.index()) == Some(&MemberState::Failed)
     }
 
-    /// Says how a drive is to take part. Whether that is new.
-    pub(super) fn want(&mut self, drive: DriveId, state: MemberState) -> bool {
-        let Some(entry) = self.wanted.get_mut(drive.index()) else { return false };
-        core::mem::replace(entry, state) != state
+    /// A drive has failed: it gets no superblocks any more.
+    pub(super) fn fail(&mut self, drive: DriveId) {
+        self.want(drive, MemberState::Failed);
+        self.joining.remove(drive);
+        if let Some(prepared) = &mut self.prepared {
+            prepared.drives.remove(drive);
+        }
+    }
+
+    /// Another drive is in the place of one that has failed.
+    pub(super) fn replace(&mut self, drive: DriveId) {
+        self.want(drive, MemberState::Rebuilding { cursor_bytes: 0 });
+        self.joining.insert(drive);
+    }
+
+    /// A drive that was being rebuilt holds all its data.
+    pub(super) fn rebuilt(&mut self, drive: DriveId) {
+        self.want(drive, MemberState::Serving);
+    }
+
+    fn want(&mut self, drive: DriveId, state: MemberState) {
+        if let Some(entry) = self.wanted.get_mut(drive.index()) {
+            *entry = state;
+        }
     }
 
     pub(super) fn end(&mut self) {
@@ -107,7 +157,7 @@ impl Recorder {
 
     /// Whether all present drives say what they should.
     pub(super) fn is_recorded(&self) -> bool {
-        self.recorded == self.wanted
+        self.recorded == self.wanted && self.joining.is_empty()
     }
 
     /// Whether there is anything to record, and nothing is being recorded.
@@ -124,13 +174,35 @@ impl Recorder {
         self.ending && end != End::Clean && self.is_recorded()
     }
 
-    /// The superblocks of the next generation, for each present drive, and where they go.
-    pub(super) fn next_superblocks(&mut self, end: End) -> Vec<(DriveId, u64, Vec<u8>)> {
+    /// Decides what is to be said, and gives the superblocks that prepare all present drives for it.
+    pub(super) fn prepare(&mut self, end: End) -> Vec<SuperblockWrite> {
         self.superblock.generation += 1;
-        self.superblock.states.clone_from(&self.wanted);
-        self.superblock.clean = self.ending && end == End::Clean;
+        let mut joined = self.superblock.joined.clone();
+        let joining = core::mem::take(&mut self.joining);
+        for drive in joining.iter() {
+            joined[drive.index()] = self.superblock.joining(self.superblock.generation, drive);
+        }
+        let drives = self.present();
+        self.prepared = Some(Prepared {
+            states: self.wanted.clone(),
+            joined,
+            clean: self.ending && end == End::Clean,
+            drives,
+        });
+        // What was said so far may call the one serving in whose place a joining drive is.
+        self.superblocks(drives.without(joining))
+    }
+
+    /// All drives are prepared: gives the superblocks that commit it.
+    pub(super) fn commit(&mut self) -> Vec<SuperblockWrite> {
+        let Some(prepared) = self.prepared.take() else { return Vec::new() };
+        self.superblock.commit(prepared.states, prepared.joined, prepared.clean);
+        self.superblocks(prepared.drives)
+    }
+
+    fn superblocks(&mut self, drives: DriveSet) -> Vec<SuperblockWrite> {
         let mut blocks = Vec::new();
-        for drive in self.present().iter() {
+        for drive in drives.iter() {
             self.superblock.member = drive;
             let bytes = self.superblock.encode().to_vec();
             blocks.push((drive, self.superblock.offset_bytes(), bytes));
@@ -138,16 +210,17 @@ impl Recorder {
         blocks
     }
 
-    /// All present drives have the superblocks. Whether the array has ended by that.
-    pub(super) fn superblocks_written(&mut self) -> bool {
+    /// The superblocks are committed on all drives. Whether the array has ended by that.
+    pub(super) fn committed(&mut self) -> bool {
         self.recorded.clone_from(&self.superblock.states);
         self.superblock.clean
     }
 
     pub(super) fn check_invariants(&self) {
         assert_eq!(self.recorded.len(), self.wanted.len());
-        if self.step != Recording::WritingSuperblocks {
+        if self.step != Recording::CommittingSuperblocks {
             assert_eq!(self.recorded, self.superblock.states);
         }
+        assert_eq!(self.prepared.is_some(), self.step == Recording::PreparingSuperblocks);
     }
 }

@@ -3,7 +3,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0..8 | magic `ioda\0arr` |
-//! | 8..12 | version, 1 |
+//! | 8..12 | version, 2 |
 //! | 12..16 | CRC-32 of all other bytes of the block |
 //! | 16..32 | the array |
 //! | 32..40 | generation |
@@ -18,8 +18,13 @@
 //! | 72 | 1 after a clean end |
 //! | 73..80 | zero |
 //! | 80..88 | region bytes of the intent record |
+//! | 88..96 | generation that is committed |
 //! | 128..1152 | 16 bytes per drive: state (0 serving, 1 failed, 2 rebuilding), 7 zeros, cursor |
-//! | rest | zero |
+//! | 1152..1664 | 8 bytes per drive: with what it joined |
+//! | 1664..4096 | 8 bytes per change before: its number; then zeros |
+//!
+//! Version 1 had single generations, each written to all drives before data were, and did not say with
+//! what drives joined, nor what was before. It is read as if the generation before were committed.
 
 use super::block::{BLOCK_BYTES, Block, array, get_u32, get_u64, is_sealed, put, seal};
 use super::uuid::Uuid;
@@ -30,10 +35,18 @@ use core::fmt;
 use units::DriveId;
 
 const MAGIC: [u8; 8] = *b"ioda\0arr";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The version with single generations.
+const VERSION_SINGLE: u32 = 1;
 const SUM_AT: usize = 12;
 const STATES_AT: usize = 128;
 const STATE_BYTES: usize = 16;
+const JOINED_AT: usize = 1152;
+const JOINED_BYTES: usize = 8;
+const PAST_AT: usize = JOINED_AT + WIDTH_MAX * JOINED_BYTES;
+const PAST_BYTES: usize = 8;
+/// Most changes before the last that a superblock lists.
+const PAST_MAX: usize = (BLOCK_BYTES - PAST_AT) / PAST_BYTES;
 /// Most drives of an array.
 const WIDTH_MAX: usize = 64;
 /// Where the two copies are, in bytes from the start of the file of a drive.
@@ -116,10 +129,18 @@ pub struct Superblock {
     pub geometry: Geometry,
     /// Bytes of a region of the intent record: a power of two.
     pub region_bytes: u64,
-    /// Grows with everything that drives have to agree on: a drive with less was left behind.
+    /// Grows with every superblock: once when a change is prepared, once when it is committed.
     pub generation: u64,
+    /// The generation in which what the superblock says was prepared: all drives that it says take
+    /// part have at least this one. At most `generation`.
+    pub committed: u64,
     /// How each drive takes part; as many as drives.
     pub states: Vec<MemberState>,
+    /// With what each drive joined: a number that no other drive had in its place, 0 for those that the
+    /// array was created with. As many as drives.
+    pub joined: Vec<u64>,
+    /// The changes before the committed one, by [`Superblock::change`], oldest first: so many as fit.
+    pub past: Vec<u64>,
     /// The array was shut down, and nothing needs to be repaired.
     pub clean: bool,
     /// When the array was made, in seconds since 1970.
@@ -190,6 +211,7 @@ impl Superblock {
         block[71] = level_number(self.geometry.level);
         block[72] = u8::from(self.clean);
         put(&mut block, 80, &self.region_bytes.to_le_bytes());
+        put(&mut block, 88, &self.committed.to_le_bytes());
         for (index, state) in self.states.iter().take(WIDTH_MAX).enumerate() {
             let at = STATES_AT + index * STATE_BYTES;
             let (number, cursor_bytes) = match state {
@@ -199,6 +221,12 @@ impl Superblock {
             };
             block[at] = number;
             put(&mut block, at + 8, &cursor_bytes.to_le_bytes());
+        }
+        for (index, joined) in self.joined.iter().take(WIDTH_MAX).enumerate() {
+            put(&mut block, JOINED_AT + index * JOINED_BYTES, &joined.to_le_bytes());
+        }
+        for (index, change) in self.past.iter().take(PAST_MAX).enumerate() {
+            put(&mut block, PAST_AT + index * PAST_BYTES, &change.to_le_bytes());
         }
         seal(&mut block, SUM_AT);
         block
@@ -218,7 +246,7 @@ impl Superblock {
             return Err(SuperblockError::Checksum);
         }
         let version = get_u32(block, 8);
-        if version != VERSION {
+        if !(VERSION_SINGLE..=VERSION).contains(&version) {
             return Err(SuperblockError::Version { version });
         }
         let bad = |field, value| Err(SuperblockError::Field { field, value });
@@ -255,12 +283,31 @@ impl Superblock {
                 other => return bad("state of a drive", u64::from(other)),
             });
         }
+        let generation = get_u64(block, 32);
+        let committed = match version {
+            VERSION_SINGLE => generation.saturating_sub(1),
+            _ => get_u64(block, 88),
+        };
+        if committed > generation {
+            return bad("committed generation", committed);
+        }
+        let joined = (0..states.len()).map(|index| match version {
+            VERSION_SINGLE => 0,
+            _ => get_u64(block, JOINED_AT + index * JOINED_BYTES),
+        });
+        let past = (0..PAST_MAX).map(|index| match version {
+            VERSION_SINGLE => 0,
+            _ => get_u64(block, PAST_AT + index * PAST_BYTES),
+        });
         Ok(Self {
             uuid: Uuid(array(block, 16)),
+            past: past.take_while(|change| *change != 0).collect(),
             member: DriveId(block[68]),
             geometry,
             region_bytes,
-            generation: get_u64(block, 32),
+            generation,
+            committed,
+            joined: joined.collect(),
             states,
             clean: match block[72] {
                 0 => false,
@@ -271,11 +318,79 @@ impl Superblock {
         })
     }
 
+    /// Whether it says that a drive takes part: that very drive, not another one in its place.
+    #[must_use]
+    pub fn knows(&self, other: &Self) -> bool {
+        let index = other.member.index();
+        self.states.get(index).is_some_and(|state| *state != MemberState::Failed)
+            && self.joined.get(index) == other.joined.get(index)
+    }
+
+    /// Whether all that its drive ever held is in the history of another: that one takes part in what is
+    /// committed here, or went through it.
+    #[must_use]
+    pub fn is_contained_in(&self, other: &Self) -> bool {
+        let change = self.change();
+        self.knows(other) || other.change() == change || other.past.contains(&change)
+    }
+
+    /// The number of the committed change. Those of arrays that went on apart differ.
+    #[must_use]
+    pub fn change(&self) -> u64 {
+        self.number(self.committed, u64::MAX)
+    }
+
+    /// What a drive joins with in `generation`: a number that no other drive joins with.
+    pub(super) fn joining(&self, generation: u64, drive: DriveId) -> u64 {
+        self.number(generation, u64::from(drive.0))
+    }
+
+    /// A number that depends on how all drives take part, which differs wherever drives went on without
+    /// each other.
+    fn number(&self, generation: u64, about: u64) -> u64 {
+        let states = self.states.iter().map(|state| match state {
+            MemberState::Serving => 1,
+            MemberState::Failed => 2,
+            MemberState::Rebuilding { .. } => 3,
+        });
+        let words = [generation, about].into_iter().chain(states);
+        // The step is that of splitmix64; 0 stands for none.
+        let mixed = words.chain(self.joined.iter().copied()).fold(0, |sum: u64, word| {
+            let sum = (sum ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let sum = (sum ^ sum >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let sum = (sum ^ sum >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            sum ^ sum >> 31
+        });
+        mixed.max(1)
+    }
+
+    /// Says something new of the array: all drives that take part are prepared for `generation`.
+    pub(super) fn commit(&mut self, states: Vec<MemberState>, joined: Vec<u64>, clean: bool) {
+        self.past.push(self.change());
+        let too_many = self.past.len().saturating_sub(PAST_MAX);
+        self.past.drain(..too_many);
+        self.committed = self.generation;
+        self.generation = self.generation.saturating_add(1);
+        self.states = states;
+        self.joined = joined;
+        self.clean = clean;
+    }
+
     /// Where in the file the copy of this generation goes; that of the one before stays.
     #[must_use]
     pub fn offset_bytes(&self) -> u64 {
         COPIES_AT[(self.generation % 2) as usize]
     }
+}
+
+/// The two copies of a drive, at [`COPIES_AT`].
+pub type Copies = [Result<Superblock, SuperblockError>; 2];
+
+/// Where the newest superblock of a drive is; none if neither can be read.
+pub(super) fn newest_offset_bytes(copies: &Copies) -> Option<u64> {
+    let generation = |copy: usize| copies[copy].as_ref().ok().map(|found| found.generation);
+    let copies = (0..COPIES_AT.len()).filter_map(|copy| Some((generation(copy)?, COPIES_AT[copy])));
+    copies.max_by_key(|(generation, _)| *generation).map(|(_, offset_bytes)| offset_bytes)
 }
 
 /// Of the two copies of a drive the one that counts: a newer program's before all, because it may say
@@ -284,9 +399,7 @@ impl Superblock {
 /// # Errors
 ///
 /// If neither is a superblock of this program.
-pub fn newer(
-    copies: [Result<Superblock, SuperblockError>; 2],
-) -> Result<Superblock, SuperblockError> {
+pub fn newer(copies: Copies) -> Result<Superblock, SuperblockError> {
     let telling = |error: &SuperblockError| match error {
         SuperblockError::Version { .. } => 5,
         SuperblockError::Field { .. } => 4,
@@ -330,7 +443,10 @@ pub(super) mod tests {
             },
             region_bytes: 1 << 20,
             generation: 12,
+            committed: 11,
             states: vec![MemberState::Serving; 4],
+            joined: vec![0; 4],
+            past: Vec::new(),
             clean: false,
             created_seconds: 1_700_000_000,
         }
@@ -344,8 +460,10 @@ pub(super) mod tests {
         let table: &[(&str, usize, &[u8], Change)] = &[
             ("uuid, least", 16, &[0; 16], |s| s.uuid = Uuid([0; 16])),
             ("uuid, most", 16, &[255; 16], |s| s.uuid = Uuid([255; 16])),
-            ("generation, least", 32, &[0; 8], |s| s.generation = 0),
+            ("generation, least", 32, &[0; 8], |s| (s.generation, s.committed) = (0, 0)),
             ("generation, most", 32, &[255; 8], |s| s.generation = u64::MAX),
+            ("committed, least", 88, &[0; 8], |s| s.committed = 0),
+            ("committed, most", 88, &[12], |s| s.committed = 12),
             ("created, least", 40, &[0; 8], |s| s.created_seconds = 0),
             ("created, most", 40, &[255; 8], |s| s.created_seconds = u64::MAX),
             ("drive, least", 48, &[0, 0x10, 0, 0, 0, 0, 0, 0], |s| {
@@ -367,12 +485,17 @@ pub(super) mod tests {
                 s.geometry.level = Level::Raid0;
                 (s.geometry.width, s.geometry.stripe_width) = (1, 1);
                 (s.member, s.states) = (DriveId(0), vec![MemberState::Serving]);
+                s.joined = vec![0];
             }),
             ("width, most", 69, &[64, 64, 4], |s| {
                 s.geometry.level = Level::Raid6;
                 (s.geometry.width, s.geometry.stripe_width) = (64, 64);
                 s.states = vec![MemberState::Serving; 64];
+                s.joined = vec![0; 64];
             }),
+            ("past", 1664, &[7, 0, 0, 0, 0, 0, 0, 0, 9], |s| s.past = vec![7, 9]),
+            ("past, most", 1664, &[255; 2432], |s| s.past = vec![u64::MAX; 304]),
+            ("joined, most", 1152 + 3 * 8, &[255; 8], |s| s.joined[3] = u64::MAX),
             ("clean", 72, &[1], |s| s.clean = true),
             ("region, least", 80, &[0, 0, 0x10, 0, 0, 0, 0, 0], |s| s.region_bytes = 1 << 20),
             ("region, most", 80, &[0, 0, 0, 0, 0, 0, 0, 0x80], |s| s.region_bytes = 1 << 63),
@@ -401,7 +524,7 @@ pub(super) mod tests {
     #[test]
     fn impossible_fields_are_named() {
         let table: &[(usize, &[u8], &str)] = &[
-            (8, &[2], "version 2"),
+            (8, &[3], "version 3"),
             (8, &[255; 4], "version 4294967295"),
             (8, &[0], "version 0"),
             (48, &[1], "bytes of a drive is 1073741825"),
@@ -418,6 +541,7 @@ pub(super) mod tests {
             (70, &[0], "members of a stripe is 0"),
             (71, &[6], "level is 6"),
             (72, &[2], "mark of a clean end is 2"),
+            (88, &[13], "committed generation is 13"),
             (80, &[1], "bytes of a region is 1048577"),
             (80, &[0, 0, 8], "bytes of a region is 524288"),
             (128, &[3], "state of a drive is 3"),
@@ -427,6 +551,31 @@ pub(super) mod tests {
             let said = forged(*at, bytes).unwrap_err();
             assert!(said.contains(words), "byte {at}: {said}");
         }
+    }
+
+    #[test]
+    fn what_was_before_is_known_for_a_while() {
+        let mut superblock = example();
+        let old = superblock.clone();
+        for _ in 0..PAST_MAX {
+            superblock.generation += 1;
+            superblock.commit(superblock.states.clone(), superblock.joined.clone(), false);
+            assert!(old.is_contained_in(&superblock));
+        }
+        superblock.states[1] = MemberState::Failed;
+        let alone = Superblock { states: superblock.states.clone(), ..old.clone() };
+        assert!(old.is_contained_in(&superblock) && !alone.is_contained_in(&superblock));
+        superblock.generation += 1;
+        superblock.commit(superblock.states.clone(), superblock.joined.clone(), false);
+        assert_eq!(superblock.past.len(), PAST_MAX);
+        assert!(!superblock.past.contains(&old.change()));
+    }
+
+    #[test]
+    fn version_1_is_read() {
+        let read = forged(8, &VERSION_SINGLE.to_le_bytes()).unwrap();
+        assert_eq!((read.generation, read.committed), (12, 11));
+        assert_eq!(read, example());
     }
 
     #[test]
@@ -448,7 +597,7 @@ pub(super) mod tests {
         assert_eq!(newer([Ok(old.clone()), Ok(new.clone())]), Ok(new));
         assert_eq!(newer([broken(), Ok(old.clone())]), Ok(old.clone()), "the last write was torn");
         assert_eq!(newer([Err(SuperblockError::Blank), broken()]), broken());
-        let version = || Err(SuperblockError::Version { version: 2 });
+        let version = || Err(SuperblockError::Version { version: 3 });
         assert_eq!(newer([Ok(old), version()]), version(), "a newer program was here");
     }
 
@@ -457,7 +606,7 @@ pub(super) mod tests {
 
         #[test]
         fn hostile_bytes_are_refused_or_consistent(
-            changes in proptest::collection::vec((0usize..1200, any::<u8>()), 1..12),
+            changes in proptest::collection::vec((0usize..4096, any::<u8>()), 1..12),
         ) {
             let mut block = example().encode();
             for (at, byte) in changes {

@@ -14,7 +14,7 @@ pub(super) fn state_of(
     drive: DriveId,
     notes: &mut Vec<String>,
 ) -> Option<Vec<u8>> {
-    let owner = ftl::Owner { uuid: assembly.uuid, drive, generation: assembly.generation };
+    let owner = ftl::Owner { uuid: assembly.uuid, drive, generation: assembly.end_generation() };
     match ftl::take(path, &owner) {
         Ok(state) => state,
         Err(error) => {

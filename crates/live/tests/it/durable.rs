@@ -56,7 +56,8 @@ fn put(disk: &Disk, write: &HeadWrite) {
 /// Says on all drives that take part what the superblock of the array says now.
 fn write_superblocks(array: &mut OpenArray) {
     let superblock = &mut array.records.superblock;
-    superblock.generation += 1;
+    superblock.committed = superblock.generation + 1;
+    superblock.generation += 2;
     for (position, disk) in array.disks.iter_mut().enumerate() {
         let takes_part = superblock.states[position] != MemberState::Failed;
         if let Some(disk) = disk.as_mut().filter(|_| takes_part) {
@@ -132,13 +133,14 @@ fn only_a_clean_end_is_clean() {
     let mut array = start(folder.path());
     assert!(!array.assembly.clean, "the creation was cut short");
     assert_eq!(array.assembly.generation, 1);
-    let end = array.records.superblock.generation + 1;
+    let end = array.records.superblock.generation + 2;
     record_end(&mut array);
     assert_eq!(array.records.superblock.generation, end);
     drop(array);
     let array = start(folder.path());
     assert!(array.assembly.clean);
-    assert_eq!((array.assembly.generation, array.records.superblock.generation), (end, end + 1));
+    assert_eq!((array.assembly.generation, array.assembly.end_generation()), (end, end));
+    assert_eq!(array.records.superblock.generation, end + 2);
     drop(array);
     assert!(!start(folder.path()).assembly.clean, "it ran, and was not ended");
 }

@@ -5,6 +5,8 @@
 
 mod cut;
 mod disk;
+mod history;
+mod sectors;
 mod states;
 mod world;
 

@@ -37,6 +37,9 @@ impl Bench {
             geometry,
             region_bytes: REGION_BYTES,
             generation: 1,
+            committed: 0,
+            joined: vec![0; states.len()],
+            past: Vec::new(),
             states,
             clean: false,
             created_seconds: 1,
@@ -113,7 +116,7 @@ impl Bench {
 }
 
 #[test]
-fn a_failure_is_recorded_when_nothing_is_half_written_and_all_is_synced() {
+fn a_failure_is_recorded_in_two_steps_when_nothing_is_half_written_and_all_is_synced() {
     let mut bench = Bench::new(Level::Raid5, 3);
     bench.write(1, &[0, 1, 2]);
     assert_eq!(bench.asked(), "intent0 intent1 intent2");
@@ -123,6 +126,7 @@ fn a_failure_is_recorded_when_nothing_is_half_written_and_all_is_synced() {
     bench.machine.handle_answer(AnswerId(7));
     assert_eq!(bench.asked(), "", "the first write is still in flight");
     assert_eq!(bench.end_changes(), "sync0 sync1");
+    assert_eq!(bench.end_ios(), "superblock0 superblock1");
     assert_eq!(bench.end_ios(), "superblock0 superblock1");
     // Nobody hears of anything before; and what comes now is journalled, on drive 0 alone.
     assert_eq!(bench.end_ios(), "header0 header1 answer7");
@@ -138,6 +142,7 @@ fn the_holders_of_the_journal_are_those_of_the_drives_that_are_left() {
     let marks = "intent0 intent1 intent2 intent3";
     assert_eq!(bench.asked(), format!("{marks} sync0 sync1 sync2 sync3"));
     assert_eq!(bench.end_ios(), "superblock0 superblock1 superblock2 superblock3");
+    assert_eq!(bench.end_ios(), "superblock0 superblock1 superblock2 superblock3");
     assert_eq!(bench.end_ios(), "header0 header1 header2 header3");
     assert_eq!(bench.end_ios(), "record0 record1");
     // A write that has a record goes on to its end, also when a holder fails.
@@ -146,6 +151,7 @@ fn the_holders_of_the_journal_are_those_of_the_drives_that_are_left() {
     assert_eq!(bench.end_ios(), "release1 release2 release3");
     bench.write(2, &[1, 2, 3]);
     assert_eq!(bench.end_changes(), "sync1 sync2 sync3");
+    assert_eq!(bench.end_ios(), "superblock1 superblock2 superblock3");
     assert_eq!(bench.end_ios(), "superblock1 superblock2 superblock3");
     assert_eq!(bench.end_ios(), "header1 header2 header3");
     assert_eq!(bench.end_ios(), "record1", "one copy is enough now, on a drive that is there");
@@ -157,18 +163,22 @@ fn a_rebuilt_mirror_is_called_serving_after_its_data_are_synced() {
     bench.machine.handle_drive_failed(NOW, DriveId(1));
     assert_eq!(bench.asked(), "sync0");
     assert_eq!(bench.end_ios(), "superblock0");
+    assert_eq!(bench.end_ios(), "superblock0");
     assert_eq!(bench.end_ios(), "", "mirrors need no journal");
     bench.machine.handle_drive_replaced(NOW, DriveId(1));
     let marks = bench.asked();
     assert!(marks.ends_with("sync0 sync1"), "{marks}");
+    assert_eq!(bench.end_ios(), "superblock0", "what joins is not prepared");
     assert_eq!(bench.end_ios(), "superblock0 superblock1");
     assert_eq!(bench.end_ios(), "");
     bench.machine.handle_drive_rebuilt(NOW, DriveId(1));
     assert_eq!(bench.asked(), "sync0 sync1");
     assert_eq!(bench.end_ios(), "superblock0 superblock1");
+    assert_eq!(bench.end_ios(), "superblock0 superblock1");
     assert_eq!(bench.end_ios(), "");
     bench.machine.handle_end(NOW);
     assert_eq!(bench.asked(), "sync0 sync1");
+    assert_eq!(bench.end_ios(), "superblock0 superblock1");
     assert_eq!(bench.end_ios(), "superblock0 superblock1");
     assert_eq!(bench.end_ios(), "Clean");
 }

@@ -1,0 +1,112 @@
+//! Which drives hold the data of the array as it was last, which were left behind, and which went on
+//! without each other.
+//!
+//! # How superblocks change
+//!
+//! What drives say of the array changes at every start, when one fails, is replaced or rebuilt, and at a
+//! clean shutdown. Each change takes two steps, on all drives that take part in the array from then on:
+//!
+//! 1. *Prepare*: each gets the next generation, *g*. It says of the array what it said before. A drive that
+//!    joins gets nothing yet.
+//! 2. *Commit*, when all have that: each gets generation *g* + 1 with what is new, and *g* as the generation
+//!    that is committed.
+//!
+//! Data are written in accordance with the change when all have committed it. A superblock goes to the
+//! slot that does not hold the newest one of its drive, so a torn write leaves what was there before.
+//!
+//! # What a cut can leave
+//!
+//! Let the change prepared in *g* follow one prepared in *f*. For each drive that takes part in it:
+//!
+//! * cut while preparing: committed *f*, at a generation below *g* or at *g*;
+//! * cut while committing: at *g*, with *f* committed, or at *g* + 1, with *g* committed.
+//!
+//! * a drive that joins by it: no superblock, or *g* + 1 with *g* committed.
+//!
+//! If any has *g* committed, all have at least generation *g*, but for drives that join, which hold no
+//! data. So a drive that takes part according to the
+//! newest commit that is found, and is below its generation, missed it: an old copy, or a drive that
+//! was thought to be replaced. A drive at or above it was there, and is only behind because of a cut: as
+//! it has not committed *g*, nothing was written since that it lacks. However many starts were cut
+//! before they could commit, they raise generations and nothing else.
+//!
+//! If all that have *g* committed are missing at the next start, it goes on from *f*, which is sound for
+//! the same reason: the drives that it finds had not committed *g*, so nothing was written under it. It
+//! prepares a generation above all that it finds, hence above *g*, and its commit calls the
+//! missing ones failed. When they come back they are not taken.
+//!
+//! # Who went on without whom
+//!
+//! Generations of drives that were not started together say nothing about each other, so they do not
+//! decide. A drive *knows* another if it says that this very drive takes part: the states name members, and
+//! a number drawn when a drive joins tells it from others in its place. If A knows B, then B has
+//! prepared what A says, or joined by it: all data that was ever written under it, or under what came before it on A, is
+//! in the history of B. The same is so if B lists among its past changes what A says; it has room for some
+//! hundreds. That carries over: if the history of B is in that of C, so is that of A.
+//!
+//! * The array goes on from a drive whose history contains that of every other found drive. If there
+//!   is none, two drives went on without each other, and people have to choose ([`super::Refusal::Split`]).
+//!   Drives that call each other failed are no split if one is only older: some drive that it knows went
+//!   on without it.
+//! * Of several such drives (each contains the others) the one with the newest commit leads.
+//! * Another drive is used if both know each other and it is not below the leader's commit. One that knows
+//!   the leader, but is not known by it, was left behind. One that is known by the leader, but does not
+//!   know it, went on without it, and has led then, or is a copy from elsewhere.
+//!
+//! Drives that do not call themselves serving hold no data of their own, and never lead.
+
+use super::superblock::{MemberState, Superblock};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+/// The place of a drive, and what it says.
+pub(super) type Claim<'a> = (usize, &'a Superblock);
+
+/// Whether a drive was there in all that the leader says.
+pub(super) fn is_current(drive: &Superblock, leader: &Superblock) -> bool {
+    leader.knows(drive) && drive.knows(leader) && drive.generation >= leader.committed
+}
+
+/// The drive to go on from. Of drives that are one array, each there once; none if there are no drives.
+///
+/// # Errors
+///
+/// Two places whose drives went on without each other.
+pub(super) fn leader<'a>(drives: &[Claim<'a>]) -> Result<Option<Claim<'a>>, (usize, usize)> {
+    let serves = |drive: &Superblock| drive.states[drive.member.index()] == MemberState::Serving;
+    let mut able: Vec<Claim<'a>> =
+        drives.iter().copied().filter(|(_, drive)| serves(drive)).collect();
+    if able.is_empty() {
+        able = drives.to_vec();
+    }
+    // Of equals the first place.
+    let rank = |(place, drive): Claim| (drive.committed, drive.generation, Reverse(place));
+    able.sort_by_key(|&claim| Reverse(rank(claim)));
+    let contained = contained(&able);
+    let contains_all = |of: &usize| contained.iter().all(|within| within[*of]);
+    if let Some(first) = (0..able.len()).find(contains_all) {
+        return Ok(Some(able[first]));
+    }
+    let Some((first, _)) = able.first() else { return Ok(None) };
+    let apart = contained.iter().position(|within| !within[0]);
+    Err((*first, apart.map_or(*first, |apart| able[apart].0)))
+}
+
+/// For each drive, in which others its history is contained.
+fn contained(drives: &[Claim]) -> Vec<Vec<bool>> {
+    let count = drives.len();
+    let mut within = vec![vec![false; count]; count];
+    for (one, (_, drive)) in drives.iter().enumerate() {
+        for (other, (_, known)) in drives.iter().enumerate() {
+            within[one][other] = one == other || drive.is_contained_in(known);
+        }
+    }
+    for middle in 0..count {
+        let onward = within[middle].clone();
+        for row in within.iter_mut().filter(|row| row[middle]) {
+            row.iter_mut().zip(&onward).for_each(|(entry, further)| *entry |= further);
+        }
+    }
+    within
+}

@@ -1,0 +1,357 @@
+//! Arrays that are started, changed and cut short again and again, with other drives left out each
+//! time: no drive that missed something is ever taken for one that was there, no cut costs a drive, and
+//! a split is one.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use super::sectors::{Power, SectorDisk};
+use super::world::{QUIET_FOR, REGION_BYTES, UUID, geometry};
+use array::Level;
+use engine::durability::{
+    Change, Disk, Durability, End, Geometry, HEAD_BYTES, IoResult, OpenError, Opened, Output,
+    Refusal, create, open, prepare, read_superblock,
+};
+use std::collections::BTreeSet;
+use units::{DriveId, Instant, Rng};
+
+struct Nothing;
+
+impl Change for Nothing {
+    fn data(&self) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// A drive that somebody could plug in, and what was ever written to it while it served.
+#[derive(Clone)]
+struct Drive {
+    disk: SectorDisk,
+    member: usize,
+    writes: BTreeSet<u64>,
+    /// These, and a number for each cut after which it said something new. Whether others said so too, and
+    /// data were written then, cannot be told from one drive.
+    claims: BTreeSet<u64>,
+    change: u64,
+}
+
+impl Drive {
+    fn new(member: usize, disk: SectorDisk) -> Self {
+        Self { disk, member, writes: BTreeSet::new(), claims: BTreeSet::new(), change: 0 }
+    }
+}
+
+#[derive(Default, Debug)]
+struct Counts {
+    starts: u64,
+    cut_starts: u64,
+    cut_rounds: u64,
+    stale: u64,
+    splits: u64,
+    too_few: u64,
+    rebuilt: u64,
+}
+
+struct Shelf {
+    geometry: Geometry,
+    power: Power,
+    drives: Vec<Drive>,
+    /// Which drive is in the place of each member.
+    places: Vec<usize>,
+    next_write: u64,
+}
+
+impl Shelf {
+    fn new(rng: &mut Rng) -> Self {
+        let shapes = [
+            (Level::Raid1, 2, 2),
+            (Level::Raid1, 3, 3),
+            (Level::Raid5, 3, 3),
+            (Level::Raid6, 4, 4),
+            (Level::Raid6, 5, 5),
+            (Level::Raid10, 4, 2),
+        ];
+        let (level, width, stripe_width) = shapes[rng.below(shapes.len() as u64) as usize];
+        let geometry = Geometry { stripe_width, ..geometry(level, width) };
+        let power = Power::lasting();
+        let blank = vec![SectorDisk::new(&power); usize::from(width)];
+        let opened = create(blank, &geometry, UUID, 1, QUIET_FOR).unwrap();
+        let disks = opened.disks.into_iter().flatten().enumerate();
+        let drives = disks.map(|(member, disk)| Drive::new(member, disk));
+        Self {
+            geometry,
+            power,
+            drives: drives.collect(),
+            places: (0..usize::from(width)).collect(),
+            next_write: 1,
+        }
+    }
+
+    fn cut(&mut self, rng: &mut Rng) {
+        self.power.goes_at(u64::MAX);
+        for drive in &mut self.drives {
+            drive.disk.cut(rng);
+            let change = read_superblock(&mut drive.disk).map_or(0, |found| found.change());
+            if std::mem::replace(&mut drive.change, change) != change {
+                drive.claims.insert(self.next_write);
+            }
+        }
+        self.next_write += 1;
+    }
+
+    /// One start with some of the drives, what it does, and how it stops.
+    fn live(&mut self, rng: &mut Rng, counts: &mut Counts) {
+        let width = self.places.len();
+        let mut found: Vec<bool> = (0..width).map(|_| rng.below(5) > 0).collect();
+        if rng.below(3) == 0 {
+            found = vec![true; width];
+        }
+        if rng.below(6) == 0 {
+            // Somebody takes an old drive from the shelf.
+            let old = rng.below(self.drives.len() as u64) as usize;
+            let member = self.drives[old].member;
+            if !self.drives[old].disk.is_blank() {
+                self.places[member] = old;
+            }
+        }
+        if rng.below(3) == 0 {
+            self.power.goes_at(1 + rng.below(40));
+        }
+        let mut at_place: Vec<Option<&mut Drive>> = (0..width).map(|_| None).collect();
+        for (number, drive) in self.drives.iter_mut().enumerate() {
+            if self.places[drive.member] == number && found[drive.member] {
+                let member = drive.member;
+                at_place[member] = Some(drive);
+            }
+        }
+        let histories: Vec<BTreeSet<u64>> =
+            at_place.iter().flatten().map(|drive| drive.writes.clone()).collect();
+        let claims: Vec<BTreeSet<u64>> =
+            at_place.iter().flatten().map(|drive| drive.claims.clone()).collect();
+        let disks = at_place.into_iter().map(|drive| drive.map(|drive| &mut drive.disk)).collect();
+        counts.starts += 1;
+        let opened = match open(disks, Some(&self.geometry), QUIET_FOR) {
+            Ok(opened) => opened,
+            Err(OpenError::Io { .. }) => {
+                counts.cut_starts += 1;
+                assert!(self.power.is_gone());
+                return self.cut(rng);
+            }
+            Err(OpenError::Refused(Refusal::Split { .. })) => {
+                counts.splits += 1;
+                let apart = claims
+                    .iter()
+                    .any(|one| claims.iter().any(|two| !one.is_subset(two) && !two.is_subset(one)));
+                assert!(apart, "refused, and nobody went on alone: {claims:?}");
+                self.places = self.whole_again();
+                return self.cut(rng);
+            }
+            Err(OpenError::Refused(Refusal::TooFew { .. } | Refusal::Nothing { .. })) => {
+                counts.too_few += 1;
+                return self.cut(rng);
+            }
+            Err(other) => panic!("{other}"),
+        };
+        self.power.goes_at(u64::MAX);
+        let Opened { assembly, mut disks, records, .. } = opened;
+        let serving: Vec<usize> =
+            (0..width).filter(|&member| assembly.absent >> member & 1 == 0).collect();
+        let absent = assembly.absent;
+        let mut numbers = BTreeSet::new();
+        for &member in &serving {
+            numbers.insert(disks[member].as_mut().unwrap().number(HEAD_BYTES));
+        }
+        assert_eq!(numbers.len(), 1, "drives that were not together: {assembly:?}");
+        for (member, disk) in disks.iter().enumerate() {
+            counts.stale += u64::from(disk.is_some() && absent >> member & 1 == 1);
+        }
+        drop(disks);
+        let newest = &self.drives[self.places[serving[0]]].writes;
+        for history in &histories {
+            assert!(history.is_subset(newest), "{history:?} is not in {newest:?}: {assembly:?}");
+        }
+        self.serve(&serving);
+        let mut machine = Durability::new(records);
+        for _ in 0..rng.below(4) {
+            if !self.change(&mut machine, rng, counts) {
+                counts.cut_rounds += 1;
+                return self.cut(rng);
+            }
+        }
+        if rng.below(2) == 0 {
+            machine.handle_end(Instant::ZERO);
+            if !self.run(&mut machine, rng) {
+                counts.cut_rounds += 1;
+            }
+        }
+        self.cut(rng);
+    }
+
+    /// The drives that together know most, where that can be told: what a person would do.
+    fn whole_again(&self) -> Vec<usize> {
+        let most = (0..self.drives.len()).max_by_key(|&drive| self.drives[drive].writes.last());
+        let most = &self.drives[most.unwrap()].writes;
+        (0..self.places.len())
+            .map(|member| {
+                let of_member = |drive: &usize| self.drives[*drive].member == member;
+                let fitting = (0..self.drives.len())
+                    .filter(of_member)
+                    .filter(|&drive| self.drives[drive].writes.is_subset(most));
+                fitting.max_by_key(|&drive| self.drives[drive].writes.len()).unwrap_or(0)
+            })
+            .collect()
+    }
+
+    /// Clients write: all drives that serve get it.
+    fn serve(&mut self, serving: &[usize]) {
+        for &member in serving {
+            let drive = &mut self.drives[self.places[member]];
+            drive.disk.set_number(HEAD_BYTES, self.next_write);
+            drive.writes.insert(self.next_write);
+            drive.claims.insert(self.next_write);
+        }
+        self.next_write += 1;
+    }
+
+    /// A drive fails, is replaced or rebuilt. Whether the power stayed.
+    fn change(
+        &mut self,
+        machine: &mut Durability<Nothing>,
+        rng: &mut Rng,
+        counts: &mut Counts,
+    ) -> bool {
+        use engine::durability::MemberState::{Failed, Rebuilding, Serving};
+        let width = self.places.len();
+        let member = rng.below(width as u64) as usize;
+        let drive = DriveId(member as u8);
+        let states = machine.superblock().states.clone();
+        let whole = states.iter().filter(|state| **state == Serving).count();
+        match states[member] {
+            Serving => {
+                let spare = self.geometry.level.parities(u32::from(self.geometry.stripe_width));
+                let enough = width - whole < spare as usize;
+                if !enough {
+                    return true;
+                }
+                machine.handle_drive_failed(Instant::ZERO, drive);
+                if rng.below(4) == 0 {
+                    self.replace(machine, member);
+                }
+            }
+            Failed => self.replace(machine, member),
+            Rebuilding { .. } => {
+                counts.rebuilt += 1;
+                let from = states.iter().position(|state| *state == Serving).unwrap();
+                let from = &self.drives[self.places[from]];
+                let (number, writes) = (from.disk.clone().number(HEAD_BYTES), from.writes.clone());
+                let claims = from.claims.clone();
+                let new = &mut self.drives[self.places[member]];
+                new.disk.set_number(HEAD_BYTES, number);
+                (new.writes, new.claims) = (writes, claims);
+                machine.handle_drive_rebuilt(Instant::ZERO, drive);
+            }
+        }
+        if !self.run(machine, rng) {
+            return false;
+        }
+        let states = machine.superblock().states.iter().enumerate();
+        let serving = states.filter(|(_, state)| **state == Serving).map(|(member, _)| member);
+        self.serve(&serving.collect::<Vec<_>>());
+        true
+    }
+
+    fn replace(&mut self, machine: &mut Durability<Nothing>, member: usize) {
+        let mut disk = SectorDisk::new(&self.power);
+        prepare(&mut disk, machine.intent(), machine.journal()).unwrap();
+        self.places[member] = self.drives.len();
+        self.drives.push(Drive::new(member, disk));
+        machine.handle_drive_replaced(Instant::ZERO, DriveId(member as u8));
+    }
+
+    /// Does what the machine says, in any order; whether the power stayed.
+    fn run(&mut self, machine: &mut Durability<Nothing>, rng: &mut Rng) -> bool {
+        let mut under_way = Vec::new();
+        let cut_at = if rng.below(6) == 0 { rng.below(30) } else { u64::MAX };
+        for step in 0.. {
+            while let Some(output) = machine.poll_output() {
+                match output {
+                    Output::WriteHead { id, drive, offset_bytes, bytes } => {
+                        under_way.push((id, drive, Some((offset_bytes, bytes))));
+                    }
+                    Output::Sync { id, drive } => under_way.push((id, drive, None)),
+                    Output::Ended { end } => assert_eq!(end, End::Clean),
+                    Output::Stop { reason } => panic!("{reason}"),
+                    _ => {}
+                }
+            }
+            if step == cut_at {
+                for (_, drive, write) in under_way {
+                    let disk = &mut self.drives[self.places[drive.index()]].disk;
+                    if let Some((offset_bytes, bytes)) = write {
+                        disk.write(offset_bytes, &bytes).unwrap();
+                    }
+                }
+                return false;
+            }
+            if under_way.is_empty() {
+                return true;
+            }
+            let next = rng.below(under_way.len() as u64) as usize;
+            let (id, drive, write) = under_way.swap_remove(next);
+            let disk = &mut self.drives[self.places[drive.index()]].disk;
+            if let Some((offset_bytes, bytes)) = write {
+                disk.write(offset_bytes, &bytes).unwrap();
+            }
+            disk.sync().unwrap();
+            machine.handle_io_ended(Instant::ZERO, id, IoResult::Done);
+        }
+        true
+    }
+}
+
+#[test]
+fn no_history_of_starts_changes_and_cuts_takes_a_drive_for_one_that_was_there() {
+    let mut counts = Counts::default();
+    for seed in testing::seeds(0..100) {
+        let mut rng = Rng::stream(seed, "history");
+        let mut shelf = Shelf::new(&mut rng);
+        for _ in 0..16 {
+            shelf.live(&mut rng, &mut counts);
+        }
+    }
+    if testing::is_repeat() {
+        return;
+    }
+    println!("{counts:?}");
+    let Counts { starts, cut_starts, cut_rounds, stale, splits, too_few, rebuilt } = counts;
+    assert!(starts > 0 && cut_starts > 0 && cut_rounds > 0 && stale > 0);
+    assert!(splits > 0 && too_few > 0 && rebuilt > 0);
+}
+
+/// Fail two drives, replace the first, and stop: the second is older than what took the first's place.
+#[test]
+fn a_drive_that_failed_after_one_that_was_replaced_is_no_split() {
+    for (level, stripe_width) in [(Level::Raid6, 4), (Level::Raid10, 2)] {
+        let geometry = Geometry { stripe_width, ..geometry(level, 4) };
+        let power = Power::lasting();
+        let blank = vec![SectorDisk::new(&power); 4];
+        let opened = create(blank, &geometry, UUID, 1, QUIET_FOR).unwrap();
+        let disks = opened.disks.into_iter().flatten().enumerate();
+        let drives = disks.map(|(member, disk)| Drive::new(member, disk));
+        let (drives, places) = (drives.collect(), (0..4).collect());
+        let mut shelf = Shelf { geometry, power, drives, places, next_write: 1 };
+        let mut machine = Durability::new(opened.records);
+        let mut rng = Rng::new(1);
+        // Of a pair of mirrors not both.
+        for drive in [0, 3] {
+            machine.handle_drive_failed(Instant::ZERO, DriveId(drive));
+            while !shelf.run(&mut machine, &mut rng) {}
+        }
+        shelf.replace(&mut machine, 0);
+        while !shelf.run(&mut machine, &mut rng) {}
+        shelf.cut(&mut rng);
+        let places = shelf.places.clone();
+        let disks = places.iter().map(|&drive| Some(shelf.drives[drive].disk.clone())).collect();
+        let opened = open(disks, Some(&geometry), QUIET_FOR).unwrap();
+        assert_eq!((opened.assembly.absent, opened.assembly.rebuilding), (0b1001, 0b0001));
+        assert_eq!(opened.records.intent.region_bytes(), REGION_BYTES);
+    }
+}

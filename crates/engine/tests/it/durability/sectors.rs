@@ -1,0 +1,137 @@
+//! A disk on which the power can go at any write or sync, and which then has any sectors of what was
+//! not synced.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use super::disk::BLOCK;
+use engine::durability::Disk;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+use units::Rng;
+
+const SECTOR: usize = 512;
+
+/// How many writes and syncs there are before the power goes, on all disks that share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Power(Rc<Cell<u64>>);
+
+impl Power {
+    pub(crate) fn lasting() -> Self {
+        Self(Rc::new(Cell::new(u64::MAX)))
+    }
+
+    /// The power goes in the middle of the write or sync of this number, counted from 0.
+    pub(crate) fn goes_at(&self, number: u64) {
+        self.0.set(number);
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    /// Whether a write or sync begins, and whether it ends.
+    fn step(&self) -> (bool, bool) {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(1));
+        (left > 0, left > 1)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NoPower;
+
+impl fmt::Display for NoPower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the power is gone")
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SectorDisk {
+    stable: BTreeMap<u64, [u8; BLOCK]>,
+    /// Not synced, in the order in which it was written.
+    volatile: Vec<(u64, [u8; BLOCK])>,
+    power: Power,
+}
+
+impl SectorDisk {
+    pub(crate) fn new(power: &Power) -> Self {
+        Self { stable: BTreeMap::new(), volatile: Vec::new(), power: power.clone() }
+    }
+
+    /// A disk with these blocks on stable storage.
+    pub(crate) fn with(power: &Power, stable: BTreeMap<u64, [u8; BLOCK]>) -> Self {
+        Self { stable, ..Self::new(power) }
+    }
+
+    /// What is found when the power is back.
+    pub(crate) fn cut(&mut self, rng: &mut Rng) {
+        for (number, bytes) in std::mem::take(&mut self.volatile) {
+            let block = self.stable.entry(number).or_insert([0; BLOCK]);
+            // All, none, or some.
+            let how = rng.below(3);
+            for at in (0..BLOCK).step_by(SECTOR) {
+                if how == 0 || how == 1 && rng.below(2) == 0 {
+                    block[at..at + SECTOR].copy_from_slice(&bytes[at..at + SECTOR]);
+                }
+            }
+        }
+    }
+
+    /// The first number of a block of the file.
+    pub(crate) fn number(&mut self, offset_bytes: u64) -> u64 {
+        let mut block = [0; BLOCK];
+        self.read(offset_bytes, &mut block).unwrap();
+        u64::from_le_bytes(block[..8].try_into().unwrap())
+    }
+
+    /// Writes a number into a block of the file, on stable storage.
+    pub(crate) fn set_number(&mut self, offset_bytes: u64, number: u64) {
+        let mut block = [0; BLOCK];
+        block[..8].copy_from_slice(&number.to_le_bytes());
+        self.stable.insert(offset_bytes / BLOCK as u64, block);
+    }
+
+    /// Whether nothing was ever written.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.stable.values().all(|block| block.iter().all(|&byte| byte == 0))
+    }
+}
+
+impl Disk for SectorDisk {
+    type Error = NoPower;
+
+    fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), NoPower> {
+        let first = offset_bytes / BLOCK as u64;
+        into.fill(0);
+        let end = first + (into.len() / BLOCK) as u64;
+        let stable = self.stable.range(first..end).map(|(&number, bytes)| (number, bytes));
+        let volatile = self.volatile.iter().map(|(number, bytes)| (*number, bytes));
+        for (number, bytes) in stable.chain(volatile) {
+            if (first..end).contains(&number) {
+                let at = (number - first) as usize * BLOCK;
+                into[at..at + BLOCK].copy_from_slice(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> Result<(), NoPower> {
+        let (begins, ends) = self.power.step();
+        if begins {
+            let first = offset_bytes / BLOCK as u64;
+            let blocks = (first..).zip(bytes.chunks_exact(BLOCK));
+            self.volatile.extend(blocks.map(|(block, bytes)| (block, bytes.try_into().unwrap())));
+        }
+        if ends { Ok(()) } else { Err(NoPower) }
+    }
+
+    fn sync(&mut self) -> Result<(), NoPower> {
+        if !self.power.step().1 {
+            return Err(NoPower);
+        }
+        self.stable.extend(std::mem::take(&mut self.volatile));
+        Ok(())
+    }
+}
