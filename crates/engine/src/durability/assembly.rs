@@ -294,9 +294,11 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
         match found {
             Found::Missing => {}
             Found::Drive(Ok(superblock)) => drives.push((place, superblock)),
-            Found::Drive(Err(
-                error @ (SuperblockError::Foreign | SuperblockError::Version { .. }),
-            )) => return Err(Refusal::Unusable { place, error: error.clone() }),
+            Found::Drive(Err(error @ SuperblockError::Version { .. })) => {
+                return Err(Refusal::Unusable { place, error: error.clone() });
+            }
+            // A head that nobody understands is no reason not to serve what the others have: it may be
+            // torn, if the power went while the drive joined. It is not written to.
             Found::Drive(Err(error)) => notes.push(Note::Unusable { place, error: error.clone() }),
         }
     }
@@ -599,7 +601,9 @@ mod tests {
 
         let mut other = drives(|_, _| {});
         other[1] = Found::Drive(Err(SuperblockError::Foreign));
-        assert!(refusal(&other).contains("place 1 cannot be used: it holds data"));
+        let assembly = assemble(&other, None).unwrap();
+        assert_eq!(assembly.absent, 0b10, "the others are served without it");
+        assert!(assembly.notes.iter().any(|note| matches!(note, Note::Unusable { place: 1, .. })));
         other[1] = Found::Drive(Err(SuperblockError::Version { version: 9 }));
         assert!(refusal(&other).contains("place 1 cannot be used: its superblock has version 9"));
 

@@ -261,16 +261,18 @@ impl World {
     /// Goes on until the array has been shut down; none if it is `until` before, or the power went.
     pub(super) fn run_to_shutdown(&mut self) -> Done<Option<ShutdownEnd>> {
         let until = self.now() + REST;
+        let cuts = self.report.counts.cuts;
         loop {
             let Some(array) = &mut self.array else { return Ok(None) };
+            if self.report.counts.cuts != cuts {
+                // It was started again, and nobody has told it to end.
+                return Ok(None);
+            }
             match array.run(until) {
                 Happened::Reached => {
                     return Err(Failure::NoRest("it is not shut down in ten minutes".into()));
                 }
-                Happened::PowerCut => {
-                    self.cut()?;
-                    return Ok(None);
-                }
+                Happened::PowerCut => self.cut()?,
                 Happened::Output(output) => {
                     if let Some(end) = self.output(output)? {
                         return Ok(Some(end));
