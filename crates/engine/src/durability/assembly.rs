@@ -449,20 +449,13 @@ fn order(drives: &[Claim], width: usize) -> Result<Vec<Option<usize>>, Refusal> 
     Ok(order)
 }
 
-/// Whether every stripe has enough drives. Stripes narrower than the array lie on neighbouring
-/// drives and are dealt in turn, so their places repeat after as many stripes as there are drives.
+/// Whether every stripe has enough drives.
 fn check_enough(geometry: &Geometry, absent: u64) -> Result<(), Refusal> {
-    let (width, members) = (u64::from(geometry.width), u64::from(geometry.stripe_width));
-    let spare = geometry.level.parities(u32::from(geometry.stripe_width));
-    for stripe in 0..width {
-        let missing = (0..members)
-            .filter(|member| absent >> ((stripe * members + member) % width) & 1 == 1)
-            .count();
-        if missing as u32 > spare {
-            return Err(Refusal::TooFew { absent: absent.count_ones(), members: absent, spare });
-        }
+    if !geometry.misses_too_much(absent) {
+        return Ok(());
     }
-    Ok(())
+    let spare = geometry.level.parities(u32::from(geometry.stripe_width));
+    Err(Refusal::TooFew { absent: absent.count_ones(), members: absent, spare })
 }
 
 #[cfg(test)]

@@ -503,8 +503,8 @@ impl<C: Change> Durability<C> {
             return;
         }
         let geometry = &self.recorder.superblock().geometry;
-        let spare = geometry.level.parities(u32::from(geometry.stripe_width));
-        let absent = u32::from(geometry.width) - self.recorder.present().len();
+        let present = self.recorder.present().bits();
+        let too_few = geometry.misses_too_much(!present);
         self.recorder.fail(drive);
         if let Some(reason) = reason {
             self.outputs.push_back(Output::FailDrive { drive, reason });
@@ -516,7 +516,7 @@ impl<C: Change> Durability<C> {
             change,
         }));
         let done = self.io.fail(drive);
-        if reason == Some(FailReason::Superblock) && absent > spare {
+        if reason == Some(FailReason::Superblock) && too_few {
             return self.stop(StopReason::TooFewDrives);
         }
         for task in done {

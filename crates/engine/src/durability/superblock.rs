@@ -103,6 +103,22 @@ impl Geometry {
     }
 }
 
+impl Geometry {
+    /// Whether some stripe misses more than it can without these drives, as bits. Stripes narrower than
+    /// the array lie on neighbouring drives and are dealt in turn, so their places repeat after as many
+    /// stripes as there are drives.
+    #[must_use]
+    pub fn misses_too_much(&self, absent: u64) -> bool {
+        let (width, members) = (u64::from(self.width), u64::from(self.stripe_width));
+        let spare = self.level.parities(u32::from(self.stripe_width));
+        (0..width).any(|stripe| {
+            let drive = |member: u64| (stripe * members + member) % width;
+            let missing = (0..members).filter(|member| absent >> drive(*member) & 1 == 1);
+            missing.count() as u32 > spare
+        })
+    }
+}
+
 /// How a drive takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MemberState {
