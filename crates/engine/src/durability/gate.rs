@@ -16,7 +16,7 @@
 use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
 use super::intent::Intent;
-use super::journal::Journal;
+use super::journal::{Journal, JournalError, PARTS_MAX};
 use super::order::{ChangeOrder, WriteId};
 use super::output::{Change, ChangeId, OperationId, WantedChange};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,6 +24,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::{Range, RangeInclusive};
 use units::{DriveId, Instant};
+
+/// Bytes after which no further write joins a record: what comes meanwhile goes into the next.
+const RECORD_BYTES_USUAL: u64 = 1 << 20;
 
 /// How far a pending write has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -218,29 +221,55 @@ impl<C: Change> WriteGate<C> {
         self.in_flight.is_empty() && self.pending.is_empty()
     }
 
-    /// The first write that needs a record, with its parts by drive, place and bytes.
-    pub(super) fn first_unrecorded<R>(
-        &self,
-        use_parts: impl FnOnce(&[(DriveId, u64, &[u8])]) -> R,
-    ) -> Option<(WriteId, R)> {
-        let &write = self.unrecorded.first()?;
-        let changes = &self.pending.get(&write)?.changes;
-        let discards = changes.iter().filter(|held| held.change.data().is_none());
+    /// The first writes that need a record, as many as one record may have.
+    fn next_to_record(&self) -> Vec<WriteId> {
+        let (mut writes, mut parts, mut bytes) = (Vec::new(), 0, 0);
+        for write in &self.unrecorded {
+            let Some(pending) = self.pending.get(write) else { continue };
+            parts += pending.changes.len();
+            bytes += pending.changes.iter().map(|held| held.extent.length_bytes).sum::<u64>();
+            if !writes.is_empty() && (parts > PARTS_MAX || bytes > RECORD_BYTES_USUAL) {
+                break;
+            }
+            writes.push(*write);
+        }
+        writes
+    }
+
+    /// Gives the parts of the first writes that need a record to `append`, in order, by drive, place and
+    /// bytes. If that makes a record, the writes have it. Nothing if no write needs one.
+    pub(super) fn record<T>(
+        &mut self,
+        append: impl FnOnce(&[(DriveId, u64, &[u8])]) -> Result<(u64, T), JournalError>,
+    ) -> Option<Result<(u64, T), JournalError>> {
+        let writes = self.next_to_record();
+        if writes.is_empty() {
+            return None;
+        }
+        let changes = || {
+            let pending = writes.iter().filter_map(|write| self.pending.get(write));
+            pending.flat_map(|pending| &pending.changes)
+        };
+        let discards = changes().filter(|held| held.change.data().is_none());
         let zeros =
             vec![0; discards.map(|held| held.extent.length_bytes).max().unwrap_or(0) as usize];
-        let parts = changes.iter().map(|Held { extent, change, .. }| {
+        let parts = changes().map(|Held { extent, change, .. }| {
             let zeros = || &zeros[..extent.length_bytes as usize];
             (extent.drive, extent.offset_bytes, change.data().unwrap_or_else(zeros))
         });
-        Some((write, use_parts(&parts.collect::<Vec<_>>())))
+        let appended = append(&parts.collect::<Vec<_>>());
+        if let Ok((sequence, _)) = appended {
+            writes.into_iter().for_each(|write| self.set_record(write, sequence));
+        }
+        Some(appended)
     }
 
-    /// A write has got a record.
-    pub(super) fn set_record(&mut self, write: WriteId, sequence: u64) {
+    /// A write has got a record, alone or with others.
+    fn set_record(&mut self, write: WriteId, sequence: u64) {
         let Some(pending) = self.pending.get_mut(&write) else { return };
         pending.stage = Stage::Recorded(sequence);
         self.unrecorded.remove(&write);
-        self.record_left.insert(sequence, pending.changes.len() as u32);
+        *self.record_left.entry(sequence).or_default() += pending.changes.len() as u32;
         self.unstable.push_back((sequence, write));
     }
 

@@ -351,6 +351,12 @@ impl Journal {
         self.unstable.front().map_or(self.next, |(sequence, _)| *sequence) - 1
     }
 
+    /// Whether no record is being written.
+    #[must_use]
+    pub fn is_stable(&self) -> bool {
+        self.unstable.is_empty()
+    }
+
     /// All writes of the record's operation are done, or it will never begin.
     pub fn finish(&mut self, sequence: u64) {
         if let Some(half) = self.open.remove(&sequence) {

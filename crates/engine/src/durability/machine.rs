@@ -420,19 +420,22 @@ impl<C: Change> Durability<C> {
         }
     }
 
+    /// Writes that came while a record was being written share the next one.
     fn append_records(&mut self) {
-        while !self.full && !self.over {
-            let append = self.gate.first_unrecorded(|parts| self.journal.append(parts));
-            match append {
+        while !self.full && !self.over && self.journal.is_stable() {
+            let journal = &mut self.journal;
+            let record = self
+                .gate
+                .record(|parts| journal.append(parts).map(|record| (record.sequence, record)));
+            match record {
                 None => return,
-                Some((write, Ok(record))) => {
-                    self.gate.set_record(write, record.sequence);
-                    let task = Task::Record { sequence: record.sequence };
+                Some(Ok((sequence, record))) => {
                     let holders = self.holders.intersection(self.recorder.present());
+                    let task = Task::Record { sequence };
                     self.write_heads(task, holders, record.offset_bytes, record.bytes);
                 }
-                Some((_, Err(JournalError::Full))) => self.full = true,
-                Some((_, Err(error))) => self.stop(StopReason::Journal(error)),
+                Some(Err(JournalError::Full)) => self.full = true,
+                Some(Err(error)) => self.stop(StopReason::Journal(error)),
             }
         }
     }
