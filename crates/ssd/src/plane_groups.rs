@@ -12,7 +12,8 @@ pub(crate) struct PlaneGroups {
     pub(crate) width: u32,
     /// Number of groups.
     pub(crate) count: u32,
-    chips_per_channel: u32,
+    /// Dies from one position of a group to the next.
+    pub(crate) chips_per_channel: u32,
 }
 
 impl PlaneGroups {
@@ -31,8 +32,8 @@ impl PlaneGroups {
 
     /// The dies of a group, by their position.
     pub(crate) fn dies(&self, group: u32) -> impl Iterator<Item = u32> {
-        let groups = *self;
-        (0..self.width).map(move |position| groups.die(group, position))
+        let (first, step) = (self.die(group, 0), self.chips_per_channel);
+        (0..self.width).map(move |position| first + position * step)
     }
 
     /// The plane group of a die.

@@ -3,7 +3,6 @@
 
 use crate::flash::Flash;
 use crate::placement::FLUSHES_PER_DIE;
-use crate::rain::layout::slots;
 use crate::rain::stripes::{Method, Stripes};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,7 +12,7 @@ use units::Observe;
 const LOOKED_AT: usize = 8;
 
 /// How a flush stands to the collections of a plane group, best first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Class {
     /// The whole stripe, no die collects.
     WholeQuiet,
@@ -24,9 +23,6 @@ enum Class {
     /// A part of the stripe, one page of which waits for its die.
     PartTolerant,
 }
-
-const ORDER: [Class; 4] =
-    [Class::WholeQuiet, Class::WholeTolerant, Class::PartQuiet, Class::PartTolerant];
 
 /// A stripe that will be flushed next.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +86,7 @@ impl Chooser {
         let limit = if urgent { FLUSHES_PER_DIE } else { 1 };
         let look = Look { limit, delayed_most: self.delayed_most, stripes, flash };
         let groups = stripes.layout.groups.count;
-        let mut best: Option<(usize, u32, Chosen)> = None;
+        let mut best: Option<(Class, u32, Chosen)> = None;
         for group in (1..=groups).map(|step| (self.turn + step) % groups) {
             if !self.may_flush[group as usize] {
                 debug_assert!(look.best_of(group).is_none(), "group {group} was forgotten");
@@ -103,7 +99,7 @@ impl Chooser {
                 Some(_) => {}
                 None => self.may_flush[group as usize] = false,
             }
-            if best.is_some_and(|(class, ..)| class == 0) {
+            if best.is_some_and(|(class, ..)| class == Class::WholeQuiet) {
                 break;
             }
         }
@@ -122,63 +118,77 @@ struct Look<'a, O: Observe> {
     flash: &'a Flash<O>,
 }
 
+/// What a flush meets on the dies of a group, as bits by position.
+#[derive(Clone, Copy, Debug)]
+struct GroupDies {
+    /// A die has no room, or as much to do as it may have.
+    closed: u64,
+    /// A program would wait until the die is free of collections.
+    blocked: u64,
+}
+
 impl<O: Observe> Look<'_, O> {
     /// The oldest stripe of a group that can be flushed in the best class, and the class.
-    fn best_of(&self, group: u32) -> Option<(usize, Chosen)> {
-        ORDER.into_iter().enumerate().find_map(|(rank, class)| {
-            let chosen = self.stripe_of(group, class)?;
-            Some((rank, chosen))
-        })
+    fn best_of(&self, group: u32) -> Option<(Class, Chosen)> {
+        let dies = self.dies_of(group);
+        self.whole_of(group, dies).or_else(|| self.part_of(group, dies))
     }
 
-    /// The oldest stripe of a group that can be flushed in this class.
-    fn stripe_of(&self, group: u32, class: Class) -> Option<Chosen> {
-        let Stripes { layout, order, .. } = self.stripes;
-        let parity = 1 << layout.data();
-        let tolerated = match class {
-            Class::WholeQuiet | Class::PartQuiet => 0,
-            Class::WholeTolerant | Class::PartTolerant => 1,
+    /// What a flush meets on the dies of a group. Found out once for all its stripes: they lie on the
+    /// same dies.
+    fn dies_of(&self, group: u32) -> GroupDies {
+        let mut dies = GroupDies { closed: 0, blocked: 0 };
+        for (die, position) in self.stripes.layout.groups.dies(group).zip(0..) {
+            let is_reached = self.stripes.is_reached(die, self.flash);
+            let is_busy = match is_reached {
+                true => self.stripes.programs(die) >= self.limit,
+                false => self.stripes.delayed(die) >= self.delayed_most,
+            };
+            let is_closed = is_busy || !self.flash.ftl.has_room_on(die);
+            dies.closed |= u64::from(is_closed) << position;
+            dies.blocked |= u64::from(!is_reached) << position;
+        }
+        dies
+    }
+
+    /// The oldest whole stripe of a group, if it can be flushed.
+    fn whole_of(&self, group: u32, dies: GroupDies) -> Option<(Class, Chosen)> {
+        let order = &self.stripes.order;
+        let stripe = order.whole(group)?;
+        let class = match self.waiting(stripe, order.all(), dies)? {
+            0 => Class::WholeQuiet,
+            _ => Class::WholeTolerant,
         };
-        match class {
-            Class::WholeQuiet | Class::WholeTolerant => {
-                let stripe = order.whole(group)?;
-                let fits = self.suits(stripe, parity | order.all(), tolerated);
-                fits.then_some(Chosen { stripe, method: Method::Reconstruct })
-            }
-            Class::PartQuiet | Class::PartTolerant => {
-                order.parts(group).take(LOOKED_AT).find_map(|(stripe, dirty)| {
-                    if !self.suits(stripe, dirty | parity, tolerated) {
-                        return None;
-                    }
-                    Some(Chosen { stripe, method: self.method(stripe, dirty)? })
-                })
-            }
-        }
+        Some((class, Chosen { stripe, method: Method::Reconstruct }))
     }
 
-    /// Whether these slots of a stripe can be programmed: every die has room, and not more than
-    /// `tolerated` of them would have to wait.
-    fn suits(&self, stripe: u32, written: u64, tolerated: u32) -> bool {
-        let layout = &self.stripes.layout;
-        let place = layout.place(stripe);
-        let mut waiting = 0;
-        for slot in slots(written) {
-            let die = layout.die_at(stripe, slot, place);
-            if !self.flash.ftl.has_room_on(die) {
-                return false;
+    /// The oldest stripe in parts of a group that no die holds back, else the oldest that one does.
+    fn part_of(&self, group: u32, dies: GroupDies) -> Option<(Class, Chosen)> {
+        let mut tolerant = None;
+        for (stripe, dirty) in self.stripes.order.parts(group).take(LOOKED_AT) {
+            let class = match self.waiting(stripe, dirty, dies) {
+                Some(0) => Class::PartQuiet,
+                Some(_) if tolerant.is_none() => Class::PartTolerant,
+                _ => continue,
+            };
+            let Some(method) = self.method(stripe, dirty) else { continue };
+            let chosen = Some((class, Chosen { stripe, method }));
+            if class == Class::PartQuiet {
+                return chosen;
             }
-            if self.stripes.is_reached(die, self.flash) {
-                if self.stripes.programs(die) >= self.limit {
-                    return false;
-                }
-            } else {
-                waiting += 1;
-                if self.stripes.delayed(die) >= self.delayed_most {
-                    return false;
-                }
-            }
+            tolerant = chosen;
         }
-        waiting <= tolerated
+        tolerant
+    }
+
+    /// How many programs would wait for their die if these pages of a stripe and its parity were
+    /// flushed. None if a die takes no more, or if more than one would wait.
+    fn waiting(&self, stripe: u32, dirty: u64, dies: GroupDies) -> Option<u32> {
+        let layout = &self.stripes.layout;
+        let row = layout.row(stripe, layout.place(stripe));
+        let written = row.positions(dirty | 1 << layout.data());
+        let waiting = (written & dies.blocked).count_ones();
+        (written & dies.closed == 0 && waiting <= 1).then_some(waiting)
     }
 
     /// How the parity of a part of a stripe is computed with the fewest reads, of dies that do not

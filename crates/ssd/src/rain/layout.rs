@@ -118,24 +118,24 @@ impl Layout {
         self.moved.len()
     }
 
-    /// The position within its group that a slot of a stripe has there.
+    /// A stripe at `place`, to find the dies of several of its slots.
     #[inline]
-    pub(crate) fn position(&self, stripe: u32, slot: u32, place: Place) -> u32 {
-        let (home, row) = (stripe % self.groups.count, stripe / self.groups.count);
-        let width = self.groups.width;
-        let parity = width - 1 - (home + row) % width;
-        let fixed = match slot {
-            parity_slot if parity_slot == self.data() => parity,
-            before if before < parity => before,
-            behind => behind + 1,
-        };
-        (fixed + width - place.shift) % width
+    pub(crate) fn row(&self, stripe: u32, place: Place) -> Row {
+        let PlaneGroups { width, count, .. } = self.groups;
+        let (home, row) = (stripe % count, stripe / count);
+        Row {
+            width,
+            parity: width - 1 - (home + row) % width,
+            shift: place.shift,
+            first_die: self.groups.die(place.group, 0),
+            chips_per_channel: self.groups.chips_per_channel,
+        }
     }
 
     /// The die that a slot of a stripe has at `place`.
     #[inline]
     pub(crate) fn die_at(&self, stripe: u32, slot: u32, place: Place) -> u32 {
-        self.groups.die(place.group, self.position(stripe, slot, place))
+        self.row(stripe, place).die(slot)
     }
 
     /// The die that a page lies on, written or not.
@@ -151,9 +151,56 @@ impl Layout {
         let position = self.groups.position_of(die);
         let stripe = row * self.groups.count + group;
         let place = Place { group, shift: 0 };
-        let slot =
-            (0..self.groups.width).find(|&slot| self.position(stripe, slot, place) == position);
+        let row = self.row(stripe, place);
+        let slot = (0..self.groups.width).find(|&slot| row.position(slot) == position);
         self.page(stripe, slot.unwrap_or(self.data()))
+    }
+}
+
+/// One stripe at one place: what all its slots share, divided once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// Slots of the stripe; the last is the parity.
+    width: u32,
+    /// Position of the parity before the stripe is turned.
+    parity: u32,
+    /// By how many positions the stripe is turned.
+    shift: u32,
+    /// The die at the first position.
+    first_die: u32,
+    /// Dies from one position to the next.
+    chips_per_channel: u32,
+}
+
+impl Row {
+    /// The position within its group that a slot has.
+    #[inline]
+    pub(crate) fn position(&self, slot: u32) -> u32 {
+        let fixed = if slot == self.width - 1 {
+            self.parity
+        } else {
+            slot + u32::from(slot >= self.parity)
+        };
+        let turned = fixed + self.width - self.shift;
+        if turned < self.width { turned } else { turned - self.width }
+    }
+
+    /// The positions of these slots, as bits.
+    #[inline]
+    pub(crate) fn positions(&self, slots: u64) -> u64 {
+        let below = (1 << self.parity) - 1;
+        let data = slots & ((1 << (self.width - 1)) - 1);
+        let parity = slots >> (self.width - 1) & 1;
+        let fixed = data & below | (data & !below) << 1 | parity << self.parity;
+        // The lowest positions come out at the top.
+        let turned_out = fixed & ((1 << self.shift) - 1);
+        fixed >> self.shift | turned_out << (self.width - self.shift - 1) << 1
+    }
+
+    /// The die that a slot has.
+    #[inline]
+    pub(crate) fn die(&self, slot: u32) -> u32 {
+        self.first_die + self.position(slot) * self.chips_per_channel
     }
 }
 
@@ -178,8 +225,8 @@ mod tests {
         let layout = layout(4, 2, 4);
         let positions = |stripe| {
             let place = layout.place(stripe);
-            let positions: Vec<u32> =
-                (0..4).map(|slot| layout.position(stripe, slot, place)).collect();
+            let row = layout.row(stripe, place);
+            let positions: Vec<u32> = (0..4).map(|slot| row.position(slot)).collect();
             (place.group, positions)
         };
         assert_eq!(positions(0), (0, vec![0, 1, 2, 3]), "0 1 2 P");
@@ -192,7 +239,8 @@ mod tests {
         // TTFLASH §7: {0 1 2 P} becomes {1 2 P 0}.
         let layout = layout(4, 2, 4);
         let place = Place { group: 0, shift: 1 };
-        let positions: Vec<u32> = (0..4).map(|slot| layout.position(0, slot, place)).collect();
+        let row = layout.row(0, place);
+        let positions: Vec<u32> = (0..4).map(|slot| row.position(slot)).collect();
         assert_eq!(positions, vec![3, 0, 1, 2]);
     }
 
@@ -209,6 +257,13 @@ mod tests {
                     assert!(!core::mem::replace(&mut seen[page as usize], true));
                     let (stripe, slot) = layout.slot_of(page);
                     assert_eq!(layout.page(stripe, slot), page);
+                    let shifts = (0..width).map(|shift| Place { shift, ..layout.place(stripe) });
+                    for row in shifts.map(|place| layout.row(stripe, place)) {
+                        let slots = [slot, width - 1];
+                        let positions = slots.map(|slot| row.position(slot));
+                        let set = row.positions(set_of(slots.into_iter()));
+                        assert_eq!(set, set_of(positions.into_iter()), "{row:?}");
+                    }
                     parities[die as usize] += u32::from(slot == layout.data());
                 }
             }

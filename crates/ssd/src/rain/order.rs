@@ -23,8 +23,8 @@ pub(crate) struct StripeOrder {
     stripes: BTreeMap<u32, Waiting>,
     /// Of each group, the stripes of which every page is dirty.
     whole: Vec<VecDeque<u32>>,
-    /// Of each group, the others by their tickets.
-    parts: Vec<BTreeMap<u64, u32>>,
+    /// Of each group, the others and their dirty pages by their tickets.
+    parts: Vec<BTreeMap<u64, (u32, u64)>>,
     next_ticket: u64,
     /// All pages of a stripe but its parity.
     all: u64,
@@ -62,8 +62,10 @@ impl StripeOrder {
             self.whole[group].push_back(stripe);
         } else if before == 0 {
             waiting.ticket = self.next_ticket;
-            self.parts[group].insert(self.next_ticket, stripe);
+            self.parts[group].insert(self.next_ticket, (stripe, waiting.dirty));
             self.next_ticket += 1;
+        } else if let Some((_, dirty)) = self.parts[group].get_mut(&waiting.ticket) {
+            *dirty = waiting.dirty;
         }
     }
 
@@ -84,7 +86,7 @@ impl StripeOrder {
 
     /// Oldest stripes of a group with some dirty pages, and these.
     pub(crate) fn parts(&self, group: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.parts[group as usize].values().map(|&stripe| (stripe, self.dirty(stripe)))
+        self.parts[group as usize].values().copied()
     }
 
     /// The dirty pages of a stripe, which are being flushed from now on. If they are all, it is the
@@ -114,7 +116,7 @@ impl StripeOrder {
             self.whole[group].push_back(stripe);
         } else {
             waiting.ticket = self.next_ticket;
-            self.parts[group].insert(self.next_ticket, stripe);
+            self.parts[group].insert(self.next_ticket, (stripe, waiting.dirty));
             self.next_ticket += 1;
         }
     }

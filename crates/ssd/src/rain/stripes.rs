@@ -167,11 +167,8 @@ impl Stripes {
         of: u64,
         flash: &Flash<O>,
     ) -> u64 {
-        let place = self.layout.place(stripe);
-        set_of(slots(of).filter(|&slot| {
-            let die = self.layout.die_at(stripe, slot, place);
-            flash.dies.die(die).collection.is_some()
-        }))
+        let row = self.layout.row(stripe, self.layout.place(stripe));
+        set_of(slots(of).filter(|&slot| flash.dies.die(row.die(slot)).collection.is_some()))
     }
 
     /// Flash pages that are allocated and not mapped yet.
