@@ -16,6 +16,7 @@
 use crate::ftl::Ftl;
 use crate::image::BlockImage;
 use crate::rain::Layout;
+use alloc::vec;
 use alloc::vec::Vec;
 use units::Rng;
 
@@ -34,61 +35,67 @@ pub(crate) fn victim_valid_share(utilization: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// A bijection on `0..size` without a table: a Feistel network over the next power of four, walked
-/// until it lands inside.
+/// A bijection on `0..size` without a table of it: a Feistel network over the next power of four,
+/// walked until it lands inside.
 struct Permutation {
     size: u64,
     half_bits: u32,
-    keys: [u64; 4],
+    /// What each of four rounds adds to one half, by the value of the other half. A half has few
+    /// values, and there are as many steps as pages.
+    rounds: Vec<[u16; 4]>,
 }
 
 impl Permutation {
     fn new(size: u64, rng: &mut Rng) -> Self {
         let bits = 64 - size.max(2).saturating_sub(1).leading_zeros();
-        Self { size, half_bits: bits.div_ceil(2), keys: core::array::from_fn(|_| rng.next_u64()) }
+        let half_bits = bits.div_ceil(2);
+        debug_assert!(half_bits <= u16::BITS, "pages have numbers of 32 bits");
+        let keys: [u64; 4] = core::array::from_fn(|_| rng.next_u64());
+        let mask = (1u64 << half_bits) - 1;
+        let mixed = |half: u64, key: u64| (half ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let rounds =
+            (0..=mask).map(|half| keys.map(|key| (mixed(half, key) & mask) as u16)).collect();
+        Self { size, half_bits, rounds }
     }
 
     /// The value that `value` is mapped to within the power of four: perhaps outside of `0..size`.
     #[inline]
-    fn step(&self, value: u64) -> u64 {
-        let mask = (1u64 << self.half_bits) - 1;
-        let (mut left, mut right) = (value >> self.half_bits, value & mask);
-        for key in self.keys {
-            let mixed = (right ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            (left, right) = (right, left ^ (mixed & mask));
+    fn step(&self, value: u32) -> u32 {
+        let rounds = self.rounds.as_slice();
+        let (mut left, mut right) = (value >> self.half_bits, value & ((1 << self.half_bits) - 1));
+        for round in 0..4 {
+            (left, right) = (right, left ^ u32::from(rounds[right as usize][round]));
         }
         (left << self.half_bits) | right
     }
 
-    fn apply(&self, value: u64) -> u64 {
+    fn apply(&self, value: u32) -> u32 {
         let mut value = self.step(value);
-        while value >= self.size {
+        while u64::from(value) >= self.size {
             value = self.step(value);
         }
         value
     }
 
-    /// Puts the images of `count` values from `first` on into `images`, which is empty. `outside` is
-    /// memory to work in.
-    fn apply_all(&self, first: u64, count: u32, images: &mut Vec<u32>, outside: &mut Vec<u32>) {
-        images.extend((first..first + u64::from(count)).map(|value| self.step(value) as u32));
+    /// Puts the images of the values from `first` on into `images`. `outside` is memory to work in,
+    /// as long.
+    fn apply_all(&self, first: u32, images: &mut [u32], outside: &mut [u32]) {
         // Values outside are collected and walked on together: a branch for each would be
         // mispredicted as often as chance leads outside.
-        outside.clear();
-        outside.resize(images.len() + 1, 0);
         let mut walking = 0;
-        for (at, &image) in images.iter().enumerate() {
-            outside[walking] = at as u32;
-            walking += usize::from(u64::from(image) >= self.size);
+        for (image, at) in images.iter_mut().zip(0..) {
+            *image = self.step(first + at);
+            outside[walking] = at;
+            walking += usize::from(u64::from(*image) >= self.size);
         }
         while walking > 0 {
             let mut still = 0;
             for index in 0..walking {
                 let at = outside[index];
-                let image = self.step(u64::from(images[at as usize]));
-                images[at as usize] = image as u32;
+                let image = &mut images[at as usize];
+                *image = self.step(*image);
                 outside[still] = at;
-                still += usize::from(image >= self.size);
+                still += usize::from(u64::from(*image) >= self.size);
             }
             walking = still;
         }
@@ -135,7 +142,7 @@ fn age_dies(ftl: &mut Ftl, dies: &[u32], pages: u32, page: impl Fn(u32) -> u32, 
     let mut next_logical = 0;
     let mut slots_left = pages_in_use;
     let mut image = BlockImage::new(shape.pages_per_block);
-    let mut outside = Vec::new();
+    let mut outside = vec![0; shape.pages_per_block as usize];
     // Oldest blocks first, as they would have been opened.
     for rank in 0..=full_blocks {
         let age = oldest * (1.0 - (f64::from(rank) + 0.5) / f64::from(full_blocks)).max(0.0);
@@ -148,11 +155,12 @@ fn age_dies(ftl: &mut Ftl, dies: &[u32], pages: u32, page: impl Fn(u32) -> u32, 
             let left = logical_pages - next_logical;
             if left >= u64::from(pages) && slots_left - left >= u64::from(pages) {
                 // Chance alone decides about every page of the block.
-                let valid = image.draw(pages, valid_share, rng);
-                permutation.apply_all(next_logical, valid, &mut image.logical, &mut outside);
-                image.logical.iter_mut().for_each(|number| *number = page(*number));
+                image.draw(pages, valid_share, rng);
+                let logical = image.logical_mut();
+                permutation.apply_all(next_logical as u32, logical, &mut outside);
+                logical.iter_mut().for_each(|number| *number = page(*number));
+                next_logical += logical.len() as u64;
                 ftl.place_block(die, pages, &image);
-                next_logical += u64::from(valid);
                 slots_left -= u64::from(pages);
                 continue;
             }
@@ -162,7 +170,7 @@ fn age_dies(ftl: &mut Ftl, dies: &[u32], pages: u32, page: impl Fn(u32) -> u32, 
                 let left = logical_pages - next_logical;
                 let valid = left == slots_left || (left > 0 && rng.unit_f64() < valid_share);
                 slots_left -= 1;
-                let logical = valid.then(|| page(permutation.apply(next_logical) as u32));
+                let logical = valid.then(|| page(permutation.apply(next_logical as u32)));
                 next_logical += u64::from(valid);
                 ftl.place(die, logical);
             }
@@ -174,7 +182,6 @@ fn age_dies(ftl: &mut Ftl, dies: &[u32], pages: u32, page: impl Fn(u32) -> u32, 
 mod tests {
     use super::*;
     use crate::Ssd;
-    use alloc::vec;
 
     #[test]
     fn the_artifact_collects_victims_with_two_thirds_valid() {
@@ -189,7 +196,7 @@ mod tests {
             let permutation = Permutation::new(size, &mut Rng::new(size));
             let mut seen = vec![false; size as usize];
             for value in 0..size {
-                let image = permutation.apply(value) as usize;
+                let image = permutation.apply(value as u32) as usize;
                 assert!(!seen[image]);
                 seen[image] = true;
             }
@@ -201,9 +208,10 @@ mod tests {
         for size in [1u64, 3, 17, 1000, 1025, 4096] {
             let permutation = Permutation::new(size, &mut Rng::new(size));
             let first = size / 3;
-            let (mut images, mut outside) = (Vec::new(), Vec::new());
-            permutation.apply_all(first, (size - first) as u32, &mut images, &mut outside);
-            let one_by_one = (first..size).map(|value| permutation.apply(value) as u32);
+            let mut images = vec![0; (size - first) as usize];
+            let mut outside = images.clone();
+            permutation.apply_all(first as u32, &mut images, &mut outside);
+            let one_by_one = (first..size).map(|value| permutation.apply(value as u32));
             assert_eq!(images, one_by_one.collect::<Vec<_>>());
         }
     }
@@ -214,7 +222,8 @@ mod tests {
         let mut image = BlockImage::new(512);
         for share in [0.0, 0.3, 0.683_123_4, 1.0 - 1e-16, 1.0] {
             let expected = (0..512).filter(|_| one_by_one.unit_f64() < share).count() as u32;
-            assert_eq!(image.draw(512, share, &mut at_once), expected);
+            image.draw(512, share, &mut at_once);
+            assert_eq!(image.logical_mut().len() as u32, expected);
         }
         assert_eq!(one_by_one.next_u64(), at_once.next_u64());
     }

@@ -10,33 +10,37 @@ use units::Rng;
 pub(crate) struct BlockImage {
     /// Pages of the block that are valid, counted from its first; the front of it is used.
     offsets: Vec<u32>,
-    /// Those in use.
-    valid: usize,
     /// The logical pages that they hold, in the same order.
-    pub(crate) logical: Vec<u32>,
+    logical: Vec<u32>,
+    /// How many there are.
+    valid: usize,
 }
 
 impl BlockImage {
     /// For blocks of so many pages.
     pub(crate) fn new(pages_per_block: u32) -> Self {
-        let offsets = vec![0; pages_per_block as usize + 1];
-        Self { offsets, valid: 0, logical: Vec::with_capacity(pages_per_block as usize) }
+        let pages = pages_per_block as usize;
+        Self { offsets: vec![0; pages], logical: vec![0; pages], valid: 0 }
     }
 
     /// Draws for each of `pages` pages whether it is valid, with the chance `share`, just as
-    /// `unit_f64() < share` does; returns how many are.
-    pub(crate) fn draw(&mut self, pages: u32, share: f64, rng: &mut Rng) -> u32 {
+    /// `unit_f64() < share` does.
+    pub(crate) fn draw(&mut self, pages: u32, share: f64, rng: &mut Rng) {
         // The draw has 53 bits, and a power of two changes no digit of the share.
         let below = libm::ceil(share * (1u64 << 53) as f64) as u64;
+        let offsets = self.offsets.as_mut_slice();
         let mut valid = 0;
         for offset in 0..pages {
             // Written in any case and kept if valid: a branch that chance decides is mispredicted.
-            self.offsets[valid] = offset;
+            offsets[valid] = offset;
             valid += usize::from(rng.next_u64() >> 11 < below);
         }
         self.valid = valid;
-        self.logical.clear();
-        valid as u32
+    }
+
+    /// The logical pages of those that are valid, to be chosen.
+    pub(crate) fn logical_mut(&mut self) -> &mut [u32] {
+        &mut self.logical[..self.valid]
     }
 }
 
@@ -44,7 +48,6 @@ impl Ftl {
     /// Places the next `pages` pages of `die`, which is at the start of a block or has that many left
     /// in its open one, as `image` says. None of its logical pages may have a place yet.
     pub(crate) fn place_block(&mut self, die: u32, pages: u32, image: &BlockImage) {
-        debug_assert_eq!(image.valid, image.logical.len());
         if pages == 0 {
             return;
         }
@@ -55,10 +58,11 @@ impl Ftl {
         debug_assert!(frontier.next <= frontier.end, "more pages than the block has left");
         let unit = self.shape.unit_of(first);
         self.valid[unit] = self.valid[unit] + image.valid as u32 - 1;
-        for (&offset, &logical) in image.offsets.iter().zip(&image.logical) {
-            let page = first + offset;
-            self.logical_to_flash[logical as usize] = PackedPage::new(page);
-            self.flash_to_logical[page as usize] = PackedPage::new(logical);
+        let block = &mut self.flash_to_logical[first as usize..(first + pages) as usize];
+        let map = self.logical_to_flash.as_mut_slice();
+        for (&offset, &logical) in image.offsets.iter().zip(&image.logical[..image.valid]) {
+            map[logical as usize] = PackedPage::new(first + offset);
+            block[offset as usize] = PackedPage::new(logical);
         }
     }
 }
