@@ -229,7 +229,7 @@ impl DieArray {
         } else {
             target.queue.push_back(&mut self.ops, op);
         }
-        Pushed { held_up, overtook, idle: target.state == State::Idle }
+        Pushed { held_up, overtook, idle: matches!(target.state, State::Idle) }
     }
 
     /// The service time of the first operation that waits for a die, and whether it is a read of the
@@ -353,6 +353,7 @@ impl DieArray {
         }
     }
 
+    #[inline]
     fn end_copy_step(&mut self, now: Instant, die: u32, copy: Copy, step: Step) -> StepEnd {
         match step {
             Step::Sense => {
@@ -433,6 +434,7 @@ impl DieArray {
     }
 
     /// The collection's job on a die has looked at all pages in front of `cursor`.
+    #[inline]
     pub(crate) fn advance_job(&mut self, die: u32, cursor: u32) {
         if let Some(job) = &mut self.dies[die as usize].job {
             job.cursor = cursor;
@@ -440,6 +442,7 @@ impl DieArray {
     }
 
     /// A collecting die copies a page.
+    #[inline]
     pub(crate) fn begin_copy(&mut self, now: Instant, die: u32, copy: Copy) {
         let Times { read, program, copy_transfer, .. } = self.times;
         let (step, work, lead, length) = if copy_transfer.is_zero() {

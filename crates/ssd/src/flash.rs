@@ -249,6 +249,7 @@ impl<O: Observe> Flash<O> {
         self.emit_began(now, die, PageOperation::Copy, origin);
     }
 
+    #[inline]
     fn end_copy(&mut self, now: Instant, die: u32, copy: Copy) {
         let Copy { from, to, logical } = copy;
         self.journal.media(|| Media::Copied { from, to });

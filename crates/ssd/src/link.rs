@@ -163,6 +163,7 @@ impl HostLink {
     }
 
     /// The data of a write is there: page operations begin.
+    #[inline]
     pub(crate) fn begin_write(&mut self, now: Instant, command: u32) {
         let command = self.commands.get_mut(command);
         command.transfer += now.since(command.arrived);
