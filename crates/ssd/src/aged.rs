@@ -14,7 +14,7 @@
 //! drive out this way takes one pass over its pages instead of several drive writes.
 
 use crate::ftl::Ftl;
-use crate::image::BlockImage;
+use crate::image::{BlockImage, Placements};
 use crate::rain::Layout;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -106,24 +106,33 @@ impl Permutation {
 /// pass over its pages. `layout` says where pages lie on a drive with RAIN.
 pub(crate) fn age(ftl: &mut Ftl, layout: Option<&Layout>, seed: u64) {
     let mut rng = Rng::stream(seed, "age");
+    let mut placements = Placements::new(ftl.shape.stored_pages);
     if let Some(layout) = layout {
         // Every die has pages of its own, one in each row.
         for die in 0..ftl.shape.dies {
             let page = |row| layout.page_in_row(die, row);
-            age_dies(ftl, &[die], layout.rows, page, &mut rng);
+            age_dies(ftl, &[die], layout.rows, page, &mut placements, &mut rng);
         }
-        return;
+    } else {
+        for range in 0..ftl.shape.ranges.count {
+            let mut dies = ftl.dies_of_range(range).to_vec();
+            dies.sort_unstable();
+            let (first, pages) = ftl.shape.pages_of_range(range);
+            age_dies(ftl, &dies, pages, |page| first + page, &mut placements, &mut rng);
+        }
     }
-    for range in 0..ftl.shape.ranges.count {
-        let mut dies = ftl.dies_of_range(range).to_vec();
-        dies.sort_unstable();
-        let (first, pages) = ftl.shape.pages_of_range(range);
-        age_dies(ftl, &dies, pages, |page| first + page, &mut rng);
-    }
+    ftl.map(&placements);
 }
 
 /// Ages the dies that share so many pages, of which `page` gives the one with a number.
-fn age_dies(ftl: &mut Ftl, dies: &[u32], pages: u32, page: impl Fn(u32) -> u32, rng: &mut Rng) {
+fn age_dies(
+    ftl: &mut Ftl,
+    dies: &[u32],
+    pages: u32,
+    page: impl Fn(u32) -> u32,
+    placements: &mut Placements,
+    rng: &mut Rng,
+) {
     let shape = ftl.shape;
     let logical_pages = u64::from(pages);
     let permutation = Permutation::new(logical_pages, rng);
@@ -160,7 +169,7 @@ fn age_dies(ftl: &mut Ftl, dies: &[u32], pages: u32, page: impl Fn(u32) -> u32, 
                 permutation.apply_all(next_logical as u32, logical, &mut outside);
                 logical.iter_mut().for_each(|number| *number = page(*number));
                 next_logical += logical.len() as u64;
-                ftl.place_block(die, pages, &image);
+                ftl.place_block(die, pages, &image, placements);
                 slots_left -= u64::from(pages);
                 continue;
             }

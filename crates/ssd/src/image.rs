@@ -44,10 +44,37 @@ impl BlockImage {
     }
 }
 
+/// Bits of the number of a logical page that choose its place within a bucket: 256 KiB of the map, which
+/// any cache close to a core has room for.
+const BUCKET_BITS: u32 = 16;
+
+/// Where logical pages were placed, in buckets of neighbouring ones. They come in random order, and the
+/// map is larger than the caches: written one by one, each would wait for memory.
+pub(crate) struct Placements {
+    /// Logical page and flash page.
+    buckets: Vec<Vec<(u32, u32)>>,
+}
+
+impl Placements {
+    /// Of a drive with so many logical pages.
+    pub(crate) fn new(pages: u32) -> Self {
+        let capacity = pages.min(1 << BUCKET_BITS) as usize;
+        let buckets = 0..pages.div_ceil(1 << BUCKET_BITS);
+        Self { buckets: buckets.map(|_| Vec::with_capacity(capacity)).collect() }
+    }
+}
+
 impl Ftl {
     /// Places the next `pages` pages of `die`, which is at the start of a block or has that many left
-    /// in its open one, as `image` says. None of its logical pages may have a place yet.
-    pub(crate) fn place_block(&mut self, die: u32, pages: u32, image: &BlockImage) {
+    /// in its open one, as `image` says. None of its logical pages may have a place yet; [`Ftl::map`]
+    /// enters them into the map.
+    pub(crate) fn place_block(
+        &mut self,
+        die: u32,
+        pages: u32,
+        image: &BlockImage,
+        placements: &mut Placements,
+    ) {
         if pages == 0 {
             return;
         }
@@ -59,10 +86,17 @@ impl Ftl {
         let unit = self.shape.unit_of(first);
         self.valid[unit] = self.valid[unit] + image.valid as u32 - 1;
         let block = &mut self.flash_to_logical[first as usize..(first + pages) as usize];
-        let map = self.logical_to_flash.as_mut_slice();
+        let buckets = placements.buckets.as_mut_slice();
         for (&offset, &logical) in image.offsets.iter().zip(&image.logical[..image.valid]) {
-            map[logical as usize] = PackedPage::new(first + offset);
+            buckets[(logical >> BUCKET_BITS) as usize].push((logical, first + offset));
             block[offset as usize] = PackedPage::new(logical);
+        }
+    }
+
+    /// Enters into the map where pages were placed.
+    pub(crate) fn map(&mut self, placements: &Placements) {
+        for &(logical, page) in placements.buckets.iter().flatten() {
+            self.logical_to_flash[logical as usize] = PackedPage::new(page);
         }
     }
 }
