@@ -227,6 +227,7 @@ proptest! {
             .map(|suspension| SuspensionConfig { most: 1_000, ..suspension });
         prop_assume!(config.validate().is_ok());
         let timing = config.timing;
+        let pages_per_block = u64::from(config.geometry.pages_per_block);
         // A copy that has begun to sense is not interrupted before it programs.
         let copy = timing.read + timing.transfer * 2 + timing.program;
         let bound = match config.scheduling.suspension {
@@ -240,7 +241,9 @@ proptest! {
         for id in 0..600 {
             let opcode = if rng.below(3) == 0 { Opcode::Write } else { Opcode::Read };
             let lba = Lba(rng.below(drive.logical_blocks()));
-            let above_hard = drive.status().headroom_pages > 0;
+            // The collection may open a block for its copies while the read waits, and is at the hard
+            // watermark then if there is no other.
+            let above_hard = drive.status().headroom_pages > pages_per_block;
             let command = Command { id: CommandId(id), opcode, lba, blocks: 1, pl: PlFlag::Off };
             drive.handle_command(now, &command);
             let mut done = None;
