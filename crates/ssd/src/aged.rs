@@ -62,10 +62,10 @@ impl Permutation {
     #[inline]
     fn step(&self, value: u32) -> u32 {
         let rounds = self.rounds.as_slice();
-        let (mut left, mut right) = (value >> self.half_bits, value & ((1 << self.half_bits) - 1));
-        for round in 0..4 {
-            (left, right) = (right, left ^ u32::from(rounds[right as usize][round]));
-        }
+        let halves = (value >> self.half_bits, value & ((1 << self.half_bits) - 1));
+        let (left, right) = (0..4).fold(halves, |(left, right), round: usize| {
+            (right, left ^ u32::from(rounds[right as usize][round]))
+        });
         (left << self.half_bits) | right
     }
 
