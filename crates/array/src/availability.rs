@@ -129,6 +129,12 @@ impl Availability {
         stripes
     }
 
+    /// Stripes that a drive has yet to get back; none if it holds all its data or is absent.
+    pub(crate) fn stripes_to_rebuild(&self, drive: DriveId) -> u64 {
+        let mut behind = self.to_rebuild.iter().filter(|(other, _)| *other == drive);
+        behind.next().map_or(0, |(_, stripes)| stripes.len())
+    }
+
     /// The first stripe from `next` on that is to be rebuilt on `drive`.
     pub(crate) fn next_to_rebuild(&self, drive: DriveId, next: u64) -> Option<u64> {
         let (_, stripes) = self.to_rebuild.iter().find(|(other, _)| *other == drive)?;
@@ -225,6 +231,26 @@ impl Availability {
             assert!(!self.is_absent(*drive) && !stripes.is_empty(), "{drive:?}");
         }
     }
+}
+
+/// What a drive holds of its data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DriveState {
+    /// All of it.
+    Serving,
+    /// It was replaced, and is being filled or waits for that.
+    Rebuilding {
+        /// Stripes that it has yet to get back.
+        stripes: u64,
+    },
+    /// It was replaced, and these stripes could not be rebuilt, because too many of their members are
+    /// unreadable: their data is lost unless other drives come back.
+    Incomplete {
+        /// How many.
+        stripes: u64,
+    },
+    /// It has failed or is missing.
+    Failed,
 }
 
 /// Why a drive cannot be replaced.

@@ -82,6 +82,11 @@ impl Jobs {
         self.jobs.front().map(|job| job.progress)
     }
 
+    /// Whether a rebuild of the drive is under way or waits for its turn.
+    pub(crate) fn has_rebuild(&self, drive: DriveId) -> bool {
+        self.jobs.iter().any(|job| job.progress.what == JobKind::Rebuild(drive))
+    }
+
     pub(crate) fn add(&mut self, what: JobKind, total: u64) {
         self.numbers += 1;
         let progress = JobProgress { what, done: 0, total, lost: 0 };

@@ -60,7 +60,7 @@ mod write_cache;
 
 pub use action::{Action, DataAction, Ended, OpId, Outcome, Slot, Term};
 pub use array::Array;
-pub use availability::CannotReplace;
+pub use availability::{CannotReplace, DriveState};
 pub use coordinate::{
     AdaptiveConfig, Coordination, Coordinator, SynchronizedConfig, TokenConfig, WindowConfig,
 };

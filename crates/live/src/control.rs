@@ -5,8 +5,9 @@ mod latency;
 
 pub use latency::{Latency, PERCENTILES, Recorder};
 
+use crate::durable::OpenError;
 use crate::nbd::Connection;
-use crate::storage::{PrefillProgress, PrefillState};
+use crate::storage::{Disk, Place, PrefillProgress, PrefillState};
 use rustix::event::{EventfdFlags, eventfd};
 use serde::{Deserialize, Serialize};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 use thiserror::Error;
+use units::DriveId;
 
 /// An admin command for a running array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -203,7 +205,8 @@ pub struct DriveStatus {
     pub drive: u8,
     /// Where its bytes are: `memory`, or a path.
     pub place: String,
-    /// `serving`, `failed` or `rebuilding`.
+    /// `serving`, `failed`, `rebuilding` (also while the rebuild waits for its turn), or `incomplete`: some of
+    /// its stripes could not be rebuilt.
     pub state: String,
     /// Whether it is emulated.
     pub emulated: bool,
@@ -269,6 +272,19 @@ pub enum Message {
     Admin(AdminCommand, Sender<Answer>),
     /// A connection whose client has chosen an export.
     Client(Box<Connection>),
+    /// An empty drive is ready to take its place, or could not be made.
+    Joined(Box<Joined>),
+}
+
+/// What came of formatting an empty drive, which is done in a thread of its own.
+#[derive(Debug)]
+pub struct Joined {
+    /// Whose place it takes.
+    pub drive: DriveId,
+    /// Where it is.
+    pub place: Place,
+    /// The drive, or why there is none.
+    pub disk: Result<Disk, OpenError>,
 }
 
 /// A handle to the array's thread; there can be any number of them.
@@ -283,6 +299,8 @@ pub struct ArrayHandle {
 #[derive(Debug)]
 pub struct Inbox {
     messages: Receiver<Message>,
+    /// For threads that the array's thread starts.
+    sender: Sender<Message>,
     wake: Arc<OwnedFd>,
 }
 
@@ -302,8 +320,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 pub fn channel() -> std::io::Result<(ArrayHandle, Inbox)> {
     let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
     let (sender, receiver) = mpsc::channel();
-    let handle = ArrayHandle { messages: sender, wake: Arc::clone(&wake) };
-    Ok((handle, Inbox { messages: receiver, wake }))
+    let handle = ArrayHandle { messages: sender.clone(), wake: Arc::clone(&wake) };
+    Ok((handle, Inbox { messages: receiver, sender, wake }))
 }
 
 impl ArrayHandle {
@@ -359,6 +377,12 @@ impl Inbox {
     #[must_use]
     pub fn wake_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
+    }
+
+    /// A handle for a thread that the array's thread starts.
+    #[must_use]
+    pub fn handle(&self) -> ArrayHandle {
+        ArrayHandle { messages: self.sender.clone(), wake: Arc::clone(&self.wake) }
     }
 
     /// The next message.

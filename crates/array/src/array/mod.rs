@@ -5,7 +5,7 @@ mod fetching;
 mod writing;
 
 use crate::action::{Action, Ended};
-use crate::availability::{Availability, CannotReplace};
+use crate::availability::{Availability, CannotReplace, DriveState};
 use crate::commands::{CommandRecord, Commands, Purpose};
 use crate::coordinate::{Coordination, Coordinator, Notice};
 use crate::counters::Counters;
@@ -166,6 +166,18 @@ impl<O: Observe> Array<O> {
     #[must_use]
     pub fn absent(&self) -> u64 {
         self.availability.absent().bits()
+    }
+
+    /// What a drive holds of its data.
+    #[must_use]
+    pub fn drive_state(&self, drive: DriveId) -> DriveState {
+        let stripes = self.availability.stripes_to_rebuild(drive);
+        match stripes {
+            _ if self.availability.is_absent(drive) => DriveState::Failed,
+            0 => DriveState::Serving,
+            _ if self.jobs.has_rebuild(drive) => DriveState::Rebuilding { stripes },
+            _ => DriveState::Incomplete { stripes },
+        }
     }
 
     /// Whether every member of every stripe can be read.

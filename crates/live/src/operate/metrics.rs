@@ -11,7 +11,7 @@ use std::fmt::{Display, Write};
 const BOUNDS_LOG2: std::ops::RangeInclusive<u32> = 12..=34;
 
 /// States of a drive, one series each.
-const STATES: [&str; 3] = ["serving", "failed", "rebuilding"];
+const STATES: [&str; 4] = ["serving", "failed", "rebuilding", "incomplete"];
 
 /// Labels of a sample: names, and values of any characters.
 type Labels<'a> = [(&'a str, &'a str)];

@@ -1,7 +1,7 @@
 //! Admin commands: fail, replace, switch, scrub, shut down.
 
 use super::{Server, ServerError, SwitchTable, status};
-use crate::control::{AdminCommand, Answer};
+use crate::control::{AdminCommand, Answer, Joined};
 use array::policy::PolicyKind;
 use engine::volume::{ShutdownEnd, SwitchRefusal};
 use std::path::PathBuf;
@@ -77,14 +77,16 @@ impl Server {
         let result = match command {
             AdminCommand::Status => Answer::Status(Box::new(status::status(self, now))),
             AdminCommand::Fail { drive } => self.fail(now, drive),
-            AdminCommand::Replace { drive, path } => match self.begin_to_replace(drive) {
-                Err(answer) => answer,
-                Ok(drive) => {
-                    self.admin.replacing.push((drive, path, answer));
-                    self.settle(now);
-                    return;
+            AdminCommand::Replace { drive, path } => {
+                match self.begin_to_replace(drive, path.is_some()) {
+                    Err(answer) => answer,
+                    Ok(drive) => {
+                        self.admin.replacing.push((drive, path, answer));
+                        self.settle(now);
+                        return;
+                    }
                 }
-            },
+            }
             AdminCommand::Policy { name } => match self.switch_policy(now, &name) {
                 Err(reason) => refused(reason),
                 Ok(before) => {
@@ -143,8 +145,11 @@ impl Server {
         done(format!("drive {drive} is taken for failed"))
     }
 
-    fn begin_to_replace(&mut self, drive: u8) -> Result<DriveId, Answer> {
+    fn begin_to_replace(&mut self, drive: u8, elsewhere: bool) -> Result<DriveId, Answer> {
         let id = self.drive(drive)?;
+        if elsewhere && !self.members.have_places() {
+            return Err(refused("the array is in memory, and so is every drive of it"));
+        }
         if !self.has_failed(id) {
             return Err(refused(format!("drive {drive} has not failed; fail it first")));
         }
@@ -155,14 +160,38 @@ impl Server {
         asked.map(|()| id).map_err(|error| refused(error.to_string()))
     }
 
-    /// Nobody needs any more what a failed drive holds.
+    /// Nobody needs any more what a failed drive holds: an empty one is made for its place.
     pub(super) fn replace(&mut self, drive: DriveId) {
+        let mut replacing = self.admin.replacing.iter_mut();
+        let Some((_, path, _)) = replacing.find(|(other, ..)| *other == drive) else { return };
+        let path = path.take();
+        match self.members.replace_memory(&mut self.io, drive) {
+            Ok(true) => self.end_replacement(drive, Ok(())),
+            Ok(false) => {
+                let handle = self.inbox.handle();
+                let begun = self.members.begin_to_join(&mut self.io, drive, path, handle);
+                if begun.is_err() {
+                    self.end_replacement(drive, begun);
+                }
+            }
+            Err(reason) => self.end_replacement(drive, Err(reason)),
+        }
+    }
+
+    /// A thread has formatted a drive, or could not.
+    pub(super) fn take_joined(&mut self, joined: Joined) {
+        let drive = joined.drive;
+        let taken = self.members.joined(&mut self.io, joined);
+        self.end_replacement(drive, taken);
+    }
+
+    /// Begins to rebuild the empty drive that is in its place, if one is.
+    fn end_replacement(&mut self, drive: DriveId, storage: Result<(), String>) {
         let position = self.admin.replacing.iter().position(|(other, ..)| *other == drive);
         let Some(position) = position else { return };
-        let (_, path, sender) = self.admin.replacing.swap_remove(position);
+        let (.., sender) = self.admin.replacing.swap_remove(position);
         let now = self.io.present();
-        let replaced = self.members.new_drive(drive).and_then(|new| {
-            self.members.replace_storage(&mut self.io, drive, path)?;
+        let replaced = storage.and_then(|()| self.members.new_drive(drive)).and_then(|new| {
             self.io.volume.replace_drive(now, drive, new).map_err(|error| error.to_string())
         });
         let answer = match replaced {

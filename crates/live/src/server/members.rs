@@ -1,6 +1,7 @@
 //! The drives of a served array: where their bytes are, and the replacement of one that failed.
 
 use super::array_io::ArrayIo;
+use crate::control::{ArrayHandle, Joined, Message};
 use crate::durable::{format, ftl};
 use crate::storage::{Backing, Memory, Place};
 use engine::Drive;
@@ -55,34 +56,62 @@ impl Members {
         }
     }
 
-    /// Puts empty storage in the place of a failed drive: at `path`, or where the failed one was.
-    pub(super) fn replace_storage(
-        &mut self,
+    /// Puts empty memory in the place of a failed drive of an array in memory; false if drives are on
+    /// storage that has to be formatted.
+    pub(super) fn replace_memory(&self, io: &mut ArrayIo, drive: DriveId) -> Result<bool, String> {
+        if self.places.is_some() {
+            return Ok(false);
+        }
+        let memory = Memory::new(self.drive_bytes).map_err(|error| error.to_string())?;
+        let added = io.storage.add(drive, Backing::Memory(memory));
+        added.map(|()| true).map_err(|error| error.to_string())
+    }
+
+    /// Whether drives can be at a path of their own.
+    pub(super) fn have_places(&self) -> bool {
+        self.places.is_some()
+    }
+
+    /// Formats an empty drive for the place of a failed one, at `path`, or where the failed one was. A
+    /// thread does it, because opening, emptying and syncing may take seconds; it reports to `handle`.
+    pub(super) fn begin_to_join(
+        &self,
         io: &mut ArrayIo,
         drive: DriveId,
         path: Option<PathBuf>,
+        handle: ArrayHandle,
     ) -> Result<(), String> {
-        let Some(places) = &mut self.places else {
-            if path.is_some() {
-                return Err("the array is in memory, and so is every drive of it".into());
-            }
-            let memory = Memory::new(self.drive_bytes).map_err(|error| error.to_string())?;
-            let memory = Backing::Memory(memory);
-            return io.storage.add(drive, memory).map_err(|error| error.to_string());
+        let places = self.places.as_ref();
+        let Some(old) = places.and_then(|places| places.get(drive.index())) else {
+            return Err("the array has no such drive".into());
         };
-        let old = places[drive.index()].clone();
-        let place = match (path, &old) {
-            (None, _) => old,
+        let place = match (path, old) {
+            (None, old) => old.clone(),
             (Some(path), Place::Direct(_)) => Place::Direct(path),
             (Some(path), _) => Place::File(path),
         };
         let Some((superblock, intent, journal)) = io.volume.engine().plane().records() else {
             return Err("the array keeps no records".into());
         };
+        let (superblock, intent, journal) = (superblock.clone(), intent.clone(), journal.clone());
+        // It has the lock of the place.
         io.storage.remove(drive);
-        let disk = format::join(&place, drive, superblock, intent, journal)
-            .map_err(|error| error.to_string())?;
-        places[drive.index()] = place;
+        let join = move || {
+            let disk = format::join(&place, drive, &superblock, &intent, &journal);
+            // If the array has ended, nobody needs the drive any more.
+            let _ = handle.send(Message::Joined(Box::new(Joined { drive, place, disk })));
+        };
+        let thread = std::thread::Builder::new().name(format!("join-{}", drive.0)).spawn(join);
+        thread.map(drop).map_err(|error| format!("the system has no thread left: {error}"))
+    }
+
+    /// Takes a drive in that was formatted.
+    pub(super) fn joined(&mut self, io: &mut ArrayIo, joined: Joined) -> Result<(), String> {
+        let Joined { drive, place, disk } = joined;
+        let disk = disk.map_err(|error| error.to_string())?;
+        if let Some(places) = &mut self.places {
+            places[drive.index()] = place;
+        }
         io.storage.add(drive, Backing::Disk(disk)).map_err(|error| error.to_string())
     }
 

@@ -275,6 +275,7 @@ impl Server {
                     self.on_ready(index, false, false);
                 }
                 Message::Admin(command, answer) => self.run_admin_command(command, answer),
+                Message::Joined(joined) => self.take_joined(*joined),
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::control::{
     BusyWindow, DriveStatus, Identity, JobStatus, PolicyCounters, RECENT_WINDOWS, RequestStatus,
     Status, TallyStatus,
 };
-use array::JobKind;
+use array::{DriveState, JobKind};
 use units::{DriveId, Instant};
 
 /// The whole status.
@@ -28,7 +28,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
         policy_since_nanoseconds: admin.policy_since().as_nanos(),
         uptime_nanoseconds: now.as_nanos(),
         busy_window_nanoseconds: window.map(units::Duration::as_nanos),
-        degraded: array.absent() != 0,
+        degraded: io.drives().any(|drive| array.drive_state(drive) != DriveState::Serving),
         stopped: io.volume.stopped().map(|reason| reason.to_string()),
         restoring: restoring(server),
         prefill: io.storage.prefill().map(Into::into),
@@ -82,17 +82,16 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
     let io = &server.io;
     let array = io.engine().array();
     let position = drive.index();
-    let absent = array.absent() >> drive.0 & 1 == 1;
-    let rebuilding = array.job().is_some_and(|restoring| restoring.what == JobKind::Rebuild(drive));
     let window = array.coordinator().window(drive, now);
     let queue = array.queues().of(drive);
     let mut status = DriveStatus {
         drive: drive.0,
         place: server.members.place_of(drive),
-        state: match (rebuilding, absent) {
-            (true, _) => "rebuilding",
-            (false, true) => "failed",
-            (false, false) => "serving",
+        state: match array.drive_state(drive) {
+            DriveState::Serving => "serving",
+            DriveState::Rebuilding { .. } => "rebuilding",
+            DriveState::Incomplete { .. } => "incomplete",
+            DriveState::Failed => "failed",
         }
         .into(),
         recent_windows: recent_windows(server, now, drive),
