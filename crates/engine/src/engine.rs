@@ -248,9 +248,31 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         if source == self.drives.len() {
             self.array.handle_deadline(now);
         } else {
+            let drive = DriveId(source as u8);
             self.drives[source].handle_deadline(now);
-            self.note_drive(DriveId(source as u8));
-            self.touched.insert(DriveId(source as u8));
+            self.note_drive(drive);
+            if self.current.is_none() && self.touched.drives.is_empty() {
+                // It is the next to be asked for completions anyway.
+                self.enter(drive);
+            } else {
+                self.touched.insert(drive);
+            }
+        }
+    }
+
+    /// Lets those act that are due, one after the other and each until nothing is left to do, up to the
+    /// first that has an output, or the last that is due at `until`. The first acts whenever it is
+    /// due. Returns the time of the last one. After an output [`Engine::poll_output`] has the
+    /// others of that time.
+    pub fn run_until(&mut self, until: Instant) -> (Instant, Option<Output>) {
+        loop {
+            let now = self.next_deadline();
+            self.handle_deadline(now);
+            let output = self.poll_output(now);
+            let next = self.next_deadline();
+            if output.is_some() || next > until || next == Instant::NEVER {
+                return (now, output);
+            }
         }
     }
 
@@ -283,10 +305,10 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
                     return Some(output);
                 }
             }
-            if let Some(completion) = self.next_completion(now) {
-                self.plane.deliver(&completion);
-                self.array.handle_completion(now, &completion);
-            } else if let Some(drive) = self.plane.poll_failed_drive() {
+            if self.hand_over_completion(now) {
+                continue;
+            }
+            if let Some(drive) = self.plane.poll_failed_drive() {
                 self.array.fail_drive(now, drive);
             } else {
                 break;
@@ -367,44 +389,63 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// The next completion for the array: of the data plane, of a remote drive, or of an emulated one.
+    /// Hands the next completion to the array: of the data plane, of a remote drive, or of an emulated
+    /// one. Returns whether there was one. It is handed over where it lies: it is large, and most calls
+    /// come to this.
     #[inline]
-    fn next_completion(&mut self, now: Instant) -> Option<Completion> {
+    fn hand_over_completion(&mut self, now: Instant) -> bool {
         loop {
             if let Some(completion) = self.plane.poll_completion() {
-                return Some(completion);
+                self.deliver(now, &completion);
+                return true;
             }
-            if let Some(completion) = self.arrived.pop_front() {
-                if let Some(completion) = self.plane.join(now, completion) {
-                    return Some(completion);
+            if let Some(mut completion) = self.arrived.pop_front() {
+                if self.plane.join(now, &mut completion) {
+                    self.deliver(now, &completion);
+                    return true;
                 }
                 continue;
             }
             let drive = match self.current {
                 Some(drive) => drive,
-                None => self.touched.pop()?,
+                None => match self.touched.pop() {
+                    Some(drive) => drive,
+                    None => return false,
+                },
             };
-            let behind = &mut self.drives[drive.index()];
             if self.current.is_none() {
-                self.current = Some(drive);
-                if let Drive::Emulated(ssd) = behind {
-                    self.plane.follow(drive, ssd);
-                }
+                self.enter(drive);
             }
-            if let Some(completed) = behind.poll_completion() {
+            if let Some(mut completed) = self.drives[drive.index()].poll_completion() {
                 debug_assert!(completed.at <= now, "a drive does not answer ahead of its time");
                 self.model_completions += 1;
-                let mut completion = completed.completion;
+                let completion = &mut completed.completion;
                 if self.read_errors.hits(drive, completion.id) {
                     completion.status = Status::Unrecovered;
                 }
-                if let Some(completion) = self.plane.join(now, completion) {
-                    return Some(completion);
+                if self.plane.join(now, completion) {
+                    self.deliver(now, completion);
+                    return true;
                 }
                 continue;
             }
             self.current = None;
             self.leave(now, drive);
+        }
+    }
+
+    #[inline]
+    fn deliver(&mut self, now: Instant, completion: &Completion) {
+        self.plane.deliver(completion);
+        self.array.handle_completion(now, completion);
+    }
+
+    /// The completions of a drive are handed over from now on.
+    #[inline]
+    fn enter(&mut self, drive: DriveId) {
+        self.current = Some(drive);
+        if let Drive::Emulated(ssd) = &mut self.drives[drive.index()] {
+            self.plane.follow(drive, ssd);
         }
     }
 

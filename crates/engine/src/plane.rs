@@ -42,9 +42,9 @@ pub trait DataPlane {
     /// An emulated drive may have moved data within itself.
     fn follow<O: Observe>(&mut self, drive: DriveId, ssd: &mut Ssd<O>);
 
-    /// A drive model has answered: gives the completion for the array, unless the data is not there
-    /// yet.
-    fn join(&mut self, now: Instant, completion: Completion) -> Option<Completion>;
+    /// A drive model has answered. Makes its completion that for the array, unless the data is not there
+    /// yet; returns whether it is.
+    fn join(&mut self, now: Instant, completion: &mut Completion) -> bool;
 
     /// A completion of which the data was the last part. Those of [`DataPlane::join`] do not come again.
     fn poll_completion(&mut self) -> Option<Completion>;
@@ -86,8 +86,8 @@ impl DataPlane for NoData {
     fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}
 
     #[inline]
-    fn join(&mut self, _: Instant, completion: Completion) -> Option<Completion> {
-        Some(completion)
+    fn join(&mut self, _: Instant, _: &mut Completion) -> bool {
+        true
     }
 
     #[inline]

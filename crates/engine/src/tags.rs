@@ -325,8 +325,8 @@ impl DataPlane for Tags {
         self.media = media;
     }
 
-    fn join(&mut self, _: Instant, completion: Completion) -> Option<Completion> {
-        Some(completion)
+    fn join(&mut self, _: Instant, _: &mut Completion) -> bool {
+        true
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {

@@ -174,9 +174,15 @@ where
     fn drive(&mut self) -> Result<(), SimError<E>> {
         self.feed.fetch(Instant::ZERO)?;
         self.settle(Instant::ZERO)?;
-        while let Some((now, next)) = self.next() {
+        while let Some((mut now, next)) = self.next() {
             match next {
-                Next::Engine => self.engine.handle_deadline(now),
+                Next::Engine => {
+                    let (last, output) = self.engine.run_until(self.engine_until(now));
+                    now = last;
+                    if let Some(output) = output {
+                        self.take(now, output)?;
+                    }
+                }
                 Next::Arrival => self.arrive(now)?,
                 Next::WindowChange => {
                     let (_, window) = self.plan.windows.changes[self.changes_made];
@@ -209,13 +215,31 @@ where
     /// What happens next and when; none if nothing does.
     #[inline]
     fn next(&self) -> Option<(Instant, Next)> {
+        let next = (self.engine.next_deadline(), Next::Engine).min(self.next_from_outside());
+        (next.0 != Instant::NEVER).then_some(next)
+    }
+
+    /// The next of what does not come from the engine.
+    #[inline]
+    fn next_from_outside(&self) -> (Instant, Next) {
         let change = self.plan.windows.changes.get(self.changes_made);
         let change = change.map_or(Instant::NEVER, |&(after, _)| Instant::ZERO + after);
-        let next = (self.engine.next_deadline(), Next::Engine)
-            .min((self.feed.next_arrival(), Next::Arrival))
+        (self.feed.next_arrival(), Next::Arrival)
             .min((change, Next::WindowChange))
-            .min((self.faults.next(), Next::Fault));
-        (next.0 != Instant::NEVER).then_some(next)
+            .min((self.faults.next(), Next::Fault))
+    }
+
+    /// Until when the engine may go on by itself if it has nothing to say, from `now` on.
+    #[inline]
+    fn engine_until(&self, now: Instant) -> Instant {
+        let nothing_comes = self.feed.next_arrival() == Instant::NEVER
+            && self.engine.array().requests_in_flight() == 0;
+        if nothing_comes || <W::Observe as Observe>::Log::<Event>::ENABLED {
+            return now;
+        }
+        // Later than this the run has stalled.
+        let patient = self.measures.last_completion.max(self.feed.last_arrival()) + PATIENCE;
+        self.next_from_outside().0.min(patient)
     }
 
     /// Whether no fault is to come and no background job is in progress.
@@ -295,18 +319,24 @@ where
     #[inline]
     fn settle(&mut self, now: Instant) -> Result<(), SimError<E>> {
         while let Some(output) = self.engine.poll_output(now) {
-            match output {
-                Output::Complete(outcome) => self.complete(now, &outcome)?,
-                Output::Permitted { drive, right } => self.note_right(now, drive, right),
-                Output::Command { .. } | Output::AskStatus { .. } => {
-                    unreachable!("all drives of a run are emulated")
-                }
-                Output::DriveFailed { .. } | Output::JobEnded { .. } => {}
-            }
+            self.take(now, output)?;
         }
         if <<W::Observe as Observe>::Log<Event> as EventLog<Event>>::ENABLED {
             self.engine.drain_events(|at, event| self.watch.event(at, event));
             self.watch.settled(self.engine.drives());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn take(&mut self, now: Instant, output: Output) -> Result<(), SimError<E>> {
+        match output {
+            Output::Complete(outcome) => self.complete(now, &outcome)?,
+            Output::Permitted { drive, right } => self.note_right(now, drive, right),
+            Output::Command { .. } | Output::AskStatus { .. } => {
+                unreachable!("all drives of a run are emulated")
+            }
+            Output::DriveFailed { .. } | Output::JobEnded { .. } => {}
         }
         Ok(())
     }

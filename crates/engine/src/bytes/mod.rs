@@ -591,10 +591,14 @@ impl<M: Memory> DataPlane for Bytes<M> {
 
     fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}
 
-    fn join(&mut self, now: Instant, completion: Completion) -> Option<Completion> {
-        let command = self.commands.get_mut(completion.id)?;
-        command.model_answered(completion);
-        command.completion(now)
+    fn join(&mut self, now: Instant, completion: &mut Completion) -> bool {
+        let Some(command) = self.commands.get_mut(completion.id) else { return false };
+        command.model_answered(*completion);
+        let joined = command.completion(now);
+        if let Some(joined) = joined {
+            *completion = joined;
+        }
+        joined.is_some()
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {

@@ -156,8 +156,8 @@ impl DataPlane for Pages {
 
     fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}
 
-    fn join(&mut self, _: Instant, completion: Completion) -> Option<Completion> {
-        Some(completion)
+    fn join(&mut self, _: Instant, _: &mut Completion) -> bool {
+        true
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
