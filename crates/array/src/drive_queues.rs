@@ -31,6 +31,7 @@ impl Queue {
         self.read_blocks + self.write_blocks
     }
 
+    #[inline]
     fn side(&mut self, opcode: Opcode) -> &mut u32 {
         match opcode {
             Opcode::Read => &mut self.read_blocks,
@@ -64,7 +65,7 @@ impl Queues {
         let queue = &mut self.drives[drive.index()];
         queue.blocks_ahead += u64::from(queue.blocks());
         queue.commands += 1;
-        *self.drives[drive.index()].side(opcode) += blocks;
+        *queue.side(opcode) += blocks;
     }
 
     #[inline]

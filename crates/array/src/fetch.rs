@@ -90,13 +90,10 @@ pub(crate) struct Fetch {
     known: MemberSet,
     /// Reads that are out.
     outstanding: MemberSet,
-    to_reconstruct: MemberSet,
-    /// Members that cannot be read.
-    unreadable: MemberSet,
     /// Members whose read met a collection.
     met_collection: MemberSet,
     /// The count of commits on the stripe at which the known members were consistent.
-    commits: u64,
+    commits: u32,
     review: Review,
     blocked: Blocked,
     reconstructed: bool,
@@ -107,6 +104,9 @@ pub(crate) struct Fetch {
 /// The state that a fetch needs only if it does more than read what it wants.
 #[derive(Clone, Debug, Default)]
 struct Detour {
+    to_reconstruct: MemberSet,
+    /// Members that cannot be read.
+    unreadable: MemberSet,
     /// All members whose reads are still out are to be reconstructed as well; whatever comes first is taken.
     races: bool,
     /// Reads that were sent before the stripe was stable: their data may be older than the other members.
@@ -123,13 +123,11 @@ struct Detour {
 
 impl Fetch {
     #[inline]
-    pub(crate) fn new(commits: u64) -> Self {
+    pub(crate) fn new(commits: u32) -> Self {
         Self {
             wanted: MemberSet::EMPTY,
             known: MemberSet::EMPTY,
             outstanding: MemberSet::EMPTY,
-            to_reconstruct: MemberSet::EMPTY,
-            unreadable: MemberSet::EMPTY,
             met_collection: MemberSet::EMPTY,
             commits,
             review: Review::Nothing,
@@ -143,12 +141,12 @@ impl Fetch {
     /// waits for a write: then it only makes sure that it will be able to go on.
     pub(crate) fn decide(&self, shape: &StripeShape, goes_on: bool) -> Decision {
         if let Review::TooMany { .. } = self.review {
-            if self.to_reconstruct.len() > shape.parities
+            if self.to_reconstruct().len() > shape.parities
                 && let Some(resend) = self.resend()
             {
                 return Decision::Resend(resend);
             }
-            let lost = self.unreadable - self.known;
+            let lost = self.unreadable() - self.known;
             let beyond_repair = !shape.may_reconstruct || lost.len() > shape.parities;
             if lost.meets(self.wanted) && beyond_repair {
                 return Decision::Fail;
@@ -159,7 +157,7 @@ impl Fetch {
         }
         let unknown = self.unknown();
         // What cannot be read needs no reconstruction unless it is wanted.
-        let needed = self.to_reconstruct - (self.unreadable - self.wanted);
+        let needed = self.to_reconstruct() - (self.unreadable() - self.wanted);
         match self.review {
             Review::TooMany { is_settled: false } | Review::Stripe
                 if !needed.is_empty() && !unknown.is_empty() =>
@@ -190,7 +188,7 @@ impl Fetch {
         if self.races() && !self.unknown().is_empty() {
             return (shape.data - self.known) | self.unknown();
         }
-        self.to_reconstruct
+        self.to_reconstruct()
     }
 
     /// Which member can be read instead of reconstructed, if any.
@@ -198,7 +196,7 @@ impl Fetch {
         if !self.failures().is_empty() {
             return Some(Resend::OneOfTheFailed);
         }
-        let readable = self.to_reconstruct - self.unreadable - self.outstanding;
+        let readable = self.to_reconstruct() - self.unreadable() - self.outstanding;
         readable.first().map(Resend::Avoided)
     }
 
@@ -206,9 +204,10 @@ impl Fetch {
     /// to reconstruct, those first that are known or on their way.
     fn survivors(&self, shape: &StripeShape) -> MemberSet {
         let coming = self.known | self.outstanding;
-        let mut needed = shape.data - self.to_reconstruct;
-        let mut parities = (self.to_reconstruct & shape.data).len();
-        let usable = shape.parity - self.to_reconstruct;
+        let to_reconstruct = self.to_reconstruct();
+        let mut needed = shape.data - to_reconstruct;
+        let mut parities = (to_reconstruct & shape.data).len();
+        let usable = shape.parity - to_reconstruct;
         for parity in (usable & coming).iter().chain(usable - coming) {
             if parities > 0 {
                 needed.insert(parity);
@@ -236,7 +235,7 @@ impl Fetch {
     /// done, or has to wait.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.detour.is_none() && self.to_reconstruct.is_empty() && self.review == Review::Nothing
+        self.detour.is_none() && self.review == Review::Nothing
     }
 
     /// Members that have been asked for and are awaited.
@@ -254,14 +253,14 @@ impl Fetch {
     }
 
     pub(crate) fn to_reconstruct(&self) -> MemberSet {
-        self.to_reconstruct
+        self.detour.as_ref().map_or(MemberSet::EMPTY, |detour| detour.to_reconstruct)
     }
 
     pub(crate) fn unreadable(&self) -> MemberSet {
-        self.unreadable
+        self.detour.as_ref().map_or(MemberSet::EMPTY, |detour| detour.unreadable)
     }
 
-    pub(crate) fn commits(&self) -> u64 {
+    pub(crate) fn commits(&self) -> u32 {
         self.commits
     }
 
@@ -301,13 +300,15 @@ impl Fetch {
 
     /// Begins to get members all of which are unreadable, on a stripe of which so much is.
     pub(crate) fn begin_lost(&mut self, unreadable: MemberSet, wanted: MemberSet) {
-        (self.unreadable, self.to_reconstruct, self.wanted) = (unreadable, unreadable, wanted);
+        self.wanted = wanted;
+        let detour = self.detour();
+        (detour.unreadable, detour.to_reconstruct) = (unreadable, unreadable);
         self.review = Review::TooMany { is_settled: false };
     }
 
     /// These members are not read, but reconstructed.
     pub(crate) fn avoid(&mut self, members: MemberSet) {
-        self.to_reconstruct = members;
+        self.detour().to_reconstruct = members;
         self.review = Review::Stripe;
     }
 
@@ -317,10 +318,10 @@ impl Fetch {
     }
 
     /// The members are late: they are to be reconstructed, and whatever comes first is taken.
-    pub(crate) fn reconstruct_late(&mut self, late: MemberSet, commits: u64) {
+    pub(crate) fn reconstruct_late(&mut self, late: MemberSet, commits: u32) {
         self.commits = commits;
-        self.detour().races = true;
-        self.to_reconstruct = late;
+        let detour = self.detour();
+        (detour.races, detour.to_reconstruct) = (true, late);
         self.review = Review::Survivors;
     }
 
@@ -389,39 +390,41 @@ impl Fetch {
             Some(busy_remaining) => {
                 detour.failures.push(Failure { member, drive, busy_remaining });
             }
-            None => self.unreadable.insert(member),
+            None => detour.unreadable.insert(member),
         }
-        self.to_reconstruct.insert(member);
+        detour.to_reconstruct.insert(member);
         self.review = Review::TooMany { is_settled: false };
         true
     }
 
     /// Members of the stripe cannot be read, as far as they are not known.
     pub(crate) fn note_unreadable(&mut self, unreadable: MemberSet) {
-        self.unreadable |= unreadable - self.known;
+        let more = unreadable - self.known;
+        if !more.is_empty() {
+            self.detour().unreadable |= more;
+        }
     }
 
     /// Decides again what to read of a stripe of which a member is unreadable.
     pub(crate) fn count_unreadable(&mut self) {
-        if self.unreadable.is_empty() {
+        let Some(detour) = &mut self.detour else { return };
+        if detour.unreadable.is_empty() {
             return;
         }
         // A race may have asked again what had failed.
-        let settled = self.unreadable | self.outstanding;
-        if let Some(detour) = &mut self.detour {
-            detour.failures.retain(|failure| !settled.contains(failure.member));
-            if core::mem::take(&mut detour.races) {
-                // From here on it is asked for what is needed, member by member.
-                self.to_reconstruct = failed_members(&detour.failures);
-            }
+        let settled = detour.unreadable | self.outstanding;
+        detour.failures.retain(|failure| !settled.contains(failure.member));
+        if core::mem::take(&mut detour.races) {
+            // From here on it is asked for what is needed, member by member.
+            detour.to_reconstruct = failed_members(&detour.failures);
         }
-        self.to_reconstruct |= self.unreadable - self.known;
+        detour.to_reconstruct |= detour.unreadable - self.known;
     }
 
     /// A member is read again after all.
     pub(crate) fn resent(&mut self, member: u8) {
-        self.to_reconstruct.remove(member);
-        if self.unreadable.is_empty() {
+        self.detour().to_reconstruct.remove(member);
+        if self.unreadable().is_empty() {
             // One has failed, so one is enough.
             self.review = match self.review {
                 Review::TooMany { is_settled: true } => Review::Survivors,
@@ -440,26 +443,26 @@ impl Fetch {
     /// The stripe stands still for this fetch from now on. If it moved since the fetch began, what was
     /// read before may not fit what is read now: parity needs all members of one moment. Returns whether
     /// it moved.
-    pub(crate) fn settle(&mut self, commits: u64) -> bool {
+    pub(crate) fn settle(&mut self, commits: u32) -> bool {
         if self.commits == commits {
             return false;
         }
         self.commits = commits;
         self.known = MemberSet::EMPTY;
-        let (outstanding, unreadable) = (self.outstanding, self.unreadable);
+        let outstanding = self.outstanding;
         let detour = self.detour();
         detour.to_discard = outstanding;
         if core::mem::take(&mut detour.races) {
             // What a race has brought is of no use any more: all is asked for again that did not fail.
             let failed = failed_members(&detour.failures);
-            self.to_reconstruct = (failed - outstanding) | unreadable;
+            detour.to_reconstruct = (failed - outstanding) | detour.unreadable;
         }
         true
     }
 
     /// The fetch may compute with the stripe. `is_intact` says that nothing of the stripe is unreadable.
     pub(crate) fn settled(&mut self, is_intact: bool) {
-        self.review = match is_intact && self.unreadable.is_empty() {
+        self.review = match is_intact && self.unreadable().is_empty() {
             true => Review::Survivors,
             false => Review::TooMany { is_settled: true },
         };
@@ -469,19 +472,24 @@ impl Fetch {
     /// write. All of it counts, known or not: the rows of parity and data must be of one moment.
     pub(crate) fn take_from_write(&mut self, in_memory: MemberSet, outdated: MemberSet) {
         self.known = (self.known | in_memory) - outdated;
-        self.to_reconstruct = (self.to_reconstruct - in_memory) | outdated;
-        self.unreadable |= outdated;
-        if let Some(detour) = &mut self.detour {
-            detour.to_discard -= in_memory;
-            detour.failures.retain(|failure| !in_memory.contains(failure.member));
+        if self.detour.is_none() && outdated.is_empty() {
+            return;
         }
+        let detour = self.detour();
+        detour.to_reconstruct = (detour.to_reconstruct - in_memory) | outdated;
+        detour.unreadable |= outdated;
+        detour.to_discard -= in_memory;
+        detour.failures.retain(|failure| !in_memory.contains(failure.member));
     }
 
     /// All reads are sent that a reconstruction needs, and all is looked at.
     pub(crate) fn reviewed(&mut self, shape: &StripeShape, goes_on: bool) {
         self.review = Review::Nothing;
         if goes_on {
-            self.to_reconstruct = self.to_reconstruct_now(shape);
+            let to_reconstruct = self.to_reconstruct_now(shape);
+            if to_reconstruct != self.to_reconstruct() {
+                self.detour().to_reconstruct = to_reconstruct;
+            }
         }
     }
 
@@ -520,8 +528,8 @@ impl Fetch {
     /// Panics if the sets contradict each other.
     pub(crate) fn check_invariants(&self, shape: &StripeShape) {
         let all = shape.data | shape.parity;
-        for set in [self.wanted, self.known, self.outstanding, self.to_reconstruct, self.unreadable]
-        {
+        let (to_reconstruct, unreadable) = (self.to_reconstruct(), self.unreadable());
+        for set in [self.wanted, self.known, self.outstanding, to_reconstruct, unreadable] {
             assert!((set - all).is_empty(), "{set:?} are not all members of the stripe");
         }
         for failure in self.failures() {

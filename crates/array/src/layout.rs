@@ -349,6 +349,7 @@ impl Layout {
     /// The position of P, or of the first copy of a mirror, in `stripe`; md's left-symmetric
     /// rotation. It turns when the same drives are members again, so that every drive has as many
     /// parities as any other.
+    #[inline]
     fn p_position(&self, stripe: u64) -> u32 {
         let last = self.stripe_width - 1;
         match self.level {
@@ -376,6 +377,15 @@ impl Layout {
         self.drive_at(stripe, position)
     }
 
+    /// The members that hold these data chunks of `stripe`.
+    #[inline]
+    pub(crate) fn data_set(&self, stripe: u64, first_chunk: u32, chunks: u32) -> MemberSet {
+        if chunks == 1 {
+            return MemberSet::of(self.member_of(stripe, first_chunk).0);
+        }
+        (first_chunk..first_chunk + chunks).map(|chunk| self.member_of(stripe, chunk).0).collect()
+    }
+
     /// What `member` holds in `stripe`, of which it must be a member.
     #[must_use]
     pub fn role(&self, stripe: u64, member: DriveId) -> Role {
@@ -400,6 +410,7 @@ impl Layout {
     }
 
     /// The members of `stripe` that hold parity or copies, as bits.
+    #[inline]
     #[must_use]
     pub fn parity_mask(&self, stripe: u64) -> u64 {
         let p = self.p_position(stripe);
@@ -532,7 +543,8 @@ impl Iterator for Segments {
     #[inline]
     fn next(&mut self) -> Option<Segment> {
         loop {
-            if let Some(segment) = self.pending.iter_mut().find_map(Option::take) {
+            let has_rows = self.layout.chunk_pages > 1;
+            if has_rows && let Some(segment) = self.pending.iter_mut().find_map(Option::take) {
                 return Some(segment);
             }
             if self.next == self.end {
@@ -542,8 +554,13 @@ impl Iterator for Segments {
             let stripe = self.next / stripe_pages;
             let start = stripe * stripe_pages;
             let stop = self.end.min(start + stripe_pages);
-            self.cut(stripe, self.next - start, stop - start);
+            let (from, to) = (self.next - start, stop - start);
             self.next = stop;
+            if self.layout.chunk_pages == 1 {
+                let (first_chunk, chunks) = (from as u32, (to - from) as u32);
+                return Some(Segment { stripe, first_row: 0, rows: 1, first_chunk, chunks });
+            }
+            self.cut(stripe, from, to);
         }
     }
 }

@@ -41,6 +41,7 @@ mod event;
 mod fetch;
 pub mod gf;
 mod jobs;
+mod last_writers;
 mod layout;
 mod members;
 mod operation;

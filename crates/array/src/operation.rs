@@ -6,9 +6,7 @@ use crate::fetch::{Fetch, StripeShape};
 use crate::layout::Layout;
 use crate::members::MemberSet;
 use crate::stripe_writer::StripeWriter;
-use alloc::vec::Vec;
 use core::ops::{Index, IndexMut, Range};
-use nvme::Delays;
 use units::Slab;
 
 /// The number of a request that is not done; used again afterwards.
@@ -116,8 +114,6 @@ impl Operation {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Operations {
     slots: Slab<Operation>,
-    /// Where the time of each went until its members were known, if that was not when it ended.
-    delays: Vec<Delays>,
     /// Stripe operations since the start.
     opened: u64,
     /// Numbers that were ever in use at a time.
@@ -156,21 +152,6 @@ impl Operations {
     /// The operations that are not closed.
     pub(crate) fn open(&self) -> impl Iterator<Item = OpId> {
         (0..self.numbers).map(OpId).filter(|&op| self[op].phase != Phase::Closed)
-    }
-
-    /// Where the time of `op` went until its members were known.
-    #[inline]
-    pub(crate) fn delays(&self, op: OpId) -> &Delays {
-        self.delays.get(op.0 as usize).unwrap_or(&Delays::ZERO)
-    }
-
-    #[inline]
-    pub(crate) fn set_delays(&mut self, op: OpId, delays: &Delays) {
-        let index = op.0 as usize;
-        if self.delays.len() <= index {
-            self.delays.resize(index + 1, Delays::ZERO);
-        }
-        self.delays[index] = *delays;
     }
 }
 

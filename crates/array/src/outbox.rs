@@ -1,14 +1,26 @@
 //! What an array has to say: actions to its driver, events to whoever watches.
 
-use crate::action::{Action, DataAction};
+use crate::action::{Action, DataAction, OpId};
 use crate::event::Event;
 use alloc::collections::VecDeque;
-use units::{EventLog, Instant, Observe};
+use alloc::vec::Vec;
+use nvme::Command;
+use units::{DriveId, EventLog, Instant, Observe};
+
+/// An action in its place among the others.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// [`Action::Submit`]. Most actions are, and the largest is five times as large.
+    Submit { drive: DriveId, command: Command, op: OpId, member: u8 },
+    /// The first of the others.
+    Other,
+}
 
 /// Actions and events that nobody has taken yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox<O: Observe> {
-    actions: VecDeque<Action>,
+    order: VecDeque<Next>,
+    others: VecDeque<Action>,
     /// Whether data actions are on.
     data_actions: bool,
     events: O::Log<Event>,
@@ -16,19 +28,31 @@ pub(crate) struct Outbox<O: Observe> {
 
 impl<O: Observe> Outbox<O> {
     pub(crate) fn new(data_actions: bool) -> Self {
-        Self { actions: VecDeque::new(), data_actions, events: O::Log::default() }
+        Self {
+            order: VecDeque::new(),
+            others: VecDeque::new(),
+            data_actions,
+            events: O::Log::default(),
+        }
     }
 
     #[inline]
     pub(crate) fn emit(&mut self, action: Action) {
-        self.actions.push_back(action);
+        self.order.push_back(Next::Other);
+        self.others.push_back(action);
+    }
+
+    /// [`Action::Submit`].
+    #[inline]
+    pub(crate) fn submit(&mut self, drive: DriveId, command: Command, op: OpId, member: u8) {
+        self.order.push_back(Next::Submit { drive, command, op, member });
     }
 
     /// Says what to do with data, if anybody wants to know.
     #[inline]
     pub(crate) fn emit_data(&mut self, action: impl FnOnce() -> DataAction) {
         if self.data_actions {
-            self.actions.push_back(Action::Data(action()));
+            self.emit(Action::Data(action()));
         }
     }
 
@@ -45,12 +69,21 @@ impl<O: Observe> Outbox<O> {
 
     #[inline]
     pub(crate) fn poll(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        match self.order.pop_front()? {
+            Next::Submit { drive, command, op, member } => {
+                Some(Action::Submit { drive, command, op, member })
+            }
+            Next::Other => self.others.pop_front(),
+        }
     }
 
-    /// Takes back the actions that `drop` names.
+    /// Takes back the actions that `drop` names; it is not asked about those of stripe operations.
     pub(crate) fn retract(&mut self, mut drop: impl FnMut(&Action) -> bool) {
-        self.actions.retain(|action| !drop(action));
+        let drops: Vec<bool> = self.others.iter().map(&mut drop).collect();
+        let (mut in_order, mut in_others) = (drops.iter(), drops.iter());
+        self.order
+            .retain(|next| matches!(next, Next::Submit { .. }) || in_order.next() == Some(&false));
+        self.others.retain(|_| in_others.next() == Some(&false));
     }
 
     pub(crate) fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {

@@ -13,6 +13,7 @@
 //! it. The router takes the operations that can go on, in the order of entering.
 
 use crate::action::OpId;
+use crate::last_writers::{LastWriter, LastWriters};
 use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -61,8 +62,6 @@ struct Reading {
     computes: bool,
     /// The ticket of the write whose new data it uses: that one need not wait for it. 0 for none.
     shares: u64,
-    /// Its place among the readers of the stripe.
-    position: u32,
 }
 
 /// What the queues know of an operation.
@@ -76,11 +75,22 @@ struct Entry {
     end_row: u32,
     /// The first of those that wait for it.
     waiters: u32,
+    /// Its neighbours among the readers, or among the writers that change their rows.
+    before: u32,
+    after: u32,
     state: State,
 }
 
-const AWAY: Entry =
-    Entry { ticket: 0, queue: NONE, first_row: 0, end_row: 0, waiters: NONE, state: State::Away };
+const AWAY: Entry = Entry {
+    ticket: 0,
+    queue: NONE,
+    first_row: 0,
+    end_row: 0,
+    waiters: NONE,
+    before: NONE,
+    after: NONE,
+    state: State::Away,
+};
 
 /// One operation that waits for another.
 #[derive(Clone, Copy, Debug)]
@@ -91,30 +101,62 @@ struct Waiter {
     next: u32,
 }
 
-/// The last writer of some rows.
-#[derive(Clone, Copy, Debug)]
-struct LastWriter {
-    first_row: u32,
-    end_row: u32,
-    op: OpId,
-    ticket: u64,
+/// Operations that are linked by their entries, in the order of their coming.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+impl List {
+    const EMPTY: Self = Self { first: NONE, last: NONE };
+
+    fn is_empty(self) -> bool {
+        self.first == NONE
+    }
+
+    fn push(&mut self, entries: &mut [Entry], op: OpId) {
+        let before = core::mem::replace(&mut self.last, op.0);
+        match before {
+            NONE => self.first = op.0,
+            _ => entries[before as usize].after = op.0,
+        }
+        let entry = &mut entries[op.0 as usize];
+        (entry.before, entry.after) = (before, NONE);
+    }
+
+    /// Takes an operation out that was linked so.
+    fn remove(&mut self, entries: &mut [Entry], before: u32, after: u32) {
+        match before {
+            NONE => self.first = after,
+            _ => entries[before as usize].after = after,
+        }
+        match after {
+            NONE => self.last = before,
+            _ => entries[after as usize].before = before,
+        }
+    }
+
+    fn iter(self, entries: &[Entry]) -> impl Iterator<Item = OpId> {
+        let some = |at: u32| (at != NONE).then_some(OpId(at));
+        core::iter::successors(some(self.first), move |op| some(entries[op.0 as usize].after))
+    }
 }
 
 /// The operations on one stripe.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Queue {
     stripe: u64,
     /// The next queue with the same hash.
     next: u32,
     /// Operations in it.
     len: u32,
-    /// The last writer of every row that has one, in the order of rows.
-    last_writers: Vec<LastWriter>,
+    last_writers: LastWriters,
     /// Writers that change their rows. They have no row in common.
-    changing: Vec<OpId>,
-    readers: Vec<OpId>,
-    /// Those that waited and may go on, by their tickets.
-    ready: BTreeSet<(u64, OpId)>,
+    changing: List,
+    readers: List,
+    /// Operations of it that waited and may go on.
+    ready: u32,
 }
 
 /// Whether a read may compute with the members of some rows.
@@ -136,10 +178,12 @@ pub(crate) struct StripeQueues {
     /// Queues that are used again, with the memory that they have.
     free: Vec<u32>,
     waiters: Slab<Waiter>,
+    /// Operations that waited and may go on, by their queues and tickets: seldom more than one.
+    ready: BTreeSet<(u32, u64, OpId)>,
     /// The first queue of each hash; a power of two of them.
     heads: Vec<u32>,
     tickets: u64,
-    commits: Vec<u64>,
+    commits: Vec<u32>,
 }
 
 fn hash(stripe: u64) -> u64 {
@@ -154,6 +198,7 @@ impl StripeQueues {
             queues: Vec::new(),
             free: Vec::new(),
             waiters: Slab::new(),
+            ready: BTreeSet::new(),
             heads: vec![NONE; 64],
             tickets: 0,
             commits: vec![0; COMMIT_GROUPS],
@@ -168,14 +213,15 @@ impl StripeQueues {
     /// stands still, so does the stripe. That others share the count costs a needless read now and then,
     /// and saves a record for every stripe that was ever written.
     #[inline]
-    pub(crate) fn commits(&self, stripe: u64) -> u64 {
+    pub(crate) fn commits(&self, stripe: u64) -> u32 {
         self.commits[(hash(stripe) >> 52) as usize % COMMIT_GROUPS]
     }
 
     /// A writer begins or ends its commit.
     #[inline]
     pub(crate) fn note_commit(&mut self, stripe: u64) {
-        self.commits[(hash(stripe) >> 52) as usize % COMMIT_GROUPS] += 1;
+        let commits = &mut self.commits[(hash(stripe) >> 52) as usize % COMMIT_GROUPS];
+        *commits = commits.wrapping_add(1);
     }
 
     fn head(&self, stripe: u64) -> usize {
@@ -200,7 +246,15 @@ impl StripeQueues {
             return queue;
         }
         let at = self.free.pop().unwrap_or_else(|| {
-            self.queues.push(Queue::default());
+            self.queues.push(Queue {
+                stripe: 0,
+                next: NONE,
+                len: 0,
+                last_writers: LastWriters::default(),
+                changing: List::EMPTY,
+                readers: List::EMPTY,
+                ready: 0,
+            });
             (self.queues.len() - 1) as u32
         });
         if self.queues.len() > self.heads.len() {
@@ -242,8 +296,8 @@ impl StripeQueues {
             queue,
             first_row: rows.start,
             end_row: rows.end,
-            waiters: NONE,
             state,
+            ..AWAY
         };
         self.queues[queue as usize].len += 1;
         queue
@@ -256,16 +310,8 @@ impl StripeQueues {
         let queue = &mut self.queues[at as usize];
         let ticket = self.tickets;
         let new = LastWriter { first_row: rows.start, end_row: rows.end, op, ticket };
-        if queue.last_writers.is_empty() {
-            queue.last_writers.push(new);
-            return None;
-        }
         let (mut behind, mut last) = (0, None);
-        let from = queue.last_writers.partition_point(|other| other.end_row <= rows.start);
-        let mut to = from;
-        let (mut before, mut after) = (None, None);
-        while let Some(&other) = queue.last_writers.get(to).filter(|o| o.first_row < rows.end) {
-            to += 1;
+        queue.last_writers.replace(new, |other| {
             let entry = &mut self.entries[other.op.0 as usize];
             if entry.ticket == other.ticket {
                 // One writer may be the last of several runs of rows.
@@ -277,15 +323,7 @@ impl StripeQueues {
                     last = Some(other.op);
                 }
             }
-            if other.first_row < rows.start {
-                before = Some(LastWriter { end_row: rows.start, ..other });
-            }
-            if other.end_row > rows.end {
-                after = Some(LastWriter { first_row: rows.end, ..other });
-            }
-        }
-        let runs = [before, Some(new), after];
-        queue.last_writers.splice(from..to, runs.into_iter().flatten());
+        });
         if behind > 0 {
             self.entries[op.0 as usize].state = State::WaitsForTurn { behind };
         }
@@ -300,16 +338,13 @@ impl StripeQueues {
             }
             return;
         }
-        let reading = Reading { computes: false, shares: 0, position: 0 };
         let at = self.enter(op, stripe, &rows, State::WaitsForWrite);
-        self.begin_reading(op, at, Reading { computes, ..reading });
+        self.begin_reading(op, at, Reading { computes, shares: 0 });
     }
 
     fn begin_reading(&mut self, op: OpId, at: u32, reading: Reading) {
-        let readers = &mut self.queues[at as usize].readers;
-        let position = readers.len() as u32;
-        readers.push(op);
-        self.set_state(op, State::Reads(Reading { position, ..reading }));
+        self.queues[at as usize].readers.push(&mut self.entries, op);
+        self.set_state(op, State::Reads(reading));
     }
 
     /// Whether an operation is in a queue.
@@ -338,9 +373,10 @@ impl StripeQueues {
     fn set_state(&mut self, op: OpId, state: State) {
         let before = self.entries[op.0 as usize];
         self.entries[op.0 as usize].state = state;
-        for index in 0..self.queues[before.queue as usize].changing.len() {
-            let writer = self.queues[before.queue as usize].changing[index];
-            let entry = self.entries[writer.0 as usize];
+        let mut at = self.queues[before.queue as usize].changing.first;
+        while at != NONE {
+            let (writer, entry) = (OpId(at), self.entries[at as usize]);
+            at = entry.after;
             let (did, does) =
                 (self.pins(&before, &entry), self.pins(&self.entries[op.0 as usize], &entry));
             let State::Changes(change) = &mut self.entries[writer.0 as usize].state else {
@@ -348,9 +384,14 @@ impl StripeQueues {
             };
             change.pins = change.pins + u32::from(does) - u32::from(did);
             if did && change.waits && change.pins == 0 {
-                self.queues[before.queue as usize].ready.insert((entry.ticket, writer));
+                self.note_ready(entry.queue, entry.ticket, writer);
             }
         }
+    }
+
+    fn note_ready(&mut self, at: u32, ticket: u64, op: OpId) {
+        let is_new = self.ready.insert((at, ticket, op));
+        self.queues[at as usize].ready += u32::from(is_new);
     }
 
     fn change_reading(&mut self, op: OpId, change: impl FnOnce(&mut Reading)) {
@@ -369,29 +410,24 @@ impl StripeQueues {
     /// A reader (in the queue or not) has to wait for `write`.
     pub(crate) fn wait_for_write(&mut self, op: OpId, stripe: u64, rows: Range<u32>, write: OpId) {
         self.enter_reader(op, stripe, rows, true);
-        if let State::Reads(reading) = self.entry(op).state {
-            self.stop_reading(op, &reading, State::WaitsForWrite);
+        if let State::Reads(_) = self.entry(op).state {
+            self.stop_reading(op, State::WaitsForWrite);
         }
         let ticket = self.entry(op).ticket;
         let next = self.entry(write).waiters;
         self.entries[write.0 as usize].waiters = self.waiters.insert(Waiter { op, ticket, next });
     }
 
-    fn stop_reading(&mut self, op: OpId, reading: &Reading, state: State) {
+    fn stop_reading(&mut self, op: OpId, state: State) {
         self.set_state(op, state);
-        let readers = &mut self.queues[self.entries[op.0 as usize].queue as usize].readers;
-        readers.swap_remove(reading.position as usize);
-        if let Some(&moved) = readers.get(reading.position as usize)
-            && let State::Reads(other) = &mut self.entries[moved.0 as usize].state
-        {
-            other.position = reading.position;
-        }
+        let Entry { queue, before, after, .. } = self.entries[op.0 as usize];
+        self.queues[queue as usize].readers.remove(&mut self.entries, before, after);
     }
 
     /// A reader that waited for a write goes on.
     pub(crate) fn read_on(&mut self, op: OpId) {
         let at = self.entry(op).queue;
-        self.begin_reading(op, at, Reading { computes: true, shares: 0, position: 0 });
+        self.begin_reading(op, at, Reading { computes: true, shares: 0 });
     }
 
     /// A writer would change its rows now. Returns whether no reader pins them.
@@ -400,12 +436,12 @@ impl StripeQueues {
         debug_assert_eq!(entry.state, State::HasTurn, "a writer changes its rows in its turn");
         entry.state = State::Changes(Change { pins: 0, waits: false, relocates, has_data });
         let (entry, queue) = (*entry, &mut self.queues[entry.queue as usize]);
-        queue.changing.push(op);
+        queue.changing.push(&mut self.entries, op);
         if queue.readers.is_empty() {
             return true;
         }
-        let readers = self.queues[entry.queue as usize].readers.iter();
-        let pinning = readers.filter(|reader| self.pins(self.entry(**reader), &entry)).count();
+        let readers = self.queues[entry.queue as usize].readers.iter(&self.entries);
+        let pinning = readers.filter(|reader| self.pins(self.entry(*reader), &entry)).count();
         if let State::Changes(change) = &mut self.entries[op.0 as usize].state {
             change.pins = pinning as u32;
             change.waits = pinning > 0;
@@ -417,7 +453,7 @@ impl StripeQueues {
     pub(crate) fn access(&self, stripe: u64, rows: Range<u32>) -> Access {
         let Some(at) = self.find(stripe) else { return Access::Free };
         let mut access = Access::Free;
-        for &op in &self.queues[at as usize].changing {
+        for op in self.queues[at as usize].changing.iter(&self.entries) {
             let writer = self.entry(op);
             let State::Changes(change) = writer.state else { continue };
             if writer.first_row >= rows.end || rows.start >= writer.end_row {
@@ -435,7 +471,7 @@ impl StripeQueues {
     /// The writer that takes chunks of `rows` to other drives now, if there is one.
     pub(crate) fn relocating(&self, stripe: u64, rows: Range<u32>) -> Option<OpId> {
         let queue = &self.queues[self.find(stripe)? as usize];
-        queue.changing.iter().copied().find(|&op| {
+        queue.changing.iter(&self.entries).find(|&op| {
             let writer = self.entry(op);
             writer.first_row < rows.end
                 && rows.start < writer.end_row
@@ -450,8 +486,8 @@ impl StripeQueues {
 
     /// An operation leaves. Those that waited for it may be ready now. Returns whether any is.
     pub(crate) fn leave(&mut self, op: OpId) -> bool {
-        if let State::Reads(reading) = self.entry(op).state {
-            self.stop_reading(op, &reading, State::Away);
+        if let State::Reads(_) = self.entry(op).state {
+            self.stop_reading(op, State::Away);
         }
         let entry = core::mem::replace(&mut self.entries[op.0 as usize], AWAY);
         let mut at = entry.waiters;
@@ -471,25 +507,28 @@ impl StripeQueues {
                 _ => true,
             };
             if is_ready {
-                self.queues[entry.queue as usize].ready.insert((waiter.ticket, waiter.op));
+                self.note_ready(entry.queue, waiter.ticket, waiter.op);
             }
         }
         let queue = &mut self.queues[entry.queue as usize];
         if matches!(entry.state, State::Changes(_)) {
-            queue.changing.retain(|&other| other != op);
+            queue.changing.remove(&mut self.entries, entry.before, entry.after);
         }
         queue.len -= 1;
         if queue.len == 0 {
             self.drop_queue(entry.queue);
             return false;
         }
-        !queue.ready.is_empty()
+        queue.ready > 0
     }
 
     fn drop_queue(&mut self, at: u32) {
         let queue = &mut self.queues[at as usize];
         queue.last_writers.clear();
-        queue.ready.clear();
+        if core::mem::take(&mut queue.ready) > 0 {
+            self.ready.retain(|&(queue, ..)| queue != at);
+        }
+        let queue = &self.queues[at as usize];
         let (stripe, next) = (queue.stripe, queue.next);
         let head = self.head(stripe);
         if self.heads[head] == at {
@@ -510,10 +549,13 @@ impl StripeQueues {
     pub(crate) fn next_ready(&mut self, stripe: u64, ticket: u64) -> Option<(u64, OpId)> {
         let at = self.find(stripe)?;
         loop {
-            let ready = &mut self.queues[at as usize].ready;
-            let next = *ready.range((ticket + 1, OpId(0))..).next()?;
-            ready.remove(&next);
-            let (its_ticket, op) = next;
+            if self.queues[at as usize].ready == 0 {
+                return None;
+            }
+            let next = self.ready.range((at, ticket + 1, OpId(0))..).next().copied();
+            let (_, its_ticket, op) = next.filter(|&(queue, ..)| queue == at)?;
+            self.ready.remove(&(at, its_ticket, op));
+            self.queues[at as usize].ready -= 1;
             let entry = &mut self.entries[op.0 as usize];
             let can_go_on = match entry.state {
                 _ if entry.ticket != its_ticket => false,
@@ -530,44 +572,48 @@ impl StripeQueues {
                 State::Away | State::HasTurn | State::Reads(_) => false,
             };
             if can_go_on {
-                return Some(next);
+                return Some((its_ticket, op));
             }
         }
     }
 
     /// Panics if what is counted is not what can be counted anew.
     pub(crate) fn check_invariants(&self) {
-        let mut entries = 0;
+        let (mut entries, mut ready) = (0, 0);
         let heads = self.heads.iter().flat_map(|&head| self.chain(head));
         for at in heads {
             let queue = &self.queues[at as usize];
             let of_queue = |op: &OpId| self.entry(*op).queue == at && self.is_in(*op);
             assert!(queue.len > 0, "an empty queue of stripe {}", queue.stripe);
-            assert!(queue.readers.iter().all(of_queue) && queue.changing.iter().all(of_queue));
+            let readers = || queue.readers.iter(&self.entries);
+            let changing = || queue.changing.iter(&self.entries);
+            assert!(readers().all(|op| of_queue(&op)) && changing().all(|op| of_queue(&op)));
+            for (list, last) in
+                [(readers().last(), queue.readers), (changing().last(), queue.changing)]
+            {
+                assert_eq!(list.map_or(NONE, |op| op.0), last.last, "the last of a list");
+            }
             entries += queue.len as usize;
-            let mut end = 0;
-            for last in &queue.last_writers {
-                assert!(end <= last.first_row && last.first_row < last.end_row);
-                end = last.end_row;
+            ready += queue.ready as usize;
+            queue.last_writers.check_invariants();
+            for op in readers() {
+                assert!(
+                    matches!(self.entry(op).state, State::Reads(_)),
+                    "{op:?} is among the readers and does not read"
+                );
             }
-            for (index, &op) in queue.readers.iter().enumerate() {
-                let State::Reads(reading) = self.entry(op).state else {
-                    panic!("{op:?} is among the readers and does not read")
-                };
-                assert_eq!(reading.position as usize, index);
-            }
-            for &op in &queue.changing {
+            for op in changing() {
                 let writer = self.entry(op);
                 let State::Changes(change) = writer.state else {
                     panic!("{op:?} is among the writers that change the stripe and does not")
                 };
-                let readers = queue.readers.iter();
-                let pins = readers.filter(|reader| self.pins(self.entry(**reader), writer));
+                let pins = readers().filter(|reader| self.pins(self.entry(*reader), writer));
                 assert_eq!(change.pins as usize, pins.count(), "pins of {op:?}");
             }
         }
         let in_queues = self.entries.iter().filter(|entry| entry.state != State::Away).count();
         assert_eq!(entries, in_queues, "operations in queues");
+        assert_eq!(ready, self.ready.len(), "operations that may go on");
     }
 }
 

@@ -4,13 +4,24 @@
 use crate::action::OpId;
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;
+use nvme::Delays;
 use units::Instant;
+
+/// Members that are being reconstructed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Computation {
+    /// When they are known.
+    pub(crate) due: Instant,
+    pub(crate) op: OpId,
+    /// Where the time of the operation went until then.
+    pub(crate) passed: Delays,
+}
 
 /// The times of all stripe operations.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
     /// Reconstructions that are being computed; all take as long, so they stay in order.
-    computing: VecDeque<(Instant, OpId)>,
+    computing: VecDeque<Computation>,
     /// When operations are late, by time and serial number. Those that ended in time stay until their
     /// time comes.
     late: BinaryHeap<Reverse<(Instant, u64, OpId)>>,
@@ -32,7 +43,7 @@ impl Timers {
 
     /// Notes the earliest deadline of all, `others` being that of everything else.
     pub(crate) fn refresh(&mut self, others: Instant) {
-        let computed = self.computing.front().map_or(Instant::NEVER, |&(due, _)| due);
+        let computed = self.computing.front().map_or(Instant::NEVER, |computation| computation.due);
         self.next = computed.min(self.next_late()).min(others);
     }
 
@@ -40,15 +51,15 @@ impl Timers {
         self.late.peek().map_or(Instant::NEVER, |Reverse((due, ..))| *due)
     }
 
-    pub(crate) fn compute_until(&mut self, due: Instant, op: OpId) {
-        self.computing.push_back((due, op));
-        self.next = self.next.min(due);
+    pub(crate) fn compute(&mut self, computation: Computation) {
+        self.next = self.next.min(computation.due);
+        self.computing.push_back(computation);
     }
 
-    /// The next computation that is done at `now`, and when it was.
-    pub(crate) fn pop_computed(&mut self, now: Instant) -> Option<(Instant, OpId)> {
+    /// The next computation that is done at `now`.
+    pub(crate) fn pop_computed(&mut self, now: Instant) -> Option<Computation> {
         match self.computing.front() {
-            Some(&(due, _)) if due <= now => self.computing.pop_front(),
+            Some(computation) if computation.due <= now => self.computing.pop_front(),
             _ => None,
         }
     }

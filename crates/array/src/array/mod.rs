@@ -23,7 +23,7 @@ use crate::request::{Config, Request, RequestKind};
 use crate::requests::{PartEnded, Requests};
 use crate::stripe_queues::StripeQueues;
 use crate::switch::CannotSwitch;
-use crate::timers::Timers;
+use crate::timers::{Computation, Timers};
 use crate::write_cache::{WriteCache, WriteCacheCounters};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -274,8 +274,7 @@ impl<O: Observe> Array<O> {
 
     #[cold]
     fn pass_time(&mut self, now: Instant) {
-        while let Some((due, op)) = self.timers.pop_computed(now) {
-            let passed = *self.ops.delays(op);
+        while let Some(Computation { due, op, passed }) = self.timers.pop_computed(now) {
             self.end_fetch(due, op, &passed);
         }
         if self.permits.next_deadline() <= now {

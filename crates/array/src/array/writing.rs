@@ -46,10 +46,7 @@ impl<O: Observe> Array<O> {
     pub(super) fn take_turn(&mut self, now: Instant, op: OpId) {
         match self.ops[op].work {
             Work::Write { .. } => self.plan_write(now, op),
-            Work::Deallocate { .. } => {
-                self.ops.set_delays(op, &Delays::ZERO);
-                self.begin_commit(now, op);
-            }
+            Work::Deallocate { .. } => self.begin_commit(now, op),
             Work::Repair { .. } => self.plan_restore(now, op),
             Work::Check { .. } => self.plan_check(now, op),
             Work::Read { .. } => unreachable!("reads take no turn"),
@@ -70,10 +67,9 @@ impl<O: Observe> Array<O> {
             }
             (unreadable, unwritable) = (self.unreadable(stripe), self.unwritable(stripe));
         }
-        let target = &mut self.ops[op];
-        let shape = target.shape(&self.layout);
-        let Work::Write { writer, .. } = &mut target.work else { return };
-        let (plan, wanted) = writer.plan(&shape, unreadable, unwritable);
+        let Work::Write { writer, .. } = &mut self.ops[op].work else { return };
+        let data = self.layout.member_set(stripe) - writer.parity();
+        let (plan, wanted) = writer.plan(data, unreadable, unwritable);
         *match plan {
             Plan::FullStripe => &mut self.counters.full_stripe_writes,
             Plan::Reconstruct => &mut self.counters.reconstruct_writes,
@@ -159,19 +155,27 @@ impl<O: Observe> Array<O> {
 
     /// Sends writes of all rows of `op` to these members, as far as their drives are there.
     pub(super) fn write_members(&mut self, now: Instant, op: OpId, members: MemberSet, why: Why) {
+        let target = &self.ops[op];
+        let (stripe, row, blocks) = (target.stripe, target.first_row, target.rows);
+        let relocates = matches!(&target.work, Work::Write { writer, .. } if writer.relocates());
+        let mut written = MemberSet::EMPTY;
         for member in members {
-            let target = &self.ops[op];
-            let moved = match &target.work {
-                Work::Write { writer, .. } => writer.new_place(member),
+            let moved = match &self.ops[op].work {
+                Work::Write { writer, .. } if relocates => writer.new_place(member),
                 _ => None,
             };
-            let place = moved.unwrap_or_else(|| {
-                self.relocation.locate(&self.layout, target.stripe, target.first_row, member)
-            });
-            if !self.availability.is_absent(place.drive) {
-                self.change(now, op, member, Opcode::Write, place, why);
+            let Place { drive, block: lba } =
+                moved.unwrap_or_else(|| self.relocation.locate(&self.layout, stripe, row, member));
+            if self.availability.is_absent(drive) {
+                continue;
             }
+            written.insert(member);
+            let purpose = Purpose::Member { op, member, round: 0, for_others: false };
+            let opcode = Opcode::Write;
+            let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent: now };
+            self.dispatch(&record, PlFlag::Off, why);
         }
+        self.ops[op].writing |= written;
     }
 
     /// Deallocates these rows on all drives of a stripe, data and parity alike. If more members are
@@ -216,8 +220,8 @@ impl<O: Observe> Array<O> {
             }
         }
         self.stripes.note_commit(stripe);
-        let delays = *self.ops.delays(op);
-        self.leave_and_finish(now, op, &delays);
+        // Where the time went is told of reads only.
+        self.leave_and_finish(now, op, &Delays::ZERO);
     }
 
     /// Lets operations go on that waited for one that has left the stripe.
@@ -611,7 +615,14 @@ impl<O: Observe> Array<O> {
     }
 
     /// A drive has done a write that went past the write cache: what it replaces leaves.
+    #[inline]
     pub(super) fn end_bypass(&mut self, now: Instant, record: &CommandRecord) {
+        if self.cache.is_some() {
+            self.end_bypass_of_cache(now, record);
+        }
+    }
+
+    fn end_bypass_of_cache(&mut self, now: Instant, record: &CommandRecord) {
         let Some(cache) = &mut self.cache else { return };
         let left = cache.end_bypass(record.drive, record.lba, record.blocks);
         if !left.is_empty() {
