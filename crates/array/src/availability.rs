@@ -21,6 +21,7 @@ use crate::layout::Layout;
 use crate::members::MemberSet;
 use crate::relocation::Relocation;
 use crate::stripe_set::StripeSet;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
@@ -32,12 +33,14 @@ pub(crate) struct Availability {
     /// Whether every member of every stripe can be read: the only field that every request reads.
     optimal: bool,
     absent: MemberSet,
-    /// How many drives have failed so far.
+    /// How often drives, or copies that were kept, have failed so far.
     drive_failures: u32,
     /// Drives that were replaced, and the stripes that are not rebuilt.
     to_rebuild: Vec<(DriveId, StripeSet)>,
     /// Stripes whose parity may not match their data.
     to_resync: StripeSet,
+    /// Of mirrors among them, copies that could not be read: another is kept.
+    unread_copies: BTreeMap<u64, MemberSet>,
 }
 
 impl Availability {
@@ -48,6 +51,7 @@ impl Availability {
             drive_failures: 0,
             to_rebuild: Vec::new(),
             to_resync: StripeSet::default(),
+            unread_copies: BTreeMap::new(),
         }
     }
 
@@ -135,6 +139,15 @@ impl Availability {
         behind.next().map_or(0, |(_, stripes)| stripes.len())
     }
 
+    /// A copy of a mirror could not be read. If the copies may differ, another is kept from now on, so that
+    /// all reads find the same. Counts as a failure: what was being repaired from the copy is begun again.
+    pub(crate) fn copy_not_read(&mut self, layout: &Layout, stripe: u64, member: u8) {
+        if layout.level().is_mirrored() && self.to_resync.contains(stripe) {
+            self.unread_copies.entry(stripe).or_default().insert(member);
+            self.drive_failures += 1;
+        }
+    }
+
     /// The first stripe from `next` on that is to be rebuilt on `drive`.
     pub(crate) fn next_to_rebuild(&self, drive: DriveId, next: u64) -> Option<u64> {
         let (_, stripes) = self.to_rebuild.iter().find(|(other, _)| *other == drive)?;
@@ -162,6 +175,7 @@ impl Availability {
         }
         if !written.is_empty() {
             self.to_resync.remove(stripe);
+            self.unread_copies.remove(&stripe);
         }
         self.update_optimal();
     }
@@ -202,7 +216,9 @@ impl Availability {
         // After a crash any copy is as good as any other, as long as it is always the same: the datum,
         // or else the first that is there. Writes reach them all.
         let all = layout.member_set(stripe);
+        let unread = self.unread_copies.get(&stripe).copied().unwrap_or_default();
         let there = all - unwritable;
+        let there = if (there - unread).is_empty() { there } else { there - unread };
         let datum = there - parity;
         let kept = match datum.is_empty() {
             true => there.first().map_or(MemberSet::EMPTY, MemberSet::of),

@@ -107,6 +107,8 @@ struct Detour {
     to_reconstruct: MemberSet,
     /// Members that cannot be read.
     unreadable: MemberSet,
+    /// Those of them that a read of this fetch has shown to be unreadable.
+    broken: MemberSet,
     /// All members whose reads are still out are to be reconstructed as well; whatever comes first is taken.
     races: bool,
     /// Reads that were sent before the stripe was stable: their data may be older than the other members.
@@ -390,7 +392,10 @@ impl Fetch {
             Some(busy_remaining) => {
                 detour.failures.push(Failure { member, drive, busy_remaining });
             }
-            None => detour.unreadable.insert(member),
+            None => {
+                detour.unreadable.insert(member);
+                detour.broken.insert(member);
+            }
         }
         detour.to_reconstruct.insert(member);
         self.review = Review::TooMany { is_settled: false };
@@ -403,6 +408,15 @@ impl Fetch {
         if !more.is_empty() {
             self.detour().unreadable |= more;
         }
+    }
+
+    /// Copies that could not be read, because they may differ from the one that was kept, can be: that one is
+    /// lost.
+    pub(crate) fn note_readable(&mut self, readable: MemberSet) {
+        let Some(detour) = &mut self.detour else { return };
+        let back = (detour.unreadable & readable) - detour.broken;
+        detour.unreadable -= back;
+        detour.to_reconstruct -= back;
     }
 
     /// Decides again what to read of a stripe of which a member is unreadable.

@@ -472,6 +472,10 @@ impl<O: Observe> Array<O> {
     ) {
         self.counters.unrecovered_reads += u64::from(busy_remaining.is_none());
         if self.ops[op].fetch.read_failed(member, drive, busy_remaining) {
+            if busy_remaining.is_none() {
+                let stripe = self.ops[op].stripe;
+                self.availability.copy_not_read(&self.layout, stripe, member);
+            }
             self.note_unreadable(op);
             self.ops[op].fetch.count_unreadable();
             self.decide(now, op, passed);
@@ -500,7 +504,14 @@ impl<O: Observe> Array<O> {
     /// Notes what of its stripe an operation cannot get. Returns all of it.
     pub(super) fn note_unreadable(&mut self, op: OpId) -> MemberSet {
         if !self.availability.is_optimal() {
-            let unreadable = self.unreadable(self.ops[op].stripe);
+            let stripe = self.ops[op].stripe;
+            let unreadable = self.unreadable(stripe);
+            // A repair is begun again instead: it was about to write the copy that is to be read now.
+            let is_repair = matches!(self.ops[op].work, Work::Repair { .. });
+            if self.layout.level().is_mirrored() && !is_repair {
+                let readable = self.layout.member_set(stripe) - unreadable;
+                self.ops[op].fetch.note_readable(readable);
+            }
             self.ops[op].fetch.note_unreadable(unreadable);
         }
         self.ops[op].fetch.unreadable()

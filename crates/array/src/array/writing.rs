@@ -462,8 +462,9 @@ impl<O: Observe> Array<O> {
             _ => return,
         };
         self.jobs.operation_ended();
-        if !failed && !written.is_empty() && seen != self.availability.drive_failures() {
-            // It may have written to a drive that failed, and was even replaced, meanwhile.
+        if !written.is_empty() && seen != self.availability.drive_failures() {
+            // It may have written to a drive that failed, and was even replaced, meanwhile; or read from one
+            // that failed, and there is another copy.
             self.jobs.repeat(job, stripe);
             return;
         }

@@ -316,7 +316,7 @@ impl World {
     pub(super) fn may_tear(&self) -> bool {
         let job = self.array.as_ref().and_then(|array| array.volume.engine().array().job());
         let resyncs = job.is_some_and(|job| job.what == JobKind::Resync);
-        self.write_hole || !resyncs
+        self.write_hole || self.shape.level.is_mirrored() || !resyncs
     }
 
     pub(super) fn state(&self) -> State {

@@ -137,7 +137,7 @@ impl Memory {
                 self.inbox.acknowledge();
                 while let Some(message) = self.inbox.take() {
                     match message {
-                        Message::Admin(..) => return self.bytes,
+                        Message::Admin(..) | Message::Joined(_) => return self.bytes,
                         Message::Client(client) => {
                             self.clients.push(Some((*client, EventFlags::empty())));
                             self.seen.connections.fetch_add(1, Ordering::SeqCst);
