@@ -237,7 +237,7 @@ impl Journal {
     }
 
     /// Reads the journal of a drive: its headers, and the records that are there, by a function that
-    /// fills whole blocks from a place in the file. What no record reaches is left zero.
+    /// fills whole blocks from a place in the file. What comes after the last record is left out.
     ///
     /// # Errors
     ///
@@ -246,28 +246,26 @@ impl Journal {
         uuid: Uuid,
         mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Vec<u8>, E> {
-        let mut image = vec![0; JOURNAL_BYTES];
-        let mut copy = |at: usize, length: usize| -> Result<Option<usize>, E> {
-            let found = &mut image[at..at + length];
-            read(JOURNAL_OFFSET_BYTES + at as u64, found)?;
-            let block = &found[..BLOCK_BYTES];
-            let data_bytes = usize::try_from(get_u64(block, 40)).ok();
-            Ok(data_bytes.filter(|_| is_ours(block, RECORD_MAGIC, uuid)))
-        };
-        copy(0, 2 * BLOCK_BYTES)?;
+        let mut image = vec![0; 2 * BLOCK_BYTES];
+        read(JOURNAL_OFFSET_BYTES, &mut image)?;
+        let mut block = vec![0; BLOCK_BYTES];
         for half in 0..2 {
             let mut at = HALVES_AT + half * HALF_BYTES;
             let end = at + HALF_BYTES;
             while at < end {
-                let Some(data_bytes) = copy(at, BLOCK_BYTES)? else { break };
-                at += BLOCK_BYTES;
-                if data_bytes > end - at || !data_bytes.is_multiple_of(BLOCK_BYTES) {
+                read(JOURNAL_OFFSET_BYTES + at as u64, &mut block)?;
+                let data_at = at + BLOCK_BYTES;
+                let data_bytes = usize::try_from(get_u64(&block, 40)).unwrap_or(usize::MAX);
+                let fits = data_bytes <= end - data_at && data_bytes.is_multiple_of(BLOCK_BYTES);
+                if !fits || !is_ours(&block, RECORD_MAGIC, uuid) {
                     break;
                 }
+                image.resize(data_at + data_bytes, 0);
+                image[at..data_at].copy_from_slice(&block);
                 if data_bytes > 0 {
-                    copy(at, data_bytes)?;
-                    at += data_bytes;
+                    read(JOURNAL_OFFSET_BYTES + data_at as u64, &mut image[data_at..])?;
                 }
+                at = data_at + data_bytes;
             }
         }
         Ok(image)
