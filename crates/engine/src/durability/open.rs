@@ -1,11 +1,21 @@
-//! Opening an array: putting its drives together, writing again what its journal holds, reading what
-//! may be torn, and saying on all drives that it runs.
+//! Opening an array.
+//!
+//! 1. The superblocks are read, and the drives put together.
+//! 2. What the journal holds is written again, and synced. Whoever does it again does no harm, as long as
+//!    nothing else was written.
+//! 3. The write-intent record is read: it says what may be torn.
+//! 4. All drives that take part are prepared for the next generation, then that the array runs is
+//!    committed ([`lineage`](super::lineage)). From then on drives that are missing are not
+//!    taken any more.
+//! 5. The records of the journal count no longer.
+//!
+//! If it is cut short anywhere, the next start does it all again.
 
 use super::HEAD_BYTES;
 use super::assembly::{Assembly, Found, Refusal, assemble};
 use super::disk::{Disk, read_copies, read_superblock, write_superblock};
 use super::intent::{INTENT_OFFSET_BYTES, Intent};
-use super::journal::{HeadWrite, Journal, Record};
+use super::journal::{HeadWrite, Journal, Record, Replay};
 use super::machine::Records;
 use super::opened::{OpenError, Opened};
 use super::superblock::{Geometry, MemberState, Superblock, newest_offset_bytes};
@@ -69,23 +79,24 @@ impl<D: Disk> Opening<D> {
     /// If a drive says no, or the journal cannot be replayed.
     pub fn start(self, quiet_for: Duration) -> Result<Opened<D>, OpenError<D::Error>> {
         let Self { assembly, mut disks } = self;
-        let (journal, replayed) = recover_journal(&assembly, &mut disks)?;
+        let mut replay = replay_journal(&assembly, &mut disks)?;
         let intent = recover_intent(&assembly, &mut disks, quiet_for)?;
-        begin(assembly, disks, intent, journal, replayed)
+        let superblock = write_superblocks(&assembly, &mut disks)?;
+        clear_journal(&assembly, &mut disks, &mut replay)?;
+        let replayed = replay.records.len();
+        let records = Records { superblock, intent, journal: replay.journal };
+        Ok(Opened { assembly, disks, records, replayed })
     }
 }
 
 /// Prepares all drives that take part for the next generation, and commits that the array runs.
-fn begin<D: Disk>(
-    assembly: Assembly,
-    mut disks: Vec<Option<D>>,
-    intent: Intent,
-    journal: Journal,
-    replayed: usize,
-) -> Result<Opened<D>, OpenError<D::Error>> {
+fn write_superblocks<D: Disk>(
+    assembly: &Assembly,
+    disks: &mut [Option<D>],
+) -> Result<Superblock, OpenError<D::Error>> {
     let mut superblock = assembly.leader.clone();
     superblock.generation = assembly.generation.saturating_add(1);
-    for (drive, disk) in taking_part(&assembly.states, &mut disks) {
+    for (drive, disk) in taking_part(&assembly.states, disks) {
         superblock.member = DriveId(drive as u8);
         let newest = newest_offset_bytes(&read_copies(disk));
         if newest == Some(superblock.offset_bytes()) {
@@ -96,18 +107,18 @@ fn begin<D: Disk>(
         write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
     }
     superblock.commit(assembly.states.clone(), superblock.joined.clone(), false);
-    for (drive, disk) in taking_part(&assembly.states, &mut disks) {
+    for (drive, disk) in taking_part(&assembly.states, disks) {
         superblock.member = DriveId(drive as u8);
         write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
     }
-    let records = Records { superblock, intent, journal };
-    Ok(Opened { assembly, disks, records, replayed })
+    Ok(superblock)
 }
 
-fn recover_journal<D: Disk>(
+/// Reads the journal, and writes what it holds to all drives that hold data, on stable storage.
+fn replay_journal<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
-) -> Result<(Journal, usize), OpenError<D::Error>> {
+) -> Result<Replay, OpenError<D::Error>> {
     let mut journals = Vec::new();
     let mut serving = 0u64;
     for (drive, disk) in members(assembly, disks) {
@@ -118,7 +129,7 @@ fn recover_journal<D: Disk>(
         journals.push((DriveId(drive as u8), image));
     }
     let bytes = journals.iter().map(|(drive, image)| (*drive, &image[..]));
-    let mut replay = Journal::replay(assembly.uuid, bytes);
+    let replay = Journal::replay(assembly.uuid, bytes);
     let needed =
         !assembly.clean && !Journal::holders(&assembly.geometry, assembly.absent).is_empty();
     if needed && replay.unsound & serving == serving {
@@ -128,6 +139,16 @@ fn recover_journal<D: Disk>(
     for (drive, disk) in members(assembly, disks) {
         disk.sync().map_err(OpenError::io(drive))?;
     }
+    Ok(replay)
+}
+
+/// Has the records of the journal count no longer. Not before the superblocks: if this start missed a
+/// drive and was cut short, the next one may find it, and must write the records to it as well.
+fn clear_journal<D: Disk>(
+    assembly: &Assembly,
+    disks: &mut [Option<D>],
+    replay: &mut Replay,
+) -> Result<(), OpenError<D::Error>> {
     // It cannot be busy: nothing was appended to it.
     let header = replay.journal.clear().ok();
     for (drive, disk) in members(assembly, disks) {
@@ -137,7 +158,7 @@ fn recover_journal<D: Disk>(
         write_heads(disk, header.iter().chain(both.iter().flatten()))
             .map_err(OpenError::io(drive))?;
     }
-    Ok((replay.journal, replay.records.len()))
+    Ok(())
 }
 
 /// Writes to the drives what records of the journal say.
