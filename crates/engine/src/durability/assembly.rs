@@ -152,6 +152,8 @@ pub enum Refusal {
         /// Number of places.
         places: usize,
     },
+    /// An array that was not created to its end.
+    BeingCreated,
     /// Drives of two arrays.
     ForeignArray {
         /// The place.
@@ -234,6 +236,9 @@ impl fmt::Display for Refusal {
                 f,
                 "none of the {places} places holds a drive of an array; create the array first, or correct the paths"
             ),
+            Self::BeingCreated => f.write_str(
+                "the creation of the array was cut short, and it holds nothing: create it again",
+            ),
             Self::ForeignArray { place, found, expected } => write!(
                 f,
                 "the drive at place {place} belongs to array {found}, the others to {expected}; correct the paths"
@@ -302,7 +307,21 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
             Found::Drive(Err(error)) => notes.push(Note::Unusable { place, error: error.clone() }),
         }
     }
-    let first = of_most(&drives).ok_or(Refusal::Nothing { places: found.len() })?;
+    let finished: Vec<Claim> =
+        drives.iter().copied().filter(|(_, drive)| !drive.is_being_created()).collect();
+    let first = match of_most(&finished) {
+        Some(first) => first,
+        None if drives.is_empty() => return Err(Refusal::Nothing { places: found.len() }),
+        None => return Err(Refusal::BeingCreated),
+    };
+    // Where another array was being created is nothing.
+    drives.retain(|&(place, drive)| {
+        let counts = !drive.is_being_created() || drive.uuid == first.1.uuid;
+        if !counts {
+            notes.push(Note::Unusable { place, error: SuperblockError::Unfinished });
+        }
+        counts
+    });
     check_agreement(&drives, first)?;
     let geometry = first.1.geometry;
     let width = usize::from(geometry.width);
@@ -615,6 +634,25 @@ mod tests {
         let mut states = drives(|_, _| {});
         superblock(&mut states[2]).states[1] = MemberState::Failed;
         assert!(refusal(&states).contains("disagree about the state of the drives"));
+    }
+
+    #[test]
+    fn an_array_is_created_to_its_end_when_one_drive_says_so() {
+        let created = |generations: [u64; 4]| {
+            drives(|member, superblock| {
+                (superblock.generation, superblock.committed) = (generations[member], 0);
+            })
+        };
+        let words = "the creation of the array was cut short";
+        assert!(refusal(&created([0, 0, 0, 0])).starts_with(words));
+        let assembly = assemble(&created([0, 0, 1, 0]), None).unwrap();
+        assert_eq!((assembly.absent, assembly.generation), (0, 1));
+
+        let mut found = drives(|_, _| {});
+        superblock(&mut found[1]).uuid = Uuid([8; 16]);
+        (superblock(&mut found[1]).generation, superblock(&mut found[1]).committed) = (0, 0);
+        let assembly = assemble(&found, None).unwrap();
+        assert_eq!(assembly.absent, 0b10, "another array was being created there");
     }
 
     #[test]

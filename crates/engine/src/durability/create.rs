@@ -1,10 +1,19 @@
 //! A new array on blank drives.
+//!
+//! A creation that is cut short leaves an array, or nothing that counts as one:
+//!
+//! 1. All drives get superblocks of generation 0. They hold nothing from then on: opening refuses such an
+//!    array, and creating another one may begin.
+//! 2. The other records are written.
+//! 3. All drives get generation 1. All records are there before the first does, so an array of which any
+//!    drive has it is complete; those at generation 0 are there as well
+//!    ([`lineage`](super::lineage)).
 
 use super::assembly::Assembly;
 use super::block::BLOCK_BYTES;
-use super::disk::{Disk, read_superblock, write_superblock};
+use super::disk::{Disk, is_unfinished, overwrite_superblocks, read_superblock, write_superblock};
 use super::intent::{INTENT_OFFSET_BYTES, Intent};
-use super::join::prepare;
+use super::join::write_records;
 use super::journal::{Journal, RECORD_BYTES_MAX};
 use super::machine::Records;
 use super::opened::{Contents, OpenError, Opened};
@@ -30,7 +39,7 @@ pub fn create<D: Disk>(
 ) -> Result<Opened<D>, OpenError<D::Error>> {
     check_new(geometry, disks.len())?;
     let region_bytes = Intent::suitable_region_bytes(geometry.drive_bytes);
-    let blank = Superblock {
+    let mut blank = Superblock {
         uuid,
         member: DriveId(0),
         geometry: *geometry,
@@ -40,7 +49,7 @@ pub fn create<D: Disk>(
         states: vec![MemberState::Serving; disks.len()],
         joined: vec![0; disks.len()],
         past: Vec::new(),
-        clean: true,
+        clean: false,
         created_seconds,
     };
     let intent = Intent::new(uuid, geometry.drive_bytes, region_bytes, quiet_for);
@@ -52,16 +61,21 @@ pub fn create<D: Disk>(
         check_blank(drive, disk)?;
     }
     for (drive, disk) in disks.iter_mut().enumerate() {
-        prepare(disk, &intent, &journal).map_err(OpenError::io(drive))?;
+        blank.member = DriveId(drive as u8);
+        overwrite_superblocks(disk, &blank.encode()).map_err(OpenError::io(drive))?;
     }
-    let mut superblock = Superblock { generation: 1, clean: false, ..blank.clone() };
+    for (drive, disk) in disks.iter_mut().enumerate() {
+        write_records(disk, &intent, &journal).map_err(OpenError::io(drive))?;
+    }
+    let mut superblock = Superblock { generation: 1, ..blank.clone() };
     for (drive, disk) in disks.iter_mut().enumerate() {
         superblock.member = DriveId(drive as u8);
         write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
     }
     let records = Records { superblock, intent, journal };
     let disks: Vec<Option<D>> = disks.into_iter().map(Some).collect();
-    Ok(Opened { assembly: Assembly::new(blank), disks, records, replayed: 0 })
+    let assembly = Assembly { clean: true, ..Assembly::new(blank) };
+    Ok(Opened { assembly, disks, records, replayed: 0 })
 }
 
 /// Whether an array of this layout can be made on so many places.
@@ -83,13 +97,17 @@ pub fn check_new<E>(geometry: &Geometry, places: usize) -> Result<(), OpenError<
     if drives == places { Ok(()) } else { Err(OpenError::Places { drives, places }) }
 }
 
-/// Refuses a drive that anything is on: its head must be zeros up to the intent record.
+/// Refuses a drive that anything is on: its head must be zeros up to the intent record, or what a
+/// creation or a joining left that was cut short.
 ///
 /// # Errors
 ///
 /// What was found on it.
 pub fn check_blank<D: Disk>(drive: usize, disk: &mut D) -> Result<(), OpenError<D::Error>> {
     let refuse = |found| Err(OpenError::NotBlank { drive, found });
+    if is_unfinished(disk) {
+        return Ok(());
+    }
     match read_superblock(disk) {
         Err(SuperblockError::Blank) => {}
         Ok(superblock) => return refuse(Contents::Member(superblock.uuid)),

@@ -2,7 +2,9 @@
 //! before anything is served.
 
 use super::block::{BLOCK_BYTES, Block};
-use super::superblock::{COPIES_AT, Copies, Superblock, SuperblockError, newer};
+use super::superblock::{
+    COPIES_AT, Copies, Superblock, SuperblockError, newer, newest_offset_bytes,
+};
 use alloc::string::ToString;
 use core::fmt;
 
@@ -68,6 +70,27 @@ pub(super) fn read_copies(disk: &mut impl Disk) -> Copies {
             Err(error) => Err(SuperblockError::Unreadable(error.to_string())),
         }
     })
+}
+
+/// Whether an array was being created on the drive, or it was joining one, and that was cut short: it
+/// holds nothing.
+pub fn is_unfinished(disk: &mut impl Disk) -> bool {
+    match read_superblock(disk) {
+        Ok(superblock) => superblock.is_being_created(),
+        Err(error) => error == SuperblockError::Unfinished,
+    }
+}
+
+/// Writes a block over both superblocks. At any moment one of them is sound, if one was or the drive
+/// is blank, so that a drive on which this is cut short can be told from one with something else on it.
+pub(super) fn overwrite_superblocks<D: Disk>(disk: &mut D, block: &Block) -> Result<(), D::Error> {
+    let last = newest_offset_bytes(&read_copies(disk)).unwrap_or(COPIES_AT[1]);
+    let first = COPIES_AT.into_iter().filter(|at| *at != last);
+    for at in first.chain([last]) {
+        disk.write(at, block)?;
+        disk.sync()?;
+    }
+    Ok(())
 }
 
 /// Writes a superblock and waits until it is on stable storage.

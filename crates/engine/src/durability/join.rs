@@ -1,8 +1,7 @@
 //! A drive that takes the place of a failed one.
 
-use super::block::BLOCK_BYTES;
 use super::create::check_blank;
-use super::disk::{Disk, read_superblock};
+use super::disk::{Disk, overwrite_superblocks, read_superblock};
 use super::intent::Intent;
 use super::journal::Journal;
 use super::opened::OpenError;
@@ -10,7 +9,7 @@ use super::superblock::Superblock;
 use units::DriveId;
 
 /// Whether a drive may take the place of `drive` in the array of `superblock`: it is blank, or was
-/// this drive before.
+/// this drive before, or was being made a drive of some array.
 ///
 /// # Errors
 ///
@@ -26,15 +25,33 @@ pub fn check_join<D: Disk>(
     }
 }
 
-/// Formats the head of a drive that joins an array: no superblock yet, the intent record as it is,
-/// an empty journal. On stable storage when it is done. Its superblock is written when the array
-/// records that the drive is being rebuilt.
+/// Formats the head of a drive that takes the place of `drive`: no superblock yet, but a mark that it
+/// holds nothing, the intent record as it is, an empty journal. On stable storage when it is done. Its
+/// superblock is written when the array records that the drive is being rebuilt.
+///
+/// A drive on which this is cut short, at whatever write, may join again ([`check_join`]).
 ///
 /// # Errors
 ///
 /// If the drive says no.
-pub fn prepare<D: Disk>(disk: &mut D, intent: &Intent, journal: &Journal) -> Result<(), D::Error> {
-    disk.write(0, &[0; 2 * BLOCK_BYTES])?;
+pub fn prepare<D: Disk>(
+    disk: &mut D,
+    drive: DriveId,
+    superblock: &Superblock,
+    intent: &Intent,
+    journal: &Journal,
+) -> Result<(), D::Error> {
+    let superblock = Superblock { member: drive, ..superblock.clone() };
+    overwrite_superblocks(disk, &superblock.encode_joining())?;
+    write_records(disk, intent, journal)
+}
+
+/// Writes what is in a head beside superblocks.
+pub(super) fn write_records<D: Disk>(
+    disk: &mut D,
+    intent: &Intent,
+    journal: &Journal,
+) -> Result<(), D::Error> {
     for write in intent.all_blocks() {
         disk.write(write.offset_bytes, &write.bytes[..])?;
     }

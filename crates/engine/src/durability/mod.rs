@@ -46,7 +46,7 @@ mod uuid;
 pub use assembly::{Assembly, Found, Note, Refusal, assemble};
 pub use crc32::crc32;
 pub use create::{check_blank, check_new, create};
-pub use disk::{Disk, read_superblock, write_superblock};
+pub use disk::{Disk, is_unfinished, read_superblock, write_superblock};
 pub use drive_set::DriveSet;
 pub use intent::{Intent, MarkState};
 pub use join::{check_join, prepare};

@@ -16,12 +16,16 @@
 //! | 70 | members of a stripe |
 //! | 71 | level: place in [`Level::ALL`] |
 //! | 72 | 1 after a clean end |
-//! | 73..80 | zero |
+//! | 73 | 1 while a drive joins that has no superblock yet |
+//! | 74..80 | zero |
 //! | 80..88 | region bytes of the intent record |
 //! | 88..96 | generation that is committed |
 //! | 128..1152 | 16 bytes per drive: state (0 serving, 1 failed, 2 rebuilding), 7 zeros, cursor |
 //! | 1152..1664 | 8 bytes per drive: with what it joined |
 //! | 1664..4096 | 8 bytes per change before: its number; then zeros |
+//!
+//! Generation 0 is that of drives on which an array is being created. What it and a joining drive say is
+//! all within the first 512 bytes, so on a blank drive it is there or it is not.
 //!
 //! Version 1 had single generations, each written to all drives before data were, and did not say with
 //! what drives joined, nor what was before. It is read as if the generation before were committed.
@@ -39,6 +43,7 @@ const VERSION: u32 = 2;
 /// The version with single generations.
 const VERSION_SINGLE: u32 = 1;
 const SUM_AT: usize = 12;
+const JOINS_AT: usize = 73;
 const STATES_AT: usize = 128;
 const STATE_BYTES: usize = 16;
 const JOINED_AT: usize = 1152;
@@ -184,6 +189,8 @@ pub enum SuperblockError {
         /// Its value.
         value: u64,
     },
+    /// The drive was being made part of an array, and holds nothing.
+    Unfinished,
     /// It cannot be read at all.
     Unreadable(String),
 }
@@ -201,6 +208,9 @@ impl fmt::Display for SuperblockError {
             Self::Field { field, value } => {
                 write!(f, "its superblock says that the {field} is {value}, which is impossible")
             }
+            Self::Unfinished => f.write_str(
+                "it was being made a drive of an array, which was cut short: it holds nothing",
+            ),
             Self::Unreadable(error) => write!(f, "its superblock cannot be read: {error}"),
         }
     }
@@ -248,6 +258,34 @@ impl Superblock {
         block
     }
 
+    /// What a drive says of which an array is being made, or with which one is being joined.
+    pub(super) fn unfinished(&self) -> Self {
+        let drives = self.states.len();
+        Self {
+            generation: 0,
+            committed: 0,
+            states: alloc::vec![MemberState::Serving; drives],
+            joined: alloc::vec![0; drives],
+            past: Vec::new(),
+            clean: false,
+            ..self.clone()
+        }
+    }
+
+    /// The block that says that a drive is joining, and holds nothing.
+    pub(super) fn encode_joining(&self) -> [u8; 4096] {
+        let mut block = self.unfinished().encode();
+        block[JOINS_AT] = 1;
+        seal(&mut block, SUM_AT);
+        block
+    }
+
+    /// Whether the array was being created, and no drive of it was served.
+    #[must_use]
+    pub fn is_being_created(&self) -> bool {
+        self.generation == 0
+    }
+
     /// What a block says.
     ///
     /// # Errors
@@ -266,6 +304,11 @@ impl Superblock {
             return Err(SuperblockError::Version { version });
         }
         let bad = |field, value| Err(SuperblockError::Field { field, value });
+        match block[JOINS_AT] {
+            0 => {}
+            1 => return Err(SuperblockError::Unfinished),
+            other => return bad("mark of a joining drive", u64::from(other)),
+        }
         let Some(&level) = Level::ALL.get(usize::from(block[71])) else {
             return bad("level", u64::from(block[71]));
         };
@@ -402,11 +445,16 @@ impl Superblock {
 /// The two copies of a drive, at [`COPIES_AT`].
 pub type Copies = [Result<Superblock, SuperblockError>; 2];
 
-/// Where the newest superblock of a drive is; none if neither can be read.
+/// Where the superblock of a drive is that counts; none if neither says anything.
 pub(super) fn newest_offset_bytes(copies: &Copies) -> Option<u64> {
-    let generation = |copy: usize| copies[copy].as_ref().ok().map(|found| found.generation);
-    let copies = (0..COPIES_AT.len()).filter_map(|copy| Some((generation(copy)?, COPIES_AT[copy])));
-    copies.max_by_key(|(generation, _)| *generation).map(|(_, offset_bytes)| offset_bytes)
+    let counts = |copy: &Result<Superblock, SuperblockError>| match copy {
+        Ok(found) => Some(found.generation.saturating_add(1)),
+        Err(SuperblockError::Unfinished) => Some(0),
+        Err(_) => None,
+    };
+    let copies = copies.iter().zip(COPIES_AT);
+    let counting = copies.filter_map(|(copy, at)| Some((counts(copy)?, at)));
+    counting.max_by_key(|(generation, _)| *generation).map(|(_, offset_bytes)| offset_bytes)
 }
 
 /// Of the two copies of a drive the one that counts: a newer program's before all, because it may say
@@ -417,7 +465,9 @@ pub(super) fn newest_offset_bytes(copies: &Copies) -> Option<u64> {
 /// If neither is a superblock of this program.
 pub fn newer(copies: Copies) -> Result<Superblock, SuperblockError> {
     let telling = |error: &SuperblockError| match error {
-        SuperblockError::Version { .. } => 5,
+        SuperblockError::Version { .. } => 6,
+        // The other one was torn then.
+        SuperblockError::Unfinished => 5,
         SuperblockError::Field { .. } => 4,
         SuperblockError::Checksum => 3,
         SuperblockError::Unreadable(_) => 2,
@@ -557,6 +607,8 @@ pub(super) mod tests {
             (70, &[0], "members of a stripe is 0"),
             (71, &[6], "level is 6"),
             (72, &[2], "mark of a clean end is 2"),
+            (73, &[1], "holds nothing"),
+            (73, &[2], "mark of a joining drive is 2"),
             (88, &[13], "committed generation is 13"),
             (80, &[1], "bytes of a region is 1048577"),
             (80, &[0, 0, 8], "bytes of a region is 524288"),
@@ -601,6 +653,25 @@ pub(super) mod tests {
         let mut block = example().encode();
         block[3000] ^= 1;
         assert_eq!(Superblock::decode(&block), Err(SuperblockError::Checksum));
+    }
+
+    #[test]
+    fn what_is_unfinished_fits_into_a_sector() {
+        let mut superblock = example();
+        superblock.geometry.level = Level::Raid6;
+        (superblock.geometry.width, superblock.geometry.stripe_width) = (64, 64);
+        superblock.states = vec![MemberState::Failed; 64];
+        superblock.joined = vec![7; 64];
+        superblock.past = vec![7; 64];
+        superblock.member = DriveId(63);
+        let first = superblock.unfinished();
+        assert!(first.is_being_created());
+        let second = Superblock { generation: 1, ..first.clone() };
+        for block in [first.encode(), second.encode(), superblock.encode_joining()] {
+            assert!(block[512..].iter().all(|&byte| byte == 0));
+        }
+        let joining = Superblock::decode(&superblock.encode_joining());
+        assert_eq!(joining, Err(SuperblockError::Unfinished));
     }
 
     #[test]

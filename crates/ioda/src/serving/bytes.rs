@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::settings::Settings;
 use engine::volume::Repairs;
 use live::clock::Spin;
-use live::durable::{self, Geometry, OpenArray, SuperblockError};
+use live::durable::{self, Geometry, OpenArray, Refusal, SuperblockError};
 use live::server::{Durable, Setup};
 use live::storage::{Backing, Disk, IoMethod, Memory, Place, Storage};
 use std::os::unix::fs::FileTypeExt;
@@ -89,7 +89,9 @@ fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::usage(format!("--storage: cannot make {}: {error}", folder.display()))
     })?;
-    let first = (0..64).map(path).find(|path| path.exists());
+    // What a creation left that was cut short is no array.
+    let counts = |path: &PathBuf| path.exists() && !durable::is_remains(&Place::File(path.clone()));
+    let first = (0..64).map(path).find(counts);
     let (width, create) = match first {
         None => (settings.array.drives.unwrap_or(4), true),
         Some(_) if settings.serve.create => {
@@ -236,7 +238,8 @@ fn missing(absent: u64, rebuilding: u64) -> String {
 
 /// What is wrong, and what to do about drives that nothing is on.
 fn blank_hint(error: &durable::OpenError, create: bool) -> String {
-    let blank = error.to_string().contains(&SuperblockError::Blank.to_string());
+    let hints = [SuperblockError::Blank.to_string(), Refusal::BeingCreated.to_string()];
+    let blank = hints.iter().any(|hint| error.to_string().contains(hint));
     match blank && !create {
         true => format!("{error}; to make a new array on these drives say --create"),
         false => error.to_string(),

@@ -6,7 +6,9 @@ use super::ftl::sync_folder;
 use super::{Geometry, Intent, Journal, Superblock, Uuid};
 use crate::buffer::Buffer;
 use crate::storage::{DATA_OFFSET_BYTES, Disk, Place, PlaceError};
-use ::engine::durability::{self, HEAD_BYTES, Opened, check_blank, check_join, check_new, prepare};
+use ::engine::durability::{
+    self, HEAD_BYTES, Opened, check_blank, check_join, check_new, is_unfinished, prepare,
+};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -97,7 +99,7 @@ impl durability::Disk for Disk {
 }
 
 /// Makes a new array on `places`, one for each drive in order: files are made, devices must be
-/// blank. `quiet_for` is how long a region of the intent record is quiet before it is clean.
+/// blank, but for what a creation left that was cut short. `quiet_for` is how long a region of the intent record is quiet before it is clean.
 ///
 /// # Errors
 ///
@@ -131,10 +133,28 @@ fn create_on(
     let created_seconds = now.map_or(0, |since| since.as_secs());
     let names: Vec<String> = places.iter().map(ToString::to_string).collect();
     let mut disks = Vec::new();
+    // What is on any of them must be seen before the first is emptied.
+    for (drive, place) in places.iter().enumerate() {
+        let Some(path) = place.path().filter(|path| path.exists()) else { continue };
+        if path.is_file() && !is_remains(place) {
+            let error = PlaceError::Exists { path: path.into() };
+            return Err(OpenError::Place { drive, error });
+        }
+        if !path.is_file() {
+            let mut disk =
+                Disk::open_head(place).map_err(|error| OpenError::Place { drive, error })?;
+            check_blank(drive, &mut disk).map_err(|error| OpenError::located(error, &names))?;
+        }
+    }
     for (drive, place) in places.iter().enumerate() {
         let exists = place.path().is_some_and(Path::exists);
-        let mut disk = Disk::create(place, geometry.drive_bytes)
-            .map_err(|error| OpenError::Place { drive, error })?;
+        let mut disk = match Disk::create(place, geometry.drive_bytes) {
+            Err(error @ PlaceError::Exists { .. }) => {
+                reuse(place, geometry.drive_bytes).unwrap_or(Err(error))
+            }
+            created => created,
+        }
+        .map_err(|error| OpenError::Place { drive, error })?;
         if !exists && let Some(path) = place.path() {
             made.push(path.into());
         }
@@ -150,6 +170,26 @@ fn create_on(
     }
     durability::create(disks, geometry, uuid, created_seconds, quiet_for)
         .map_err(|error| OpenError::located(error, &names))
+}
+
+/// The file of an array whose creation was cut short, emptied; none if it is anything else.
+fn reuse(place: &Place, bytes: u64) -> Option<Result<Disk, PlaceError>> {
+    let mut disk = Disk::open_head(place).ok()?;
+    if !holds_nothing(&mut disk) {
+        return None;
+    }
+    Some(disk.empty(bytes).map(|()| disk))
+}
+
+/// Whether nothing was ever written to a file, or a creation or a joining was cut short there: a new
+/// array may be made of it.
+#[must_use]
+pub fn is_remains(place: &Place) -> bool {
+    Disk::open_head(place).is_ok_and(|mut disk| holds_nothing(&mut disk))
+}
+
+fn holds_nothing(disk: &mut Disk) -> bool {
+    disk.is_hole() || is_unfinished(disk)
 }
 
 /// Makes a drive ready to take the place of `drive` in a running array: makes a file, or takes a blank
@@ -175,14 +215,17 @@ pub fn join(
     let mut disk = if exists { Disk::open_head(place) } else { Disk::create(place, bytes) }
         .map_err(place_error)?;
     if exists {
-        check_join(&mut disk, drive, superblock).map_err(|error| {
-            let mut places = vec![String::new(); number];
-            places.push(place.to_string());
-            OpenError::located(error, &places)
-        })?;
+        // A file that was just made or truncated has no head that could be read.
+        if !disk.is_hole() {
+            check_join(&mut disk, drive, superblock).map_err(|error| {
+                let mut places = vec![String::new(); number];
+                places.push(place.to_string());
+                OpenError::located(error, &places)
+            })?;
+        }
         disk.empty(bytes).map_err(place_error)?;
     }
-    prepare(&mut disk, intent, journal).map_err(io_error)?;
+    prepare(&mut disk, drive, superblock, intent, journal).map_err(io_error)?;
     sync_folder_of(place).map_err(io_error)?;
     Ok(disk)
 }

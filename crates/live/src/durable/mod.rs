@@ -12,4 +12,4 @@ pub use ::engine::durability::{
     Records, Refusal, Superblock, SuperblockError, Uuid, assemble, intent, journal,
     read_superblock, write_superblock,
 };
-pub use format::{OpenArray, OpenError, create, open, random_uuid};
+pub use format::{OpenArray, OpenError, create, is_remains, open, random_uuid};

@@ -228,6 +228,12 @@ impl Disk {
         self.bytes
     }
 
+    /// Whether nothing was ever written to the file. Of a device that cannot be said.
+    #[must_use]
+    pub fn is_hole(&self) -> bool {
+        !is_device(&self.path) && seek(&*self.file, SeekFrom::Data(0)) == Err(Errno::NXIO)
+    }
+
     /// Bytes that the file or device has for the drive, without the reserved head.
     ///
     /// # Errors

@@ -6,7 +6,8 @@ use live::buffer::Buffer;
 use live::durable::format::{QUIET_FOR, join};
 use live::durable::journal::HeadWrite;
 use live::durable::{
-    Geometry, Journal, MemberState, Note, OpenArray, OpenError, create, open, write_superblock,
+    Geometry, Journal, MemberState, Note, OpenArray, OpenError, create, is_remains, open,
+    write_superblock,
 };
 use live::storage::{DATA_OFFSET_BYTES, Disk, Place, PlaceError};
 use std::path::Path;
@@ -125,6 +126,27 @@ fn a_creation_that_fails_leaves_nothing() {
     assert_eq!(said, "the number of drives is 2, which is impossible");
     let said = create(&places[..2], &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
     assert_eq!(said, "the array has 3 drives, and 2 places are configured; name one for each");
+}
+
+#[test]
+fn what_a_creation_left_that_was_cut_short_is_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = places(folder.path());
+    let path = |drive: u8| folder.path().join(format!("drive-{drive}"));
+    drop(create(&places, &GEOMETRY, QUIET_FOR).unwrap());
+    // As after a cut: superblocks of generation 0 on one, another blank, the third not made.
+    let mut bytes = std::fs::read(path(0)).unwrap();
+    bytes[PAGE..2 * PAGE].fill(0);
+    std::fs::write(path(0), bytes).unwrap();
+    std::fs::write(path(1), []).unwrap();
+    std::fs::remove_file(path(2)).unwrap();
+    assert!(is_remains(&places[0]) && is_remains(&places[1]) && !is_remains(&places[2]));
+    assert!(refused(folder.path()).contains("create it again"));
+    drop(create(&places, &GEOMETRY, QUIET_FOR).unwrap());
+    assert!(!is_remains(&places[0]));
+    assert_eq!(start(folder.path()).assembly.absent, 0);
+    let again = create(&places, &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
+    assert!(again.contains("drive-0 exists already"), "{again}");
 }
 
 #[test]

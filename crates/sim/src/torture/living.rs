@@ -470,10 +470,10 @@ impl World {
         let Some(array) = &mut self.array else { return Ok(()) };
         let fuse = Fuse::new(array.fuse);
         let mut disk = PoweredDisk { disk: &mut bay.disk, fuse: &fuse, rng };
-        let Some((_, intent, journal)) = array.volume.engine().plane().records() else {
+        let Some((superblock, intent, journal)) = array.volume.engine().plane().records() else {
             return Ok(());
         };
-        let formatted = prepare(&mut disk, intent, journal);
+        let formatted = prepare(&mut disk, drive, superblock, intent, journal);
         std::mem::swap(&mut array.bays[drive.index()], &mut bay);
         self.shelf[drive.index()] = Some(bay.disk).filter(|disk| !disk.faults.dead);
         if formatted.is_err() {

@@ -260,10 +260,12 @@ impl Shelf {
 
     fn replace(&mut self, machine: &mut Durability<Nothing>, member: usize) {
         let mut disk = SectorDisk::new(&self.power);
-        prepare(&mut disk, machine.intent(), machine.journal()).unwrap();
+        let drive = DriveId(member as u8);
+        let (intent, journal) = (machine.intent(), machine.journal());
+        prepare(&mut disk, drive, machine.superblock(), intent, journal).unwrap();
         self.places[member] = self.drives.len();
         self.drives.push(Drive::new(member, disk));
-        machine.handle_drive_replaced(Instant::ZERO, DriveId(member as u8));
+        machine.handle_drive_replaced(Instant::ZERO, drive);
     }
 
     /// Does what the machine says, in any order; whether the power stayed.
@@ -310,7 +312,7 @@ impl Shelf {
 #[test]
 fn no_history_of_starts_changes_and_cuts_takes_a_drive_for_one_that_was_there() {
     let mut counts = Counts::default();
-    for seed in testing::seeds(0..100) {
+    for seed in testing::seeds(0..400) {
         let mut rng = Rng::stream(seed, "history");
         let mut shelf = Shelf::new(&mut rng);
         for _ in 0..16 {

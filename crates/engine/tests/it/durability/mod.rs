@@ -4,6 +4,7 @@
 //! `IODA_SEED=n` runs one seed, `IODA_SEEDS=n` so many.
 
 mod cut;
+mod cuts;
 mod disk;
 mod history;
 mod sectors;

@@ -60,11 +60,6 @@ impl SectorDisk {
         Self { stable: BTreeMap::new(), volatile: Vec::new(), power: power.clone() }
     }
 
-    /// A disk with these blocks on stable storage.
-    pub(crate) fn with(power: &Power, stable: BTreeMap<u64, [u8; BLOCK]>) -> Self {
-        Self { stable, ..Self::new(power) }
-    }
-
     /// What is found when the power is back.
     pub(crate) fn cut(&mut self, rng: &mut Rng) {
         for (number, bytes) in std::mem::take(&mut self.volatile) {

@@ -316,7 +316,9 @@ impl World {
         // The array waits until all commands to the drive before are answered.
         self.failed.remove(drive);
         let mut disk = Disk::default();
-        prepare(&mut disk, self.machine.intent(), self.machine.journal()).unwrap();
+        let machine = &self.machine;
+        prepare(&mut disk, drive, machine.superblock(), machine.intent(), machine.journal())
+            .unwrap();
         self.disks[drive.index()] = disk;
         self.rebuilt.insert(drive, BTreeSet::new());
         self.machine.handle_drive_replaced(self.now, drive);
