@@ -48,12 +48,13 @@
 //!   is none, two drives went on without each other, and people have to choose ([`super::Refusal::Split`]).
 //!   Drives that call each other failed are no split if one is only older: some drive that it knows went
 //!   on without it.
-//! * Of several such drives (each contains the others) the one with the newest commit leads.
+//! * Of several such drives (each contains the others) the one with the newest commit leads, if it serves.
 //! * Another drive is used if both know each other and it is not below the leader's commit. One that knows
 //!   the leader, but is not known by it, was left behind. One that is known by the leader, but does not
 //!   know it, went on without it, and has led then, or is a copy from elsewhere.
 //!
-//! Drives that do not call themselves serving hold no data of their own, and never lead.
+//! A drive that is being rebuilt leads only if no other can: it has no data to go on from, but it knows
+//! that those which are found are too old.
 
 use super::superblock::{MemberState, Superblock};
 use alloc::vec;
@@ -75,22 +76,19 @@ pub(super) fn is_current(drive: &Superblock, leader: &Superblock) -> bool {
 /// Two places whose drives went on without each other.
 pub(super) fn leader<'a>(drives: &[Claim<'a>]) -> Result<Option<Claim<'a>>, (usize, usize)> {
     let serves = |drive: &Superblock| drive.states[drive.member.index()] == MemberState::Serving;
-    let mut able: Vec<Claim<'a>> =
-        drives.iter().copied().filter(|(_, drive)| serves(drive)).collect();
-    if able.is_empty() {
-        able = drives.to_vec();
-    }
     // Of equals the first place.
-    let rank = |(place, drive): Claim| (drive.committed, drive.generation, Reverse(place));
-    able.sort_by_key(|&claim| Reverse(rank(claim)));
-    let contained = contained(&able);
+    let rank =
+        |(place, drive): Claim| (serves(drive), drive.committed, drive.generation, Reverse(place));
+    let mut drives = drives.to_vec();
+    drives.sort_by_key(|&claim| Reverse(rank(claim)));
+    let contained = contained(&drives);
     let contains_all = |of: &usize| contained.iter().all(|within| within[*of]);
-    if let Some(first) = (0..able.len()).find(contains_all) {
-        return Ok(Some(able[first]));
+    if let Some(first) = (0..drives.len()).find(contains_all) {
+        return Ok(Some(drives[first]));
     }
-    let Some((first, _)) = able.first() else { return Ok(None) };
+    let Some((first, _)) = drives.first() else { return Ok(None) };
     let apart = contained.iter().position(|within| !within[0]);
-    Err((*first, apart.map_or(*first, |apart| able[apart].0)))
+    Err((*first, apart.map_or(*first, |apart| drives[apart].0)))
 }
 
 /// For each drive, in which others its history is contained.

@@ -1,31 +1,45 @@
 //! The power goes: what a start finds, and what it must not.
 
-use super::disk::Disk;
+use super::sectors::{Power, SectorDisk};
 use super::world::{QUIET_FOR, REGION_BYTES, World};
-use engine::durability::{Assembly, Opened, open};
+use engine::durability::{Assembly, Opened, find, open};
 use units::{DriveId, Rng};
 
 impl World {
     /// Cuts the power, in a copy of the world, and starts again with what is left.
     pub(crate) fn cut(&mut self, rng: &mut Rng) -> Assembly {
         self.counts.cuts += 1;
+        let power = Power::lasting();
         // A drive that has failed may be found again, or not.
-        let mut disks: Vec<Option<Disk>> = Vec::new();
+        let mut disks: Vec<Option<SectorDisk>> = Vec::new();
         for (drive, disk) in self.disks.iter().enumerate() {
             let gone = self.failed.contains(DriveId(drive as u8)) && rng.below(2) == 0;
-            disks.push((!gone).then(|| disk.clone().cut(rng)));
+            disks.push((!gone).then(|| disk.clone().cut(rng).into_sectors(&power)));
         }
         if self.failed.iter().any(|drive| disks[drive.index()].is_some()) {
             self.counts.stale += 1;
         }
-        let opened = open(disks, Some(&self.geometry), QUIET_FOR).expect("no more failed than may");
+        // Who is lost is said by the first start that comes to the point of writing that down.
+        let found = disks.iter_mut().map(Option::as_mut).collect();
+        let lost = find(found, None).expect("no more failed than may").assembly.lost;
+        while rng.below(2) == 0 {
+            power.goes_at(1 + rng.below(50));
+            let found = disks.iter_mut().map(Option::as_mut).collect();
+            let _ = open(found, Some(&self.geometry), QUIET_FOR);
+            self.counts.cut_starts += 1;
+            power.goes_at(u64::MAX);
+            disks.iter_mut().flatten().for_each(|disk| disk.cut(rng));
+        }
+        let mut opened =
+            open(disks, Some(&self.geometry), QUIET_FOR).expect("no more failed than may");
+        opened.assembly.lost |= lost;
         assert!(opened.replayed == 0 || !self.geometry.level.is_mirrored());
         self.counts.replayed += opened.replayed;
         self.check_rows(&opened);
         opened.assembly
     }
 
-    fn check_rows(&mut self, opened: &Opened<Disk>) {
+    fn check_rows(&mut self, opened: &Opened<SectorDisk>) {
         let Opened { assembly, disks, records, .. } = opened;
         let there = |drive: &usize| disks[*drive].is_some() && assembly.absent >> drive & 1 == 0;
         let members: Vec<usize> = (0..disks.len()).filter(there).collect();

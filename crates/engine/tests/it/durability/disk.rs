@@ -1,6 +1,7 @@
 //! A disk that loses any part of what was not synced when the power goes.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use super::sectors::{Power, SectorDisk};
 use engine::durability::HEAD_BYTES;
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;
 use std::collections::BTreeMap;
@@ -108,6 +109,13 @@ impl Disk {
         self
     }
 
+    /// What certainly survives, on a disk that can be opened.
+    pub(crate) fn into_sectors(self, power: &Power) -> SectorDisk {
+        let blocks = self.stable.into_iter();
+        let blocks = blocks.map(|(number, bytes)| (number, bytes.try_into().unwrap()));
+        SectorDisk::with(power, blocks.collect())
+    }
+
     /// What certainly survives.
     pub(crate) fn read(&self, offset_bytes: u64, into: &mut [u8]) {
         let first = offset_bytes / BLOCK as u64;
@@ -166,7 +174,7 @@ impl Disk {
     }
 }
 
-/// What is left after a power cut, while it is opened.
+/// While it is made a drive of an array.
 impl engine::durability::Disk for Disk {
     type Error = std::convert::Infallible;
 

@@ -357,3 +357,25 @@ fn a_drive_that_failed_after_one_that_was_replaced_is_no_split() {
         assert_eq!(opened.records.intent.region_bytes(), REGION_BYTES);
     }
 }
+
+/// The drive that served last is missing: what it was rebuilding says that the older one is too old.
+#[test]
+fn a_drive_that_is_being_rebuilt_keeps_an_old_one_from_leading() {
+    let geometry = geometry(Level::Raid1, 3);
+    let power = Power::lasting();
+    let opened = create(vec![SectorDisk::new(&power); 3], &geometry, UUID, 1, QUIET_FOR).unwrap();
+    let disks = opened.disks.into_iter().flatten().enumerate();
+    let drives = disks.map(|(member, disk)| Drive::new(member, disk)).collect();
+    let mut shelf = Shelf { geometry, power, drives, places: vec![0, 1, 2], next_write: 1 };
+    let mut machine = Durability::new(opened.records);
+    let mut rng = Rng::new(1);
+    for drive in [0, 2] {
+        machine.handle_drive_failed(Instant::ZERO, DriveId(drive));
+        while !shelf.run(&mut machine, &mut rng) {}
+    }
+    shelf.replace(&mut machine, 2);
+    while !shelf.run(&mut machine, &mut rng) {}
+    let disk = |drive: usize| Some(shelf.drives[drive].disk.clone());
+    let refused = open(vec![disk(0), None, disk(3)], None, QUIET_FOR).map(|_| ()).unwrap_err();
+    assert!(matches!(refused, OpenError::Refused(Refusal::TooFew { .. })), "{refused}");
+}

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::BLOCK;
-use engine::durability::Disk;
+use engine::durability::{Disk, HEAD_BYTES};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -60,6 +60,11 @@ impl SectorDisk {
         Self { stable: BTreeMap::new(), volatile: Vec::new(), power: power.clone() }
     }
 
+    /// A disk with these blocks on stable storage.
+    pub(crate) fn with(power: &Power, stable: BTreeMap<u64, [u8; BLOCK]>) -> Self {
+        Self { stable, ..Self::new(power) }
+    }
+
     /// What is found when the power is back.
     pub(crate) fn cut(&mut self, rng: &mut Rng) {
         for (number, bytes) in std::mem::take(&mut self.volatile) {
@@ -86,6 +91,17 @@ impl SectorDisk {
         let mut block = [0; BLOCK];
         block[..8].copy_from_slice(&number.to_le_bytes());
         self.stable.insert(offset_bytes / BLOCK as u64, block);
+    }
+
+    /// The least and the greatest number that blocks of data begin with.
+    pub(crate) fn versions(&self, offset_bytes: u64, blocks: u64) -> (u64, u64) {
+        let first = (HEAD_BYTES + offset_bytes) / BLOCK as u64;
+        let version = |block: u64| match self.stable.get(&block) {
+            Some(bytes) => u64::from_le_bytes(bytes[..8].try_into().unwrap()),
+            None => 0,
+        };
+        let versions = (first..first + blocks).map(version);
+        (versions.clone().min().unwrap(), versions.max().unwrap())
     }
 
     /// Whether nothing was ever written.
