@@ -4,8 +4,8 @@
 use crate::script::{PAGE, Script, named};
 use array::policy::PolicySettings;
 use array::{
-    Array, CannotReplace, CannotSwitch, Config, Coordination, JobKind, JobProgress, Layout, Level,
-    RequestKind,
+    Array, CannotReplace, CannotSwitch, Config, Coordination, DriveState, JobKind, JobProgress,
+    Layout, Level, RequestKind,
 };
 use nvme::Status;
 use units::{DriveId, Duration};
@@ -190,6 +190,27 @@ fn small(level: Level, width: u32) -> Script {
     }));
     s.collect();
     s
+}
+
+#[test]
+fn a_drive_whose_rebuild_waits_for_its_turn_does_not_count_as_serving() {
+    let mut s = small(Level::Raid6, 5);
+    fail(&mut s, 1);
+    let state = |s: &Script, drive: u8| s.array.drive_state(DriveId(drive));
+    assert_eq!(
+        [0, 1, 2].map(|drive| state(&s, drive)),
+        [DriveState::Failed, DriveState::Failed, DriveState::Serving]
+    );
+    for drive in [0, 1] {
+        s.array.replace_drive(s.now, DriveId(drive)).unwrap();
+        s.collect();
+    }
+    assert_eq!(s.array.job().unwrap().what, JobKind::Rebuild(DriveId(0)));
+    assert_eq!(state(&s, 1), DriveState::Rebuilding { stripes: 2 });
+    // Three more drives fail than there are parities: nothing can be rebuilt.
+    [2, 3, 4].into_iter().for_each(|drive| fail(&mut s, drive));
+    [2, 3, 4].into_iter().for_each(|drive| lost(&mut s, drive));
+    assert_eq!(state(&s, 0), DriveState::Incomplete { stripes: 2 });
 }
 
 #[test]

@@ -118,26 +118,6 @@ fn a_second_drive_fails_during_a_rebuild() {
 }
 
 #[test]
-fn a_drive_whose_rebuild_waits_for_its_turn_does_not_count_as_serving() {
-    let folder = tempfile::tempdir().unwrap();
-    let arguments = words("--plain --drive-size 64m --chunk 4k --raid 6 --drives 5");
-    let mut served =
-        Served::start(folder.path(), &[arguments, words("--restore-depth 1")].concat());
-    for drive in [1, 3] {
-        served.done(&AdminCommand::Fail { drive });
-    }
-    for drive in [1, 3] {
-        served.done(&AdminCommand::Replace { drive, path: None });
-    }
-    let status = served.status();
-    let states: Vec<&str> = status.drives.iter().map(|drive| &*drive.state).collect();
-    assert!(status.degraded);
-    assert_eq!(states, ["serving", "rebuilding", "serving", "rebuilding", "serving"]);
-    served.wait_for_restoring();
-    assert!(!served.status().degraded);
-}
-
-#[test]
 fn drives_fail_while_reads_that_were_failed_fast_are_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     // Little space and a high load: collections never stop, and reads are failed fast all the time.
