@@ -39,11 +39,12 @@ mod opened;
 mod order;
 mod output;
 mod recorder;
+mod refusal;
 pub mod superblock;
 mod syncs;
 mod uuid;
 
-pub use assembly::{Assembly, Found, Note, Refusal, assemble};
+pub use assembly::{Assembly, Found, assemble};
 pub use crc32::crc32;
 pub use create::{check_blank, check_new, create};
 pub use disk::{Disk, is_unfinished, read_superblock, write_superblock};
@@ -58,6 +59,7 @@ pub use output::{
     AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, OperationId, Output, StopReason,
     WantedChange,
 };
+pub use refusal::{Note, Refusal};
 pub use superblock::{Geometry, MemberState, Superblock, SuperblockError};
 pub use uuid::Uuid;
 

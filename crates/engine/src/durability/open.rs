@@ -12,12 +12,13 @@
 //! If it is cut short anywhere, the next start does it all again.
 
 use super::HEAD_BYTES;
-use super::assembly::{Assembly, Found, Refusal, assemble};
+use super::assembly::{Assembly, Found, assemble};
 use super::disk::{Disk, read_copies, read_superblock, write_superblock};
 use super::intent::{INTENT_OFFSET_BYTES, Intent};
 use super::journal::{HeadWrite, Journal, Record, Replay};
 use super::machine::Records;
 use super::opened::{OpenError, Opened};
+use super::refusal::Refusal;
 use super::superblock::{Geometry, MemberState, Superblock, newest_offset_bytes};
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,7 +1,8 @@
 //! What comes of creating or opening an array, and why it may not.
 
-use super::assembly::{Assembly, Refusal};
+use super::assembly::Assembly;
 use super::machine::Records;
+use super::refusal::Refusal;
 use super::superblock::SuperblockError;
 use super::uuid::Uuid;
 use alloc::vec::Vec;

@@ -1,0 +1,215 @@
+//! What people should know of an array that starts, and why one does not.
+
+use super::superblock::SuperblockError;
+use super::uuid::Uuid;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Something to know about an array that starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// A drive was not where the configuration has it.
+    Moved {
+        /// The drive.
+        member: usize,
+        /// The place that has it.
+        place: usize,
+    },
+    /// A drive is not there.
+    Missing {
+        /// The drive.
+        member: usize,
+    },
+    /// A drive had failed before.
+    Failed {
+        /// The drive.
+        member: usize,
+        /// The place that has it.
+        place: usize,
+    },
+    /// A drive missed changes.
+    Stale {
+        /// The drive.
+        member: usize,
+        /// The place that has it.
+        place: usize,
+        /// Its generation.
+        generation: u64,
+        /// That of the array.
+        newest: u64,
+    },
+    /// A place that no drive can be started from.
+    Unusable {
+        /// The place.
+        place: usize,
+        /// Why.
+        error: SuperblockError,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Moved { member, place } => {
+                write!(
+                    f,
+                    "drive {member} of the array is at place {place}, and is used as drive {member}"
+                )
+            }
+            Self::Missing { member } => {
+                write!(f, "drive {member} is missing: the array starts degraded")
+            }
+            Self::Failed { member, place } => {
+                write!(f, "drive {member} at place {place} had failed: replace it to rebuild it")
+            }
+            Self::Stale { member, place, generation, newest } => write!(
+                f,
+                "drive {member} at place {place} was left behind at generation {generation} of {newest}: replace it to rebuild it"
+            ),
+            Self::Unusable { place, error } => write!(f, "place {place} is not used: {error}"),
+        }
+    }
+}
+
+/// Why an array does not start. Nothing has been written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// No superblock anywhere.
+    Nothing {
+        /// Number of places.
+        places: usize,
+    },
+    /// An array that was not created to its end.
+    BeingCreated,
+    /// Drives of two arrays.
+    ForeignArray {
+        /// The place.
+        place: usize,
+        /// Its array.
+        found: Uuid,
+        /// The array of most.
+        expected: Uuid,
+    },
+    /// A place that must not be touched.
+    Unusable {
+        /// The place.
+        place: usize,
+        /// Why.
+        error: SuperblockError,
+    },
+    /// One drive twice.
+    Twice {
+        /// The drive.
+        member: usize,
+        /// One place.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// Drives of one array that do not agree.
+    Disagree {
+        /// One place.
+        first: usize,
+        /// The other.
+        second: usize,
+        /// About what.
+        what: &'static str,
+    },
+    /// Another number of places than of drives.
+    Width {
+        /// Drives of the array.
+        drives: usize,
+        /// Places configured.
+        places: usize,
+    },
+    /// The configuration asks for another array.
+    Geometry {
+        /// What differs.
+        what: &'static str,
+        /// On the drives.
+        found: u64,
+        /// In the configuration.
+        asked: u64,
+    },
+    /// Another level.
+    Level {
+        /// On the drives.
+        found: &'static str,
+        /// In the configuration.
+        asked: &'static str,
+    },
+    /// Drives that each went on without the other.
+    Split {
+        /// One place.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// Too few drives.
+    TooFew {
+        /// How many.
+        absent: u32,
+        /// Which, as bits.
+        members: u64,
+        /// How many a stripe can miss.
+        spare: u32,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing { places } => write!(
+                f,
+                "none of the {places} places holds a drive of an array; create the array first, or correct the paths"
+            ),
+            Self::BeingCreated => f.write_str(
+                "the creation of the array was cut short, and it holds nothing: create it again",
+            ),
+            Self::ForeignArray { place, found, expected } => write!(
+                f,
+                "the drive at place {place} belongs to array {found}, the others to {expected}; correct the paths"
+            ),
+            Self::Unusable { place, error } => {
+                write!(f, "the drive at place {place} cannot be used: {error}")
+            }
+            Self::Twice { member, first, second } => write!(
+                f,
+                "places {first} and {second} both hold drive {member}: one is a copy; take it away"
+            ),
+            Self::Disagree { first, second, what } => write!(
+                f,
+                "the drives at places {first} and {second} disagree about the {what}; one of them was changed by something else"
+            ),
+            Self::Width { drives, places } => write!(
+                f,
+                "the array has {drives} drives, and {places} places are configured; name all, also those that are missing"
+            ),
+            Self::Geometry { what, found, asked } => write!(
+                f,
+                "the array on the drives has {found} {what}, and the configuration asks for {asked}; change the configuration"
+            ),
+            Self::Level { found, asked } => write!(
+                f,
+                "the array on the drives is a {found}, and the configuration asks for a {asked}; change the configuration"
+            ),
+            Self::Split { first, second } => write!(
+                f,
+                "the drives at places {first} and {second} each went on without the other: take away the one whose changes are not wanted"
+            ),
+            Self::TooFew { absent, members, spare } => write!(
+                f,
+                "{absent} drives are missing, failed or stale ({}), and this array can miss {spare} in a stripe: bring back the missing ones",
+                list(*members)
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+fn list(members: u64) -> String {
+    let numbers = (0..64).filter(|bit| members >> bit & 1 == 1).map(|bit| bit.to_string());
+    numbers.collect::<Vec<_>>().join(", ")
+}
