@@ -2,7 +2,7 @@
 
 use crate::assertion::Assertion;
 use crate::commands::{
-    bench, completions, ctl, explain, load, plan, presets, reproduce, serve, survey, trace,
+    bench, completions, ctl, explain, load, plan, presets, reproduce, serve, survey, torture, trace,
 };
 use crate::exit;
 use crate::log::LogArgs;
@@ -47,6 +47,7 @@ Start here:
   ioda plan                        which busy windows keep the contract, on paper
   ioda reproduce                   the figures of the article, claim by claim
   ioda survey                      all policies, nine workloads, and what each policy costs
+  ioda torture                     power cuts and failing drives under a seed; what is flushed stays
   ioda serve                       the array as a block device, for fio, QEMU, a file system
   ioda load                        load it, each request at its moment
 
@@ -88,6 +89,9 @@ pub(crate) enum Command {
     /// Run every policy under every workload and say what each costs; can be interrupted
     #[command(after_help = survey::EXAMPLES)]
     Survey(survey::SurveyArgs),
+    /// Torture arrays under a seed: power cuts, failing drives and orders, every sector compared
+    #[command(after_help = torture::EXAMPLES)]
+    Torture(torture::TortureArgs),
     /// Serve the array as a block device that NBD clients attach to; without arguments, in memory
     #[command(after_help = serve::EXAMPLES)]
     Serve(Box<ServeArgs>),

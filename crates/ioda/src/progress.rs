@@ -169,13 +169,25 @@ pub(crate) fn counting<T>(
     done: &AtomicU64,
     work: impl FnOnce() -> T,
 ) -> T {
+    counting_all(show, title, "requests", requests, done, work)
+}
+
+/// Does `work` while showing how much of what it does it has counted in `done`.
+pub(crate) fn counting_all<T>(
+    show: Show,
+    title: &str,
+    what: &str,
+    total: Option<u64>,
+    done: &AtomicU64,
+    work: impl FnOnce() -> T,
+) -> T {
     if show == Show::Nothing {
         return work();
     }
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
-            let bar = (show == Show::Bar).then(|| bar(requests));
+            let bar = (show == Show::Bar).then(|| bar_of(what, total));
             let every = if bar.is_some() { BAR_EVERY } else { LINE_EVERY };
             while !over.load(Ordering::Acquire) {
                 let count = done.load(Ordering::Relaxed);
@@ -184,7 +196,7 @@ pub(crate) fn counting<T>(
                         bar.set_position(count);
                         bar.set_message(title.to_owned());
                     }
-                    None => remark(&format!("{title} {count} requests")),
+                    None => remark(&format!("{title} {count} {what}")),
                 }
                 std::thread::park_timeout(every);
             }
@@ -232,11 +244,14 @@ fn watch(
 }
 
 fn bar(total: Option<u64>) -> ProgressBar {
-    let template = match total {
-        Some(_) => "{bar:24} {percent:>3} % {elapsed} {msg}",
-        None => "{spinner} {pos} requests {elapsed} {msg}",
-    };
-    bar_with(total, template)
+    bar_of("requests", total)
+}
+
+fn bar_of(what: &str, total: Option<u64>) -> ProgressBar {
+    match total {
+        Some(_) => bar_with(total, "{bar:24} {percent:>3} % {elapsed} {msg}"),
+        None => bar_with(total, &format!("{{spinner}} {{pos}} {what} {{elapsed}} {{msg}}")),
+    }
 }
 
 fn bar_with(total: Option<u64>, template: &str) -> ProgressBar {

@@ -1,5 +1,7 @@
 //! Which faults met the array in which states: what was never met was not tested.
 
+use super::Demands;
+use array::Level;
 use std::fmt;
 
 /// How an array is when something happens to it.
@@ -140,6 +142,18 @@ impl Coverage {
         self.met[event as usize][state as usize]
     }
 
+    /// The pairs that were never met though histories of these levels can have them.
+    #[must_use]
+    pub fn never_met(&self, levels: &[Level], demands: Demands) -> Vec<(Event, State)> {
+        let pairs = Event::ALL.into_iter().flat_map(|event| State::ALL.map(|state| (event, state)));
+        let is_possible = |event: Event, state: State| {
+            levels.iter().any(|level| is_possible(event, state, *level, demands))
+        };
+        pairs
+            .filter(|&(event, state)| self.met(event, state) == 0 && is_possible(event, state))
+            .collect()
+    }
+
     /// Adds what another history met.
     pub fn add(&mut self, other: &Self) {
         for (row, others) in self.met.iter_mut().zip(&other.met) {
@@ -147,6 +161,44 @@ impl Coverage {
                 *count += more;
             }
         }
+    }
+}
+
+/// Whether a drawn history of an array of this level can have an event in a state.
+fn is_possible(event: Event, state: State, level: Level, demands: Demands) -> bool {
+    // Mirrors of three, and two parities, can miss a drive without being critical.
+    let misses_two = matches!(level, Level::Raid1 | Level::Raid6);
+    // A second drive can be lost while one is.
+    let loses_two = misses_two || level == Level::Raid10;
+    let may_tear = demands.write_hole || level.is_mirrored();
+    match (event, state) {
+        // Nothing is lost beyond what the array can miss.
+        (_, State::Lost) => false,
+        (_, State::Degraded) if !misses_two => false,
+        // What is found at a start is met at a start, and nothing else is but the power cut.
+        (Event::Stale | Event::Moved, State::Opening) => true,
+        (Event::Missing, State::Opening) => may_tear,
+        (Event::Missing | Event::Stale | Event::Moved, _) => false,
+        (Event::Cut, _) => true,
+        (_, State::Opening) => false,
+        // While an array is shut down nobody orders anything; a replacement was ordered before.
+        (Event::Replace, State::Draining) => true,
+        (_, State::Draining) => false,
+        // There must be something to replace.
+        (Event::Replace, State::Optimal | State::Resyncing) => false,
+        (Event::Replace, State::Rebuilding) => loses_two,
+        // Nothing is lost beside stripes that may be half written.
+        (Event::Dies | Event::WriteError | Event::SyncError, State::Resyncing) => {
+            demands.write_hole
+        }
+        (Event::ReadError | Event::Fail, State::Resyncing) => demands.write_hole,
+        // A page that cannot be read counts as a drive, and here none can be missed any more.
+        (Event::ReadError, State::Critical) => false,
+        (Event::ReadError, State::Rebuilding) => misses_two,
+        // The other pairs of a RAID-10 can still lose a drive.
+        (Event::Fail, State::Critical) => level == Level::Raid10,
+        (Event::Fail, State::Rebuilding) => loses_two,
+        _ => true,
     }
 }
 

@@ -5,7 +5,9 @@ use super::coverage::{Event, State};
 use super::disk::{DiskError, Faults, Loss, SimDisk};
 use super::history::Start;
 use super::powered::{Fuse, PoweredDisk};
-use super::world::{Done, Failure, PAGE_BYTES, PATIENCE, QUIET_FOR, REST, UUID, Waiting, World};
+use super::world::{
+    Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, QUIET_FOR, REST, UUID, Waiting, World,
+};
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind};
 use engine::Drive;
@@ -22,7 +24,7 @@ impl World {
         let opened = create(disks, &self.geometry, UUID, 1, QUIET_FOR);
         let parts = opened.map_err(|error| Failure::NotStarted(error.to_string()))?;
         let (opened, _) = without_disks(parts);
-        self.serve(bays, opened, Instant::ZERO)
+        self.serve(bays, opened, None, Instant::ZERO)
     }
 
     pub(super) fn new_bay(&mut self) -> Bay {
@@ -45,8 +47,14 @@ impl World {
             .collect()
     }
 
-    /// Begins to serve an array that is open.
-    fn serve(&mut self, bays: Vec<Bay>, opened: Opened<()>, now: Instant) -> Done {
+    /// Begins to serve an array that is open. `fuse`: commands left until the power goes.
+    fn serve(
+        &mut self,
+        bays: Vec<Bay>,
+        opened: Opened<()>,
+        fuse: Option<u32>,
+        now: Instant,
+    ) -> Done {
         let Opened { assembly, mut records, replayed, .. } = opened;
         self.report.counts.replayed += replayed as u64;
         // A loss that was not written down is none: the drive was found again, and is as good as others.
@@ -73,11 +81,20 @@ impl World {
             job_depth: array::JOB_DEPTH,
         };
         let mut array = Running::new(&self.shape, config, records, bays, self.seed, now);
+        array.fuse = fuse;
         let begun = array.volume.begin_repairs(now, &repairs, |_| Drive::Plain);
         self.array = Some(array);
         begun.map_err(|error| Failure::NotStarted(error.to_string()))?;
         self.forget_read_errors();
         self.run(now)
+    }
+}
+
+/// The disks lose what the cut takes.
+fn lose(bays: &mut [Bay], cut: &PendingCut) {
+    let mut rng = units::Rng::new(cut.seed);
+    for (drive, bay) in bays.iter_mut().enumerate() {
+        bay.disk.cut(cut.loss[drive % cut.loss.len()], &mut rng);
     }
 }
 
@@ -107,9 +124,8 @@ impl World {
         let now = self.now();
         let recorded = self.recorded_failures();
         let mut bays = self.take_down();
-        let mut rng = units::Rng::new(cut.seed);
+        lose(&mut bays, &cut);
         for (drive, bay) in bays.iter_mut().enumerate() {
-            bay.disk.cut(cut.loss[drive % cut.loss.len()], &mut rng);
             // What was to go wrong with the next command does so no more; what is dead stays dead, but
             // a loss that nobody has written down is one in the moment of the cut.
             let known = recorded >> drive & 1 == 1;
@@ -157,18 +173,28 @@ impl World {
             let opened = self.try_to_open(&mut bays, missing, start.rotated, &fuse, attempt);
             match opened {
                 Ok(opened) => {
-                    if clean && !opened.assembly.clean && missing == dead {
+                    if clean && attempt == 0 && !opened.assembly.clean && missing == dead {
                         return Err(Failure::NotClean);
                     }
-                    return self.serve(bays, opened, now);
+                    // A cut that is still to come does not care that the array was restarted.
+                    let left = self.pending.and_then(|_| fuse.left());
+                    return self.serve(bays, opened, left, now);
                 }
                 Err(_) if fuse.is_blown() => {
                     self.report.counts.cuts += 1;
                     self.report.coverage.note(Event::Cut, State::Opening);
-                    self.tell(|| "the power goes again during the start".into());
-                    let mut rng = self.rng("cut", attempt);
-                    bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Sectors, &mut rng));
-                    fuse = Fuse::new(None);
+                    self.tell(|| "the power goes during the start".into());
+                    fuse = match self.pending.take() {
+                        Some(cut) => {
+                            lose(&mut bays, &cut);
+                            Fuse::new(cut.start.cut_after)
+                        }
+                        None => {
+                            let mut rng = self.rng("cut", attempt);
+                            bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Sectors, &mut rng));
+                            Fuse::new(None)
+                        }
+                    };
                 }
                 Err(error) if missing != dead => {
                     self.tell(|| format!("{error}; all drives are found after all"));

@@ -13,12 +13,14 @@ mod living;
 mod model;
 mod powered;
 mod shrink;
+mod sweep;
 mod world;
 
 pub use coverage::{Coverage, Event, State};
 pub use disk::Loss;
 pub use history::{Access, Fault, History, Order, Shape, Start, Step};
-pub use shrink::shrink;
+pub use shrink::{shrink, shrink_while};
+pub use sweep::{Act, Case, CaseError, Cutting, Script};
 pub use world::{Counts, Failure};
 
 use world::World;

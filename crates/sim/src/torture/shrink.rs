@@ -1,7 +1,7 @@
 //! A failing history made short.
 
 use super::history::{History, Step};
-use super::{Demands, Failure, torture};
+use super::{Demands, torture};
 
 /// Most histories that are tried.
 const TRIES: u32 = 4000;
@@ -9,8 +9,21 @@ const TRIES: u32 = 4000;
 /// The shortest history found that fails as this one does: steps are left out as long as it still
 /// fails. `tried` is told after each try how many steps are left.
 #[must_use]
-pub fn shrink(history: &History, demands: Demands, mut tried: impl FnMut(usize)) -> History {
+pub fn shrink(history: &History, demands: Demands, tried: impl FnMut(usize)) -> History {
     let Some(failure) = torture(history, demands, false).failure else { return history.clone() };
+    let fails = |shorter: &History| {
+        torture(shorter, demands, false).failure.is_some_and(|other| failure.is_like(&other))
+    };
+    shrink_while(history, fails, tried)
+}
+
+/// The shortest history found of which `fails` is true, as it is of this one.
+#[must_use]
+pub fn shrink_while(
+    history: &History,
+    mut fails: impl FnMut(&History) -> bool,
+    mut tried: impl FnMut(usize),
+) -> History {
     let mut shortest = history.clone();
     let mut tries = 0;
     let mut run = shortest.steps.len() / 2;
@@ -23,8 +36,7 @@ pub fn shrink(history: &History, demands: Demands, mut tried: impl FnMut(usize))
             steps.extend_from_slice(&shortest.steps[end..]);
             let shorter = History { steps, ..shortest.clone() };
             tries += 1;
-            let fails = torture(&shorter, demands, false).failure;
-            if fails.is_some_and(|other| is_same(&failure, &other)) {
+            if fails(&shorter) {
                 shortest = shorter;
                 removed = true;
             } else {
@@ -37,9 +49,4 @@ pub fn shrink(history: &History, demands: Demands, mut tried: impl FnMut(usize))
         }
     }
     shortest
-}
-
-/// Whether two failures are of the same kind.
-fn is_same(one: &Failure, other: &Failure) -> bool {
-    core::mem::discriminant(one) == core::mem::discriminant(other)
 }

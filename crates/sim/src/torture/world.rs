@@ -58,6 +58,14 @@ pub enum Failure {
     NotClean,
 }
 
+impl Failure {
+    /// Whether this is a failure of the same kind.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        core::mem::discriminant(self) == core::mem::discriminant(other)
+    }
+}
+
 impl From<Wrong> for Failure {
     fn from(wrong: Wrong) -> Self {
         let Wrong { sector, found, allowed } = wrong;
@@ -514,6 +522,7 @@ impl World {
         array.volume.shut_down(array.now, array.now + PATIENCE);
         let Some(end) = self.run_to_shutdown()? else { return Ok(()) };
         let (clean, now) = (end == ShutdownEnd::Clean, self.now());
+        let cut_after = self.array.as_ref().and_then(|array| array.fuse);
         let mut bays = self.take_down();
         if clean {
             self.model.flushed_everything();
@@ -523,6 +532,6 @@ impl World {
         bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
         self.model.cut();
         self.waiting.clear();
-        self.start(bays, Start { missing: 0, rotated: 0, cut_after: None }, clean, now)
+        self.start(bays, Start { missing: 0, rotated: 0, cut_after }, clean, now)
     }
 }

@@ -9,5 +9,6 @@ mod presets;
 mod random;
 mod ranges;
 mod story;
+mod torture;
 mod verified;
 mod windows;

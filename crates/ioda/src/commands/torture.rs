@@ -1,0 +1,230 @@
+//! `ioda torture`: whole arrays under power cuts, failing drives and orders, as seeds draw them or as
+//! every short script has them.
+
+mod show;
+mod trial;
+mod work;
+
+use super::Talk;
+use crate::exit::{self, Failure};
+use crate::output::{self, remark};
+use crate::progress;
+use crate::quantity::{Raid, Span, Text};
+use array::Level;
+use clap::Args;
+use sim::torture::{Case, Demands, Script};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use trial::Subject;
+use work::{Sum, Until};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda torture
+      a thousand histories of 200 steps on arrays of all levels
+  ioda torture --level raid6 --level raid10 --time 1h
+      two levels, for an hour
+  ioda torture --seed 17 --story
+      one history, event by event
+  ioda torture --sweep --level raid5
+      every sequence of two orders, with the power cut at every command of the disks
+  ioda torture --script raid5:write,fail,replace:mixed:17 --story
+      one of those: the power goes at the 17th command, and the disks lose different things
+  ioda torture --write-hole
+      drives are lost in the moment of a power cut as well; RAID-4, 5 and 6 are known to fail this
+
+The engine, its durability and its recovery are those of `ioda serve`; disks, clients and the clock are
+simulated. What is promised against which faults, and what is not: docs/durability.md.
+
+A history that fails is named with the line that repeats it, and the first is made as short as it gets.
+An array that panics fails its history, and the others go on.
+
+Exit code 4 if a history failed.";
+
+/// Levels that can lose a drive.
+const LEVELS: [Level; 5] = [Level::Raid1, Level::Raid4, Level::Raid5, Level::Raid6, Level::Raid10];
+
+/// Options of `ioda torture`.
+#[derive(Args, Debug)]
+pub(crate) struct TortureArgs {
+    /// RAID level: raid1, raid4, raid5, raid6 or raid10; repeatable [default: any]
+    #[arg(long, value_name = "LEVEL")]
+    level: Vec<Text<Raid>>,
+    /// The history of this seed, and no other
+    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first_seed", "time"])]
+    seed: Option<u64>,
+    /// So many histories
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    seeds: u64,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    first_seed: u64,
+    /// As many histories as end in this time, such as 10m or 1h, instead of a number of them
+    #[arg(long, value_name = "TIME", conflicts_with = "seeds")]
+    time: Option<Text<Span>>,
+    /// Steps of each history, 1 to 100000
+    #[arg(long, value_name = "N", default_value_t = 200,
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    steps: u32,
+    /// Every short script, with the power cut at every command of the disks, instead of what seeds draw
+    #[arg(long, conflicts_with_all = ["seed", "seeds", "first_seed", "time", "steps"])]
+    sweep: bool,
+    /// Most acts of the scripts of --sweep, 1 to 5; each more takes about twenty times as long
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "sweep",
+        value_parser = clap::value_parser!(u8).range(1..=5))]
+    length: u8,
+    /// One script: LEVEL:ACTS, or LEVEL:ACTS:LOSS:COMMANDS for a power cut after so many commands
+    #[arg(long, value_name = "SCRIPT",
+        conflicts_with_all = ["sweep", "level", "seed", "seeds", "first_seed", "time", "steps"])]
+    script: Option<Case>,
+    /// Demand that drives may be lost in the moment of a power cut. Without a record of stripes in
+    /// flight RAID-4, 5 and 6 cannot bear that (the write hole): failures are expected
+    #[arg(long)]
+    write_hole: bool,
+    /// Print the events of the history of --seed or --script
+    #[arg(long)]
+    story: bool,
+    /// Do not make the first failure short
+    #[arg(long)]
+    no_shrink: bool,
+    /// Histories side by side; of no influence on any result [default: one per core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Tortures, and says what came of it.
+pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let demands = Demands { write_hole: args.write_hole };
+    let levels = levels(&args.level)?;
+    let threads = threads(args.threads)?;
+    let one = one(args, &levels)?;
+    if args.story && one.is_none() {
+        return Err(Failure::usage(
+            "--story is for one history; choose it with --seed or --script",
+        ));
+    }
+    trial::catch_panics();
+    let started = Instant::now();
+    let (sum, title) = match &one {
+        Some(subject) => (Sum::of(subject, demands), "one history".to_owned()),
+        None if args.sweep => sweep(args, &levels, demands, threads, talk),
+        None => drawn(args, &levels, demands, threads, talk),
+    };
+    let seconds = started.elapsed().as_secs_f64();
+    let one_only = one.is_some();
+    let story = one.filter(|_| args.story).map(|subject| trial::story(&subject.history(), demands));
+    let shortest = sum.failed.first().filter(|_| !args.no_shrink).map(|failed| {
+        if !talk.quiet {
+            remark(&format!("making the history of {} short", failed.subject));
+        }
+        trial::shortest(failed, demands)
+    });
+    // What scripts do not have they cannot meet, and one history does not meet everything.
+    let levels = match levels.is_empty() {
+        _ if args.sweep || one_only => Vec::new(),
+        true => LEVELS.to_vec(),
+        false => levels,
+    };
+    let shown = show::Shown { title, sum, seconds, levels, demands, story, shortest };
+    output::print(&if args.json { output::json(&shown.document()) } else { shown.text() })?;
+    match shown.sum.failed.len() {
+        0 => Ok(ExitCode::from(exit::OK)),
+        failed => {
+            Err(Failure::internal(format!("{failed} of {} histories failed", shown.sum.histories)))
+        }
+    }
+}
+
+/// The one history that is asked for.
+fn one(args: &TortureArgs, levels: &[Level]) -> Result<Option<Subject>, Failure> {
+    if let Some(case) = &args.script {
+        if !LEVELS.contains(&case.script.level) {
+            return Err(no_such_level(case.script.level));
+        }
+        return Ok(Some(Subject::Case(case.clone())));
+    }
+    if args.seed.is_some() && levels.len() > 1 {
+        return Err(Failure::usage("--seed is for one history, so --level can be given once"));
+    }
+    let level = levels.first().copied();
+    let seed = |seed| Subject::Seed { seed, level, steps: args.steps };
+    Ok(args.seed.map(seed))
+}
+
+fn levels(named: &[Text<Raid>]) -> Result<Vec<Level>, Failure> {
+    let levels: Vec<Level> = named.iter().map(|text| text.value.0).collect();
+    match levels.iter().find(|level| !LEVELS.contains(level)) {
+        Some(level) => Err(no_such_level(*level)),
+        None => Ok(levels),
+    }
+}
+
+fn no_such_level(level: Level) -> Failure {
+    let name = level.name();
+    Failure::usage(format!("the level is {name}; it must be raid1, raid4, raid5, raid6 or raid10"))
+}
+
+fn threads(asked: Option<usize>) -> Result<usize, Failure> {
+    match asked {
+        Some(0) => Err(Failure::usage("--threads is 0; it must be 1 or more")),
+        Some(threads) => Ok(threads),
+        None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+    }
+}
+
+/// What seeds draw.
+fn drawn(
+    args: &TortureArgs,
+    levels: &[Level],
+    demands: Demands,
+    threads: usize,
+    talk: Talk,
+) -> (Sum, String) {
+    let steps = args.steps;
+    let time = args.time.as_ref().map(|time| Duration::from_nanos(time.value.0.as_nanos()));
+    let until = match time {
+        Some(time) => Until::Time(Instant::now() + time),
+        None => Until::Number(args.seeds),
+    };
+    let total = time.is_none().then_some(args.seeds);
+    let done = AtomicU64::new(0);
+    let sum = progress::counting_all(talk.progress, "torture", "histories", total, &done, || {
+        work::side_by_side(threads, until, |index, sum| {
+            let seed = args.first_seed.wrapping_add(index);
+            // Which level a seed gets depends on nothing but the seed.
+            let level = levels.get((seed % levels.len().max(1) as u64) as usize).copied();
+            sum.add(index, &Subject::Seed { seed, level, steps }, demands);
+            done.fetch_add(1, Ordering::Relaxed);
+        })
+    });
+    (sum, format!("histories of {steps} steps, seeds from {}", args.first_seed))
+}
+
+/// Every short script with every cut.
+fn sweep(
+    args: &TortureArgs,
+    levels: &[Level],
+    demands: Demands,
+    threads: usize,
+    talk: Talk,
+) -> (Sum, String) {
+    let length = usize::from(args.length);
+    let levels = if levels.is_empty() { &LEVELS[..] } else { levels };
+    let scripts: Vec<Script> =
+        levels.iter().flat_map(|level| Script::all(*level, length)).collect();
+    let count = scripts.len() as u64;
+    let done = AtomicU64::new(0);
+    let sum = progress::counting_all(talk.progress, "sweep", "scripts", Some(count), &done, || {
+        work::side_by_side(threads, Until::Number(count), |index, sum| {
+            if let Some(script) = scripts.get(index as usize) {
+                work::every_cut(index, script, demands, sum);
+            }
+            done.fetch_add(1, Ordering::Relaxed);
+        })
+    });
+    (sum, format!("{count} scripts of up to {length} acts, cut at every command"))
+}

@@ -1,0 +1,188 @@
+//! What came of it, as text and as JSON.
+
+use super::trial::{Failed, Shortest};
+use super::work::Sum;
+use crate::table;
+use array::Level;
+use serde_json::{Value, json};
+use sim::torture::{Coverage, Demands, Event, State};
+use std::fmt::Write;
+
+/// All that is printed.
+pub(super) struct Shown {
+    /// What was done.
+    pub(super) title: String,
+    pub(super) sum: Sum,
+    /// How long it took.
+    pub(super) seconds: f64,
+    /// Levels of which everything that is possible should have been met; none if that is not asked.
+    pub(super) levels: Vec<Level>,
+    pub(super) demands: Demands,
+    /// The one history that is to be told.
+    pub(super) story: Option<Vec<String>>,
+    /// The first failure.
+    pub(super) shortest: Option<Shortest>,
+}
+
+impl Shown {
+    /// For a terminal.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        if let Some(story) = &self.story {
+            text.extend(story.iter().map(|line| format!("{line}\n")));
+            text += "\n";
+        }
+        text += &self.totals();
+        text += "\nEvents by the state of the array that they met:\n\n";
+        text += &coverage(&self.sum.coverage);
+        if !self.levels.is_empty() {
+            let never = self.never_met();
+            let never: Vec<String> =
+                never.iter().map(|(event, state)| pair(*event, *state)).collect();
+            text += "\n";
+            text += &match never.is_empty() {
+                true => "every pair that is possible was met\n".to_owned(),
+                false => {
+                    table::paragraph(&format!("possible, but never met: {}", never.join("; ")), 0)
+                }
+            };
+        }
+        text += &self.failures();
+        text
+    }
+
+    fn totals(&self) -> String {
+        let Sum { histories, counts, .. } = &self.sum;
+        let rows = [
+            ("histories", *histories),
+            ("requests", counts.requests),
+            ("power cuts", counts.cuts),
+            ("faults of drives", counts.faults),
+            ("orders", counts.orders),
+            ("sectors compared", counts.sectors),
+            ("journal records replayed", counts.replayed),
+            ("histories failed", self.failures_count()),
+        ];
+        let rows: Vec<Vec<String>> = rows
+            .into_iter()
+            .map(|(what, count)| vec![what.to_owned(), count.to_string()])
+            .collect();
+        let mut text = format!("{}\n\n", self.title);
+        text += &table::numbers(&table::header(&["", "count"]), &rows);
+        // A fact about this machine: writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "\nin {:.1} s, {:.1} histories per second",
+            self.seconds,
+            *histories as f64 / self.seconds
+        );
+        text
+    }
+
+    fn failures_count(&self) -> u64 {
+        self.sum.failed.iter().map(|failed| 1 + failed.more).sum()
+    }
+
+    fn never_met(&self) -> Vec<(Event, State)> {
+        self.sum.coverage.never_met(&self.levels, self.demands)
+    }
+
+    fn failures(&self) -> String {
+        let mut text = String::new();
+        for failed in &self.sum.failed {
+            let Failed { subject, wrong, more, .. } = failed;
+            let shape = subject.history().shape;
+            let more = match more {
+                0 => String::new(),
+                more => format!(" (and at {more} later commands)"),
+            };
+            text += &format!("\n{subject} ({shape}): {wrong}{more}\n");
+            text += &format!("  repeat with: {}\n", subject.repeat(self.demands));
+        }
+        if let Some(Shortest { subject, steps_before, steps, story }) = &self.shortest {
+            text += &format!("\n{subject}, {steps} of {steps_before} steps:\n");
+            text.extend(story.iter().map(|line| format!("  {line}\n")));
+        }
+        text
+    }
+
+    /// For machines.
+    pub(super) fn document(&self) -> Value {
+        let Sum { histories, counts, coverage, failed } = &self.sum;
+        let met: Vec<Value> = pairs()
+            .map(|(event, state)| {
+                json!({
+                    "event": event.name(),
+                    "state": state.name(),
+                    "met": coverage.met(event, state),
+                })
+            })
+            .collect();
+        let never: Vec<Value> = self
+            .never_met()
+            .into_iter()
+            .map(|(event, state)| json!({ "event": event.name(), "state": state.name() }))
+            .collect();
+        let failures: Vec<Value> = failed
+            .iter()
+            .map(|failed| {
+                json!({
+                    "history": failed.subject.to_string(),
+                    "array": failed.subject.history().shape.to_string(),
+                    "failure": failed.wrong.to_string(),
+                    "later_commands": failed.more,
+                    "repeat": failed.subject.repeat(self.demands),
+                })
+            })
+            .collect();
+        let shortest = self.shortest.as_ref().map(|shortest| {
+            json!({
+                "history": shortest.subject.to_string(),
+                "steps": shortest.steps,
+                "story": shortest.story,
+            })
+        });
+        json!({
+            "what": self.title,
+            "histories": histories,
+            "requests": counts.requests,
+            "power_cuts": counts.cuts,
+            "faults": counts.faults,
+            "orders": counts.orders,
+            "sectors_compared": counts.sectors,
+            "journal_records_replayed": counts.replayed,
+            "seconds": self.seconds,
+            "histories_per_second": *histories as f64 / self.seconds,
+            "coverage": met,
+            "never_met": never,
+            "failed": self.failures_count(),
+            "failures": failures,
+            "shortest": shortest,
+            "story": self.story,
+        })
+    }
+}
+
+fn pairs() -> impl Iterator<Item = (Event, State)> {
+    Event::ALL.into_iter().flat_map(|event| State::ALL.map(|state| (event, state)))
+}
+
+fn pair(event: Event, state: State) -> String {
+    format!("{} while {}", event.name(), state.name())
+}
+
+fn coverage(coverage: &Coverage) -> String {
+    let mut header = vec![String::new()];
+    header.extend(State::ALL.map(|state| state.name().to_owned()));
+    let rows: Vec<Vec<String>> = Event::ALL
+        .into_iter()
+        .map(|event| {
+            let cells = State::ALL.map(|state| match coverage.met(event, state) {
+                0 => "-".to_owned(),
+                met => met.to_string(),
+            });
+            [event.name().to_owned()].into_iter().chain(cells).collect()
+        })
+        .collect();
+    table::numbers(&header, &rows)
+}

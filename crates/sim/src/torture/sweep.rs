@@ -1,0 +1,370 @@
+//! Every short sequence of orders and requests, with the power cut at every command of the disks.
+//!
+//! A drawn history is long and meets rare sequences by chance. Here nothing is left to chance: all
+//! sequences up to a length are written down, and each is lived through once for every command or
+//! answer at which the power can go and every way in which it can go. The drives are tiny, so that
+//! all of a rebuild has few such moments.
+
+use super::disk::Loss;
+use super::history::{Access, History, Order, Shape, Start, Step};
+use array::Level;
+use std::fmt;
+use std::str::FromStr;
+use units::{DriveId, Duration};
+
+/// One step of a script.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Act {
+    /// Clients write at once: parts of chunks, a whole stripe, over each other, one of them forced.
+    Write,
+    /// A client flushes.
+    Flush,
+    /// The first drive is taken for failed.
+    Fail,
+    /// The last drive is taken for failed.
+    FailLast,
+    /// The first drive dies.
+    Die,
+    /// Empty drives are put in the places of all that have failed.
+    Replace,
+    /// A moment passes in which some commands end and others do not.
+    Soon,
+    /// Ten seconds pass: jobs end, the intent record becomes clean.
+    Wait,
+    /// Parity is compared with data.
+    Scrub,
+    /// Another policy.
+    Policy,
+    /// Shut down, and started again.
+    Restart,
+}
+
+impl Act {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Write,
+        Self::Flush,
+        Self::Fail,
+        Self::FailLast,
+        Self::Die,
+        Self::Replace,
+        Self::Soon,
+        Self::Wait,
+        Self::Scrub,
+        Self::Policy,
+        Self::Restart,
+    ];
+
+    /// As it is typed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Flush => "flush",
+            Self::Fail => "fail",
+            Self::FailLast => "fail-last",
+            Self::Die => "die",
+            Self::Replace => "replace",
+            Self::Soon => "soon",
+            Self::Wait => "wait",
+            Self::Scrub => "scrub",
+            Self::Policy => "policy",
+            Self::Restart => "restart",
+        }
+    }
+
+    fn steps(self, shape: &Shape, at: usize, steps: &mut Vec<Step>) {
+        let last = DriveId(shape.width - 1);
+        match self {
+            Self::Write => steps.extend(burst(shape, at as u64)),
+            Self::Flush => steps.push(Step::Flush),
+            Self::Fail => steps.push(Step::Order(Order::Fail(DriveId(0)))),
+            Self::FailLast => steps.push(Step::Order(Order::Fail(last))),
+            Self::Die => steps.push(Step::Fault(DriveId(0), super::Fault::Dies)),
+            Self::Replace => {
+                steps.push(Step::Order(Order::Replace(DriveId(0))));
+                steps.push(Step::Order(Order::Replace(last)));
+            }
+            Self::Soon => steps.push(Step::Wait(Duration::from_micros(350))),
+            Self::Wait => steps.push(Step::Wait(Duration::from_secs(10))),
+            Self::Scrub => steps.push(Step::Order(Order::Scrub)),
+            Self::Policy => steps.push(Step::Order(Order::Policy(1))),
+            Self::Restart => steps.push(Step::Order(Order::Restart)),
+        }
+    }
+}
+
+/// Writes that are under way together.
+fn burst(shape: &Shape, at: u64) -> [Step; 4] {
+    let chunk = u64::from(shape.chunk_pages) * 8;
+    let stripe = u64::from(u32::from(shape.stripe_width) - shape.parities()) * chunk;
+    let write = |sector, sectors, forced| Step::Client {
+        access: Access::Write { forced },
+        sector,
+        sectors,
+    };
+    // Bursts overlap, and each reaches a little further.
+    let first = at % 3 * stripe;
+    [
+        write(first + 3, chunk, false),
+        write(first + stripe, stripe, false),
+        write(first, 8, true),
+        write(first + 2 * stripe + 4, 2, false),
+    ]
+}
+
+/// How the power goes, and how the array is started after it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Cutting {
+    /// The disks keep everything.
+    Nothing,
+    /// The disks lose all that was not synced.
+    Everything,
+    /// They lose what was written last.
+    Later,
+    /// They lose some writes.
+    Writes,
+    /// They lose some sectors.
+    Sectors,
+    /// One loses everything, the next nothing, the next some writes.
+    Mixed,
+    /// As `Mixed`, with the disks rotated.
+    Rotated,
+    /// They lose some sectors, and the power goes again during the start.
+    Again,
+    /// They lose some writes, and a drive is not found at the start.
+    Missing,
+    /// They lose some writes, and the first drive is the one that was replaced.
+    Stale,
+}
+
+impl Cutting {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Nothing,
+        Self::Everything,
+        Self::Later,
+        Self::Writes,
+        Self::Sectors,
+        Self::Mixed,
+        Self::Rotated,
+        Self::Again,
+        Self::Missing,
+        Self::Stale,
+    ];
+
+    /// As it is typed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Everything => "everything",
+            Self::Later => "later",
+            Self::Writes => "writes",
+            Self::Sectors => "sectors",
+            Self::Mixed => "mixed",
+            Self::Rotated => "rotated",
+            Self::Again => "again",
+            Self::Missing => "missing",
+            Self::Stale => "stale",
+        }
+    }
+
+    fn step(self, after: u32, shape: &Shape) -> Step {
+        use Loss::{Everything, Later, Nothing, Sectors, Writes};
+        let loss = match self {
+            Self::Nothing => [Nothing; 3],
+            Self::Everything => [Everything; 3],
+            Self::Later => [Later; 3],
+            Self::Writes | Self::Missing | Self::Stale => [Writes; 3],
+            Self::Sectors | Self::Again => [Sectors; 3],
+            Self::Mixed => [Everything, Nothing, Writes],
+            Self::Rotated => [Nothing, Writes, Everything],
+        };
+        let start = Start {
+            missing: if self == Self::Missing { 1 << (shape.width - 1) } else { 0 },
+            rotated: u8::from(self == Self::Rotated),
+            // Every moment of the start is met as the moments of the cut go by.
+            cut_after: (self == Self::Again).then_some(after % 40),
+        };
+        Step::Cut { after, loss, seed: u64::from(after), start }
+    }
+}
+
+/// A sequence on an array of a level.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Script {
+    /// RAID level.
+    pub level: Level,
+    /// What happens, in this order.
+    pub acts: Vec<Act>,
+}
+
+impl Script {
+    /// All scripts of up to `length` acts on an array of this level, without those that only do
+    /// nothing twice.
+    #[must_use]
+    pub fn all(level: Level, length: usize) -> Vec<Self> {
+        let mut all: Vec<Vec<Act>> = vec![Vec::new()];
+        let mut from = 0;
+        for _ in 0..length {
+            let until = all.len();
+            for shorter in from..until {
+                for act in Act::ALL {
+                    if is_worth_it(&all[shorter], act) {
+                        let longer = all[shorter].iter().copied().chain([act]).collect();
+                        all.push(longer);
+                    }
+                }
+            }
+            from = until;
+        }
+        all.into_iter().skip(1).map(|acts| Self { level, acts }).collect()
+    }
+
+    /// The ways to cut the power that make a difference.
+    pub fn cuttings(&self) -> impl Iterator<Item = Cutting> + use<> {
+        let replaces = self.acts.contains(&Act::Replace);
+        Cutting::ALL.into_iter().filter(move |cutting| replaces || *cutting != Cutting::Stale)
+    }
+
+    fn shape(&self) -> Shape {
+        let width: u8 = match self.level {
+            Level::Raid0 | Level::Raid1 => 2,
+            Level::Raid4 | Level::Raid5 => 3,
+            Level::Raid6 | Level::Raid10 => 4,
+        };
+        let stripe_width = self.level.usual_stripe_width(u32::from(width)) as u8;
+        Shape { level: self.level, width, stripe_width, chunk_pages: 1, drive_chunks: 12 }
+    }
+}
+
+/// Whether an act after others is something new.
+fn is_worth_it(before: &[Act], act: Act) -> bool {
+    let last = |acts: &[Act]| before.iter().rposition(|old| acts.contains(old));
+    let replaced = last(&[Act::Replace]);
+    // Positions compare as they should: what never happened is before everything.
+    match act {
+        Act::Fail | Act::Die => last(&[Act::Fail, Act::Die]) <= replaced,
+        Act::FailLast => last(&[Act::FailLast]) <= replaced,
+        Act::Replace => last(&[Act::Fail, Act::Die, Act::FailLast]) > replaced,
+        Act::Write | Act::Soon => true,
+        Act::Flush | Act::Wait | Act::Scrub | Act::Policy | Act::Restart => {
+            before.last() != Some(&act)
+        }
+    }
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.acts.iter().map(|act| act.name()).collect();
+        write!(f, "{}:{}", self.level.name(), names.join(","))
+    }
+}
+
+/// A script, and where the power goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Case {
+    /// The script.
+    pub script: Script,
+    /// How, and after how many commands and answers of disks; none if it stays.
+    pub cut: Option<(Cutting, u32)>,
+}
+
+impl Case {
+    /// What happens to the array.
+    #[must_use]
+    pub fn history(&self) -> History {
+        let shape = self.script.shape();
+        // What is written over was on stable storage before.
+        let mut steps = vec![Step::Flush];
+        Act::Write.steps(&shape, 0, &mut steps);
+        Act::Flush.steps(&shape, 0, &mut steps);
+        steps.push(Step::Wait(Duration::from_millis(100)));
+        if let Some((cutting, after)) = self.cut {
+            steps.push(cutting.step(after, &shape));
+            if cutting == Cutting::Stale {
+                steps.push(Step::Return(DriveId(0)));
+            }
+        }
+        for (at, act) in self.script.acts.iter().enumerate() {
+            act.steps(&shape, at, &mut steps);
+        }
+        steps.push(Step::Wait(Duration::from_secs(10)));
+        History { seed: 1, shape, steps }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cut {
+            Some((cutting, after)) => write!(f, "{}:{}:{after}", self.script, cutting.name()),
+            None => self.script.fmt(f),
+        }
+    }
+}
+
+/// A text that is no case.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "{text:?} is no script; write LEVEL:ACTS or LEVEL:ACTS:LOSS:COMMANDS, such as \
+     raid5:write,fail,replace:mixed:17"
+)]
+pub struct CaseError {
+    text: String,
+}
+
+impl FromStr for Case {
+    type Err = CaseError;
+
+    fn from_str(text: &str) -> Result<Self, CaseError> {
+        let mut parts = text.split(':');
+        let mut next = || parts.next();
+        let case = (|| {
+            let level = next()?;
+            let level = Level::ALL.into_iter().find(|known| known.name() == level)?;
+            let acts = next()?.split(',');
+            let acts = acts.map(|name| Act::ALL.into_iter().find(|act| act.name() == name));
+            let acts: Vec<Act> = acts.collect::<Option<_>>()?;
+            let cut = match next() {
+                Some(name) => {
+                    let cutting = Cutting::ALL.into_iter().find(|known| known.name() == name)?;
+                    Some((cutting, next()?.parse().ok()?))
+                }
+                None => None,
+            };
+            next().is_none().then_some(Self { script: Script { level, acts }, cut })
+        })();
+        case.ok_or_else(|| CaseError { text: text.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_read_as_they_are_written() {
+        for cutting in Cutting::ALL {
+            for script in Script::all(Level::Raid6, 2) {
+                let case = Case { script, cut: Some((cutting, 17)) };
+                assert_eq!(case.to_string().parse(), Ok(case));
+            }
+        }
+        for text in
+            ["", "raid5", "raid5:", "raid7:write", "raid5:write:mixed", "raid5:write:mixed:x"]
+        {
+            assert!(text.parse::<Case>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn scripts_do_nothing_twice_and_leave_nothing_out() {
+        let all = Script::all(Level::Raid5, 3);
+        let has = |text: &str| all.iter().any(|script| script.to_string() == text);
+        assert!(has("raid5:write,fail,replace") && has("raid5:fail,replace,fail-last"));
+        assert!(has("raid5:fail,replace,fail") && has("raid5:restart,write,restart"));
+        assert!(!has("raid5:fail,fail") && !has("raid5:replace") && !has("raid5:wait,wait"));
+        assert_eq!(all.iter().filter(|script| script.acts.len() == 1).count(), Act::ALL.len() - 1);
+    }
+}

@@ -1,0 +1,183 @@
+//! Whole arrays under torture: what a seed draws, what every short script has, and what is demanded.
+//!
+//! `ioda torture` runs many more of both.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use array::Level;
+use sim::torture::{
+    Access, Case, Counts, Coverage, Cutting, Demands, Event, Fault, History, State, Step, shrink,
+    torture,
+};
+use testing::seeds;
+
+const LEVELS: [Level; 5] = [Level::Raid1, Level::Raid4, Level::Raid5, Level::Raid6, Level::Raid10];
+
+/// What is promised.
+const PROMISED: Demands = Demands { write_hole: false };
+/// More than RAID-4, 5 and 6 can keep.
+const WRITE_HOLE: Demands = Demands { write_hole: true };
+
+#[test]
+fn what_was_flushed_is_there_whatever_a_seed_draws() {
+    let mut coverage = Coverage::default();
+    let mut counts = Counts::default();
+    for level in LEVELS {
+        for seed in seeds(1..41).note(level.name()) {
+            let history = History::draw(seed, Some(level), 200);
+            let verdict = torture(&history, PROMISED, false);
+            let shape = history.shape;
+            assert_eq!(verdict.failure, None, "{shape}");
+            coverage.add(&verdict.coverage);
+            counts.add(&verdict.counts);
+        }
+    }
+    if testing::is_repeat() {
+        return;
+    }
+    assert!(counts.sectors > 100_000 && counts.cuts > 100 && counts.replayed > 100, "{counts:?}");
+    let met = [
+        (Event::Cut, &[State::Optimal, State::Resyncing, State::Degraded, State::Critical][..]),
+        (Event::Cut, &[State::Rebuilding, State::Draining, State::Opening]),
+        (Event::Dies, &[State::Optimal, State::Degraded, State::Critical]),
+        (Event::WriteError, &[State::Optimal, State::Degraded]),
+        (Event::SyncError, &[State::Optimal, State::Degraded]),
+        (Event::ReadError, &[State::Optimal, State::Degraded]),
+        (Event::Slow, &[State::Optimal, State::Resyncing, State::Critical]),
+        (Event::Fail, &[State::Optimal, State::Degraded]),
+        (Event::Replace, &[State::Degraded, State::Critical, State::Rebuilding]),
+        (Event::Policy, &[State::Optimal, State::Resyncing, State::Critical, State::Rebuilding]),
+        (Event::Shutdown, &[State::Optimal, State::Resyncing, State::Critical, State::Rebuilding]),
+        (Event::Missing, &[State::Opening]),
+        (Event::Stale, &[State::Opening]),
+        (Event::Moved, &[State::Opening]),
+    ];
+    for (event, states) in met {
+        for &state in states {
+            let (event_name, state_name) = (event.name(), state.name());
+            assert!(coverage.met(event, state) > 0, "{event_name} never met {state_name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_met_is_possible() {
+    let everything = Coverage::default();
+    for level in LEVELS {
+        let possible = everything.never_met(&[level], PROMISED);
+        for seed in seeds(1..11).note(level.name()) {
+            let met = torture(&History::draw(seed, Some(level), 200), PROMISED, false).coverage;
+            for event in Event::ALL {
+                for state in State::ALL {
+                    let is_possible = possible.contains(&(event, state));
+                    let (event_name, state_name) = (event.name(), state.name());
+                    assert!(
+                        met.met(event, state) == 0 || is_possible,
+                        "{event_name} met {state_name}, which was not thought possible"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_history_is_the_same_every_time() {
+    for seed in seeds(1..6) {
+        let history = History::draw(seed, None, 150);
+        assert_eq!(history, History::draw(seed, None, 150));
+        let lived = [(); 2].map(|()| torture(&history, PROMISED, true));
+        let [one, other] = &lived;
+        assert_eq!(one.story, other.story);
+        assert_eq!((one.counts, one.coverage), (other.counts, other.coverage));
+        assert_eq!(one.failure, other.failure);
+        assert!(one.story.len() > 150, "a step is a line at least");
+        // Whether it is told changes nothing.
+        assert_eq!(torture(&history, PROMISED, false).counts, one.counts);
+    }
+}
+
+/// The shortest script that meets the write hole: a stripe is half written when the power goes, and a
+/// drive is not found after it.
+fn write_hole() -> Case {
+    let first = |case: &Case| torture(&case.history(), WRITE_HOLE, false).failure.is_some();
+    let script = "raid5:write".parse::<Case>().unwrap().script;
+    let cuts = (0..200).map(|after| (Cutting::Missing, after));
+    let mut cases = cuts.map(|cut| Case { script: script.clone(), cut: Some(cut) });
+    cases.find(first).unwrap_or_else(|| panic!("no cut of {script} meets the write hole"))
+}
+
+#[test]
+fn losing_a_drive_in_the_moment_of_a_cut_is_not_promised_on_parity() {
+    let case = write_hole();
+    let history = case.history();
+    assert!(torture(&history, WRITE_HOLE, false).failure.is_some());
+    assert_eq!(torture(&history, PROMISED, false).failure, None, "{case}");
+    let mirrored: Case = case.to_string().replace("raid5", "raid1").parse().unwrap();
+    assert_eq!(torture(&mirrored.history(), WRITE_HOLE, false).failure, None, "{mirrored}");
+}
+
+#[test]
+fn a_failing_history_is_made_short_and_still_fails() {
+    let mut history = write_hole().history();
+    let failure = torture(&history, WRITE_HOLE, false).failure.unwrap();
+    // Steps that have nothing to do with it.
+    for sector in 0..20 {
+        let read = Step::Client { access: Access::Read, sector, sectors: 1 };
+        history.steps.insert(0, read);
+        history.steps.push(read);
+    }
+    let mut tries = 0;
+    let short = shrink(&history, WRITE_HOLE, |_| tries += 1);
+    let failed = torture(&short, WRITE_HOLE, false).failure.unwrap();
+    assert!(failed.is_like(&failure), "{failed} instead of {failure}");
+    assert!(short.steps.len() <= 5, "{:?}", short.steps);
+    assert!(tries > 3 && short.steps.iter().any(|step| matches!(step, Step::Cut { .. })));
+    // No step can be spared.
+    for left_out in 0..short.steps.len() {
+        let mut shorter = short.clone();
+        shorter.steps.remove(left_out);
+        let failed = torture(&shorter, WRITE_HOLE, false).failure;
+        assert!(failed.is_none_or(|other| !other.is_like(&failure)), "{:?}", short.steps[left_out]);
+    }
+}
+
+#[test]
+fn every_cut_of_short_scripts_is_survived() {
+    let texts = ["write", "write,fail,replace", "fail,write,restart", "write,policy,flush"];
+    for level in LEVELS {
+        for (number, text) in seeds(0..texts.len() as u64).note(level.name()).zip(texts) {
+            let case: Case = format!("{}:{text}", level.name()).parse().unwrap();
+            let mut cut = 0;
+            for cutting in case.script.cuttings().filter(|cutting| (*cutting as u64) % 4 == number)
+            {
+                for after in 0.. {
+                    let case = Case { cut: Some((cutting, after)), ..case.clone() };
+                    let verdict = torture(&case.history(), PROMISED, false);
+                    assert_eq!(verdict.failure, None, "{case}");
+                    if verdict.counts.cuts == 0 {
+                        break;
+                    }
+                    cut += 1;
+                }
+            }
+            assert!(cut > 20, "{} was cut {cut} times", case.script);
+        }
+    }
+}
+
+#[test]
+fn a_drive_that_dies_is_told_and_replaced() {
+    let mut history = History::draw(3, Some(Level::Raid5), 0);
+    let drive = units::DriveId(1);
+    let write = Access::Write { forced: true };
+    history.steps = vec![
+        Step::Fault(drive, Fault::Dies),
+        Step::Client { access: write, sector: 0, sectors: 64 },
+        Step::Wait(units::Duration::from_millis(50)),
+    ];
+    let verdict = torture(&history, PROMISED, true);
+    assert_eq!(verdict.failure, None);
+    let story = verdict.story.join("\n");
+    assert!(story.contains("drive 1 is given up"), "{story}");
+    assert!(story.contains("Rebuild(DriveId(1)) has ended, 0 stripes left"), "{story}");
+}
