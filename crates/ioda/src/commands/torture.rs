@@ -34,11 +34,11 @@ Examples:
   ioda torture --write-hole
       drives are lost in the moment of a power cut as well; RAID-4, 5 and 6 are known to fail this
 
-The engine, its durability and its recovery are those of `ioda serve`; disks, clients and the clock are
-simulated. What is promised against which faults, and what is not: docs/durability.md.
+The engine, its durability and its recovery are those of `ioda serve`; disks, clients and the
+clock are simulated. What is promised against which faults, and what is not: docs/durability.md.
 
-A history that fails is named with the line that repeats it, and the first is made as short as it gets.
-An array that panics fails its history, and the others go on.
+A history that fails is named with the line that repeats it, and the first is made as short as it
+gets. An array that panics fails its history, and the others go on.
 
 Exit code 4 if a history failed.";
 

@@ -9,7 +9,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 53] = [
+    let cases: [&[&str]; 59] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -62,6 +62,12 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["survey", "--requests", "0"],
         &["survey", "--threads", "0"],
         &["survey", "--config", "workload.toml"],
+        &["torture", "--level", "raid0"],
+        &["torture", "--threads", "0"],
+        &["torture", "--story"],
+        &["torture", "--seed", "3", "--level", "raid5", "--level", "raid6"],
+        &["torture", "--script", "raid5:write,fall:mixed:3"],
+        &["torture", "--seed", "3", "--sweep"],
         &["comapre"],
     ];
     let mut text = String::new();

@@ -16,6 +16,7 @@ fn every_command_explains_itself() {
         "bench",
         "reproduce",
         "survey",
+        "torture",
         "ctl",
         "ctl status",
         "ctl replace",

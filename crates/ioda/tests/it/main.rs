@@ -17,4 +17,5 @@ mod live;
 mod plan;
 mod serve;
 mod survey;
+mod torture;
 mod traces;
