@@ -85,6 +85,8 @@ pub struct StorageWork<B> {
 pub enum Notice {
     /// A client may be answered.
     Answer(AnswerId),
+    /// A client waits in vain: the array has stopped.
+    Refuse(AnswerId),
     /// The storage of a drive failed a write or a sync: the drive counts as failed.
     DriveFailed(DriveId, FailReason),
     /// The array must take no requests any more.
@@ -278,9 +280,11 @@ impl<M: Memory> Bytes<M> {
             durability.handle_change_ended(now, change, result);
         }
         match purpose {
+            // The array has stopped: what becomes of the command nobody knows before it starts again.
+            Purpose::Command(_) if result == IoResult::NoRoom && self.durability.is_some() => {}
             Purpose::Command(id) => {
                 if let Some(command) = self.commands.get_mut(id) {
-                    command.storage_ended(result == IoResult::Failed, buffer);
+                    command.storage_ended(result != IoResult::Done, buffer);
                     self.ready.extend(command.completion(now));
                 }
                 return;
@@ -451,6 +455,7 @@ impl<M: Memory> Bytes<M> {
                     }
                 }
                 Gate::Answer { answer } => self.notices.push_back(Notice::Answer(answer)),
+                Gate::Refuse { answer } => self.notices.push_back(Notice::Refuse(answer)),
                 Gate::FailDrive { drive, reason } => {
                     self.failed.push_back(drive);
                     self.notices.push_back(Notice::DriveFailed(drive, reason));

@@ -116,8 +116,10 @@ impl<C: Change> Durability<C> {
     pub fn handle_change_ended(&mut self, now: Instant, id: ChangeId, result: IoResult) {
         self.note(now);
         let ended = self.gate.end(self.now, id, &mut self.intent, &mut self.journal);
-        if let (Some(drive), IoResult::Failed) = (ended, result) {
-            self.fail(drive, Some(FailReason::Change));
+        match (ended, result) {
+            (Some(drive), IoResult::Failed) => self.fail(drive, Some(FailReason::Change)),
+            (Some(drive), IoResult::NoRoom) => self.stop(StopReason::NoRoom { drive }),
+            (None, _) | (_, IoResult::Done) => {}
         }
     }
 
@@ -132,6 +134,7 @@ impl<C: Change> Durability<C> {
                 }
             }
             IoResult::Failed => self.fail(drive, Some(task.fail_reason())),
+            IoResult::NoRoom => self.stop(StopReason::NoRoom { drive }),
         }
     }
 
@@ -531,6 +534,8 @@ impl<C: Change> Durability<C> {
         if !self.over {
             self.over = true;
             self.outputs.push_back(Output::Stop { reason });
+            let waiting = self.answers.drain(..).chain(self.syncs.take_flushes());
+            self.outputs.extend(waiting.map(|answer| Output::Refuse { answer }));
         }
     }
 

@@ -57,6 +57,8 @@ pub enum IoResult {
     Done,
     /// It is not, or not wholly.
     Failed,
+    /// It is not, or not wholly, because the storage has no room. The drive is as good as before.
+    NoRoom,
 }
 
 /// What the machine wants done.
@@ -101,6 +103,11 @@ pub enum Output<C> {
     },
     /// A client may be answered.
     Answer {
+        /// What was asked for.
+        answer: AnswerId,
+    },
+    /// What a client waits for does not come any more: the array has stopped.
+    Refuse {
         /// What was asked for.
         answer: AnswerId,
     },
@@ -157,6 +164,11 @@ pub enum StopReason {
     TooFewDrives,
     /// A stripe operation does not fit into the journal.
     Journal(JournalError),
+    /// The storage of a drive has no room left for what is to be written.
+    NoRoom {
+        /// The drive.
+        drive: DriveId,
+    },
 }
 
 impl fmt::Display for StopReason {
@@ -165,6 +177,11 @@ impl fmt::Display for StopReason {
             Self::TooFewDrives => {
                 f.write_str("too few drives are left to write down that others failed")
             }
+            Self::NoRoom { drive } => write!(
+                f,
+                "the storage of drive {} has no room left; nothing is lost: make room there and start the array again",
+                drive.0
+            ),
             Self::Journal(error) => write!(f, "a write cannot be journalled: {error}"),
         }
     }

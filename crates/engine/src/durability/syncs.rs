@@ -81,6 +81,15 @@ impl SyncRounds {
         self.running.take().unwrap_or_default()
     }
 
+    /// All flushes that are not answered.
+    pub(super) fn take_flushes(&mut self) -> Vec<AnswerId> {
+        let rounds = self.running.as_mut().into_iter().chain([&mut self.next]);
+        let mut flushes: Vec<AnswerId> =
+            rounds.flat_map(|round| core::mem::take(&mut round.flushes)).collect();
+        flushes.extend(self.flushes.drain(..).map(|(_, answer)| answer));
+        flushes
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.running.is_none() && self.next.is_empty() && self.flushes.is_empty()
     }

@@ -38,7 +38,7 @@ pub enum Reply {
     Data(RequestSlot),
     /// It cannot be done: more drives are missing than the array can do without.
     Failed,
-    /// It was not begun: the array takes no requests any more.
+    /// It was not begun, or will never end: the array takes no requests any more.
     Refused,
 }
 
@@ -273,11 +273,17 @@ impl<M: Memory, O: Observe> Volume<M, O> {
     fn notice(&mut self, notice: Notice) -> Output {
         match notice {
             Notice::Answer(answer) => Output::Reply { token: Token(answer.0), reply: Reply::Done },
+            Notice::Refuse(answer) => {
+                Output::Reply { token: Token(answer.0), reply: Reply::Refused }
+            }
             Notice::DriveFailed(drive, reason) => {
                 Output::DriveFailed { drive, reason: Some(reason) }
             }
             Notice::Stop(reason) => {
                 let end = self.administration.stop(reason);
+                for token in self.requests.take_all() {
+                    self.outputs.push_back(Output::Reply { token, reply: Reply::Refused });
+                }
                 self.outputs.extend(end.map(Output::ShutDown));
                 Output::Stopped(reason)
             }

@@ -45,6 +45,13 @@ impl Requests {
         asked
     }
 
+    /// Nobody waits any more for what is under way.
+    pub(super) fn take_all(&mut self) -> Vec<Token> {
+        self.in_flight = 0;
+        self.waiting.clear();
+        self.asked.drain(..).flatten().map(|asked| asked.token).collect()
+    }
+
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
     }

@@ -112,7 +112,11 @@ impl ArrayIo {
                 self.errors[drive.index()] += 1;
                 tracing::warn!(drive = drive.0, %error, "a drive could not do a command");
             }
-            let result = if result.is_ok() { IoResult::Done } else { IoResult::Failed };
+            let result = match result {
+                Ok(()) => IoResult::Done,
+                Err(error) if is_no_room(&error) => IoResult::NoRoom,
+                Err(_) => IoResult::Failed,
+            };
             self.volume.handle_storage(now, tag as u32, result, buffer);
         }
         any
@@ -165,4 +169,10 @@ fn on_storage(work: Work<Buffer>) -> storage::Work {
         }
         Work::Sync => storage::Work::Sync,
     }
+}
+
+/// Whether the file system below a drive is full, or the quota of its owner is used up: no fault of the
+/// drive.
+fn is_no_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

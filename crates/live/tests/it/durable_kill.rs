@@ -103,7 +103,7 @@ impl Running {
                     assert_eq!(end, End::Clean);
                     self.ended = true;
                 }
-                Output::Cancel { .. } | Output::Answer { .. } => {}
+                Output::Cancel { .. } | Output::Answer { .. } | Output::Refuse { .. } => {}
                 Output::FailDrive { reason, .. } => panic!("{reason}"),
                 Output::Stop { reason } => panic!("{reason}"),
             }

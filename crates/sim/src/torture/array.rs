@@ -237,6 +237,10 @@ impl Bay {
         let fails = *count > 0;
         *count = count.saturating_sub(1);
         let fails = fails || faults.dead;
+        if !fails && self.disk.has_no_room(number) {
+            self.disk.end_failed(number, &mut rng);
+            return IoResult::NoRoom;
+        }
         match kind {
             Kind::Write if fails => self.disk.end_failed(number, &mut rng),
             Kind::Write => self.disk.end(number),

@@ -69,6 +69,8 @@ pub enum Event {
     ReadError,
     /// A drive is slow.
     Slow,
+    /// The file system of a drive is full.
+    Full,
     /// An administrator takes a drive for failed.
     Fail,
     /// An administrator replaces a drive.
@@ -87,13 +89,14 @@ pub enum Event {
 
 impl Event {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Cut,
         Self::Dies,
         Self::WriteError,
         Self::SyncError,
         Self::ReadError,
         Self::Slow,
+        Self::Full,
         Self::Fail,
         Self::Replace,
         Self::Policy,
@@ -113,6 +116,7 @@ impl Event {
             Self::SyncError => "sync error",
             Self::ReadError => "read error",
             Self::Slow => "slow drive",
+            Self::Full => "full drive",
             Self::Fail => "drive given up",
             Self::Replace => "replacement",
             Self::Policy => "policy change",

@@ -93,6 +93,8 @@ pub(super) struct Faults {
     pub(super) sync_errors: u32,
     /// So many reads fail.
     pub(super) read_errors: u32,
+    /// No block can be written that was never written before.
+    pub(super) full: bool,
     /// So many commands take a hundred times as long.
     pub(super) slow: u32,
 }
@@ -198,6 +200,16 @@ impl SimDisk {
             Some((_, content)) => content,
             None => self.stable.get(&block).unwrap_or(&None),
         }
+    }
+
+    /// Whether a write has no room: the disk is full, and a block was never written.
+    pub(super) fn has_no_room(&self, tag: u64) -> bool {
+        let Some(write) = self.in_flight.get(&tag).filter(|_| self.faults.full) else {
+            return false;
+        };
+        let first = write.first_block();
+        matches!(write.content, Content::Bytes(_))
+            && (first..first + write.blocks()).any(|block| self.current(block).is_none())
     }
 
     /// What a read finds.

@@ -102,12 +102,14 @@ pub enum Fault {
     ReadError,
     /// Its next commands take a hundred times as long.
     Slow,
+    /// Its file system is full: what was never written cannot be.
+    Full,
 }
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Self; 5] =
-        [Self::Dies, Self::WriteError, Self::SyncError, Self::ReadError, Self::Slow];
+    pub const ALL: [Self; 6] =
+        [Self::Dies, Self::WriteError, Self::SyncError, Self::ReadError, Self::Slow, Self::Full];
 
     /// For the table of what was met.
     #[must_use]
@@ -118,6 +120,7 @@ impl Fault {
             Self::SyncError => "sync error",
             Self::ReadError => "read error",
             Self::Slow => "slow drive",
+            Self::Full => "full drive",
         }
     }
 }
@@ -286,7 +289,10 @@ fn step(shape: &Shape, span: u64, weights: &Weights, rng: &mut Rng) -> Step {
         return draw_cut(shape, rng);
     }
     if is(fault) {
-        return Step::Fault(drive(shape, rng), Fault::ALL[rng.below(5) as usize]);
+        return Step::Fault(
+            drive(shape, rng),
+            Fault::ALL[rng.below(Fault::ALL.len() as u64) as usize],
+        );
     }
     if is(order) {
         return Step::Order(match rng.below(16) {

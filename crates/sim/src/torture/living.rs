@@ -11,7 +11,7 @@ use super::world::{
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind};
 use engine::Drive;
-use engine::durability::{OpenError, Opened, Refusal, create, open, prepare};
+use engine::durability::{OpenError, Opened, Refusal, StopReason, create, open, prepare};
 use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
 use units::{DriveId, Duration, Instant};
 
@@ -110,6 +110,7 @@ impl World {
     /// The array is gone; its disks are left.
     pub(super) fn take_down(&mut self) -> Vec<Bay> {
         self.doomed = 0;
+        self.ends += 1;
         self.clock = self.now();
         self.explained |= self.lost();
         self.array.take().map_or(Vec::new(), |array| array.bays)
@@ -126,15 +127,30 @@ impl World {
         let mut bays = self.take_down();
         lose(&mut bays, &cut);
         for (drive, bay) in bays.iter_mut().enumerate() {
-            // What was to go wrong with the next command does so no more; what is dead stays dead, but
-            // a loss that nobody has written down is one in the moment of the cut.
-            let known = recorded >> drive & 1 == 1;
-            let dead = bay.disk.faults.dead && (known || self.may_lose_in_a_cut());
-            bay.disk.faults = Faults { dead, ..Faults::default() };
+            bay.disk.faults = self.faults_that_stay(drive, bay, recorded);
         }
         self.waiting.clear();
         self.model.cut();
         self.start(bays, cut.start, false, now)
+    }
+
+    /// The array has stopped because the file system of a drive is full: people make room and start it
+    /// again.
+    fn make_room(&mut self, drive: DriveId) -> Done {
+        self.tell(|| format!("drive {} is full; there is room again, and a new start", drive.0));
+        let now = self.now();
+        let recorded = self.recorded_failures();
+        let mut bays = self.take_down();
+        let mut rng = self.rng("room", self.ends);
+        for (drive, bay) in bays.iter_mut().enumerate() {
+            // The process ends, and the machine runs on.
+            bay.disk.cut(Loss::Nothing, &mut rng);
+            bay.disk.faults = self.faults_that_stay(drive, bay, recorded);
+        }
+        self.model.cut();
+        self.waiting.clear();
+        let start = Start { missing: 0, rotated: 0, cut_after: None };
+        self.start(bays, start, false, now)
     }
 
     /// Starts the array with these disks; `clean`: it was shut down.
@@ -204,6 +220,14 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// What is still wrong with a disk after the array has come down: it is dead. A loss that nobody has
+    /// written down is one in the moment of the cut.
+    fn faults_that_stay(&self, drive: usize, bay: &Bay, recorded: u64) -> Faults {
+        let known = recorded >> drive & 1 == 1;
+        let dead = bay.disk.faults.dead && (known || self.may_lose_in_a_cut());
+        Faults { dead, ..Faults::default() }
     }
 
     /// Drives of which the superblocks say that they have failed, as bits.
@@ -287,10 +311,10 @@ impl World {
     /// Goes on until the array has been shut down; none if it is `until` before, or the power went.
     pub(super) fn run_to_shutdown(&mut self) -> Done<Option<ShutdownEnd>> {
         let until = self.now() + REST;
-        let cuts = self.report.counts.cuts;
+        let ends = self.ends;
         loop {
             let Some(array) = &mut self.array else { return Ok(None) };
-            if self.report.counts.cuts != cuts {
+            if self.ends != ends {
                 // It was started again, and nobody has told it to end.
                 return Ok(None);
             }
@@ -326,6 +350,7 @@ impl World {
                     self.explained &= !(1 << drive.0);
                 }
             }
+            Output::Stopped(StopReason::NoRoom { drive }) => self.make_room(drive)?,
             Output::Stopped(reason) => {
                 self.tell(|| format!("the array has stopped: {reason}"));
                 if !self.beyond && !self.is_too_much(self.explained | self.doomed) {

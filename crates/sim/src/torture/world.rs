@@ -164,6 +164,8 @@ pub(super) struct World {
     pub(super) geometry: Geometry,
     pub(super) seed: u64,
     pub(super) array: Option<Running>,
+    /// How often the array has come down.
+    pub(super) ends: u64,
     /// When the array ran last.
     pub(super) clock: Instant,
     /// Disks that were taken out of a place, with what they held.
@@ -233,6 +235,7 @@ impl World {
             geometry,
             seed: *seed,
             array: None,
+            ends: 0,
             clock: Instant::ZERO,
             shelf: vec![None; usize::from(shape.width)],
             returning: 0,
@@ -451,6 +454,7 @@ impl World {
             Fault::SyncError => Event::SyncError,
             Fault::ReadError => Event::ReadError,
             Fault::Slow => Event::Slow,
+            Fault::Full => Event::Full,
         });
         if gives_up {
             self.doomed |= 1 << drive.0;
@@ -464,6 +468,7 @@ impl World {
             Fault::SyncError => faults.sync_errors += 1,
             Fault::ReadError => faults.read_errors += 1,
             Fault::Slow => faults.slow += 20,
+            Fault::Full => faults.full = true,
         }
         if critical {
             // A sector that cannot be read would be one thing too many.

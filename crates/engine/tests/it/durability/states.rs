@@ -90,6 +90,7 @@ impl Bench {
                 }
                 Output::Cancel { drive, .. } => format!("cancel{}", drive.0),
                 Output::Answer { answer } => format!("answer{}", answer.0),
+                Output::Refuse { answer } => format!("refuse{}", answer.0),
                 Output::FailDrive { drive, .. } => format!("fail{}", drive.0),
                 Output::Stop { reason } => reason.to_string(),
                 Output::Ended { end } => format!("{end:?}"),

@@ -447,6 +447,7 @@ impl World {
                 self.end_change_of(id);
             }
             Output::Answer { answer } => self.answer(answer),
+            Output::Refuse { answer } => panic!("{answer:?} is refused, and nothing has stopped"),
             Output::FailDrive { drive, .. } => assert!(self.failed.contains(drive)),
             Output::Stop { reason } => panic!("{reason}"),
             Output::Ended { end } => self.ended = Some(end),
