@@ -63,7 +63,7 @@ fn what_is_not_promised_fails_with_its_shortest_story() {
     assert!(ran.stderr.ends_with("error: 1 of 1 histories failed\n"), "{}", ran.stderr);
     let repeat = format!("repeat with: ioda torture --script {script} --write-hole\n");
     assert!(ran.stdout.contains(&repeat), "{}", ran.stdout);
-    let (_, story) = ran.stdout.split_once(" of 12 steps:\n").unwrap();
+    let (_, story) = ran.stdout.split_once(" of 13 steps:\n").unwrap();
     assert!(story.starts_with("  raid5 of 3 drives, chunks of 4 KiB\n"), "{story}");
     assert!(story.contains("the power is gone") && story.contains("holds"), "{story}");
     // What it says repeats it.

@@ -103,7 +103,10 @@ pub(super) fn catch_panics() {
         if !TORTURING.get() {
             return usual(info);
         }
-        let message = info.payload_as_str().unwrap_or("no message");
+        let payload = info.payload();
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let message = text.unwrap_or("no message");
         let place =
             info.location().map_or(String::new(), |at| format!(", {}:{}", at.file(), at.line()));
         MESSAGE.set(format!("{message}{place}"));
