@@ -192,10 +192,10 @@ fn is_possible(event: Event, state: State, level: Level, demands: Demands) -> bo
         (Event::Replace, State::Optimal | State::Resyncing) => false,
         (Event::Replace, State::Rebuilding) => loses_two,
         // Nothing is lost beside stripes that may be half written.
-        (Event::Dies | Event::WriteError | Event::SyncError, State::Resyncing) => {
-            demands.write_hole
-        }
-        (Event::ReadError | Event::Fail, State::Resyncing) => demands.write_hole,
+        (
+            Event::Dies | Event::WriteError | Event::SyncError | Event::ReadError | Event::Fail,
+            State::Resyncing,
+        ) => may_tear,
         // A page that cannot be read counts as a drive, and here none can be missed any more.
         (Event::ReadError, State::Critical) => false,
         (Event::ReadError, State::Rebuilding) => misses_two,
