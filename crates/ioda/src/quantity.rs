@@ -3,6 +3,7 @@
 use crate::names::Unknown;
 use crate::rate::DriveLoad;
 use array::{Level, policy::PolicyKind};
+use live::durable::Journalled;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -94,6 +95,20 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
         workload::parse_duration(text).map(Self)
+    }
+}
+
+/// When an array writes what it is about to change into its journal first: `degraded` or `always`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct JournalUse(pub(crate) Journalled);
+
+impl FromStr for JournalUse {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = [Journalled::Degraded, Journalled::Always];
+        let found = all.into_iter().find(|journalled| journalled.name() == text);
+        found.map(Self).ok_or_else(|| format!("{text:?} is neither `degraded` nor `always`"))
     }
 }
 

@@ -1,4 +1,5 @@
-//! What a degraded array is about to write, written down first.
+//! What an array is about to write, written down first: one that is degraded, or any if people want that
+//! ([`Journalled`]).
 //!
 //! With a drive missing, data of that drive exist only as what parity and the other data add up to.
 //! A crash between the writes of one stripe would change that sum. So all rows that a stripe
@@ -42,7 +43,7 @@
 use super::HEAD_BYTES;
 use super::block::{BLOCK_BYTES, array, get_u32, get_u64, is_sealed, put, seal};
 use super::crc32::crc32;
-use super::superblock::Geometry;
+use super::superblock::{Geometry, Journalled};
 use super::uuid::Uuid;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
@@ -275,7 +276,8 @@ impl Journal {
     /// no journal.
     #[must_use]
     pub fn holders(geometry: &Geometry, absent: u64) -> Vec<DriveId> {
-        if absent == 0 || !geometry.level.is_redundant() || geometry.level.is_mirrored() {
+        let needed = absent != 0 || geometry.journalled == Journalled::Always;
+        if !needed || !geometry.level.is_redundant() || geometry.level.is_mirrored() {
             return Vec::new();
         }
         let present = (0..geometry.width).filter(|drive| absent >> drive & 1 == 0).map(DriveId);
@@ -732,6 +734,7 @@ mod tests {
     #[test]
     fn there_are_as_many_copies_as_drives_that_can_still_be_lost() {
         let geometry = |level, width, stripe_width| Geometry {
+            journalled: Journalled::Degraded,
             level,
             width,
             stripe_width,

@@ -60,7 +60,7 @@ pub use output::{
     WantedChange,
 };
 pub use refusal::{Note, Refusal};
-pub use superblock::{Geometry, MemberState, Superblock, SuperblockError};
+pub use superblock::{Geometry, Journalled, MemberState, Superblock, SuperblockError};
 pub use uuid::Uuid;
 
 /// Bytes of each drive's file before its data: the array's own records.

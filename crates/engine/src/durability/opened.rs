@@ -3,7 +3,7 @@
 use super::assembly::Assembly;
 use super::machine::Records;
 use super::refusal::Refusal;
-use super::superblock::SuperblockError;
+use super::superblock::{Geometry, Journalled, SuperblockError};
 use super::uuid::Uuid;
 use alloc::vec::Vec;
 use core::fmt;
@@ -30,8 +30,9 @@ impl<D> Opened<D> {
     /// it was optimal it had no journal.
     #[must_use]
     pub fn doubtful_regions(&self) -> Vec<u32> {
-        let level = self.assembly.geometry.level;
-        let has_hole = level.is_redundant() && !level.is_mirrored();
+        let Geometry { level, journalled, .. } = self.assembly.geometry;
+        let has_hole =
+            level.is_redundant() && !level.is_mirrored() && journalled != Journalled::Always;
         if has_hole && self.assembly.lost != 0 {
             self.records.intent.dirty_regions()
         } else {

@@ -17,7 +17,8 @@
 //! | 71 | level: place in [`Level::ALL`] |
 //! | 72 | 1 after a clean end |
 //! | 73 | 1 while a drive joins that has no superblock yet |
-//! | 74..80 | zero |
+//! | 74 | 1 if changes are journalled always |
+//! | 75..80 | zero |
 //! | 80..88 | region bytes of the intent record |
 //! | 88..96 | generation that is committed |
 //! | 128..1152 | 16 bytes per drive: state (0 serving, 1 failed, 2 rebuilding), 7 zeros, cursor |
@@ -44,6 +45,7 @@ const VERSION: u32 = 2;
 const VERSION_SINGLE: u32 = 1;
 const SUM_AT: usize = 12;
 const JOINS_AT: usize = 73;
+const JOURNALLED_AT: usize = 74;
 const STATES_AT: usize = 128;
 const STATE_BYTES: usize = 16;
 const JOINED_AT: usize = 1152;
@@ -75,6 +77,30 @@ pub struct Geometry {
     pub page_bytes: u32,
     /// Bytes of a drive: a multiple of `page_bytes`, at most 2^62.
     pub drive_bytes: u64,
+    /// When changes are journalled.
+    pub journalled: Journalled,
+}
+
+/// When an array with parity writes what it is about to change into its journal first. Mirrors never do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Journalled {
+    /// While drives are missing. A drive that is lost in the moment of a crash, beside stripes that were
+    /// being written, may be reconstructed wrong (the write hole).
+    #[default]
+    Degraded,
+    /// Always: as many drives as there are parities may be lost in the moment of a crash.
+    Always,
+}
+
+impl Journalled {
+    /// As people write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Degraded => "degraded",
+            Self::Always => "always",
+        }
+    }
 }
 
 impl Geometry {
@@ -236,6 +262,7 @@ impl Superblock {
         block[70] = self.geometry.stripe_width;
         block[71] = level_number(self.geometry.level);
         block[72] = u8::from(self.clean);
+        block[JOURNALLED_AT] = u8::from(self.geometry.journalled == Journalled::Always);
         put(&mut block, 80, &self.region_bytes.to_le_bytes());
         put(&mut block, 88, &self.committed.to_le_bytes());
         for (index, state) in self.states.iter().take(WIDTH_MAX).enumerate() {
@@ -312,7 +339,13 @@ impl Superblock {
         let Some(&level) = Level::ALL.get(usize::from(block[71])) else {
             return bad("level", u64::from(block[71]));
         };
+        let journalled = match block[JOURNALLED_AT] {
+            0 => Journalled::Degraded,
+            1 => Journalled::Always,
+            other => return bad("use of the journal", u64::from(other)),
+        };
         let geometry = Geometry {
+            journalled,
             level,
             width: block[69],
             stripe_width: block[70],
@@ -500,6 +533,7 @@ pub(super) mod tests {
             uuid: Uuid([7; 16]),
             member: DriveId(1),
             geometry: Geometry {
+                journalled: Journalled::Always,
                 level: Level::Raid5,
                 width: 4,
                 stripe_width: 4,

@@ -1,4 +1,4 @@
-//! Orders that take several steps: a replacement, a change of policy, and the shutdown.
+//! Orders that take several steps: a failure, a replacement, a change of policy, and the shutdown.
 
 use super::Token;
 use crate::bytes::ByteRequest;
@@ -87,6 +87,8 @@ pub(super) struct Administration<B> {
     switching: Option<Box<Switching>>,
     /// Requests that came while the policy is being switched.
     aside: VecDeque<(Token, ByteRequest<B>, bool)>,
+    /// Drives that were ordered to fail, until the others say so.
+    failing: DriveSet,
     /// Drives that are to be replaced as soon as nobody needs what they hold.
     replacing: DriveSet,
     shutdown: Shutdown,
@@ -99,6 +101,7 @@ impl<B> Default for Administration<B> {
         Self {
             switching: None,
             aside: VecDeque::new(),
+            failing: DriveSet::EMPTY,
             replacing: DriveSet::EMPTY,
             shutdown: Shutdown::No,
             stopped: None,
@@ -114,6 +117,7 @@ impl<B> Administration<B> {
     /// Whether an order is under way.
     pub(super) fn is_active(&self) -> bool {
         self.switching.is_some()
+            || !self.failing.is_empty()
             || !self.replacing.is_empty()
             || matches!(self.shutdown, Shutdown::Draining(_))
     }
@@ -134,6 +138,17 @@ impl<B> Administration<B> {
 
     pub(super) fn pop_aside(&mut self) -> Option<(Token, ByteRequest<B>, bool)> {
         self.aside.pop_front()
+    }
+
+    pub(super) fn fail(&mut self, drive: DriveId) {
+        self.failing.insert(drive);
+    }
+
+    /// A drive whose failure was ordered and `is_recorded`.
+    pub(super) fn take_failed(&mut self, is_recorded: impl Fn(DriveId) -> bool) -> Option<DriveId> {
+        let drive = self.failing.iter().find(|drive| is_recorded(*drive))?;
+        self.failing.remove(drive);
+        Some(drive)
     }
 
     pub(super) fn ask_to_replace(&mut self, drive: DriveId) {

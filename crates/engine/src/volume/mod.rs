@@ -21,7 +21,7 @@ use crate::{Drive, Memory};
 use administration::{Administration, Step, Switching};
 use alloc::collections::VecDeque;
 use array::policy::{PolicyKind, PolicySettings};
-use array::{CannotReplace, Coordination, JobKind, Outcome};
+use array::{CannotReplace, Coordination, DriveState, JobKind, Outcome};
 use requests::{Asked, Requests};
 use units::{DriveId, Instant, Observe, Unobserved};
 
@@ -67,6 +67,11 @@ pub enum Output {
         job: JobKind,
         /// Stripes that could not be rebuilt, resynced or compared, and stay as they were.
         skipped: u64,
+    },
+    /// The failure of a drive that was ordered is written down: it stays failed whatever happens.
+    FailureRecorded {
+        /// The drive.
+        drive: DriveId,
     },
     /// The place of a failed drive is free: [`Volume::replace_drive`] may be called when an empty drive
     /// with a formatted head is in it.
@@ -315,8 +320,9 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         }
     }
 
-    /// Gives a drive up.
+    /// Gives a drive up. [`Output::FailureRecorded`] when that is written down.
     pub fn fail_drive(&mut self, now: Instant, drive: DriveId) {
+        self.administration.fail(drive);
         self.engine.fail_drive(now, drive);
     }
 
@@ -406,6 +412,13 @@ impl<M: Memory, O: Observe> Volume<M, O> {
     /// Goes on with what was ordered, if its time has come. Whether it did.
     fn advance_orders(&mut self, now: Instant) -> bool {
         let (array, plane) = (self.engine.array(), self.engine.plane());
+        let recorded = self.administration.take_failed(|drive| {
+            array.drive_state(drive) == DriveState::Failed && plane.is_failure_recorded(drive)
+        });
+        if let Some(drive) = recorded {
+            self.outputs.push_back(Output::FailureRecorded { drive });
+            return true;
+        }
         let is_free =
             |drive: DriveId| array.can_replace(drive).is_ok() && plane.is_failure_recorded(drive);
         if let Some(drive) = self.administration.take_replacement(is_free) {

@@ -1,6 +1,6 @@
 //! What an array has to repair when it begins to serve.
 
-use crate::durability::{Assembly, Geometry, Intent};
+use crate::durability::{Assembly, Geometry, Intent, Journalled};
 use crate::{Drive, Memory, Volume};
 use alloc::vec::Vec;
 use array::{CannotReplace, Layout};
@@ -19,12 +19,14 @@ pub struct Repairs {
 impl Repairs {
     /// What has to be repaired in an array that was put together like this. Regions that are not
     /// resynced are unmarked in the intent record: with a drive missing, parity cannot be computed again,
-    /// and need not be, because what was being written was in the journal.
+    /// and need not be, because what was being written was in the journal, as it always is if people
+    /// want that.
     #[must_use]
     pub fn new(assembly: &Assembly, intent: &mut Intent, layout: &Layout) -> Self {
         let geometry = &assembly.geometry;
         let mut dirty = intent.dirty_regions();
-        if assembly.absent != 0 && !geometry.level.is_mirrored() {
+        let journalled = assembly.absent != 0 || geometry.journalled == Journalled::Always;
+        if journalled && !geometry.level.is_mirrored() {
             dirty.drain(..).for_each(|region| intent.resynced(region));
         }
         let region_bytes = intent.region_bytes();
@@ -89,6 +91,7 @@ mod tests {
     fn stripes_of_a_region_are_all_that_touch_it() {
         for (width, members) in [(4u8, 4u8), (6, 4), (5, 3)] {
             let geometry = Geometry {
+                journalled: Journalled::Degraded,
                 level: Level::Raid5,
                 width,
                 stripe_width: members,

@@ -75,7 +75,20 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
             plan.chunk_bytes
         )));
     }
+    let journalled = match (settings.serve.journal.as_ref().map(|text| text.value.0), there) {
+        (Some(asked), Some(there)) if asked != there.journalled => {
+            return Err(Failure::usage(format!(
+                "--journal {}: the array that is there journals its changes \"{}\"; that is chosen \
+                 when an array is made",
+                asked.name(),
+                there.journalled.name()
+            )));
+        }
+        (_, Some(there)) => there.journalled,
+        (asked, None) => asked.unwrap_or_default(),
+    };
     let geometry = Geometry {
+        journalled,
         level: plan.level,
         width: plan.width as u8,
         stripe_width: plan.stripe_width() as u8,

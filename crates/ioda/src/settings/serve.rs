@@ -1,6 +1,6 @@
 //! How an array is served: `[serve]`.
 
-use crate::quantity::{Size, Text};
+use crate::quantity::{JournalUse, Size, Text};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -40,6 +40,11 @@ pub(crate) struct ServeSettings {
     #[arg(long)]
     #[serde(skip)]
     pub(crate) create: bool,
+    /// When a new array with parity writes what it is about to change into a journal first: `degraded`,
+    /// only while drives are missing, or `always`, so that as many drives as there are parities may also
+    /// be lost in the moment of a crash; random writes are several times slower [default: degraded]
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) journal: Option<Text<JournalUse>>,
     /// Serve although drives are missing or stale, as long as the others suffice
     #[arg(long)]
     #[serde(skip)]

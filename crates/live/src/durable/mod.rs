@@ -8,8 +8,8 @@ pub mod format;
 pub mod ftl;
 
 pub use ::engine::durability::{
-    Assembly, Found, Geometry, Intent, Journal, JournalError, MarkState, MemberState, Note,
-    Records, Refusal, Superblock, SuperblockError, Uuid, assemble, intent, journal,
+    Assembly, Found, Geometry, Intent, Journal, JournalError, Journalled, MarkState, MemberState,
+    Note, Records, Refusal, Superblock, SuperblockError, Uuid, assemble, intent, journal,
     read_superblock, write_superblock,
 };
 pub use format::{OpenArray, OpenError, create, is_remains, open, random_uuid};

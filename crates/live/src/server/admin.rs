@@ -17,6 +17,8 @@ pub(super) struct Admin {
     table: SwitchTable,
     /// Who waits for a change of policy, and the policy before.
     switching: Option<(Sender<Answer>, PolicyKind)>,
+    /// Who waits for the failure of a drive to be written down, and which one.
+    failing: Vec<(DriveId, Sender<Answer>)>,
     /// Who waits for a drive to be replaced, which one, and by what.
     replacing: Vec<(DriveId, Option<PathBuf>, Sender<Answer>)>,
     /// When the policy came into force.
@@ -32,6 +34,7 @@ impl Admin {
         Self {
             table,
             switching: None,
+            failing: Vec::new(),
             replacing: Vec::new(),
             policy_since: Instant::ZERO,
             ended: None,
@@ -41,6 +44,16 @@ impl Admin {
 
     pub(super) fn policy_since(&self) -> Instant {
         self.policy_since
+    }
+
+    /// The array has stopped: what was ordered does not end any more.
+    pub(super) fn refuse_all(&mut self, reason: &str) {
+        let failing = self.failing.drain(..).map(|(_, sender)| sender);
+        let replacing = self.replacing.drain(..).map(|(.., sender)| sender);
+        let switching = self.switching.take().map(|(sender, _)| sender);
+        for sender in failing.chain(replacing).chain(switching) {
+            let _ = sender.send(refused(format!("the array has stopped: {reason}")));
+        }
     }
 
     /// The volume has been shut down.
@@ -76,7 +89,15 @@ impl Server {
         let now = self.catch_up();
         let result = match command {
             AdminCommand::Status => Answer::Status(Box::new(status::status(self, now))),
-            AdminCommand::Fail { drive } => self.fail(now, drive),
+            AdminCommand::Fail { drive } => match self.begin_to_fail(drive) {
+                Err(answer) => answer,
+                Ok(drive) => {
+                    self.admin.failing.push((drive, answer));
+                    self.io.volume.fail_drive(now, drive);
+                    self.settle(now);
+                    return;
+                }
+            },
             AdminCommand::Replace { drive, path } => {
                 match self.begin_to_replace(drive, path.is_some()) {
                     Err(answer) => answer,
@@ -132,17 +153,21 @@ impl Server {
         self.io.engine().array().absent() >> drive.0 & 1 == 1
     }
 
-    fn fail(&mut self, now: Instant, drive: u8) -> Answer {
-        let id = match self.drive(drive) {
-            Ok(id) => id,
-            Err(answer) => return answer,
-        };
+    fn begin_to_fail(&mut self, drive: u8) -> Result<DriveId, Answer> {
+        let id = self.drive(drive)?;
         if self.has_failed(id) {
-            return refused(format!("drive {drive} has failed already"));
+            return Err(refused(format!("drive {drive} has failed already")));
         }
-        self.io.volume.fail_drive(now, id);
-        self.settle(now);
-        done(format!("drive {drive} is taken for failed"))
+        Ok(id)
+    }
+
+    /// The failure of a drive is written down.
+    pub(super) fn end_failing(&mut self, drive: DriveId) {
+        let failing = &mut self.admin.failing;
+        while let Some(position) = failing.iter().position(|(other, _)| *other == drive) {
+            let (_, sender) = failing.swap_remove(position);
+            let _ = sender.send(done(format!("drive {} is taken for failed", drive.0)));
+        }
     }
 
     fn begin_to_replace(&mut self, drive: u8, elsewhere: bool) -> Result<DriveId, Answer> {

@@ -235,9 +235,13 @@ impl Server {
                 tracing::error!(drive = drive.0, "a drive is given up");
             }
             Output::JobEnded { job, skipped } => self.log_end_of_job(job, skipped),
+            Output::FailureRecorded { drive } => self.end_failing(drive),
             Output::ReadyToReplace { drive } => self.replace(drive),
             Output::Switched(result) => self.end_switch(result),
-            Output::Stopped(reason) => tracing::error!("the array has stopped: {reason}"),
+            Output::Stopped(reason) => {
+                tracing::error!("the array has stopped: {reason}");
+                self.admin.refuse_all(&reason.to_string());
+            }
             Output::Drained => self.record_shutdown(),
             Output::ShutDown(end) => self.admin.shut_down(end),
             Output::Remote(engine::Output::Permitted { .. }) => {}

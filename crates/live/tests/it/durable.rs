@@ -16,6 +16,7 @@ use units::{DriveId, Instant};
 const PAGE: usize = 4096;
 
 const GEOMETRY: Geometry = Geometry {
+    journalled: live::durable::Journalled::Degraded,
     level: Level::Raid5,
     width: 3,
     stripe_width: 3,

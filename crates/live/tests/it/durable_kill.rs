@@ -22,6 +22,7 @@ const FOLDER: &str = "IODA_KILL_TEST_FOLDER";
 const SEED: &str = "IODA_KILL_TEST_SEED";
 
 const GEOMETRY: Geometry = Geometry {
+    journalled: live::durable::Journalled::Degraded,
     level: Level::Raid6,
     width: 4,
     stripe_width: 4,

@@ -5,6 +5,7 @@
 
 use super::disk::Loss;
 use array::Level;
+use engine::durability::Journalled;
 use std::fmt;
 use units::{DriveId, Duration, Rng};
 
@@ -21,6 +22,8 @@ pub struct Shape {
     pub chunk_pages: u32,
     /// Chunks of a drive.
     pub drive_chunks: u32,
+    /// When changes are journalled.
+    pub journalled: Journalled,
 }
 
 impl Shape {
@@ -50,7 +53,14 @@ impl Shape {
         let drive_chunks = (256 + 8 + rng.below(64) as u32) / chunk_pages;
         // Dealt in turn, so that all drives are full at the same time.
         let drive_chunks = drive_chunks / u32::from(stripe_width) * u32::from(stripe_width);
-        Self { level, width, stripe_width, chunk_pages, drive_chunks }
+        let journalled = Journalled::Degraded;
+        Self { level, width, stripe_width, chunk_pages, drive_chunks, journalled }
+    }
+
+    /// Whether drives may be lost in the moment in which the power goes.
+    #[must_use]
+    pub fn has_no_write_hole(&self) -> bool {
+        self.level.is_mirrored() || self.journalled == Journalled::Always
     }
 
     /// Drives that a stripe can miss.
@@ -66,7 +76,11 @@ impl fmt::Display for Shape {
         if self.stripe_width != self.level.usual_stripe_width(u32::from(self.width)) as u8 {
             write!(f, " in stripes of {}", self.stripe_width)?;
         }
-        write!(f, ", chunks of {} KiB", self.chunk_pages * 4)
+        write!(f, ", chunks of {} KiB", self.chunk_pages * 4)?;
+        match self.journalled {
+            Journalled::Degraded => Ok(()),
+            Journalled::Always => f.write_str(", journalled always"),
+        }
     }
 }
 
@@ -250,7 +264,10 @@ impl History {
     #[must_use]
     pub fn draw(seed: u64, level: Option<Level>, steps: usize) -> Self {
         let mut rng = Rng::stream(seed, "history");
-        let shape = Shape::draw(level, &mut rng);
+        let mut shape = Shape::draw(level, &mut rng);
+        if Rng::stream(seed, "journalled").below(2) == 0 && !shape.level.is_mirrored() {
+            shape.journalled = Journalled::Always;
+        }
         // Every history has a taste of its own, so that long quiet times and storms both occur.
         let weights = Weights {
             cut: 1 + rng.below(12),

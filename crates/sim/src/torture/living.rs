@@ -240,7 +240,7 @@ impl World {
 
     /// Whether drives may be lost in the moment in which the power goes.
     fn may_lose_in_a_cut(&self) -> bool {
-        self.write_hole || self.shape.level.is_mirrored()
+        self.write_hole || self.shape.has_no_write_hole()
     }
 
     fn not_started(&mut self, error: &OpenError<DiskError>) -> Done {
@@ -368,7 +368,10 @@ impl World {
                 self.tell(|| format!("the array is shut down: {end:?}"));
                 return Ok(Some(end));
             }
-            Output::Part(_) | Output::Switched(_) | Output::Remote(_) => {}
+            Output::Part(_)
+            | Output::FailureRecorded { .. }
+            | Output::Switched(_)
+            | Output::Remote(_) => {}
         }
         Ok(None)
     }

@@ -8,6 +8,7 @@
 use super::disk::Loss;
 use super::history::{Access, History, Order, Shape, Start, Step};
 use array::Level;
+use engine::durability::Journalled;
 use std::fmt;
 use std::str::FromStr;
 use units::{DriveId, Duration};
@@ -235,7 +236,15 @@ impl Script {
             Level::Raid6 | Level::Raid10 => 4,
         };
         let stripe_width = self.level.usual_stripe_width(u32::from(width)) as u8;
-        Shape { level: self.level, width, stripe_width, chunk_pages: 1, drive_chunks: 12 }
+        let journalled = Journalled::Degraded;
+        Shape {
+            level: self.level,
+            width,
+            stripe_width,
+            chunk_pages: 1,
+            drive_chunks: 12,
+            journalled,
+        }
     }
 }
 

@@ -212,6 +212,7 @@ impl World {
         let History { seed, shape, .. } = history;
         let chunk_bytes = u64::from(shape.chunk_pages) * u64::from(PAGE_BYTES);
         let geometry = Geometry {
+            journalled: shape.journalled,
             level: shape.level,
             width: shape.width,
             stripe_width: shape.stripe_width,
@@ -327,7 +328,7 @@ impl World {
     pub(super) fn may_tear(&self) -> bool {
         let job = self.array.as_ref().and_then(|array| array.volume.engine().array().job());
         let resyncs = job.is_some_and(|job| job.what == JobKind::Resync);
-        self.write_hole || self.shape.level.is_mirrored() || !resyncs
+        self.write_hole || self.shape.has_no_write_hole() || !resyncs
     }
 
     pub(super) fn state(&self) -> State {

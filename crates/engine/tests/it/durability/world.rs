@@ -119,6 +119,7 @@ pub(crate) struct World {
 
 pub(crate) fn geometry(level: Level, width: u8) -> Geometry {
     Geometry {
+        journalled: engine::durability::Journalled::Degraded,
         level,
         width,
         stripe_width: width,
