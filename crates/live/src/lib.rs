@@ -25,3 +25,5 @@ pub mod operate;
 pub mod server;
 pub mod storage;
 mod unix_socket;
+
+pub use unix_socket::SocketAccess;

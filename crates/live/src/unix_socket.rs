@@ -33,6 +33,30 @@ impl From<Errno> for BindError {
     }
 }
 
+/// Who may connect to a Unix socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SocketAccess {
+    /// The user who serves.
+    #[default]
+    Owner,
+    /// This user, and the members of the group with this number.
+    Group(u32),
+}
+
+impl SocketAccess {
+    fn give(self, path: &Path) -> io::Result<()> {
+        let mode = match self {
+            Self::Owner => 0o600,
+            Self::Group(group) => {
+                // First the group: the former one never gets the permissions of the new one.
+                std::os::unix::fs::chown(path, None, Some(group))?;
+                0o660
+            }
+        };
+        fs::set_permissions(path, Permissions::from_mode(mode))
+    }
+}
+
 /// The file of a listening socket. It is removed when this is dropped, which must be after the
 /// listener was.
 #[derive(Debug)]
@@ -65,12 +89,12 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((file.dev(), file.ino()))
 }
 
-/// Listens at `path` without blocking, with so many clients that may wait to be accepted, and the
-/// permissions of `mode` (those of the process's umask, if there is none).
+/// Listens at `path` without blocking, with so many clients that may wait to be accepted, for those
+/// whom `access` names, whatever the process's umask.
 pub(crate) fn bind(
     path: &Path,
     backlog: i32,
-    mode: Option<u32>,
+    access: SocketAccess,
 ) -> Result<(UnixListener, SocketFile), BindError> {
     remove_stale(path)?;
     let address = SocketAddrUnix::new(path)?;
@@ -80,11 +104,9 @@ pub(crate) fn bind(
         Errno::ADDRINUSE => BindError::InUse,
         error => error.into(),
     })?;
-    if let Some(mode) = mode {
-        // Before it listens: nobody can have connected while others were still allowed to.
-        fs::set_permissions(path, Permissions::from_mode(mode))?;
-    }
     let file = SocketFile { path: path.to_owned(), identity: identity(path)? };
+    // Before it listens: nobody can have connected while others were still allowed to.
+    access.give(path)?;
     rustix::net::listen(&socket, backlog)?;
     Ok((UnixListener::from(socket), file))
 }
@@ -115,10 +137,8 @@ fn remove_stale(path: &Path) -> Result<(), BindError> {
 mod tests {
     use super::*;
 
-    const MODE: u32 = 0o600;
-
     fn bind(path: &Path) -> Result<(UnixListener, SocketFile), BindError> {
-        super::bind(path, 16, Some(MODE))
+        super::bind(path, 16, SocketAccess::Owner)
     }
 
     #[test]
@@ -126,7 +146,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ctl");
         let (listener, file) = bind(&path).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(matches!(bind(&path), Err(BindError::InUse)));
         drop(listener);
         // Nobody listens any longer: that of a killed process.
@@ -140,5 +160,15 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"precious");
         let long = folder.path().join("x".repeat(120));
         assert!(matches!(bind(&long), Err(BindError::Refused(_))));
+    }
+
+    #[test]
+    fn a_group_connects_if_it_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ctl");
+        let group = fs::metadata(folder.path()).unwrap().gid();
+        let (_listener, _file) = super::bind(&path, 16, SocketAccess::Group(group)).unwrap();
+        let about = fs::metadata(&path).unwrap();
+        assert_eq!((about.permissions().mode() & 0o777, about.gid()), (0o660, group));
     }
 }

@@ -56,6 +56,7 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let engine = Server::new(opened.into_setup()?, inbox).map_err(Failure::internal)?;
     let acceptor = Acceptor::open(
         &addresses.listen,
+        addresses.socket_access,
         vec![export],
         addresses.tls.clone(),
         handle.connection_sink(),

@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::settings::ServeSettings;
+use live::SocketAccess;
 use live::control::ArrayHandle;
 use live::nbd::tls::server_config;
 use live::nbd::uri::Uri;
@@ -12,6 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// Where the live page is, unless it is said.
 const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9640);
+
+/// The system's groups.
+const GROUPS: &str = "/etc/group";
 
 /// Where the live page is to be.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +34,7 @@ pub(crate) struct Addresses {
     pub(crate) listen: Vec<Listen>,
     pub(crate) tls: Tls,
     pub(crate) control: PathBuf,
+    pub(crate) socket_access: SocketAccess,
     http: HttpAt,
 }
 
@@ -80,7 +85,11 @@ impl Addresses {
                 ))
             })?),
         };
-        Ok(Self { listen: places, tls: tls(settings)?, control, http })
+        let socket_access = match &settings.socket_group {
+            Some(name) => SocketAccess::Group(group(name)?),
+            None => SocketAccess::Owner,
+        };
+        Ok(Self { listen: places, tls: tls(settings)?, control, socket_access, http })
     }
 
     /// Lets people and their monitors in. Returns where the live page is, if there is one.
@@ -93,7 +102,11 @@ impl Addresses {
             HttpAt::Usual => (Some(HTTP), false),
             HttpAt::At(address) => (Some(address), true),
         };
-        let settings = operate::Settings { http, control: Some(self.control.clone()) };
+        let settings = operate::Settings {
+            http,
+            control: Some(self.control.clone()),
+            socket_access: self.socket_access,
+        };
         let operate = match Operate::start(&settings, handle) {
             Err(OperateError::Http { address, source }) if !asked => {
                 tracing::warn!("no live page and no metrics at {address}: {source}");
@@ -120,6 +133,27 @@ impl Addresses {
     }
 }
 
+/// The number of a group, from its name or as it is.
+fn group(name: &str) -> Result<u32, Failure> {
+    let groups = std::fs::read_to_string(GROUPS).map_err(|error| {
+        Failure::usage(format!("--socket-group: cannot read {GROUPS}: {error}"))
+    })?;
+    group_in(&groups, name).or_else(|| name.parse().ok()).ok_or_else(|| {
+        Failure::usage(format!(
+            "--socket-group: there is no group `{name}` in {GROUPS}; name one that is there, or give \
+             the number of one"
+        ))
+    })
+}
+
+/// The number of a group in the text of [`GROUPS`].
+fn group_in(groups: &str, name: &str) -> Option<u32> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok())?
+    })
+}
+
 fn tls(settings: &ServeSettings) -> Result<Tls, Failure> {
     let Some(directory) = &settings.tls else { return Ok(Tls::Off) };
     let config = server_config(Path::new(directory), settings.tls_verify_peer)
@@ -140,6 +174,16 @@ mod tests {
         assert_eq!(listen("unix:a").unwrap(), Listen::Unix("a".into()));
         let error = listen("localhost").unwrap_err().to_string();
         assert!(error.starts_with("--listen localhost is neither"), "{error}");
+    }
+
+    #[test]
+    fn a_group_has_a_name_or_a_number() {
+        let groups = "root:x:0:\nstorage:x:990:ann,bob\n";
+        assert_eq!(group_in(groups, "storage"), Some(990));
+        assert_eq!(group_in(groups, "stor"), None);
+        assert_eq!(group("4711").unwrap(), 4711);
+        let error = group("no-such-group").unwrap_err().to_string();
+        assert!(error.contains("there is no group `no-such-group`"), "{error}");
     }
 
     #[test]

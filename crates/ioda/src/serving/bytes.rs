@@ -8,7 +8,7 @@ use live::clock::Spin;
 use live::durable::{self, Geometry, OpenArray, Refusal, SuperblockError};
 use live::server::{Durable, Setup};
 use live::storage::{Backing, Disk, IoMethod, Memory, Place, Storage};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use units::{DriveId, Duration};
 
@@ -86,7 +86,10 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
 
 fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     let path = |drive: u32| folder.join(format!("drive-{drive}"));
-    std::fs::create_dir_all(folder).map_err(|error| {
+    let mut builder = std::fs::DirBuilder::new();
+    // What is on the drives is for their owner alone.
+    builder.recursive(true).mode(0o700);
+    builder.create(folder).map_err(|error| {
         Failure::usage(format!("--storage: cannot make {}: {error}", folder.display()))
     })?;
     // What a creation left that was cut short is no array.

@@ -71,6 +71,10 @@ pub(crate) struct ServeSettings {
     /// Socket for `ioda ctl` [default: that of the first Unix socket with .ctl behind it]
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
+    /// Group whose members may connect to the Unix sockets as well, by its name or number [default:
+    /// none; only the user who serves]
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) socket_group: Option<String>,
     /// Stripes that a rebuild works on at once [default: 16]
     #[arg(long, value_name = "N")]
     pub(crate) restore_depth: Option<u32>,

@@ -19,7 +19,7 @@ fn orders_are_given_and_answers_told() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("array.ctl");
     let (handle, array) = fake_array::start();
-    let settings = Settings { http: None, control: Some(socket.clone()) };
+    let settings = Settings { control: Some(socket.clone()), ..Settings::default() };
     let operate = Operate::start(&settings, &handle).unwrap();
 
     let ran = ctl(&socket, &["status"]);
@@ -92,7 +92,7 @@ fn a_watch_ends_with_the_array_and_tells_the_time_between() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("array.ctl");
     let (handle, array) = fake_array::start();
-    let settings = Settings { http: None, control: Some(socket.clone()) };
+    let settings = Settings { control: Some(socket.clone()), ..Settings::default() };
     let operate = Operate::start(&settings, &handle).unwrap();
     let ran = std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -4,6 +4,8 @@
 use crate::common;
 use crate::common::served::{BLOCK, Checker, Served, flush, read, write};
 use live::control::{AdminCommand, Answer};
+use live::operate::ctl;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -72,6 +74,42 @@ fn the_policy_changes_while_clients_are_served() {
     served.done(&AdminCommand::Window { nanoseconds: 40_000_000 });
     assert_eq!(served.status().busy_window_nanoseconds, Some(40_000_000));
     assert_eq!(served.scrub(), 0);
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn what_is_made_is_for_its_owner_alone_unless_a_group_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = on_files(folder.path(), EMULATED);
+    let drives = folder.path().join("d");
+    let mut served = Served::start(folder.path(), &arguments);
+    served.connect();
+    served.status();
+    let control = ctl::control_socket(served.socket());
+    assert_eq!((mode(served.socket()), mode(&control)), (0o600, 0o600));
+    assert!(served.terminate());
+    assert_eq!(mode(&drives), 0o700);
+    let files: Vec<_> = std::fs::read_dir(&drives).unwrap().map(|file| file.unwrap()).collect();
+    assert!(files.iter().any(|file| file.file_name() == "drive-0.ftl"), "{files:?}");
+    for file in files {
+        assert_eq!(mode(&file.path()), 0o600, "{file:?}");
+    }
+
+    let group = std::fs::metadata(folder.path()).unwrap().gid().to_string();
+    let named = [arguments.clone(), words(&format!("--socket-group {group}"))].concat();
+    let mut served = Served::start(folder.path(), &named);
+    served.connect();
+    served.status();
+    for socket in [served.socket(), &control] {
+        let about = std::fs::metadata(socket).unwrap();
+        assert_eq!((mode(socket), about.gid().to_string()), (0o660, group.clone()));
+    }
+    assert!(served.terminate());
+    let refused = refusal(folder.path(), &words("--socket-group no-such-group"));
+    assert!(refused.starts_with("error: --socket-group: there is no group"), "{refused}");
 }
 
 #[test]

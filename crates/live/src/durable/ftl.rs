@@ -17,10 +17,12 @@
 //! | 56.. | the state |
 
 use super::Uuid;
+use crate::storage::FILE_MODE;
 use ::engine::durability::block::{array, get_u32, get_u64, is_sealed, put, seal};
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use units::DriveId;
@@ -103,13 +105,22 @@ pub fn save(drive: &Path, owner: &Owner, state: &[u8]) -> Result<(), FtlError> {
     let mut unfinished = OsString::from(&path);
     unfinished.push(".new");
     let write = || {
-        let mut file = File::create(&unfinished)?;
+        let mut file = create_anew(&unfinished)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
         fs::rename(&unfinished, &path)?;
         sync_folder(&path)
     };
     write().map_err(|error| FtlError::Io { path: path.clone(), error })
+}
+
+/// A new file for its owner alone, instead of what a crash has left there.
+fn create_anew(path: &OsStr) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
 /// Takes the state of a drive away: whatever this returns, no file is left. `None` if there was
@@ -161,6 +172,7 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_state_is_taken_once_and_only_by_its_owner() {
@@ -170,6 +182,8 @@ mod tests {
         assert!(take(&drive, &owner).unwrap().is_none());
         save(&drive, &owner, b"worn").unwrap();
         save(&drive, &owner, b"worn more").unwrap();
+        let mode = fs::metadata(sidecar(&drive)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, FILE_MODE);
         assert_eq!(take(&drive, &owner).unwrap().as_deref(), Some(&b"worn more"[..]));
         assert!(take(&drive, &owner).unwrap().is_none(), "taken is taken");
         for other in [

@@ -8,6 +8,7 @@ use super::negotiation::{Negotiation, Step};
 use super::permit::{CLIENTS_MAX, ConnectionLimit};
 use super::stream::Stream;
 use super::wire::STRING_BYTES_MAX;
+use crate::unix_socket::SocketAccess;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustls::ServerConfig;
@@ -90,7 +91,8 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Listens at all of `listens` and offers `exports`, the first of which is the default one.
+    /// Listens at all of `listens`, at paths for those whom `access` names, and offers `exports`, the
+    /// first of which is the default one.
     /// `hand_over` is called, on the acceptor's thread, with every client that has chosen.
     ///
     /// # Errors
@@ -98,6 +100,7 @@ impl Acceptor {
     /// If it cannot listen at one of them, or the exports make no sense.
     pub fn open(
         listens: &[Listen],
+        access: SocketAccess,
         exports: Vec<Export>,
         tls: Tls,
         hand_over: impl Fn(Connection) + Send + 'static,
@@ -106,7 +109,8 @@ impl Acceptor {
         if listens.is_empty() {
             return Err(AcceptorError::Nothing("address"));
         }
-        let listeners = listens.iter().map(Listener::open).collect::<Result<Vec<_>, _>>()?;
+        let open = |listen| Listener::open(listen, access);
+        let listeners = listens.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let addresses = listeners.iter().map(Listener::address).collect::<io::Result<Vec<_>>>();
         let addresses = addresses.map_err(AcceptorError::System)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
@@ -410,7 +414,7 @@ mod tests {
     fn a_client_that_never_chooses_is_hung_up_on_and_gives_its_permit_back() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
-        let listener = Listener::open(&Listen::Unix(path.clone())).unwrap();
+        let listener = Listener::open(&Listen::Unix(path.clone()), SocketAccess::Owner).unwrap();
         let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         let mut acceptor =
             AcceptorLoop::new(vec![listener], vec![export("")], Tls::Off, Box::new(drop), &stop)
@@ -434,7 +438,7 @@ mod tests {
     fn when_no_permit_is_left_clients_wait() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
-        let listener = Listener::open(&Listen::Unix(path.clone())).unwrap();
+        let listener = Listener::open(&Listen::Unix(path.clone()), SocketAccess::Owner).unwrap();
         let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         let mut acceptor =
             AcceptorLoop::new(vec![listener], vec![export("")], Tls::Off, Box::new(drop), &stop)
@@ -463,9 +467,13 @@ mod tests {
             (vec![Export { preferred_block_bytes: 3000, ..export("a") }], "power of two"),
             (vec![Export { size_bytes: u64::MAX, ..export("a") }], "2^63"),
         ] {
-            let error = Acceptor::open(&listens, exports, Tls::Off, drop).unwrap_err().to_string();
+            let error = Acceptor::open(&listens, SocketAccess::Owner, exports, Tls::Off, drop)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(text) && !error.contains('\n'), "{error}");
         }
-        assert!(Acceptor::open(&[], vec![export("a")], Tls::Off, drop).is_err());
+        assert!(
+            Acceptor::open(&[], SocketAccess::Owner, vec![export("a")], Tls::Off, drop).is_err()
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Sockets that clients connect to.
 
 use super::stream::Socket;
-use crate::unix_socket::{self, BindError, SocketFile};
+use crate::unix_socket::{self, BindError, SocketAccess, SocketFile};
 use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -68,8 +68,9 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    /// Listens there. A path that a killed process has left is used again.
-    pub(super) fn open(listen: &Listen) -> Result<Self, ListenError> {
+    /// Listens there; at a path, for those whom `access` names. A path that a killed process has left
+    /// is used again.
+    pub(super) fn open(listen: &Listen, access: SocketAccess) -> Result<Self, ListenError> {
         let refused = |error| ListenError::Refused { address: listen.clone(), error };
         match listen {
             Listen::Tcp(address) => {
@@ -78,7 +79,7 @@ impl Listener {
                 Ok(Self::Tcp(socket))
             }
             Listen::Unix(path) => {
-                let bound = unix_socket::bind(path, BACKLOG, None);
+                let bound = unix_socket::bind(path, BACKLOG, access);
                 let (socket, file) = bound.map_err(|error| match error {
                     BindError::InUse => ListenError::InUse { address: listen.clone() },
                     BindError::NotASocket => ListenError::NotASocket { address: listen.clone() },
@@ -121,6 +122,7 @@ impl AsFd for Listener {
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_stale_socket_is_replaced_a_live_one_and_a_file_are_not() {
@@ -129,24 +131,32 @@ mod tests {
         let listen = Listen::Unix(path.clone());
         // The standard library leaves the path behind, as a killed process does.
         drop(UnixListener::bind(&path).unwrap());
-        let first = Listener::open(&listen).unwrap();
-        let error = Listener::open(&listen).unwrap_err();
+        let first = Listener::open(&listen, SocketAccess::Owner).unwrap();
+        let error = Listener::open(&listen, SocketAccess::Owner).unwrap_err();
         assert!(matches!(error, ListenError::InUse { .. }), "{error}");
         assert!(error.to_string().contains("socket"), "{error}");
         drop(first);
         assert!(!path.exists());
 
         fs::write(&path, "precious").unwrap();
-        let error = Listener::open(&listen).unwrap_err();
+        let error = Listener::open(&listen, SocketAccess::Owner).unwrap_err();
         assert!(matches!(error, ListenError::NotASocket { .. }), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[test]
+    fn only_the_owner_may_connect() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let _ours = Listener::open(&Listen::Unix(path.clone()), SocketAccess::Owner).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]
     fn somebody_elses_socket_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
-        let ours = Listener::open(&Listen::Unix(path.clone())).unwrap();
+        let ours = Listener::open(&Listen::Unix(path.clone()), SocketAccess::Owner).unwrap();
         // Moved rather than removed, or the new file could get the number of the old one.
         fs::rename(&path, directory.path().join("old")).unwrap();
         let _theirs = UnixListener::bind(&path).unwrap();
@@ -157,7 +167,7 @@ mod tests {
     #[test]
     fn a_path_that_is_too_long_is_refused_with_its_name() {
         let path = PathBuf::from(format!("/tmp/{}", "x".repeat(200)));
-        let error = Listener::open(&Listen::Unix(path)).unwrap_err();
+        let error = Listener::open(&Listen::Unix(path), SocketAccess::Owner).unwrap_err();
         assert!(error.to_string().contains("xxx"), "{error}");
     }
 }

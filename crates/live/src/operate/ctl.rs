@@ -9,7 +9,7 @@
 use super::accept::accept_clients;
 use super::service::Service;
 use crate::control::{AdminCommand, Answer};
-use crate::unix_socket::{self, BindError};
+use crate::unix_socket::{self, BindError, SocketAccess};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -33,8 +33,6 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Clients that may wait to be accepted.
 const BACKLOG: i32 = 16;
-/// Permissions of the socket: only the owner reads and writes.
-const MODE: u32 = 0o600;
 /// Longest answer that [`Client`] reads.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
@@ -56,14 +54,17 @@ pub fn control_socket(nbd: &Path) -> PathBuf {
     path.into()
 }
 
-/// Listens at `path` for clients of the same user, without blocking. A socket that a killed process
+/// Listens at `path` for those whom `access` names, without blocking. A socket that a killed process
 /// left is replaced.
 ///
 /// # Errors
 ///
 /// If a process listens there, something else is there, or the system refuses.
-pub fn bind(path: &Path) -> Result<(std::os::unix::net::UnixListener, SocketFile), SocketError> {
-    unix_socket::bind(path, BACKLOG, Some(MODE)).map_err(|error| match error {
+pub fn bind(
+    path: &Path,
+    access: SocketAccess,
+) -> Result<(std::os::unix::net::UnixListener, SocketFile), SocketError> {
+    unix_socket::bind(path, BACKLOG, access).map_err(|error| match error {
         BindError::InUse => SocketError::InUse { path: path.to_owned() },
         BindError::NotASocket => SocketError::NotASocket { path: path.to_owned() },
         BindError::Refused(source) => SocketError::Refused { path: path.to_owned(), source },
@@ -287,6 +288,6 @@ mod tests {
         assert!(default_socket().is_absolute() && default_socket().ends_with("ioda.sock"));
         assert_eq!(control_socket(Path::new("/run/a.sock")), Path::new("/run/a.sock.ctl"));
         let long = PathBuf::from(format!("/tmp/{}", "x".repeat(120)));
-        assert!(bind(&long).unwrap_err().to_string().contains("107 bytes"));
+        assert!(bind(&long, SocketAccess::Owner).unwrap_err().to_string().contains("107 bytes"));
     }
 }

@@ -17,6 +17,7 @@ pub use history::{DriveSample, History, Percentiles, SAMPLES, Sample};
 pub use metrics::exposition;
 
 use crate::control::ArrayHandle;
+use crate::unix_socket::SocketAccess;
 use service::Service;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ pub struct Settings {
     pub http: Option<SocketAddr>,
     /// Path of the control socket. None: no admin commands.
     pub control: Option<PathBuf>,
+    /// Who may connect to it.
+    pub socket_access: SocketAccess,
 }
 
 /// Why a running array cannot be reached as wanted.
@@ -87,7 +90,7 @@ impl Operate {
         };
         let (control, file) = match &settings.control {
             Some(path) => {
-                let (listener, file) = ctl::bind(path)?;
+                let (listener, file) = ctl::bind(path, settings.socket_access)?;
                 (Some(listener), Some(file))
             }
             None => (None, None),

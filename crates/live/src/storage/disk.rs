@@ -16,6 +16,9 @@ use thiserror::Error;
 /// ([`crate::durable`]).
 pub const DATA_OFFSET_BYTES: u64 = 32 << 20;
 
+/// Permissions of files that are made: what is on a drive is for its owner alone.
+pub(crate) const FILE_MODE: u32 = 0o600;
+
 /// The name of [`DiskError`] in code that has not been moved to it.
 pub type PlaceError = DiskError;
 
@@ -114,7 +117,9 @@ impl Disk {
         if is_device(path) {
             return Self::open(location, bytes);
         }
-        let made = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(FILE_MODE);
+        let made = options.open(path);
         let file = made.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => DiskError::Exists { path: path.into() },
             _ => DiskError::Io { path: path.into(), error },

@@ -32,6 +32,7 @@ mod thread_pool;
 
 pub use allocated::Allocated;
 pub use command::{Finished, Work};
+pub(crate) use disk::FILE_MODE;
 pub use disk::{DATA_OFFSET_BYTES, Disk, DiskError, Head, PlaceError};
 pub use fault::{Fault, FaultKind};
 pub use location::{DriveLocation, Place};

@@ -15,7 +15,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn http_only() -> Settings {
-    Settings { http: Some(SocketAddr::from(([127, 0, 0, 1], 0))), control: None }
+    Settings { http: Some(SocketAddr::from(([127, 0, 0, 1], 0))), ..Settings::default() }
 }
 
 /// A sample: its name, its labels in their order, its value.
@@ -246,7 +246,7 @@ fn orders_reach_the_array_and_answers_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.ctl");
     let (handle, array) = fake_array::start();
-    let settings = Settings { http: None, control: Some(path.clone()) };
+    let settings = Settings { control: Some(path.clone()), ..Settings::default() };
     let operate = Operate::start(&settings, &handle).unwrap();
     assert!(operate.http_address().is_none());
     assert!(Operate::start(&settings, &handle).is_err(), "the socket is taken");
@@ -294,7 +294,7 @@ fn hostile_orders_are_answered_with_a_sentence_and_reach_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.ctl");
     let (handle, array) = fake_array::start();
-    let settings = Settings { http: None, control: Some(path.clone()) };
+    let settings = Settings { control: Some(path.clone()), ..Settings::default() };
     let operate = Operate::start(&settings, &handle).unwrap();
     let deep = format!("{}\n", "[".repeat(60_000));
     let long = "x".repeat(10 << 20);

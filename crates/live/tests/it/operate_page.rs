@@ -18,7 +18,8 @@ const LONGEST: Duration = Duration::from_secs(90);
 fn a_change_of_policy_is_seen_in_one_graph() {
     let Some(browser) = tools::chromium() else { return };
     let (handle, array) = fake_array::start();
-    let settings = Settings { http: Some(SocketAddr::from(([127, 0, 0, 1], 0))), control: None };
+    let settings =
+        Settings { http: Some(SocketAddr::from(([127, 0, 0, 1], 0))), ..Settings::default() };
     let operate = Operate::start(&settings, &handle).unwrap();
     let address = operate.http_address().unwrap();
     // Two samples of the second policy: the page is opened afterwards and yet shows the first.

@@ -6,6 +6,7 @@ use crate::loading::{self, Loaded};
 use crate::progress;
 use crate::serving;
 use crate::settings::Settings;
+use live::SocketAccess;
 use live::control::{self, AdminCommand, Answer, ArrayHandle, Message, Status};
 use live::nbd::client::Client;
 use live::nbd::uri::Uri;
@@ -104,7 +105,13 @@ pub(super) fn serve(
     // The clock of the array starts here.
     let engine = Server::new(opened.into_setup()?, inbox).map_err(Failure::internal)?;
     let listen = [Listen::Unix(socket.clone())];
-    let acceptor = Acceptor::open(&listen, vec![export], Tls::Off, handle.connection_sink());
+    let acceptor = Acceptor::open(
+        &listen,
+        SocketAccess::Owner,
+        vec![export],
+        Tls::Off,
+        handle.connection_sink(),
+    );
     let acceptor = acceptor.map_err(Failure::internal)?;
     let done = AtomicU64::new(0);
     let (ended, loaded) = progress::counting(talk.progress, title, requests, &done, || {

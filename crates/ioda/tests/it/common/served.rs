@@ -27,7 +27,9 @@ impl Served {
         let socket = folder.join("s");
         let log = folder.join("log");
         let stderr = std::fs::File::create(&log).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_ioda"))
+        // Nothing may rely on the umask to keep others out.
+        let child = Command::new("sh")
+            .args(["-c", "umask 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_ioda")])
             .args(["--log", "info", "serve", "--quiet", "--http", "none", "--listen"])
             .arg(&socket)
             .args(arguments)

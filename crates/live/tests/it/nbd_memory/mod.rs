@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test without its server fails")]
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
+use live::SocketAccess;
 use live::buffer::Pool;
 use live::control::{AdminCommand, ArrayHandle, Inbox, Message, channel};
 use live::nbd::uri::Uri;
@@ -57,8 +58,14 @@ impl Server {
             Listen::Unix(directory.path().join("socket")),
             Listen::Tcp("127.0.0.1:0".parse().unwrap()),
         ];
-        let acceptor =
-            Acceptor::open(&listens, vec![export], tls, handle.connection_sink()).unwrap();
+        let acceptor = Acceptor::open(
+            &listens,
+            SocketAccess::Owner,
+            vec![export],
+            tls,
+            handle.connection_sink(),
+        )
+        .unwrap();
         Self { acceptor: Some(acceptor), seen, handle, thread: Some(thread), directory }
     }
 
