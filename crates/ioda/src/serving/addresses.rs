@@ -36,6 +36,7 @@ pub(crate) struct Addresses {
     pub(crate) control: PathBuf,
     pub(crate) socket_access: SocketAccess,
     http: HttpAt,
+    http_hosts: Vec<String>,
 }
 
 /// An address with a port, or a port alone, which is on the loopback interface.
@@ -89,7 +90,10 @@ impl Addresses {
             Some(name) => SocketAccess::Group(group(name)?),
             None => SocketAccess::Owner,
         };
-        Ok(Self { listen: places, tls: tls(settings)?, control, socket_access, http })
+        let tls = tls(settings)?;
+        let names = settings.http_host.iter().map(|name| http_host(name));
+        let http_hosts = names.collect::<Result<_, _>>()?;
+        Ok(Self { listen: places, tls, control, socket_access, http, http_hosts })
     }
 
     /// Lets people and their monitors in. Returns where the live page is, if there is one.
@@ -104,6 +108,7 @@ impl Addresses {
         };
         let settings = operate::Settings {
             http,
+            http_hosts: self.http_hosts.clone(),
             control: Some(self.control.clone()),
             socket_access: self.socket_access,
         };
@@ -131,6 +136,19 @@ impl Addresses {
         }
         format!(" --socket {}", self.control.display())
     }
+}
+
+/// A name without a port, as it is compared with.
+fn http_host(name: &str) -> Result<String, Failure> {
+    let is_name = !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c));
+    if !is_name && name.parse::<IpAddr>().is_err() {
+        return Err(Failure::usage(format!(
+            "--http-host {name} is neither a name, such as array.example, nor an address; it has no \
+             port and no scheme"
+        )));
+    }
+    Ok(name.strip_suffix('.').unwrap_or(name).to_owned())
 }
 
 /// The number of a group, from its name or as it is.
@@ -184,6 +202,15 @@ mod tests {
         assert_eq!(group("4711").unwrap(), 4711);
         let error = group("no-such-group").unwrap_err().to_string();
         assert!(error.contains("there is no group `no-such-group`"), "{error}");
+    }
+
+    #[test]
+    fn a_host_has_no_port_and_no_scheme() {
+        assert_eq!(http_host("array.example.").unwrap(), "array.example");
+        assert_eq!(http_host("2001:db8::1").unwrap(), "2001:db8::1");
+        for wrong in ["", "array:9640", "http://array", "[::1]"] {
+            assert!(http_host(wrong).unwrap_err().to_string().contains("no port"), "{wrong}");
+        }
     }
 
     #[test]

@@ -68,6 +68,11 @@ pub(crate) struct ServeSettings {
     /// [default: 127.0.0.1:9640]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<String>,
+    /// Name under which the live page and /metrics may be asked for, besides that of the address and
+    /// localhost; repeatable
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) http_host: Vec<String>,
     /// Socket for `ioda ctl` [default: that of the first Unix socket with .ctl behind it]
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,

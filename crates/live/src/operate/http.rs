@@ -4,12 +4,13 @@
 //! [`HEADER_BYTES_MAX`] that must arrive within [`HEADER_TIMEOUT`], and one answer held for [`CONNECTION_LIFETIME`] at most.
 
 use super::accept::accept_clients;
+use super::host::Hosts;
 use super::metrics::exposition;
 use super::service::Service;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue,
     X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::server::conn::http1;
@@ -17,6 +18,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
@@ -36,22 +38,31 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(120);
 const PAGE: &str = include_str!("page.html");
 
+/// What clients are answered with.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    pub(super) service: Arc<Service>,
+    pub(super) hosts: Hosts,
+}
+
 /// Accepts clients until it is aborted. Each holds a copy of `busy` while it is served.
 pub(super) async fn accept(
     listener: TcpListener,
-    service: Arc<Service>,
+    site: Site,
     ended: watch::Receiver<bool>,
     busy: mpsc::Sender<()>,
 ) {
     let next =
         |context: &mut Context<'_>| listener.poll_accept(context).map_ok(|(stream, _)| stream);
-    let serve = |stream| serve_client(stream, Arc::clone(&service), ended.clone());
+    let serve = |stream| serve_client(stream, site.clone(), ended.clone());
     accept_clients(next, CONNECTIONS_MAX, busy, serve).await;
 }
 
 /// Serves one client until it goes, its time is over, or everything ends.
-async fn serve_client(stream: TcpStream, service: Arc<Service>, mut ended: watch::Receiver<bool>) {
-    let answer = service_fn(move |request| answer(request, Arc::clone(&service)));
+async fn serve_client(stream: TcpStream, site: Site, mut ended: watch::Receiver<bool>) {
+    // An address of the machine, also where all of them are listened at.
+    let local = stream.local_addr().ok().map(|address| address.ip());
+    let answer = service_fn(move |request| answer(request, site.clone(), local));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
@@ -84,7 +95,16 @@ async fn serve_client(stream: TcpStream, service: Arc<Service>, mut ended: watch
 type Reply = Response<Full<Bytes>>;
 
 /// Answers one request. Bodies are not read: no answer depends on one.
-async fn answer(request: Request<Incoming>, service: Arc<Service>) -> Result<Reply, Infallible> {
+async fn answer(
+    request: Request<Incoming>,
+    site: Site,
+    local: Option<IpAddr>,
+) -> Result<Reply, Infallible> {
+    let Site { service, hosts } = site;
+    if !host(&request).is_some_and(|host| hosts.allow(host, local)) {
+        let why = "this server is not known by the name in `Host`; --http-host NAME adds a name\n";
+        return Ok(text(StatusCode::FORBIDDEN, why));
+    }
     if ![Method::GET, Method::HEAD].contains(request.method()) {
         let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD work here\n");
         refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -112,6 +132,13 @@ async fn answer(request: Request<Incoming>, service: Arc<Service>) -> Result<Rep
         },
         _ => text(StatusCode::NOT_FOUND, "there are /, /metrics, /status.json, /history.json\n"),
     })
+}
+
+/// The one `Host` of a request.
+fn host(request: &Request<Incoming>) -> Option<&str> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next()?.to_str().ok()?;
+    hosts.next().is_none().then_some(host)
 }
 
 /// The number in the query `after=NUMBER`; 0 for no query.

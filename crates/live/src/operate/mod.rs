@@ -8,6 +8,7 @@
 mod accept;
 pub mod ctl;
 mod history;
+mod host;
 mod http;
 mod metrics;
 mod service;
@@ -18,6 +19,7 @@ pub use metrics::exposition;
 
 use crate::control::ArrayHandle;
 use crate::unix_socket::SocketAccess;
+use host::Hosts;
 use service::Service;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -36,6 +38,9 @@ pub struct Settings {
     /// Address of the page and the metrics; port 0 for any. None: no HTTP. There are no passwords:
     /// whoever reaches it can read, so a loopback address is the one to choose by default.
     pub http: Option<SocketAddr>,
+    /// Names under which the page and the metrics may be asked for, besides those of the loopback
+    /// interface and the address; without a port.
+    pub http_hosts: Vec<String>,
     /// Path of the control socket. None: no admin commands.
     pub control: Option<PathBuf>,
     /// Who may connect to it.
@@ -104,7 +109,8 @@ impl Operate {
         let (end, ended) = watch::channel(false);
         let address = http.as_ref().map(|(_, address)| *address);
         let service = Service::new(array.clone());
-        let work = serve(service, http.map(|(listener, _)| listener), control, ended);
+        let http = http.map(|(listener, _)| (listener, Hosts::new(&settings.http_hosts)));
+        let work = serve(service, http, control, ended);
         let thread = std::thread::Builder::new()
             .name("operate".to_owned())
             .spawn(move || {
@@ -145,17 +151,18 @@ const BLOCKING_THREADS: usize = ctl::CONNECTIONS_MAX + 4;
 
 async fn serve(
     service: Arc<Service>,
-    http: Option<TcpListener>,
+    http: Option<(TcpListener, Hosts)>,
     control: Option<std::os::unix::net::UnixListener>,
     mut ended: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
     // Every client holds a copy; when all are dropped, no answer is outstanding.
     let (busy, mut idle) = tokio::sync::mpsc::channel::<()>(1);
     let mut tasks = Vec::new();
-    if let Some(listener) = http {
+    if let Some((listener, hosts)) = http {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         tasks.push(tokio::spawn(Arc::clone(&service).record_history()));
-        let work = http::accept(listener, Arc::clone(&service), ended.clone(), busy.clone());
+        let site = http::Site { service: Arc::clone(&service), hosts };
+        let work = http::accept(listener, site, ended.clone(), busy.clone());
         tasks.push(tokio::spawn(work));
     }
     if let Some(listener) = control {

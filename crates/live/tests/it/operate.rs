@@ -212,8 +212,8 @@ fn the_status_is_one_document_and_nonsense_is_refused() {
     let fields = format!("GET / HTTP/1.1\r\n{fields}\r\n");
     let endless = [b"GET /".as_slice(), &endless].concat();
     let requests: [(&[u8], &[&str]); 7] = [
-        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\nConnection: close\r\n\r\nabc", &["405"]),
-        (b"DELETE /status.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", &["405"]),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\nConnection: close\r\n\r\nabc", &["405"]),
+        (b"DELETE /status.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", &["405"]),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", &["400"]),
         (b"GET  / /  HTTP/9.9\r\n\r\n", &["400"]),
         (b"GET / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", &["400"]),
@@ -237,6 +237,31 @@ fn the_status_is_one_document_and_nonsense_is_refused() {
     assert_eq!(get(address, "/metrics").0, 200);
     drop(operate);
     assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any longer");
+    handle.execute(AdminCommand::Shutdown).unwrap();
+    array.join().unwrap();
+}
+
+#[test]
+fn a_name_that_leads_here_by_itself_is_not_answered() {
+    let (handle, array) = fake_array::start();
+    let settings = Settings { http_hosts: vec!["array.example".to_owned()], ..http_only() };
+    let operate = Operate::start(&settings, &handle).unwrap();
+    let address = operate.http_address().unwrap();
+    for (fields, code) in [
+        (format!("Host: {address}\r\n"), "200"),
+        ("Host: array.example:9640\r\n".to_owned(), "200"),
+        ("Host: evil.example\r\n".to_owned(), "403"),
+        ("Host: localhost\r\nHost: evil.example\r\n".to_owned(), "403"),
+        (String::new(), "403"),
+    ] {
+        for path in ["/", "/metrics", "/status.json", "/history.json"] {
+            let request = format!("GET {path} HTTP/1.1\r\n{fields}Connection: close\r\n\r\n");
+            let reply = exchange(address, request.as_bytes());
+            assert_eq!(reply.split(' ').nth(1), Some(code), "{request}: {reply}");
+            assert!(code == "200" || reply.ends_with("adds a name\n"), "{reply}");
+        }
+    }
+    drop(operate);
     handle.execute(AdminCommand::Shutdown).unwrap();
     array.join().unwrap();
 }

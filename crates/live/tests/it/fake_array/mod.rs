@@ -151,7 +151,7 @@ pub(crate) fn exchange(address: SocketAddr, request: &[u8]) -> String {
 
 /// The status code and the body of a GET.
 pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, String) {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     let reply = exchange(address, request.as_bytes());
     let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{reply:?}"));
     let code = head.split(' ').nth(1).unwrap().parse().unwrap();
