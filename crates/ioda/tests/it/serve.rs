@@ -113,6 +113,21 @@ fn what_is_made_is_for_its_owner_alone_unless_a_group_is_named() {
 }
 
 #[test]
+fn a_closed_terminal_is_a_clean_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = on_files(folder.path(), EMULATED);
+    let mut served = Served::start(folder.path(), &arguments);
+    let mut client = served.connect();
+    write(&mut client, 0, &[7; BLOCK]).unwrap();
+    served.status();
+    assert!(served.end_by("HUP"));
+    assert!(folder.path().join("d/drive-0.ftl").exists());
+    let mut served = Served::start(folder.path(), &arguments);
+    assert_eq!(read(&mut served.connect(), 0, BLOCK as u32).unwrap(), [7; BLOCK]);
+    assert!(!served.said().contains("was not shut down"), "{}", served.said());
+}
+
+#[test]
 fn a_clean_end_keeps_data_and_the_maps_of_emulated_drives() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = on_files(folder.path(), EMULATED);

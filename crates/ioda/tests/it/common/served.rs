@@ -137,8 +137,13 @@ impl Served {
     }
 
     /// Asks it to end, and waits. Returns whether it ended well.
-    pub(crate) fn terminate(mut self) -> bool {
-        Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+    pub(crate) fn terminate(self) -> bool {
+        self.end_by("TERM")
+    }
+
+    /// Sends it a signal, and waits. Returns whether it ended well.
+    pub(crate) fn end_by(mut self, signal: &str) -> bool {
+        Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status().unwrap();
         self.child.wait().unwrap().success()
     }
 }
