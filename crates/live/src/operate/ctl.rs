@@ -6,7 +6,7 @@
 //! {"answer":"done","text":"drive 2 is taken for failed"}
 //! ```
 
-use super::accept::accept_clients;
+use super::accept::{Place, accept_clients};
 use super::service::Service;
 use crate::control::{AdminCommand, Answer};
 use crate::unix_socket::{self, BindError, SocketAccess};
@@ -25,10 +25,12 @@ pub use crate::unix_socket::SocketFile;
 
 /// Longest line that is accepted as a command, in bytes without its end.
 pub const LINE_BYTES_MAX: usize = 64 << 10;
-/// Clients at the same time; the next one waits to be accepted.
+/// Clients at the same time; for the next one, that which has been idle for longest is disconnected.
 pub const CONNECTIONS_MAX: usize = 16;
-/// A connection on which no command arrives for so long is closed.
+/// A connection on which no command begins for so long is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+/// So is one on which the rest of a command does not arrive for so long.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 /// So is one whose client does not take an answer for so long.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Clients that may wait to be accepted.
@@ -80,10 +82,10 @@ pub(super) async fn accept(
 ) {
     let next =
         |context: &mut Context<'_>| listener.poll_accept(context).map_ok(|(stream, _)| stream);
-    let serve = |stream| {
+    let serve = |stream, place: Arc<Place>| {
         let (service, ended) = (Arc::clone(&service), ended.clone());
         async move {
-            if let Err(error) = serve_client(stream, &service, ended).await {
+            if let Err(error) = serve_client(stream, &service, &place, ended).await {
                 tracing::debug!(%error, "a client of the control socket was dropped");
             }
         }
@@ -95,11 +97,13 @@ pub(super) async fn accept(
 async fn serve_client(
     mut stream: tokio::net::UnixStream,
     service: &Service,
+    place: &Place,
     mut ended: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let mut received = Vec::new();
     loop {
         let line = next_or_end(&mut stream, &mut received, &mut ended).await?;
+        let busy = place.begin_request();
         let (answer, last) = match line {
             Line::End => return Ok(()),
             Line::TooLong => {
@@ -110,6 +114,8 @@ async fn serve_client(
         };
         let mut text = serde_json::to_vec(&answer)?;
         text.push(b'\n');
+        // A client that does not take its answer is as good as an idle one.
+        drop(busy);
         tokio::time::timeout(WRITE_TIMEOUT, stream.write_all(&text)).await??;
         if last {
             return Ok(());
@@ -123,16 +129,31 @@ async fn next_or_end(
     received: &mut Vec<u8>,
     ended: &mut watch::Receiver<bool>,
 ) -> io::Result<Line> {
-    let mut next = std::pin::pin!(tokio::time::timeout(IDLE_TIMEOUT, next_line(stream, received)));
+    let mut next = std::pin::pin!(next_in_time(stream, received));
     let mut end = std::pin::pin!(ended.wait_for(|ended| *ended));
     // Whatever comes first.
     std::future::poll_fn(|context| {
         if let Poll::Ready(line) = next.as_mut().poll(context) {
-            return Poll::Ready(line.unwrap_or(Ok(Line::End)));
+            return Poll::Ready(line);
         }
         end.as_mut().poll(context).map(|_| Ok(Line::End))
     })
     .await
+}
+
+/// The next line of a client that begins and ends it in time; or the end.
+async fn next_in_time(
+    stream: &mut tokio::net::UnixStream,
+    received: &mut Vec<u8>,
+) -> io::Result<Line> {
+    if received.is_empty() {
+        let begun = tokio::time::timeout(IDLE_TIMEOUT, stream.read_buf(received)).await;
+        if begun.unwrap_or(Ok(0))? == 0 {
+            return Ok(Line::End);
+        }
+    }
+    let line = tokio::time::timeout(COMMAND_TIMEOUT, next_line(stream, received)).await;
+    line.unwrap_or(Ok(Line::End))
 }
 
 /// What a client sent.

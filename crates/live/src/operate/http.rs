@@ -1,9 +1,10 @@
 //! Status page and metrics over HTTP/1.1. All of them are read-only.
 //!
-//! Whoever reaches the port can take one connection of [`CONNECTIONS_MAX`], a request head of
-//! [`HEADER_BYTES_MAX`] that must arrive within [`HEADER_TIMEOUT`], and one answer held for [`CONNECTION_LIFETIME`] at most.
+//! Whoever reaches the port can take one connection of [`CONNECTIONS_MAX`] until others want it, a
+//! request head of [`HEADER_BYTES_MAX`] that must arrive within [`HEADER_TIMEOUT`], and one answer held
+//! for [`ANSWER_TIMEOUT`] at most.
 
-use super::accept::accept_clients;
+use super::accept::{Place, accept_clients};
 use super::host::Hosts;
 use super::metrics::exposition;
 use super::service::Service;
@@ -20,12 +21,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::task::Context;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
-/// Clients at the same time; the next one waits to be accepted.
+/// Clients at the same time; for the next one, that which has been idle for longest is disconnected.
 const CONNECTIONS_MAX: usize = 64;
 /// Largest head of a request.
 const HEADER_BYTES_MAX: usize = 16 << 10;
@@ -33,8 +34,10 @@ const HEADER_BYTES_MAX: usize = 16 << 10;
 const HEADER_FIELDS_MAX: usize = 64;
 /// Longest time for the head of a request to arrive.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest life of a connection. Browsers and Prometheus open the next one by themselves, and a
-/// client that never reads cannot hold its answer for longer.
+/// Longest time for an answer to be taken and the next request to begin; a client that never reads is
+/// disconnected then.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest life of a connection. Browsers and Prometheus open the next one by themselves.
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(120);
 const PAGE: &str = include_str!("page.html");
 
@@ -54,15 +57,26 @@ pub(super) async fn accept(
 ) {
     let next =
         |context: &mut Context<'_>| listener.poll_accept(context).map_ok(|(stream, _)| stream);
-    let serve = |stream| serve_client(stream, site.clone(), ended.clone());
+    let serve = |stream, place| serve_client(stream, place, site.clone(), ended.clone());
     accept_clients(next, CONNECTIONS_MAX, busy, serve).await;
 }
 
 /// Serves one client until it goes, its time is over, or everything ends.
-async fn serve_client(stream: TcpStream, site: Site, mut ended: watch::Receiver<bool>) {
+async fn serve_client(
+    stream: TcpStream,
+    place: Arc<Place>,
+    site: Site,
+    mut ended: watch::Receiver<bool>,
+) {
     // An address of the machine, also where all of them are listened at.
     let local = stream.local_addr().ok().map(|address| address.ip());
-    let answer = service_fn(move |request| answer(request, site.clone(), local));
+    let answer = service_fn(|request| {
+        let (site, place) = (site.clone(), Arc::clone(&place));
+        async move {
+            let _busy = place.begin_request();
+            answer(request, site, local).await
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
@@ -75,12 +89,16 @@ async fn serve_client(stream: TcpStream, site: Site, mut ended: watch::Receiver<
     };
     let served = async {
         let mut end = std::pin::pin!(end);
+        let mut stalled = std::pin::pin!(place.idle_for(ANSWER_TIMEOUT));
         let mut shutting_down = false;
         // The connection and the end of everything are polled together.
         std::future::poll_fn(|context| {
             if !shutting_down && end.as_mut().poll(context).is_ready() {
                 shutting_down = true;
                 connection.as_mut().graceful_shutdown();
+            }
+            if stalled.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
             }
             connection.as_mut().poll(context)
         })

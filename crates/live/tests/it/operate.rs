@@ -4,13 +4,13 @@
 
 use crate::fake_array::{self, exchange, get};
 use live::control::{AdminCommand, Answer, Status};
-use live::operate::ctl::Client;
+use live::operate::ctl::{CONNECTIONS_MAX, Client};
 use live::operate::{Operate, Settings};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
-use std::net::SocketAddr;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -230,11 +230,6 @@ fn the_status_is_one_document_and_nonsense_is_refused() {
             String::from_utf8_lossy(&request[..request.len().min(60)])
         );
     }
-    // More silent clients than there are places: they make room after a while, and nothing breaks.
-    let silent: Vec<_> = (0..50).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
-    assert_eq!(get(address, "/metrics").0, 200);
-    drop(silent);
-    assert_eq!(get(address, "/metrics").0, 200);
     drop(operate);
     assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any longer");
     handle.execute(AdminCommand::Shutdown).unwrap();
@@ -346,14 +341,82 @@ fn hostile_orders_are_answered_with_a_sentence_and_reach_nobody() {
     // A line that was not finished is no order; lines in one piece are answered one by one.
     assert_eq!(said(&path, b"{\"order\":\"shutdown\"}").len(), 0);
     assert_eq!(said(&path, b"{\"order\":\"scrub\"}\nno\n{\"order\":\"scrub\"}\n").len(), 3);
-    // More silent clients than there are places wait; when they go, the next is served.
-    let silent: Vec<_> = (0..30).map(|_| UnixStream::connect(&path)).collect();
-    drop(silent);
-    assert_eq!(said(&path, b"{\"order\":\"scrub\"}\n").len(), 1);
     handle.execute(AdminCommand::Shutdown).unwrap();
     assert_eq!(
         array.join().unwrap(),
-        [AdminCommand::Scrub, AdminCommand::Scrub, AdminCommand::Scrub, AdminCommand::Shutdown]
+        [AdminCommand::Scrub, AdminCommand::Scrub, AdminCommand::Shutdown]
     );
+    operate.close();
+}
+
+/// Sooner than any time after which a silent client is disconnected in any case.
+const SOON: Duration = Duration::from_secs(5);
+
+#[test]
+fn idle_and_slow_clients_give_way_to_those_who_ask() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.ctl");
+    let (handle, array) = fake_array::start();
+    let settings = Settings { control: Some(path.clone()), ..http_only() };
+    let operate = Operate::start(&settings, &handle).unwrap();
+    let address = operate.http_address().unwrap();
+
+    // The one that asks now and then keeps its place: others have been idle for longer.
+    let mut regular = Client::connect(&path, PATIENCE).unwrap();
+    let mut crowd = Vec::new();
+    for number in 0..3 * CONNECTIONS_MAX {
+        let mut other = UnixStream::connect(&path).unwrap();
+        let begin: &[u8] = if number % 2 == 0 { b"" } else { b"{\"order\":" };
+        let _ = other.write_all(begin);
+        crowd.push(other);
+        if number % 8 == 0 {
+            assert!(matches!(regular.ask(&AdminCommand::Status).unwrap(), Answer::Status(_)));
+        }
+    }
+    let asked = Client::connect(&path, SOON).unwrap().ask(&AdminCommand::Status);
+    assert!(matches!(asked.unwrap(), Answer::Status(_)));
+
+    let requests: [&[u8]; 3] = [
+        b"",
+        b"GET /metrics HT",
+        // Asks for as much as it can, and never reads.
+        &b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(200),
+    ];
+    let mut slow = Vec::new();
+    for number in 0..200 {
+        let mut other = TcpStream::connect(address).unwrap();
+        other.set_nonblocking(true).unwrap();
+        let _ = other.write_all(requests[number % requests.len()]);
+        slow.push(other);
+    }
+    let begin = Instant::now();
+    assert_eq!(get(address, "/metrics").0, 200);
+    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+    handle.execute(AdminCommand::Shutdown).unwrap();
+    array.join().unwrap();
+    operate.close();
+}
+
+#[test]
+fn a_command_that_does_not_come_to_its_end_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.ctl");
+    let (handle, array) = fake_array::start();
+    let settings = Settings { control: Some(path.clone()), ..Settings::default() };
+    let operate = Operate::start(&settings, &handle).unwrap();
+    let mut dribbling = UnixStream::connect(&path).unwrap();
+    dribbling.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let begin = Instant::now();
+    loop {
+        let _ = dribbling.write_all(b" ");
+        match dribbling.read(&mut [0]) {
+            Ok(_) => break,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => break,
+        }
+        assert!(begin.elapsed() < PATIENCE, "it is still waited for");
+    }
+    handle.execute(AdminCommand::Shutdown).unwrap();
+    array.join().unwrap();
     operate.close();
 }
