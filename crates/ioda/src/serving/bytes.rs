@@ -263,6 +263,7 @@ impl Opened {
             drive_bytes: built.geometry.drive_bytes,
             repairs,
             spin: Spin::Adaptive,
+            client_memory_bytes: built.client_memory_bytes,
             switch,
         })
     }

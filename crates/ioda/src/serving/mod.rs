@@ -14,7 +14,7 @@ use crate::setup;
 use array::policy::PolicyKind;
 use array::{Config, Layout, Level};
 use live::durable::Geometry;
-use live::server::{Parts, SwitchTable};
+use live::server::{CLIENT_MEMORY_BYTES_MIN, Parts, SwitchTable, default_client_memory_bytes};
 use sim::Plan;
 
 /// Bytes of a page of plain drives: what NVMe drives and file systems agree on.
@@ -32,6 +32,8 @@ pub(crate) struct Built {
     pub(crate) geometry: Geometry,
     /// Whether drives are taken as they are.
     pub(crate) plain: bool,
+    /// Bound on what all clients together have the server hold.
+    pub(crate) client_memory_bytes: u64,
 }
 
 /// Works out what `settings` describe. What an array says about itself that is there already goes
@@ -103,7 +105,8 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
             words(&geometry)
         )));
     }
-    Ok(Built { plan, config, geometry, plain })
+    let client_memory_bytes = client_memory_bytes(&settings)?;
+    Ok(Built { plan, config, geometry, plain, client_memory_bytes })
 }
 
 fn words(geometry: &Geometry) -> String {
@@ -114,6 +117,20 @@ fn words(geometry: &Geometry) -> String {
         geometry.level.name(),
         geometry.chunk_bytes
     )
+}
+
+fn client_memory_bytes(settings: &Settings) -> Result<u64, Failure> {
+    let Some(size) = &settings.serve.client_memory else {
+        return Ok(default_client_memory_bytes());
+    };
+    let bytes = size.value.0;
+    if bytes < CLIENT_MEMORY_BYTES_MIN {
+        return Err(Failure::usage(format!(
+            "--client-memory is {bytes} bytes; it must be at least {CLIENT_MEMORY_BYTES_MIN}, so that \
+             the largest request fits"
+        )));
+    }
+    Ok(bytes)
 }
 
 /// Fills in what is not said from what is there.

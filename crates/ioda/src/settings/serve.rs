@@ -80,6 +80,10 @@ pub(crate) struct ServeSettings {
     /// none; only the user who serves]
     #[arg(long, value_name = "GROUP")]
     pub(crate) socket_group: Option<String>,
+    /// Most memory for requests and unsent replies of all clients together [default: an eighth of the
+    /// machine's, at least 256m]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) client_memory: Option<Text<Size>>,
     /// Stripes that a rebuild works on at once [default: 16]
     #[arg(long, value_name = "N")]
     pub(crate) restore_depth: Option<u32>,

@@ -122,6 +122,18 @@ impl Connection {
         self.session.held_bytes()
     }
 
+    /// Bounds what it may [hold](Self::held_bytes) in addition: requests that need more stay in the
+    /// client's socket. To be said anew whenever it has changed.
+    pub fn set_room(&mut self, room_bytes: u64) {
+        self.session.set_room(room_bytes);
+    }
+
+    /// Whether a request waits for nothing but [more room](Self::set_room).
+    #[must_use]
+    pub fn waits_for_room(&self) -> bool {
+        self.session.waits_for_room()
+    }
+
     /// What it has done since it connected.
     #[must_use]
     pub fn counts(&self) -> Counts {

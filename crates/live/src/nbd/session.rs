@@ -66,6 +66,8 @@ pub(super) struct Session {
     output: Queue,
     /// Data of requests in flight and of the write that is being received.
     held_bytes: u64,
+    /// Bytes that may be held in addition, whatever is let go meanwhile.
+    room_bytes: u64,
     /// Whether requests of the client are still accepted.
     accepting: bool,
     /// Whether the last byte of the client has been received.
@@ -87,6 +89,7 @@ impl Session {
             free: Vec::new(),
             output: Queue::default(),
             held_bytes: 0,
+            room_bytes: u64::MAX,
             accepting: true,
             ended: false,
             discards_replies: false,
@@ -127,7 +130,9 @@ impl Session {
         }
         match &self.state {
             State::Header => match self.input.bytes().first_chunk() {
-                Some(bytes) => RequestHeader::parse(bytes).is_none_or(|header| self.fits(&header)),
+                Some(bytes) => RequestHeader::parse(bytes).is_none_or(|header| {
+                    self.fits(&header) && self.charge_of(&header) <= self.room_bytes
+                }),
                 None => false,
             },
             State::Payload { request, filled, .. } => {
@@ -167,14 +172,34 @@ impl Session {
         self.stop_if_ended();
     }
 
-    /// Whether memory has room for the data of one more request.
+    /// Whether the limits on one client have room for one more request.
     fn fits(&self, header: &RequestHeader) -> bool {
         let held = self.held_bytes();
-        let data = match judge(header, &self.terms) {
-            Verdict::Accepted(kind) => charge(kind, header.length_bytes),
-            Verdict::Refused(..) | Verdict::Disconnect => 0,
-        };
+        let data = self.charge_of(header);
         self.in_flight() < IN_FLIGHT_MAX && (held == 0 || held + data < HELD_BYTES_MAX)
+    }
+
+    fn charge_of(&self, header: &RequestHeader) -> u64 {
+        match judge(header, &self.terms) {
+            Verdict::Accepted(kind) => charge(kind, header.length_bytes),
+            Verdict::Refused(..) => MESSAGE_BYTES_MAX as u64,
+            Verdict::Disconnect => 0,
+        }
+    }
+
+    /// From now on requests are accepted as long as they need no more than this.
+    pub(super) fn set_room(&mut self, room_bytes: u64) {
+        self.room_bytes = room_bytes;
+    }
+
+    /// Whether a request waits for nothing but [more room](Self::set_room).
+    pub(super) fn waits_for_room(&self) -> bool {
+        let header = match (&self.state, self.input.bytes().first_chunk()) {
+            (State::Header, Some(bytes)) if self.accepting => RequestHeader::parse(bytes),
+            _ => None,
+        };
+        let lacks_room = |header| self.fits(header) && self.charge_of(header) > self.room_bytes;
+        header.as_ref().is_some_and(lacks_room)
     }
 
     /// The next request that has arrived whole. `None` until more bytes come, replies are given or
@@ -211,6 +236,7 @@ impl Session {
             return None;
         };
         self.input.consume(REQUEST_BYTES);
+        self.room_bytes = self.room_bytes.saturating_sub(self.charge_of(&header));
         match judge(&header, &self.terms) {
             Verdict::Accepted(Kind::Read | Kind::BlockStatus { .. }) if self.discards_replies => {
                 None

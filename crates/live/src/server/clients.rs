@@ -1,7 +1,9 @@
 //! Connected clients, each in a slot that is used again after it has disconnected.
 
+use super::client_memory::ClientMemory;
+use crate::buffer::Pool;
 use crate::clock::{Interest, Waiter};
-use crate::nbd::Connection;
+use crate::nbd::{Connection, Request};
 
 /// Which client asked: its slot, and how often that was used before, so that an answer never goes to
 /// the next client of the same slot.
@@ -19,25 +21,39 @@ pub(super) struct Client {
     interest: Option<Interest>,
     /// Whether it has something to send, or something about it has changed.
     dirty: bool,
+    /// What it held when that was last looked at.
+    held_bytes: u64,
+    /// Whether it is among those that wait for memory.
+    waiting: bool,
 }
 
 /// All clients.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Clients {
     slots: Vec<(u32, Option<Client>)>,
     free: Vec<u32>,
     /// Those to look at before the thread waits.
     dirty: Vec<u32>,
     count: u64,
+    memory: ClientMemory,
+    /// Those with a request for which memory has no room.
+    waiting: Vec<u32>,
 }
 
 /// Of the waiter's tokens the first of a client.
 pub(super) const FIRST_CLIENT: u64 = 16;
 
 impl Clients {
+    /// Nobody yet, and a bound on what all will hold.
+    pub(super) fn new(memory: ClientMemory) -> Self {
+        let (slots, free, dirty) = (Vec::new(), Vec::new(), Vec::new());
+        Self { slots, free, dirty, count: 0, memory, waiting: Vec::new() }
+    }
+
     /// Takes a client in and returns its slot.
     pub(super) fn insert(&mut self, connection: Box<Connection>) -> u32 {
-        let client = Client { connection, interest: None, dirty: false };
+        let client =
+            Client { connection, interest: None, dirty: false, held_bytes: 0, waiting: false };
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
             self.slots.len() as u32 - 1
@@ -80,6 +96,34 @@ impl Clients {
         self.dirty.pop()
     }
 
+    /// The next request of a client, if memory has room for it.
+    pub(super) fn poll_request(&mut self, index: u32, pool: &mut Pool) -> Option<Request> {
+        self.grant_room(index);
+        self.at_mut(index)?.connection.poll_request(pool)
+    }
+
+    /// Tells a client how much it may take.
+    fn grant_room(&mut self, index: u32) {
+        let Some((_, Some(client))) = self.slots.get_mut(index as usize) else { return };
+        let held = client.connection.held_bytes();
+        let before = std::mem::replace(&mut client.held_bytes, held);
+        self.memory.change(before, held);
+        client.connection.set_room(self.memory.room_bytes(held, self.count));
+        if held < before {
+            self.wake_waiting();
+        }
+    }
+
+    /// Memory has been freed: those who wait for it are looked at, the first one first.
+    fn wake_waiting(&mut self) {
+        while let Some(index) = self.waiting.pop() {
+            if let Some(client) = self.at_mut(index) {
+                client.waiting = false;
+            }
+            self.mark_dirty(index);
+        }
+    }
+
     /// Answers a client, if it is still there.
     pub(super) fn reply(&mut self, id: ClientId, answer: impl FnOnce(&mut Connection)) {
         let Some((generation, Some(client))) = self.slots.get_mut(id.index as usize) else {
@@ -98,7 +142,8 @@ impl Clients {
         if let Err(error) = client.connection.flush_output() {
             tracing::debug!(%error, "a client takes no answers any more");
         }
-        client.connection.is_ready()
+        self.grant_room(index);
+        self.at_mut(index).is_some_and(|client| client.connection.is_ready())
     }
 
     /// Has the waiter look at a client for what it waits for, or closes it if it is finished.
@@ -108,6 +153,11 @@ impl Clients {
             self.close(waiter, index);
             return;
         }
+        if client.connection.waits_for_room() && !client.waiting {
+            client.waiting = true;
+            self.waiting.push(index);
+        }
+        let Some(client) = self.at_mut(index) else { return };
         let wants = client.connection.wants();
         let interest = Interest { readable: wants.read, writable: wants.write };
         let wanted = (wants.read || wants.write).then_some(interest);
@@ -141,6 +191,8 @@ impl Clients {
             }
             self.count -= 1;
             self.free.push(index);
+            self.memory.change(client.held_bytes, 0);
+            self.wake_waiting();
         }
     }
 }

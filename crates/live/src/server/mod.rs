@@ -7,6 +7,7 @@
 mod admin;
 mod array_io;
 mod busy_poll;
+mod client_memory;
 mod clients;
 mod extents;
 mod measures;
@@ -16,6 +17,7 @@ mod requests;
 mod serve;
 mod status;
 
+pub use client_memory::{CLIENT_MEMORY_BYTES_MIN, default_client_memory_bytes};
 pub use members::Durable;
 
 use crate::clock::{Event, Interest, Spin, Waiter};
@@ -26,6 +28,7 @@ use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind, RequestKind};
 use array_io::ArrayIo;
 use busy_poll::BusyPoll;
+use client_memory::ClientMemory;
 use clients::{Clients, FIRST_CLIENT};
 use engine::durability::Records;
 use engine::volume::{Output, Repairs};
@@ -55,6 +58,9 @@ pub struct Setup {
     pub repairs: Repairs,
     /// How to wait.
     pub spin: Spin,
+    /// Bound on what all clients together have the server hold: data of requests in flight, and replies
+    /// that are not sent.
+    pub client_memory_bytes: u64,
     /// What each policy gets when it is switched to.
     pub switch: SwitchTable,
 }
@@ -112,7 +118,7 @@ impl Server {
     /// If there are not as many drives as the array has.
     pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, ServerError> {
         let Setup { array: config, drives, storage, durable, drive_bytes, .. } = setup;
-        let Setup { repairs, spin, switch, .. } = setup;
+        let Setup { repairs, spin, client_memory_bytes, switch, .. } = setup;
         let mut waiter = Waiter::new(spin)?;
         waiter.add(inbox.wake_fd(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
@@ -130,7 +136,7 @@ impl Server {
             waiter,
             inbox,
             io: ArrayIo::new(Engine::new(config, drives, plane), storage),
-            clients: Clients::default(),
+            clients: Clients::new(ClientMemory::new(client_memory_bytes)),
             requests: Requests::default(),
             members,
             admin: Admin::new(switch),

@@ -22,9 +22,9 @@ impl Server {
         // A receipt ends with the payload of a write. Behind it the next may be waiting already.
         for _ in 0..RECEIPTS_PER_TURN {
             let mut payloads = false;
-            while let Some(client) = self.clients.at_mut(index) {
+            loop {
                 let pool = self.io.volume.memory().pool();
-                let Some(request) = client.connection.poll_request(pool) else { break };
+                let Some(request) = self.clients.poll_request(index, pool) else { break };
                 payloads |= request.data.is_some();
                 self.begin_request(id, request);
             }

@@ -322,3 +322,30 @@ fn for_a_client_that_is_gone_only_writes_are_carried_out() {
     let kinds: Vec<_> = requests.iter().map(|request| request.kind).collect();
     assert_eq!(kinds, [Kind::Write, Kind::Trim]);
 }
+
+#[test]
+fn a_request_waits_for_room_and_goes_on_when_there_is_some() {
+    let mut session = Session::new(TERMS, &[], &[]);
+    let mut pool = Pool::default();
+    session.set_room(10_000);
+    let mut bytes = Vec::new();
+    for cookie in 0..3 {
+        bytes.extend(header(command::READ, cookie, 0, 4096).bytes());
+    }
+    let requests = feed(&mut session, &bytes, &mut pool);
+    assert_eq!(requests.len(), 2);
+    assert!(session.waits_for_room() && !session.is_ready());
+    // Room is not what is let go by itself: whoever gives it knows what others hold.
+    answer(&mut session, &requests[0]);
+    let unsent = session.unsent().len();
+    session.sent(unsent);
+    assert!(session.poll_request(&mut pool).is_none());
+    session.set_room(4096);
+    assert!(session.is_ready() && !session.waits_for_room());
+    assert!(session.poll_request(&mut pool).is_some());
+    assert!(!session.waits_for_room(), "nothing else was sent");
+    // What is refused has an answer as well.
+    session.set_room(0);
+    assert_eq!(offer(&mut session, &header(99, 7, 0, 0).bytes()), REQUEST_BYTES);
+    assert!(session.poll_request(&mut pool).is_none() && session.waits_for_room());
+}
