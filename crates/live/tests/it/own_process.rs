@@ -13,7 +13,9 @@ pub(crate) fn run(test: &str) -> Option<Output> {
     if std::env::var_os(CHILD).is_some() {
         return None;
     }
-    let mut child = Command::new(std::env::current_exe().unwrap());
+    // Under `nohup` it would ignore a closed terminal.
+    let mut child = Command::new("env");
+    child.arg("--default-signal=HUP").arg(std::env::current_exe().unwrap());
     child.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, test);
     Some(child.output().unwrap())
 }

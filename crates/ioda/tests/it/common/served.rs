@@ -27,9 +27,11 @@ impl Served {
         let socket = folder.join("s");
         let log = folder.join("log");
         let stderr = std::fs::File::create(&log).unwrap();
-        // Nothing may rely on the umask to keep others out.
-        let child = Command::new("sh")
-            .args(["-c", "umask 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_ioda")])
+        // Nothing may rely on the umask to keep others out. Tests may run under `nohup`, which would
+        // have the server ignore a closed terminal.
+        let child = Command::new("env")
+            .args(["--default-signal=HUP", "sh", "-c", "umask 0; exec \"$0\" \"$@\""])
+            .arg(env!("CARGO_BIN_EXE_ioda"))
             .args(["--log", "info", "serve", "--quiet", "--http", "none", "--listen"])
             .arg(&socket)
             .args(arguments)
