@@ -180,8 +180,7 @@ fn is_possible(event: Event, state: State, level: Level, demands: Demands) -> bo
         (_, State::Lost) => false,
         (_, State::Degraded) if !misses_two => false,
         // What is found at a start is met at a start, and nothing else is but the power cut.
-        (Event::Stale | Event::Moved, State::Opening) => true,
-        (Event::Missing, State::Opening) => may_tear,
+        (Event::Missing | Event::Stale | Event::Moved, State::Opening) => true,
         (Event::Missing | Event::Stale | Event::Moved, _) => false,
         (Event::Cut, _) => true,
         (_, State::Opening) => false,
