@@ -16,7 +16,7 @@
 use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
 use super::intent::Intent;
-use super::journal::{Journal, JournalError, PARTS_MAX};
+use super::journal::{HeadWrite, Journal, JournalError, PARTS_MAX};
 use super::order::{ChangeOrder, WriteId};
 use super::output::{Change, ChangeId, OperationId, WantedChange};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -238,10 +238,10 @@ impl<C: Change> WriteGate<C> {
 
     /// Gives the parts of the first writes that need a record to `append`, in order, by drive, place and
     /// bytes. If that makes a record, the writes have it. Nothing if no write needs one.
-    pub(super) fn record<T>(
+    pub(super) fn record(
         &mut self,
-        append: impl FnOnce(&[(DriveId, u64, &[u8])]) -> Result<(u64, T), JournalError>,
-    ) -> Option<Result<(u64, T), JournalError>> {
+        append: impl FnOnce(&[(DriveId, u64, &[u8])]) -> Result<HeadWrite, JournalError>,
+    ) -> Option<Result<HeadWrite, JournalError>> {
         let writes = self.next_to_record();
         if writes.is_empty() {
             return None;
@@ -258,8 +258,8 @@ impl<C: Change> WriteGate<C> {
             (extent.drive, extent.offset_bytes, change.data().unwrap_or_else(zeros))
         });
         let appended = append(&parts.collect::<Vec<_>>());
-        if let Ok((sequence, _)) = appended {
-            writes.into_iter().for_each(|write| self.set_record(write, sequence));
+        if let Ok(record) = &appended {
+            writes.into_iter().for_each(|write| self.set_record(write, record.sequence));
         }
         Some(appended)
     }

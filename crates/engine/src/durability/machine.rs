@@ -426,15 +426,11 @@ impl<C: Change> Durability<C> {
     /// Writes that came while a record was being written share the next one.
     fn append_records(&mut self) {
         while !self.full && !self.over && self.journal.is_stable() {
-            let journal = &mut self.journal;
-            let record = self
-                .gate
-                .record(|parts| journal.append(parts).map(|record| (record.sequence, record)));
-            match record {
+            match self.gate.record(|parts| self.journal.append(parts)) {
                 None => return,
-                Some(Ok((sequence, record))) => {
+                Some(Ok(record)) => {
+                    let task = Task::Record { sequence: record.sequence };
                     let holders = self.holders.intersection(self.recorder.present());
-                    let task = Task::Record { sequence };
                     self.write_heads(task, holders, record.offset_bytes, record.bytes);
                 }
                 Some(Err(JournalError::Full)) => self.full = true,
@@ -509,8 +505,8 @@ impl<C: Change> Durability<C> {
             return;
         }
         let geometry = &self.recorder.superblock().geometry;
-        let present = self.recorder.present().bits();
-        let too_few = geometry.misses_too_much(!present);
+        let too_few = reason == Some(FailReason::Superblock)
+            && geometry.misses_too_much(!self.recorder.present().bits());
         self.recorder.fail(drive);
         if let Some(reason) = reason {
             self.outputs.push_back(Output::FailDrive { drive, reason });
@@ -522,7 +518,7 @@ impl<C: Change> Durability<C> {
             change,
         }));
         let done = self.io.fail(drive);
-        if reason == Some(FailReason::Superblock) && too_few {
+        if too_few {
             return self.stop(StopReason::TooFewDrives);
         }
         for task in done {

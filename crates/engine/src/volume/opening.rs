@@ -50,8 +50,7 @@ impl Repairs {
 }
 
 /// The stripes of which some chunk lies in bytes `range` of its drive.
-#[must_use]
-pub fn stripes_at(geometry: &Geometry, layout: &Layout, range: Range<u64>) -> Range<u64> {
+fn stripes_at(geometry: &Geometry, layout: &Layout, range: Range<u64>) -> Range<u64> {
     let (width, members) = (u64::from(geometry.width), u64::from(geometry.stripe_width));
     let first = range.start / geometry.chunk_bytes * width / members;
     let last = (range.end.div_ceil(geometry.chunk_bytes) * width).div_ceil(members);

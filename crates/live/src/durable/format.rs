@@ -148,7 +148,7 @@ fn create_on(
     }
     for (drive, place) in places.iter().enumerate() {
         let exists = place.path().is_some_and(Path::exists);
-        let mut disk = match Disk::create(place, geometry.drive_bytes) {
+        let disk = match Disk::create(place, geometry.drive_bytes) {
             Err(error @ PlaceError::Exists { .. }) => {
                 reuse(place, geometry.drive_bytes).unwrap_or(Err(error))
             }
@@ -158,7 +158,6 @@ fn create_on(
         if !exists && let Some(path) = place.path() {
             made.push(path.into());
         }
-        check_blank(drive, &mut disk).map_err(|error| OpenError::located(error, &names))?;
         disks.push(disk);
     }
     for (drive, place) in places.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use super::disk::{BLOCK_BYTES, Content, SimDisk, Write};
 use super::history::Shape;
+use super::powered::Fuse;
 use engine::durability::{HEAD_BYTES, IoResult, Records};
 use engine::volume::Output;
 use engine::{Bytes, Drive, Engine, Heap, StorageWork, Volume, Work};
@@ -51,7 +52,7 @@ pub(super) struct Running {
     /// When a read failed last because a fault struck.
     pub(super) read_failed: Option<Instant>,
     /// Commands and answers left until the power goes.
-    pub(super) fuse: Option<u32>,
+    pub(super) fuse: Fuse,
 }
 
 impl Bay {
@@ -95,7 +96,7 @@ impl Running {
             answers: BTreeMap::new(),
             submitted: 0,
             read_failed: None,
-            fuse: None,
+            fuse: Fuse::new(None),
         }
     }
 
@@ -107,7 +108,7 @@ impl Running {
                 return Happened::Output(output);
             }
             if let Some(work) = self.volume.poll_work() {
-                if !self.burn() {
+                if !self.fuse.burn() {
                     return Happened::PowerCut;
                 }
                 self.submit(work);
@@ -129,23 +130,11 @@ impl Running {
                 self.volume.handle_deadline(self.now);
                 continue;
             }
-            if !self.burn() {
+            if !self.fuse.burn() {
                 return Happened::PowerCut;
             }
             if let Some(answer) = self.answers.pop_first() {
                 self.deliver(answer);
-            }
-        }
-    }
-
-    /// Whether the power is still there.
-    fn burn(&mut self) -> bool {
-        match &mut self.fuse {
-            None => true,
-            Some(0) => false,
-            Some(left) => {
-                *left -= 1;
-                true
             }
         }
     }

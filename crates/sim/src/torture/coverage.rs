@@ -1,8 +1,8 @@
 //! Which faults met the array in which states: what was never met was not tested.
 
 use super::Demands;
+use super::history::Fault;
 use array::Level;
-use std::fmt;
 
 /// How an array is when something happens to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -59,18 +59,8 @@ impl State {
 pub enum Event {
     /// The power goes.
     Cut,
-    /// A drive dies.
-    Dies,
-    /// A write fails.
-    WriteError,
-    /// A sync fails.
-    SyncError,
-    /// A read fails.
-    ReadError,
-    /// A drive is slow.
-    Slow,
-    /// The file system of a drive is full.
-    Full,
+    /// Something goes wrong with a drive.
+    Fault(Fault),
     /// An administrator takes a drive for failed.
     Fail,
     /// An administrator replaces a drive.
@@ -91,12 +81,12 @@ impl Event {
     /// All of them.
     pub const ALL: [Self; 14] = [
         Self::Cut,
-        Self::Dies,
-        Self::WriteError,
-        Self::SyncError,
-        Self::ReadError,
-        Self::Slow,
-        Self::Full,
+        Self::Fault(Fault::Dies),
+        Self::Fault(Fault::WriteError),
+        Self::Fault(Fault::SyncError),
+        Self::Fault(Fault::ReadError),
+        Self::Fault(Fault::Slow),
+        Self::Fault(Fault::Full),
         Self::Fail,
         Self::Replace,
         Self::Policy,
@@ -111,12 +101,7 @@ impl Event {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cut => "power cut",
-            Self::Dies => "drive dies",
-            Self::WriteError => "write error",
-            Self::SyncError => "sync error",
-            Self::ReadError => "read error",
-            Self::Slow => "slow drive",
-            Self::Full => "full drive",
+            Self::Fault(fault) => fault.name(),
             Self::Fail => "drive given up",
             Self::Replace => "replacement",
             Self::Policy => "policy change",
@@ -125,6 +110,11 @@ impl Event {
             Self::Stale => "stale drive back",
             Self::Moved => "drives moved",
         }
+    }
+
+    /// Its place in [`Event::ALL`].
+    fn row(self) -> usize {
+        Self::ALL.iter().position(|event| *event == self).unwrap_or_default()
     }
 }
 
@@ -137,13 +127,13 @@ pub struct Coverage {
 impl Coverage {
     /// An event meets a state.
     pub fn note(&mut self, event: Event, state: State) {
-        self.met[event as usize][state as usize] += 1;
+        self.met[event.row()][state as usize] += 1;
     }
 
     /// How often it did.
     #[must_use]
     pub fn met(&self, event: Event, state: State) -> u64 {
-        self.met[event as usize][state as usize]
+        self.met[event.row()][state as usize]
     }
 
     /// The pairs that were never met though histories of these levels can have them.
@@ -191,35 +181,14 @@ fn is_possible(event: Event, state: State, level: Level, demands: Demands) -> bo
         (Event::Replace, State::Optimal | State::Resyncing) => false,
         (Event::Replace, State::Rebuilding) => loses_two,
         // Nothing is lost beside stripes that may be half written.
-        (
-            Event::Dies | Event::WriteError | Event::SyncError | Event::ReadError | Event::Fail,
-            State::Resyncing,
-        ) => may_tear,
+        (Event::Fault(Fault::Slow | Fault::Full), _) => true,
+        (Event::Fault(_) | Event::Fail, State::Resyncing) => may_tear,
         // A page that cannot be read counts as a drive, and here none can be missed any more.
-        (Event::ReadError, State::Critical) => false,
-        (Event::ReadError, State::Rebuilding) => misses_two,
+        (Event::Fault(Fault::ReadError), State::Critical) => false,
+        (Event::Fault(Fault::ReadError), State::Rebuilding) => misses_two,
         // The other pairs of a RAID-10 can still lose a drive.
         (Event::Fail, State::Critical) => level == Level::Raid10,
         (Event::Fail, State::Rebuilding) => loses_two,
         _ => true,
-    }
-}
-
-impl fmt::Display for Coverage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:16}", "")?;
-        for state in State::ALL {
-            write!(f, " {:>9}", state.name())?;
-        }
-        for event in Event::ALL {
-            write!(f, "\n{:16}", event.name())?;
-            for state in State::ALL {
-                match self.met(event, state) {
-                    0 => write!(f, " {:>9}", "-")?,
-                    met => write!(f, " {met:>9}")?,
-                }
-            }
-        }
-        Ok(())
     }
 }

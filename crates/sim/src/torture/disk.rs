@@ -187,7 +187,7 @@ impl SimDisk {
         });
     }
 
-    /// A sync fails: what it should have kept may be gone, though reads still find it.
+    /// A sync fails: what it should have kept, and what is in flight, may be gone.
     pub(super) fn sync_failed(&mut self, rng: &mut Rng) {
         // Some systems mark what could not be written as clean and forget it.
         if rng.below(2) == 0 {

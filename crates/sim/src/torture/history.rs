@@ -104,7 +104,7 @@ pub enum Access {
 }
 
 /// What goes wrong with a drive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fault {
     /// It answers nothing but errors from now on.
     Dies,

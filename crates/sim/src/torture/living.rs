@@ -11,7 +11,7 @@ use super::world::{
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind};
 use engine::Drive;
-use engine::durability::{OpenError, Opened, Refusal, StopReason, create, open, prepare};
+use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, create, open, prepare};
 use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
 use units::{DriveId, Duration, Instant};
 
@@ -22,9 +22,9 @@ impl World {
         let fuse = Fuse::new(None);
         let disks = self.powered(&mut bays, &fuse, 0);
         let opened = create(disks, &self.geometry, UUID, 1, QUIET_FOR);
-        let parts = opened.map_err(|error| Failure::NotStarted(error.to_string()))?;
-        let (opened, _) = without_disks(parts);
-        self.serve(bays, opened, None, Instant::ZERO)
+        let opened =
+            opened.map(without_disks).map_err(|error| Failure::NotStarted(error.to_string()))?;
+        self.serve(bays, opened, fuse, Instant::ZERO)
     }
 
     pub(super) fn new_bay(&mut self) -> Bay {
@@ -47,14 +47,8 @@ impl World {
             .collect()
     }
 
-    /// Begins to serve an array that is open. `fuse`: commands left until the power goes.
-    fn serve(
-        &mut self,
-        bays: Vec<Bay>,
-        opened: Opened<()>,
-        fuse: Option<u32>,
-        now: Instant,
-    ) -> Done {
+    /// Begins to serve an array that is open.
+    fn serve(&mut self, bays: Vec<Bay>, opened: Opened<()>, fuse: Fuse, now: Instant) -> Done {
         let Opened { assembly, mut records, replayed, .. } = opened;
         self.report.counts.replayed += replayed as u64;
         // A loss that was not written down is none: the drive was found again, and is as good as others.
@@ -99,21 +93,36 @@ fn lose(bays: &mut [Bay], cut: &PendingCut) {
 }
 
 /// An opened array without the drives, which their bays own.
-fn without_disks<D>(opened: Opened<D>) -> (Opened<()>, Vec<bool>) {
-    let Opened { assembly, disks, records, replayed } = opened;
-    let there = disks.iter().map(Option::is_some).collect();
-    (Opened { assembly, disks: Vec::new(), records, replayed }, there)
+fn without_disks<D>(opened: Opened<D>) -> Opened<()> {
+    let Opened { assembly, records, replayed, .. } = opened;
+    Opened { assembly, disks: Vec::new(), records, replayed }
 }
 
 /// Power.
 impl World {
-    /// The array is gone; its disks are left.
+    /// The array is gone, and so is who waited for it; its disks are left.
     pub(super) fn take_down(&mut self) -> Vec<Bay> {
+        self.waiting.clear();
+        self.model.cut();
         self.doomed = 0;
         self.ends += 1;
         self.clock = self.now();
         self.explained |= self.lost();
         self.array.take().map_or(Vec::new(), |array| array.bays)
+    }
+
+    /// The array is gone without a shutdown. What was to go wrong with the next commands of its disks does so
+    /// no more; what is dead stays dead, but a loss that nobody has written down is one in the moment of
+    /// the crash.
+    fn crash(&mut self) -> Vec<Bay> {
+        let recorded = self.recorded_failures();
+        let mut bays = self.take_down();
+        for (drive, bay) in self.drives().zip(&mut bays) {
+            let known = recorded.contains(drive);
+            let dead = bay.disk.faults.dead && (known || self.may_lose_in_a_cut());
+            bay.disk.faults = Faults { dead, ..Faults::default() };
+        }
+        bays
     }
 
     /// The power goes, and comes back.
@@ -123,14 +132,8 @@ impl World {
         self.note(Event::Cut);
         self.tell(|| "the power is gone".into());
         let now = self.now();
-        let recorded = self.recorded_failures();
-        let mut bays = self.take_down();
+        let mut bays = self.crash();
         lose(&mut bays, &cut);
-        for (drive, bay) in bays.iter_mut().enumerate() {
-            bay.disk.faults = self.faults_that_stay(drive, bay, recorded);
-        }
-        self.waiting.clear();
-        self.model.cut();
         self.start(bays, cut.start, false, now)
     }
 
@@ -139,16 +142,10 @@ impl World {
     fn make_room(&mut self, drive: DriveId) -> Done {
         self.tell(|| format!("drive {} is full; there is room again, and a new start", drive.0));
         let now = self.now();
-        let recorded = self.recorded_failures();
-        let mut bays = self.take_down();
+        let mut bays = self.crash();
         let mut rng = self.rng("room", self.ends);
-        for (drive, bay) in bays.iter_mut().enumerate() {
-            // The process ends, and the machine runs on.
-            bay.disk.cut(Loss::Nothing, &mut rng);
-            bay.disk.faults = self.faults_that_stay(drive, bay, recorded);
-        }
-        self.model.cut();
-        self.waiting.clear();
+        // The process ends, and the machine runs on.
+        bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
         let start = Start { missing: 0, rotated: 0, cut_after: None };
         self.start(bays, start, false, now)
     }
@@ -165,8 +162,8 @@ impl World {
         if !torn {
             self.plug_in_stale_disks(&mut bays);
         }
-        let dead = bays.iter().enumerate().filter(|(_, bay)| bay.disk.faults.dead);
-        let dead = dead.fold(0u64, |bits, (drive, _)| bits | 1 << drive);
+        let dead = self.drives().zip(&bays).filter(|(_, bay)| bay.disk.faults.dead);
+        let dead = dead.map(|(drive, _)| drive).collect::<DriveSet>().bits();
         let asked = if torn { 0 } else { start.missing };
         let mut missing = dead;
         for drive in self.drives().filter(|drive| asked >> drive.0 & 1 == 1) {
@@ -193,8 +190,8 @@ impl World {
                         return Err(Failure::NotClean);
                     }
                     // A cut that is still to come does not care that the array was restarted.
-                    let left = self.pending.and_then(|_| fuse.left());
-                    return self.serve(bays, opened, left, now);
+                    let fuse = if self.pending.is_some() { fuse } else { Fuse::new(None) };
+                    return self.serve(bays, opened, fuse, now);
                 }
                 Err(_) if fuse.is_blown() => {
                     self.report.counts.cuts += 1;
@@ -222,24 +219,15 @@ impl World {
         Ok(())
     }
 
-    /// What is still wrong with a disk after the array has come down: it is dead. A loss that nobody has
-    /// written down is one in the moment of the cut.
-    fn faults_that_stay(&self, drive: usize, bay: &Bay, recorded: u64) -> Faults {
-        let known = recorded >> drive & 1 == 1;
-        let dead = bay.disk.faults.dead && (known || self.may_lose_in_a_cut());
-        Faults { dead, ..Faults::default() }
-    }
-
-    /// Drives of which the superblocks say that they have failed, as bits.
-    fn recorded_failures(&self) -> u64 {
-        let Some(array) = &self.array else { return 0 };
+    /// Drives of which the superblocks say that they have failed.
+    fn recorded_failures(&self) -> DriveSet {
+        let Some(array) = &self.array else { return DriveSet::EMPTY };
         let plane = array.volume.engine().plane();
-        let recorded = self.drives().filter(|drive| plane.is_failure_recorded(*drive));
-        recorded.fold(0, |bits, drive| bits | 1 << drive.0)
+        self.drives().filter(|drive| plane.is_failure_recorded(*drive)).collect()
     }
 
     /// Whether drives may be lost in the moment in which the power goes.
-    fn may_lose_in_a_cut(&self) -> bool {
+    pub(super) fn may_lose_in_a_cut(&self) -> bool {
         self.write_hole || self.shape.has_no_write_hole()
     }
 
@@ -270,7 +258,7 @@ impl World {
             .map(|(drive, disk)| (missing >> drive & 1 == 0).then_some(disk))
             .collect();
         found.rotate_left(usize::from(rotated));
-        open(found, Some(&self.geometry), QUIET_FOR).map(|opened| without_disks(opened).0)
+        open(found, Some(&self.geometry), QUIET_FOR).map(without_disks)
     }
 
     /// Somebody plugs disks in again that were replaced.
@@ -443,7 +431,7 @@ impl World {
     /// Replaces drives until all are serving.
     fn heal(&mut self) -> Done {
         if let Some(array) = &mut self.array {
-            array.fuse = None;
+            array.fuse = Fuse::new(None);
             for bay in &mut array.bays {
                 let dead = bay.disk.faults.dead;
                 bay.disk.faults = Faults { dead, ..Faults::default() };
@@ -522,8 +510,7 @@ impl World {
         let mut bay = self.new_bay();
         let rng = self.rng("join", self.names.token);
         let Some(array) = &mut self.array else { return Ok(()) };
-        let fuse = Fuse::new(array.fuse);
-        let mut disk = PoweredDisk { disk: &mut bay.disk, fuse: &fuse, rng };
+        let mut disk = PoweredDisk { disk: &mut bay.disk, fuse: &array.fuse, rng };
         let Some((superblock, intent, journal)) = array.volume.engine().plane().records() else {
             return Ok(());
         };
@@ -533,7 +520,6 @@ impl World {
         if formatted.is_err() {
             return self.cut();
         }
-        array.fuse = fuse.left();
         let replaced = array.volume.replace_drive(array.now, drive, Drive::Plain);
         debug_assert!(replaced.is_ok(), "it was asked before");
         self.explained |= 1 << drive.0;

@@ -5,6 +5,7 @@ use super::coverage::{Coverage, Event, State};
 use super::disk::{Loss, SECTOR_BYTES, SimDisk};
 use super::history::{Access, Fault, History, Order, Shape, Start, Step};
 use super::model::{Model, Version, Wrong, ZEROS, fill};
+use super::powered::Fuse;
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind, Layout};
 use engine::durability::{Geometry, MemberState, Uuid};
@@ -328,7 +329,7 @@ impl World {
     pub(super) fn may_tear(&self) -> bool {
         let job = self.array.as_ref().and_then(|array| array.volume.engine().array().job());
         let resyncs = job.is_some_and(|job| job.what == JobKind::Resync);
-        self.write_hole || self.shape.has_no_write_hole() || !resyncs
+        self.may_lose_in_a_cut() || !resyncs
     }
 
     pub(super) fn state(&self) -> State {
@@ -374,7 +375,7 @@ impl World {
                 }
                 self.pending = Some(PendingCut { loss, seed, start });
                 if let Some(array) = &mut self.array {
-                    array.fuse = Some(after);
+                    array.fuse = Fuse::new(Some(after));
                 }
                 Ok(())
             }
@@ -449,14 +450,7 @@ impl World {
             return Ok(());
         }
         self.report.counts.faults += 1;
-        self.note(match fault {
-            Fault::Dies => Event::Dies,
-            Fault::WriteError => Event::WriteError,
-            Fault::SyncError => Event::SyncError,
-            Fault::ReadError => Event::ReadError,
-            Fault::Slow => Event::Slow,
-            Fault::Full => Event::Full,
-        });
+        self.note(Event::Fault(fault));
         if gives_up {
             self.doomed |= 1 << drive.0;
         }
@@ -528,16 +522,14 @@ impl World {
         array.volume.shut_down(array.now, array.now + PATIENCE);
         let Some(end) = self.run_to_shutdown()? else { return Ok(()) };
         let (clean, now) = (end == ShutdownEnd::Clean, self.now());
-        let cut_after = self.array.as_ref().and_then(|array| array.fuse);
-        let mut bays = self.take_down();
         if clean {
             self.model.flushed_everything();
         }
+        let cut_after = self.array.as_ref().and_then(|array| array.fuse.left());
+        let mut bays = self.take_down();
         // What was not synced is in the cache of a machine that runs on.
         let mut rng = self.rng("shutdown", self.names.token);
         bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
-        self.model.cut();
-        self.waiting.clear();
         self.start(bays, Start { missing: 0, rotated: 0, cut_after }, clean, now)
     }
 }

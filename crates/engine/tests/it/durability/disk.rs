@@ -164,13 +164,7 @@ impl Disk {
 
     /// The least and the greatest number that blocks of data begin with.
     pub(crate) fn versions(&self, offset_bytes: u64, blocks: u64) -> (u64, u64) {
-        let first = (HEAD_BYTES + offset_bytes) / BLOCK as u64;
-        let version = |block: u64| match self.stable.get(&block) {
-            Some(bytes) => u64::from_le_bytes(bytes[..8].try_into().unwrap()),
-            None => 0,
-        };
-        let versions = (first..first + blocks).map(version);
-        (versions.clone().min().unwrap(), versions.max().unwrap())
+        versions(&self.stable, offset_bytes, blocks)
     }
 }
 
@@ -192,4 +186,19 @@ impl engine::durability::Disk for Disk {
     fn sync(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
+}
+
+/// The least and the greatest number that blocks of data begin with.
+pub(crate) fn versions<B: AsRef<[u8]>>(
+    stable: &BTreeMap<u64, B>,
+    offset_bytes: u64,
+    blocks: u64,
+) -> (u64, u64) {
+    let first = (HEAD_BYTES + offset_bytes) / BLOCK as u64;
+    let version = |block: u64| match stable.get(&block) {
+        Some(bytes) => u64::from_le_bytes(bytes.as_ref()[..8].try_into().unwrap()),
+        None => 0,
+    };
+    let versions = (first..first + blocks).map(version);
+    (versions.clone().min().unwrap(), versions.max().unwrap())
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::BLOCK;
-use engine::durability::{Disk, HEAD_BYTES};
+use engine::durability::Disk;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -95,13 +95,7 @@ impl SectorDisk {
 
     /// The least and the greatest number that blocks of data begin with.
     pub(crate) fn versions(&self, offset_bytes: u64, blocks: u64) -> (u64, u64) {
-        let first = (HEAD_BYTES + offset_bytes) / BLOCK as u64;
-        let version = |block: u64| match self.stable.get(&block) {
-            Some(bytes) => u64::from_le_bytes(bytes[..8].try_into().unwrap()),
-            None => 0,
-        };
-        let versions = (first..first + blocks).map(version);
-        (versions.clone().min().unwrap(), versions.max().unwrap())
+        super::disk::versions(&self.stable, offset_bytes, blocks)
     }
 
     /// Whether nothing was ever written.
