@@ -56,6 +56,7 @@ pub fn create<D: Disk>(
     let mut journal = Journal::new(uuid);
     // The first header; it cannot be busy, because nothing was appended.
     let _ = journal.clear();
+    let _ = journal.header_written();
 
     for (drive, disk) in disks.iter_mut().enumerate() {
         check_blank(drive, disk)?;
@@ -87,11 +88,10 @@ pub fn check_new<E>(geometry: &Geometry, places: usize) -> Result<(), OpenError<
     if let Err(SuperblockError::Field { field, value }) = geometry.check() {
         return Err(OpenError::Geometry { field, value });
     }
-    let (chunk_bytes, stripe_width) = (geometry.chunk_bytes, geometry.stripe_width);
-    let has_journal = !Journal::holders(geometry, 1).is_empty();
-    let most_bytes = ((RECORD_BYTES_MAX - BLOCK_BYTES) / usize::from(stripe_width)) as u64;
-    if has_journal && chunk_bytes > most_bytes {
-        return Err(OpenError::Chunk { chunk_bytes, stripe_width, most_bytes });
+    let chunk_bytes = geometry.chunk_bytes;
+    let most_bytes = (RECORD_BYTES_MAX - BLOCK_BYTES) as u64;
+    if Journal::is_needed(geometry, 1) && chunk_bytes > most_bytes {
+        return Err(OpenError::Chunk { chunk_bytes, most_bytes });
     }
     let drives = usize::from(geometry.width);
     if drives == places { Ok(()) } else { Err(OpenError::Places { drives, places }) }

@@ -65,6 +65,12 @@ impl DriveSet {
         Self(self.0 & other.0)
     }
 
+    /// Whether any drive is in both.
+    #[must_use]
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// The drives, in order.
     pub fn iter(self) -> impl Iterator<Item = DriveId> {
         (0..64).map(DriveId).filter(move |&drive| self.contains(drive))

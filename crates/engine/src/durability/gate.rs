@@ -10,34 +10,34 @@
 //! ```
 //!
 //! It waits while the superblocks are being changed. When it is admitted it is decided whether it
-//! needs a record in the journal. It is released when its regions are marked, its record, if it needs
+//! needs to be in the journal. It is released when its regions are marked, its batch, if it needs
 //! one, is stable, and no earlier write of the same bytes is left.
 
 use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
 use super::intent::Intent;
-use super::journal::{HeadWrite, Journal, JournalError, PARTS_MAX};
+use super::journal::{Batch, Content, Journal, JournalError, PARTS_MAX, Part};
 use super::order::{ChangeOrder, WriteId};
 use super::output::{Change, ChangeId, OperationId, WantedChange};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::{Range, RangeInclusive};
 use units::{DriveId, Instant};
 
-/// Bytes after which no further write joins a record: what comes meanwhile goes into the next.
-const RECORD_BYTES_USUAL: u64 = 1 << 20;
+/// Bytes after which no further write joins a batch of the journal: what comes meanwhile goes into the
+/// next.
+const BATCH_BYTES_USUAL: u64 = 4 << 20;
 
 /// How far a pending write has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// Until the superblocks say what they should.
     Waiting,
-    /// It needs no record.
+    /// It needs not be in the journal.
     Admitted,
-    /// It needs a record that is not appended yet.
+    /// It is to be in the journal, and is not yet.
     Unrecorded,
-    /// It has this record, which may not be stable yet.
+    /// It is in this batch, which may not be stable yet.
     Recorded(u64),
 }
 
@@ -93,12 +93,12 @@ pub(super) struct WriteGate<C> {
     /// Admitted or not, those whose regions were not all marked when that was looked at last.
     unmarked: BTreeSet<WriteId>,
     unrecorded: BTreeSet<WriteId>,
-    /// Writes whose records were not stable when that was looked at last, by record.
+    /// Writes whose batches were not stable when that was looked at last, by batch.
     unstable: VecDeque<(u64, WriteId)>,
     /// Something has changed for these: perhaps they can be released.
     changed: BTreeSet<WriteId>,
     in_flight: BTreeMap<ChangeId, InFlight>,
-    /// Changes of each record that are held or in flight.
+    /// Changes of each batch that are held or in flight.
     record_left: BTreeMap<u64, u32>,
     /// Those whose clients may be answered before they end.
     cached: BTreeSet<ChangeId>,
@@ -186,11 +186,12 @@ impl<C: Change> WriteGate<C> {
         self.open.clear();
     }
 
-    /// Lets in all writes that wait; they need records in the journal if it is on.
-    pub(super) fn admit(&mut self, journalled: bool) {
+    /// Lets in all writes that wait; changes of `journalled` drives are to be in the journal.
+    pub(super) fn admit(&mut self, journalled: DriveSet) {
         for write in core::mem::take(&mut self.waiting) {
             let Some(pending) = self.pending.get_mut(&write) else { continue };
-            if journalled {
+            let drives = pending.changes.iter().map(|held| held.extent.drive);
+            if drives.collect::<DriveSet>().meets(journalled) {
                 pending.stage = Stage::Unrecorded;
                 self.unrecorded.insert(write);
             } else {
@@ -221,14 +222,29 @@ impl<C: Change> WriteGate<C> {
         self.in_flight.is_empty() && self.pending.is_empty()
     }
 
-    /// The first writes that need a record, as many as one record may have.
+    /// The batch in which these writes are is not to be: they wait as if they had not been let in. None
+    /// of them was released.
+    pub(super) fn withdraw_batch(&mut self, sequence: u64, journal: &mut Journal) {
+        self.unstable.retain(|(other, _)| *other != sequence);
+        for (&write, pending) in &mut self.pending {
+            if pending.stage == Stage::Recorded(sequence) {
+                pending.stage = Stage::Waiting;
+                self.waiting.insert(write);
+            }
+        }
+        self.record_left.remove(&sequence);
+        journal.finish(sequence);
+    }
+
+    /// The first writes that are to be in the journal, as many as one batch may have.
     fn next_to_record(&self) -> Vec<WriteId> {
         let (mut writes, mut parts, mut bytes) = (Vec::new(), 0, 0);
         for write in &self.unrecorded {
             let Some(pending) = self.pending.get(write) else { continue };
             parts += pending.changes.len();
-            bytes += pending.changes.iter().map(|held| held.extent.length_bytes).sum::<u64>();
-            if !writes.is_empty() && (parts > PARTS_MAX || bytes > RECORD_BYTES_USUAL) {
+            let lengths = pending.changes.iter().filter_map(|held| held.change.data());
+            bytes += lengths.map(|data| data.len() as u64).sum::<u64>();
+            if !writes.is_empty() && (parts > PARTS_MAX || bytes > BATCH_BYTES_USUAL) {
                 break;
             }
             writes.push(*write);
@@ -236,35 +252,32 @@ impl<C: Change> WriteGate<C> {
         writes
     }
 
-    /// Gives the parts of the first writes that need a record to `append`, in order, by drive, place and
-    /// bytes. If that makes a record, the writes have it. Nothing if no write needs one.
+    /// Has the journal take the next batch, of the changes of `journalled` drives, if any write waits for
+    /// that.
     pub(super) fn record(
         &mut self,
-        append: impl FnOnce(&[(DriveId, u64, &[u8])]) -> Result<HeadWrite, JournalError>,
-    ) -> Option<Result<HeadWrite, JournalError>> {
+        journalled: DriveSet,
+        journal: &mut Journal,
+    ) -> Option<Result<Batch, JournalError>> {
         let writes = self.next_to_record();
         if writes.is_empty() {
             return None;
         }
-        let changes = || {
-            let pending = writes.iter().filter_map(|write| self.pending.get(write));
-            pending.flat_map(|pending| &pending.changes)
-        };
-        let discards = changes().filter(|held| held.change.data().is_none());
-        let zeros =
-            vec![0; discards.map(|held| held.extent.length_bytes).max().unwrap_or(0) as usize];
-        let parts = changes().map(|Held { extent, change, .. }| {
-            let zeros = || &zeros[..extent.length_bytes as usize];
-            (extent.drive, extent.offset_bytes, change.data().unwrap_or_else(zeros))
+        let pending = writes.iter().filter_map(|write| self.pending.get(write));
+        let changes = pending.flat_map(|pending| &pending.changes);
+        let parts = changes.filter(|held| journalled.contains(held.extent.drive)).map(|held| {
+            let Extent { drive, offset_bytes, length_bytes, .. } = held.extent;
+            let zeros = Content::Zeros { bytes: length_bytes };
+            Part { drive, offset_bytes, content: held.change.data().map_or(zeros, Content::Bytes) }
         });
-        let appended = append(&parts.collect::<Vec<_>>());
-        if let Ok(record) = &appended {
-            writes.into_iter().for_each(|write| self.set_record(write, record.sequence));
+        let batch = journal.append(&parts.collect::<Vec<_>>());
+        if let Ok(batch) = &batch {
+            writes.into_iter().for_each(|write| self.set_record(write, batch.sequence));
         }
-        Some(appended)
+        Some(batch)
     }
 
-    /// A write has got a record, alone or with others.
+    /// A write is in a batch, alone or with others.
     fn set_record(&mut self, write: WriteId, sequence: u64) {
         let Some(pending) = self.pending.get_mut(&write) else { return };
         pending.stage = Stage::Recorded(sequence);
@@ -273,7 +286,7 @@ impl<C: Change> WriteGate<C> {
         self.unstable.push_back((sequence, write));
     }
 
-    /// Records up to this one are stable.
+    /// Batches up to this one are stable.
     pub(super) fn note_stable(&mut self, stable: u64) {
         while let Some(&(sequence, write)) = self.unstable.front()
             && sequence <= stable

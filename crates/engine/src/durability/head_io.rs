@@ -14,14 +14,14 @@ pub(super) enum Task {
         /// Its number.
         block: u32,
     },
-    /// A record of the journal is written.
-    Record {
+    /// A batch of the journal is written.
+    Batch {
         /// Its number.
         sequence: u64,
     },
     /// Superblocks of a new generation are written.
     Superblocks,
-    /// A header of the journal is written: older records count no longer.
+    /// A header of the journal is written: older batches count no longer.
     JournalHeader,
     /// Drives are synced.
     Sync,
@@ -32,7 +32,7 @@ impl Task {
     pub(super) const fn fail_reason(self) -> FailReason {
         match self {
             Self::Intent { .. } => FailReason::Intent,
-            Self::Record { .. } | Self::JournalHeader => FailReason::Journal,
+            Self::Batch { .. } | Self::JournalHeader => FailReason::Journal,
             Self::Superblocks => FailReason::Superblock,
             Self::Sync => FailReason::Sync,
         }
@@ -69,6 +69,14 @@ impl HeadIo {
 
     pub(super) fn is_under_way(&self, task: Task) -> bool {
         self.pending.contains_key(&task)
+    }
+
+    /// The batch of the journal of which a drive has yet to do its part.
+    pub(super) fn batch_of(&self, drive: DriveId) -> Option<u64> {
+        self.pending.iter().find_map(|(task, drives)| match task {
+            Task::Batch { sequence } if drives.contains(drive) => Some(*sequence),
+            _ => None,
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -4,7 +4,7 @@ use super::drive_set::DriveSet;
 use super::gate::WriteGate;
 use super::head_io::{HeadIo, Task};
 use super::intent::Intent;
-use super::journal::{Journal, JournalError};
+use super::journal::{Batch, HeadWrite, HeaderUse, Journal, JournalError};
 use super::output::{
     AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, Output, StopReason, WantedChange,
 };
@@ -38,11 +38,12 @@ pub struct Records {
 ///
 /// * A change is released when its regions are marked on stable storage on all present drives: after
 ///   a crash parity is resynced there.
-/// * While drives are missing, a change is released when a record of all that its operation changes
-///   is on stable storage on all holders of the journal.
+/// * While the journal is on, a change is released when the batch with all that its operation changes is
+///   on stable storage, on each drive its part.
 /// * A mark is taken back, and room in the journal used again, when what they stand for has ended
 ///   and all present drives were synced after that.
-/// * A flush is answered when all that had been answered before is synced on all present drives.
+/// * A flush is answered when all that had been answered before is synced on all present drives; while
+///   the journal is on, at once, because it has all that was answered.
 /// * Nothing is answered while the superblocks of the others call a drive serving that has failed.
 /// * How drives take part is changed only while nothing is half written (see the recorder's steps).
 #[derive(Debug)]
@@ -51,9 +52,9 @@ pub struct Durability<C> {
     gate: WriteGate<C>,
     intent: Intent,
     journal: Journal,
-    /// Drives that records of the journal go to; none while it is off.
-    holders: DriveSet,
-    /// The journal has no room for the next record.
+    /// Drives whose changes are journalled; none while the journal is off.
+    journalled: DriveSet,
+    /// The journal has no room for the next batch.
     full: bool,
     recorder: Recorder,
     io: HeadIo,
@@ -79,7 +80,7 @@ impl<C: Change> Durability<C> {
             gate: WriteGate::new(),
             intent,
             journal,
-            holders: DriveSet::EMPTY,
+            journalled: DriveSet::EMPTY,
             full: false,
             recorder: Recorder::new(superblock),
             io: HeadIo::default(),
@@ -90,7 +91,7 @@ impl<C: Change> Durability<C> {
             changed: true,
             over: false,
         };
-        machine.choose_holders();
+        machine.choose_journalled();
         if machine.intent.has_marks() {
             machine.tidy_at = Instant::ZERO + TIDY_EVERY;
         }
@@ -211,9 +212,6 @@ impl<C: Change> Durability<C> {
         if !quiet.is_empty() {
             self.syncs.next().quiet = Some(quiet);
         }
-        if self.journal.to_sync().is_some() {
-            self.syncs.ask_half();
-        }
     }
 
     /// When [`Durability::handle_deadline`] is to be called.
@@ -302,6 +300,10 @@ impl<C: Change> Durability<C> {
         }
     }
 
+    fn is_clearing(&self) -> bool {
+        self.recorder.step == Recording::ClearingJournal
+    }
+
     fn note(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.changed = true;
@@ -313,10 +315,10 @@ impl<C: Change> Durability<C> {
     fn advance(&mut self) {
         self.advance_recording();
         if self.recorder.step == Recording::Idle {
-            self.gate.admit(!self.holders.is_empty());
+            self.gate.admit(self.journalled);
         }
         self.write_intent();
-        self.append_records();
+        self.append_batches();
         while !self.over
             && let Some(changes) = self.gate.release(&self.intent, &self.journal)
         {
@@ -328,8 +330,11 @@ impl<C: Change> Durability<C> {
             }));
         }
         let half = self.journal.to_sync();
-        if self.full && half.is_some() {
+        if half.is_some() {
             self.syncs.ask_half();
+        }
+        if !self.over && !self.journalled.is_empty() {
+            self.answers.extend(self.syncs.take_covered(self.gate.first_cached()));
         }
         if !self.over && self.syncs.begin(self.gate.first_cached(), half) {
             let parts = self.io.begin(Task::Sync, self.recorder.present());
@@ -352,7 +357,8 @@ impl<C: Change> Durability<C> {
             self.gate.withdraw();
         }
         // What was journalled or released before goes on to its end.
-        if self.recorder.step == Recording::Draining && self.gate.is_drained() {
+        let is_drained = self.gate.is_drained() && self.journal.is_stable();
+        if self.recorder.step == Recording::Draining && is_drained {
             self.recorder.step = Recording::Syncing;
             self.syncs.next().recording = true;
         }
@@ -395,24 +401,39 @@ impl<C: Change> Durability<C> {
     }
 
     fn clear_journal(&mut self) {
-        self.choose_holders();
+        self.choose_journalled();
         self.recorder.step = Recording::Idle;
-        if self.journal.is_empty() && self.holders.is_empty() {
+        if self.journal.is_empty() && self.journalled.is_empty() {
             return;
         }
-        self.full = false;
-        // Nothing is in flight, so no record is of a write that has not ended.
-        if let Ok(header) = self.journal.clear() {
-            self.recorder.step = Recording::ClearingJournal;
-            let present = self.recorder.present();
-            self.write_heads(Task::JournalHeader, present, header.offset_bytes, header.bytes);
+        self.recorder.step = Recording::ClearingJournal;
+        // Two headers must not be torn at once.
+        if !self.journal.is_header_in_flight() {
+            self.write_clear();
         }
     }
 
-    fn choose_holders(&mut self) {
+    fn write_clear(&mut self) {
+        self.full = false;
+        match self.journal.clear() {
+            Ok(header) => self.write_header(header),
+            // Nothing is in flight, so no batch is of a write that has not ended.
+            Err(error) => self.stop(StopReason::Journal(error)),
+        }
+    }
+
+    fn write_header(&mut self, header: HeadWrite) {
+        let present = self.recorder.present();
+        self.write_heads(Task::JournalHeader, present, header.offset_bytes, header.bytes);
+    }
+
+    fn choose_journalled(&mut self) {
         let geometry = &self.recorder.superblock().geometry;
-        let holders = Journal::holders(geometry, self.recorder.recorded_absent().bits());
-        self.holders = holders.into_iter().collect();
+        let absent = self.recorder.recorded_absent();
+        self.journalled = match Journal::is_needed(geometry, absent.bits()) {
+            true => (0..geometry.width).map(DriveId).collect::<DriveSet>().without(absent),
+            false => DriveSet::EMPTY,
+        };
     }
 
     fn write_intent(&mut self) {
@@ -423,15 +444,24 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// Writes that came while a record was being written share the next one.
-    fn append_records(&mut self) {
+    /// Writes that came while a batch was being written share the next one.
+    fn append_batches(&mut self) {
         while !self.full && !self.over && self.journal.is_stable() {
-            match self.gate.record(|parts| self.journal.append(parts)) {
+            match self.gate.record(self.journalled, &mut self.journal) {
                 None => return,
-                Some(Ok(record)) => {
-                    let task = Task::Record { sequence: record.sequence };
-                    let holders = self.holders.intersection(self.recorder.present());
-                    self.write_heads(task, holders, record.offset_bytes, record.bytes);
+                Some(Ok(Batch { sequence, records })) => {
+                    let drives = records.iter().map(|(drive, _)| *drive).collect();
+                    let parts = self.io.begin(Task::Batch { sequence }, drives);
+                    for ((id, _), (drive, record)) in parts.into_iter().zip(records) {
+                        let HeadWrite { offset_bytes, bytes } = record;
+                        let bytes = Arc::new(bytes);
+                        self.outputs.push_back(Output::WriteHead {
+                            id,
+                            drive,
+                            offset_bytes,
+                            bytes,
+                        });
+                    }
                 }
                 Some(Err(JournalError::Full)) => self.full = true,
                 Some(Err(error)) => self.stop(StopReason::Journal(error)),
@@ -462,7 +492,7 @@ impl<C: Change> Durability<C> {
                 self.intent.written(block);
                 self.gate.note_marked();
             }
-            Task::Record { sequence } => {
+            Task::Batch { sequence } => {
                 self.journal.written(sequence);
                 self.gate.note_stable(self.journal.stable());
             }
@@ -476,7 +506,11 @@ impl<C: Change> Durability<C> {
                 }
                 self.clear_journal();
             }
-            Task::JournalHeader => self.recorder.step = Recording::Idle,
+            Task::JournalHeader => match self.journal.header_written() {
+                Some(HeaderUse::Clear) => self.recorder.step = Recording::Idle,
+                Some(HeaderUse::Retire { .. }) if self.is_clearing() => self.write_clear(),
+                Some(HeaderUse::Retire { .. }) | None => self.full = false,
+            },
             Task::Sync => self.end_sync(),
         }
     }
@@ -490,9 +524,8 @@ impl<C: Change> Durability<C> {
             if let Some(quiet) = quiet {
                 self.intent.clean(&quiet);
             }
-            if let Some(half) = half {
-                self.journal.retire(half);
-                self.full = false;
+            if let Some(header) = half.and_then(|half| self.journal.retire(half)) {
+                self.write_header(header);
             }
         }
         if recording {
@@ -511,12 +544,18 @@ impl<C: Change> Durability<C> {
         if let Some(reason) = reason {
             self.outputs.push_back(Output::FailDrive { drive, reason });
         }
+        let torn = self.io.batch_of(drive);
         let cancelled = self.gate.fail(self.now, drive, &mut self.intent, &mut self.journal);
         self.outputs.extend(cancelled.into_iter().map(|(id, drive, change)| Output::Cancel {
             id,
             drive,
             change,
         }));
+        // A start that finds the drive again would take this batch for one that never became stable.
+        // Nothing of it may be changed before the superblocks say that the drive has failed.
+        if let Some(sequence) = torn {
+            self.gate.withdraw_batch(sequence, &mut self.journal);
+        }
         let done = self.io.fail(drive);
         if too_few {
             return self.stop(StopReason::TooFewDrives);

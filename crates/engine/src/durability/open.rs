@@ -1,13 +1,14 @@
 //! Opening an array.
 //!
 //! 1. The superblocks are read, and the drives put together.
-//! 2. What the journal holds is written again, and synced. Whoever does it again does no harm, as long as
-//!    nothing else was written.
-//! 3. The write-intent record is read: it says what may be torn.
-//! 4. All drives that take part are prepared for the next generation, then that the array runs is
+//! 2. The journals of all drives are read, and the write-intent record, which says what may be torn.
+//! 3. All drives that take part are prepared for the next generation, then that the array runs is
 //!    committed ([`lineage`](super::lineage)). From then on drives that are missing are not
 //!    taken any more.
-//! 5. The records of the journal count no longer.
+//! 4. What the journals hold is written again, and synced. Whoever does it again does no harm, as long as
+//!    nothing else was written. Not before the superblocks: a batch that counts because a drive was not
+//!    found would not if the next start found it.
+//! 5. The records of the journals count no longer.
 //!
 //! If it is cut short anywhere, the next start does it all again.
 
@@ -15,7 +16,7 @@ use super::HEAD_BYTES;
 use super::assembly::{Assembly, Found, assemble};
 use super::disk::{Disk, read_copies, read_superblock, write_superblock};
 use super::intent::{INTENT_OFFSET_BYTES, Intent};
-use super::journal::{HeadWrite, Journal, Record, Replay};
+use super::journal::{FoundContent, FoundPart, HeadWrite, Journal, Record, Replay};
 use super::machine::Records;
 use super::opened::{OpenError, Opened};
 use super::refusal::Refusal;
@@ -23,6 +24,9 @@ use super::superblock::{Geometry, MemberState, Superblock, newest_offset_bytes};
 use alloc::vec;
 use alloc::vec::Vec;
 use units::{DriveId, Duration};
+
+/// Most zeros that are written at once.
+const ZEROS_BYTES: u64 = 1 << 20;
 
 /// Opens the array on `disks`, in whatever order its drives are; `None` where none was found. `asked`
 /// is what the configuration says of it, if it says anything. When this returns, the journal was
@@ -80,9 +84,10 @@ impl<D: Disk> Opening<D> {
     /// If a drive says no, or the journal cannot be replayed.
     pub fn start(self, quiet_for: Duration) -> Result<Opened<D>, OpenError<D::Error>> {
         let Self { assembly, mut disks } = self;
-        let mut replay = replay_journal(&assembly, &mut disks)?;
+        let mut replay = read_journals(&assembly, &mut disks)?;
         let intent = recover_intent(&assembly, &mut disks, quiet_for)?;
         let superblock = write_superblocks(&assembly, &mut disks)?;
+        write_again(&assembly, &mut disks, &replay.records)?;
         clear_journal(&assembly, &mut disks, &mut replay)?;
         let replayed = replay.records.len();
         let records = Records { superblock, intent, journal: replay.journal };
@@ -115,36 +120,45 @@ fn write_superblocks<D: Disk>(
     Ok(superblock)
 }
 
-/// Reads the journal, and writes what it holds to all drives that hold data, on stable storage.
-fn replay_journal<D: Disk>(
+/// Reads the journals of all drives that hold data. After a clean end, or when all drives are there in an
+/// array that journals only without, all that they say is stable in its place.
+fn read_journals<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
 ) -> Result<Replay, OpenError<D::Error>> {
     let mut journals = Vec::new();
-    let mut serving = 0u64;
     for (drive, disk) in members(assembly, disks) {
-        let image =
-            Journal::read(assembly.uuid, |offset_bytes, into| disk.read(offset_bytes, into))
-                .map_err(OpenError::io(drive))?;
-        serving |= 1 << drive;
-        journals.push((DriveId(drive as u8), image));
+        let id = DriveId(drive as u8);
+        let read = |offset_bytes, into: &mut [u8]| disk.read(offset_bytes, into);
+        let image = Journal::read(assembly.uuid, id, read).map_err(OpenError::io(drive))?;
+        journals.push((id, image));
     }
     let bytes = journals.iter().map(|(drive, image)| (*drive, &image[..]));
-    let replay = Journal::replay(assembly.uuid, bytes);
-    let needed =
-        !assembly.clean && !Journal::holders(&assembly.geometry, assembly.absent).is_empty();
-    if needed && replay.unsound & serving == serving {
-        return Err(OpenError::NoJournal);
+    let mut replay = Journal::replay(assembly.uuid, bytes);
+    if assembly.clean || !Journal::is_needed(&assembly.geometry, assembly.absent) {
+        replay.records.clear();
+        return Ok(replay);
     }
-    write_again(assembly, disks, &replay.records)?;
-    for (drive, disk) in members(assembly, disks) {
-        disk.sync().map_err(OpenError::io(drive))?;
+    if let Some(damage) = replay.damage {
+        return Err(OpenError::Journal(damage));
+    }
+    for record in &replay.records {
+        let outside = record.parts.iter().find(|part| {
+            let end = part.offset_bytes.checked_add(part.length_bytes());
+            end.is_none_or(|end| end > assembly.geometry.drive_bytes)
+        });
+        if let Some(part) = outside {
+            return Err(OpenError::Record {
+                drive: record.drive.0,
+                offset_bytes: part.offset_bytes,
+                length_bytes: part.length_bytes(),
+            });
+        }
     }
     Ok(replay)
 }
 
-/// Has the records of the journal count no longer. Not before the superblocks: if this start missed a
-/// drive and was cut short, the next one may find it, and must write the records to it as well.
+/// Has the records of the journals count no longer.
 fn clear_journal<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
@@ -152,38 +166,50 @@ fn clear_journal<D: Disk>(
 ) -> Result<(), OpenError<D::Error>> {
     // It cannot be busy: nothing was appended to it.
     let header = replay.journal.clear().ok();
+    let _ = replay.journal.header_written();
+    // A drive without any sound header gets both.
+    let both = replay.damage.is_some().then(|| replay.journal.headers());
     for (drive, disk) in members(assembly, disks) {
-        // A drive without any sound header gets both.
-        let unsound = replay.unsound >> drive & 1 == 1;
-        let both = unsound.then(|| replay.journal.headers());
         write_heads(disk, header.iter().chain(both.iter().flatten()))
             .map_err(OpenError::io(drive))?;
     }
     Ok(())
 }
 
-/// Writes to the drives what records of the journal say.
+/// Writes to each drive what its journal says, on stable storage.
 fn write_again<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
     records: &[Record],
 ) -> Result<(), OpenError<D::Error>> {
-    let drive_bytes = assembly.geometry.drive_bytes;
-    for part in records.iter().flat_map(|record| &record.parts) {
-        let length_bytes = part.bytes.len();
-        let end = part.offset_bytes.checked_add(length_bytes as u64);
-        if part.drive.index() >= disks.len() || end.is_none_or(|end| end > drive_bytes) {
-            let (drive, offset_bytes) = (part.drive.0, part.offset_bytes);
-            return Err(OpenError::Record { drive, offset_bytes, length_bytes });
+    for Record { drive, parts, .. } in records {
+        let drive = drive.index();
+        let Some(disk) = &mut disks[drive] else { continue };
+        for part in parts {
+            write_part(disk, part).map_err(OpenError::io(drive))?;
         }
     }
-    for part in records.iter().flat_map(|record| &record.parts) {
-        let drive = part.drive.index();
-        let serves = assembly.absent >> drive & 1 == 0;
-        let Some(disk) = disks[drive].as_mut().filter(|_| serves) else { continue };
-        disk.write(HEAD_BYTES + part.offset_bytes, &part.bytes).map_err(OpenError::io(drive))?;
+    for (drive, disk) in members(assembly, disks) {
+        disk.sync().map_err(OpenError::io(drive))?;
     }
     Ok(())
+}
+
+fn write_part<D: Disk>(disk: &mut D, part: &FoundPart) -> Result<(), D::Error> {
+    let at = HEAD_BYTES + part.offset_bytes;
+    match &part.content {
+        FoundContent::Bytes(bytes) => disk.write(at, bytes),
+        FoundContent::Zeros { bytes } => {
+            let zeros = vec![0; (*bytes).min(ZEROS_BYTES) as usize];
+            let mut done = 0;
+            while done < *bytes {
+                let now = (*bytes - done).min(ZEROS_BYTES);
+                disk.write(at + done, &zeros[..now as usize])?;
+                done += now;
+            }
+            Ok(())
+        }
+    }
 }
 
 fn recover_intent<D: Disk>(

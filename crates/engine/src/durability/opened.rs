@@ -1,6 +1,7 @@
 //! What comes of creating or opening an array, and why it may not.
 
 use super::assembly::Assembly;
+use super::journal::Damage;
 use super::machine::Records;
 use super::refusal::Refusal;
 use super::superblock::{Geometry, Journalled, SuperblockError};
@@ -79,12 +80,10 @@ pub enum OpenError<E> {
         /// Its value.
         value: u64,
     },
-    /// A stripe that the journal could not hold.
+    /// A chunk that the journal could not hold.
     Chunk {
         /// Bytes of a chunk.
         chunk_bytes: u64,
-        /// Members of a stripe.
-        stripe_width: u8,
         /// Largest chunk that would do.
         most_bytes: u64,
     },
@@ -109,10 +108,10 @@ pub enum OpenError<E> {
         /// Where on it.
         offset_bytes: u64,
         /// How many bytes.
-        length_bytes: usize,
+        length_bytes: u64,
     },
-    /// No journal can be read after an unclean end of a degraded array.
-    NoJournal,
+    /// The journal of a drive cannot be relied on, and the array did not end cleanly.
+    Journal(Damage),
 }
 
 impl<E> OpenError<E> {
@@ -138,9 +137,9 @@ impl<E: fmt::Display> fmt::Display for OpenError<E> {
             Self::Geometry { field, value } => {
                 write!(f, "the {field} is {value}, which is impossible")
             }
-            Self::Chunk { chunk_bytes, stripe_width, most_bytes } => write!(
+            Self::Chunk { chunk_bytes, most_bytes } => write!(
                 f,
-                "chunks of {chunk_bytes} bytes in stripes of {stripe_width} drives are too large for the journal: choose at most {most_bytes} bytes"
+                "chunks of {chunk_bytes} bytes are too large for the journal: choose at most {most_bytes} bytes"
             ),
             Self::Places { drives, places } => write!(
                 f,
@@ -153,9 +152,7 @@ impl<E: fmt::Display> fmt::Display for OpenError<E> {
                 f,
                 "the journal has a record for {length_bytes} bytes at {offset_bytes} of drive {drive}, which has no such place"
             ),
-            Self::NoJournal => f.write_str(
-                "the array was degraded when it stopped, and no drive has a sound journal: what was being written is lost, and data of the missing drive near it may be wrong",
-            ),
+            Self::Journal(damage) => damage.fmt(f),
         }
     }
 }

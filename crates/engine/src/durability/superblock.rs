@@ -40,7 +40,7 @@ use core::fmt;
 use units::DriveId;
 
 const MAGIC: [u8; 8] = *b"ioda\0arr";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The version with single generations.
 const VERSION_SINGLE: u32 = 1;
 const SUM_AT: usize = 12;
@@ -624,7 +624,7 @@ pub(super) mod tests {
     #[test]
     fn impossible_fields_are_named() {
         let table: &[(usize, &[u8], &str)] = &[
-            (8, &[3], "version 3"),
+            (8, &[4], "version 4"),
             (8, &[255; 4], "version 4294967295"),
             (8, &[0], "version 0"),
             (48, &[1], "bytes of a drive is 1073741825"),

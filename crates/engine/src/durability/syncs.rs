@@ -45,6 +45,18 @@ impl SyncRounds {
         self.flushes.push_back((before, answer));
     }
 
+    /// Takes the flushes whose cached changes have all ended; `first_cached` is the oldest that has not.
+    pub(super) fn take_covered(&mut self, first_cached: Option<ChangeId>) -> Vec<AnswerId> {
+        let mut covered = Vec::new();
+        while let Some(&(before, answer)) = self.flushes.front()
+            && first_cached.is_none_or(|cached| cached >= before)
+        {
+            self.flushes.pop_front();
+            covered.push(answer);
+        }
+        covered
+    }
+
     /// What the next round is to allow.
     pub(super) fn next(&mut self) -> &mut Round {
         &mut self.next
@@ -56,12 +68,8 @@ impl SyncRounds {
         if self.running.is_some() {
             return false;
         }
-        while let Some(&(before, answer)) = self.flushes.front()
-            && first_cached.is_none_or(|cached| cached >= before)
-        {
-            self.flushes.pop_front();
-            self.next.flushes.push(answer);
-        }
+        let covered = self.take_covered(first_cached);
+        self.next.flushes.extend(covered);
         if self.next.is_empty() {
             return false;
         }

@@ -5,9 +5,10 @@ use super::disk::BLOCK;
 use super::sectors::{Power, SectorDisk};
 use super::world::{QUIET_FOR, REGION_BYTES, UUID, geometry};
 use array::Level;
+use engine::durability::journal::{Content, Part};
 use engine::durability::{
-    Disk, Geometry, HEAD_BYTES, Journal, OpenError, Opened, Records, Refusal, SuperblockError,
-    Uuid, check_join, create, open, prepare, read_superblock, write_superblock,
+    Disk, Geometry, HEAD_BYTES, OpenError, Opened, Records, Refusal, SuperblockError, Uuid,
+    check_join, create, open, prepare, read_superblock, write_superblock,
 };
 use engine::durability::{MemberState, is_unfinished};
 use units::{DriveId, Instant, Rng};
@@ -135,9 +136,13 @@ fn degraded(power: &Power, geometry: &Geometry) -> Vec<SectorDisk> {
     let Opened { mut records, .. } = open(found, None, QUIET_FOR).unwrap();
     let mut page = [0; BLOCK];
     page[..8].copy_from_slice(&7u64.to_le_bytes());
-    let parts: Vec<(DriveId, u64, &[u8])> =
-        (0..width - 1).map(|drive| (DriveId(drive as u8), 4096, &page[..])).collect();
-    let record = records.journal.append(&parts).unwrap();
+    let part = |drive| Part {
+        drive: DriveId(drive as u8),
+        offset_bytes: 4096,
+        content: Content::Bytes(&page),
+    };
+    let parts: Vec<Part<'_>> = (0..width - 1).map(part).collect();
+    let batch = records.journal.append(&parts).unwrap();
     records.intent.mark(Instant::ZERO, 0);
     let marks = records.intent.blocks_to_write();
     for disk in &mut disks[..width - 1] {
@@ -146,8 +151,8 @@ fn degraded(power: &Power, geometry: &Geometry) -> Vec<SectorDisk> {
         }
         disk.sync().unwrap();
     }
-    for holder in Journal::holders(geometry, 1 << (width - 1)) {
-        let disk = &mut disks[holder.index()];
+    for (drive, record) in batch.records {
+        let disk = &mut disks[drive.index()];
         disk.write(record.offset_bytes, &record.bytes).unwrap();
         disk.sync().unwrap();
     }

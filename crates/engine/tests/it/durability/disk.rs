@@ -6,7 +6,7 @@ use engine::durability::HEAD_BYTES;
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use units::{DriveId, Rng};
+use units::Rng;
 
 pub(crate) const BLOCK: usize = 4096;
 
@@ -143,21 +143,21 @@ impl Disk {
         found
     }
 
-    /// Whether a record of the journal is stable that has this version for a place of a drive. Read by
-    /// the layout of records alone; a power cut shows whether a start would find it.
-    pub(crate) fn has_record(&self, drive: DriveId, offset_bytes: u64, version: u64) -> bool {
+    /// Whether a record of the journal is stable that has this version for a place of this drive. Read
+    /// by the layout of records alone; a power cut shows whether a start would find it.
+    pub(crate) fn has_record(&self, offset_bytes: u64, version: u64) -> bool {
         let number =
             |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
         let journal = JOURNAL_OFFSET_BYTES / BLOCK as u64..HEAD_BYTES / BLOCK as u64;
         let mut blocks = self.stable.range(journal).rev();
         blocks.any(|(&block, bytes)| {
-            let parts = if bytes[..8] == *b"ioda\0rec" { bytes[48] as usize } else { 0 };
+            let parts = if bytes[..8] == *b"ioda\0log" { bytes[48] as usize } else { 0 };
             let mut data = block + 1;
             (0..parts).any(|part| {
-                let at = 64 + 24 * part;
+                let at = 80 + 16 * part;
                 let first = self.stable.get(&data).map_or(0, |bytes| number(bytes, 0));
-                data += number(bytes, at + 16) / BLOCK as u64;
-                bytes[at] == drive.0 && number(bytes, at + 8) == offset_bytes && first == version
+                data += number(bytes, at + 8) / BLOCK as u64;
+                number(bytes, at) == offset_bytes && first == version
             })
         })
     }

@@ -1,0 +1,377 @@
+//! Tests of the journal: what it says after it was cut anywhere.
+
+use super::super::block::{put, seal};
+use super::*;
+use alloc::collections::VecDeque;
+use alloc::string::ToString;
+use alloc::vec;
+use array::Level;
+use proptest::prelude::*;
+
+const UUID: Uuid = Uuid([5; 16]);
+const BLOCK: usize = BLOCK_BYTES;
+const DRIVES: u8 = 4;
+
+/// The journal's part of each drive, as far as it was ever written.
+#[derive(Clone, Default)]
+struct Images([Vec<u8>; DRIVES as usize]);
+
+impl Images {
+    /// Writes as many of the bytes as land before the power goes.
+    fn write(&mut self, drive: DriveId, write: &HeadWrite, landed: usize) {
+        let at = (write.offset_bytes - JOURNAL_OFFSET_BYTES) as usize;
+        let bytes = &write.bytes[..landed.min(write.bytes.len())];
+        assert!(at + write.bytes.len() <= JOURNAL_BYTES);
+        let image = &mut self.0[drive.index()];
+        if image.len() < at + bytes.len() {
+            image.resize(at + bytes.len(), 0);
+        }
+        image[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn batch(&mut self, batch: &Batch) {
+        for (drive, record) in &batch.records {
+            self.write(*drive, record, usize::MAX);
+        }
+    }
+
+    fn header(&mut self, write: &HeadWrite) {
+        (0..DRIVES).for_each(|drive| self.write(DriveId(drive), write, usize::MAX));
+    }
+
+    /// Whether all of a record is there. A cut within zeros that were zeros before takes nothing away.
+    fn has(&self, drive: DriveId, write: &HeadWrite) -> bool {
+        let at = (write.offset_bytes - JOURNAL_OFFSET_BYTES) as usize;
+        let mut padded = self.0[drive.index()].clone();
+        padded.resize(padded.len().max(at + write.bytes.len()), 0);
+        padded[at..at + write.bytes.len()] == write.bytes
+    }
+
+    /// What a start reads from each drive of a set.
+    fn read(&self, found: DriveSet) -> Vec<(DriveId, Vec<u8>)> {
+        let read = |drive: DriveId| {
+            let image = &self.0[drive.index()];
+            Journal::read(UUID, drive, |offset_bytes, into| {
+                let start = (offset_bytes - JOURNAL_OFFSET_BYTES) as usize;
+                into.fill(0);
+                let written = start.min(image.len())..(start + into.len()).min(image.len());
+                put(into, 0, &image[written]);
+                Ok::<_, ()>(())
+            })
+        };
+        found.iter().map(|drive| (drive, read(drive).unwrap())).collect()
+    }
+
+    fn replay(&self, found: DriveSet) -> Replay {
+        let read = self.read(found);
+        Journal::replay(UUID, read.iter().map(|(drive, image)| (*drive, &image[..])))
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let replay = self.replay(all());
+        assert_eq!(replay.damage, None);
+        replay.records
+    }
+}
+
+fn all() -> DriveSet {
+    (0..DRIVES).map(DriveId).collect()
+}
+
+fn new() -> (Journal, Images) {
+    let (mut journal, mut images) = (Journal::new(UUID), Images::default());
+    images.header(&journal.clear().unwrap());
+    assert_eq!(journal.header_written(), Some(HeaderUse::Clear));
+    (journal, images)
+}
+
+/// A part that owns what it holds.
+type Owned = (DriveId, FoundPart);
+
+fn append(journal: &mut Journal, parts: &[Owned]) -> Result<Batch, JournalError> {
+    let parts = parts.iter().map(|(drive, part)| Part {
+        drive: *drive,
+        offset_bytes: part.offset_bytes,
+        content: match &part.content {
+            FoundContent::Bytes(bytes) => Content::Bytes(bytes),
+            FoundContent::Zeros { bytes } => Content::Zeros { bytes: *bytes },
+        },
+    });
+    journal.append(&parts.collect::<Vec<_>>())
+}
+
+fn bytes(drive: u8, block: u64, bytes: Vec<u8>) -> Owned {
+    let content = FoundContent::Bytes(bytes);
+    (DriveId(drive), FoundPart { offset_bytes: block * BLOCK as u64, content })
+}
+
+fn part() -> impl Strategy<Value = Owned> {
+    let what = (0..DRIVES, 0u64..1000, 0usize..3, any::<u8>(), any::<bool>());
+    what.prop_map(|(drive, block, blocks, byte, zeros)| {
+        let length = blocks * BLOCK;
+        let (drive, mut part) = bytes(drive, block, vec![byte; length]);
+        if zeros {
+            part.content = FoundContent::Zeros { bytes: length as u64 };
+        }
+        (drive, part)
+    })
+}
+
+fn parts() -> impl Strategy<Value = Vec<Owned>> {
+    proptest::collection::vec(part(), 1..5)
+}
+
+/// The records of a batch, by what went into it.
+fn records(batch: &Batch, parts: &[Owned], found: DriveSet) -> Vec<Record> {
+    let drives = batch.records.iter().map(|(drive, _)| *drive);
+    let record = |drive| Record {
+        sequence: batch.sequence,
+        drive,
+        parts: parts.iter().filter(|part| part.0 == drive).map(|part| part.1.clone()).collect(),
+    };
+    drives.filter(|drive| found.contains(*drive)).map(record).collect()
+}
+
+proptest! {
+    #![proptest_config(testing::cases(128))]
+
+    /// All batches but the last are stable. Of the last any bytes have landed on each drive, and any
+    /// drives are found.
+    #[test]
+    fn a_journal_cut_anywhere_gives_what_was_stable_and_nothing_by_halves(
+        old in proptest::collection::vec(parts(), 0..6),
+        new_ones in proptest::collection::vec(parts(), 1..6),
+        landed in any::<[proptest::sample::Index; DRIVES as usize]>(),
+        found in any::<[bool; DRIVES as usize]>(),
+    ) {
+        let (mut journal, mut images) = new();
+        for parts in &old {
+            let batch = append(&mut journal, parts).unwrap();
+            images.batch(&batch);
+            journal.written(batch.sequence);
+            journal.finish(batch.sequence);
+        }
+        images.header(&journal.clear().unwrap());
+        journal.header_written();
+        prop_assert_eq!(images.records(), vec![]);
+
+        let found: DriveSet = all().iter().filter(|drive| found[drive.index()]).collect();
+        let mut expected = Vec::new();
+        for (index, parts) in new_ones.iter().enumerate() {
+            let batch = append(&mut journal, parts).unwrap();
+            let is_last = index + 1 == new_ones.len();
+            for (drive, record) in &batch.records {
+                let landed = match is_last {
+                    true => landed[drive.index()].index(record.bytes.len() + 1),
+                    false => usize::MAX,
+                };
+                images.write(*drive, record, landed);
+            }
+            let mut looked_at =
+                batch.records.iter().filter(|(drive, _)| found.contains(*drive));
+            if looked_at.all(|(drive, record)| images.has(*drive, record)) {
+                expected.extend(records(&batch, parts, found));
+            }
+            journal.written(batch.sequence);
+        }
+        let replay = images.replay(found);
+        prop_assert_eq!(replay.damage, None);
+        prop_assert_eq!(replay.records, expected);
+    }
+
+    #[test]
+    fn hostile_bytes_are_no_panic(
+        parts in proptest::collection::vec(part(), 1..4),
+        changes in proptest::collection::vec((0usize..200, any::<u8>()), 1..8),
+    ) {
+        let (mut journal, mut images) = new();
+        let batch = append(&mut journal, &parts).unwrap();
+        images.batch(&batch);
+        let image = &mut images.0[batch.records[0].0.index()];
+        for (at, byte) in changes {
+            image[HALVES_AT + at] = byte;
+        }
+        let block = &mut image[HALVES_AT..HALVES_AT + BLOCK];
+        put(block, 0, b"ioda\0log");
+        put(block, 16, &UUID.0);
+        seal(block, 8);
+        for record in images.replay(all()).records {
+            let held = record.parts.iter().map(|part| match &part.content {
+                FoundContent::Bytes(bytes) => bytes.len(),
+                FoundContent::Zeros { .. } => 0,
+            });
+            prop_assert!(held.sum::<usize>() <= JOURNAL_BYTES);
+        }
+    }
+}
+
+#[test]
+fn operations_begin_when_their_batch_is_stable() {
+    let (mut journal, _) = new();
+    let first = append(&mut journal, &[bytes(0, 0, vec![1; BLOCK])]).unwrap().sequence;
+    assert_eq!((journal.stable(), journal.is_stable()), (first - 1, false));
+    journal.written(first - 1);
+    assert!(!journal.is_stable());
+    journal.written(first);
+    assert_eq!((journal.stable(), journal.is_stable()), (first, true));
+    assert_eq!(journal.clear().unwrap_err(), JournalError::Busy { batches: 1 });
+}
+
+#[test]
+fn halves_take_turns_and_lose_nothing_that_is_open() {
+    let (mut journal, mut images) = new();
+    let large = |byte: u8| bytes(byte % 2, u64::from(byte), vec![byte; 3 << 20]);
+    let mut open: VecDeque<(u64, u8)> = VecDeque::new();
+    let mut turns = 0;
+    for byte in 1..=60u8 {
+        let batch = loop {
+            match append(&mut journal, &[large(byte)]) {
+                Ok(batch) => break batch,
+                Err(error) => assert_eq!(error, JournalError::Full),
+            }
+            if let Some(half) = journal.to_sync() {
+                let header = journal.retire(half).unwrap();
+                assert_eq!((journal.to_sync(), journal.retire(half).is_some()), (None, false));
+                assert_eq!(append(&mut journal, &[large(byte)]).unwrap_err(), JournalError::Full);
+                // Drives 2 and 3 lag behind: any header will do.
+                images.write(DriveId(byte % 2), &header, usize::MAX);
+                assert_eq!(journal.header_written(), Some(HeaderUse::Retire { half }));
+                turns += 1;
+            } else {
+                let (sequence, _) = open.pop_front().expect("something fills it");
+                journal.finish(sequence);
+            }
+        };
+        images.batch(&batch);
+        journal.written(batch.sequence);
+        open.push_back((batch.sequence, byte));
+        let records = images.records();
+        assert!(records.is_sorted_by_key(|record| record.sequence));
+        for &(sequence, byte) in &open {
+            let record = records.iter().find(|record| record.sequence == sequence);
+            assert_eq!(record.expect("open ones are found").parts, [large(byte).1]);
+        }
+    }
+    assert!(turns > 3, "{turns}");
+    while let Some((sequence, _)) = open.pop_front() {
+        journal.finish(sequence);
+    }
+    images.header(&journal.clear().unwrap());
+    assert_eq!(images.records(), []);
+    assert!(journal.is_empty());
+}
+
+#[test]
+fn a_drive_without_what_was_stable_on_it_is_named() {
+    let (mut journal, mut images) = new();
+    let both = |byte: u8| [bytes(0, 1, vec![byte; BLOCK]), bytes(1, 1, vec![byte; BLOCK])];
+    let sequences = [1, 2, 3].map(|byte| {
+        let batch = append(&mut journal, &both(byte)).unwrap();
+        images.batch(&batch);
+        journal.written(batch.sequence);
+        batch.sequence
+    });
+    assert_eq!(images.records().len(), 6);
+    let second = HALVES_AT + 2 * BLOCK;
+    let mut rotten = images.clone();
+    rotten.0[1][second + 100] ^= 1;
+    let replay = rotten.replay(all());
+    let missing = Damage::Missing { drive: DriveId(1), sequence: sequences[1] };
+    assert_eq!(replay.damage, Some(missing));
+    // Without that drive all is there.
+    let without = rotten.replay(all().without(DriveSet::from_bits(0b10)));
+    assert_eq!((without.damage, without.records.len()), (None, 3));
+    // Of the last batch nobody can know that it was stable.
+    let mut torn = images.clone();
+    torn.0[1][second + 2 * BLOCK + 100] ^= 1;
+    let replay = torn.replay(all());
+    assert_eq!((replay.damage, replay.records.len()), (None, 4));
+    // Each header block is torn: nothing can be said.
+    images.0[2][..2 * BLOCK].fill(0xff);
+    assert_eq!(images.replay(all()).damage, Some(Damage::NoHeader { drive: DriveId(2) }));
+    assert!(missing.to_string().starts_with("the journal of drive 1 lacks batch "));
+}
+
+#[test]
+fn numbers_are_never_used_again_and_a_torn_header_takes_nothing() {
+    let (mut journal, mut images) = new();
+    let one = |byte| [bytes(1, 0, vec![byte; BLOCK])];
+    let batch = append(&mut journal, &one(1)).unwrap();
+    images.batch(&batch);
+    let mut replay = images.replay(all());
+    assert_eq!(replay.records.len(), 1);
+
+    let header = replay.journal.clear().unwrap();
+    replay.journal.header_written();
+    let mut torn = images.clone();
+    (0..DRIVES).for_each(|drive| torn.write(DriveId(drive), &header, 30));
+    assert_eq!(torn.records().len(), 1, "the header before still holds");
+    images.header(&header);
+    assert_eq!(images.records(), []);
+    // A drive that joins gets the same.
+    images.0[1].clear();
+    replay.journal.headers().iter().for_each(|write| images.write(DriveId(1), write, usize::MAX));
+    let next = append(&mut replay.journal, &one(3)).unwrap();
+    assert!(next.sequence > batch.sequence + 1000);
+    images.batch(&next);
+    assert_eq!(images.records().len(), 1);
+}
+
+#[test]
+fn what_a_drive_holds_is_never_taken_for_its_journal() {
+    let (mut journal, mut images) = new();
+    let first = append(&mut journal, &[bytes(0, 0, vec![1; BLOCK])]).unwrap();
+    images.batch(&first);
+    journal.written(first.sequence);
+    // A record of the next batch, found where the next record would be, but not written there.
+    let next = append(&mut journal, &[bytes(0, 0, vec![2; BLOCK])]).unwrap();
+    let mut forged = next.records[0].1.clone();
+    put(&mut forged.bytes, 64, &0u64.to_le_bytes());
+    seal(&mut forged.bytes[..BLOCK], 8);
+    images.write(DriveId(0), &forged, usize::MAX);
+    assert_eq!(images.records().len(), 1, "it does not name the one before it");
+    // Nor is the journal of another drive.
+    let mut swapped = images.clone();
+    swapped.0.swap(0, 1);
+    assert_eq!(swapped.records(), []);
+}
+
+#[test]
+fn records_that_cannot_be_are_refused() {
+    let (mut journal, _) = new();
+    let long = bytes(0, 0, vec![0; RECORD_BYTES_MAX]);
+    let too_long = RECORD_BYTES_MAX + BLOCK;
+    assert_eq!(
+        append(&mut journal, &[long]).unwrap_err(),
+        JournalError::TooLong { bytes: too_long }
+    );
+    let parts = vec![bytes(0, 0, vec![]); PARTS_MAX + 1];
+    assert_eq!(
+        append(&mut journal, &parts).unwrap_err().to_string(),
+        "a journal record of 252 parts is too long: at most 251 fit"
+    );
+    for (offset_bytes, length) in [(1, BLOCK), (0, BLOCK + 1)] {
+        let data = vec![0; length];
+        let part = Part { drive: DriveId(0), offset_bytes, content: Content::Bytes(&data) };
+        assert!(journal.append(&[part]).is_err());
+    }
+    // On each drive as much as fits.
+    let whole = |drive| bytes(drive, 0, vec![0; RECORD_BYTES_MAX - BLOCK]);
+    assert!(append(&mut journal, &[whole(0), whole(1)]).is_ok());
+}
+
+#[test]
+fn arrays_with_parity_need_it_while_drives_are_missing_or_always() {
+    let geometry = |level, journalled| Geometry {
+        journalled,
+        level,
+        ..super::super::superblock::tests::example().geometry
+    };
+    let needed = |level, journalled| {
+        [0, 1].map(|absent| Journal::is_needed(&geometry(level, journalled), absent))
+    };
+    assert_eq!(needed(Level::Raid6, Journalled::Degraded), [false, true]);
+    assert_eq!(needed(Level::Raid5, Journalled::Always), [true, true]);
+    assert_eq!(needed(Level::Raid1, Journalled::Always), [false, false]);
+    assert_eq!(needed(Level::Raid0, Journalled::Always), [false, false]);
+}
