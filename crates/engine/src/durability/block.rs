@@ -1,6 +1,6 @@
 //! Numbers at fixed places of a block, and the checksum that guards it.
 
-use super::crc32::Crc32;
+use crc32fast::Hasher;
 
 /// Bytes of a block that a drive is expected to write completely or not at all; a checksum detects
 /// blocks where it did not.
@@ -36,7 +36,10 @@ pub fn put(block: &mut [u8], at: usize, bytes: &[u8]) {
 
 /// The checksum of everything but its own four bytes at `at`.
 fn checksum(block: &[u8], at: usize) -> u32 {
-    Crc32::new().update(&block[..at]).update(&block[at + 4..]).finish()
+    let mut sum = Hasher::new();
+    sum.update(&block[..at]);
+    sum.update(&block[at + 4..]);
+    sum.finalize()
 }
 
 /// Writes the checksum of the block to `at`.

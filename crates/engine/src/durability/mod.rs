@@ -23,7 +23,6 @@
 
 mod assembly;
 pub mod block;
-mod crc32;
 mod create;
 mod disk;
 mod drive_set;
@@ -45,7 +44,6 @@ mod syncs;
 mod uuid;
 
 pub use assembly::{Assembly, Found, assemble};
-pub use crc32::crc32;
 pub use create::{check_blank, check_new, create};
 pub use disk::{Disk, is_unfinished, read_superblock, write_superblock};
 pub use drive_set::DriveSet;

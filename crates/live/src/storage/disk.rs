@@ -7,6 +7,7 @@ use rustix::fs::{FlockOperation, SeekFrom, flock, seek};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,6 +98,9 @@ const LOCK_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Disk {
     pub(super) file: Arc<File>,
+    /// The same file, past the page cache if it can be: writes into the head that must be stable do not
+    /// wait for others of the page cache, which the kernel does one after the other.
+    pub(super) head_file: Arc<File>,
     location: DriveLocation,
     path: PathBuf,
     /// Size of the drive: without the reserved head.
@@ -180,8 +184,11 @@ impl Disk {
             Errno::WOULDBLOCK => DiskError::InUse { path: path.into() },
             other => io(other.into()),
         })?;
+        let file = Arc::new(file);
+        let head_file = reopen_direct(&file).map_or_else(|_| Arc::clone(&file), Arc::new);
         Ok(Self {
-            file: Arc::new(file),
+            file,
+            head_file,
             location: location.clone(),
             path: path.into(),
             bytes: 0,
@@ -322,6 +329,13 @@ impl Head {
         self.file.write_all_at(buffer.bytes(), offset_bytes)?;
         self.file.sync_data()
     }
+}
+
+/// The same file once more, past the page cache.
+fn reopen_direct(file: &File) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
 }
 
 fn check_size(bytes: u64) -> Result<(), DiskError> {

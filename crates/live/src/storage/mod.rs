@@ -395,6 +395,6 @@ fn job(disk: &mut Disk, tag: u64, drive: DriveId, serial: u64, work: Work) -> Jo
             (Kind::Punch, DATA_OFFSET_BYTES + offset_bytes, length_bytes, None)
         }
     };
-    let file = Arc::clone(&disk.file);
+    let file = Arc::clone(if kind == Kind::WriteStable { &disk.head_file } else { &disk.file });
     Job { tag, drive, serial, file, kind, offset_bytes, length_bytes, done_bytes: 0, buffer }
 }

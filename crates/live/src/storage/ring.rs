@@ -28,7 +28,7 @@ impl Ring {
     ///
     /// If the kernel has no `io_uring`, forbids it, or is too old for what is needed.
     pub(super) fn new() -> io::Result<Self> {
-        let ring = IoUring::new(ENTRIES as u32)?;
+        let ring = new_ring()?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe)?;
         let needed =
@@ -56,6 +56,11 @@ impl Ring {
         if self.ring.submission().is_empty() {
             return Ok(());
         }
+        self.enter()
+    }
+
+    /// Hands over what is queued, and lets the kernel report what its workers have done.
+    fn enter(&mut self) -> io::Result<()> {
         match self.ring.submit() {
             Ok(_) => Ok(()),
             Err(error) if is_transient(&error) => Ok(()),
@@ -69,11 +74,13 @@ impl Ring {
                 return Some(over);
             }
             // Commands that waited, or need another step, are queued by now; some are done at once.
-            if self.ring.submission().is_empty() {
+            let queue = self.ring.submission();
+            if queue.is_empty() && !queue.taskrun() {
                 return None;
             }
+            drop(queue);
             // If the kernel does not take them now, a later call of `kick` or `poll` hands them over.
-            let taken = self.kick();
+            let taken = self.enter();
             if taken.is_err() || self.ring.completion().is_empty() {
                 return None;
             }
@@ -168,6 +175,14 @@ impl std::fmt::Debug for Ring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Ring({} in the kernel, {} waiting)", self.in_kernel(), self.waiting.len())
     }
+}
+
+/// A ring whose completions do not interrupt this thread: it asks often enough. Kernels before Linux 5.19
+/// know no other.
+fn new_ring() -> io::Result<IoUring> {
+    let mut quiet = IoUring::builder();
+    quiet.setup_coop_taskrun().setup_taskrun_flag();
+    quiet.build(ENTRIES as u32).or_else(|_| IoUring::new(ENTRIES as u32))
 }
 
 /// Whether the kernel is to be asked again.

@@ -1,7 +1,6 @@
 //! The bytes of the journal: its header blocks, and the records of one drive.
 
 use super::super::block::{BLOCK_BYTES, array, get_u32, get_u64, is_sealed, put, seal};
-use super::super::crc32::crc32;
 use super::super::drive_set::DriveSet;
 use super::super::uuid::Uuid;
 use super::{Content, Part};
@@ -87,7 +86,7 @@ impl RecordHead {
             put(block, entry + 8, &length.to_le_bytes());
         }
         put(block, 0, &RECORD_MAGIC);
-        put(block, 12, &crc32(data).to_le_bytes());
+        put(block, 12, &crc32fast::hash(data).to_le_bytes());
         put(block, 16, &uuid.0);
         put(block, 32, &self.sequence.to_le_bytes());
         put(block, 40, &(data.len() as u64).to_le_bytes());
@@ -157,7 +156,7 @@ pub(super) fn decode(
     let (block, rest) = bytes.split_at_checked(BLOCK_BYTES)?;
     let (data, after) = rest.split_at_checked(data_bytes(block, uuid, drive)?)?;
     let count = get_u32(block, 48) as usize;
-    if count > PARTS_MAX || crc32(data) != get_u32(block, 12) {
+    if count > PARTS_MAX || crc32fast::hash(data) != get_u32(block, 12) {
         return None;
     }
     let mut left = data;
