@@ -4,7 +4,7 @@
 use array::Level;
 use live::buffer::Buffer;
 use live::durable::format::{QUIET_FOR, join};
-use live::durable::journal::HeadWrite;
+use live::durable::journal::{Content, HeadWrite, Part};
 use live::durable::{
     Geometry, Journal, MemberState, Note, OpenArray, OpenError, create, is_remains, open,
     write_superblock,
@@ -53,6 +53,22 @@ fn put(disk: &Disk, write: &HeadWrite) {
     let mut buffer = Buffer::zeroed(write.bytes.len());
     buffer.bytes_mut().copy_from_slice(&write.bytes);
     disk.head().write_stable(write.offset_bytes, &buffer).unwrap();
+}
+
+/// Journals that a page of some drives becomes `byte`. Returns the number of the batch.
+fn journal(array: &mut OpenArray, drives: &[u8], offset_bytes: u64, byte: u8) -> u64 {
+    let page = page(byte);
+    let part = |&drive: &u8| {
+        let content = Content::Bytes(page.bytes());
+        Part { drive: DriveId(drive), offset_bytes, content }
+    };
+    let parts: Vec<Part<'_>> = drives.iter().map(part).collect();
+    let batch = array.records.journal.append(&parts).unwrap();
+    for (drive, record) in &batch.records {
+        put(array.disks[drive.index()].as_ref().unwrap(), record);
+    }
+    array.records.journal.written(batch.sequence);
+    batch.sequence
 }
 
 /// Says on all drives that take part what the superblock of the array says now.
@@ -274,33 +290,24 @@ fn a_degraded_array_replays_its_journal() {
     let folder = made();
     let mut array = start(folder.path());
     record_state(&mut array, DriveId(2), MemberState::Failed);
-    let holders = Journal::holders(&GEOMETRY, 0b100);
-    assert_eq!(holders, [DriveId(0)]);
-    let record = |journal: &mut Journal, byte: u8| {
-        let page = page(byte);
-        let parts = [0, 1, 2].map(|drive| (DriveId(drive), 4096, page.bytes()));
-        journal.append(&parts).unwrap()
-    };
+    assert!(Journal::is_needed(&GEOMETRY, 0b100));
     let disk =
         |array: &OpenArray, drive: usize| byte_of(array.disks[drive].as_ref().unwrap(), 4096);
     for byte in [1, 2] {
-        let write = record(&mut array.records.journal, byte);
-        put(array.disks[0].as_ref().unwrap(), &write);
+        journal(&mut array, &[0, 1], 4096, byte);
     }
     drop(array);
 
     let mut array = start(folder.path());
-    assert_eq!(array.replayed, 2);
+    assert_eq!(array.replayed, 4);
     assert_eq!([disk(&array, 0), disk(&array, 1), disk(&array, 2)], [2, 2, 0]);
     drop(array);
     array = start(folder.path());
     assert_eq!(array.replayed, 0, "once");
 
     // After a clear an old record is never done again.
-    let write = record(&mut array.records.journal, 3);
-    put(array.disks[0].as_ref().unwrap(), &write);
-    array.records.journal.written(write.sequence);
-    array.records.journal.finish(write.sequence);
+    let sequence = journal(&mut array, &[0, 1], 4096, 3);
+    array.records.journal.finish(sequence);
     let clear = array.records.journal.clear().unwrap();
     for drive in [0, 1] {
         put(array.disks[drive].as_ref().unwrap(), &clear);
@@ -308,14 +315,12 @@ fn a_degraded_array_replays_its_journal() {
     drop(array);
     assert_eq!(disk(&start(folder.path()), 0), 2);
 
-    // Without any sound journal it would have to lie.
-    for drive in [0, 1] {
-        let path = folder.path().join(format!("drive-{drive}"));
-        let mut bytes = std::fs::read(&path).unwrap();
-        bytes[1 << 20..(1 << 20) + 8192].fill(0);
-        std::fs::write(&path, bytes).unwrap();
-    }
-    assert!(refused(folder.path()).contains("no drive has a sound journal"));
+    // Without a sound journal it would have to lie.
+    let path = folder.path().join("drive-1");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[1 << 20..(1 << 20) + 8192].fill(0);
+    std::fs::write(&path, bytes).unwrap();
+    assert!(refused(folder.path()).contains("drive 1 has no sound journal"));
 }
 
 #[test]
@@ -372,14 +377,11 @@ fn only_a_blank_drive_or_the_failed_one_joins() {
 }
 
 #[test]
-fn a_stripe_that_the_journal_cannot_hold_is_refused() {
+fn a_chunk_that_the_journal_cannot_hold_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let geometry = Geometry { chunk_bytes: 8 << 20, ..GEOMETRY };
+    let geometry = Geometry { chunk_bytes: 16 << 20, drive_bytes: 16 << 20, ..GEOMETRY };
     let said = create(&places(folder.path()), &geometry, QUIET_FOR).unwrap_err().to_string();
-    assert!(
-        said.starts_with("chunks of 8388608 bytes in stripes of 3 drives are too large"),
-        "{said}"
-    );
+    assert!(said.starts_with("chunks of 16777216 bytes are too large"), "{said}");
     let mirror = Geometry { level: Level::Raid1, ..geometry };
     assert!(create(&places(folder.path()), &mirror, QUIET_FOR).is_ok(), "it needs no journal");
 }
@@ -395,9 +397,7 @@ fn arrays_are_the_same_past_the_page_cache() {
         array => array.unwrap(),
     };
     record_state(&mut array, DriveId(2), MemberState::Failed);
-    let page = page(9);
-    let write = array.records.journal.append(&[(DriveId(1), 8192, page.bytes())]).unwrap();
-    put(array.disks[0].as_ref().unwrap(), &write);
+    journal(&mut array, &[1], 8192, 9);
     drop(array);
     let array = open(&direct, Some(&GEOMETRY), QUIET_FOR).unwrap();
     assert_eq!((array.replayed, byte_of(array.disks[1].as_ref().unwrap(), 8192)), (1, 9));
