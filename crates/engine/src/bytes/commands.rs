@@ -1,6 +1,7 @@
 //! Commands that drives have not answered: what the drive model says of each and what its storage
 //! does, joined into one completion.
 
+use super::accepted::AcceptedRow;
 use alloc::vec::Vec;
 use nvme::{Cause, Command, CommandId, Completion, Delays, Status};
 use units::{DriveId, Duration, Instant};
@@ -33,6 +34,8 @@ pub(super) struct Outstanding<B> {
     completed: bool,
     /// What the storage has brought.
     buffer: Option<B>,
+    /// Of a read, what is to be put over that.
+    accepted: Vec<AcceptedRow<B>>,
 }
 
 impl<B> Outstanding<B> {
@@ -42,6 +45,7 @@ impl<B> Outstanding<B> {
         sent: Instant,
         model_waits: bool,
         transfer: u32,
+        accepted: Vec<AcceptedRow<B>>,
     ) -> Self {
         Self {
             id: command.id,
@@ -53,6 +57,7 @@ impl<B> Outstanding<B> {
             storage: Storage::Working,
             completed: false,
             buffer: None,
+            accepted,
         }
     }
 
@@ -67,6 +72,10 @@ impl<B> Outstanding<B> {
 
     pub(super) fn into_buffer(self) -> Option<B> {
         self.buffer
+    }
+
+    pub(super) fn take_accepted(&mut self) -> Vec<AcceptedRow<B>> {
+        core::mem::take(&mut self.accepted)
     }
 
     pub(super) fn storage_ended(&mut self, failed: bool, buffer: Option<B>) {

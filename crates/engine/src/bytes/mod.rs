@@ -7,6 +7,7 @@
 //! What the storage is to do comes out of [`Bytes::poll_work`], and [`Bytes::poll_notice`] says what
 //! clients and people wait for.
 
+mod accepted;
 mod commands;
 mod request;
 
@@ -20,6 +21,7 @@ use crate::durability::{
 use crate::memory::Memory;
 use crate::plane::{DataPlane, Target};
 use crate::stripe_memory::StripeMemory;
+use accepted::Accepted;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -100,7 +102,7 @@ pub enum Notice {
 enum Purpose {
     /// A command of the array.
     Command(CommandId),
-    /// Pages of the write cache, which are written where they belong as soon as they are cached.
+    /// Pages that are in memory, and count as written: of the write cache, or accepted.
     Cache,
     /// A record of the durability machine.
     Record(IoId),
@@ -138,6 +140,7 @@ impl<M: Memory> Change for HeldWork<M> {
 pub struct Bytes<M: Memory> {
     memory: StripeMemory<M>,
     cache: CachedPages<M>,
+    accepted: Accepted<M>,
     requests: Requests<M>,
     commands: Commands<M::Buffer>,
     /// What the command has brought that the array is hearing of.
@@ -168,6 +171,7 @@ impl<M: Memory> Bytes<M> {
         Self {
             memory: StripeMemory::new(memory, page_bytes as usize, width),
             cache: CachedPages::new(),
+            accepted: Accepted::new(page_bytes as usize),
             requests: Requests::new(page_bytes, stripe_bytes),
             commands: Commands::new(),
             delivered: None,
@@ -276,6 +280,7 @@ impl<M: Memory> Bytes<M> {
         self.now = now;
         let Transfer { purpose, change, .. } = *self.transfers.get(tag);
         self.transfers.release(tag);
+        self.accepted.remove(self.memory.memory(), tag);
         if let (Some(durability), Some(change)) = (&mut self.durability, change) {
             durability.handle_change_ended(now, change, result);
         }
@@ -283,10 +288,7 @@ impl<M: Memory> Bytes<M> {
             // The array has stopped: what becomes of the command nobody knows before it starts again.
             Purpose::Command(_) if result == IoResult::NoRoom && self.durability.is_some() => {}
             Purpose::Command(id) => {
-                if let Some(command) = self.commands.get_mut(id) {
-                    command.storage_ended(result != IoResult::Done, buffer);
-                    self.ready.extend(command.completion(now));
-                }
+                self.end_storage(id, result != IoResult::Done, buffer);
                 return;
             }
             Purpose::Record(id) => {
@@ -299,6 +301,25 @@ impl<M: Memory> Bytes<M> {
         if let Some(buffer) = buffer {
             self.memory.memory().give(buffer);
         }
+    }
+
+    /// The storage of a command is done with it.
+    fn end_storage(&mut self, id: CommandId, failed: bool, mut buffer: Option<M::Buffer>) {
+        let page_bytes = self.memory.page_bytes();
+        if let Some(command) = self.commands.get_mut(id) {
+            let rows = command.take_accepted();
+            if let Some(buffer) = &mut buffer {
+                accepted::overlay(self.memory.memory(), rows, buffer, page_bytes);
+            }
+            command.storage_ended(failed, buffer);
+            self.ready.extend(command.completion(self.now));
+        }
+    }
+
+    /// Whether the page holds something that is not in its place yet.
+    #[must_use]
+    pub fn is_accepted(&self, drive: DriveId, lba: Lba) -> bool {
+        self.accepted.holds_any(drive, lba.0..lba.0 + 1)
     }
 
     /// Answers `answer` when all that was answered before would survive the power.
@@ -370,6 +391,7 @@ impl<M: Memory> Bytes<M> {
         if let Some(durability) = &self.durability {
             durability.check_invariants();
         }
+        self.accepted.check_invariants();
     }
 
     fn offset_bytes(&self, lba: Lba) -> u64 {
@@ -397,7 +419,20 @@ impl<M: Memory> Bytes<M> {
         operation: u64,
         purpose: Purpose,
     ) -> u32 {
+        let mut purpose = purpose;
         let tag = self.book(purpose);
+        if let Work::Write { offset_bytes, length_bytes, buffer } = &work
+            && let Some(durability) = &self.durability
+            && durability.is_journalled(drive)
+            && self.accepted.has_room(*length_bytes as u64)
+        {
+            let page_bytes = self.memory.page_bytes() as u64;
+            let first = offset_bytes / page_bytes;
+            let pages = first..first + *length_bytes as u64 / page_bytes;
+            self.accepted.insert(self.memory.memory(), tag, drive, pages, buffer);
+            purpose = Purpose::Cache;
+            self.transfers.get_mut(tag).purpose = purpose;
+        }
         let (offset_bytes, length_bytes) = match &work {
             Work::Write { offset_bytes, length_bytes, .. } => (*offset_bytes, *length_bytes as u64),
             Work::Discard { offset_bytes, length_bytes } => (*offset_bytes, *length_bytes),
@@ -450,6 +485,7 @@ impl<M: Memory> Bytes<M> {
                         self.ready.extend(command.completion(self.now));
                     }
                     self.transfers.release(tag);
+                    self.accepted.remove(self.memory.memory(), tag);
                     if let Work::Write { buffer, .. } = work {
                         self.memory.memory().give(buffer);
                     }
@@ -556,8 +592,17 @@ impl<M: Memory> DataPlane for Bytes<M> {
     ) {
         self.now = now;
         self.cache.forget_read(self.memory.memory(), command.id);
+        let pages = command.lba.0..command.lba.0 + u64::from(command.blocks);
+        let rows = match command.opcode {
+            Opcode::Read => self.accepted.snapshot(self.memory.memory(), drive, pages),
+            Opcode::Write | Opcode::Deallocate => Vec::new(),
+        };
         let transfer = self.begin_transfer(drive, command, target);
-        self.commands.insert(Outstanding::new(drive, command, now, model_answers, transfer));
+        let outstanding = Outstanding::new(drive, command, now, model_answers, transfer, rows);
+        self.commands.insert(outstanding);
+        if self.transfers.get(transfer).purpose == Purpose::Cache {
+            self.end_storage(command.id, false, None);
+        }
     }
 
     fn data(&mut self, action: DataAction) {
@@ -626,6 +671,7 @@ impl<M: Memory> DataPlane for Bytes<M> {
 
     fn drive_failed(&mut self, now: Instant, drive: DriveId) -> bool {
         self.now = now;
+        self.accepted.forget_drive(self.memory.memory(), drive);
         for command in self.commands.of(drive) {
             command.give_up();
             self.ready.extend(command.completion(now));

@@ -100,7 +100,7 @@ pub(super) struct WriteGate<C> {
     in_flight: BTreeMap<ChangeId, InFlight>,
     /// Changes of each batch that are held or in flight.
     record_left: BTreeMap<u64, u32>,
-    /// Those whose clients may be answered before they end.
+    /// Those whose clients may have been answered, and that would not survive a power cut.
     cached: BTreeSet<ChangeId>,
     order: ChangeOrder,
 }
@@ -293,6 +293,9 @@ impl<C: Change> WriteGate<C> {
         {
             self.unstable.pop_front();
             self.changed.insert(write);
+            for held in self.pending.get(&write).into_iter().flat_map(|pending| &pending.changes) {
+                self.cached.remove(&held.id);
+            }
         }
     }
 

@@ -177,6 +177,13 @@ impl<C: Change> Durability<C> {
         self.changed = true;
     }
 
+    /// Whether changes of this drive go through the journal, so that they may count as done as soon as
+    /// they are handed over ([`WantedChange::cached`]).
+    #[must_use]
+    pub fn is_journalled(&self, drive: DriveId) -> bool {
+        !self.over && self.journalled.contains(drive) && self.recorder.present().contains(drive)
+    }
+
     /// Whether [`Durability::handle_answer`] would allow the answer at once.
     #[must_use]
     pub fn answers_at_once(&self) -> bool {

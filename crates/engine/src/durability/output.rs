@@ -43,8 +43,8 @@ pub struct WantedChange<C> {
     ///
     /// [`Durability::poll_output`]: super::Durability::poll_output
     pub operation: OperationId,
-    /// Whether the client is answered before this ends, because the write cache has the data.
-    /// Flushes that are asked for later wait until it has ended.
+    /// Whether the client is answered before this ends, because the data are in memory. Flushes that are
+    /// asked for later wait until the journal has it, or it has ended.
     pub cached: bool,
     /// What the range is to hold.
     pub change: C,

@@ -38,6 +38,9 @@ pub(super) fn extents(io: &ArrayIo, offset_bytes: u64, length_bytes: u32) -> Vec
 }
 
 fn is_hole(io: &ArrayIo, drive: DriveId, lba: Lba, page_bytes: u64) -> bool {
+    if io.engine().plane().is_accepted(drive, lba) {
+        return false;
+    }
     let pages = page_bytes / PAGE_BYTES as u64;
     let first = lba.0 * pages;
     (first..first + pages).all(|page| io.storage.is_hole(drive, page))
