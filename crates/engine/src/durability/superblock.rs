@@ -86,9 +86,9 @@ pub struct Geometry {
 pub enum Journalled {
     /// While drives are missing. A drive that is lost in the moment of a crash, beside stripes that were
     /// being written, may be reconstructed wrong (the write hole).
-    #[default]
     Degraded,
     /// Always: as many drives as there are parities may be lost in the moment of a crash.
+    #[default]
     Always,
 }
 

@@ -40,9 +40,10 @@ pub(crate) struct ServeSettings {
     #[arg(long)]
     #[serde(skip)]
     pub(crate) create: bool,
-    /// When a new array with parity writes what it is about to change into a journal first: `degraded`,
-    /// only while drives are missing, or `always`, so that as many drives as there are parities may also
-    /// be lost in the moment of a crash; random writes are several times slower [default: degraded]
+    /// When a new array with parity writes what it is about to change into a journal first: `always`, so
+    /// that as many drives as there are parities may be lost in the moment of a crash, or `degraded`, only
+    /// while drives are missing: writes are faster, and data beside a write may be lost with a drive in
+    /// the moment of a crash (the write hole) [default: always]
     #[arg(long, value_name = "WHEN")]
     pub(crate) journal: Option<Text<JournalUse>>,
     /// Serve although drives are missing or stale, as long as the others suffice

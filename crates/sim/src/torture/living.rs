@@ -331,6 +331,10 @@ impl World {
                 self.doomed &= !(1 << drive.0);
                 self.explained |= 1 << drive.0;
                 self.forget_read_errors();
+                // Of copies that differ since a cut another is found from now on.
+                if self.shape.level.is_mirrored() && self.resyncs() {
+                    self.model.drives_lost();
+                }
             }
             Output::JobEnded { job, skipped } => {
                 self.tell(|| format!("{job:?} has ended, {skipped} stripes left as they were"));

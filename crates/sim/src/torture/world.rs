@@ -327,9 +327,13 @@ impl World {
 
     /// Whether a drive may be lost beside stripes that may be half written.
     pub(super) fn may_tear(&self) -> bool {
+        self.may_lose_in_a_cut() || !self.resyncs()
+    }
+
+    /// Whether what a cut has left different is being made equal.
+    pub(super) fn resyncs(&self) -> bool {
         let job = self.array.as_ref().and_then(|array| array.volume.engine().array().job());
-        let resyncs = job.is_some_and(|job| job.what == JobKind::Resync);
-        self.may_lose_in_a_cut() || !resyncs
+        job.is_some_and(|job| job.what == JobKind::Resync)
     }
 
     pub(super) fn state(&self) -> State {
