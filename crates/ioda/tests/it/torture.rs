@@ -15,7 +15,7 @@ fn without_speed(text: &str) -> String {
 /// A script that fails where more is demanded than is promised: a drive is not found after the power went
 /// while stripes were being written.
 fn hole() -> String {
-    let scripts = (0..60).map(|after| format!("raid5:write:missing:{after}"));
+    let scripts = (0..60).map(|after| format!("raid5-degraded:write:missing:{after}"));
     let fails = |script: &String| {
         let more = ["--write-hole", "--no-shrink", "--quiet"];
         ioda(&[&["torture", "--script", script][..], &more[..]].concat()).code == 4

@@ -197,15 +197,28 @@ impl Cutting {
 pub struct Script {
     /// RAID level.
     pub level: Level,
+    /// When it journals, if it has parity.
+    pub journalled: Journalled,
     /// What happens, in this order.
     pub acts: Vec<Act>,
 }
 
+/// What follows the level in the name of a script on an array that journals only while drives are
+/// missing.
+const DEGRADED: &str = "-degraded";
+
 impl Script {
-    /// All scripts of up to `length` acts on an array of this level, without those that only do
-    /// nothing twice.
+    /// All scripts of up to `length` acts on arrays of this level, without those that only do nothing
+    /// twice.
     #[must_use]
     pub fn all(level: Level, length: usize) -> Vec<Self> {
+        let has_parity = level.is_redundant() && !level.is_mirrored();
+        let uses = [Journalled::Always, Journalled::Degraded];
+        let uses = if has_parity { &uses[..] } else { &uses[..1] };
+        uses.iter().flat_map(|&journalled| Self::all_of(level, journalled, length)).collect()
+    }
+
+    fn all_of(level: Level, journalled: Journalled, length: usize) -> Vec<Self> {
         let mut all: Vec<Vec<Act>> = vec![Vec::new()];
         let mut from = 0;
         for _ in 0..length {
@@ -220,7 +233,7 @@ impl Script {
             }
             from = until;
         }
-        all.into_iter().skip(1).map(|acts| Self { level, acts }).collect()
+        all.into_iter().skip(1).map(|acts| Self { level, journalled, acts }).collect()
     }
 
     /// The ways to cut the power that make a difference.
@@ -236,14 +249,13 @@ impl Script {
             Level::Raid6 | Level::Raid10 => 4,
         };
         let stripe_width = self.level.usual_stripe_width(u32::from(width)) as u8;
-        let journalled = Journalled::Degraded;
         Shape {
             level: self.level,
             width,
             stripe_width,
             chunk_pages: 1,
             drive_chunks: 12,
-            journalled,
+            journalled: self.journalled,
         }
     }
 }
@@ -267,7 +279,8 @@ fn is_worth_it(before: &[Act], act: Act) -> bool {
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.acts.iter().map(|act| act.name()).collect();
-        write!(f, "{}:{}", self.level.name(), names.join(","))
+        let suffix = if self.journalled == Journalled::Degraded { DEGRADED } else { "" };
+        write!(f, "{}{suffix}:{}", self.level.name(), names.join(","))
     }
 }
 
@@ -330,7 +343,11 @@ impl FromStr for Case {
         let mut parts = text.split(':');
         let mut next = || parts.next();
         let case = (|| {
-            let level = next()?;
+            let name = next()?;
+            let (level, journalled) = match name.strip_suffix(DEGRADED) {
+                Some(level) => (level, Journalled::Degraded),
+                None => (name, Journalled::Always),
+            };
             let level = Level::ALL.into_iter().find(|known| known.name() == level)?;
             let acts = next()?.split(',');
             let acts = acts.map(|name| Act::ALL.into_iter().find(|act| act.name() == name));
@@ -342,7 +359,7 @@ impl FromStr for Case {
                 }
                 None => None,
             };
-            next().is_none().then_some(Self { script: Script { level, acts }, cut })
+            next().is_none().then_some(Self { script: Script { level, journalled, acts }, cut })
         })();
         case.ok_or_else(|| CaseError { text: text.to_owned() })
     }
@@ -369,7 +386,7 @@ mod tests {
 
     #[test]
     fn scripts_do_nothing_twice_and_leave_nothing_out() {
-        let all = Script::all(Level::Raid5, 3);
+        let all = Script::all_of(Level::Raid5, Journalled::Always, 3);
         let has = |text: &str| all.iter().any(|script| script.to_string() == text);
         assert!(has("raid5:write,fail,replace") && has("raid5:fail,replace,fail-last"));
         assert!(has("raid5:fail,replace,fail") && has("raid5:restart,write,restart"));
