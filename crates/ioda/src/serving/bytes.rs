@@ -86,10 +86,7 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
 
 fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     let path = |drive: u32| folder.join(format!("drive-{drive}"));
-    let mut builder = std::fs::DirBuilder::new();
-    // What is on the drives is for their owner alone.
-    builder.recursive(true).mode(0o700);
-    builder.create(folder).map_err(|error| {
+    make_folder(folder).map_err(|error| {
         Failure::usage(format!("--storage: cannot make {}: {error}", folder.display()))
     })?;
     // What a creation left that was cut short is no array.
@@ -113,6 +110,21 @@ fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
         }
     };
     on_places(settings, (0..width).map(path).collect(), create)
+}
+
+/// Makes a directory and those above it that are missing, on stable storage: without their names nothing in
+/// them survives.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|at| *at != Path::new("") && !at.exists()).collect();
+    let mut builder = std::fs::DirBuilder::new();
+    // What is on the drives is for their owner alone.
+    builder.recursive(true).mode(0o700).create(folder)?;
+    for made in missing {
+        let above = made.parent().filter(|above| *above != Path::new(""));
+        std::fs::File::open(above.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// What the drive at `path` says about its array, if it says anything.
