@@ -6,6 +6,7 @@ use crate::control::{
     BusyWindow, DriveStatus, Identity, JobStatus, PolicyCounters, RECENT_WINDOWS, RequestStatus,
     Status, TallyStatus,
 };
+use crate::durable::MemberState;
 use array::{DriveState, JobKind};
 use units::{DriveId, Instant};
 
@@ -28,7 +29,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
         policy_since_nanoseconds: admin.policy_since().as_nanos(),
         uptime_nanoseconds: now.as_nanos(),
         busy_window_nanoseconds: window.map(units::Duration::as_nanos),
-        degraded: io.drives().any(|drive| array.drive_state(drive) != DriveState::Serving),
+        degraded: io.drives().any(|drive| state(server, drive) != "serving"),
         stopped: io.volume.stopped().map(|reason| reason.to_string()),
         restoring: restoring(server),
         prefill: io.storage.prefill().map(Into::into),
@@ -87,13 +88,7 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
     let mut status = DriveStatus {
         drive: drive.0,
         place: server.members.place_of(drive),
-        state: match array.drive_state(drive) {
-            DriveState::Serving => "serving",
-            DriveState::Rebuilding { .. } => "rebuilding",
-            DriveState::Incomplete { .. } => "incomplete",
-            DriveState::Failed => "failed",
-        }
-        .into(),
+        state: state(server, drive).into(),
         recent_windows: recent_windows(server, now, drive),
         in_window: window.is_some_and(|(start, end)| start <= now && now < end),
         queued: u64::from(queue.read_blocks + queue.write_blocks),
@@ -114,6 +109,22 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
         status.write_amplification = counters.write_amplification();
     }
     status
+}
+
+/// How a drive takes part. One that was rebuilt serves when the superblocks say so: before that a
+/// start without the drives that it was rebuilt from would not take it.
+fn state(server: &Server, drive: DriveId) -> &'static str {
+    let engine = server.io.engine();
+    let recorded = engine.plane().records().map(|(superblock, ..)| {
+        superblock.states.get(drive.index()) == Some(&MemberState::Serving)
+    });
+    match engine.array().drive_state(drive) {
+        DriveState::Serving if recorded == Some(false) => "rebuilding",
+        DriveState::Serving => "serving",
+        DriveState::Rebuilding { .. } => "rebuilding",
+        DriveState::Incomplete { .. } => "incomplete",
+        DriveState::Failed => "failed",
+    }
 }
 
 /// The busy windows of the last moments.

@@ -103,7 +103,9 @@ impl Served {
         let until = Instant::now() + PATIENCE;
         loop {
             let status = self.status();
-            if status.restoring.is_none() {
+            // A rebuild has ended when the superblocks say so.
+            let rebuilding = status.drives.iter().any(|drive| drive.state == "rebuilding");
+            if status.restoring.is_none() && !rebuilding {
                 return status;
             }
             assert!(Instant::now() < until, "{:?}: {}", status.restoring, self.said());
