@@ -4,7 +4,8 @@
 //! `IODA_KILLS` sets how often (12 unless it is set), `IODA_SEED` with which draws.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
-use crate::common::served::{Checker, Served};
+use crate::common::checker::Checker;
+use crate::common::served::Served;
 use live::control::AdminCommand;
 use std::time::{Duration, Instant};
 use units::Rng;

@@ -5,12 +5,14 @@ mod clients;
 mod common;
 mod compare;
 mod ctl;
+mod cuts;
 mod errors;
 mod explain;
 mod failures;
 #[path = "../../../live/tests/it/fake_array/mod.rs"]
 mod fake_array;
 mod file_systems;
+mod forgetful;
 mod help;
 mod kill;
 mod listings;

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use crate::common;
-use crate::common::served::{BLOCK, Checker, Served, flush, read, write};
+use crate::common::checker::{BLOCK, Checker};
+use crate::common::served::{Served, flush, read, write};
 use live::control::{AdminCommand, Answer};
 use live::operate::ctl;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot run its command fails")]
 #![allow(clippy::print_stdout, reason = "a test says what it skips and what a server said")]
 
+pub(crate) mod checker;
 pub(crate) mod mounted;
 pub(crate) mod served;
 pub(crate) mod tools;
