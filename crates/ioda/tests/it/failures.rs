@@ -4,7 +4,8 @@
 //! `IODA_SEED` sets the draws, `IODA_FAILURES` how often drives fail in the last test (6).
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
-use crate::common::served::{Checker, Served};
+use crate::common::checker::Checker;
+use crate::common::served::Served;
 use live::control::AdminCommand;
 use live::nbd::client::Client;
 use std::time::{Duration, Instant};
@@ -147,4 +148,76 @@ fn drives_fail_while_reads_that_were_failed_fast_are_rebuilt() {
     assert_eq!(checker.errors, 0);
     assert_eq!(served.scrub(), 0);
     checker.check_all(&mut client);
+}
+
+#[test]
+fn a_drive_whose_rebuild_waits_is_called_rebuilding() {
+    let folder = tempfile::tempdir().unwrap();
+    // Large and slow enough for the second rebuild to wait for the first.
+    let arguments =
+        "--plain --drive-size 128m --no-prefill --chunk 16k --restore-depth 1 --raid 6 --drives 5";
+    let mut served = Served::start(folder.path(), &words(arguments));
+    let mut client = served.connect();
+    let mut checker = Checker::new(testing::seed(5).get(), 3000);
+    load_during(&mut checker, &mut client, || {
+        for drive in [1, 3] {
+            served.done(&AdminCommand::Fail { drive });
+        }
+        for drive in [1, 3] {
+            served.done(&AdminCommand::Replace { drive, path: None });
+        }
+        let mut waited = 0;
+        let until = Instant::now() + Duration::from_secs(120);
+        loop {
+            let status = served.status();
+            let state = |drive: usize| status.drives[drive].state.as_str();
+            if status.restoring.is_some_and(|job| job.drive == Some(1)) && state(3) != "failed" {
+                assert_eq!(state(3), "rebuilding", "its rebuild waits");
+                waited += 1;
+            }
+            let serving = [1, 3].map(|drive| state(drive) == "serving");
+            assert_eq!(status.degraded, serving != [true; 2]);
+            if !status.degraded {
+                break;
+            }
+            assert!(Instant::now() < until, "the rebuilds do not end: {}", served.said());
+        }
+        assert!(waited > 0, "the second rebuild never waited");
+    });
+    checker.check_all(&mut client);
+    assert!(served.terminate());
+}
+
+#[test]
+fn a_head_that_nobody_understands_does_not_keep_the_others_from_being_served() {
+    use std::os::unix::fs::FileExt;
+    let folder = tempfile::tempdir().unwrap();
+    let storage = folder.path().join("d");
+    let mut arguments = words(&format!("{PLAIN} --storage {}", storage.display()));
+    let mut checker = Checker::new(testing::seed(6).get(), 3000);
+    let mut served = Served::start(folder.path(), &arguments);
+    let mut client = served.connect();
+    checker.run(&mut client, 16, Instant::now() + Duration::from_millis(200));
+    drop(client);
+    assert!(served.terminate());
+
+    let mut random = units::Rng::new(7);
+    let mut noise = vec![0; 1 << 20];
+    noise.fill_with(|| random.next_u64() as u8);
+    let head = std::fs::File::options().write(true).open(storage.join("drive-2")).unwrap();
+    head.write_all_at(&noise, 0).unwrap();
+    // Not without being told that a drive is missing.
+    let mut served = Served::start(folder.path(), &arguments);
+    assert_eq!(served.end_by_itself(), Some(2));
+    assert!(served.said().contains("--degraded"), "{}", served.said());
+    arguments.push("--degraded".into());
+    let mut served = Served::start(folder.path(), &arguments);
+    let mut client = served.connect();
+    checker.check_all(&mut client);
+    assert_eq!(served.status().drives[2].state, "failed");
+    let mut after = vec![0; noise.len()];
+    std::fs::File::open(storage.join("drive-2")).unwrap().read_exact_at(&mut after, 0).unwrap();
+    assert!(after == noise, "what nobody understands is left alone");
+    drop(client);
+    assert!(served.terminate());
 }
