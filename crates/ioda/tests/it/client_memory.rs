@@ -1,9 +1,12 @@
 //! Clients that send large requests and never read, beside one that does.
+//!
+//! What is ignored measures: `cargo test --release -p ioda --test it client_memory -- --ignored --nocapture`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use crate::common::served::{Served, read, write};
 use live::nbd::client::Client;
 use std::time::{Duration, Instant};
+use units::Rng;
 
 const MIB: u64 = 1 << 20;
 /// Together they ask for more than twice the bound, and each for less than one client is allowed.
@@ -81,4 +84,108 @@ fn clients_that_never_read_stop_and_others_go_on() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(served.terminate());
+}
+
+/// How long each latency is measured.
+const MEASURED: Duration = Duration::from_secs(3);
+
+/// Reads of 4 KiB, one after the other; their p50 and p99.
+fn latency(client: &mut Client, random: &mut Rng) -> (Duration, Duration) {
+    let mut took = Vec::new();
+    let until = Instant::now() + MEASURED;
+    while Instant::now() < until {
+        let begin = Instant::now();
+        read(client, random.below(8192) * 4096, 4096).unwrap();
+        took.push(begin.elapsed());
+    }
+    took.sort_unstable();
+    (took[took.len() / 2], took[took.len() * 99 / 100])
+}
+
+/// 200 clients ask for 32 MiB each and never read.
+#[test]
+#[ignore = "measures, for tens of seconds"]
+fn two_hundred_clients_that_never_read() {
+    for (bound_mib, reads) in [(64, 32), (256, 32), (1024, 32)] {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = format!("--plain --drive-size 128m --client-memory {bound_mib}m");
+        let arguments: Vec<String> = arguments.split(' ').map(String::from).collect();
+        let mut served = Served::start(folder.path(), &arguments);
+        let mut reading = served.connect();
+        for at in 0..96 {
+            write(&mut reading, at * MIB, &vec![7; MIB as usize]).unwrap();
+        }
+        let mut random = Rng::new(1);
+        let idle = memory_bytes(served.pid());
+        let (p50, p99) = latency(&mut reading, &mut random);
+        let mut crowd: Vec<Client> = (0..200).map(|_| served.connect()).collect();
+        for client in &mut crowd {
+            for cookie in 0..reads {
+                client.send_read(cookie, cookie * MIB, MIB as u32);
+            }
+            client.flush().unwrap();
+        }
+        let most = settled_bytes(served.pid());
+        let (p50_beside, p99_beside) = latency(&mut reading, &mut random);
+        let most = most.max(settled_bytes(served.pid()));
+        println!(
+            "bound {bound_mib} MiB: {} MiB more memory; p50 {p50:?} to {p50_beside:?} ({:.2} x), \
+             p99 {p99:?} to {p99_beside:?} ({:.2} x)",
+            (most - idle) / MIB,
+            p50_beside.as_secs_f64() / p50.as_secs_f64(),
+            p99_beside.as_secs_f64() / p99.as_secs_f64(),
+        );
+        drop(crowd);
+        assert!(served.terminate());
+    }
+}
+
+/// Reads and writes of 4 KiB a second with many in flight.
+fn rate(client: &mut Client, random: &mut Rng) -> f64 {
+    let (mut done, mut cookie) = (0u64, 0);
+    let begin = Instant::now();
+    let block = [5; 4096];
+    while begin.elapsed() < MEASURED {
+        while client.in_flight() < 32 {
+            cookie += 1;
+            let at = random.below(24 << 10) * 4096;
+            match random.below(10) < 3 {
+                true => client.send_write(cookie, at, &block, false),
+                false => client.send_read(cookie, at, 4096),
+            }
+        }
+        client.flush().unwrap();
+        while let Some(reply) = client.receive().unwrap() {
+            assert_eq!(reply.error, 0);
+            done += 1;
+        }
+    }
+    done as f64 / begin.elapsed().as_secs_f64()
+}
+
+/// Whether it costs anything to be near the bound: the same load with the least bound and with one that is
+/// never met, in pairs.
+#[test]
+#[ignore = "measures, for a minute"]
+fn what_the_bound_costs() {
+    let bounds = ["64m", "8g"];
+    let mut ratios = Vec::new();
+    for pair in 0..8 {
+        let mut rates = [0.0; 2];
+        for turn in 0..2 {
+            let which = (pair + turn) % 2;
+            let folder = tempfile::tempdir().unwrap();
+            let arguments = format!("--plain --drive-size 128m --client-memory {}", bounds[which]);
+            let arguments: Vec<String> = arguments.split(' ').map(String::from).collect();
+            let mut served = Served::start(folder.path(), &arguments);
+            let mut client = served.connect();
+            rate(&mut client, &mut Rng::new(2));
+            rates[which] = rate(&mut client, &mut Rng::new(3));
+            assert!(served.terminate());
+        }
+        println!("{:.0} and {:.0} requests a second", rates[0], rates[1]);
+        ratios.push(rates[0] / rates[1]);
+    }
+    ratios.sort_unstable_by(f64::total_cmp);
+    println!("--client-memory 64m to 8g: {:.3} x (median of 8 pairs), {ratios:.3?}", ratios[4]);
 }
