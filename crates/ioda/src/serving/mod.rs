@@ -3,6 +3,8 @@
 
 mod addresses;
 mod bytes;
+#[cfg(test)]
+mod damaged;
 mod drives;
 
 pub(crate) use addresses::Addresses;

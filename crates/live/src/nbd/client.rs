@@ -103,6 +103,12 @@ impl Client {
                 Socket::Tcp(TcpStream::connect((host.as_str(), *port)).map_err(failed)?)
             }
         };
+        Self::over(socket, uri)
+    }
+
+    /// Chooses the export of the URI on a connection.
+    pub(super) fn over(socket: Socket, uri: &Uri) -> Result<Self, ClientError> {
+        let failed = |error| ClientError::Connect { uri: uri.to_string(), error };
         let timeout = Some(HANDSHAKE_STEP_TIMEOUT);
         match &socket {
             Socket::Unix(socket) => {

@@ -12,6 +12,7 @@ mod acceptor;
 pub mod client;
 mod connection;
 pub mod fuzz;
+pub mod fuzz_client;
 pub mod handshake;
 mod listener;
 mod negotiation;

@@ -12,6 +12,7 @@ mod nbd_memory;
 mod nbd_model;
 mod nbd_tls;
 mod operate;
+mod operate_fuzz;
 mod operate_page;
 mod operate_signals;
 mod own_process;

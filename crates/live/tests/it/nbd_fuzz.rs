@@ -1,11 +1,14 @@
-//! A short, repeatable fuzz of the NBD server: conversations that make sense, damaged, seeded, a
+//! A short, repeatable fuzz of the NBD server and of our client: conversations that make sense, damaged, seeded, a
 //! fixed number of rounds.
 //!
 //! A failure prints its seed and the line that repeats it. The real fuzzer is in `fuzz/`.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use live::nbd::fuzz;
-use live::nbd::wire::{RequestHeader, option, put_option};
+use live::nbd::wire::{
+    self, RequestHeader, handshake_flag, info, option, option_reply, put_option, put_option_reply,
+    simple_reply,
+};
+use live::nbd::{fuzz, fuzz_client};
 use units::Rng;
 
 const ROUNDS: u64 = 20_000;
@@ -90,4 +93,58 @@ fn nbd() {
         bytes.splice(..0, [mode, rng.next_u64() as u8]);
         fuzz::check(&bytes);
     }
+}
+
+/// What a server says to our client that answers all requests, or nearly.
+fn server(rng: &mut Rng, bytes: &mut Vec<u8>) {
+    bytes.extend(wire::GREETING_MAGIC.to_be_bytes());
+    bytes.extend(wire::OPTION_MAGIC.to_be_bytes());
+    bytes.extend((handshake_flag::FIXED_NEWSTYLE | rng.below(4) as u16).to_be_bytes());
+    for _ in 0..rng.below(4) {
+        let export =
+            [&info::EXPORT.to_be_bytes()[..], &(1u64 << rng.below(64)).to_be_bytes(), &[0; 2]];
+        let sizes = [&info::BLOCK_SIZE.to_be_bytes()[..], &[0, 0, 0, 1], &[0, 0, 16, 0], &[1; 4]];
+        let data = match rng.below(3) {
+            0 => export.concat(),
+            1 => sizes.concat(),
+            _ => vec![0; rng.below(40) as usize],
+        };
+        put_option_reply(bytes, option::GO, option_reply::INFO, &data);
+    }
+    let kind = match rng.below(8) {
+        0 => (1 << 31) + rng.below(12) as u32,
+        _ => option_reply::ACK,
+    };
+    put_option_reply(bytes, option::GO, kind, &vec![b'x'; rng.below(3) as usize * 100]);
+    let mut cookies: Vec<u64> = (0..fuzz_client::REQUESTS).collect();
+    while !cookies.is_empty() {
+        let cookie = cookies.swap_remove(rng.below(cookies.len() as u64) as usize);
+        let error = if rng.below(4) == 0 { rng.below(100) as u32 } else { 0 };
+        bytes.extend(simple_reply(error, cookie));
+        if error == 0 {
+            bytes.resize(bytes.len() + fuzz_client::read_bytes(cookie) as usize, 7);
+        }
+    }
+}
+
+#[test]
+fn nbd_client() {
+    let (mut connected, mut answered) = (0, 0);
+    for seed in testing::seeds(0..2000) {
+        let mut rng = Rng::stream(seed, "nbd client");
+        let mut bytes = Vec::new();
+        server(&mut rng, &mut bytes);
+        if rng.below(4) > 0 {
+            damage(&mut rng, &mut bytes);
+        }
+        match fuzz_client::check(&bytes) {
+            None => {}
+            Some(replies) => {
+                connected += 1;
+                answered += u64::from(replies == fuzz_client::REQUESTS);
+            }
+        }
+    }
+    // What never got through tested nothing.
+    assert!(testing::is_repeat() || connected > 100 && answered > 100, "{connected}, {answered}");
 }

@@ -5,6 +5,7 @@
 
 mod cut;
 mod cuts;
+pub(crate) mod damage;
 mod disk;
 mod history;
 mod sectors;

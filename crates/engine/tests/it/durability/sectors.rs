@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::BLOCK;
-use engine::durability::Disk;
+use engine::durability::{Disk, HEAD_BYTES};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -96,6 +96,11 @@ impl SectorDisk {
     /// The least and the greatest number that blocks of data begin with.
     pub(crate) fn versions(&self, offset_bytes: u64, blocks: u64) -> (u64, u64) {
         super::disk::versions(&self.stable, offset_bytes, blocks)
+    }
+
+    /// The blocks of the head that were ever written.
+    pub(crate) fn head_blocks(&self) -> Vec<u64> {
+        self.stable.range(..HEAD_BYTES / BLOCK as u64).map(|(number, _)| *number).collect()
     }
 
     /// Whether nothing was ever written.
