@@ -173,6 +173,9 @@ impl<C: Change> Durability<C> {
     /// A write has ended whose client did not ask for stable storage. Its answer waits only while the
     /// loss of a drive is not recorded on the others.
     pub fn handle_answer(&mut self, answer: AnswerId) {
+        if self.over {
+            return self.outputs.push_back(Output::Refuse { answer });
+        }
         self.answers.push_back(answer);
         self.changed = true;
     }
@@ -193,6 +196,9 @@ impl<C: Change> Durability<C> {
     /// A client asks that all that was answered before is on stable storage.
     pub fn handle_flush(&mut self, now: Instant, answer: AnswerId) {
         self.note(now);
+        if self.over {
+            return self.outputs.push_back(Output::Refuse { answer });
+        }
         self.syncs.ask_flush(self.gate.next_change(), answer);
     }
 

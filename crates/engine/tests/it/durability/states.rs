@@ -209,6 +209,21 @@ fn a_rebuilt_mirror_is_called_serving_after_its_data_are_synced() {
 }
 
 #[test]
+fn who_asks_after_the_array_has_stopped_is_refused() {
+    let mut bench = Bench::new(Level::Raid5, 3);
+    bench.write(1, &[0, 1]);
+    bench.asked();
+    bench.end_ios();
+    bench.machine.handle_answer(AnswerId(1));
+    assert_eq!(bench.asked(), "answer1");
+    bench.machine.handle_change_ended(NOW, bench.changes[0], IoResult::NoRoom);
+    assert!(bench.asked().contains("no room left"));
+    bench.machine.handle_answer(AnswerId(2));
+    bench.machine.handle_flush(NOW, AnswerId(3));
+    assert_eq!(bench.asked(), "refuse2 refuse3");
+}
+
+#[test]
 fn drives_that_cannot_write_their_superblocks_fail_until_too_few_are_left() {
     let mut bench = Bench::new(Level::Raid5, 3);
     bench.machine.handle_drive_failed(NOW, DriveId(0));
