@@ -11,12 +11,12 @@
 
 use super::assembly::Assembly;
 use super::block::BLOCK_BYTES;
-use super::disk::{Disk, is_unfinished, overwrite_superblocks, read_superblock, write_superblock};
-use super::intent::{INTENT_OFFSET_BYTES, Intent};
-use super::join::write_records;
+use super::disk::{Disk, overwrite_superblocks, write_superblock};
+use super::intent::Intent;
+use super::join::{Vacancy, check_vacant, write_records};
 use super::journal::{Journal, RECORD_BYTES_MAX};
 use super::machine::Records;
-use super::opened::{Contents, OpenError, Opened};
+use super::opened::{OpenError, Opened};
 use super::superblock::{Geometry, MemberState, Superblock, SuperblockError};
 use super::uuid::Uuid;
 use alloc::vec;
@@ -97,26 +97,12 @@ pub fn check_new<E>(geometry: &Geometry, places: usize) -> Result<(), OpenError<
     if drives == places { Ok(()) } else { Err(OpenError::Places { drives, places }) }
 }
 
-/// Refuses a drive that anything is on: its head must be zeros up to the intent record, or what a
-/// creation or a joining left that was cut short.
+/// Refuses a drive that anything is on: nothing on it may be known, and its first and last MiB must be
+/// zeros, but for what a creation or a joining left that was cut short.
 ///
 /// # Errors
 ///
 /// What was found on it.
-pub fn check_blank<D: Disk>(drive: usize, disk: &mut D) -> Result<(), OpenError<D::Error>> {
-    let refuse = |found| Err(OpenError::NotBlank { drive, found });
-    if is_unfinished(disk) {
-        return Ok(());
-    }
-    match read_superblock(disk) {
-        Err(SuperblockError::Blank) => {}
-        Ok(superblock) => return refuse(Contents::Member(superblock.uuid)),
-        Err(error) => return refuse(Contents::Other(error)),
-    }
-    let mut head = vec![0; INTENT_OFFSET_BYTES as usize];
-    disk.read(0, &mut head).map_err(OpenError::io(drive))?;
-    if head.iter().any(|&byte| byte != 0) {
-        return refuse(Contents::Other(SuperblockError::Foreign));
-    }
-    Ok(())
+pub fn check_blank<D: Disk>(drive: usize, disk: &mut D) -> Result<Vacancy, OpenError<D::Error>> {
+    check_vacant(drive, disk, |_| false)
 }

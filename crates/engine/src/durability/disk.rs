@@ -13,7 +13,15 @@ pub trait Disk {
     /// What it says when it cannot do something.
     type Error: fmt::Display;
 
-    /// Fills `into`, whole blocks, from `offset_bytes`.
+    /// Its size in bytes, from the first byte of the head to the last one that can be read.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot say.
+    fn size_bytes(&mut self) -> Result<u64, Self::Error>;
+
+    /// Fills `into`, whole blocks, from `offset_bytes`. If the drive ends within the last of them, the
+    /// rest of it is zeros.
     ///
     /// # Errors
     ///
@@ -38,6 +46,10 @@ pub trait Disk {
 
 impl<D: Disk> Disk for &mut D {
     type Error = D::Error;
+
+    fn size_bytes(&mut self) -> Result<u64, Self::Error> {
+        (**self).size_bytes()
+    }
 
     fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), Self::Error> {
         (**self).read(offset_bytes, into)

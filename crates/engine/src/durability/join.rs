@@ -1,12 +1,24 @@
 //! A drive that takes the place of a failed one.
 
-use super::create::check_blank;
+use super::block::BLOCK_BYTES;
 use super::disk::{Disk, overwrite_superblocks, read_superblock};
+use super::foreign::{first_data, recognise, recognise_in_head};
 use super::intent::Intent;
 use super::journal::Journal;
-use super::opened::OpenError;
-use super::superblock::Superblock;
+use super::opened::{Contents, OpenError};
+use super::superblock::{COPIES_AT, Superblock, SuperblockError};
 use units::DriveId;
+
+/// Why a drive may be formatted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Vacancy {
+    /// Nothing is on it, as far as that can be told.
+    Blank,
+    /// A creation or a joining left it that was cut short.
+    Unfinished,
+    /// It was this drive of the array before.
+    Outdated,
+}
 
 /// Whether a drive may take the place of `drive` in the array of `superblock`: it is blank, or was
 /// this drive before, or was being made a drive of some array.
@@ -18,11 +30,47 @@ pub fn check_join<D: Disk>(
     disk: &mut D,
     drive: DriveId,
     superblock: &Superblock,
-) -> Result<(), OpenError<D::Error>> {
-    match read_superblock(disk) {
-        Ok(old) if old.uuid == superblock.uuid && old.member == drive => Ok(()),
-        _ => check_blank(drive.index(), disk),
+) -> Result<Vacancy, OpenError<D::Error>> {
+    let is_ours = |old: &Superblock| old.uuid == superblock.uuid && old.member == drive;
+    check_vacant(drive.index(), disk, is_ours)
+}
+
+fn is_short<D: Disk>(drive: usize, disk: &mut D) -> Result<bool, OpenError<D::Error>> {
+    let end = COPIES_AT[1] + BLOCK_BYTES as u64;
+    Ok(disk.size_bytes().map_err(OpenError::io(drive))? < end)
+}
+
+/// Why a drive may be formatted; one whose superblock `is_ours` may be.
+pub(super) fn check_vacant<D: Disk>(
+    drive: usize,
+    disk: &mut D,
+    is_ours: impl Fn(&Superblock) -> bool,
+) -> Result<Vacancy, OpenError<D::Error>> {
+    let refuse = |found| Err(OpenError::NotBlank { drive, found });
+    let vacancy = match read_superblock(disk) {
+        Ok(superblock) if superblock.is_being_created() => Vacancy::Unfinished,
+        Err(SuperblockError::Unfinished) => Vacancy::Unfinished,
+        Ok(superblock) if is_ours(&superblock) => Vacancy::Outdated,
+        Ok(superblock) => return refuse(Contents::Member(superblock.uuid)),
+        Err(SuperblockError::Blank | SuperblockError::Foreign) => Vacancy::Blank,
+        // It ends before the superblocks would.
+        Err(SuperblockError::Unreadable(_)) if is_short(drive, disk)? => Vacancy::Blank,
+        Err(error) => return refuse(Contents::Other(error)),
+    };
+    // Whoever used a drive after the array may have left one of the superblocks.
+    let known = match vacancy {
+        Vacancy::Blank => recognise(disk),
+        Vacancy::Unfinished | Vacancy::Outdated => recognise_in_head(disk),
+    };
+    if let Some(foreign) = known.map_err(OpenError::io(drive))? {
+        return refuse(Contents::Foreign(foreign));
     }
+    if vacancy == Vacancy::Blank
+        && let Some(at_bytes) = first_data(disk).map_err(OpenError::io(drive))?
+    {
+        return refuse(Contents::Data { at_bytes });
+    }
+    Ok(vacancy)
 }
 
 /// Formats the head of a drive that takes the place of `drive`: no superblock yet, but a mark that it

@@ -1,6 +1,7 @@
 //! What comes of creating or opening an array, and why it may not.
 
 use super::assembly::Assembly;
+use super::foreign::Foreign;
 use super::journal::Damage;
 use super::machine::Records;
 use super::refusal::Refusal;
@@ -45,8 +46,15 @@ impl<D> Opened<D> {
 /// What is on a drive that was to be formatted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Contents {
-    /// A drive of this array.
+    /// A drive of an array.
     Member(Uuid),
+    /// Data that were recognised.
+    Foreign(Foreign),
+    /// Data of which nobody knows what they are.
+    Data {
+        /// The first byte of them that is not zero, from the start of the drive.
+        at_bytes: u64,
+    },
     /// Something else.
     Other(SuperblockError),
 }
@@ -55,6 +63,8 @@ impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Member(uuid) => write!(f, "it is a drive of array {uuid}"),
+            Self::Foreign(foreign) => foreign.fmt(f),
+            Self::Data { at_bytes } => write!(f, "data at byte {at_bytes}"),
             Self::Other(error) => error.fmt(f),
         }
     }

@@ -7,7 +7,7 @@ use super::{Geometry, Intent, Journal, Superblock, Uuid};
 use crate::buffer::Buffer;
 use crate::storage::{DATA_OFFSET_BYTES, Disk, Place, PlaceError};
 use ::engine::durability::{
-    self, HEAD_BYTES, Opened, check_blank, check_join, check_new, is_unfinished, prepare,
+    self, HEAD_BYTES, Opened, Vacancy, check_blank, check_join, check_new, is_unfinished, prepare,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,9 @@ pub enum OpenError {
         error: PlaceError,
     },
     /// Something is on a place that was to be formatted.
-    #[error("drive {drive} at {place} is not blank: {found}; it is not overwritten")]
+    #[error(
+        "drive {drive} at {place} is not blank: {found}; it is not overwritten, but `{wipe}` makes it blank, if nothing on it is needed"
+    )]
     NotBlank {
         /// Number of the place.
         drive: usize,
@@ -43,6 +45,8 @@ pub enum OpenError {
         place: String,
         /// What is on it.
         found: durability::Contents,
+        /// The command that wipes it.
+        wipe: String,
     },
     /// A drive failed a read, a write or a sync.
     #[error("drive {drive} at {place} failed while the array was opened: {error}")]
@@ -68,7 +72,7 @@ impl OpenError {
         let place = |drive: usize| places.get(drive).cloned().unwrap_or_default();
         match error {
             durability::OpenError::NotBlank { drive, found } => {
-                Self::NotBlank { drive, place: place(drive), found }
+                Self::not_blank(drive, place(drive), found)
             }
             durability::OpenError::Io { drive, error } => {
                 Self::Io { drive, place: place(drive), error }
@@ -76,13 +80,26 @@ impl OpenError {
             other => Self::Array(other),
         }
     }
+
+    fn not_blank(drive: usize, place: String, found: durability::Contents) -> Self {
+        // The names of a format are all that wipefs takes away, and the rest of it is data as well.
+        let wipe = match std::fs::metadata(&place) {
+            Ok(about) if about.is_file() => format!("truncate --size 0 {place}"),
+            _ => format!("blkdiscard --zeroout {place}"),
+        };
+        Self::NotBlank { drive, place, found, wipe }
+    }
 }
 
 impl durability::Disk for Disk {
     type Error = io::Error;
 
+    fn size_bytes(&mut self) -> io::Result<u64> {
+        self.end_bytes()
+    }
+
     fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
-        let buffer = self.read_now(offset_bytes, into.len())?;
+        let buffer = self.read_to_end_now(offset_bytes, into.len())?;
         into.copy_from_slice(&buffer.bytes()[..into.len()]);
         Ok(())
     }
@@ -98,12 +115,13 @@ impl durability::Disk for Disk {
     }
 }
 
-/// Makes a new array on `places`, one for each drive in order: files are made, devices must be
-/// blank, but for what a creation left that was cut short. `quiet_for` is how long a region of the intent record is quiet before it is clean.
+/// Makes a new array on `places`, one for each drive in order: files are made; files that exist and
+/// devices must be blank, but for what a creation left that was cut short. `quiet_for` is how long a
+/// region of the intent record is quiet before it is clean.
 ///
 /// # Errors
 ///
-/// If a file exists, a device is not blank, or for any other reason of [`OpenError`]; files that
+/// If a file or device is not blank, or for any other reason of [`OpenError`]; files that
 /// were made are removed again.
 pub fn create(
     places: &[Place],
@@ -135,29 +153,27 @@ fn create_on(
     let mut disks = Vec::new();
     // What is on any of them must be seen before the first is emptied.
     for (drive, place) in places.iter().enumerate() {
-        let Some(path) = place.path().filter(|path| path.exists()) else { continue };
-        if path.is_file() && !is_remains(place) {
-            let error = PlaceError::Exists { path: path.into() };
-            return Err(OpenError::Place { drive, error });
+        if !place.path().is_some_and(Path::exists) {
+            continue;
         }
-        if !path.is_file() {
-            let mut disk =
-                Disk::open_head(place).map_err(|error| OpenError::Place { drive, error })?;
-            check_blank(drive, &mut disk).map_err(|error| OpenError::located(error, &names))?;
-        }
+        let mut disk = Disk::open_head(place).map_err(|error| OpenError::Place { drive, error })?;
+        vacancy(drive, &mut disk, |disk| check_blank(drive, disk))
+            .map_err(|error| OpenError::located(error, &names))?;
     }
     for (drive, place) in places.iter().enumerate() {
         let exists = place.path().is_some_and(Path::exists);
-        let disk = match Disk::create(place, geometry.drive_bytes) {
-            Err(error @ PlaceError::Exists { .. }) => {
-                reuse(place, geometry.drive_bytes).unwrap_or(Err(error))
-            }
+        let mut disk = match Disk::create(place, geometry.drive_bytes) {
+            Err(PlaceError::Exists { .. }) => Disk::open_head(place),
             created => created,
         }
         .map_err(|error| OpenError::Place { drive, error })?;
         if !exists && let Some(path) = place.path() {
             made.push(path.into());
         }
+        let vacancy = vacancy(drive, &mut disk, |disk| check_blank(drive, disk))
+            .map_err(|error| OpenError::located(error, &names))?;
+        make_room(&mut disk, vacancy, geometry.drive_bytes)
+            .map_err(|error| OpenError::Place { drive, error })?;
         disks.push(disk);
     }
     for (drive, place) in places.iter().enumerate() {
@@ -171,24 +187,40 @@ fn create_on(
         .map_err(|error| OpenError::located(error, &names))
 }
 
-/// The file of an array whose creation was cut short, emptied; none if it is anything else.
-fn reuse(place: &Place, bytes: u64) -> Option<Result<Disk, PlaceError>> {
-    let mut disk = Disk::open_head(place).ok()?;
-    if !holds_nothing(&mut disk) {
-        return None;
+/// Why a drive may be formatted: a file because nothing was ever written to it, or as `check` says.
+fn vacancy(
+    drive: usize,
+    disk: &mut Disk,
+    check: impl FnOnce(&mut Disk) -> Result<Vacancy, durability::OpenError<io::Error>>,
+) -> Result<Vacancy, durability::OpenError<io::Error>> {
+    if disk.is_hole() {
+        return Ok(Vacancy::Blank);
     }
-    Some(disk.empty(bytes).map(|()| disk))
+    let vacancy = check(disk)?;
+    // Of a device not everything can be looked at; of a file it can.
+    match (vacancy, disk.first_data_bytes()) {
+        (Vacancy::Blank, Some(at_bytes)) => {
+            let found = durability::Contents::Data { at_bytes };
+            Err(durability::OpenError::NotBlank { drive, found })
+        }
+        _ => Ok(vacancy),
+    }
+}
+
+/// Makes a drive of so many bytes of what may be formatted. A file is truncated only if all that is in
+/// it is of an array and outdated.
+fn make_room(disk: &mut Disk, vacancy: Vacancy, bytes: u64) -> Result<(), PlaceError> {
+    match vacancy {
+        Vacancy::Blank => disk.extend(bytes),
+        Vacancy::Unfinished | Vacancy::Outdated => disk.empty(bytes),
+    }
 }
 
 /// Whether nothing was ever written to a file, or a creation or a joining was cut short there: a new
 /// array may be made of it.
 #[must_use]
 pub fn is_remains(place: &Place) -> bool {
-    Disk::open_head(place).is_ok_and(|mut disk| holds_nothing(&mut disk))
-}
-
-fn holds_nothing(disk: &mut Disk) -> bool {
-    disk.is_hole() || is_unfinished(disk)
+    Disk::open_head(place).is_ok_and(|mut disk| disk.is_hole() || is_unfinished(&mut disk))
 }
 
 /// Makes a drive ready to take the place of `drive` in a running array: makes a file, or takes a blank
@@ -214,15 +246,13 @@ pub fn join(
     let mut disk = if exists { Disk::open_head(place) } else { Disk::create(place, bytes) }
         .map_err(place_error)?;
     if exists {
-        // A file that was just made or truncated has no head that could be read.
-        if !disk.is_hole() {
-            check_join(&mut disk, drive, superblock).map_err(|error| {
-                let mut places = vec![String::new(); number];
-                places.push(place.to_string());
-                OpenError::located(error, &places)
-            })?;
-        }
-        disk.empty(bytes).map_err(place_error)?;
+        let check = |disk: &mut Disk| check_join(disk, drive, superblock);
+        let vacancy = vacancy(number, &mut disk, check).map_err(|error| {
+            let mut places = vec![String::new(); number];
+            places.push(place.to_string());
+            OpenError::located(error, &places)
+        })?;
+        make_room(&mut disk, vacancy, bytes).map_err(place_error)?;
     }
     prepare(&mut disk, drive, superblock, intent, journal).map_err(io_error)?;
     sync_folder_of(place).map_err(io_error)?;

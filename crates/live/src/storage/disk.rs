@@ -234,6 +234,26 @@ impl Disk {
         self.set_bytes(bytes)
     }
 
+    /// Makes a drive of `bytes` of a file with at least that size: it grows if it has to, and keeps all
+    /// that it holds.
+    ///
+    /// # Errors
+    ///
+    /// If a device is smaller, or the system refuses.
+    pub fn extend(&mut self, bytes: u64) -> Result<(), DiskError> {
+        check_size(bytes)?;
+        if !is_device(&self.path) {
+            let needs_bytes = DATA_OFFSET_BYTES + bytes;
+            let has_bytes = self.end_bytes();
+            let grown = has_bytes.and_then(|has_bytes| match has_bytes < needs_bytes {
+                true => self.file.set_len(needs_bytes),
+                false => Ok(()),
+            });
+            grown.map_err(|error| DiskError::Io { path: self.path.clone(), error })?;
+        }
+        self.set_bytes(bytes)
+    }
+
     /// Size of the drive, without the reserved head.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -244,6 +264,28 @@ impl Disk {
     #[must_use]
     pub fn is_hole(&self) -> bool {
         !is_device(&self.path) && seek(&*self.file, SeekFrom::Data(0)) == Err(Errno::NXIO)
+    }
+
+    /// Where a file begins to have data, counted from its start; none if nothing was ever written to it.
+    /// Of a device that cannot be said either.
+    #[must_use]
+    pub fn first_data_bytes(&self) -> Option<u64> {
+        match seek(&*self.file, SeekFrom::Data(0)) {
+            _ if is_device(&self.path) => None,
+            Ok(at_bytes) => Some(at_bytes),
+            Err(Errno::NXIO) => None,
+            // Its file system cannot tell.
+            Err(_) => Some(0),
+        }
+    }
+
+    /// Size of the file or device, with the reserved head.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn end_bytes(&self) -> io::Result<u64> {
+        Ok(seek(&*self.file, SeekFrom::End(0))?)
     }
 
     /// Bytes that the file or device has for the drive, without the reserved head.
@@ -282,6 +324,30 @@ impl Disk {
         debug_assert!(offset_bytes.is_multiple_of(PAGE_BYTES as u64));
         let mut buffer = Buffer::zeroed(length_bytes);
         self.file.read_exact_at(buffer.bytes_mut(), offset_bytes)?;
+        Ok(buffer)
+    }
+
+    /// As [`Disk::read_now`], but if the file ends within the last page the rest of that is zeros.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses, or the file ends before.
+    pub fn read_to_end_now(&self, offset_bytes: u64, length_bytes: usize) -> io::Result<Buffer> {
+        let end = self.end_bytes()?;
+        let short = (offset_bytes + length_bytes as u64).saturating_sub(end) as usize;
+        if short == 0 || short >= PAGE_BYTES.min(length_bytes) {
+            return self.read_now(offset_bytes, length_bytes);
+        }
+        let mut buffer = Buffer::zeroed(length_bytes);
+        // Past the page cache the system wants whole pages asked for, and gives what there is.
+        let mut filled = 0;
+        while filled < length_bytes - short {
+            let into = &mut buffer.bytes_mut()[filled..length_bytes];
+            match self.file.read_at(into, offset_bytes + filled as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => filled += read,
+            }
+        }
         Ok(buffer)
     }
 

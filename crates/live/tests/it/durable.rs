@@ -120,7 +120,7 @@ fn an_array_is_created_once_and_opened_by_one_process() {
     );
     assert!(refused(folder.path()).contains("in use by another process; stop that one first"));
     let again = create(&places, &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
-    assert!(again.contains("drive-0 exists already"), "{again}");
+    assert!(again.contains("drive-0 is in use by another process"), "{again}");
     let uuid = array.records.superblock.uuid;
     drop(array);
     assert_eq!(start(folder.path()).records.superblock.uuid, uuid);
@@ -163,7 +163,7 @@ fn what_a_creation_left_that_was_cut_short_is_used_again() {
     assert!(!is_remains(&places[0]));
     assert_eq!(start(folder.path()).assembly.absent, 0);
     let again = create(&places, &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
-    assert!(again.contains("drive-0 exists already"), "{again}");
+    assert!(again.contains("drive-0 is not blank: it is a drive of array"), "{again}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod durable;
 mod durable_kill;
 mod fake_array;
+mod foreign;
 mod nbd_clients;
 mod nbd_crowd;
 mod nbd_fuzz;

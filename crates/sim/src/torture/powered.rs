@@ -46,6 +46,8 @@ pub(super) struct PoweredDisk<'a> {
     pub(super) rng: Rng,
 }
 
+/// Larger than any drive of a history: what was never written is zeros.
+const SIZE_BYTES: u64 = 1 << 40;
 /// No tag of the engine.
 const TAG: u64 = u64::MAX;
 
@@ -61,6 +63,10 @@ impl PoweredDisk<'_> {
 
 impl Disk for PoweredDisk<'_> {
     type Error = DiskError;
+
+    fn size_bytes(&mut self) -> Result<u64, DiskError> {
+        Ok(SIZE_BYTES)
+    }
 
     fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), DiskError> {
         if self.disk.faults.dead {

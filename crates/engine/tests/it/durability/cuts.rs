@@ -121,7 +121,7 @@ fn what_is_not_blank_is_not_overwritten() {
     disks[1].set_number(BLOCK as u64 * 3, 7);
     let made = create(disks.iter_mut().collect(), &geometry, UUID, 1, QUIET_FOR);
     let said = made.map(|_| ()).unwrap_err().to_string();
-    assert!(said.starts_with("drive 1 is not blank: it holds data that"), "{said}");
+    assert!(said.starts_with("drive 1 is not blank: data at byte 12288;"), "{said}");
     assert!(disks[0].is_blank(), "nothing was written");
     assert_eq!(read_superblock(&mut disks[0]), Err(SuperblockError::Blank));
 }

@@ -172,6 +172,11 @@ impl Disk {
 impl engine::durability::Disk for Disk {
     type Error = std::convert::Infallible;
 
+    fn size_bytes(&mut self) -> Result<u64, Self::Error> {
+        // What was never written is zeros.
+        Ok(1 << 40)
+    }
+
     fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), Self::Error> {
         into.fill(0);
         Self::read(self, offset_bytes, into);

@@ -112,6 +112,11 @@ impl SectorDisk {
 impl Disk for SectorDisk {
     type Error = NoPower;
 
+    fn size_bytes(&mut self) -> Result<u64, NoPower> {
+        // What was never written is zeros.
+        Ok(1 << 40)
+    }
+
     fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), NoPower> {
         let first = offset_bytes / BLOCK as u64;
         into.fill(0);

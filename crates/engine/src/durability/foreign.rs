@@ -1,0 +1,272 @@
+//! Whether anything is on a drive that is to be formatted.
+//!
+//! What is known is named ([`signatures`](super::signatures)). Anything else counts as well: any byte but
+//! zero in the first and the last MiB ([`ENDS_BYTES`]).
+
+use super::disk::Disk;
+use super::signatures::{RULES, Rule};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// How much of the start and of the end of a drive must be zeros. Partitions begin at 1 MiB, so what
+/// is before belongs to the drive as a whole: tables, labels, boot code, and the first structures of
+/// every format without a table. Those that keep a copy at the end keep it within a MiB too (the
+/// furthest are bcachefs with one MiB and ZFS with 768 KiB at most). To read so much takes milliseconds, where all
+/// of a drive would take hours.
+const ENDS_BYTES: u64 = 1 << 20;
+/// What is read at once.
+const BLOCK_BYTES: u64 = super::block::BLOCK_BYTES as u64;
+
+/// What was recognised on a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Foreign {
+    /// What it is.
+    pub what: &'static str,
+    /// Where the bytes are by which it was recognised, from the start of the drive.
+    pub at_bytes: u64,
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.what, self.at_bytes)
+    }
+}
+
+/// Looks for everything that is known, on all of a drive.
+pub(super) fn recognise<D: Disk>(disk: &mut D) -> Result<Option<Foreign>, D::Error> {
+    first(disk, |_| true)
+}
+
+/// Looks for what is known in the part of a head that no record of clients is in: on a drive that was of
+/// an array, clients may have put anything behind.
+pub(super) fn recognise_in_head<D: Disk>(disk: &mut D) -> Result<Option<Foreign>, D::Error> {
+    first(disk, |at_bytes| at_bytes < ENDS_BYTES)
+}
+
+/// The first byte that is not zero in the first and the last MiB.
+pub(super) fn first_data<D: Disk>(disk: &mut D) -> Result<Option<u64>, D::Error> {
+    let size_bytes = disk.size_bytes()?;
+    for span in ends(size_bytes) {
+        let Span { from_bytes, bytes } = Span::read(disk, span)?;
+        if let Some(at) = bytes.iter().position(|&byte| byte != 0) {
+            return Ok(Some(from_bytes + at as u64));
+        }
+    }
+    Ok(None)
+}
+
+/// The first and the last MiB of a drive, from block to block.
+fn ends(size_bytes: u64) -> [core::ops::Range<u64>; 2] {
+    let last = size_bytes.saturating_sub(ENDS_BYTES) / BLOCK_BYTES * BLOCK_BYTES;
+    [0..ENDS_BYTES.min(size_bytes), last..size_bytes]
+}
+
+/// Bytes of a drive that were read.
+struct Span {
+    from_bytes: u64,
+    bytes: Vec<u8>,
+}
+
+impl Span {
+    /// Reads the blocks that these bytes are in; what is past the end of the drive reads as zeros.
+    fn read<D: Disk>(disk: &mut D, range: core::ops::Range<u64>) -> Result<Self, D::Error> {
+        let from_bytes = range.start / BLOCK_BYTES * BLOCK_BYTES;
+        let to_bytes = range.end.next_multiple_of(BLOCK_BYTES);
+        let mut bytes = vec![0; (to_bytes - from_bytes) as usize];
+        disk.read(from_bytes, &mut bytes)?;
+        Ok(Self { from_bytes, bytes })
+    }
+
+    fn get(&self, at_bytes: u64, length_bytes: usize) -> Option<&[u8]> {
+        let at = usize::try_from(at_bytes.checked_sub(self.from_bytes)?).ok()?;
+        self.bytes.get(at..at.checked_add(length_bytes)?)
+    }
+}
+
+fn first<D: Disk>(disk: &mut D, counts: impl Fn(u64) -> bool) -> Result<Option<Foreign>, D::Error> {
+    let size_bytes = disk.size_bytes()?;
+    let mut spans = Vec::new();
+    for span in ends(size_bytes) {
+        if span.start == 0 || counts(span.start) {
+            spans.push(Span::read(disk, span)?);
+        }
+    }
+    for Rule { name, magics, spots } in RULES {
+        for spot in *spots {
+            for magic in *magics {
+                let at = spot.on(size_bytes, magic.len() as u64);
+                let Some(at_bytes) = at.filter(|&at_bytes| counts(at_bytes)) else { continue };
+                let known = spans.iter().find_map(|span| span.get(at_bytes, magic.len()));
+                let found = match known {
+                    Some(bytes) => bytes == *magic,
+                    None => {
+                        let span = at_bytes..at_bytes + magic.len() as u64;
+                        let span = Span::read(disk, span)?;
+                        span.get(at_bytes, magic.len()) == Some(*magic)
+                    }
+                };
+                if found {
+                    return Ok(Some(Foreign { what: name, at_bytes }));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::signatures::Spot;
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use alloc::format;
+    use alloc::string::String;
+    use core::convert::Infallible;
+    use core::fmt::Write;
+    use proptest::prelude::*;
+
+    /// A drive of any size, zeros but for what was put on it.
+    struct Sparse {
+        size_bytes: u64,
+        bytes: BTreeMap<u64, u8>,
+    }
+
+    impl Sparse {
+        fn new(size_bytes: u64) -> Self {
+            Self { size_bytes, bytes: BTreeMap::new() }
+        }
+
+        fn put(&mut self, at_bytes: u64, bytes: &[u8]) {
+            assert!(at_bytes + bytes.len() as u64 <= self.size_bytes);
+            self.bytes.extend((at_bytes..).zip(bytes.iter().copied()));
+        }
+    }
+
+    impl Disk for Sparse {
+        type Error = Infallible;
+
+        fn size_bytes(&mut self) -> Result<u64, Infallible> {
+            Ok(self.size_bytes)
+        }
+
+        fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), Infallible> {
+            assert!(offset_bytes.is_multiple_of(BLOCK_BYTES), "whole blocks");
+            assert!((into.len() as u64).is_multiple_of(BLOCK_BYTES), "whole blocks");
+            let end = offset_bytes + into.len() as u64;
+            assert!(end < self.size_bytes + BLOCK_BYTES, "it ends within the last block");
+            into.fill(0);
+            for (&at, &byte) in self.bytes.range(offset_bytes..end) {
+                into[(at - offset_bytes) as usize] = byte;
+            }
+            Ok(())
+        }
+
+        fn write(&mut self, _: u64, _: &[u8]) -> Result<(), Infallible> {
+            unreachable!("nothing is written")
+        }
+
+        fn sync(&mut self) -> Result<(), Infallible> {
+            unreachable!("nothing is written")
+        }
+    }
+
+    fn found(disk: &mut Sparse) -> Option<Foreign> {
+        recognise(disk).unwrap()
+    }
+
+    /// What each rule says, on a drive whose size is no multiple of anything but a sector.
+    #[test]
+    fn the_rules_are_these() {
+        let size_bytes = (1 << 40) + 300 * 4096 + 1536;
+        let mut said = String::new();
+        for Rule { name, magics, spots } in RULES {
+            for spot in *spots {
+                let at = spot.on(size_bytes, 1).unwrap();
+                let place = match spot {
+                    Spot::Start(_) => format!("{at}"),
+                    Spot::End { .. } => format!("-{}", size_bytes - at),
+                };
+                let magics: Vec<String> =
+                    magics.iter().map(|magic| format!("\"{}\"", magic.escape_ascii())).collect();
+                writeln!(said, "{name} | {place} | {}", magics.join(" or ")).unwrap();
+            }
+        }
+        assert_eq!(said, include_str!("signatures.txt"), "now:\n{said}");
+    }
+
+    #[test]
+    fn every_rule_finds_what_it_is_about() {
+        let size_bytes = (1 << 40) + 300 * 4096 + 1536;
+        for Rule { name, magics, spots } in RULES {
+            for (magic, spot) in magics.iter().flat_map(|m| spots.iter().map(move |s| (m, s))) {
+                let mut disk = Sparse::new(size_bytes);
+                let at_bytes = spot.on(size_bytes, magic.len() as u64).unwrap();
+                disk.put(at_bytes, magic);
+                let found = found(&mut disk).unwrap();
+                assert_eq!(found.at_bytes, at_bytes, "{name}");
+                // bcachefs began with the magic of bcache.
+                assert!(found.what == *name || found.what == "bcache device", "{name}: {found}");
+            }
+        }
+        let mut disk = Sparse::new(1 << 30);
+        disk.put(65600, b"_BHRfS_M");
+        assert_eq!(format!("{}", found(&mut disk).unwrap()), "btrfs file system at byte 65600");
+    }
+
+    #[test]
+    fn of_a_drive_that_was_of_an_array_only_the_head_counts() {
+        let mut disk = Sparse::new(1 << 30);
+        disk.put((1 << 30) - 512, b"EFI PART");
+        assert!(found(&mut disk).is_some() && recognise_in_head(&mut disk).unwrap().is_none());
+        disk.put(4086, b"SWAPSPACE2");
+        assert_eq!(recognise_in_head(&mut disk).unwrap().unwrap().what, "swap space");
+    }
+
+    #[test]
+    fn any_byte_at_either_end_is_seen() {
+        let size_bytes: u64 = (5 << 20) + 512;
+        let last = size_bytes - 1;
+        for (at_bytes, seen) in [
+            (0, true),
+            ((1 << 20) - 1, true),
+            (1 << 20, false),
+            (size_bytes - (1 << 20), true),
+            (last, true),
+        ] {
+            let mut disk = Sparse::new(size_bytes);
+            disk.put(at_bytes, &[1]);
+            assert_eq!(found(&mut disk), None);
+            assert_eq!(first_data(&mut disk).unwrap(), seen.then_some(at_bytes));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(testing::cases(256))]
+
+        #[test]
+        fn what_is_known_is_found_wherever_it_should_be_on_drives_of_any_size(
+            number in 0..RULES.len(),
+            size_bytes in prop_oneof![0u64..70_000, 0u64..3 << 20, 1u64 << 20..1 << 43],
+            others in proptest::collection::vec((any::<u64>(), any::<u8>()), 0..8),
+        ) {
+            let Rule { name, magics, spots } = RULES[number];
+            for (magic, spot) in magics.iter().flat_map(|m| spots.iter().map(move |s| (m, s))) {
+                let mut disk = Sparse::new(size_bytes);
+                for (at, byte) in &others {
+                    if size_bytes > 0 {
+                        disk.put(at % size_bytes, &[*byte]);
+                    }
+                }
+                let at = spot.on(size_bytes, magic.len() as u64);
+                if let Some(at_bytes) = at {
+                    disk.put(at_bytes, magic);
+                    let found = found(&mut disk);
+                    prop_assert!(found.is_some(), "{} at {}", name, at_bytes);
+                } else if others.is_empty() {
+                    prop_assert_eq!(found(&mut disk), None);
+                }
+            }
+        }
+    }
+}
