@@ -44,7 +44,7 @@ pub struct Assembly {
     pub generation: u64,
     /// Whether the array was shut down, and nothing is to be repaired.
     pub clean: bool,
-    /// What the drive says that leads.
+    /// What the drive says that leads, with what the others know of changes before.
     pub leader: Superblock,
     /// What people should know.
     pub notes: Vec<Note>,
@@ -126,6 +126,7 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
     let leader = leader(&drives).map_err(|(first, second)| Refusal::Split { first, second })?;
     let (_, leader) = leader.ok_or(Refusal::Nothing { places: found.len() })?;
     check_states(&drives, leader)?;
+    let leader = with_histories(leader, &drives);
 
     let mut states = leader.states.clone();
     let mut absent = 0u64;
@@ -150,7 +151,7 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
                 notes.push(Note::Failed { member, place });
                 absent |= 1 << member;
             }
-            _ if !is_current(superblock, leader) => {
+            _ if !is_current(superblock, &leader) => {
                 let (generation, newest) = (superblock.generation, leader.generation);
                 notes.push(Note::Stale { member, place, generation, newest });
                 *state = MemberState::Failed;
@@ -176,9 +177,21 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
         states,
         generation: drives.iter().map(|(_, drive)| drive.generation).max().unwrap_or(0),
         clean: leader.clean,
-        leader: leader.clone(),
+        leader,
         notes,
     })
+}
+
+/// What the leader says, with what other drives that take part know to be over: changes that were
+/// prepared on some of them and came to nothing.
+fn with_histories(leader: &Superblock, drives: &[Claim]) -> Superblock {
+    let mut known = leader.clone();
+    for (_, drive) in drives.iter().filter(|(_, drive)| is_current(drive, leader)) {
+        let over = drive.past.iter().copied().chain([drive.proposed]);
+        // Under the one that the leader has come to, or is prepared for, it goes on.
+        known.add_past(over.filter(|change| *change != leader.proposed));
+    }
+    known
 }
 
 /// A drive of the array that most drives belong to.

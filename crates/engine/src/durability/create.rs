@@ -49,6 +49,7 @@ pub fn create<D: Disk>(
         states: vec![MemberState::Serving; disks.len()],
         joined: vec![0; disks.len()],
         past: Vec::new(),
+        proposed: 0,
         clean: false,
         created_seconds,
     };

@@ -35,6 +35,13 @@
 //! prepares a generation above all that it finds, hence above *g*, and its commit calls the
 //! missing ones failed. When they come back they are not taken.
 //!
+//! Nor do they count as another branch of its history. What is prepared names the change that is to be
+//! committed: a start that finds it prepared and goes on without it lists it among the past changes, and
+//! so does whatever follows. It may: a drive that is only prepared for a change shows that nothing was
+//! written under that which anybody was told of, for then all had committed it, or called this one failed by
+//! another change. Without that name a drive that alone had committed would be taken for a branch as soon
+//! as all drives that it knew were replaced.
+//!
 //! # Who went on without whom
 //!
 //! Generations of drives that were not started together say nothing about each other, so they do not
@@ -49,6 +56,8 @@
 //!   Drives that call each other failed are no split if one is only older: some drive that it knows went
 //!   on without it.
 //! * Of several such drives (each contains the others) the one with the newest commit leads, if it serves.
+//! * A drive that is being rebuilt counts here as well: it holds no data of its own, and is a witness of
+//!   those which serve beside it.
 //! * Another drive is used if both know each other and it is not below the leader's commit. One that knows
 //!   the leader, but is not known by it, was left behind. One that is known by the leader, but does not
 //!   know it, went on without it, and has led then, or is a copy from elsewhere.

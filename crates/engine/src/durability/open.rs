@@ -102,6 +102,7 @@ fn write_superblocks<D: Disk>(
 ) -> Result<Superblock, OpenError<D::Error>> {
     let mut superblock = assembly.leader.clone();
     superblock.generation = assembly.generation.saturating_add(1);
+    superblock.propose(&assembly.states, &assembly.leader.joined);
     for (drive, disk) in taking_part(&assembly.states, disks) {
         superblock.member = DriveId(drive as u8);
         let newest = newest_offset_bytes(&read_copies(disk));

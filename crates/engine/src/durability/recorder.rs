@@ -182,6 +182,7 @@ impl Recorder {
         for drive in joining.iter() {
             joined[drive.index()] = self.superblock.joining(self.superblock.generation, drive);
         }
+        self.superblock.propose(&self.wanted, &joined);
         let drives = self.present();
         self.prepared = Some(Prepared {
             states: self.wanted.clone(),

@@ -21,6 +21,7 @@
 //! | 75..80 | zero |
 //! | 80..88 | region bytes of the intent record |
 //! | 88..96 | generation that is committed |
+//! | 96..104 | number of the change that is prepared, 0 if none is |
 //! | 128..1152 | 16 bytes per drive: state (0 serving, 1 failed, 2 rebuilding), 7 zeros, cursor |
 //! | 1152..1664 | 8 bytes per drive: with what it joined |
 //! | 1664..4096 | 8 bytes per change before: its number; then zeros |
@@ -46,6 +47,7 @@ const VERSION_SINGLE: u32 = 1;
 const SUM_AT: usize = 12;
 const JOINS_AT: usize = 73;
 const JOURNALLED_AT: usize = 74;
+const PROPOSED_AT: usize = 96;
 const STATES_AT: usize = 128;
 const STATE_BYTES: usize = 16;
 const JOINED_AT: usize = 1152;
@@ -186,8 +188,11 @@ pub struct Superblock {
     /// With what each drive joined: a number that no other drive had in its place, 0 for those that the
     /// array was created with. As many as drives.
     pub joined: Vec<u64>,
-    /// The changes before the committed one, by [`Superblock::change`], oldest first: so many as fit.
+    /// The changes before the committed one, by [`Superblock::change`], and those that were prepared and
+    /// came to nothing, oldest first: so many as fit.
     pub past: Vec<u64>,
+    /// The change that is prepared, by the [`Superblock::change`] that it will be; 0 if none is.
+    pub proposed: u64,
     /// The array was shut down, and nothing needs to be repaired.
     pub clean: bool,
     /// When the array was made, in seconds since 1970.
@@ -265,6 +270,7 @@ impl Superblock {
         block[JOURNALLED_AT] = u8::from(self.geometry.journalled == Journalled::Always);
         put(&mut block, 80, &self.region_bytes.to_le_bytes());
         put(&mut block, 88, &self.committed.to_le_bytes());
+        put(&mut block, PROPOSED_AT, &self.proposed.to_le_bytes());
         for (index, state) in self.states.iter().take(WIDTH_MAX).enumerate() {
             let at = STATES_AT + index * STATE_BYTES;
             let (number, cursor_bytes) = match state {
@@ -294,6 +300,7 @@ impl Superblock {
             states: alloc::vec![MemberState::Serving; drives],
             joined: alloc::vec![0; drives],
             past: Vec::new(),
+            proposed: 0,
             clean: false,
             ..self.clone()
         }
@@ -394,6 +401,7 @@ impl Superblock {
         Ok(Self {
             uuid: Uuid(array(block, 16)),
             past: past.take_while(|change| *change != 0).collect(),
+            proposed: get_u64(block, PROPOSED_AT),
             member: DriveId(block[68]),
             geometry,
             region_bytes,
@@ -456,11 +464,33 @@ impl Superblock {
         mixed.max(1)
     }
 
+    /// Says that something new is about to be said, in `generation`: a drive that says it, when the others
+    /// went on without it because it alone had come so far, is known by that.
+    pub(super) fn propose(&mut self, states: &[MemberState], joined: &[u64]) {
+        let before = core::mem::take(&mut self.proposed);
+        self.add_past([before]);
+        let new = Self { states: states.to_vec(), joined: joined.to_vec(), ..self.clone() };
+        self.proposed = new.number(self.generation, u64::MAX);
+    }
+
+    /// Lists changes of which all that was ever written under them is in the history of this one: those
+    /// of drives that take part, and those that were prepared on them and came to nothing.
+    pub(super) fn add_past(&mut self, changes: impl IntoIterator<Item = u64>) {
+        for change in changes {
+            if change != 0 && change != self.change() && !self.past.contains(&change) {
+                self.past.push(change);
+            }
+        }
+        let too_many = self.past.len().saturating_sub(PAST_MAX);
+        self.past.drain(..too_many);
+    }
+
     /// Says something new of the array: all drives that take part are prepared for `generation`.
     pub(super) fn commit(&mut self, states: Vec<MemberState>, joined: Vec<u64>, clean: bool) {
         self.past.push(self.change());
         let too_many = self.past.len().saturating_sub(PAST_MAX);
         self.past.drain(..too_many);
+        self.proposed = 0;
         self.committed = self.generation;
         self.generation = self.generation.saturating_add(1);
         self.states = states;
@@ -547,6 +577,7 @@ pub(super) mod tests {
             states: vec![MemberState::Serving; 4],
             joined: vec![0; 4],
             past: Vec::new(),
+            proposed: 0,
             clean: false,
             created_seconds: 1_700_000_000,
         }
@@ -564,6 +595,8 @@ pub(super) mod tests {
             ("generation, most", 32, &[255; 8], |s| s.generation = u64::MAX),
             ("committed, least", 88, &[0; 8], |s| s.committed = 0),
             ("committed, most", 88, &[12], |s| s.committed = 12),
+            ("proposed, least", 96, &[0; 8], |s| s.proposed = 0),
+            ("proposed, most", 96, &[255; 8], |s| s.proposed = u64::MAX),
             ("created, least", 40, &[0; 8], |s| s.created_seconds = 0),
             ("created, most", 40, &[255; 8], |s| s.created_seconds = u64::MAX),
             ("drive, least", 48, &[0, 0x10, 0, 0, 0, 0, 0, 0], |s| {

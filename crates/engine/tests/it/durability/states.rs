@@ -40,6 +40,7 @@ impl Bench {
             committed: 0,
             joined: vec![0; states.len()],
             past: Vec::new(),
+            proposed: 0,
             states,
             clean: false,
             created_seconds: 1,
