@@ -230,6 +230,8 @@ impl ServeArgs {
         // These are for one start and never stand in a file.
         settings.serve.create = self.serve.create;
         settings.serve.degraded = self.serve.degraded;
+        settings.serve.force_assembly = self.serve.force_assembly;
+        settings.serve.yes = self.serve.yes;
         Ok(settings)
     }
 }

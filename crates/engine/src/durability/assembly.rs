@@ -48,6 +48,8 @@ pub struct Assembly {
     pub leader: Superblock,
     /// What people should know.
     pub notes: Vec<Note>,
+    /// Drives that are taken although they missed changes, as bits, if people force that.
+    pub forced: Option<u64>,
 }
 
 impl Assembly {
@@ -66,6 +68,7 @@ impl Assembly {
             generation: leader.generation,
             clean: leader.clean,
             notes: Vec::new(),
+            forced: None,
             leader,
         }
     }
@@ -85,44 +88,7 @@ impl Assembly {
 /// If they are not one array, or too few of it.
 pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, Refusal> {
     let mut notes = Vec::new();
-    let mut drives: Vec<Claim> = Vec::new();
-    for (place, found) in found.iter().enumerate() {
-        match found {
-            Found::Missing => {}
-            Found::Drive(Ok(superblock)) => drives.push((place, superblock)),
-            Found::Drive(Err(error @ SuperblockError::Version { .. })) => {
-                return Err(Refusal::Unusable { place, error: error.clone() });
-            }
-            // A head that nobody understands is no reason not to serve what the others have: it may be
-            // torn, if the power went while the drive joined. It is not written to.
-            Found::Drive(Err(error)) => notes.push(Note::Unusable { place, error: error.clone() }),
-        }
-    }
-    let finished: Vec<Claim> =
-        drives.iter().copied().filter(|(_, drive)| !drive.is_being_created()).collect();
-    let first = match of_most(&finished) {
-        Some(first) => first,
-        None if drives.is_empty() => return Err(Refusal::Nothing { places: found.len() }),
-        None => return Err(Refusal::BeingCreated),
-    };
-    // Where another array was being created is nothing.
-    drives.retain(|&(place, drive)| {
-        let counts = !drive.is_being_created() || drive.uuid == first.1.uuid;
-        if !counts {
-            notes.push(Note::Unusable { place, error: SuperblockError::Unfinished });
-        }
-        counts
-    });
-    check_agreement(&drives, first)?;
-    let geometry = first.1.geometry;
-    let width = usize::from(geometry.width);
-    if found.len() != width {
-        return Err(Refusal::Width { drives: width, places: found.len() });
-    }
-    if let Some(asked) = asked {
-        check_geometry(&geometry, asked)?;
-    }
-    let order = order(&drives, width)?;
+    let Gathered { drives, geometry, order } = gather(found, asked, &mut notes)?;
     let leader = leader(&drives).map_err(|(first, second)| Refusal::Split { first, second })?;
     let (_, leader) = leader.ok_or(Refusal::Nothing { places: found.len() })?;
     check_states(&drives, leader)?;
@@ -179,7 +145,63 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
         clean: leader.clean,
         leader,
         notes,
+        forced: None,
     })
+}
+
+/// Drives that are of one array, each there once.
+pub(super) struct Gathered<'a> {
+    pub(super) drives: Vec<Claim<'a>>,
+    pub(super) geometry: Geometry,
+    /// The place of each.
+    pub(super) order: Vec<Option<usize>>,
+}
+
+/// Finds the drives of one array, whatever they say about how each takes part.
+pub(super) fn gather<'a>(
+    found: &'a [Found],
+    asked: Option<&Geometry>,
+    notes: &mut Vec<Note>,
+) -> Result<Gathered<'a>, Refusal> {
+    let mut drives: Vec<Claim> = Vec::new();
+    for (place, found) in found.iter().enumerate() {
+        match found {
+            Found::Missing => {}
+            Found::Drive(Ok(superblock)) => drives.push((place, superblock)),
+            Found::Drive(Err(error @ SuperblockError::Version { .. })) => {
+                return Err(Refusal::Unusable { place, error: error.clone() });
+            }
+            // A head that nobody understands is no reason not to serve what the others have: it may be
+            // torn, if the power went while the drive joined. It is not written to.
+            Found::Drive(Err(error)) => notes.push(Note::Unusable { place, error: error.clone() }),
+        }
+    }
+    let finished: Vec<Claim> =
+        drives.iter().copied().filter(|(_, drive)| !drive.is_being_created()).collect();
+    let first = match of_most(&finished) {
+        Some(first) => first,
+        None if drives.is_empty() => return Err(Refusal::Nothing { places: found.len() }),
+        None => return Err(Refusal::BeingCreated),
+    };
+    // Where another array was being created is nothing.
+    drives.retain(|&(place, drive)| {
+        let counts = !drive.is_being_created() || drive.uuid == first.1.uuid;
+        if !counts {
+            notes.push(Note::Unusable { place, error: SuperblockError::Unfinished });
+        }
+        counts
+    });
+    check_agreement(&drives, first)?;
+    let geometry = first.1.geometry;
+    let width = usize::from(geometry.width);
+    if found.len() != width {
+        return Err(Refusal::Width { drives: width, places: found.len() });
+    }
+    if let Some(asked) = asked {
+        check_geometry(&geometry, asked)?;
+    }
+    let order = order(&drives, width)?;
+    Ok(Gathered { drives, geometry, order })
 }
 
 /// What the leader says, with what other drives that take part know to be over: changes that were
@@ -273,7 +295,7 @@ fn order(drives: &[Claim], width: usize) -> Result<Vec<Option<usize>>, Refusal> 
 }
 
 /// Whether every stripe has enough drives.
-fn check_enough(geometry: &Geometry, absent: u64) -> Result<(), Refusal> {
+pub(super) fn check_enough(geometry: &Geometry, absent: u64) -> Result<(), Refusal> {
     if !geometry.misses_too_much(absent) {
         return Ok(());
     }

@@ -26,6 +26,7 @@ pub mod block;
 mod create;
 mod disk;
 mod drive_set;
+mod forced;
 mod foreign;
 mod gate;
 mod head_io;
@@ -49,12 +50,13 @@ pub use assembly::{Assembly, Found, assemble};
 pub use create::{check_blank, check_new, create};
 pub use disk::{Disk, is_unfinished, read_superblock, write_superblock};
 pub use drive_set::DriveSet;
+pub use forced::{Fate, Forced, Taking, force};
 pub use foreign::Foreign;
 pub use intent::{Intent, MarkState};
 pub use join::{Vacancy, check_join, prepare};
 pub use journal::{Journal, JournalError};
 pub use machine::{Durability, Records};
-pub use open::{Opening, find, open};
+pub use open::{Opening, find, find_forced, open};
 pub use opened::{Contents, OpenError, Opened};
 pub use output::{
     AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, OperationId, Output, StopReason,

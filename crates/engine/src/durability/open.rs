@@ -15,6 +15,7 @@
 use super::HEAD_BYTES;
 use super::assembly::{Assembly, Found, assemble};
 use super::disk::{Disk, read_copies, read_superblock, write_superblock};
+use super::forced::{Forced, Taking, force, write_lineage};
 use super::intent::{INTENT_OFFSET_BYTES, Intent};
 use super::journal::{FoundContent, FoundPart, HeadWrite, Journal, Record, Replay};
 use super::machine::Records;
@@ -63,20 +64,38 @@ pub fn find<D: Disk>(
     mut disks: Vec<Option<D>>,
     asked: Option<&Geometry>,
 ) -> Result<Opening<D>, Refusal> {
-    let found: Vec<Found> = disks
-        .iter_mut()
-        .map(|disk| match disk {
-            None => Found::Missing,
-            Some(disk) => Found::Drive(read_superblock(disk)),
-        })
-        .collect();
-    let assembly = assemble(&found, asked)?;
-    let by_position = assembly.order.iter();
-    let disks = by_position.map(|place| place.and_then(|place| disks[place].take())).collect();
-    Ok(Opening { assembly, disks })
+    let assembly = assemble(&superblocks(&mut disks), asked)?;
+    Ok(Opening::new(assembly, disks))
+}
+
+/// As [`find`], whatever the drives say of each other ([`force`]): also says what becomes of each.
+///
+/// # Errors
+///
+/// If they are not one array, or even the outdated ones are too few.
+pub fn find_forced<D: Disk>(
+    mut disks: Vec<Option<D>>,
+    asked: Option<&Geometry>,
+) -> Result<(Opening<D>, Vec<Taking>), Refusal> {
+    let Forced { assembly, takings } = force(&superblocks(&mut disks), asked)?;
+    Ok((Opening::new(assembly, disks), takings))
+}
+
+fn superblocks<D: Disk>(disks: &mut [Option<D>]) -> Vec<Found> {
+    let found = disks.iter_mut().map(|disk| match disk {
+        None => Found::Missing,
+        Some(disk) => Found::Drive(read_superblock(disk)),
+    });
+    found.collect()
 }
 
 impl<D: Disk> Opening<D> {
+    fn new(assembly: Assembly, mut disks: Vec<Option<D>>) -> Self {
+        let by_position = assembly.order.iter();
+        let disks = by_position.map(|place| place.and_then(|place| disks[place].take())).collect();
+        Self { assembly, disks }
+    }
+
     /// The second half of [`open`].
     ///
     /// # Errors
@@ -85,8 +104,11 @@ impl<D: Disk> Opening<D> {
     pub fn start(self, quiet_for: Duration) -> Result<Opened<D>, OpenError<D::Error>> {
         let Self { assembly, mut disks } = self;
         let mut replay = read_journals(&assembly, &mut disks)?;
-        let intent = recover_intent(&assembly, &mut disks, quiet_for)?;
-        let superblock = write_superblocks(&assembly, &mut disks)?;
+        let mut intent = recover_intent(&assembly, &mut disks, quiet_for)?;
+        let superblock = match assembly.forced {
+            None => write_superblocks(&assembly, &mut disks)?,
+            Some(_) => write_lineage(&assembly, &mut disks, &mut intent)?,
+        };
         write_again(&assembly, &mut disks, &replay.records)?;
         clear_journal(&assembly, &mut disks, &mut replay)?;
         let replayed = replay.records.len();
@@ -134,8 +156,15 @@ fn read_journals<D: Disk>(
         let image = Journal::read(assembly.uuid, id, read).map_err(OpenError::io(drive))?;
         journals.push((id, image));
     }
+    // One that missed changes may have records that were written over since.
+    let outdated = assembly.forced.unwrap_or(0);
     let bytes = journals.iter().map(|(drive, image)| (*drive, &image[..]));
-    let mut replay = Journal::replay(assembly.uuid, bytes);
+    let current = bytes.clone().filter(|(drive, _)| outdated >> drive.0 & 1 == 0);
+    let mut replay = Journal::replay(assembly.uuid, current);
+    if assembly.forced.is_some() {
+        replay.journal = Journal::replay(assembly.uuid, bytes).journal;
+        replay.damage = None;
+    }
     if assembly.clean || !Journal::is_needed(&assembly.geometry, assembly.absent) {
         replay.records.clear();
         return Ok(replay);
@@ -169,7 +198,8 @@ fn clear_journal<D: Disk>(
     let header = replay.journal.clear().ok();
     let _ = replay.journal.header_written();
     // A drive without any sound header gets both.
-    let both = replay.damage.is_some().then(|| replay.journal.headers());
+    let unsound = replay.damage.is_some() || assembly.forced.is_some();
+    let both = unsound.then(|| replay.journal.headers());
     for (drive, disk) in members(assembly, disks) {
         write_heads(disk, header.iter().chain(both.iter().flatten()))
             .map_err(OpenError::io(drive))?;

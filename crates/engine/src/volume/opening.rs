@@ -26,7 +26,8 @@ impl Repairs {
         let geometry = &assembly.geometry;
         let mut dirty = intent.dirty_regions();
         let journalled = assembly.absent != 0 || geometry.journalled == Journalled::Always;
-        if journalled && !geometry.level.is_mirrored() {
+        let forced = assembly.forced.is_some();
+        if journalled && !forced && !geometry.level.is_mirrored() {
             dirty.drain(..).for_each(|region| intent.resynced(region));
         }
         let region_bytes = intent.region_bytes();
@@ -36,10 +37,19 @@ impl Repairs {
             stripes_at(geometry, layout, range)
         };
         let rebuild = (0..geometry.width).filter(|drive| assembly.rebuilding >> drive & 1 == 1);
-        Self {
-            rebuild: rebuild.map(DriveId).collect(),
-            resync: dirty.into_iter().map(stripes).collect(),
+        let mut resync: Vec<Range<u64>> = dirty.iter().copied().map(stripes).collect();
+        if forced && assembly.absent != 0 && !geometry.level.is_mirrored() {
+            // Of a stripe that misses a member what is left is taken as it is: there is nothing to compute
+            // parity from. Only narrow stripes may have all of theirs.
+            resync = resync
+                .into_iter()
+                .flat_map(|range| whole(layout, assembly.absent, range))
+                .collect();
+            if resync.is_empty() {
+                dirty.drain(..).for_each(|region| intent.resynced(region));
+            }
         }
+        Self { rebuild: rebuild.map(DriveId).collect(), resync }
     }
 
     /// Stripes to be resynced; a stripe at the edge of two regions counts twice.
@@ -47,6 +57,18 @@ impl Repairs {
     pub fn resync_stripes(&self) -> u64 {
         self.resync.iter().map(|range| range.end - range.start).sum()
     }
+}
+
+/// Those stripes that miss no member.
+fn whole(layout: &Layout, absent: u64, stripes: Range<u64>) -> Vec<Range<u64>> {
+    let mut whole: Vec<Range<u64>> = Vec::new();
+    for stripe in stripes.filter(|&stripe| layout.members(stripe) & absent == 0) {
+        match whole.last_mut() {
+            Some(last) if last.end == stripe => last.end += 1,
+            _ => whole.push(stripe..stripe + 1),
+        }
+    }
+    whole
 }
 
 /// The stripes of which some chunk lies in bytes `range` of its drive.

@@ -1,11 +1,11 @@
 //! Where the bytes of the drives are: made or found, and put together.
 
-use super::{Built, build, drives, switch_table};
+use super::{Built, build, drives, forced, switch_table};
 use crate::exit::Failure;
 use crate::settings::Settings;
 use engine::volume::Repairs;
 use live::clock::Spin;
-use live::durable::{self, Geometry, OpenArray, Refusal, SuperblockError};
+use live::durable::{self, Assembly, Geometry, OpenArray, Refusal, SuperblockError};
 use live::server::{Durable, Setup};
 use live::storage::{Backing, Disk, IoMethod, Memory, Place, Storage};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use units::{DriveId, Duration};
 
 /// How long a region of the drives is quiet before it counts as in order.
-const QUIET_FOR: Duration = Duration::from_secs(5);
+pub(super) const QUIET_FOR: Duration = Duration::from_secs(5);
 
 /// An array whose drives are open.
 pub(crate) struct Opened {
@@ -159,19 +159,12 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
     }
     let opened = match create {
         true => durable::create(&places, &built.geometry, QUIET_FOR),
-        false => durable::open(&places, Some(&asked), QUIET_FOR),
+        false => open_or_force(&settings, &places, &asked)?,
     };
     let opened = opened.map_err(|error| Failure::usage(blank_hint(&error, create)))?;
     let doubtful = opened.doubtful_regions().len() as u64;
     let OpenArray { assembly, disks, mut records, replayed } = opened;
     let intent = &mut records.intent;
-    if assembly.absent != 0 && !settings.serve.degraded {
-        return Err(Failure::usage(format!(
-            "{}; the others suffice: serve them with --degraded, then replace the missing ones with \
-             `ioda ctl replace`",
-            missing(assembly.absent & !assembly.rebuilding, assembly.rebuilding)
-        )));
-    }
     let mut notes: Vec<String> = assembly.notes.iter().map(ToString::to_string).collect();
     if doubtful > 0 {
         notes.push(format!(
@@ -217,6 +210,41 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
         states,
         built,
     })
+}
+
+/// Opens the array, and asks people if it is refused and they have said that it may be forced.
+fn open_or_force(
+    settings: &Settings,
+    places: &[Place],
+    asked: &Geometry,
+) -> Result<Result<OpenArray, durable::OpenError>, Failure> {
+    let opened = match durable::find(places, Some(asked)) {
+        Err(error) => Err(error),
+        Ok(found) => {
+            // Before the superblocks say that those which are missing have failed.
+            check_degraded(settings, found.assembly())?;
+            found.start(QUIET_FOR)
+        }
+    };
+    match opened {
+        Err(error) if error.may_be_forced() => match settings.serve.force_assembly {
+            true => forced::open(settings.serve.yes, places, asked, &error).map(Ok),
+            false => Err(Failure::usage(forced::hint(&error, places, asked))),
+        },
+        other => Ok(other),
+    }
+}
+
+/// Whether all drives are there, or people have said that they know that some are not.
+fn check_degraded(settings: &Settings, assembly: &Assembly) -> Result<(), Failure> {
+    if assembly.absent == 0 || settings.serve.degraded || settings.serve.force_assembly {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{}; the others suffice: serve them with --degraded, then replace the missing ones with \
+         `ioda ctl replace`",
+        missing(assembly.absent & !assembly.rebuilding, assembly.rebuilding)
+    )))
 }
 
 /// Plain drives that are there already: the smallest says how large all are.

@@ -6,6 +6,7 @@ mod bytes;
 #[cfg(test)]
 mod damaged;
 mod drives;
+mod forced;
 
 pub(crate) use addresses::Addresses;
 pub(crate) use bytes::open;

@@ -50,6 +50,15 @@ pub(crate) struct ServeSettings {
     #[arg(long)]
     #[serde(skip)]
     pub(crate) degraded: bool,
+    /// Go on from drives that disagree or missed changes, where a start is refused: says what it would do
+    /// and may lose, and asks
+    #[arg(long, conflicts_with = "create")]
+    #[serde(skip)]
+    pub(crate) force_assembly: bool,
+    /// Do not ask
+    #[arg(long, requires = "force_assembly")]
+    #[serde(skip)]
+    pub(crate) yes: bool,
     /// Name under which clients find the array; the empty name finds it as well [default: ioda]
     #[arg(long, value_name = "NAME")]
     pub(crate) export: Option<String>,

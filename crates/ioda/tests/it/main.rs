@@ -12,6 +12,7 @@ mod failures;
 #[path = "../../../live/tests/it/fake_array/mod.rs"]
 mod fake_array;
 mod file_systems;
+mod forced;
 mod forgetful;
 mod help;
 mod kill;

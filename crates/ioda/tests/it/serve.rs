@@ -174,6 +174,13 @@ fn foreign_stale_and_missing_drives_are_not_mixed_in() {
     std::fs::rename(drives.join("drive-1"), folder.path().join("away")).unwrap();
     let sentence = refusal(folder.path(), &arguments);
     assert!(sentence.contains("--degraded"), "{sentence}");
+    // What is refused writes nothing: the drive is plugged in again, and nothing was lost.
+    std::fs::rename(folder.path().join("away"), drives.join("drive-1")).unwrap();
+    let mut served = Served::start(folder.path(), &arguments);
+    drop(served.connect());
+    assert!(!served.status().degraded);
+    assert!(served.terminate());
+    std::fs::rename(drives.join("drive-1"), folder.path().join("away")).unwrap();
     let mut degraded = arguments.clone();
     degraded.push("--degraded".into());
     let mut served = Served::start(folder.path(), &degraded);

@@ -3,11 +3,12 @@
 //! here.
 
 use super::ftl::sync_folder;
-use super::{Geometry, Intent, Journal, Superblock, Uuid};
+use super::{Assembly, Geometry, Intent, Journal, Superblock, Uuid};
 use crate::buffer::Buffer;
 use crate::storage::{DATA_OFFSET_BYTES, Disk, Place, PlaceError};
 use ::engine::durability::{
-    self, HEAD_BYTES, Opened, Vacancy, check_blank, check_join, check_new, is_unfinished, prepare,
+    self, HEAD_BYTES, Opened, Opening, Vacancy, check_blank, check_join, check_new, is_unfinished,
+    prepare,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -259,9 +260,8 @@ pub fn join(
     Ok(disk)
 }
 
-/// Opens the array on `places`, in whatever order its drives are. `asked` is what the configuration
-/// says of it, if it says anything. When this returns, the journal was replayed and the superblocks
-/// say that the array runs.
+/// Opens the array on `places`, in whatever order its drives are: [`find`], then
+/// [`FoundArray::start`].
 ///
 /// # Errors
 ///
@@ -272,25 +272,67 @@ pub fn open(
     asked: Option<&Geometry>,
     quiet_for: Duration,
 ) -> Result<OpenArray, OpenError> {
-    let mut disks = Vec::new();
-    for (drive, place) in places.iter().enumerate() {
-        match Disk::open_head(place) {
-            Ok(disk) => disks.push(Some(disk)),
-            Err(PlaceError::Missing { .. }) => disks.push(None),
-            Err(error) => return Err(OpenError::Place { drive, error }),
+    find(places, asked)?.start(quiet_for)
+}
+
+/// An array whose drives were found, opened and locked. Nothing has been written.
+#[derive(Debug)]
+pub struct FoundArray {
+    opening: Opening<Disk>,
+    names: Vec<String>,
+}
+
+/// Finds the array on `places`, in whatever order its drives are. `asked` is what the configuration
+/// says of it, if it says anything.
+///
+/// # Errors
+///
+/// For any reason of [`OpenError`].
+pub fn find(places: &[Place], asked: Option<&Geometry>) -> Result<FoundArray, OpenError> {
+    let found = durability::find(disks_at(places)?, asked);
+    let opening =
+        found.map_err(|refusal| OpenError::Array(durability::OpenError::Refused(refusal)))?;
+    FoundArray::new(opening)
+}
+
+pub(super) fn disks_at(places: &[Place]) -> Result<Vec<Option<Disk>>, OpenError> {
+    let disk = |(drive, place): (usize, &Place)| match Disk::open_head(place) {
+        Ok(disk) => Ok(Some(disk)),
+        Err(PlaceError::Missing { .. }) => Ok(None),
+        Err(error) => Err(OpenError::Place { drive, error }),
+    };
+    places.iter().enumerate().map(disk).collect()
+}
+
+impl FoundArray {
+    pub(super) fn new(mut opening: Opening<Disk>) -> Result<Self, OpenError> {
+        let drive_bytes = opening.assembly.geometry.drive_bytes;
+        let mut names = Vec::new();
+        for (drive, disk) in opening.disks.iter_mut().enumerate() {
+            names.push(disk.as_ref().map_or_else(String::new, |disk| disk.place().to_string()));
+            if let Some(disk) = disk {
+                disk.set_bytes(drive_bytes).map_err(|error| OpenError::Place { drive, error })?;
+            }
         }
+        Ok(Self { opening, names })
     }
-    let mut opening = durability::find(disks, asked)
-        .map_err(|refusal| OpenError::Array(durability::OpenError::Refused(refusal)))?;
-    let drive_bytes = opening.assembly.geometry.drive_bytes;
-    let mut names = Vec::new();
-    for (drive, disk) in opening.disks.iter_mut().enumerate() {
-        names.push(disk.as_ref().map_or_else(String::new, |disk| disk.place().to_string()));
-        if let Some(disk) = disk {
-            disk.set_bytes(drive_bytes).map_err(|error| OpenError::Place { drive, error })?;
-        }
+
+    /// How it is put together.
+    #[must_use]
+    pub fn assembly(&self) -> &Assembly {
+        &self.opening.assembly
     }
-    opening.start(quiet_for).map_err(|error| OpenError::located(error, &names))
+
+    /// Starts it. When this returns, the journal was replayed and the superblocks say that the array
+    /// runs, and that those drives have failed that do not take part.
+    ///
+    /// # Errors
+    ///
+    /// If a drive says no, or the journal cannot be replayed.
+    pub fn start(self, quiet_for: Duration) -> Result<OpenArray, OpenError> {
+        let Self { opening, names } = self;
+        opening.start(quiet_for).map_err(|error| OpenError::located(error, &names))
+    }
 }
 
 /// A name for a new array, from the system's random numbers.

@@ -4,6 +4,7 @@
 //! What is written where and in which order is in [`::engine::durability`]. The head of a drive there is
 //! what lies before [`crate::storage::DATA_OFFSET_BYTES`] here.
 
+mod forced;
 pub mod format;
 pub mod ftl;
 
@@ -12,4 +13,5 @@ pub use ::engine::durability::{
     Note, Records, Refusal, Superblock, SuperblockError, Uuid, assemble, intent, journal,
     read_superblock, write_superblock,
 };
-pub use format::{OpenArray, OpenError, create, is_remains, open, random_uuid};
+pub use forced::{Account, find_forced};
+pub use format::{FoundArray, OpenArray, OpenError, create, find, is_remains, open, random_uuid};

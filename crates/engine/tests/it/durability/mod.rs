@@ -7,6 +7,7 @@ mod cut;
 mod cuts;
 pub(crate) mod damage;
 mod disk;
+mod forced;
 mod history;
 mod sectors;
 mod states;

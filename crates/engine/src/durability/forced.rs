@@ -1,0 +1,289 @@
+//! Going on from drives that nobody can vouch for, because people say so.
+//!
+//! A start is refused if the drives that were there in all that was ever said of the array are too few, or if
+//! drives went on without each other. All data may be there nevertheless: of four drives whose cables were
+//! pulled one after the other, the last says that the three others have failed. Then people may have the
+//! array put together of drives that missed changes.
+//!
+//! * One drive leads, as it does otherwise: the one with the newest commit that the others lead up to. Drives
+//!   that went on without it are never taken together with it.
+//! * Beside the drives that are current, no more outdated ones are taken than are needed, the newest first.
+//!   Each has old data wherever something was written since, so stripes may be mixed.
+//! * Drives of another array, copies of one drive, heads that cannot be read and drives that
+//!   were being rebuilt are not taken.
+//!
+//! The drives get superblocks of a new lineage: each joins anew, so none that is left out counts as
+//! current afterwards; and all that the found drives say is listed as past, so none is taken for a
+//! branch either. Each superblock is complete and goes to the place of the older copy. If the power goes
+//! between two of them, those that have the new one make others outdated ones, and the next start is
+//! refused or, forced again, takes the same drives: one that has the new superblock comes first, and is
+//! one of them.
+
+use super::assembly::{Assembly, Found, Gathered, check_enough, gather};
+use super::disk::{Disk, read_copies, write_superblock};
+use super::intent::Intent;
+use super::lineage::{Claim, is_current};
+use super::opened::OpenError;
+use super::refusal::{Note, Refusal};
+use super::superblock::{COPIES_AT, Geometry, MemberState, Superblock, newest_offset_bytes};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::fmt;
+use units::DriveId;
+
+/// What becomes of a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// The array goes on from what it says.
+    Leads,
+    /// It was there in all that the leading one says.
+    Current,
+    /// It is taken, though it missed changes.
+    Outdated,
+    /// It missed changes, and the array can do without it.
+    LeftOut,
+    /// It went on without the leading one: what it has alone is given up.
+    Apart,
+    /// It was being rebuilt, and holds a part of its data only.
+    Incomplete,
+    /// It is not there, or no superblock of it can be read.
+    Missing,
+}
+
+/// What is going to happen to a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taking {
+    /// The drive.
+    pub member: usize,
+    /// The place that has it, if any has.
+    pub place: Option<usize>,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// The generation of its superblock.
+    pub generation: u64,
+}
+
+impl fmt::Display for Taking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { member, fate, generation, .. } = self;
+        match fate {
+            Fate::Leads => {
+                write!(f, "drive {member}: taken, the newest (generation {generation})")
+            }
+            Fate::Current => write!(f, "drive {member}: taken, current (generation {generation})"),
+            Fate::Outdated => write!(
+                f,
+                "drive {member}: taken, but it has missed what was written since generation {generation}"
+            ),
+            Fate::LeftOut => write!(
+                f,
+                "drive {member}: left out, it has missed what was written since generation {generation}"
+            ),
+            Fate::Apart => write!(
+                f,
+                "drive {member}: left out, it went on without the others (generation {generation}): what it alone has is given up"
+            ),
+            Fate::Incomplete => write!(
+                f,
+                "drive {member}: left out, it was being rebuilt and is incomplete (generation {generation})"
+            ),
+            Fate::Missing => {
+                write!(f, "drive {member}: missing, or its superblocks cannot be read")
+            }
+        }
+    }
+}
+
+/// An array that is put together because people say so. Nothing has been written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Forced {
+    /// How.
+    pub assembly: Assembly,
+    /// What becomes of each drive, in order.
+    pub takings: Vec<Taking>,
+}
+
+impl Forced {
+    /// The oldest generation of a drive that is taken though it missed changes: what was written since may
+    /// be old or mixed.
+    #[must_use]
+    pub fn oldest_generation(&self) -> Option<u64> {
+        let outdated = self.takings.iter().filter(|taking| taking.fate == Fate::Outdated);
+        outdated.map(|taking| taking.generation).min()
+    }
+}
+
+/// Decides how to go on from what was found, whatever the drives say of each other.
+///
+/// # Errors
+///
+/// If they are not one array, or even the outdated ones are too few.
+pub fn force(found: &[Found], asked: Option<&Geometry>) -> Result<Forced, Refusal> {
+    let mut notes = Vec::new();
+    let Gathered { drives, geometry, order } = gather(found, asked, &mut notes)?;
+    let mut leaders: Vec<Claim> = drives.iter().copied().filter(holds_data).collect();
+    leaders.sort_by_key(|&claim| Reverse(rank(claim)));
+    let chosen =
+        leaders.iter().find_map(|&leader| Some((leader, take(&drives, leader, &geometry)?)));
+    let Some((leader, taken)) = chosen else {
+        let missing = leaders.iter().fold(all(&geometry), |bits, claim| bits & !bit(claim));
+        check_enough(&geometry, missing)?;
+        // Enough of them, but not of one history.
+        let place = |claim: Option<&Claim>| claim.map_or(0, |(place, _)| *place);
+        let (first, second) = (place(leaders.first()), place(leaders.get(1)));
+        return Err(Refusal::Split { first, second });
+    };
+    let takings = takings(&drives, leader, taken, &order);
+    let outdated = takings.iter().filter(|taking| taking.fate == Fate::Outdated);
+    let outdated = outdated.fold(0, |bits, taking| bits | 1 << taking.member);
+    let mut superblock = leader.1.clone();
+    for (_, drive) in &drives {
+        superblock.add_past(drive.past.iter().copied().chain([drive.proposed, drive.change()]));
+    }
+    let state = |member: usize| match taken >> member & 1 {
+        1 => MemberState::Serving,
+        _ => MemberState::Failed,
+    };
+    notes.extend(order.iter().enumerate().filter_map(|(member, place)| {
+        place.filter(|place| *place != member).map(|place| Note::Moved { member, place })
+    }));
+    let assembly = Assembly {
+        uuid: superblock.uuid,
+        geometry,
+        region_bytes: superblock.region_bytes,
+        created_seconds: superblock.created_seconds,
+        states: (0..order.len()).map(state).collect(),
+        order,
+        absent: all(&geometry) & !taken,
+        rebuilding: 0,
+        lost: 0,
+        generation: drives.iter().map(|(_, drive)| drive.generation).max().unwrap_or(0),
+        clean: false,
+        leader: superblock,
+        notes,
+        forced: Some(outdated),
+    };
+    Ok(Forced { assembly, takings })
+}
+
+fn bit((_, drive): &Claim) -> u64 {
+    1 << drive.member.index()
+}
+
+fn all(geometry: &Geometry) -> u64 {
+    u64::MAX >> (64 - u32::from(geometry.width))
+}
+
+/// Whether a drive held all its data when it was written to last.
+fn holds_data((_, drive): &Claim) -> bool {
+    drive.states[drive.member.index()] == MemberState::Serving
+}
+
+/// Of equals the first place.
+fn rank((place, drive): Claim) -> (u64, u64, Reverse<usize>) {
+    (drive.committed, drive.generation, Reverse(place))
+}
+
+/// Whether all that a drive ever held is in the history that the leader tells.
+fn leads_up_to((_, drive): &Claim, leader: Claim) -> bool {
+    drive.member == leader.1.member || drive.is_contained_in(leader.1)
+}
+
+/// The drives to take with this leader, as bits; none if all that lead up to it are too few.
+fn take(drives: &[Claim], leader: Claim, geometry: &Geometry) -> Option<u64> {
+    let is_enough = |taken: u64| !geometry.misses_too_much(all(geometry) & !taken);
+    let of_history = drives.iter().filter(|claim| holds_data(claim) && leads_up_to(claim, leader));
+    let (current, mut outdated): (Vec<Claim>, Vec<Claim>) =
+        of_history.copied().partition(|(_, drive)| is_current(drive, leader.1));
+    let mut taken = current.iter().fold(bit(&leader), |bits, claim| bits | bit(claim));
+    outdated.sort_by_key(|&claim| Reverse(rank(claim)));
+    let mut added = Vec::new();
+    for claim in &outdated {
+        if is_enough(taken) {
+            break;
+        }
+        taken |= bit(claim);
+        added.push(*claim);
+    }
+    if !is_enough(taken) {
+        return None;
+    }
+    // Of pairs of mirrors some may have been enough before.
+    for claim in added.iter().rev() {
+        if is_enough(taken & !bit(claim)) {
+            taken &= !bit(claim);
+        }
+    }
+    Some(taken)
+}
+
+fn takings(drives: &[Claim], leader: Claim, taken: u64, order: &[Option<usize>]) -> Vec<Taking> {
+    let taking = |(member, place): (usize, &Option<usize>)| {
+        let claim = drives.iter().find(|(_, drive)| drive.member.index() == member);
+        let fate = match claim {
+            None => Fate::Missing,
+            Some(claim) if claim.0 == leader.0 => Fate::Leads,
+            Some(claim) if taken & bit(claim) != 0 => match is_current(claim.1, leader.1) {
+                true => Fate::Current,
+                false => Fate::Outdated,
+            },
+            Some(claim) if !leads_up_to(claim, leader) => Fate::Apart,
+            Some(claim) if holds_data(claim) => Fate::LeftOut,
+            Some(_) => Fate::Incomplete,
+        };
+        let generation = claim.map_or(0, |(_, drive)| drive.generation);
+        Taking { member, place: *place, fate, generation }
+    };
+    order.iter().enumerate().map(taking).collect()
+}
+
+/// Marks all regions, on stable storage, and writes the superblocks of the new lineage. Gives the
+/// one that was written last.
+pub(super) fn write_lineage<D: Disk>(
+    assembly: &Assembly,
+    disks: &mut [Option<D>],
+    intent: &mut Intent,
+) -> Result<Superblock, OpenError<D::Error>> {
+    // A block that nothing is on counts as all marked.
+    intent.recover(&vec![0; intent.record_bytes()]);
+    let taken = |drive: usize| assembly.absent >> drive & 1 == 0;
+    let present = || (0..assembly.states.len()).filter(|drive| taken(*drive));
+    for drive in present() {
+        let Some(disk) = &mut disks[drive] else { continue };
+        for block in intent.all_blocks() {
+            disk.write(block.offset_bytes, &block.bytes[..]).map_err(OpenError::io(drive))?;
+        }
+        disk.sync().map_err(OpenError::io(drive))?;
+    }
+    let mut superblock = assembly.leader.clone();
+    superblock.generation = assembly.generation.saturating_add(1);
+    let mut joined = superblock.joined.clone();
+    let states = assembly.states.clone();
+    let new = Superblock { states: states.clone(), ..superblock.clone() };
+    for drive in present() {
+        joined[drive] = new.joining(superblock.generation, DriveId(drive as u8));
+    }
+    superblock.commit(states, joined, false);
+    for drive in present() {
+        let Some(disk) = &mut disks[drive] else { continue };
+        superblock.member = DriveId(drive as u8);
+        write_beside(&superblock, disk).map_err(OpenError::io(drive))?;
+    }
+    Ok(superblock)
+}
+
+/// Writes a superblock of any generation; a torn write leaves what its drive says now.
+fn write_beside<D: Disk>(superblock: &Superblock, disk: &mut D) -> Result<(), D::Error> {
+    let copies = read_copies(disk);
+    let at = superblock.offset_bytes();
+    if newest_offset_bytes(&copies) == Some(at)
+        && let Some(Ok(old)) =
+            copies.into_iter().zip(COPIES_AT).find(|(_, of)| *of == at).map(|(copy, _)| copy)
+    {
+        let other = COPIES_AT.into_iter().find(|other| *other != at).unwrap_or(at);
+        disk.write(other, &old.encode())?;
+        disk.sync()?;
+    }
+    write_superblock(superblock, disk)
+}
