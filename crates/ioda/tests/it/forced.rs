@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common;
-use crate::common::served::{BLOCK, Served, flush, read, write};
+use crate::common::checker::BLOCK;
+use crate::common::served::{Served, flush, read, write};
 use live::control::AdminCommand;
 use std::path::Path;
 use std::time::SystemTime;
