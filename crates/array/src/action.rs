@@ -1,6 +1,7 @@
 //! What the array asks its driver to do.
 
 use crate::jobs::JobKind;
+use crate::members::MemberSet;
 use crate::request::{RequestId, RequestKind};
 use alloc::vec::Vec;
 use nvme::{Blocked, CollectionRight, Command, CommandId, Delays};
@@ -47,6 +48,25 @@ pub enum Action {
     },
     /// Move or combine data. Never given unless data actions are on.
     Data(DataAction),
+    /// Compare `target` with `Σ terms`, and answer with [`crate::Array::handle_checked`]. Nothing is
+    /// changed. Never given unless data actions are on.
+    Check {
+        /// The operation.
+        op: OpId,
+        /// What is compared: a parity as it was read.
+        target: Slot,
+        /// The terms of the sum that it should be.
+        terms: Vec<Term>,
+    },
+    /// A page that a drive could not read was repaired, or could not be.
+    PageRepaired(PageRepair),
+    /// A scrub found parities of a stripe that do not fit its data.
+    ParityMismatch {
+        /// The stripe.
+        stripe: u64,
+        /// The parities, by the drives that the layout gives them.
+        members: MemberSet,
+    },
     /// A request is done.
     Complete(Outcome),
     /// The array treats a drive as failed: nothing is sent to it from now on, and all later actions rely
@@ -64,6 +84,17 @@ pub enum Action {
         /// are unreadable. They stay as they are: a read or write that needs an unreadable member fails.
         skipped: u64,
     },
+}
+
+/// What has become of a page that a drive could not read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageRepair {
+    /// The drive.
+    pub drive: DriveId,
+    /// Its logical block.
+    pub lba: Lba,
+    /// Whether it was written again; if not, too much else of its row cannot be read either.
+    pub repaired: bool,
 }
 
 /// Where a page of a stripe operation is held in memory.
@@ -114,15 +145,6 @@ pub enum DataAction {
         /// What is computed.
         target: Slot,
         /// The terms of the sum.
-        terms: Vec<Term>,
-    },
-    /// Compare `target` with `Σ terms`, and count it as wrong if they differ. Nothing is changed.
-    Check {
-        /// The operation.
-        op: OpId,
-        /// What is compared: a parity as it was read.
-        target: Slot,
-        /// The terms of the sum that it should be.
         terms: Vec<Term>,
     },
     /// New data of a member: the host's data over what was read, where the host wrote part of a

@@ -180,6 +180,11 @@ impl Availability {
         self.update_optimal();
     }
 
+    /// Whether the parity of `stripe` may not match its data.
+    pub(crate) fn is_in_doubt(&self, stripe: u64) -> bool {
+        self.to_resync.contains(stripe)
+    }
+
     /// Members of `stripe` whose drive is absent or has not got this stripe back.
     pub(crate) fn unwritable(
         &self,

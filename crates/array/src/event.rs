@@ -3,7 +3,7 @@
 //! Events explain, actions order: nothing may depend on an event. An array without an observer
 //! ([`units::Unobserved`]) makes none of them.
 
-use crate::action::{Ended, OpId};
+use crate::action::{Ended, OpId, PageRepair};
 use crate::jobs::JobKind;
 use crate::members::MemberSet;
 use crate::request::{RequestId, RequestKind};
@@ -17,6 +17,8 @@ pub enum Origin {
     Request(RequestId),
     /// A job of the array, by its number since the start.
     Job(u32),
+    /// Pages that a drive could not read.
+    ReadRepair,
 }
 
 /// What a stripe operation does.
@@ -32,6 +34,8 @@ pub enum OperationKind {
     Repair,
     /// A stripe of a scrub: compares parity with data.
     Check,
+    /// A row of a stripe: writes members again that could not be read.
+    Rewrite,
 }
 
 /// Why a command was sent.
@@ -47,7 +51,7 @@ pub enum Why {
     Hedge,
     /// Data or parity of a write or of a deallocation.
     Commit,
-    /// A command of a background job.
+    /// A command of a background job, or of a repair after a media error.
     Job,
     /// A block that a chunk has left.
     Relocate,
@@ -232,6 +236,15 @@ pub enum Event {
         drive: DriveId,
         /// When, on the drive's clock.
         right: CollectionRight,
+    },
+    /// A page that a drive could not read was repaired, or could not be.
+    PageRepaired(PageRepair),
+    /// A scrub found parities of a stripe that do not fit its data.
+    ParityMismatch {
+        /// The stripe.
+        stripe: u64,
+        /// The parities.
+        members: MemberSet,
     },
     /// A drive was given up.
     DriveFailed {

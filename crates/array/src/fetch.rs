@@ -262,6 +262,11 @@ impl Fetch {
         self.detour.as_ref().map_or(MemberSet::EMPTY, |detour| detour.unreadable)
     }
 
+    /// Members that a read of this fetch has shown to be unreadable.
+    pub(crate) fn broken(&self) -> MemberSet {
+        self.detour.as_ref().map_or(MemberSet::EMPTY, |detour| detour.broken)
+    }
+
     pub(crate) fn commits(&self) -> u32 {
         self.commits
     }
@@ -400,6 +405,11 @@ impl Fetch {
         detour.to_reconstruct.insert(member);
         self.review = Review::TooMany { is_settled: false };
         true
+    }
+
+    /// A read of a fetch that is given up could not be done.
+    pub(crate) fn note_broken(&mut self, member: u8) {
+        self.detour().broken.insert(member);
     }
 
     /// Members of the stripe cannot be read, as far as they are not known.

@@ -9,6 +9,7 @@
 //! goes on with the next. A read error makes a stripe such a one if no parity is left.
 
 use crate::availability::Availability;
+use crate::read_repairs::ReadRepairs;
 use alloc::collections::VecDeque;
 use units::DriveId;
 
@@ -21,6 +22,8 @@ pub enum JobKind {
     Resync,
     /// Parity is compared with its data.
     Scrub,
+    /// Parity is compared with its data, and written again where it does not fit.
+    ScrubRepair,
 }
 
 /// A background job that is under way.
@@ -65,11 +68,20 @@ pub(crate) struct Jobs {
     in_flight: u32,
     depth: u32,
     paused: bool,
+    /// What is repaired beside them.
+    pub(crate) repairs: ReadRepairs,
 }
 
 impl Jobs {
-    pub(crate) fn new(depth: u32) -> Self {
-        Self { jobs: VecDeque::new(), numbers: 0, in_flight: 0, depth: depth.max(1), paused: false }
+    pub(crate) fn new(depth: u32, read_repair: bool) -> Self {
+        Self {
+            jobs: VecDeque::new(),
+            numbers: 0,
+            in_flight: 0,
+            depth: depth.max(1),
+            paused: false,
+            repairs: ReadRepairs::new(read_repair),
+        }
     }
 
     #[inline]
@@ -114,7 +126,7 @@ impl Jobs {
         let stripe = match kind {
             JobKind::Rebuild(drive) => availability.next_to_rebuild(drive, job.next),
             JobKind::Resync => availability.next_to_resync(job.next),
-            JobKind::Scrub => (job.next < stripes).then_some(job.next),
+            JobKind::Scrub | JobKind::ScrubRepair => (job.next < stripes).then_some(job.next),
         };
         let Some(stripe) = stripe else {
             if self.in_flight > 0 {

@@ -49,6 +49,7 @@ mod outbox;
 mod parity;
 mod permits;
 pub mod policy;
+mod read_repairs;
 mod relocation;
 mod request;
 mod requests;
@@ -59,7 +60,7 @@ mod switch;
 mod timers;
 mod write_cache;
 
-pub use action::{Action, DataAction, Ended, OpId, Outcome, Slot, Term};
+pub use action::{Action, DataAction, Ended, OpId, Outcome, PageRepair, Slot, Term};
 pub use array::Array;
 pub use availability::{CannotReplace, DriveState};
 pub use coordinate::{
@@ -71,6 +72,7 @@ pub use event::{Event, OperationKind, Origin, Why};
 pub use jobs::{JobKind, JobProgress};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use members::{MemberSet, Members};
+pub use read_repairs::RepairCounters;
 pub use request::{Config, JOB_DEPTH, Request, RequestId, RequestKind};
 pub use switch::CannotSwitch;
 pub use write_cache::{WriteCacheConfig, WriteCacheCounters};

@@ -5,6 +5,7 @@ use crate::event::OperationKind;
 use crate::fetch::{Fetch, StripeShape};
 use crate::layout::Layout;
 use crate::members::MemberSet;
+use crate::read_repairs::Waiter;
 use crate::stripe_writer::StripeWriter;
 use core::ops::{Index, IndexMut, Range};
 use units::Slab;
@@ -28,6 +29,8 @@ pub(crate) enum Phase {
     WaitReaders,
     /// Writing data and parity.
     Commit,
+    /// Met media errors that it cannot get around: begins again when its rows are repaired.
+    WaitRepair,
     /// Answered; only superfluous reads are still out.
     Drain,
     /// Over: its number is free for another.
@@ -46,8 +49,12 @@ pub(crate) enum Work {
     /// Of a job: writes members that were lost. `drive_failures` is how often a drive had been given up
     /// when it was planned.
     Repair { job: u32, drive_failures: u32 },
-    /// Of a job: has parity compared with its data.
-    Check { job: u32 },
+    /// Of a job: has parity compared with its data. `rewrites`: parity that does not fit is written again;
+    /// `wrong` does not, and so many parities are `left` to compare.
+    Check { job: u32, rewrites: bool, wrong: MemberSet, left: u32 },
+    /// Writes members of a row again that could not be read. An operation that waits for it and has its turn
+    /// on the row lends it that.
+    Rewrite { members: MemberSet, waiter: Option<Waiter> },
 }
 
 impl Work {
@@ -59,6 +66,7 @@ impl Work {
             Self::Deallocate { .. } => OperationKind::Deallocate,
             Self::Repair { .. } => OperationKind::Repair,
             Self::Check { .. } => OperationKind::Check,
+            Self::Rewrite { .. } => OperationKind::Rewrite,
         }
     }
 }
@@ -74,6 +82,8 @@ pub(crate) struct Operation {
     pub(crate) phase: Phase,
     /// It did not get what it needs.
     pub(crate) failed: bool,
+    /// Members for whose repair it has waited.
+    pub(crate) awaited: MemberSet,
     /// Members with a write or a deallocation out.
     pub(crate) writing: MemberSet,
     pub(crate) fetch: Fetch,
@@ -101,6 +111,16 @@ impl Operation {
 
     pub(crate) fn is_read(&self) -> bool {
         matches!(self.work, Work::Read { .. })
+    }
+
+    /// Whether it writes what its rows should hold already, and no new data.
+    pub(crate) fn is_repair(&self) -> bool {
+        matches!(self.work, Work::Repair { .. } | Work::Rewrite { .. } | Work::Check { .. })
+    }
+
+    /// Members of a rewrite that had to be reconstructed.
+    pub(crate) fn rewritten(&self) -> MemberSet {
+        self.fetch.wanted() & self.fetch.broken()
     }
 
     /// Whether no command of it is out.

@@ -67,4 +67,6 @@ pub struct Config {
     pub absent: u64,
     /// Stripes that a background job works on at a time; at least 1. See [`JOB_DEPTH`].
     pub job_depth: u32,
+    /// Write pages again that a drive could not read. Without it they are reconstructed at each read.
+    pub read_repair: bool,
 }

@@ -87,6 +87,11 @@ impl StripeWriter {
         (plan, wanted)
     }
 
+    /// The write begins again: what was found about its drives holds no longer.
+    pub(crate) fn forget_plan(&mut self) {
+        self.detour = None;
+    }
+
     pub(crate) fn how(&self) -> Plan {
         self.plan
     }

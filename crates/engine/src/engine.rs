@@ -8,7 +8,10 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use array::policy::{PolicyKind, PolicySettings};
-use array::{Action, Array, CannotReplace, CannotSwitch, Coordination, JobKind, Outcome, Request};
+use array::{
+    Action, Array, CannotReplace, CannotSwitch, Coordination, JobKind, MemberSet, Outcome,
+    PageRepair, Request,
+};
 use nvme::{
     CollectionReport, CollectionRight, Command, Completion, DriveStatus, Status, WindowSchedule,
 };
@@ -46,6 +49,15 @@ pub enum Output {
     DriveFailed {
         /// The drive.
         drive: DriveId,
+    },
+    /// A page that a drive could not read was repaired, or could not be.
+    PageRepaired(PageRepair),
+    /// A scrub found parities of a stripe that do not fit its data.
+    ParityMismatch {
+        /// The stripe.
+        stripe: u64,
+        /// The parities, by the drives that the layout gives them.
+        members: MemberSet,
     },
     /// A background job has ended.
     JobEnded {
@@ -343,6 +355,15 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
                 None => return Some(Output::AskStatus { drive }),
             },
             Action::Data(action) => self.plane.data(action),
+            Action::Check { op, target, terms } => {
+                let fits = self.plane.check(op, target, &terms);
+                self.array.handle_checked(now, op, target.member, fits);
+                self.note_array();
+            }
+            Action::PageRepaired(repair) => return Some(Output::PageRepaired(repair)),
+            Action::ParityMismatch { stripe, members } => {
+                return Some(Output::ParityMismatch { stripe, members });
+            }
             Action::Complete(outcome) => return Some(Output::Complete(outcome)),
             Action::DriveFailed { drive } => {
                 if self.plane.drive_failed(now, drive) {
@@ -355,7 +376,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
                 match (job, skipped) {
                     (JobKind::Rebuild(drive), 0) => self.plane.drive_rebuilt(now, drive),
                     (JobKind::Resync, _) => self.plane.parity_resynced(now),
-                    (JobKind::Rebuild(_) | JobKind::Scrub, _) => {}
+                    (JobKind::Rebuild(_) | JobKind::Scrub | JobKind::ScrubRepair, _) => {}
                 }
                 return Some(Output::JobEnded { job, skipped });
             }
@@ -536,8 +557,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
     }
 
     /// Compares parity with data everywhere; see [`Array::scrub`].
-    pub fn scrub(&mut self, now: Instant) {
-        self.array.scrub(now);
+    pub fn scrub(&mut self, now: Instant, rewrites: bool) {
+        self.array.scrub(now, rewrites);
     }
 
     /// Makes ready for another policy or the end; see [`Array::prepare_to_switch`].

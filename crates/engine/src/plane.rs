@@ -5,7 +5,7 @@
 //! [`Bytes`](crate::Bytes) for arrays that serve. The engine is compiled once for each, so that
 //! a plane pays for nothing that another needs.
 
-use array::{DataAction, OpId};
+use array::{DataAction, OpId, Slot, Term};
 use nvme::{Command, Completion};
 use ssd::Ssd;
 use units::{DriveId, Instant, Observe};
@@ -38,6 +38,11 @@ pub trait DataPlane {
 
     /// Moves or combines data.
     fn data(&mut self, action: DataAction);
+
+    /// Whether `target` is `Σ terms`; the answer to [`array::Action::Check`].
+    fn check(&mut self, _op: OpId, _target: Slot, _terms: &[Term]) -> bool {
+        true
+    }
 
     /// An emulated drive may have moved data within itself.
     fn follow<O: Observe>(&mut self, drive: DriveId, ssd: &mut Ssd<O>);

@@ -11,7 +11,7 @@ use crate::stripe_memory::StripeMemory;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
-use array::{DataAction, OpId, Request, RequestId, Slot};
+use array::{DataAction, OpId, Request, RequestId, Slot, Term};
 use nvme::{Command, CommandId, Completion, Opcode};
 use ssd::{Media, Ssd};
 use units::{DriveId, Instant, Lba, Observe};
@@ -290,9 +290,6 @@ impl DataPlane for Tags {
             DataAction::Open { op, request, rows } => self.memory.open(op, request, rows),
             DataAction::Keep { op, command, member } => self.keep(op, command, member),
             DataAction::Combine { op, target, terms } => self.memory.combine(op, target, &terms),
-            DataAction::Check { op, target, terms } => {
-                self.wrong_parities += u64::from(!self.memory.check(op, target, &terms));
-            }
             DataAction::Merge { op, member, first_page } => self.merge(op, member, first_page),
             DataAction::Share { from, to, member, first_row } => {
                 self.memory.share(from, to, member, first_row);
@@ -314,6 +311,12 @@ impl DataPlane for Tags {
             }
             DataAction::Close { op } => self.memory.close(op),
         }
+    }
+
+    fn check(&mut self, op: OpId, target: Slot, terms: &[Term]) -> bool {
+        let fits = self.memory.check(op, target, terms);
+        self.wrong_parities += u64::from(!fits);
+        fits
     }
 
     fn follow<O: Observe>(&mut self, drive: DriveId, ssd: &mut Ssd<O>) {

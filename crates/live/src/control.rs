@@ -46,8 +46,13 @@ pub enum AdminCommand {
         /// The length.
         nanoseconds: u64,
     },
-    /// Check the parity of every stripe while serving.
-    Scrub,
+    /// Check every page and the parity of every stripe while serving. Pages that cannot be read are
+    /// repaired.
+    Scrub {
+        /// Write parity again that does not fit its data.
+        #[serde(default)]
+        repair: bool,
+    },
     /// Shut down cleanly: end requests in flight, make the state durable, and end.
     Shutdown,
 }
@@ -101,8 +106,32 @@ pub struct Status {
     /// What the policy does.
     #[serde(flatten)]
     pub counters: PolicyCounters,
+    /// Pages that were damaged.
+    pub integrity: IntegrityStatus,
     /// Processor time of the array's thread.
     pub processor_nanoseconds: u64,
+}
+
+/// Pages that drives could not read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct IntegrityStatus {
+    /// Pages that were reconstructed and written again.
+    pub repaired_pages: u64,
+    /// Pages that could not be: too much else of their rows cannot be read either.
+    pub lost_pages: u64,
+    /// The last damaged pages, the oldest first.
+    pub damaged_pages: Vec<DamagedPage>,
+}
+
+/// A page that a drive could not read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedPage {
+    /// The drive.
+    pub drive: u8,
+    /// Where the page is among the data of the drive.
+    pub offset_bytes: u64,
+    /// Whether it was repaired.
+    pub repaired: bool,
 }
 
 /// Which array a [`Status`] is of.

@@ -336,7 +336,10 @@ where
             Output::Command { .. } | Output::AskStatus { .. } => {
                 unreachable!("all drives of a run are emulated")
             }
-            Output::DriveFailed { .. } | Output::JobEnded { .. } => {}
+            Output::DriveFailed { .. }
+            | Output::JobEnded { .. }
+            | Output::PageRepaired(_)
+            | Output::ParityMismatch { .. } => {}
         }
         Ok(())
     }

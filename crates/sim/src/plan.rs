@@ -320,6 +320,7 @@ impl Plan {
             spare: self.spare_pages(),
             absent: 0,
             job_depth: array::JOB_DEPTH,
+            read_repair: false,
         })
     }
 

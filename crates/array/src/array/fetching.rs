@@ -1,7 +1,7 @@
 //! Getting the members of a stripe that an operation wants: commands on their way out, answers on their
 //! way in, and what [`Fetch`] decides in between.
 
-use super::{Array, view};
+use super::{Array, repairing, view};
 use crate::action::{Action, DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose};
 use crate::event::{Event, Origin, Why};
@@ -98,6 +98,7 @@ impl<O: Observe> Array<O> {
             rows,
             phase: Phase::Fetch,
             failed: false,
+            awaited: MemberSet::EMPTY,
             writing: MemberSet::EMPTY,
             fetch: Fetch::new(self.stripes.commits(stripe)),
             work,
@@ -114,7 +115,7 @@ impl<O: Observe> Array<O> {
         self.out.emit_data(|| {
             let request = match origin {
                 Origin::Request(request) => Some(request),
-                Origin::Job(_) => None,
+                Origin::Job(_) | Origin::ReadRepair => None,
             };
             DataAction::Open { op, request, rows }
         });
@@ -375,6 +376,12 @@ impl<O: Observe> Array<O> {
         match target.phase {
             Phase::Fetch | Phase::WaitWrite => {}
             Phase::Drain => return self.close_if_drained(now, op),
+            Phase::WaitRepair => {
+                if status == Status::Unrecovered {
+                    target.fetch.note_broken(member);
+                }
+                return repairing::begin_again(self, now, op);
+            }
             // The pages were reconstructed before this answer came; nobody needs it any more.
             _ => return,
         }
@@ -642,7 +649,7 @@ impl<O: Observe> Array<O> {
         let round = fetch.new_round(passed);
         self.out.emit_event(now, || Event::ReconstructBegun { op, members, from: survivors });
         let (pl, why) = match self.ops[op].work {
-            Work::Repair { .. } => (PlFlag::Off, Why::Job),
+            Work::Repair { .. } | Work::Rewrite { .. } => (PlFlag::Off, Why::Job),
             _ if races => (self.rules.view().reconstruct_flag(), Why::Hedge),
             _ => (self.rules.view().reconstruct_flag(), Why::Reconstruct),
         };
@@ -658,7 +665,7 @@ impl<O: Observe> Array<O> {
         target.fetch.reconstruct();
         let (members, from) = (target.fetch.to_reconstruct(), target.fetch.known());
         let stripe = target.stripe;
-        let new = matches!(target.work, Work::Repair { .. });
+        let new = matches!(target.work, Work::Repair { .. } | Work::Rewrite { .. });
         // A copy is taken as it is; only parity has to be added up.
         let compute = match self.layout.level().is_mirrored() {
             true => Duration::ZERO,

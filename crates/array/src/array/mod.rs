@@ -2,9 +2,10 @@
 //! the two files beside it are actions and events emitted.
 
 mod fetching;
+mod repairing;
 mod writing;
 
-use crate::action::{Action, Ended};
+use crate::action::{Action, Ended, OpId};
 use crate::availability::{Availability, CannotReplace, DriveState};
 use crate::commands::{CommandRecord, Commands, Purpose};
 use crate::coordinate::{Coordination, Coordinator, Notice};
@@ -18,6 +19,7 @@ use crate::operation::{Operations, Phase, RequestSlot, Work};
 use crate::outbox::Outbox;
 use crate::permits::Permits;
 use crate::policy::{Answered, Asked, PolicyKind, PolicySettings, PolicySetup, Rules, Tally, View};
+use crate::read_repairs::RepairCounters;
 use crate::relocation::{Place, Relocation};
 use crate::request::{Config, Request, RequestKind};
 use crate::requests::{PartEnded, Requests};
@@ -97,7 +99,7 @@ impl<O: Observe> Array<O> {
             permits: Permits::new(width, about.windows, config.coordination),
             relocation: Relocation::new(&layout, spare.start, spare_blocks),
             availability: Availability::new(MemberSet::from_bits(config.absent)),
-            jobs: Jobs::new(config.job_depth),
+            jobs: Jobs::new(config.job_depth, config.read_repair),
             requests: Requests::default(),
             ops: Operations::default(),
             stripes: StripeQueues::new(),
@@ -129,6 +131,12 @@ impl<O: Observe> Array<O> {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What has become of pages that drives could not read.
+    #[must_use]
+    pub fn read_repairs(&self) -> &RepairCounters {
+        self.jobs.repairs.counters()
     }
 
     /// What the write cache has done; none if the policy has none.
@@ -496,6 +504,14 @@ impl<O: Observe> Array<O> {
     pub fn handle_completion(&mut self, now: Instant, completion: &Completion) {
         self.handle_deadline(now);
         self.end_command(now, completion);
+        repairing::pump(self, now);
+        self.pump_jobs(now);
+        self.end_input();
+    }
+
+    /// Takes the answer to [`Action::Check`]: whether parity `member` fits.
+    pub fn handle_checked(&mut self, now: Instant, op: OpId, member: u8, fits: bool) {
+        self.end_comparison(now, op, member, fits);
         self.pump_jobs(now);
         self.end_input();
     }
@@ -612,10 +628,12 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Scrubs: reads every stripe and has its parity compared with its data
-    /// ([`Check`](crate::DataAction::Check)); nothing is written. [`Action::JobEnded`] at the end.
-    pub fn scrub(&mut self, now: Instant) {
-        self.add_job(now, JobKind::Scrub, self.layout.stripes());
+    /// Scrubs: reads every stripe and has its parity compared with its data ([`Action::Check`]). Pages that
+    /// cannot be read are repaired, if [`Config::read_repair`] says so. Parity that does not fit is reported
+    /// ([`Action::ParityMismatch`]), and with `rewrites` written again. [`Action::JobEnded`] at the end.
+    pub fn scrub(&mut self, now: Instant, rewrites: bool) {
+        let job = if rewrites { JobKind::ScrubRepair } else { JobKind::Scrub };
+        self.add_job(now, job, self.layout.stripes());
     }
 
     fn add_job(&mut self, now: Instant, job: JobKind, stripes: u64) {
@@ -719,6 +737,7 @@ impl<O: Observe> Array<O> {
         self.availability.check_invariants();
         self.stripes.check_invariants();
         self.commands.check_invariants();
+        self.jobs.repairs.check_invariants();
         if let Some(cache) = &self.cache {
             cache.check_invariants();
         }
@@ -728,6 +747,11 @@ impl<O: Observe> Array<O> {
         for due in [self.permits.next_deadline(), self.rules.next_deadline(), cache] {
             assert!(next <= due, "something is due at {due:?}, before {next:?}");
         }
+    }
+
+    /// Whether an operation that met media errors has something to wait for.
+    fn waits(&self, op: OpId) -> bool {
+        self.jobs.repairs.is_waiting(op) || !self.ops[op].fetch.outstanding().is_empty()
     }
 
     /// Panics if the operations do not fit the machines that serve them.
@@ -741,8 +765,11 @@ impl<O: Observe> Array<O> {
             }
             match target.phase {
                 Phase::WaitTurn | Phase::WaitWrite | Phase::WaitReaders | Phase::Commit => {
-                    assert!(self.stripes.is_in(op), "{op:?} is in no queue: {target:?}");
+                    let lent = matches!(target.work, Work::Rewrite { waiter: Some(_), .. });
+                    let is_in = lent || self.stripes.is_in(op);
+                    assert!(is_in, "{op:?} is in no queue: {target:?}");
                 }
+                Phase::WaitRepair => assert!(self.waits(op), "{op:?}"),
                 Phase::Drain => assert!(!self.stripes.is_in(op) && !target.has_nothing_out()),
                 Phase::Fetch | Phase::Compute | Phase::Closed => {}
             }

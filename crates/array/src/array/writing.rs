@@ -2,7 +2,7 @@
 //! write cache below them.
 
 use super::fetching::Read;
-use super::{Array, view};
+use super::{Array, repairing, view};
 use crate::action::{Action, DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose};
 use crate::event::{Event, OperationKind, Origin, Why};
@@ -25,6 +25,7 @@ impl<O: Observe> Array<O> {
         match self.ops[op].work {
             Work::Write { .. } | Work::Deallocate { .. } => self.begin_commit(now, op),
             Work::Repair { .. } => self.commit_restored(now, op),
+            Work::Rewrite { .. } => repairing::commit(self, now, op),
             Work::Check { .. } => self.end_check(now, op),
             Work::Read { .. } => unreachable!("a read changes nothing"),
         }
@@ -49,6 +50,7 @@ impl<O: Observe> Array<O> {
             Work::Deallocate { .. } => self.begin_commit(now, op),
             Work::Repair { .. } => self.plan_restore(now, op),
             Work::Check { .. } => self.plan_check(now, op),
+            Work::Rewrite { members, .. } => repairing::plan(self, now, op, members),
             Work::Read { .. } => unreachable!("reads take no turn"),
         }
     }
@@ -208,7 +210,7 @@ impl<O: Observe> Array<O> {
     pub(super) fn end_commit(&mut self, now: Instant, op: OpId) {
         self.out.emit_event(now, || Event::CommitEnded { op });
         let stripe = self.ops[op].stripe;
-        if matches!(self.ops[op].work, Work::Repair { .. }) {
+        if self.ops[op].is_repair() {
             return self.leave_and_finish(now, op, &Delays::ZERO);
         }
         if let Work::Write { writer, .. } = &self.ops[op].work {
@@ -248,12 +250,15 @@ impl<O: Observe> Array<O> {
     #[cold]
     pub(super) fn fail(&mut self, now: Instant, op: OpId, passed: &Delays) {
         let target = &mut self.ops[op];
-        target.failed = true;
         if let Work::Write { writer, .. } = &mut target.work {
             for chunk in writer.take_moves() {
                 self.relocation.release(chunk.to);
             }
         }
+        if repairing::waits_for_repair(self, now, op, passed) {
+            return;
+        }
+        self.ops[op].failed = true;
         self.leave_and_finish(now, op, passed);
     }
 
@@ -380,7 +385,12 @@ impl<O: Observe> Array<O> {
         };
         let work = match kind {
             JobKind::Rebuild(_) | JobKind::Resync => Work::Repair { job, drive_failures: 0 },
-            JobKind::Scrub => Work::Check { job },
+            JobKind::Scrub | JobKind::ScrubRepair => Work::Check {
+                job,
+                rewrites: kind == JobKind::ScrubRepair,
+                wrong: MemberSet::EMPTY,
+                left: 0,
+            },
         };
         let op = self.insert_op(now, &segment, work, Origin::Job(job));
         self.enter_writer(now, op);
@@ -440,16 +450,54 @@ impl<O: Observe> Array<O> {
 
     /// Has the parities compared that were read.
     pub(super) fn end_check(&mut self, now: Instant, op: OpId) {
-        if self.out.has_data_actions() {
-            let target = &self.ops[op];
-            let (stripe, wanted) = (target.stripe, target.fetch.wanted());
-            for member in wanted & self.layout.parity_set(stripe) {
-                let terms = parity::full(&self.layout, stripe, member, MemberSet::EMPTY);
-                let target = Slot { new: false, member };
-                self.out.emit_data(|| DataAction::Check { op, target, terms });
-            }
+        if !self.out.has_data_actions() {
+            return self.leave_and_finish(now, op, &Delays::ZERO);
         }
-        self.leave_and_finish(now, op, &Delays::ZERO);
+        let target = &mut self.ops[op];
+        target.phase = Phase::Compute;
+        let stripe = target.stripe;
+        let parities = target.fetch.wanted() & self.layout.parity_set(stripe);
+        if let Work::Check { left, .. } = &mut target.work {
+            *left = parities.len();
+        }
+        for member in parities {
+            let terms = parity::full(&self.layout, stripe, member, MemberSet::EMPTY);
+            self.out.emit(Action::Check { op, target: Slot { new: false, member }, terms });
+        }
+    }
+
+    /// A parity was compared. With the last of its stripe those that do not fit are reported, and written
+    /// again if that was ordered.
+    pub(super) fn end_comparison(&mut self, now: Instant, op: OpId, member: u8, fits: bool) {
+        let target = &mut self.ops[op];
+        let stripe = target.stripe;
+        let Work::Check { rewrites, wrong, left, .. } = &mut target.work else { return };
+        *left -= 1;
+        if !fits {
+            wrong.insert(member);
+        }
+        if *left > 0 {
+            return;
+        }
+        let (members, rewrites) = (*wrong, *rewrites);
+        if !members.is_empty() {
+            self.out.emit_event(now, || Event::ParityMismatch { stripe, members });
+            self.out.emit(Action::ParityMismatch { stripe, members });
+        }
+        if members.is_empty() || !rewrites {
+            return self.leave_and_finish(now, op, &Delays::ZERO);
+        }
+        target.phase = Phase::Commit;
+        for member in members {
+            let terms = parity::full(&self.layout, stripe, member, MemberSet::EMPTY);
+            let target = Slot { new: true, member };
+            self.out.emit_data(|| DataAction::Combine { op, target, terms });
+        }
+        self.out.emit_event(now, || Event::CommitBegun { op, members });
+        self.write_members(now, op, members, Why::Job);
+        if self.ops[op].writing.is_empty() {
+            self.leave_and_finish(now, op, &Delays::ZERO);
+        }
     }
 
     /// Notes what an operation of a job has come to.
@@ -458,7 +506,7 @@ impl<O: Observe> Array<O> {
         let (stripe, failed) = (target.stripe, target.failed);
         let (job, written, seen) = match target.work {
             Work::Repair { job, drive_failures } => (job, target.fetch.wanted(), drive_failures),
-            Work::Check { job } => (job, MemberSet::EMPTY, 0),
+            Work::Check { job, .. } => (job, MemberSet::EMPTY, 0),
             _ => return,
         };
         self.jobs.operation_ended();
@@ -689,6 +737,9 @@ impl<O: Observe> Array<O> {
     /// A stripe operation has done what its request or its job needs of it, or cannot.
     #[inline]
     pub(super) fn finish(&mut self, now: Instant, op: OpId, delays: &Delays) {
+        if !self.ops[op].fetch.broken().is_empty() {
+            repairing::note_broken(self, op);
+        }
         let target = &mut self.ops[op];
         target.phase = Phase::Drain;
         let fetch = &target.fetch;
@@ -700,6 +751,10 @@ impl<O: Observe> Array<O> {
         let request = match target.work {
             Work::Repair { .. } | Work::Check { .. } => {
                 self.end_stripe_of_job(op);
+                return self.close_if_drained(now, op);
+            }
+            Work::Rewrite { waiter, .. } => {
+                repairing::end(self, now, op, waiter);
                 return self.close_if_drained(now, op);
             }
             Work::Read { request, .. } => {

@@ -187,6 +187,7 @@ fn small(level: Level, width: u32) -> Script {
         spare: 0..0,
         absent: 1,
         job_depth: 1,
+        read_repair: false,
     }));
     s.collect();
     s

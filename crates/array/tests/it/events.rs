@@ -22,6 +22,7 @@ fn config(policy: PolicyKind) -> Config {
         spare: 0..0,
         absent: 0,
         job_depth: array::JOB_DEPTH,
+        read_repair: false,
     }
 }
 

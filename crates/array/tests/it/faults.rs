@@ -9,7 +9,9 @@ use array::policy::{
     About, Attempt, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings, SitOutSettings, View,
     WindowUse, WriteCacheSettings,
 };
-use array::{Config, Coordination, Layout, Level, SynchronizedConfig, TokenConfig, WindowConfig};
+use array::{
+    Config, Coordination, Layout, Level, Role, SynchronizedConfig, TokenConfig, WindowConfig,
+};
 use units::{DriveId, Duration, Instant, Lba, Rng};
 
 /// A policy that does everything that policies can, at random.
@@ -149,6 +151,7 @@ fn host(seed: u64, level: Level) -> Host {
         spare: layout_pages..layout_pages + SPARE,
         absent: 0,
         job_depth: 1 + rng.below(5) as u32,
+        read_repair: Rng::stream(seed, "read repair").below(2) == 0,
     };
     Host::new(config, layout_pages + SPARE, rng)
 }
@@ -342,7 +345,7 @@ fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
             assert_eq!(host.restored, [None]);
             assert!(host.engine.array().is_optimal());
             host.check_all();
-            host.engine.scrub(host.now);
+            host.engine.scrub(host.now, false);
             host.act();
             host.drain();
             assert_eq!(
@@ -401,7 +404,7 @@ fn a_scrub_finds_each_wrong_parity_and_changes_nothing() {
             return;
         }
         let before = host.drives.clone();
-        host.engine.scrub(host.now);
+        host.engine.scrub(host.now, false);
         host.act();
         let total = host.engine.array().job().map(|restoring| restoring.total);
         assert_eq!(total, Some(layout.stripes()));
@@ -441,11 +444,154 @@ fn an_array_may_begin_with_drives_missing() {
             spare: 0..0,
             absent,
             job_depth: 2,
+            read_repair: false,
         });
         assert_eq!(host.engine.array().absent(), faulty);
         run(&mut host, 100, faulty);
         recover(&mut host);
         host.check_all();
         assert_eq!(host.failed, 0);
+    });
+}
+
+/// Damages pages, of no row more than its stripe can miss. Returns how many.
+fn damage(host: &mut Host, pages: u64) -> u64 {
+    let layout = *host.engine.array().layout();
+    let before = host.damaged.len();
+    for _ in 0..pages {
+        let stripe = host.rng.below(layout.stripes());
+        let row = host.rng.below(u64::from(layout.chunk_pages())) as u32;
+        let members = drives(layout.members(stripe));
+        let places: Vec<(u8, u64)> = members
+            .map(|member| {
+                let (drive, lba) = host.engine.array().locate(stripe, row, member);
+                (drive.0, lba.0)
+            })
+            .collect();
+        let bad = places.iter().filter(|place| host.damaged.contains(place)).count();
+        if bad < layout.parities() as usize {
+            let at = host.rng.below(places.len() as u64) as usize;
+            host.damaged.insert(places[at]);
+        }
+    }
+    (host.damaged.len() - before) as u64
+}
+
+/// A host under a policy that neither caches writes nor moves chunks: what is damaged stays damaged until
+/// somebody repairs it.
+fn repairing_host(seed: u64, level: Level) -> Host {
+    let mut rng = Rng::stream(seed, "array");
+    let more = rng.below(4) as u32;
+    let width = level.least_width() + if level == Level::Raid10 { 2 * more } else { more };
+    let chunk_pages = 1 + rng.below(4) as u32;
+    let layout_pages = u64::from(chunk_pages) * (3 + rng.below(8));
+    let stripe_width = level.usual_stripe_width(width);
+    let policies = [PolicyKind::BASE, PolicyKind::IODA];
+    let policy = policies[rng.below(2) as usize];
+    let policy = if policy.is_possible(level) { policy } else { PolicyKind::BASE };
+    let config = Config {
+        layout: Layout::striped(level, width, stripe_width, chunk_pages, layout_pages).unwrap(),
+        page_bytes: PAGE as u32,
+        policy,
+        policy_settings: settings(&mut rng),
+        coordination: coordination(policy, &mut rng),
+        reconstruct_compute: Duration::from_nanos(3),
+        data_actions: true,
+        spare: 0..0,
+        absent: 0,
+        job_depth: 1 + rng.below(5) as u32,
+        read_repair: true,
+    };
+    Host::new(config, layout_pages, rng)
+}
+
+#[test]
+fn damaged_pages_are_repaired_by_reads_and_scrubs() {
+    let by_reads = std::cell::Cell::new(0);
+    every(60, |seed, level| {
+        if !level.is_redundant() {
+            return;
+        }
+        let mut host = repairing_host(seed, level);
+        run(&mut host, 200, 0);
+        host.drain();
+        let mut damaged = damage(&mut host, 60);
+        for _ in 0..300 {
+            if host.in_flight() < 12 {
+                host.request();
+            }
+            host.step();
+            if host.rng.below(20) == 0 && host.is_idle() {
+                damaged += damage(&mut host, 2);
+            }
+        }
+        host.drain();
+        by_reads.set(by_reads.get() + host.repaired);
+        host.engine.scrub(host.now, false);
+        host.act();
+        host.drain();
+        assert_eq!((host.scrubbed, host.skipped, host.mismatched), (1, 0, 0), "seed {seed}");
+        assert_eq!((host.failed, host.lost), (0, 0), "seed {seed} {level:?}");
+        assert!(host.damaged.is_empty(), "seed {seed} {level:?}: {:?}", host.damaged);
+        assert!(host.repaired <= damaged, "seed {seed}: once each, or by a write");
+        assert_eq!(host.engine.array().read_repairs().rewritten, host.repaired);
+        host.check_all();
+    });
+    assert!(by_reads.get() > 1_000 || testing::is_repeat(), "{by_reads:?}");
+}
+
+#[test]
+fn damaged_pages_beyond_the_parities_are_lost_alone() {
+    every(30, |seed, level| {
+        if !level.is_redundant() {
+            return;
+        }
+        let mut host = repairing_host(seed, level);
+        run(&mut host, 200, 0);
+        host.drain();
+        host.may_fail = true;
+        // One row that is beyond repair, and one page of another row of the same chunk.
+        let layout = *host.engine.array().layout();
+        let (stripe, rows) = (host.rng.below(layout.stripes()), layout.chunk_pages());
+        let members: Vec<DriveId> = drives(layout.members(stripe)).collect();
+        let lost = layout.parities() as usize + 1;
+        for member in &members[..lost] {
+            host.damaged.insert((member.0, layout.lba(stripe, 0, *member).0));
+        }
+        let other = (rows > 1).then(|| (members[0].0, layout.lba(stripe, 1, members[0]).0));
+        host.damaged.extend(other);
+        host.engine.scrub(host.now, false);
+        host.act();
+        host.drain();
+        assert_eq!(host.skipped, 1, "seed {seed} {level:?}");
+        assert_eq!(host.lost as usize, lost, "seed {seed} {level:?}");
+        assert_eq!(host.damaged.len(), lost, "seed {seed} {level:?}: the other row is repaired");
+        assert!(other.is_none_or(|place| !host.damaged.contains(&place)), "seed {seed} {level:?}");
+    });
+}
+
+#[test]
+fn parity_that_does_not_fit_is_reported_and_written_again_if_ordered() {
+    every(30, |seed, level| {
+        if !level.is_redundant() {
+            return;
+        }
+        let mut host = repairing_host(seed, level);
+        run(&mut host, 100, 0);
+        host.drain();
+        let layout = *host.engine.array().layout();
+        let stripe = host.rng.below(layout.stripes());
+        let mut members = drives(layout.members(stripe));
+        let parity =
+            members.find(|drive| !matches!(layout.role(stripe, *drive), Role::Data(_))).unwrap();
+        let at = layout.lba(stripe, 0, parity).0 as usize;
+        host.drives[parity.index()][at][3] ^= 0x40;
+        for (rewrites, mismatched) in [(false, 1), (true, 2), (false, 2)] {
+            host.engine.scrub(host.now, rewrites);
+            host.act();
+            host.drain();
+            assert_eq!((host.mismatched, host.skipped), (mismatched, 0), "seed {seed} {level:?}");
+        }
+        host.check_all();
     });
 }

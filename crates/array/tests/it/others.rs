@@ -329,6 +329,7 @@ fn harmonia_lets_all_collect_as_soon_as_one_must() {
         spare: 0..0,
         absent: 0,
         job_depth: array::JOB_DEPTH,
+        read_repair: false,
     });
     let rights = |array: &mut Array| {
         let mut rights = Vec::new();
@@ -399,6 +400,7 @@ fn commodity_drives_hear_nothing_whatever_coordinates_them() {
             spare: 0..0,
             absent: 0,
             job_depth: array::JOB_DEPTH,
+            read_repair: false,
         });
         let (mut now, mut asked, mut was_busy) = (Instant::ZERO, 0, false);
         for _ in 0..200 {

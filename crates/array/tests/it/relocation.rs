@@ -46,6 +46,7 @@ fn script() -> Script {
         spare: 1000..1004,
         absent: 0,
         job_depth: array::JOB_DEPTH,
+        read_repair: false,
     }))
 }
 

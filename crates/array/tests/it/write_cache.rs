@@ -136,6 +136,7 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
         spare: 0..0,
         absent: 0,
         job_depth: array::JOB_DEPTH,
+        read_repair: false,
         reconstruct_compute: Duration::from_micros(3),
         data_actions: false,
     });
@@ -257,6 +258,7 @@ fn nobody_is_held_back_for_longer_than_a_window() {
             spare: 0..0,
             absent: 0,
             job_depth: array::JOB_DEPTH,
+            read_repair: false,
             reconstruct_compute: Duration::ZERO,
             data_actions: false,
         });

@@ -25,7 +25,7 @@ use accepted::Accepted;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use array::{DataAction, OpId, Outcome, Request, Slot};
+use array::{DataAction, OpId, Outcome, Request, Slot, Term};
 use commands::{Commands, Outstanding};
 use nvme::{Command, CommandId, Completion, Opcode};
 use request::Requests;
@@ -610,9 +610,6 @@ impl<M: Memory> DataPlane for Bytes<M> {
             DataAction::Open { op, request, rows } => self.memory.open(op, request, rows),
             DataAction::Keep { op, command, member } => self.keep(op, command, member),
             DataAction::Combine { op, target, terms } => self.memory.combine(op, target, &terms),
-            DataAction::Check { op, target, terms } => {
-                self.mismatches += u64::from(!self.memory.check(op, target, &terms));
-            }
             DataAction::Merge { op, member, first_page } => {
                 let request = self.requests.get(self.memory.request_of(op));
                 self.memory.merge(op, member, |old, new| request.merge(first_page, old, new));
@@ -637,6 +634,12 @@ impl<M: Memory> DataPlane for Bytes<M> {
             }
             DataAction::Close { op } => self.memory.close(op),
         }
+    }
+
+    fn check(&mut self, op: OpId, target: Slot, terms: &[Term]) -> bool {
+        let fits = self.memory.check(op, target, terms);
+        self.mismatches += u64::from(!fits);
+        fits
     }
 
     fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}

@@ -21,7 +21,7 @@ use crate::{Drive, Memory};
 use administration::{Administration, Step, Switching};
 use alloc::collections::VecDeque;
 use array::policy::{PolicyKind, PolicySettings};
-use array::{CannotReplace, Coordination, DriveState, JobKind, Outcome};
+use array::{CannotReplace, Coordination, DriveState, JobKind, MemberSet, Outcome, PageRepair};
 use requests::{Asked, Requests};
 use units::{DriveId, Instant, Observe, Unobserved};
 
@@ -67,6 +67,15 @@ pub enum Output {
         job: JobKind,
         /// Stripes that could not be rebuilt, resynced or compared, and stay as they were.
         skipped: u64,
+    },
+    /// A page that a drive could not read was repaired, or could not be.
+    PageRepaired(PageRepair),
+    /// A scrub found parities of a stripe that do not fit its data.
+    ParityMismatch {
+        /// The stripe.
+        stripe: u64,
+        /// The parities, by the drives that the layout gives them.
+        members: MemberSet,
     },
     /// The failure of a drive that was ordered is written down: it stays failed whatever happens.
     FailureRecorded {
@@ -269,6 +278,10 @@ impl<M: Memory, O: Observe> Volume<M, O> {
             }
             engine::Output::DriveFailed { drive } => Output::DriveFailed { drive, reason: None },
             engine::Output::JobEnded { job, skipped } => Output::JobEnded { job, skipped },
+            engine::Output::PageRepaired(repair) => Output::PageRepaired(repair),
+            engine::Output::ParityMismatch { stripe, members } => {
+                Output::ParityMismatch { stripe, members }
+            }
             remote @ (engine::Output::Command { .. }
             | engine::Output::AskStatus { .. }
             | engine::Output::Permitted { .. }) => Output::Remote(remote),
@@ -356,10 +369,10 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.replace_drive(now, drive, new)
     }
 
-    /// Compares parity with data everywhere.
-    pub fn scrub(&mut self, now: Instant) {
+    /// Compares parity with data everywhere, and with `rewrites` writes parity again that does not fit.
+    pub fn scrub(&mut self, now: Instant, rewrites: bool) {
         self.engine.plane_mut().reset_mismatches();
-        self.engine.scrub(now);
+        self.engine.scrub(now, rewrites);
     }
 
     /// Goes on under another policy as soon as nothing is under way; requests that come meanwhile

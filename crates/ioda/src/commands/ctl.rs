@@ -28,7 +28,7 @@ Examples:
   ioda ctl replace 2
       put an empty one in and rebuild it
   ioda ctl scrub
-      check all parity while serving
+      read every page and check all parity while serving
   ioda ctl shutdown --socket /run/array.sock.ctl
       end another array, with everything written down
   ioda ctl status --json
@@ -88,8 +88,12 @@ enum CtlCommand {
         /// The length
         length: Span,
     },
-    /// Check the parity of every stripe while serving
-    Scrub,
+    /// Read every page and check the parity of every stripe while serving
+    Scrub {
+        /// Write parity again that does not fit its data
+        #[arg(long)]
+        repair: bool,
+    },
     /// Finish what was begun, write everything down, and end
     Shutdown,
 }
@@ -111,7 +115,7 @@ impl CtlCommand {
                 return Err(Failure::usage("a busy window of 0 is none; give a length above 0"));
             }
             Self::Window { length } => AdminCommand::Window { nanoseconds: length.0.as_nanos() },
-            Self::Scrub => AdminCommand::Scrub,
+            Self::Scrub { repair } => AdminCommand::Scrub { repair: *repair },
             Self::Shutdown => AdminCommand::Shutdown,
         })
     }

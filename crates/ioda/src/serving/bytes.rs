@@ -296,7 +296,7 @@ impl Opened {
         let switch = switch_table(&built);
         let drives = drives::models(&built, states)?;
         Ok(Setup {
-            array: array::Config { absent, ..built.config },
+            array: array::Config { absent, read_repair: true, ..built.config },
             drives,
             storage,
             durable,

@@ -76,7 +76,7 @@ fn orders_are_given_and_answers_told() {
         AdminCommand::Replace { drive: 1, path: Some(replaced) },
         AdminCommand::Policy { name: "ioda".to_owned() },
         AdminCommand::Window { nanoseconds: 50_000_000 },
-        AdminCommand::Scrub,
+        AdminCommand::Scrub { repair: false },
         AdminCommand::Fail { drive: 9 },
         AdminCommand::Shutdown,
     ];

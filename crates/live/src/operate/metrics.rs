@@ -123,6 +123,20 @@ fn array(out: &mut Exposition, status: &Status) {
     if let Some(window) = status.busy_window_nanoseconds {
         out.single("busy_window_seconds", Gauge, "Length of the busy windows.", seconds(window));
     }
+    for (name, help, value) in [
+        (
+            "repaired_pages_total",
+            "Pages that a drive could not read and that were written again.",
+            status.integrity.repaired_pages,
+        ),
+        (
+            "lost_pages_total",
+            "Pages that a drive could not read and that could not be reconstructed.",
+            status.integrity.lost_pages,
+        ),
+    ] {
+        out.single(name, Counter, help, value);
+    }
     out.single(
         "processor_seconds_total",
         Counter,

@@ -117,9 +117,13 @@ impl Server {
                 }
             },
             AdminCommand::Window { nanoseconds } => self.set_window(now, nanoseconds),
-            AdminCommand::Scrub => {
-                self.io.volume.scrub(now);
-                done("the parity of every stripe is being checked")
+            AdminCommand::Scrub { repair } => {
+                self.integrity.scrub_begun();
+                self.io.volume.scrub(now, repair);
+                done(match repair {
+                    false => "the parity of every stripe is being checked",
+                    true => "the parity of every stripe is being checked, and repaired",
+                })
             }
             AdminCommand::Shutdown => {
                 self.io.volume.shut_down(now, now + SHUTDOWN_PATIENCE);

@@ -10,6 +10,7 @@ mod busy_poll;
 mod client_memory;
 mod clients;
 mod extents;
+mod integrity;
 mod measures;
 mod members;
 mod memory;
@@ -33,6 +34,7 @@ use clients::{Clients, FIRST_CLIENT};
 use engine::durability::Records;
 use engine::volume::{Output, Repairs};
 use engine::{Bytes, Drive, Engine};
+use integrity::Integrity;
 use measures::Measures;
 use members::Members;
 use memory::PageMemory;
@@ -103,6 +105,7 @@ pub struct Server {
     members: Members,
     admin: Admin,
     measures: Measures,
+    integrity: Integrity,
     busy_poll: BusyPoll,
 }
 
@@ -141,6 +144,7 @@ impl Server {
             members,
             admin: Admin::new(switch),
             measures: Measures::new(),
+            integrity: Integrity::default(),
             busy_poll: BusyPoll::new(),
         };
         server.settle(Instant::ZERO);
@@ -241,6 +245,12 @@ impl Server {
                 tracing::error!(drive = drive.0, "a drive is given up");
             }
             Output::JobEnded { job, skipped } => self.log_end_of_job(job, skipped),
+            Output::PageRepaired(repair) => {
+                self.integrity.note_repair(repair, self.io.page_bytes());
+            }
+            Output::ParityMismatch { stripe, members } => {
+                self.integrity.note_mismatch(stripe, members);
+            }
             Output::FailureRecorded { drive } => self.end_failing(drive),
             Output::ReadyToReplace { drive } => self.replace(drive),
             Output::Switched(result) => self.end_switch(result),
@@ -268,7 +278,7 @@ impl Server {
             (JobKind::Resync, _) => {
                 tracing::warn!(stripes, "the parity of some stripes was left as it is");
             }
-            (JobKind::Scrub, _) => {
+            (JobKind::Scrub | JobKind::ScrubRepair, _) => {
                 let mismatches = self.io.engine().plane().mismatches();
                 tracing::info!(mismatches, skipped, "every stripe was read and compared");
             }

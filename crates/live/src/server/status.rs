@@ -53,6 +53,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
             resubmitted: counters.resubmitted,
             tallies: array.tallies().into_iter().map(tally).collect(),
         },
+        integrity: server.integrity.status(array.read_repairs()),
         processor_nanoseconds: processor_time().as_nanos(),
     }
 }
@@ -68,7 +69,7 @@ fn restoring(server: &Server) -> Option<JobStatus> {
     let (what, drive) = match restoring.what {
         JobKind::Rebuild(drive) => ("rebuild", Some(drive.0)),
         JobKind::Resync => ("resync", None),
-        JobKind::Scrub => ("scrub", None),
+        JobKind::Scrub | JobKind::ScrubRepair => ("scrub", None),
     };
     Some(JobStatus {
         what: what.into(),

@@ -278,7 +278,7 @@ fn orders_reach_the_array_and_answers_come_back() {
         AdminCommand::Replace { drive: 1, path: Some("/dev/new".into()) },
         AdminCommand::Policy { name: "ioda".to_owned() },
         AdminCommand::Window { nanoseconds: 5_000_000 },
-        AdminCommand::Scrub,
+        AdminCommand::Scrub { repair: false },
     ];
     for order in &orders {
         assert_eq!(client.ask(order).unwrap(), Answer::Done { text: "done".to_owned() });
@@ -344,7 +344,11 @@ fn hostile_orders_are_answered_with_a_sentence_and_reach_nobody() {
     handle.execute(AdminCommand::Shutdown).unwrap();
     assert_eq!(
         array.join().unwrap(),
-        [AdminCommand::Scrub, AdminCommand::Scrub, AdminCommand::Shutdown]
+        [
+            AdminCommand::Scrub { repair: false },
+            AdminCommand::Scrub { repair: false },
+            AdminCommand::Shutdown
+        ]
     );
     operate.close();
 }

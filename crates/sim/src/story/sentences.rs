@@ -379,6 +379,9 @@ impl Teller<'_> {
             Some(Who::Job(OperationKind::Check)) => {
                 format!("waits for the scrub of stripe {stripe}")
             }
+            Some(Who::Job(OperationKind::Rewrite)) => {
+                format!("waits for the repair of a page of stripe {stripe}")
+            }
             Some(Who::Job(_)) => {
                 format!("waits for the rebuild of stripe {stripe}, which has its rows")
             }

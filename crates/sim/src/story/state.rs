@@ -179,7 +179,7 @@ impl State {
             E::OperationOpened { op, origin, kind, .. } => {
                 let who = match origin {
                     array::Origin::Request(request) => Who::Request(request, kind),
-                    array::Origin::Job(_) => Who::Job(kind),
+                    array::Origin::Job(_) | array::Origin::ReadRepair => Who::Job(kind),
                 };
                 put(&mut self.ops, op.0, Some(OpState { who }));
             }

@@ -63,6 +63,7 @@ pub(super) fn of_who(who: Who) -> String {
         Who::Request(id, OperationKind::Read) => format!("read {}", id.0),
         Who::Request(id, _) => format!("write {}", id.0),
         Who::Job(OperationKind::Check) => String::from("the scrub"),
+        Who::Job(OperationKind::Rewrite) => String::from("the repair of a page"),
         Who::Job(_) => String::from("the rebuild"),
         Who::Drain => String::from("the write cache"),
         Who::Collection(_) => String::from("a collection"),

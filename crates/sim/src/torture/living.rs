@@ -9,7 +9,7 @@ use super::world::{
     Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, QUIET_FOR, REST, UUID, Waiting, World,
 };
 use array::policy::{PolicyKind, PolicySettings};
-use array::{Coordination, JobKind};
+use array::{Coordination, JobKind, PageRepair};
 use engine::Drive;
 use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, create, open, prepare};
 use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
@@ -73,6 +73,7 @@ impl World {
             spare: 0..0,
             absent: assembly.absent,
             job_depth: array::JOB_DEPTH,
+            read_repair: true,
         };
         let mut array = Running::new(&self.shape, config, records, bays, self.seed, now);
         array.fuse = fuse;
@@ -342,6 +343,14 @@ impl World {
                     self.explained &= !(1 << drive.0);
                 }
             }
+            Output::PageRepaired(repair) => self.tell(|| {
+                let PageRepair { drive, lba, repaired } = repair;
+                let end = if repaired { "is repaired" } else { "cannot be repaired" };
+                format!("page {} of drive {} {end}", lba.0, drive.0)
+            }),
+            Output::ParityMismatch { stripe, members } => {
+                self.tell(|| format!("parity {members:?} of stripe {stripe} does not fit"));
+            }
             Output::Stopped(StopReason::NoRoom { drive }) => self.make_room(drive)?,
             Output::Stopped(reason) => {
                 self.tell(|| format!("the array has stopped: {reason}"));
@@ -485,7 +494,7 @@ impl World {
 
     fn scrub(&mut self) -> Done {
         let Some(array) = &mut self.array else { return Ok(()) };
-        array.volume.scrub(array.now);
+        array.volume.scrub(array.now, false);
         let until = self.now() + REST;
         self.run(until)?;
         let Some(array) = &self.array else { return Ok(()) };

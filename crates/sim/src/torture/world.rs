@@ -483,7 +483,7 @@ impl World {
             Order::Replace(drive) => self.replace(drive),
             Order::Scrub => {
                 let Some(array) = &mut self.array else { return Ok(()) };
-                array.volume.scrub(array.now);
+                array.volume.scrub(array.now, false);
                 self.run(self.now())
             }
             Order::Policy(number) => {

@@ -8,7 +8,7 @@ use array::{Config, Ended, JobKind, Outcome, Request, RequestId, RequestKind, Ro
 use engine::{Drive, Engine, Output};
 use nvme::{Cause, Command, Completion, Delays, DriveStatus, Opcode, PlFlag, Status};
 use plane::Pages;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{DriveId, Duration, Instant, Rng};
 
 pub(crate) const PAGE: u64 = 8;
@@ -50,6 +50,8 @@ pub(crate) struct Host {
     pub(crate) faults: Faults,
     pub(crate) rng: Rng,
     pub(crate) drives: Vec<Vec<Page>>,
+    /// Pages that cannot be read until they are written, by drive and block.
+    pub(crate) damaged: BTreeSet<(u8, u64)>,
     out: Vec<Out>,
     requests: BTreeMap<u64, InFlight>,
     bytes: Vec<Byte>,
@@ -62,6 +64,11 @@ pub(crate) struct Host {
     pub(crate) not_restored: u64,
     pub(crate) scrubbed: u64,
     pub(crate) skipped: u64,
+    /// Pages that were repaired after media errors, and that could not be.
+    pub(crate) repaired: u64,
+    pub(crate) lost: u64,
+    /// Stripes whose parity a scrub found wrong.
+    pub(crate) mismatched: u64,
     /// Drives that the array has given up, as bits.
     pub(crate) gone: u64,
 }
@@ -82,6 +89,7 @@ impl Host {
             faults: Faults { drives: 0, unreadable: 0, unwritable: 0, busy: 30 },
             rng,
             drives: vec![vec![[0; 8]; drive_pages as usize]; width],
+            damaged: BTreeSet::new(),
             out: Vec::new(),
             requests: BTreeMap::new(),
             bytes,
@@ -93,6 +101,9 @@ impl Host {
             not_restored: 0,
             scrubbed: 0,
             skipped: 0,
+            repaired: 0,
+            lost: 0,
+            mismatched: 0,
             gone: 0,
         }
     }
@@ -272,7 +283,12 @@ impl Host {
                     self.drives[drive.index()].fill(garbage);
                     assert_eq!(self.engine.array().absent(), self.gone);
                 }
-                Output::JobEnded { job: JobKind::Scrub, skipped } => {
+                Output::PageRepaired(repair) => {
+                    self.repaired += u64::from(repair.repaired);
+                    self.lost += u64::from(!repair.repaired);
+                }
+                Output::ParityMismatch { .. } => self.mismatched += 1,
+                Output::JobEnded { job: JobKind::Scrub | JobKind::ScrubRepair, skipped } => {
                     self.scrubbed += 1;
                     self.skipped += skipped;
                 }
@@ -332,6 +348,14 @@ impl Host {
             if self.rng.below(100) < percent {
                 status = Status::Unrecovered;
             }
+        }
+        let blocks = command.lba.0..command.lba.0 + u64::from(command.blocks);
+        let its = (drive.0, blocks.start)..(drive.0, blocks.end);
+        if is_read && status == Status::Success && self.damaged.range(its).next().is_some() {
+            status = Status::Unrecovered;
+        }
+        if !is_read && status == Status::Success {
+            self.damaged.retain(|(of, block)| *of != drive.0 || !blocks.contains(block));
         }
         let first = command.lba.0 as usize;
         let pages = &mut self.drives[drive.index()][first..first + command.blocks as usize];

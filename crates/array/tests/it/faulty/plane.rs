@@ -1,7 +1,7 @@
 //! A data plane of eight bytes a page for remote drives that a test plays.
 
 use super::{PAGE, Page};
-use array::{DataAction, OpId, Request, RequestId, Slot};
+use array::{DataAction, OpId, Request, RequestId, Slot, Term};
 use engine::{CachedPages, DataPlane, Heap, StripeMemory, Target};
 use nvme::{Command, CommandId, Completion, Opcode};
 use ssd::Ssd;
@@ -129,9 +129,6 @@ impl DataPlane for Pages {
             DataAction::Open { op, request, rows } => self.memory.open(op, request, rows),
             DataAction::Keep { op, command, member } => self.keep(op, command, member),
             DataAction::Combine { op, target, terms } => self.memory.combine(op, target, &terms),
-            DataAction::Check { op, target, terms } => {
-                self.wrong_parities += u64::from(!self.memory.check(op, target, &terms));
-            }
             DataAction::Merge { op, member, first_page } => self.merge(op, member, first_page),
             DataAction::Share { from, to, member, first_row } => {
                 self.memory.share(from, to, member, first_row);
@@ -152,6 +149,12 @@ impl DataPlane for Pages {
             }
             DataAction::Close { op } => self.memory.close(op),
         }
+    }
+
+    fn check(&mut self, op: OpId, target: Slot, terms: &[Term]) -> bool {
+        let fits = self.memory.check(op, target, terms);
+        self.wrong_parities += u64::from(!fits);
+        fits
     }
 
     fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}

@@ -55,6 +55,7 @@ impl Script {
             spare: 0..0,
             absent: 0,
             job_depth: array::JOB_DEPTH,
+            read_repair: false,
         });
         Self::of(array)
     }
@@ -112,11 +113,17 @@ impl Script {
                 }
                 Action::DriveFailed { drive } => write!(self.log, "gone{} ", drive.0).unwrap(),
                 Action::JobEnded { job, skipped } => self.log.push_str(match (job, skipped) {
-                    (JobKind::Scrub, _) => "scrubbed ",
+                    (JobKind::Scrub | JobKind::ScrubRepair, _) => "scrubbed ",
                     (_, 0) => "restored ",
                     (_, _) => "not-restored ",
                 }),
-                Action::Data(_) => unreachable!("data actions are off"),
+                Action::PageRepaired(repair) => {
+                    let end = if repair.repaired { "repaired" } else { "lost" };
+                    write!(self.log, "{end}{} ", repair.drive.0).unwrap();
+                }
+                Action::Data(_) | Action::Check { .. } | Action::ParityMismatch { .. } => {
+                    unreachable!("data actions are off")
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The status of an array for people.
 
 use crate::table;
-use live::control::{JobStatus, Latency, PrefillStatus, Status};
+use live::control::{DamagedPage, IntegrityStatus, JobStatus, Latency, PrefillStatus, Status};
 use units::{Bytes, Duration};
 
 /// Characters of the bar that shows how far a rebuild is.
@@ -51,6 +51,21 @@ pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
         "\nfailed fast: {}, stripe reads rebuilt: {}, sent again to wait: {}, failed requests: {}\n",
         status.counters.fail_fasts, status.counters.rebuilds, status.counters.resubmitted, status.requests.failed_requests,
     ));
+    text.push_str(&integrity(&status.integrity));
+    text
+}
+
+/// What was damaged, if anything was.
+fn integrity(integrity: &IntegrityStatus) -> String {
+    let IntegrityStatus { repaired_pages, lost_pages, damaged_pages } = integrity;
+    let mut text = String::new();
+    if *repaired_pages + *lost_pages > 0 {
+        text.push_str(&format!("damaged pages: {repaired_pages} repaired, {lost_pages} lost\n"));
+    }
+    for DamagedPage { drive, offset_bytes, repaired } in damaged_pages {
+        let end = if *repaired { "repaired" } else { "lost" };
+        text.push_str(&format!("  drive {drive}, byte {offset_bytes}: {end}\n"));
+    }
     text
 }
 

@@ -119,7 +119,7 @@ impl Served {
 
     /// Compares all parity; returns how many stripes were wrong.
     pub(crate) fn scrub(&self) -> u64 {
-        self.done(&AdminCommand::Scrub);
+        self.done(&AdminCommand::Scrub { repair: false });
         let mut mismatches = 0;
         let until = Instant::now() + PATIENCE;
         while let Some(restoring) = self.status().restoring {
