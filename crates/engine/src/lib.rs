@@ -21,6 +21,7 @@ extern crate alloc;
 
 mod bytes;
 mod cached_pages;
+pub mod checksums;
 mod drive;
 pub mod durability;
 mod engine;

@@ -1,5 +1,6 @@
 //! Memory for pages on their way, and the arithmetic of parity on it.
 
+use crate::checksums::crc32c;
 use alloc::vec;
 use alloc::vec::Vec;
 use array::gf;
@@ -28,6 +29,11 @@ pub trait Memory {
 
     /// `into = Σ coefficient × source` in GF(2^8); all are of the same length.
     fn combine(&self, into: &mut [u8], sources: &[(u8, &[u8])]);
+
+    /// The CRC-32C of some bytes.
+    fn checksum(&self, bytes: &[u8]) -> u32 {
+        crc32c(bytes)
+    }
 }
 
 /// Plain memory of the allocator, and arithmetic byte by byte.

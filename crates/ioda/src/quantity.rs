@@ -112,6 +112,22 @@ impl FromStr for JournalUse {
     }
 }
 
+/// `on` or `off`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OnOff(pub(crate) bool);
+
+impl FromStr for OnOff {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "on" => Ok(Self(true)),
+            "off" => Ok(Self(false)),
+            _ => Err(format!("{text:?} is neither `on` nor `off`")),
+        }
+    }
+}
+
 /// A factor above zero, such as `8`, `0.5` or `8x`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Factor(pub(crate) f64);

@@ -115,6 +115,14 @@ pub struct Status {
 /// Pages that drives could not read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IntegrityStatus {
+    /// Whether data have checksums.
+    pub checksums: bool,
+    /// Blocks of 4096 bytes that were read and fitted their checksums.
+    pub verified_blocks: u64,
+    /// Those that did not.
+    pub mismatched_blocks: u64,
+    /// Those whose checksums were not known after a crash, and were taken from them.
+    pub accepted_blocks: u64,
     /// Pages that were reconstructed and written again.
     pub repaired_pages: u64,
     /// Pages that could not be: too much else of their rows cannot be read either.

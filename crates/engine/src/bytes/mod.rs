@@ -10,10 +10,12 @@
 mod accepted;
 mod commands;
 mod request;
+mod verify;
 
 pub use request::{ByteRequest, ByteRequestKind, Progress, RequestSlot};
 
 use crate::cached_pages::CachedPages;
+use crate::checksums::{ChecksumCounters, ChecksumSetup, Key};
 use crate::durability::{
     AnswerId, Change, ChangeId, Durability, End, FailReason, Intent, IoId, IoResult, Journal,
     OperationId, Output as Gate, Records, StopReason, Superblock, WantedChange,
@@ -31,6 +33,7 @@ use nvme::{Command, CommandId, Completion, Opcode};
 use request::Requests;
 use ssd::Ssd;
 use units::{DriveId, Instant, Lba, Observe, Slab};
+use verify::{Check, Verifier};
 
 /// What the storage of a drive is to do. Offsets count from the first byte of the drive.
 #[derive(Debug)]
@@ -93,6 +96,13 @@ pub enum Notice {
     DriveFailed(DriveId, FailReason),
     /// The array must take no requests any more.
     Stop(StopReason),
+    /// What was read of a drive does not fit its checksum.
+    Mismatch {
+        /// The drive.
+        drive: DriveId,
+        /// The first byte of the block among the data of the drive.
+        offset_bytes: u64,
+    },
     /// The clean shutdown is over.
     Ended(End),
 }
@@ -104,6 +114,10 @@ enum Purpose {
     Command(CommandId),
     /// Pages that are in memory, and count as written: of the write cache, or accepted.
     Cache,
+    /// A block of a table of checksums; of the drive that was in the place then.
+    Table(Key, u32),
+    /// What is in doubt is read so that its checksums are known; of the drive that was in the place then.
+    Recovery(u32),
     /// A record of the durability machine.
     Record(IoId),
     /// Nobody any more: the command was failed fast, or its drive was given up.
@@ -116,6 +130,8 @@ struct Transfer {
     purpose: Purpose,
     /// Set once the durability machine has let a change go.
     change: Option<ChangeId>,
+    /// What is read, to be compared with its checksums.
+    check: Option<Check>,
 }
 
 /// A change of a drive's bytes that waits for the durability machine.
@@ -155,6 +171,8 @@ pub struct Bytes<M: Memory> {
     failed: VecDeque<DriveId>,
     /// Parities that were compared and found wrong.
     mismatches: u64,
+    /// None if data have no checksums.
+    verifier: Option<Verifier<M::Buffer>>,
     now: Instant,
 }
 
@@ -178,6 +196,10 @@ impl<M: Memory> Bytes<M> {
             ready: VecDeque::new(),
             transfers: Slab::new(),
             works: VecDeque::new(),
+            verifier: records
+                .as_ref()
+                .and_then(|records| records.checksums.clone())
+                .map(|setup| Verifier::new(setup, width)),
             durability: records.map(Durability::new),
             notices: VecDeque::new(),
             failed: VecDeque::new(),
@@ -227,11 +249,36 @@ impl<M: Memory> Bytes<M> {
         self.mismatches = 0;
     }
 
+    /// Gives the data of an array in memory checksums. To be called before anything is read or written.
+    pub fn set_checksums_in_memory(&mut self, width: usize) {
+        self.verifier = Some(Verifier::new(ChecksumSetup::in_memory(), width));
+    }
+
+    /// What was found when data were compared with their checksums; none if they have none.
+    #[must_use]
+    pub fn checksums(&self) -> Option<&ChecksumCounters> {
+        self.verifier.as_ref().map(Verifier::counters)
+    }
+
+    /// Whether the checksums of all data of a drive are known, as far as they have been needed so far: what
+    /// a crash or a torn table has left in doubt is not.
+    #[must_use]
+    pub fn is_verified(&self, drive: DriveId) -> bool {
+        self.verifier.as_ref().is_some_and(|verifier| verifier.is_known(drive))
+    }
+
+    /// What was found marked at the start is repaired from now on; `resyncs`: parity is computed again, of which
+    /// the plane will hear.
+    pub fn begin_repairs(&mut self, resyncs: bool) {
+        self.hold_marks(resyncs);
+    }
+
     /// Whether no command is out, no record is being written, and nothing waits for either.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.commands.is_empty()
-            && self.transfers.is_empty()
+            && self.transfers.len()
+                == self.verifier.as_ref().map_or(0, Verifier::recovering) as usize
             && self.durability.as_ref().is_none_or(Durability::is_idle)
     }
 
@@ -278,6 +325,20 @@ impl<M: Memory> Bytes<M> {
         buffer: Option<M::Buffer>,
     ) {
         self.now = now;
+        let Transfer { purpose, check, .. } = *self.transfers.get(tag);
+        if self.verifier.is_some() {
+            let Some((result, buffer)) = self.verify_ended(tag, purpose, check, result, buffer)
+            else {
+                return;
+            };
+            return self.end_transfer(tag, result, buffer);
+        }
+        self.end_transfer(tag, result, buffer);
+    }
+
+    /// Something has ended at the storage and, if it is a read, is right.
+    fn end_transfer(&mut self, tag: u32, result: IoResult, buffer: Option<M::Buffer>) {
+        let now = self.now;
         let Transfer { purpose, change, .. } = *self.transfers.get(tag);
         self.transfers.release(tag);
         self.accepted.remove(self.memory.memory(), tag);
@@ -296,7 +357,7 @@ impl<M: Memory> Bytes<M> {
                     durability.handle_io_ended(now, id, result);
                 }
             }
-            Purpose::Cache | Purpose::Nobody => {}
+            Purpose::Cache | Purpose::Nobody | Purpose::Table(..) | Purpose::Recovery(_) => {}
         }
         if let Some(buffer) = buffer {
             self.memory.memory().give(buffer);
@@ -392,6 +453,9 @@ impl<M: Memory> Bytes<M> {
             durability.check_invariants();
         }
         self.accepted.check_invariants();
+        if let Some(verifier) = &self.verifier {
+            verifier.check_invariants();
+        }
     }
 
     fn offset_bytes(&self, lba: Lba) -> u64 {
@@ -400,12 +464,13 @@ impl<M: Memory> Bytes<M> {
 
     /// A number for something that the storage will do.
     fn book(&mut self, purpose: Purpose) -> u32 {
-        self.transfers.insert(Transfer { purpose, change: None })
+        self.transfers.insert(Transfer { purpose, change: None, check: None })
     }
 
     /// Gives work to the storage that changes nothing.
     fn transfer(&mut self, drive: DriveId, work: Work<M::Buffer>, purpose: Purpose) -> u32 {
         let tag = self.book(purpose);
+        self.begin_check(tag, drive, &work);
         self.works.push_back(StorageWork { tag, drive, work });
         tag
     }
@@ -441,7 +506,10 @@ impl<M: Memory> Bytes<M> {
             }
         };
         match &mut self.durability {
-            None => self.works.push_back(StorageWork { tag, drive, work }),
+            None => {
+                self.begin_summing(tag, drive, &work);
+                self.works.push_back(StorageWork { tag, drive, work });
+            }
             Some(durability) => {
                 let wanted = WantedChange {
                     drive,
@@ -460,21 +528,26 @@ impl<M: Memory> Bytes<M> {
 
     /// Does what the durability machine says.
     fn pass_gate(&mut self) {
-        let Some(durability) = &mut self.durability else { return };
-        while let Some(output) = durability.poll_output() {
+        while let Some(output) = self.durability.as_mut().and_then(Durability::poll_output) {
             match output {
                 Gate::WriteHead { id, drive, offset_bytes, bytes } => {
-                    let record = Transfer { purpose: Purpose::Record(id), change: None };
+                    let record =
+                        Transfer { purpose: Purpose::Record(id), change: None, check: None };
                     let tag = self.transfers.insert(record);
                     let work = Work::WriteHead { offset_bytes, bytes };
                     self.works.push_back(StorageWork { tag, drive, work });
                 }
-                Gate::Sync { id, drive } => {
-                    let record = Transfer { purpose: Purpose::Record(id), change: None };
+                Gate::Sync { id, drive, settles } => {
+                    if settles && !self.is_settled(drive, id) {
+                        continue;
+                    }
+                    let record =
+                        Transfer { purpose: Purpose::Record(id), change: None, check: None };
                     let tag = self.transfers.insert(record);
                     self.works.push_back(StorageWork { tag, drive, work: Work::Sync });
                 }
                 Gate::Release { drive, change: HeldWork { tag, work }, .. } => {
+                    self.begin_summing(tag, drive, &work);
                     self.works.push_back(StorageWork { tag, drive, work });
                 }
                 Gate::Cancel { change: HeldWork { tag, work }, .. } => {
@@ -500,6 +573,8 @@ impl<M: Memory> Bytes<M> {
                 Gate::Ended { end } => self.notices.push_back(Notice::Ended(end)),
             }
         }
+        self.recover();
+        self.serve_tables();
     }
 
     /// Has the storage do what a command says.
@@ -682,6 +757,7 @@ impl<M: Memory> DataPlane for Bytes<M> {
         if let Some(durability) = &mut self.durability {
             durability.handle_drive_failed(now, drive);
         }
+        self.forget_checks(drive);
         true
     }
 
@@ -692,12 +768,18 @@ impl<M: Memory> DataPlane for Bytes<M> {
     }
 
     fn parity_resynced(&mut self, now: Instant) {
-        if let Some(durability) = &mut self.durability {
+        self.now = now;
+        if self.note_resynced()
+            && let Some(durability) = &mut self.durability
+        {
             durability.handle_parity_resynced(now);
         }
     }
 
     fn drive_replaced(&mut self, drive: DriveId) {
+        if let Some(verifier) = &mut self.verifier {
+            verifier.drive_replaced(drive);
+        }
         if let Some(durability) = &mut self.durability {
             durability.handle_drive_replaced(self.now, drive);
         }

@@ -19,6 +19,7 @@ use super::machine::Records;
 use super::opened::{OpenError, Opened};
 use super::superblock::{Geometry, MemberState, Superblock, SuperblockError};
 use super::uuid::Uuid;
+use crate::checksums::ChecksumSetup;
 use alloc::vec;
 use alloc::vec::Vec;
 use units::{DriveId, Duration};
@@ -74,7 +75,8 @@ pub fn create<D: Disk>(
         superblock.member = DriveId(drive as u8);
         write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
     }
-    let records = Records { superblock, intent, journal };
+    let checksums = ChecksumSetup::of(&superblock, Vec::new());
+    let records = Records { superblock, intent, journal, checksums };
     let disks: Vec<Option<D>> = disks.into_iter().map(Some).collect();
     let assembly = Assembly { clean: true, ..Assembly::new(blank) };
     Ok(Opened { assembly, disks, records, replayed: 0 })

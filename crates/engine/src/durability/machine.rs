@@ -12,6 +12,7 @@ use super::recorder::{Recorder, Recording, SuperblockWrite};
 use super::superblock::Superblock;
 use super::syncs::{Round, SyncRounds};
 use super::uuid::Uuid;
+use crate::checksums::ChecksumSetup;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -29,6 +30,8 @@ pub struct Records {
     pub intent: Intent,
     /// The journal, empty.
     pub journal: Journal,
+    /// Where the checksums of data are, if they have any.
+    pub checksums: Option<ChecksumSetup>,
 }
 
 /// What must be on stable storage before what, in an array that outlives its process.
@@ -74,7 +77,7 @@ impl<C: Change> Durability<C> {
     /// failed are present.
     #[must_use]
     pub fn new(records: Records) -> Self {
-        let Records { superblock, intent, journal } = records;
+        let Records { superblock, intent, journal, .. } = records;
         let mut machine = Self {
             now: Instant::ZERO,
             gate: WriteGate::new(),
@@ -135,6 +138,16 @@ impl<C: Change> Durability<C> {
                 }
             }
             IoResult::Failed => self.fail(drive, Some(task.fail_reason())),
+            IoResult::NoRoom => self.stop(StopReason::NoRoom { drive }),
+        }
+    }
+
+    /// A write of checksums has not succeeded: nor has its drive, or there is no room.
+    pub fn handle_checksums_failed(&mut self, now: Instant, drive: DriveId, result: IoResult) {
+        self.note(now);
+        match result {
+            IoResult::Done => {}
+            IoResult::Failed => self.fail(drive, Some(FailReason::Checksums)),
             IoResult::NoRoom => self.stop(StopReason::NoRoom { drive }),
         }
     }
@@ -354,7 +367,8 @@ impl<C: Change> Durability<C> {
             if parts.is_empty() {
                 self.end_task(Task::Sync);
             }
-            let syncs = parts.into_iter().map(|(id, drive)| Output::Sync { id, drive });
+            let settles = self.syncs.settles();
+            let syncs = parts.into_iter().map(|(id, drive)| Output::Sync { id, drive, settles });
             self.outputs.extend(syncs);
         }
         while !self.over && !self.recorder.has_unrecorded_loss() {

@@ -22,8 +22,10 @@ use super::machine::Records;
 use super::opened::{OpenError, Opened};
 use super::refusal::Refusal;
 use super::superblock::{Geometry, MemberState, Superblock, newest_offset_bytes};
+use crate::checksums::{ChecksumSetup, Written, note_written};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 use units::{DriveId, Duration};
 
 /// Most zeros that are written at once.
@@ -112,7 +114,8 @@ impl<D: Disk> Opening<D> {
         write_again(&assembly, &mut disks, &replay.records)?;
         clear_journal(&assembly, &mut disks, &mut replay)?;
         let replayed = replay.records.len();
-        let records = Records { superblock, intent, journal: replay.journal };
+        let checksums = ChecksumSetup::of(&superblock, doubtful(&assembly, &intent));
+        let records = Records { superblock, intent, journal: replay.journal, checksums };
         Ok(Opened { assembly, disks, records, replayed })
     }
 }
@@ -219,11 +222,42 @@ fn write_again<D: Disk>(
         for part in parts {
             write_part(disk, part).map_err(OpenError::io(drive))?;
         }
+        if assembly.geometry.checksums {
+            let (id, drive_bytes) = (DriveId(drive as u8), assembly.geometry.drive_bytes);
+            note_written(disk, assembly.uuid, id, drive_bytes, parts.iter().map(written))
+                .map_err(OpenError::io(drive))?;
+        }
     }
     for (drive, disk) in members(assembly, disks) {
         disk.sync().map_err(OpenError::io(drive))?;
     }
     Ok(())
+}
+
+/// What a part of a record has changed, for the checksums.
+fn written(part: &FoundPart) -> Written<'_> {
+    Written {
+        offset_bytes: part.offset_bytes,
+        length_bytes: part.length_bytes(),
+        bytes: match &part.content {
+            FoundContent::Bytes(bytes) => Some(bytes),
+            FoundContent::Zeros { .. } => None,
+        },
+    }
+}
+
+/// Bytes of each drive whose checksums may not fit: those of marked regions, unless all that was being written
+/// was in the journal.
+fn doubtful(assembly: &Assembly, intent: &Intent) -> Vec<Range<u64>> {
+    let geometry = &assembly.geometry;
+    if Journal::is_needed(geometry, 0) {
+        return Vec::new();
+    }
+    let bytes = |region: u32| {
+        let start = u64::from(region) * intent.region_bytes();
+        start..(start + intent.region_bytes()).min(geometry.drive_bytes)
+    };
+    intent.dirty_regions().into_iter().map(bytes).collect()
 }
 
 fn write_part<D: Disk>(disk: &mut D, part: &FoundPart) -> Result<(), D::Error> {

@@ -82,6 +82,9 @@ pub enum Output<C> {
         id: IoId,
         /// The drive.
         drive: DriveId,
+        /// Whether the checksums of all that has ended on the drive must be covered as well: it is not
+        /// written again after a crash from now on.
+        settles: bool,
     },
     /// A change may go to its storage.
     Release {
@@ -143,6 +146,8 @@ pub enum FailReason {
     Intent,
     /// Write into the journal.
     Journal,
+    /// Write checksums.
+    Checksums,
 }
 
 impl fmt::Display for FailReason {
@@ -153,6 +158,7 @@ impl fmt::Display for FailReason {
             Self::Superblock => "it cannot write its superblock",
             Self::Intent => "it cannot write the write-intent record",
             Self::Journal => "it cannot write the journal",
+            Self::Checksums => "it cannot write checksums",
         })
     }
 }

@@ -3,7 +3,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0..8 | magic `ioda\0arr` |
-//! | 8..12 | version, 2 |
+//! | 8..12 | version, 3, or 4 if data have checksums |
 //! | 12..16 | CRC-32 of all other bytes of the block |
 //! | 16..32 | the array |
 //! | 32..40 | generation |
@@ -18,7 +18,8 @@
 //! | 72 | 1 after a clean end |
 //! | 73 | 1 while a drive joins that has no superblock yet |
 //! | 74 | 1 if changes are journalled always |
-//! | 75..80 | zero |
+//! | 75 | 1 if data have checksums ([`checksums`](crate::checksums)), in version 4 |
+//! | 76..80 | zero |
 //! | 80..88 | region bytes of the intent record |
 //! | 88..96 | generation that is committed |
 //! | 96..104 | number of the change that is prepared, 0 if none is |
@@ -34,6 +35,7 @@
 
 use super::block::{BLOCK_BYTES, Block, array, get_u32, get_u64, is_sealed, put, seal};
 use super::uuid::Uuid;
+use crate::checksums::table_bytes;
 use alloc::string::String;
 use alloc::vec::Vec;
 use array::Level;
@@ -41,12 +43,15 @@ use core::fmt;
 use units::DriveId;
 
 const MAGIC: [u8; 8] = *b"ioda\0arr";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+/// That of arrays without checksums, which older programs serve as well.
+const VERSION_PLAIN: u32 = 3;
 /// The version with single generations.
 const VERSION_SINGLE: u32 = 1;
 const SUM_AT: usize = 12;
 const JOINS_AT: usize = 73;
 const JOURNALLED_AT: usize = 74;
+const CHECKSUMS_AT: usize = 75;
 const PROPOSED_AT: usize = 96;
 const STATES_AT: usize = 128;
 const STATE_BYTES: usize = 16;
@@ -81,6 +86,8 @@ pub struct Geometry {
     pub drive_bytes: u64,
     /// When changes are journalled.
     pub journalled: Journalled,
+    /// Whether every block of data has a checksum in a table behind the data of its drive.
+    pub checksums: bool,
 }
 
 /// When an array with parity writes what it is about to change into its journal first. Mirrors never do.
@@ -137,6 +144,15 @@ impl Geometry {
 }
 
 impl Geometry {
+    /// Bytes of a drive behind its head: its data, and their checksums if there are any.
+    #[must_use]
+    pub const fn stored_bytes(&self) -> u64 {
+        match self.checksums {
+            true => self.drive_bytes + table_bytes(self.drive_bytes),
+            false => self.drive_bytes,
+        }
+    }
+
     /// Whether some stripe misses more than it can without these drives, as bits. Stripes narrower than
     /// the array lie on neighbouring drives and are dealt in turn, so their places repeat after as many
     /// stripes as there are drives.
@@ -255,7 +271,8 @@ impl Superblock {
     pub fn encode(&self) -> [u8; 4096] {
         let mut block: Block = [0; BLOCK_BYTES];
         put(&mut block, 0, &MAGIC);
-        put(&mut block, 8, &VERSION.to_le_bytes());
+        let version = if self.geometry.checksums { VERSION } else { VERSION_PLAIN };
+        put(&mut block, 8, &version.to_le_bytes());
         put(&mut block, 16, &self.uuid.0);
         put(&mut block, 32, &self.generation.to_le_bytes());
         put(&mut block, 40, &self.created_seconds.to_le_bytes());
@@ -268,6 +285,7 @@ impl Superblock {
         block[71] = level_number(self.geometry.level);
         block[72] = u8::from(self.clean);
         block[JOURNALLED_AT] = u8::from(self.geometry.journalled == Journalled::Always);
+        block[CHECKSUMS_AT] = u8::from(self.geometry.checksums);
         put(&mut block, 80, &self.region_bytes.to_le_bytes());
         put(&mut block, 88, &self.committed.to_le_bytes());
         put(&mut block, PROPOSED_AT, &self.proposed.to_le_bytes());
@@ -351,7 +369,13 @@ impl Superblock {
             1 => Journalled::Always,
             other => return bad("use of the journal", u64::from(other)),
         };
+        let checksums = match (version, block[CHECKSUMS_AT]) {
+            (VERSION, 1) => true,
+            (_, 0) | (VERSION_SINGLE, _) => false,
+            (_, other) => return bad("use of checksums", u64::from(other)),
+        };
         let geometry = Geometry {
+            checksums,
             journalled,
             level,
             width: block[69],
@@ -564,6 +588,7 @@ pub(super) mod tests {
             member: DriveId(1),
             geometry: Geometry {
                 journalled: Journalled::Always,
+                checksums: true,
                 level: Level::Raid5,
                 width: 4,
                 stripe_width: 4,
@@ -657,7 +682,7 @@ pub(super) mod tests {
     #[test]
     fn impossible_fields_are_named() {
         let table: &[(usize, &[u8], &str)] = &[
-            (8, &[4], "version 4"),
+            (8, &[5], "version 5"),
             (8, &[255; 4], "version 4294967295"),
             (8, &[0], "version 0"),
             (48, &[1], "bytes of a drive is 1073741825"),
@@ -676,6 +701,7 @@ pub(super) mod tests {
             (72, &[2], "mark of a clean end is 2"),
             (73, &[1], "holds nothing"),
             (73, &[2], "mark of a joining drive is 2"),
+            (75, &[2], "use of checksums is 2"),
             (88, &[13], "committed generation is 13"),
             (80, &[1], "bytes of a region is 1048577"),
             (80, &[0, 0, 8], "bytes of a region is 524288"),
@@ -710,7 +736,18 @@ pub(super) mod tests {
     fn version_1_is_read() {
         let read = forged(8, &VERSION_SINGLE.to_le_bytes()).unwrap();
         assert_eq!((read.generation, read.committed), (12, 11));
-        assert_eq!(read, example());
+        let mut expected = example();
+        expected.geometry.checksums = false;
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn without_checksums_older_programs_read_it_too() {
+        let mut superblock = example();
+        assert_eq!(get_u32(&superblock.encode(), 8), VERSION);
+        superblock.geometry.checksums = false;
+        assert_eq!(get_u32(&superblock.encode(), 8), VERSION_PLAIN);
+        assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
     }
 
     #[test]

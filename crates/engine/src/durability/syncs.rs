@@ -98,6 +98,13 @@ impl SyncRounds {
         flushes
     }
 
+    /// Whether the round that is running allows more than answers to flushes.
+    pub(super) fn settles(&self) -> bool {
+        self.running
+            .as_ref()
+            .is_some_and(|round| round.quiet.is_some() || round.half.is_some() || round.recording)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.running.is_none() && self.next.is_empty() && self.flushes.is_empty()
     }

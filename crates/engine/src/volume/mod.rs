@@ -68,6 +68,13 @@ pub enum Output {
         /// Stripes that could not be rebuilt, resynced or compared, and stay as they were.
         skipped: u64,
     },
+    /// What was read of a drive does not fit its checksum. The array repairs it.
+    ChecksumMismatch {
+        /// The drive.
+        drive: DriveId,
+        /// The first byte of the block among the data of the drive.
+        offset_bytes: u64,
+    },
     /// A page that a drive could not read was repaired, or could not be.
     PageRepaired(PageRepair),
     /// A scrub found parities of a stripe that do not fit its data.
@@ -304,6 +311,9 @@ impl<M: Memory, O: Observe> Volume<M, O> {
                 }
                 self.outputs.extend(end.map(Output::ShutDown));
                 Output::Stopped(reason)
+            }
+            Notice::Mismatch { drive, offset_bytes } => {
+                Output::ChecksumMismatch { drive, offset_bytes }
             }
             Notice::Ended(end) => Output::ShutDown(self.administration.ended(end)),
         }

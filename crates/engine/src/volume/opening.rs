@@ -20,7 +20,7 @@ impl Repairs {
     /// What has to be repaired in an array that was put together like this. Regions that are not
     /// resynced are unmarked in the intent record: with a drive missing, parity cannot be computed again,
     /// and need not be, because what was being written was in the journal, as it always is if people
-    /// want that.
+    /// want that. They stay marked while checksums are in doubt there.
     #[must_use]
     pub fn new(assembly: &Assembly, intent: &mut Intent, layout: &Layout) -> Self {
         let geometry = &assembly.geometry;
@@ -28,7 +28,10 @@ impl Repairs {
         let journalled = assembly.absent != 0 || geometry.journalled == Journalled::Always;
         let forced = assembly.forced.is_some();
         if journalled && !forced && !geometry.level.is_mirrored() {
-            dirty.drain(..).for_each(|region| intent.resynced(region));
+            let keeps_marks = geometry.checksums && geometry.journalled != Journalled::Always;
+            for region in dirty.drain(..).filter(|_| !keeps_marks) {
+                intent.resynced(region);
+            }
         }
         let region_bytes = intent.region_bytes();
         let stripes = |region: u32| {
@@ -93,6 +96,9 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         mut new_drive: impl FnMut(DriveId) -> Drive<O>,
     ) -> Result<(), CannotReplace> {
         // Before anything is rebuilt: a rebuild must not take a copy for good that may differ from others.
+        let is_redundant = self.engine().array().layout().level().is_redundant();
+        let resyncs = is_redundant && !repairs.resync.is_empty();
+        self.engine_mut().plane_mut().begin_repairs(resyncs);
         if !repairs.resync.is_empty() {
             self.engine_mut().resync(now, repairs.resync.iter().cloned());
         }
@@ -113,6 +119,7 @@ mod tests {
         for (width, members) in [(4u8, 4u8), (6, 4), (5, 3)] {
             let geometry = Geometry {
                 journalled: Journalled::Degraded,
+                checksums: false,
                 level: Level::Raid5,
                 width,
                 stripe_width: members,

@@ -59,7 +59,9 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
             "--create is for files and devices; an array in memory is always new",
         ));
     }
-    let built = build(settings, None)?;
+    let mut built = build(settings, None)?;
+    // What is in memory anyway would be guarded by memory alone.
+    built.geometry.checksums &= settings.serve.checksums.is_some();
     let mut storage = Storage::new(IoMethod::Best);
     for drive in 0..built.geometry.width {
         let memory = Memory::new(built.geometry.drive_bytes).map_err(|error| {
@@ -255,8 +257,12 @@ fn smallest(settings: &Settings, places: &[Place], built: Built) -> Result<Built
         let bytes = disk.room_bytes().map_err(Failure::usage)?;
         least = Some(least.map_or(bytes, |least| least.min(bytes)));
     }
-    let Some(bytes) = least else { return Ok(built) };
+    let Some(mut bytes) = least else { return Ok(built) };
     let chunk = built.geometry.chunk_bytes;
+    if built.geometry.checksums {
+        // The table is a little larger than needed for so much less data.
+        bytes = bytes.saturating_sub(engine::checksums::table_bytes(bytes));
+    }
     let mut settings = settings.clone();
     let size = crate::quantity::exact_size(bytes / chunk * chunk);
     settings.serve.drive_size = Some(size.parse().map_err(Failure::usage)?);
@@ -293,6 +299,7 @@ impl Opened {
     /// Everything that the array's thread needs.
     pub(crate) fn into_setup(self) -> Result<Setup, Failure> {
         let Self { built, storage, durable, absent, repairs, states, .. } = self;
+        let in_memory = durable.is_none();
         let switch = switch_table(&built);
         let drives = drives::models(&built, states)?;
         Ok(Setup {
@@ -301,6 +308,7 @@ impl Opened {
             storage,
             durable,
             drive_bytes: built.geometry.drive_bytes,
+            checksums_in_memory: in_memory && built.geometry.checksums,
             repairs,
             spin: Spin::Adaptive,
             client_memory_bytes: built.client_memory_bytes,

@@ -24,6 +24,8 @@ use sim::Plan;
 const PAGE_BYTES: u32 = 4096;
 /// Size of a plain drive unless it is said.
 const DRIVE_BYTES: u64 = 1 << 30;
+/// Whether data on files and devices have checksums unless something else is asked for.
+const CHECKSUMS_USUAL: bool = true;
 /// Largest stripe, parity included: it must fit the journal of a degraded array.
 const STRIPE_BYTES_MOST: u64 = 8 << 20;
 
@@ -92,7 +94,19 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
         (_, Some(there)) => there.journalled,
         (asked, None) => asked.unwrap_or_default(),
     };
+    let checksums = match (settings.serve.checksums.as_ref().map(|text| text.value.0), there) {
+        (Some(asked), Some(there)) if asked != there.checksums => {
+            return Err(Failure::usage(format!(
+                "--checksums {}: the array that is there has {}; that is chosen when an array is made",
+                if asked { "on" } else { "off" },
+                if there.checksums { "some" } else { "none" }
+            )));
+        }
+        (_, Some(there)) => there.checksums,
+        (asked, None) => asked.unwrap_or(CHECKSUMS_USUAL),
+    };
     let geometry = Geometry {
+        checksums,
         journalled,
         level: plan.level,
         width: plan.width as u8,

@@ -1,6 +1,6 @@
 //! How an array is served: `[serve]`.
 
-use crate::quantity::{JournalUse, Size, Text};
+use crate::quantity::{JournalUse, OnOff, Size, Text};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -46,6 +46,10 @@ pub(crate) struct ServeSettings {
     /// the moment of a crash (the write hole) [default: always]
     #[arg(long, value_name = "WHEN")]
     pub(crate) journal: Option<Text<JournalUse>>,
+    /// Whether data of a new array have checksums: each read is compared with them, and what a drive returns
+    /// wrong is repaired from the others; `on` or `off` [default: on, off for drives in memory]
+    #[arg(long, value_name = "WHETHER")]
+    pub(crate) checksums: Option<Text<OnOff>>,
     /// Serve although drives are missing or stale, as long as the others suffice
     #[arg(long)]
     #[serde(skip)]

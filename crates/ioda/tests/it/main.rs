@@ -1,5 +1,6 @@
 //! The integration tests of `ioda`: one program, because each test program is linked separately.
 
+mod checksums;
 mod client_memory;
 mod clients;
 mod common;

@@ -163,7 +163,7 @@ fn create_on(
     }
     for (drive, place) in places.iter().enumerate() {
         let exists = place.path().is_some_and(Path::exists);
-        let mut disk = match Disk::create(place, geometry.drive_bytes) {
+        let mut disk = match Disk::create(place, geometry.stored_bytes()) {
             Err(PlaceError::Exists { .. }) => Disk::open_head(place),
             created => created,
         }
@@ -173,7 +173,7 @@ fn create_on(
         }
         let vacancy = vacancy(drive, &mut disk, |disk| check_blank(drive, disk))
             .map_err(|error| OpenError::located(error, &names))?;
-        make_room(&mut disk, vacancy, geometry.drive_bytes)
+        make_room(&mut disk, vacancy, geometry.stored_bytes())
             .map_err(|error| OpenError::Place { drive, error })?;
         disks.push(disk);
     }
@@ -242,7 +242,7 @@ pub fn join(
     let number = drive.index();
     let place_error = |error| OpenError::Place { drive: number, error };
     let io_error = |error| OpenError::Io { drive: number, place: place.to_string(), error };
-    let bytes = superblock.geometry.drive_bytes;
+    let bytes = superblock.geometry.stored_bytes();
     let exists = place.path().is_some_and(Path::exists);
     let mut disk = if exists { Disk::open_head(place) } else { Disk::create(place, bytes) }
         .map_err(place_error)?;
@@ -306,12 +306,12 @@ pub(super) fn disks_at(places: &[Place]) -> Result<Vec<Option<Disk>>, OpenError>
 
 impl FoundArray {
     pub(super) fn new(mut opening: Opening<Disk>) -> Result<Self, OpenError> {
-        let drive_bytes = opening.assembly.geometry.drive_bytes;
+        let stored_bytes = opening.assembly.geometry.stored_bytes();
         let mut names = Vec::new();
         for (drive, disk) in opening.disks.iter_mut().enumerate() {
             names.push(disk.as_ref().map_or_else(String::new, |disk| disk.place().to_string()));
             if let Some(disk) = disk {
-                disk.set_bytes(drive_bytes).map_err(|error| OpenError::Place { drive, error })?;
+                disk.set_bytes(stored_bytes).map_err(|error| OpenError::Place { drive, error })?;
             }
         }
         Ok(Self { opening, names })

@@ -125,6 +125,16 @@ fn array(out: &mut Exposition, status: &Status) {
     }
     for (name, help, value) in [
         (
+            "verified_blocks_total",
+            "Blocks of 4096 bytes that were read and fitted their checksums.",
+            status.integrity.verified_blocks,
+        ),
+        (
+            "mismatched_blocks_total",
+            "Blocks of 4096 bytes that were read and did not fit their checksums.",
+            status.integrity.mismatched_blocks,
+        ),
+        (
             "repaired_pages_total",
             "Pages that a drive could not read and that were written again.",
             status.integrity.repaired_pages,

@@ -2,6 +2,7 @@
 
 use crate::control::{DamagedPage, IntegrityStatus};
 use array::{MemberSet, PageRepair, RepairCounters};
+use engine::checksums::ChecksumCounters;
 use std::collections::VecDeque;
 use units::DriveId;
 
@@ -15,10 +16,20 @@ const LOGGED_MAX: u64 = 100;
 pub(super) struct Integrity {
     listed: VecDeque<DamagedPage>,
     repairs: u64,
+    wrong: u64,
     mismatches: u64,
 }
 
 impl Integrity {
+    /// What was read does not fit its checksum.
+    pub(super) fn note_checksum(&mut self, drive: DriveId, offset_bytes: u64) {
+        self.wrong += 1;
+        if self.wrong <= LOGGED_MAX {
+            let drive = drive.0;
+            tracing::warn!(drive, offset_bytes, "a drive returned data with a wrong checksum");
+        }
+    }
+
     /// A page that a drive could not read was repaired, or could not be.
     pub(super) fn note_repair(&mut self, repair: PageRepair, page_bytes: u64) {
         let PageRepair { drive: DriveId(drive), lba, repaired } = repair;
@@ -52,8 +63,17 @@ impl Integrity {
         self.mismatches = 0;
     }
 
-    pub(super) fn status(&self, repairs: &RepairCounters) -> IntegrityStatus {
+    pub(super) fn status(
+        &self,
+        repairs: &RepairCounters,
+        checksums: Option<&ChecksumCounters>,
+    ) -> IntegrityStatus {
+        let counted = checksums.copied().unwrap_or_default();
         IntegrityStatus {
+            checksums: checksums.is_some(),
+            verified_blocks: counted.verified,
+            mismatched_blocks: counted.mismatched,
+            accepted_blocks: counted.accepted,
             repaired_pages: repairs.rewritten,
             lost_pages: repairs.lost,
             damaged_pages: self.listed.iter().cloned().collect(),

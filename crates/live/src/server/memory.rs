@@ -48,4 +48,9 @@ impl Memory for PageMemory {
     fn combine(&self, into: &mut [u8], sources: &[(u8, &[u8])]) {
         self.kernel.combine(into, sources);
     }
+
+    #[inline]
+    fn checksum(&self, bytes: &[u8]) -> u32 {
+        crc32c::crc32c(bytes)
+    }
 }

@@ -56,6 +56,8 @@ pub struct Setup {
     pub durable: Option<Durable>,
     /// Bytes of each drive.
     pub drive_bytes: u64,
+    /// Whether data in memory have checksums; what is durable says so itself.
+    pub checksums_in_memory: bool,
     /// What its last end has left to repair.
     pub repairs: Repairs,
     /// How to wait.
@@ -121,7 +123,7 @@ impl Server {
     /// If there are not as many drives as the array has.
     pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, ServerError> {
         let Setup { array: config, drives, storage, durable, drive_bytes, .. } = setup;
-        let Setup { repairs, spin, client_memory_bytes, switch, .. } = setup;
+        let Setup { repairs, spin, client_memory_bytes, switch, checksums_in_memory, .. } = setup;
         let mut waiter = Waiter::new(spin)?;
         waiter.add(inbox.wake_fd(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
@@ -134,7 +136,10 @@ impl Server {
             (Some(places), Some(records))
         });
         let members = Members::new(places, configs, drive_bytes);
-        let plane = bytes_plane(&config, records);
+        let mut plane = bytes_plane(&config, records);
+        if checksums_in_memory {
+            plane.set_checksums_in_memory(drives.len());
+        }
         let mut server = Self {
             waiter,
             inbox,
@@ -245,6 +250,9 @@ impl Server {
                 tracing::error!(drive = drive.0, "a drive is given up");
             }
             Output::JobEnded { job, skipped } => self.log_end_of_job(job, skipped),
+            Output::ChecksumMismatch { drive, offset_bytes } => {
+                self.integrity.note_checksum(drive, offset_bytes);
+            }
             Output::PageRepaired(repair) => {
                 self.integrity.note_repair(repair, self.io.page_bytes());
             }

@@ -53,7 +53,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
             resubmitted: counters.resubmitted,
             tallies: array.tallies().into_iter().map(tally).collect(),
         },
-        integrity: server.integrity.status(array.read_repairs()),
+        integrity: server.integrity.status(array.read_repairs(), io.engine().plane().checksums()),
         processor_nanoseconds: processor_time().as_nanos(),
     }
 }

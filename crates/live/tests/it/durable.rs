@@ -17,6 +17,7 @@ const PAGE: usize = 4096;
 
 const GEOMETRY: Geometry = Geometry {
     journalled: live::durable::Journalled::Degraded,
+    checksums: false,
     level: Level::Raid5,
     width: 3,
     stripe_width: 3,

@@ -23,6 +23,7 @@ const SEED: &str = "IODA_KILL_TEST_SEED";
 
 const GEOMETRY: Geometry = Geometry {
     journalled: live::durable::Journalled::Degraded,
+    checksums: false,
     level: Level::Raid6,
     width: 4,
     stripe_width: 4,
@@ -91,7 +92,7 @@ impl Running {
                     disk.head().write_stable(offset_bytes, &buffer).unwrap();
                     self.durability.handle_io_ended(self.now, id, IoResult::Done);
                 }
-                Output::Sync { id, drive } => {
+                Output::Sync { id, drive, .. } => {
                     self.disks[drive.index()].as_ref().unwrap().sync_now().unwrap();
                     self.durability.handle_io_ended(self.now, id, IoResult::Done);
                 }

@@ -7,6 +7,7 @@ use engine::durability::{HEAD_BYTES, IoResult, Records};
 use engine::volume::Output;
 use engine::{Bytes, Drive, Engine, Heap, StorageWork, Volume, Work};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use units::{DriveId, Duration, Instant, Rng};
 
@@ -39,6 +40,8 @@ pub(super) struct Bay {
     pub(super) number: u32,
     pub(super) disk: SimDisk,
     commands: u64,
+    /// Blocks that hold data, from the start of the file.
+    data: Range<u64>,
 }
 
 /// See the module.
@@ -56,8 +59,8 @@ pub(super) struct Running {
 }
 
 impl Bay {
-    pub(super) fn new(number: u32, disk: SimDisk) -> Self {
-        Self { number, disk, commands: 0 }
+    pub(super) fn new(number: u32, disk: SimDisk, data: Range<u64>) -> Self {
+        Self { number, disk, commands: 0, data }
     }
 }
 
@@ -229,6 +232,15 @@ impl Bay {
         if !fails && self.disk.has_no_room(number) {
             self.disk.end_failed(number, &mut rng);
             return IoResult::NoRoom;
+        }
+        let data = self.data.clone();
+        if !fails
+            && matches!(kind, Kind::Write)
+            && self.disk.is_one_block_of(number, &data)
+            && let Some(silent) = self.disk.faults.silent.take()
+        {
+            self.disk.end_silently(number, silent, data);
+            return IoResult::Done;
         }
         match kind {
             Kind::Write if fails => self.disk.end_failed(number, &mut rng),

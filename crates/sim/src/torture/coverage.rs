@@ -79,7 +79,7 @@ pub enum Event {
 
 impl Event {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Cut,
         Self::Fault(Fault::Dies),
         Self::Fault(Fault::WriteError),
@@ -87,6 +87,9 @@ impl Event {
         Self::Fault(Fault::ReadError),
         Self::Fault(Fault::Slow),
         Self::Fault(Fault::Full),
+        Self::Fault(Fault::Flip),
+        Self::Fault(Fault::LostWrite),
+        Self::Fault(Fault::Misdirected),
         Self::Fail,
         Self::Replace,
         Self::Policy,
@@ -184,8 +187,8 @@ fn is_possible(event: Event, state: State, level: Level, demands: Demands) -> bo
         (Event::Fault(Fault::Slow | Fault::Full), _) => true,
         (Event::Fault(_) | Event::Fail, State::Resyncing) => may_tear,
         // A page that cannot be read counts as a drive, and here none can be missed any more.
-        (Event::Fault(Fault::ReadError), State::Critical) => false,
-        (Event::Fault(Fault::ReadError), State::Rebuilding) => misses_two,
+        (Event::Fault(fault), State::Critical) if fault.harms_data() => false,
+        (Event::Fault(fault), State::Rebuilding) if fault.harms_data() => misses_two,
         // The other pairs of a RAID-10 can still lose a drive.
         (Event::Fail, State::Critical) => level == Level::Raid10,
         (Event::Fail, State::Rebuilding) => loses_two,

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use units::Rng;
 
@@ -97,6 +98,24 @@ pub(super) struct Faults {
     pub(super) full: bool,
     /// So many commands take a hundred times as long.
     pub(super) slow: u32,
+    /// What becomes of the next write of data.
+    pub(super) silent: Option<Silent>,
+}
+
+/// A write that is answered as if it had been done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Silent {
+    /// It is not done.
+    Lost,
+    /// It is done so many blocks further on.
+    Misdirected(u64),
+}
+
+/// A block that is not what it should be.
+#[derive(Clone, Debug)]
+struct Damage {
+    right: Block,
+    wrong: Block,
 }
 
 /// How a command ended that did not do what it should.
@@ -128,6 +147,8 @@ pub(super) struct SimDisk {
     in_flight: BTreeMap<u64, Write>,
     /// Writes that have ended.
     ended: u64,
+    /// Blocks that were damaged and may be still.
+    damage: BTreeMap<u64, Damage>,
     pub(super) faults: Faults,
 }
 
@@ -141,6 +162,57 @@ impl SimDisk {
     pub(super) fn end(&mut self, tag: u64) {
         if let Some(write) = self.in_flight.remove(&tag) {
             self.apply(&write);
+        }
+    }
+
+    /// A write of one block of data ends, and is not done where it should be.
+    pub(super) fn end_silently(&mut self, tag: u64, silent: Silent, data: Range<u64>) {
+        let Some(write) = self.in_flight.remove(&tag) else { return };
+        self.ended += 1;
+        for (block, right) in write.each() {
+            if let Silent::Misdirected(by) = silent {
+                let other = data.start + (block - data.start + by) % (data.end - data.start);
+                self.spoil(other, right.clone());
+            }
+            let wrong = self.current(block).clone();
+            self.damage.insert(block, Damage { right, wrong });
+        }
+    }
+
+    /// A bit of a block flips.
+    pub(super) fn flip(&mut self, block: u64, bit: usize) {
+        let mut bytes = self.current(block).as_ref().map_or([0; BLOCK_BYTES], |bytes| **bytes);
+        bytes[bit / 8 % BLOCK_BYTES] ^= 1 << (bit % 8);
+        self.spoil(block, Some(Arc::new(bytes)));
+    }
+
+    /// Something else is in a block from now on.
+    fn spoil(&mut self, block: u64, wrong: Block) {
+        let right = match self.damage.get(&block) {
+            Some(damage) => damage.right.clone(),
+            None => self.current(block).clone(),
+        };
+        self.put(block, wrong.clone(), true);
+        self.damage.insert(block, Damage { right, wrong });
+    }
+
+    /// Whether a block is damaged. What was written again since is not.
+    pub(super) fn is_damaged(&mut self) -> bool {
+        let damage = std::mem::take(&mut self.damage);
+        let still = damage.into_iter().filter(|(block, damage)| {
+            damage.wrong != damage.right && *self.current(*block) == damage.wrong
+        });
+        self.damage = still.collect();
+        !self.damage.is_empty()
+    }
+
+    /// As if nothing had been damaged.
+    pub(super) fn undo_damage(&mut self) {
+        self.faults.silent = None;
+        if self.is_damaged() {
+            for (block, damage) in std::mem::take(&mut self.damage) {
+                self.put(block, damage.right, true);
+            }
         }
     }
 
@@ -200,6 +272,13 @@ impl SimDisk {
             Some((_, content)) => content,
             None => self.stable.get(&block).unwrap_or(&None),
         }
+    }
+
+    /// Whether a write is of one block of these.
+    pub(super) fn is_one_block_of(&self, tag: u64, data: &Range<u64>) -> bool {
+        self.in_flight
+            .get(&tag)
+            .is_some_and(|write| write.blocks() == 1 && data.contains(&write.first_block()))
     }
 
     /// Whether a write has no room: the disk is full, and a block was never written.

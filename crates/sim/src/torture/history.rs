@@ -24,6 +24,8 @@ pub struct Shape {
     pub drive_chunks: u32,
     /// When changes are journalled.
     pub journalled: Journalled,
+    /// Whether data have checksums.
+    pub checksums: bool,
 }
 
 impl Shape {
@@ -54,7 +56,8 @@ impl Shape {
         // Dealt in turn, so that all drives are full at the same time.
         let drive_chunks = drive_chunks / u32::from(stripe_width) * u32::from(stripe_width);
         let journalled = Journalled::Degraded;
-        Self { level, width, stripe_width, chunk_pages, drive_chunks, journalled }
+        let checksums = true;
+        Self { level, width, stripe_width, chunk_pages, drive_chunks, journalled, checksums }
     }
 
     /// Whether drives may be lost in the moment in which the power goes.
@@ -118,12 +121,39 @@ pub enum Fault {
     Slow,
     /// Its file system is full: what was never written cannot be.
     Full,
+    /// A bit of what it holds flips.
+    Flip,
+    /// It answers its next write of a block, and keeps what was there.
+    LostWrite,
+    /// It puts its next write of a block elsewhere.
+    Misdirected,
 }
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Dies, Self::WriteError, Self::SyncError, Self::ReadError, Self::Slow, Self::Full];
+    pub const ALL: [Self; 9] = [
+        Self::Dies,
+        Self::WriteError,
+        Self::SyncError,
+        Self::ReadError,
+        Self::Slow,
+        Self::Full,
+        Self::Flip,
+        Self::LostWrite,
+        Self::Misdirected,
+    ];
+
+    /// Whether what the drive holds cannot be read, or is wrong.
+    #[must_use]
+    pub const fn harms_data(self) -> bool {
+        self.is_silent() || matches!(self, Self::ReadError)
+    }
+
+    /// Whether the drive says nothing about it.
+    #[must_use]
+    pub const fn is_silent(self) -> bool {
+        matches!(self, Self::Flip | Self::LostWrite | Self::Misdirected)
+    }
 
     /// For the table of what was met.
     #[must_use]
@@ -135,9 +165,15 @@ impl Fault {
             Self::ReadError => "read error",
             Self::Slow => "slow drive",
             Self::Full => "full drive",
+            Self::Flip => "flipped bit",
+            Self::LostWrite => "lost write",
+            Self::Misdirected => "misdirected",
         }
     }
 }
+
+/// Kinds that a drive tells of, or that do no harm to what it holds: the first of [`Fault::ALL`].
+const LOUD: u64 = 6;
 
 /// What an administrator orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -285,7 +321,17 @@ impl History {
             * 8;
         // Where it is busy: everywhere, or in a few stripes.
         let span = if rng.below(3) == 0 { sectors } else { sectors.min(64 + rng.below(1024)) };
-        let steps = (0..steps).map(|_| step(&shape, span, &weights, &mut rng)).collect();
+        let mut steps: Vec<Step> =
+            (0..steps).map(|_| step(&shape, span, &weights, &mut rng)).collect();
+        let mut silent = Rng::stream(seed, "silent");
+        shape.checksums = silent.below(8) > 0;
+        for step in &mut steps {
+            if let Step::Fault(_, fault) = step
+                && silent.below(3) == 0
+            {
+                *fault = Fault::ALL[(LOUD + silent.below(3)) as usize];
+            }
+        }
         Self { seed, shape, steps }
     }
 }
@@ -306,10 +352,7 @@ fn step(shape: &Shape, span: u64, weights: &Weights, rng: &mut Rng) -> Step {
         return draw_cut(shape, rng);
     }
     if is(fault) {
-        return Step::Fault(
-            drive(shape, rng),
-            Fault::ALL[rng.below(Fault::ALL.len() as u64) as usize],
-        );
+        return Step::Fault(drive(shape, rng), Fault::ALL[rng.below(LOUD) as usize]);
     }
     if is(order) {
         return Step::Order(match rng.below(16) {

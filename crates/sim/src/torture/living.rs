@@ -29,7 +29,7 @@ impl World {
 
     pub(super) fn new_bay(&mut self) -> Bay {
         self.names.disk += 1;
-        Bay::new(self.names.disk, SimDisk::default())
+        Bay::new(self.names.disk, SimDisk::default(), self.data_blocks())
     }
 
     fn powered<'a>(
@@ -89,6 +89,8 @@ impl World {
 fn lose(bays: &mut [Bay], cut: &PendingCut) {
     let mut rng = units::Rng::new(cut.seed);
     for (drive, bay) in bays.iter_mut().enumerate() {
+        // After a cut some sums are taken from what is found.
+        bay.disk.undo_damage();
         bay.disk.cut(cut.loss[drive % cut.loss.len()], &mut rng);
     }
 }
@@ -146,7 +148,10 @@ impl World {
         let mut bays = self.crash();
         let mut rng = self.rng("room", self.ends);
         // The process ends, and the machine runs on.
-        bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
+        for bay in &mut bays {
+            bay.disk.undo_damage();
+            bay.disk.cut(Loss::Nothing, &mut rng);
+        }
         let start = Start { missing: 0, rotated: 0, cut_after: None };
         self.start(bays, start, false, now)
     }
@@ -348,6 +353,9 @@ impl World {
                 let end = if repaired { "is repaired" } else { "cannot be repaired" };
                 format!("page {} of drive {} {end}", lba.0, drive.0)
             }),
+            Output::ChecksumMismatch { drive, offset_bytes } => {
+                self.tell(|| format!("byte {offset_bytes} of drive {} has a wrong sum", drive.0));
+            }
             Output::ParityMismatch { stripe, members } => {
                 self.tell(|| format!("parity {members:?} of stripe {stripe} does not fit"));
             }

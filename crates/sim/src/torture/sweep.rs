@@ -256,6 +256,7 @@ impl Script {
             chunk_pages: 1,
             drive_chunks: 12,
             journalled: self.journalled,
+            checksums: true,
         }
     }
 }

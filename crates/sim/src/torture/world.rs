@@ -2,13 +2,13 @@
 
 use super::array::Running;
 use super::coverage::{Coverage, Event, State};
-use super::disk::{Loss, SECTOR_BYTES, SimDisk};
+use super::disk::{Loss, SECTOR_BYTES, Silent, SimDisk};
 use super::history::{Access, Fault, History, Order, Shape, Start, Step};
 use super::model::{Model, Version, Wrong, ZEROS, fill};
 use super::powered::Fuse;
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind, Layout};
-use engine::durability::{Geometry, MemberState, Uuid};
+use engine::durability::{Geometry, HEAD_BYTES, MemberState, Uuid};
 use engine::volume::{ShutdownEnd, Token};
 use engine::{ByteRequest, ByteRequestKind};
 use std::collections::BTreeMap;
@@ -214,6 +214,7 @@ impl World {
         let chunk_bytes = u64::from(shape.chunk_pages) * u64::from(PAGE_BYTES);
         let geometry = Geometry {
             journalled: shape.journalled,
+            checksums: shape.checksums,
             level: shape.level,
             width: shape.width,
             stripe_width: shape.stripe_width,
@@ -321,8 +322,9 @@ impl World {
         })
     }
 
-    pub(super) fn may_lose(&self, drive: DriveId) -> bool {
-        self.may_tear() && !self.is_too_much(self.lost() | self.doomed | 1 << drive.0)
+    pub(super) fn may_lose(&mut self, drive: DriveId) -> bool {
+        let damaged = self.damaged();
+        self.may_tear() && !self.is_too_much(self.lost() | self.doomed | damaged | 1 << drive.0)
     }
 
     /// Whether a drive may be lost beside stripes that may be half written.
@@ -449,9 +451,12 @@ impl World {
         let critical = self.is_critical(self.lost() | self.doomed);
         let bays = self.array.as_ref().map_or(&[][..], |array| &array.bays);
         let pending = bays.iter().any(|bay| bay.disk.faults.read_errors > 0);
-        let unreadable = fault == Fault::ReadError && (critical || pending || !self.may_tear());
-        if gives_up && !self.may_lose(drive) || unreadable {
+        let one_too_many = critical || pending || !self.may_tear() || self.damaged() != 0;
+        if gives_up && !self.may_lose(drive) || fault.harms_data() && one_too_many {
             return Ok(());
+        }
+        if fault.is_silent() {
+            return self.harm(drive, fault);
         }
         self.report.counts.faults += 1;
         self.note(Event::Fault(fault));
@@ -468,12 +473,56 @@ impl World {
             Fault::ReadError => faults.read_errors += 1,
             Fault::Slow => faults.slow += 20,
             Fault::Full => faults.full = true,
+            Fault::Flip | Fault::LostWrite | Fault::Misdirected => {}
         }
         if critical {
             // A sector that cannot be read would be one thing too many.
             array.bays.iter_mut().for_each(|bay| bay.disk.faults.read_errors = 0);
         }
         Ok(())
+    }
+
+    /// A drive does something wrong and says nothing. Only where the array knows the sums: after a crash some
+    /// are taken from what is found.
+    fn harm(&mut self, drive: DriveId, fault: Fault) -> Done {
+        let mut rng = self.rng("harm", self.report.counts.faults);
+        let data = self.data_blocks();
+        let Some(array) = &mut self.array else { return Ok(()) };
+        let plane = array.volume.engine().plane();
+        if !plane.is_verified(drive) {
+            return Ok(());
+        }
+        let disk = &mut array.bays[drive.index()].disk;
+        match fault {
+            Fault::Flip => {
+                let block = data.start + rng.below(data.end - data.start);
+                disk.flip(block, rng.below(1 << 15) as usize);
+            }
+            Fault::LostWrite => disk.faults.silent = Some(Silent::Lost),
+            _ => {
+                let by = 1 + rng.below(data.end - data.start - 1);
+                disk.faults.silent = Some(Silent::Misdirected(by));
+            }
+        }
+        self.report.counts.faults += 1;
+        self.note(Event::Fault(fault));
+        Ok(())
+    }
+
+    /// Blocks of a drive that hold data, from the start of its file.
+    pub(super) fn data_blocks(&self) -> Range<u64> {
+        let first = HEAD_BYTES / u64::from(PAGE_BYTES);
+        first..first + self.geometry.drive_bytes / u64::from(PAGE_BYTES)
+    }
+
+    /// Drives that hold something else than they were given, or are about to, as bits.
+    pub(super) fn damaged(&mut self) -> u64 {
+        let Some(array) = &mut self.array else { return 0 };
+        let bays = array.bays.iter_mut().enumerate();
+        bays.fold(0, |bits, (drive, bay)| {
+            let damaged = bay.disk.faults.silent.is_some() || bay.disk.is_damaged();
+            bits | u64::from(damaged) << drive
+        })
     }
 
     fn order(&mut self, order: Order) -> Done {

@@ -22,7 +22,7 @@ fn what_was_flushed_is_there_whatever_a_seed_draws() {
     let mut coverage = Coverage::default();
     let mut counts = Counts::default();
     for level in LEVELS {
-        for seed in seeds(1..31).note(level.name()) {
+        for seed in seeds(1..46).note(level.name()) {
             let history = History::draw(seed, Some(level), 200);
             let verdict = torture(&history, PROMISED, false);
             let shape = history.shape;
@@ -43,6 +43,9 @@ fn what_was_flushed_is_there_whatever_a_seed_draws() {
         (Event::Fault(Fault::SyncError), &[State::Optimal, State::Critical]),
         (Event::Fault(Fault::ReadError), &[State::Optimal]),
         (Event::Fault(Fault::Slow), &[State::Optimal, State::Resyncing, State::Critical]),
+        (Event::Fault(Fault::Flip), &[State::Optimal]),
+        (Event::Fault(Fault::LostWrite), &[State::Optimal]),
+        (Event::Fault(Fault::Misdirected), &[State::Optimal]),
         (Event::Fail, &[State::Optimal, State::Degraded]),
         (Event::Replace, &[State::Degraded, State::Critical, State::Rebuilding]),
         (Event::Policy, &[State::Optimal, State::Resyncing, State::Critical, State::Rebuilding]),

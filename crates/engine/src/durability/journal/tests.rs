@@ -364,6 +364,7 @@ fn records_that_cannot_be_are_refused() {
 fn arrays_with_parity_need_it_while_drives_are_missing_or_always() {
     let geometry = |level, journalled| Geometry {
         journalled,
+        checksums: false,
         level,
         ..super::super::superblock::tests::example().geometry
     };

@@ -79,7 +79,7 @@ fn a_drive_whose_joining_is_cut_may_join_again() {
             let (drive, old) = (DriveId(last as u8), disks[last].clone());
             let opened =
                 open(all(&mut disks[..last]).into_iter().chain([None]).collect(), None, QUIET_FOR);
-            let Records { superblock, intent, journal } = opened.unwrap().records;
+            let Records { superblock, intent, journal, .. } = opened.unwrap().records;
             for start in [SectorDisk::new(&power), old] {
                 let mut disk = start.clone();
                 for number in 0.. {

@@ -351,7 +351,7 @@ impl Shelf {
                     Output::WriteHead { id, drive, offset_bytes, bytes } => {
                         under_way.push((id, drive, Some((offset_bytes, bytes))));
                     }
-                    Output::Sync { id, drive } => under_way.push((id, drive, None)),
+                    Output::Sync { id, drive, .. } => under_way.push((id, drive, None)),
                     Output::Ended { end } => assert_eq!(end, End::Clean),
                     Output::Stop { reason } => panic!("{reason}"),
                     _ => {}

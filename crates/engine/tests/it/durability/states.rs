@@ -46,7 +46,7 @@ impl Bench {
             created_seconds: 1,
         };
         let journal = Journal::new(UUID);
-        let machine = Durability::new(Records { superblock, intent, journal });
+        let machine = Durability::new(Records { superblock, intent, journal, checksums: None });
         Self { machine, ios: Vec::new(), changes: Vec::new() }
     }
 
@@ -81,7 +81,7 @@ impl Bench {
                     };
                     format!("{what}{}", drive.0)
                 }
-                Output::Sync { id, drive } => {
+                Output::Sync { id, drive, .. } => {
                     self.ios.push(id);
                     format!("sync{}", drive.0)
                 }

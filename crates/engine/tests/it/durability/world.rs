@@ -120,6 +120,7 @@ pub(crate) struct World {
 pub(crate) fn geometry(level: Level, width: u8) -> Geometry {
     Geometry {
         journalled: engine::durability::Journalled::Degraded,
+        checksums: false,
         level,
         width,
         stripe_width: width,
@@ -435,7 +436,7 @@ impl World {
                 let write = Write { offset_bytes, bytes, forced: true };
                 self.submit(drive, Work::Head(id), Some(write));
             }
-            Output::Sync { id, drive } => {
+            Output::Sync { id, drive, .. } => {
                 let ended = self.disks[drive.index()].ended();
                 self.submit(drive, Work::Sync(id, ended), None);
             }

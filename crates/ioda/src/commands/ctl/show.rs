@@ -57,8 +57,14 @@ pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
 
 /// What was damaged, if anything was.
 fn integrity(integrity: &IntegrityStatus) -> String {
-    let IntegrityStatus { repaired_pages, lost_pages, damaged_pages } = integrity;
+    let IntegrityStatus { repaired_pages, lost_pages, damaged_pages, .. } = integrity;
     let mut text = String::new();
+    if integrity.checksums {
+        text.push_str(&format!(
+            "checksums: {} blocks right, {} wrong, {} not known after a crash\n",
+            integrity.verified_blocks, integrity.mismatched_blocks, integrity.accepted_blocks
+        ));
+    }
     if *repaired_pages + *lost_pages > 0 {
         text.push_str(&format!("damaged pages: {repaired_pages} repaired, {lost_pages} lost\n"));
     }

@@ -1,0 +1,206 @@
+//! The machine against drives that a test plays.
+
+use super::table::{decode, encode};
+use super::*;
+use alloc::vec;
+use units::Rng;
+
+const UUID: Uuid = Uuid([5; 16]);
+const DRIVES: u64 = 2;
+/// Blocks of data that are used: few in each of many blocks of the table.
+const USED: u64 = 400;
+
+fn block_of(index: u64) -> u64 {
+    index / 4 * SUMS as u64 + index % 4
+}
+
+/// What the drives hold: sums of data, and the blocks of their tables.
+struct Drives {
+    data: BTreeMap<(u8, u64), u32>,
+    tables: BTreeMap<Key, Vec<u8>>,
+}
+
+impl Drives {
+    fn sum(&self, drive: u8, block: u64) -> u32 {
+        self.data.get(&(drive, block)).copied().unwrap_or(0)
+    }
+
+    /// The sum of a block that the table on the drive has.
+    fn stored(&self, drive: u8, block: u64) -> u32 {
+        let (key, at) = Key::of(DriveId(drive), block);
+        self.tables.get(&key).map_or(0, |bytes| decode(UUID, key, bytes).unwrap()[at])
+    }
+}
+
+fn setup(doubtful: Vec<Range<u64>>) -> ChecksumSetup {
+    ChecksumSetup { uuid: UUID, table_at: Some(1 << 40), doubtful, cache_bytes: 0 }
+}
+
+/// Does all that is to be done with tables.
+fn serve(sums: &mut Checksums, drives: &mut Drives) {
+    while let Some(io) = sums.poll_io() {
+        end(sums, drives, io);
+    }
+}
+
+fn end(sums: &mut Checksums, drives: &mut Drives, io: TableIo) -> bool {
+    match io {
+        TableIo::Read(key) => {
+            let zeros = vec![0; BLOCK_BYTES];
+            sums.table_read(key, Some(drives.tables.get(&key).unwrap_or(&zeros)));
+            false
+        }
+        TableIo::Write(key, table) => {
+            let mut block = vec![0; BLOCK_BYTES];
+            encode(UUID, key, &table, &mut block);
+            drives.tables.insert(key, block);
+            sums.table_written(key)
+        }
+    }
+}
+
+#[test]
+fn what_is_right_fits_and_what_is_not_is_found() {
+    let (mut found, mut settled) = (0, 0);
+    for seed in testing::seeds(0..20) {
+        let mut rng = Rng::new(seed);
+        let mut sums = Checksums::new(setup(Vec::new()));
+        let mut drives = Drives { data: BTreeMap::new(), tables: BTreeMap::new() };
+        let mut io: Vec<TableIo> = Vec::new();
+        // Tag, place and sum of changes in flight: one of a block at a time.
+        let mut writing: Vec<(u32, u8, u64, u32)> = Vec::new();
+        let mut reading: Vec<(u8, u64, u32, Stamp)> = Vec::new();
+        // Every sum that a block has had.
+        let mut had: BTreeMap<(u8, u64), Vec<u32>> = BTreeMap::new();
+        let mut settling: BTreeMap<u8, Vec<(u64, usize)>> = BTreeMap::new();
+        for tag in 0..4000 {
+            let (drive, block) = (rng.below(DRIVES) as u8, block_of(rng.below(USED)));
+            match rng.below(12) {
+                0..3 => {
+                    if !writing.iter().any(|&(_, other, at, _)| (other, at) == (drive, block)) {
+                        let sum = rng.next_u64() as u32;
+                        let blocks = block..block + 1;
+                        sums.begin_change(tag, DriveId(drive), blocks, Some(vec![sum]));
+                        writing.push((tag, drive, block, sum));
+                    }
+                }
+                3..6 if !writing.is_empty() => {
+                    let at = rng.below(writing.len() as u64) as usize;
+                    let (tag, drive, block, sum) = writing.swap_remove(at);
+                    drives.data.insert((drive, block), sum);
+                    had.entry((drive, block)).or_default().push(sum);
+                    sums.end_change(tag, true);
+                }
+                6..8 => {
+                    let since = sums.begin_read(DriveId(drive), block..block + 1);
+                    reading.push((drive, block, drives.sum(drive, block), since));
+                }
+                8..10 if !reading.is_empty() => {
+                    let at = rng.below(reading.len() as u64) as usize;
+                    let (drive, block, sum, since) = reading.swap_remove(at);
+                    let flipped = rng.below(4) == 0;
+                    let brought = if flipped { sum ^ 0x40 } else { sum };
+                    match sums.verify(DriveId(drive), block, &[brought], since) {
+                        Verdict::Fits => assert!(!flipped, "seed {seed}"),
+                        Verdict::Wrong(at) => {
+                            assert!(flipped && at == block, "seed {seed}");
+                            found += 1;
+                        }
+                        Verdict::Waits => reading.push((drive, block, sum, since)),
+                        Verdict::Again => {
+                            let since = sums.begin_read(DriveId(drive), block..block + 1);
+                            reading.push((drive, block, drives.sum(drive, block), since));
+                        }
+                    }
+                }
+                10 if !io.is_empty() => {
+                    let at = rng.below(io.len() as u64) as usize;
+                    let next = io.swap_remove(at);
+                    let (TableIo::Read(key) | TableIo::Write(key, _)) = &next;
+                    let drive = key.drive;
+                    if end(&mut sums, &mut drives, next) {
+                        settled += 1;
+                        for (block, count) in settling.remove(&drive).unwrap() {
+                            let stored = drives.stored(drive, block);
+                            let since = &had[&(drive, block)][count - 1..];
+                            assert!(since.contains(&stored), "seed {seed}: block {block}");
+                        }
+                    }
+                }
+                11 if rng.below(4) == 0 && !settling.contains_key(&drive) => {
+                    let its = had.iter().filter(|((of, _), _)| *of == drive);
+                    let all = its.map(|((_, block), sums)| (*block, sums.len())).collect();
+                    if !sums.settle(DriveId(drive)) {
+                        settling.insert(drive, all);
+                    }
+                }
+                _ => {}
+            }
+            io.extend(core::iter::from_fn(|| sums.poll_io()));
+            sums.check_invariants();
+        }
+        assert!(sums.tables.len() <= CACHED_MIN + 40, "the cache is bounded");
+    }
+    assert!(testing::is_repeat() || found > 400 && settled > 20, "{found} {settled}");
+}
+
+#[test]
+fn sums_in_doubt_are_taken_from_what_is_read() {
+    let mut drives = Drives { data: BTreeMap::new(), tables: BTreeMap::new() };
+    let block = SUMMED_BYTES as u64;
+    let mut sums = Checksums::new(setup(vec![10 * block..20 * block]));
+    let mut read = |sums: &mut Checksums, at, sum| {
+        let since = sums.begin_read(DriveId(0), at..at + 1);
+        serve(sums, &mut drives);
+        sums.verify(DriveId(0), at, &[sum], since)
+    };
+    assert_eq!(read(&mut sums, 9, 7), Verdict::Wrong(9));
+    assert_eq!(read(&mut sums, 10, 7), Verdict::Fits);
+    assert_eq!(read(&mut sums, 10, 8), Verdict::Wrong(10), "it is known now");
+    sums.begin_change(1, DriveId(0), 19..20, None);
+    sums.end_change(1, true);
+    assert_eq!(read(&mut sums, 19, 8), Verdict::Wrong(19), "it was written");
+    assert_eq!(sums.counters().accepted, 1);
+    assert!(!sums.settle(DriveId(0)));
+    serve(&mut sums, &mut drives);
+    assert_eq!(drives.stored(0, 10), 7);
+    assert!(sums.settle(DriveId(0)));
+}
+
+#[test]
+fn a_torn_block_of_the_table_says_nothing() {
+    let mut drives = Drives { data: BTreeMap::new(), tables: BTreeMap::new() };
+    let key = Key { drive: 1, number: 0 };
+    drives.tables.insert(key, vec![1; BLOCK_BYTES]);
+    let mut sums = Checksums::new(setup(Vec::new()));
+    for (sum, expected) in [(7, Verdict::Fits), (8, Verdict::Wrong(5))] {
+        let since = sums.begin_read(DriveId(1), 5..6);
+        serve(&mut sums, &mut drives);
+        assert_eq!(sums.verify(DriveId(1), 5, &[sum], since), expected);
+    }
+    assert_eq!(sums.counters().damaged_tables, 1);
+    // The drive is replaced: what is on it is known to be zeros.
+    sums.drive_replaced(DriveId(1));
+    drives.tables.clear();
+    let since = sums.begin_read(DriveId(1), 5..6);
+    serve(&mut sums, &mut drives);
+    assert_eq!(sums.verify(DriveId(1), 5, &[7], since), Verdict::Wrong(5));
+}
+
+#[test]
+fn a_read_beside_a_write_may_find_either() {
+    let mut drives = Drives { data: BTreeMap::new(), tables: BTreeMap::new() };
+    let mut sums = Checksums::new(setup(Vec::new()));
+    let drive = DriveId(0);
+    let since = sums.begin_read(drive, 3..4);
+    serve(&mut sums, &mut drives);
+    sums.begin_change(1, drive, 2..5, Some(vec![1, 2, 3]));
+    assert_eq!(sums.verify(drive, 3, &[0], since), Verdict::Fits, "the old");
+    assert_eq!(sums.verify(drive, 3, &[2], since), Verdict::Fits, "the new");
+    assert_eq!(sums.verify(drive, 3, &[9], since), Verdict::Again, "half of each");
+    sums.end_change(1, true);
+    assert_eq!(sums.verify(drive, 3, &[0], since), Verdict::Again, "it began before");
+    let since = sums.begin_read(drive, 3..4);
+    assert_eq!(sums.verify(drive, 3, &[0], since), Verdict::Wrong(3), "a lost write");
+    assert_eq!(sums.verify(drive, 3, &[2], since), Verdict::Fits);
+}
