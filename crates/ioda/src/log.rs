@@ -33,7 +33,11 @@ pub(crate) fn start(args: &LogArgs, quiet: bool) -> Result<(), Failure> {
     let variable = std::env::var_os(VARIABLE).map(|level| level.to_string_lossy().into_owned());
     let level = level(args.log.as_deref().or(variable.as_deref()), quiet)?;
     // Plain text: logs are read in files and journals, where colours are noise.
-    let lines = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        // A line that cannot be written is lost: to say so on the same stderr would panic.
+        .log_internal_errors(false);
     let begun = match args.log_json {
         true => lines.json().flatten_event(true).try_init(),
         false => lines.try_init(),

@@ -8,6 +8,7 @@ use live::control::{AdminCommand, Answer};
 use live::operate::ctl;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn words(text: &str) -> Vec<String> {
@@ -126,6 +127,46 @@ fn a_closed_terminal_is_a_clean_end() {
     let mut served = Served::start(folder.path(), &arguments);
     assert_eq!(read(&mut served.connect(), 0, BLOCK as u32).unwrap(), [7; BLOCK]);
     assert!(!served.said().contains("was not shut down"), "{}", served.said());
+}
+
+/// As behind `ioda serve 2>&1 | head`.
+#[test]
+fn who_reads_the_log_may_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("s");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ioda"))
+        .args(["--log", "info", "serve", "--quiet", "--http", "none", "--listen"])
+        .arg(&socket)
+        .args(words(PLAIN))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    let until = Instant::now() + Duration::from_secs(60);
+    let control = ctl::control_socket(&socket);
+    let mut client = loop {
+        match ctl::Client::connect(&control, Duration::from_secs(60)) {
+            Ok(client) => break client,
+            Err(error) => assert!(Instant::now() < until, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    // Both the array's thread and that of the signals have something to say.
+    client.ask(&AdminCommand::Fail { drive: 1 }).unwrap();
+    assert!(matches!(client.ask(&AdminCommand::Status).unwrap(), Answer::Status(_)));
+    Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    let ended = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > until {
+            child.kill().unwrap();
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(ended.success(), "{ended}");
 }
 
 #[test]
