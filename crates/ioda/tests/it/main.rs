@@ -15,6 +15,7 @@ mod fake_array;
 mod file_systems;
 mod forced;
 mod forgetful;
+mod full;
 mod help;
 mod kill;
 mod listings;
