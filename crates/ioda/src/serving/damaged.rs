@@ -27,7 +27,6 @@ drives = 6
 raid = "6"
 chunk = "16k"
 stripe_width = 6
-spare = "5%"
 tw = "50ms"
 
 [drive]
@@ -35,8 +34,6 @@ base = "live"
 blocks_per_plane = 40
 write_buffer = "64m"
 blocking = "die"
-wear_leveling = 16
-scrub_after = "1ms"
 
 [run]
 policy = ["ioda"]
@@ -73,7 +70,7 @@ const VALUES: [&str; 24] = [
 
 fn damage(rng: &mut Rng, text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(String::from).collect();
-    for _ in 0..=rng.below(4) {
+    for _ in 0..=rng.below(2) {
         let at = rng.below(lines.len() as u64) as usize;
         let value = VALUES[rng.below(VALUES.len() as u64) as usize];
         match (rng.below(6), lines[at].split_once('=')) {

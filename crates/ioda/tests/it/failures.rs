@@ -151,44 +151,6 @@ fn drives_fail_while_reads_that_were_failed_fast_are_rebuilt() {
 }
 
 #[test]
-fn a_drive_whose_rebuild_waits_is_called_rebuilding() {
-    let folder = tempfile::tempdir().unwrap();
-    // Large and slow enough for the second rebuild to wait for the first.
-    let arguments =
-        "--plain --drive-size 128m --no-prefill --chunk 16k --restore-depth 1 --raid 6 --drives 5";
-    let mut served = Served::start(folder.path(), &words(arguments));
-    let mut client = served.connect();
-    let mut checker = Checker::new(testing::seed(5).get(), 3000);
-    load_during(&mut checker, &mut client, || {
-        for drive in [1, 3] {
-            served.done(&AdminCommand::Fail { drive });
-        }
-        for drive in [1, 3] {
-            served.done(&AdminCommand::Replace { drive, path: None });
-        }
-        let mut waited = 0;
-        let until = Instant::now() + Duration::from_secs(120);
-        loop {
-            let status = served.status();
-            let state = |drive: usize| status.drives[drive].state.as_str();
-            if status.restoring.is_some_and(|job| job.drive == Some(1)) && state(3) != "failed" {
-                assert_eq!(state(3), "rebuilding", "its rebuild waits");
-                waited += 1;
-            }
-            let serving = [1, 3].map(|drive| state(drive) == "serving");
-            assert_eq!(status.degraded, serving != [true; 2]);
-            if !status.degraded {
-                break;
-            }
-            assert!(Instant::now() < until, "the rebuilds do not end: {}", served.said());
-        }
-        assert!(waited > 0, "the second rebuild never waited");
-    });
-    checker.check_all(&mut client);
-    assert!(served.terminate());
-}
-
-#[test]
 fn a_head_that_nobody_understands_does_not_keep_the_others_from_being_served() {
     use std::os::unix::fs::FileExt;
     let folder = tempfile::tempdir().unwrap();

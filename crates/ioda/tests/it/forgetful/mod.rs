@@ -10,6 +10,7 @@
 //!
 //! After a cut nothing is answered, as by a machine without power, until the processes that used it are
 //! gone.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod contents;
 mod fuse;
