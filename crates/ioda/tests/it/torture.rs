@@ -45,7 +45,8 @@ fn a_few_seeds_are_survived_and_counted() {
     assert_eq!((&document["histories"], &document["failed"]), (&6.into(), &0.into()));
     assert!(document["requests"].as_u64().unwrap() > 100, "{document}");
     assert!(document["sectors_compared"].as_u64().unwrap() > 10_000, "{document}");
-    assert_eq!(document["coverage"].as_array().unwrap().len(), 14 * 8);
+    let pairs = sim::torture::Event::ALL.len() * sim::torture::State::ALL.len();
+    assert_eq!(document["coverage"].as_array().unwrap().len(), pairs);
     for seed in 1..=6 {
         let level = ["raid5", "raid6"][seed % 2];
         let seed = seed.to_string();

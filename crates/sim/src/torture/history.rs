@@ -66,6 +66,10 @@ impl Shape {
         self.level.is_mirrored() || self.journalled == Journalled::Always
     }
 
+    fn has_parity(&self) -> bool {
+        self.level.is_redundant() && !self.level.is_mirrored()
+    }
+
     /// Drives that a stripe can miss.
     #[must_use]
     pub fn parities(&self) -> u32 {
@@ -81,8 +85,8 @@ impl fmt::Display for Shape {
         }
         write!(f, ", chunks of {} KiB", self.chunk_pages * 4)?;
         match self.journalled {
-            Journalled::Degraded => Ok(()),
-            Journalled::Always => f.write_str(", journalled always"),
+            Journalled::Always if self.has_parity() => f.write_str(", journalled always"),
+            Journalled::Always | Journalled::Degraded => Ok(()),
         }
     }
 }
