@@ -76,6 +76,13 @@ pub enum Action {
         /// The drive.
         drive: DriveId,
     },
+    /// All stripes of a drive before this one hold their data. Comes now and then while it is rebuilt.
+    RebuiltBefore {
+        /// The drive.
+        drive: DriveId,
+        /// The first stripe that may not.
+        stripe: u64,
+    },
     /// A background job has ended: it has tried all of its stripes.
     JobEnded {
         /// The job.

@@ -94,13 +94,19 @@ impl Availability {
         true
     }
 
-    /// An empty drive is in the place of an absent one.
-    pub(crate) fn drive_replaced(&mut self, drive: DriveId, stripes: u64) {
+    /// A drive is in the place of an absent one, and lacks these stripes. Returns how many.
+    pub(crate) fn drive_replaced(
+        &mut self,
+        drive: DriveId,
+        stripes: impl IntoIterator<Item = Range<u64>>,
+    ) -> u64 {
         let mut to_rebuild = StripeSet::default();
-        to_rebuild.insert(0..stripes);
+        stripes.into_iter().for_each(|range| to_rebuild.insert(range));
+        let stripes = to_rebuild.len();
         self.absent.remove(drive.0);
         self.to_rebuild.push((drive, to_rebuild));
         self.update_optimal();
+        stripes
     }
 
     /// The parity of these stripes may not match their data. If data of a stripe is missing, its parity cannot

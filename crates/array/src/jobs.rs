@@ -13,6 +13,10 @@ use crate::read_repairs::ReadRepairs;
 use alloc::collections::VecDeque;
 use units::DriveId;
 
+/// Into how many parts a drive is divided of which each is told when it is rebuilt. What follows drains and
+/// syncs the array and changes its superblocks, so it should be rare; a restart repeats a part at most.
+const PARTS: u64 = 32;
+
 /// What is done to all stripes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JobKind {
@@ -46,6 +50,8 @@ struct Job {
     progress: JobProgress,
     /// The next stripe; all before it have been started.
     next: u64,
+    /// Of a rebuild, parts of the drive that were told to be done.
+    parts: u64,
 }
 
 /// What to do for the jobs.
@@ -102,7 +108,7 @@ impl Jobs {
     pub(crate) fn add(&mut self, what: JobKind, total: u64) {
         self.numbers += 1;
         let progress = JobProgress { what, done: 0, total, lost: 0 };
-        self.jobs.push_back(Job { number: self.numbers, progress, next: 0 });
+        self.jobs.push_back(Job { number: self.numbers, progress, next: 0, parts: 0 });
     }
 
     /// The drive has failed: there is nothing to rebuild.
@@ -155,6 +161,25 @@ impl Jobs {
         if let Some(job) = self.find(job) {
             job.next = job.next.min(stripe);
         }
+    }
+
+    /// The drive whose rebuild has come so far that it should be told: by another of
+    /// [`PARTS`] of the drive.
+    pub(crate) fn rebuilt_part(
+        &mut self,
+        job: u32,
+        availability: &Availability,
+        stripes: u64,
+    ) -> Option<(DriveId, u64)> {
+        let job = self.find(job)?;
+        let JobKind::Rebuild(drive) = job.progress.what else { return None };
+        let first = availability.next_to_rebuild(drive, 0)?;
+        let parts = (u128::from(first) * u128::from(PARTS) / u128::from(stripes.max(1))) as u64;
+        if parts <= job.parts {
+            return None;
+        }
+        job.parts = parts;
+        Some((drive, first))
     }
 
     /// A stripe is done, or could not be.

@@ -372,6 +372,9 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
                 }
                 return Some(Output::DriveFailed { drive });
             }
+            Action::RebuiltBefore { drive, stripe } => {
+                self.plane.rebuilt_before(now, drive, stripe)
+            }
             Action::JobEnded { job, skipped } => {
                 match (job, skipped) {
                     (JobKind::Rebuild(drive), 0) => self.plane.drive_rebuilt(now, drive),
@@ -538,6 +541,22 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         new.set_instant_collection(self.policy.about().collects_instantly);
         self.drives[drive.index()] = new;
         self.plane.drive_replaced(drive);
+        self.touched.insert(drive);
+        Ok(())
+    }
+
+    /// Goes on to rebuild a drive that lacks these stripes; see [`Array::resume_rebuild`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::resume_rebuild`].
+    pub fn resume_rebuild(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        stripes: impl IntoIterator<Item = core::ops::Range<u64>>,
+    ) -> Result<(), CannotReplace> {
+        self.array.resume_rebuild(now, drive, stripes)?;
         self.touched.insert(drive);
         Ok(())
     }

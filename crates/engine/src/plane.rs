@@ -68,6 +68,9 @@ pub trait DataPlane {
     /// All stripes of a drive that was replaced are rebuilt.
     fn drive_rebuilt(&mut self, _now: Instant, _drive: DriveId) {}
 
+    /// All stripes before this one hold their data on a drive that is being rebuilt.
+    fn rebuilt_before(&mut self, _now: Instant, _drive: DriveId, _stripe: u64) {}
+
     /// A resync has ended.
     fn parity_resynced(&mut self, _now: Instant) {}
 

@@ -586,11 +586,28 @@ impl<O: Observe> Array<O> {
     ///
     /// If the drive is not absent, or commands to the one before it are still out.
     pub fn replace_drive(&mut self, now: Instant, drive: DriveId) -> Result<(), CannotReplace> {
+        self.resume_rebuild(now, drive, core::iter::once(0..self.layout.stripes()))
+    }
+
+    /// As [`Array::replace_drive`] with a drive that lacks only these stripes. To be called before the first
+    /// request, and only if stripes keep their places.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Array::replace_drive`].
+    pub fn resume_rebuild(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        stripes: impl IntoIterator<Item = Range<u64>>,
+    ) -> Result<(), CannotReplace> {
         self.can_replace(drive)?;
-        self.availability.drive_replaced(drive, self.layout.stripes());
+        let all = self.layout.stripes();
+        let stripes = stripes.into_iter().map(|Range { start, end }| start.min(all)..end.min(all));
+        let stripes = self.availability.drive_replaced(drive, stripes);
         self.permits.drive_replaced(drive);
         self.emit_notices(now);
-        self.add_job(now, JobKind::Rebuild(drive), self.layout.stripes());
+        self.add_job(now, JobKind::Rebuild(drive), stripes);
         Ok(())
     }
 

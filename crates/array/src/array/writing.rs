@@ -532,6 +532,11 @@ impl<O: Observe> Array<O> {
         if succeeded {
             self.counters.repaired_stripes += u64::from(!written.is_empty());
             self.availability.restored(&self.layout, &self.relocation, stripe, written);
+            let stripes = self.layout.stripes();
+            if let Some((drive, stripe)) = self.jobs.rebuilt_part(job, &self.availability, stripes)
+            {
+                self.out.emit(Action::RebuiltBefore { drive, stripe });
+            }
         }
     }
 

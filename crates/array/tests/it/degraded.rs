@@ -244,6 +244,26 @@ fn a_replaced_drive_is_written_stripe_by_stripe() {
     assert_eq!((s.array.job(), s.array.is_optimal()), (None, true));
 }
 
+/// Stripes before a cursor are there, but for those that a crash may have left different.
+#[test]
+fn a_rebuild_that_goes_on_writes_only_what_is_lacking() {
+    let mut s = small(Level::Raid5, 3);
+    s.array.resume_rebuild(s.now, DriveId(0), [1..2, 1..9]).unwrap();
+    s.collect();
+    assert_eq!(s.array.drive_state(DriveId(0)), DriveState::Rebuilding { stripes: 1 });
+    assert_eq!(s.array.job().unwrap().total, 1);
+    // Stripe 1 is read from the others, stripe 0 from the drive itself.
+    assert_eq!(told(&mut s), "r1 r2");
+    s.request(READ, 0, 1);
+    assert_eq!(told(&mut s), "r0");
+    s.ok(0);
+    [1, 2].into_iter().for_each(|drive| s.ok(drive));
+    s.compute();
+    s.ok(0);
+    assert_eq!(told(&mut s), "done W0 restored");
+    assert_eq!((s.array.job(), s.array.is_optimal()), (None, true));
+}
+
 #[test]
 fn stripes_that_cannot_be_restored_are_counted_and_the_others_are() {
     let mut s = small(Level::Raid5, 3);

@@ -767,6 +767,12 @@ impl<M: Memory> DataPlane for Bytes<M> {
         }
     }
 
+    fn rebuilt_before(&mut self, now: Instant, drive: DriveId, stripe: u64) {
+        if let Some(durability) = &mut self.durability {
+            durability.handle_rebuilt_before(now, drive, stripe);
+        }
+    }
+
     fn parity_resynced(&mut self, now: Instant) {
         self.now = now;
         if self.note_resynced()

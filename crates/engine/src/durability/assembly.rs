@@ -3,12 +3,14 @@
 //! A pure decision over what was found. One drive leads: it says how each drive takes part.
 //! [`lineage`](super::lineage) says which, and which others were there in all that it says.
 
+use super::intent::Intent;
 use super::lineage::{Claim, is_current, leader};
 use super::refusal::{Note, Refusal};
 use super::superblock::{Geometry, MemberState, Superblock, SuperblockError};
 use super::uuid::Uuid;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// What was found at a configured place.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +52,8 @@ pub struct Assembly {
     pub notes: Vec<Note>,
     /// Drives that are taken although they missed changes, as bits, if people force that.
     pub forced: Option<u64>,
+    /// Bytes of the drives that the start wrote again from the journal.
+    pub replayed: Vec<Range<u64>>,
 }
 
 impl Assembly {
@@ -69,6 +73,7 @@ impl Assembly {
             clean: leader.clean,
             notes: Vec::new(),
             forced: None,
+            replayed: Vec::new(),
             leader,
         }
     }
@@ -146,6 +151,7 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
         leader,
         notes,
         forced: None,
+        replayed: Vec::new(),
     })
 }
 
@@ -214,6 +220,30 @@ fn with_histories(leader: &Superblock, drives: &[Claim]) -> Superblock {
         known.add_past(over.filter(|change| *change != leader.proposed));
     }
     known
+}
+
+impl Assembly {
+    /// All drives of an example.
+    #[cfg(test)]
+    pub(crate) fn example(geometry: &Geometry) -> Self {
+        let drives = usize::from(geometry.width);
+        Self::new(Superblock {
+            geometry: *geometry,
+            states: vec![MemberState::Serving; drives],
+            joined: vec![0; drives],
+            ..super::superblock::tests::example()
+        })
+    }
+
+    /// Up to where a drive that is being rebuilt holds its data for certain: before its cursor, and before
+    /// anything that a crash may have left different from the other drives.
+    pub(crate) fn rebuilt_up_to(&self, cursor_bytes: u64, intent: &Intent) -> u64 {
+        let region_bytes = intent.region_bytes();
+        let marked =
+            intent.dirty_regions().into_iter().map(|region| u64::from(region) * region_bytes);
+        let replayed = self.replayed.iter().map(|range| range.start);
+        marked.chain(replayed).fold(cursor_bytes, u64::min)
+    }
 }
 
 /// A drive of the array that most drives belong to.

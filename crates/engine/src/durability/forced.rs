@@ -163,6 +163,7 @@ pub fn force(found: &[Found], asked: Option<&Geometry>) -> Result<Forced, Refusa
         leader: superblock,
         notes,
         forced: Some(outdated),
+        replayed: Vec::new(),
     };
     Ok(Forced { assembly, takings })
 }

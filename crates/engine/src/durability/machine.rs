@@ -174,6 +174,14 @@ impl<C: Change> Durability<C> {
         }
     }
 
+    /// The array has written all data of the stripes before this one, of a drive that is being rebuilt. The
+    /// next start goes on from there once the superblocks say so, which they do when the drive is synced.
+    pub fn handle_rebuilt_before(&mut self, now: Instant, drive: DriveId, stripe: u64) {
+        self.note(now);
+        let cursor_bytes = self.recorder.superblock().geometry.bytes_before(stripe);
+        self.recorder.rebuilt_before(drive, cursor_bytes);
+    }
+
     /// The parity of all stripes that were found marked at the start fits their data, or was left
     /// as it is.
     pub fn handle_parity_resynced(&mut self, now: Instant) {

@@ -104,11 +104,14 @@ impl<D: Disk> Opening<D> {
     ///
     /// If a drive says no, or the journal cannot be replayed.
     pub fn start(self, quiet_for: Duration) -> Result<Opened<D>, OpenError<D::Error>> {
-        let Self { assembly, mut disks } = self;
+        let Self { mut assembly, mut disks } = self;
         let mut replay = read_journals(&assembly, &mut disks)?;
         let mut intent = recover_intent(&assembly, &mut disks, quiet_for)?;
+        let parts = replay.records.iter().flat_map(|record| &record.parts);
+        assembly.replayed =
+            parts.map(|part| part.offset_bytes..part.offset_bytes + part.length_bytes()).collect();
         let superblock = match assembly.forced {
-            None => write_superblocks(&assembly, &mut disks)?,
+            None => write_superblocks(&assembly, &intent, &mut disks)?,
             Some(_) => write_lineage(&assembly, &mut disks, &mut intent)?,
         };
         write_again(&assembly, &mut disks, &replay.records)?;
@@ -121,13 +124,22 @@ impl<D: Disk> Opening<D> {
 }
 
 /// Prepares all drives that take part for the next generation, and commits that the array runs.
+/// What a rebuild has to do again behind its cursor is not marked any more afterwards, so until
+/// that is done the cursor is before it.
 fn write_superblocks<D: Disk>(
     assembly: &Assembly,
+    intent: &Intent,
     disks: &mut [Option<D>],
 ) -> Result<Superblock, OpenError<D::Error>> {
     let mut superblock = assembly.leader.clone();
     superblock.generation = assembly.generation.saturating_add(1);
-    superblock.propose(&assembly.states, &assembly.leader.joined);
+    let mut states = assembly.states.clone();
+    for state in &mut states {
+        if let MemberState::Rebuilding { cursor_bytes } = state {
+            *cursor_bytes = assembly.rebuilt_up_to(*cursor_bytes, intent);
+        }
+    }
+    superblock.propose(&states, &assembly.leader.joined);
     for (drive, disk) in taking_part(&assembly.states, disks) {
         superblock.member = DriveId(drive as u8);
         let newest = newest_offset_bytes(&read_copies(disk));
@@ -138,7 +150,7 @@ fn write_superblocks<D: Disk>(
         }
         write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
     }
-    superblock.commit(assembly.states.clone(), superblock.joined.clone(), false);
+    superblock.commit(states, superblock.joined.clone(), false);
     for (drive, disk) in taking_part(&assembly.states, disks) {
         superblock.member = DriveId(drive as u8);
         write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;

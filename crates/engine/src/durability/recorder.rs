@@ -145,6 +145,19 @@ impl Recorder {
         self.want(drive, MemberState::Serving);
     }
 
+    /// A drive that is being rebuilt holds its data up to here, or will when it is synced. That is recorded
+    /// in all steps, though it is no change of who takes part: the writes before it are over and synced
+    /// by them, and it happens a few times in a rebuild. Not more often, because each change also takes
+    /// a place in the list of those before.
+    pub(super) fn rebuilt_before(&mut self, drive: DriveId, cursor_bytes: u64) {
+        if let Some(MemberState::Rebuilding { cursor_bytes: before }) =
+            self.wanted.get(drive.index())
+            && cursor_bytes > *before
+        {
+            self.want(drive, MemberState::Rebuilding { cursor_bytes });
+        }
+    }
+
     fn want(&mut self, drive: DriveId, state: MemberState) {
         if let Some(entry) = self.wanted.get_mut(drive.index()) {
             *entry = state;

@@ -153,6 +153,14 @@ impl Geometry {
         }
     }
 
+    /// Bytes of each drive before the first chunk of a stripe, or of any behind it.
+    #[must_use]
+    pub fn bytes_before(&self, stripe: u64) -> u64 {
+        let chunks = u128::from(stripe) * u128::from(self.stripe_width) / u128::from(self.width);
+        u64::try_from(chunks * u128::from(self.chunk_bytes))
+            .map_or(self.drive_bytes, |bytes| bytes.min(self.drive_bytes))
+    }
+
     /// Whether some stripe misses more than it can without these drives, as bits. Stripes narrower than
     /// the array lie on neighbouring drives and are dealt in turn, so their places repeat after as many
     /// stripes as there are drives.

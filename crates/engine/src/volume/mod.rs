@@ -12,7 +12,7 @@ mod opening;
 mod requests;
 
 pub use administration::{ShutdownEnd, SwitchRefusal};
-pub use opening::Repairs;
+pub use opening::{Rebuild, Repairs};
 
 use crate::bytes::{ByteRequest, Bytes, Notice, Progress, RequestSlot, StorageWork};
 use crate::durability::{AnswerId, End, FailReason, IoResult, StopReason};

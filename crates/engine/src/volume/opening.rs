@@ -1,6 +1,6 @@
 //! What an array has to repair when it begins to serve.
 
-use crate::durability::{Assembly, Geometry, Intent, Journalled};
+use crate::durability::{Assembly, Geometry, Intent, Journalled, MemberState};
 use crate::{Drive, Memory, Volume};
 use alloc::vec::Vec;
 use array::{CannotReplace, Layout};
@@ -11,9 +11,20 @@ use units::{DriveId, Instant, Observe};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Repairs {
     /// Drives in their place that were being rebuilt.
-    pub rebuild: Vec<DriveId>,
+    pub rebuild: Vec<Rebuild>,
     /// Stripes whose parity may not fit their data.
     pub resync: Vec<Range<u64>>,
+}
+
+/// A drive that was being rebuilt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rebuild {
+    /// The drive.
+    pub drive: DriveId,
+    /// Bytes from its start that it held when that was recorded last: none if it begins anew.
+    pub cursor_bytes: u64,
+    /// Stripes that it lacks: those behind, and those before that a crash may have left different.
+    pub stripes: Vec<Range<u64>>,
 }
 
 impl Repairs {
@@ -25,6 +36,7 @@ impl Repairs {
     pub fn new(assembly: &Assembly, intent: &mut Intent, layout: &Layout) -> Self {
         let geometry = &assembly.geometry;
         let mut dirty = intent.dirty_regions();
+        let marked = dirty.clone();
         let journalled = assembly.absent != 0 || geometry.journalled == Journalled::Always;
         let forced = assembly.forced.is_some();
         if journalled && !forced && !geometry.level.is_mirrored() {
@@ -40,6 +52,21 @@ impl Repairs {
             stripes_at(geometry, layout, range)
         };
         let rebuild = (0..geometry.width).filter(|drive| assembly.rebuilding >> drive & 1 == 1);
+        let rebuild = rebuild.map(|drive| {
+            let drive = DriveId(drive);
+            let state = assembly.states.get(drive.index());
+            let cursor_bytes = match state {
+                Some(MemberState::Rebuilding { cursor_bytes }) => *cursor_bytes,
+                _ => 0,
+            };
+            let behind = stripes_at(geometry, layout, cursor_bytes..geometry.drive_bytes);
+            let marked = marked.iter().copied().map(stripes);
+            let replayed = assembly.replayed.iter().cloned();
+            let replayed = replayed.map(|range| stripes_at(geometry, layout, range));
+            let stripes = [behind].into_iter().chain(marked).chain(replayed).collect();
+            Rebuild { drive, cursor_bytes, stripes }
+        });
+        let rebuild = rebuild.collect();
         let mut resync: Vec<Range<u64>> = dirty.iter().copied().map(stripes).collect();
         if forced && assembly.absent != 0 && !geometry.level.is_mirrored() {
             // Of a stripe that misses a member what is left is taken as it is: there is nothing to compute
@@ -52,7 +79,7 @@ impl Repairs {
                 dirty.drain(..).for_each(|region| intent.resynced(region));
             }
         }
-        Self { rebuild: rebuild.map(DriveId).collect(), resync }
+        Self { rebuild, resync }
     }
 
     /// Stripes to be resynced; a stripe at the edge of two regions counts twice.
@@ -84,7 +111,7 @@ fn stripes_at(geometry: &Geometry, layout: &Layout, range: Range<u64>) -> Range<
 
 impl<M: Memory, O: Observe> Volume<M, O> {
     /// Begins what the last end of the array has left to repair, before the first request. `new_drive`
-    /// makes the model of a drive that is rebuilt from its start.
+    /// makes the model of a drive that is rebuilt from its start; others go on with theirs.
     ///
     /// # Errors
     ///
@@ -102,8 +129,12 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         if !repairs.resync.is_empty() {
             self.engine_mut().resync(now, repairs.resync.iter().cloned());
         }
-        for &drive in &repairs.rebuild {
-            self.replace_drive(now, drive, new_drive(drive))?;
+        for Rebuild { drive, cursor_bytes, stripes } in &repairs.rebuild {
+            if *cursor_bytes == 0 {
+                self.replace_drive(now, *drive, new_drive(*drive))?;
+            } else {
+                self.engine_mut().resume_rebuild(now, *drive, stripes.iter().cloned())?;
+            }
         }
         Ok(())
     }
@@ -113,6 +144,44 @@ impl<M: Memory, O: Observe> Volume<M, O> {
 mod tests {
     use super::*;
     use array::Level;
+
+    #[test]
+    fn a_rebuild_goes_on_behind_its_cursor_and_where_a_crash_may_have_struck() {
+        let geometry = Geometry {
+            journalled: Journalled::Degraded,
+            level: Level::Raid5,
+            width: 3,
+            stripe_width: 3,
+            chunk_bytes: 64 << 10,
+            page_bytes: 4096,
+            drive_bytes: 8 << 20,
+        };
+        let layout = Layout::striped(Level::Raid5, 3, 3, 16, 8 << 8).unwrap();
+        let uuid = crate::durability::Uuid([1; 16]);
+        let quiet_for = units::Duration::from_secs(1);
+        let mut intent = Intent::new(uuid, geometry.drive_bytes, 1 << 20, quiet_for);
+        let mut record = alloc::vec![];
+        intent.mark(Instant::ZERO, 2);
+        intent.all_blocks().iter().for_each(|block| record.extend_from_slice(&block.bytes[..]));
+        let mut intent = Intent::new(uuid, geometry.drive_bytes, 1 << 20, quiet_for);
+        intent.recover(&record);
+        let mut assembly = crate::durability::Assembly::example(&geometry);
+        assembly.absent = 0b10;
+        assembly.rebuilding = 0b10;
+        assembly.states[1] = MemberState::Rebuilding { cursor_bytes: 5 << 20 };
+        assembly.replayed.push(70_000..74_096);
+        let repairs = Repairs::new(&assembly, &mut intent, &layout);
+        let stripes = alloc::vec![80..128, 32..48, 1..2];
+        let rebuild = Rebuild { drive: DriveId(1), cursor_bytes: 5 << 20, stripes };
+        assert_eq!(repairs.rebuild, [rebuild]);
+        assert_eq!(repairs.resync, [], "with a drive missing the journal is relied on");
+        // Until those are rebuilt, the next start must not believe the cursor.
+        intent.recover(&record);
+        assert_eq!(assembly.rebuilt_up_to(5 << 20, &intent), 70_000);
+        assembly.replayed.clear();
+        assert_eq!(assembly.rebuilt_up_to(5 << 20, &intent), 2 << 20);
+        assert_eq!(geometry.bytes_before(80), 5 << 20);
+    }
 
     #[test]
     fn stripes_of_a_region_are_all_that_touch_it() {

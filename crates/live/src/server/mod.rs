@@ -154,8 +154,8 @@ impl Server {
         };
         server.settle(Instant::ZERO);
         let mut new = Vec::new();
-        for &drive in &repairs.rebuild {
-            new.push(server.members.new_drive(drive).map_err(ServerError::Record)?);
+        for rebuild in repairs.rebuild.iter().filter(|rebuild| rebuild.cursor_bytes == 0) {
+            new.push(server.members.new_drive(rebuild.drive).map_err(ServerError::Record)?);
         }
         let mut new = new.into_iter();
         let begun = server

@@ -99,7 +99,8 @@ impl Script {
                     write!(self.log, "D{} ", drive.0).unwrap();
                     self.out.push((drive, command, self.now));
                 }
-                Action::Permit { .. } | Action::AskStatus { .. } => {}
+                Action::Permit { .. } | Action::AskStatus { .. } | Action::RebuiltBefore { .. } => {
+                }
                 Action::Complete(outcome) => {
                     let sum = outcome.delays.total();
                     if outcome.kind == RequestKind::Read {

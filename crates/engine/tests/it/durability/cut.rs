@@ -1,8 +1,9 @@
 //! The power goes: what a start finds, and what it must not.
 
+use super::disk::BLOCK;
 use super::sectors::{Power, SectorDisk};
 use super::world::{QUIET_FOR, REGION_BYTES, World};
-use engine::durability::{Assembly, Opened, find, open};
+use engine::durability::{Assembly, MemberState, Opened, find, open};
 use units::{DriveId, Rng};
 
 impl World {
@@ -36,7 +37,46 @@ impl World {
         assert!(opened.replayed == 0 || !self.geometry.level.is_mirrored());
         self.counts.replayed += opened.replayed;
         self.check_rows(&opened);
+        self.check_rebuilt(&opened);
         opened.assembly
+    }
+
+    /// What a drive that is being rebuilt is believed to hold it holds: the rebuild does not do it again.
+    fn check_rebuilt(&mut self, opened: &Opened<SectorDisk>) {
+        let Opened { assembly, disks, records, .. } = opened;
+        let marked = records.intent.dirty_regions();
+        let again = |start: u64, end: u64| {
+            let meets = |from: u64, to: u64| from < end && start < to;
+            let region = |region: &u32| u64::from(*region) * REGION_BYTES;
+            marked.iter().any(|number| meets(region(number), region(number) + REGION_BYTES))
+                || assembly.replayed.iter().any(|range| meets(range.start, range.end))
+        };
+        let member = (0..disks.len()).find(|drive| assembly.absent >> drive & 1 == 0);
+        let member = disks[member.expect("members")].as_ref().expect("it is there");
+        for (drive, disk) in disks.iter().enumerate() {
+            let MemberState::Rebuilding { cursor_bytes } = assembly.states[drive] else { continue };
+            let disk = disk.as_ref().expect("it is being rebuilt");
+            let recorded = records.superblock.states[drive];
+            let MemberState::Rebuilding { cursor_bytes: recorded } = recorded else {
+                panic!("{recorded:?}")
+            };
+            assert!(recorded <= cursor_bytes);
+            for row in 0..self.begun.len() {
+                let (offset_bytes, blocks) = self.row_extent(row as u64);
+                let end = offset_bytes + blocks * BLOCK as u64;
+                if end > cursor_bytes || again(offset_bytes, end) {
+                    assert!(end > recorded, "the next start would not know of row {row}");
+                    continue;
+                }
+                let (there, others) =
+                    (disk.versions(offset_bytes, blocks), member.versions(offset_bytes, blocks));
+                assert_eq!(
+                    there, others,
+                    "row {row} of {cursor_bytes} on drive {drive}: {assembly:?}"
+                );
+                self.counts.resumed += 1;
+            }
+        }
     }
 
     fn check_rows(&mut self, opened: &Opened<SectorDisk>) {

@@ -33,8 +33,17 @@ fn whenever_the_power_goes_nothing_is_lost_that_was_flushed_and_no_stripe_is_tor
     }
     // What was never tried was not tested.
     println!("{sum:?}");
-    let world::Counts { flushes, cuts, cut_starts, replayed, failures, rebuilds, torn, stale } =
-        sum;
+    let world::Counts {
+        flushes,
+        cuts,
+        cut_starts,
+        replayed,
+        failures,
+        rebuilds,
+        torn,
+        stale,
+        resumed,
+    } = sum;
     assert!(flushes > 0 && cuts > 0 && cut_starts > 0 && replayed > 0 && failures > 0);
-    assert!(rebuilds > 0 && torn > 0 && stale > 0);
+    assert!(rebuilds > 0 && torn > 0 && stale > 0 && resumed > 0);
 }

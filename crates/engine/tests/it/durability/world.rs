@@ -75,6 +75,8 @@ pub(crate) struct Counts {
     pub(crate) torn: u64,
     /// Cuts after which a drive came back that had failed.
     pub(crate) stale: u64,
+    /// Rows that a drive held after a cut that was being rebuilt, and need not be written again.
+    pub(crate) resumed: u64,
 }
 
 impl Counts {
@@ -87,6 +89,7 @@ impl Counts {
         self.rebuilds += other.rebuilds;
         self.torn += other.torn;
         self.stale += other.stale;
+        self.resumed += other.resumed;
     }
 }
 
@@ -221,7 +224,13 @@ impl World {
                     self.replace(drive);
                 }
             }
-            35..50 => self.rebuild_a_row(rng.below(ROWS)),
+            35..50 => {
+                let first = |rows: &BTreeSet<u64>| (0..ROWS).find(|row| !rows.contains(row));
+                let first = self.rebuilt.values().next().and_then(first);
+                let in_order = rng.below(3) > 0;
+                let row = rng.below(ROWS);
+                self.rebuild_a_row(first.filter(|_| in_order).unwrap_or(row));
+            }
             50..55 => self.pass(Duration::from_millis(rng.below(4000))),
             _ => self.end_some(rng),
         }
@@ -409,6 +418,10 @@ impl World {
     fn end_row(&mut self, drive: DriveId, row: u64) {
         let Some(rows) = self.rebuilt.get_mut(&drive) else { return };
         rows.insert(row);
+        let first = (0..).find(|row| !rows.contains(row)).unwrap_or(0);
+        let stripe = first * ROW_STRIDE / self.geometry.chunk_bytes;
+        self.machine.handle_rebuilt_before(self.now, drive, stripe);
+        let rows = &self.rebuilt[&drive];
         if rows.len() as u64 == ROWS {
             self.counts.rebuilds += 1;
             self.rebuilt.remove(&drive);
