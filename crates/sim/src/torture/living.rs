@@ -6,33 +6,23 @@ use super::disk::{DiskError, Faults, Loss, SimDisk};
 use super::history::Start;
 use super::powered::{Fuse, PoweredDisk};
 use super::world::{
-    Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, QUIET_FOR, REST, UUID, Waiting, World,
+    Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, QUIET_FOR, REST, Waiting, World,
 };
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind, PageRepair};
 use engine::Drive;
-use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, create, open, prepare};
+use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, open};
 use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
 use units::{DriveId, Duration, Instant};
 
-/// Creation.
+/// Disks.
 impl World {
-    pub(super) fn create(&mut self) -> Done {
-        let mut bays: Vec<Bay> = self.drives().map(|_| self.new_bay()).collect();
-        let fuse = Fuse::new(None);
-        let disks = self.powered(&mut bays, &fuse, 0);
-        let opened = create(disks, &self.geometry, UUID, 1, QUIET_FOR);
-        let opened =
-            opened.map(without_disks).map_err(|error| Failure::NotStarted(error.to_string()))?;
-        self.serve(bays, opened, fuse, Instant::ZERO)
-    }
-
     pub(super) fn new_bay(&mut self) -> Bay {
         self.names.disk += 1;
         Bay::new(self.names.disk, SimDisk::default(), self.data_blocks())
     }
 
-    fn powered<'a>(
+    pub(super) fn powered<'a>(
         &self,
         bays: &'a mut [Bay],
         fuse: &'a Fuse,
@@ -48,18 +38,31 @@ impl World {
     }
 
     /// Begins to serve an array that is open.
-    fn serve(&mut self, bays: Vec<Bay>, opened: Opened<()>, fuse: Fuse, now: Instant) -> Done {
+    pub(super) fn serve(
+        &mut self,
+        bays: Vec<Bay>,
+        opened: Opened<()>,
+        fuse: Fuse,
+        now: Instant,
+    ) -> Done {
         let Opened { assembly, mut records, replayed, .. } = opened;
         self.report.counts.replayed += replayed as u64;
         // A loss that was not written down is none: the drive was found again, and is as good as others.
         self.explained &= assembly.absent;
         let repairs = Repairs::new(&assembly, &mut records.intent, &self.layout);
+        let resumed = repairs.rebuild.iter().filter(|rebuild| rebuild.cursor_bytes > 0);
+        self.report.counts.resumed += resumed.count() as u64;
         self.tell(|| {
             let stripes = repairs.resync_stripes();
             format!(
                 "the array starts: absent {:#b}, to rebuild {:?}, {stripes} stripes to resync, \
                  {replayed} records written again",
-                assembly.absent, repairs.rebuild
+                assembly.absent,
+                repairs
+                    .rebuild
+                    .iter()
+                    .map(|rebuild| (rebuild.drive.0, rebuild.cursor_bytes))
+                    .collect::<Vec<_>>()
             )
         });
         let config = array::Config {
@@ -96,7 +99,7 @@ fn lose(bays: &mut [Bay], cut: &PendingCut) {
 }
 
 /// An opened array without the drives, which their bays own.
-fn without_disks<D>(opened: Opened<D>) -> Opened<()> {
+pub(super) fn without_disks<D>(opened: Opened<D>) -> Opened<()> {
     let Opened { assembly, records, replayed, .. } = opened;
     Opened { assembly, disks: Vec::new(), records, replayed }
 }
@@ -249,7 +252,7 @@ impl World {
         if is_right { Ok(()) } else { Err(Failure::NotStarted(error.to_string())) }
     }
 
-    fn try_to_open(
+    pub(super) fn try_to_open(
         &self,
         bays: &mut [Bay],
         missing: u64,
@@ -367,7 +370,7 @@ impl World {
                 }
                 self.beyond = true;
             }
-            Output::ReadyToReplace { drive } => self.put_in_new_disk(drive)?,
+            Output::ReadyToReplace { drive } => self.put_in_disk(drive)?,
             Output::Drained => {
                 if let Some(array) = &mut self.array {
                     array.volume.record_shutdown(array.now);
@@ -435,6 +438,7 @@ impl World {
     /// Nothing more goes wrong: everything must come to rest, and be right.
     pub(super) fn end(&mut self) -> Done {
         self.pending = None;
+        self.calm = true;
         if self.array.is_none() {
             return Ok(());
         }
@@ -522,28 +526,5 @@ impl World {
             return Ok(());
         }
         self.run(self.now())
-    }
-
-    /// Puts an empty disk in the place of a drive that nobody needs any more.
-    fn put_in_new_disk(&mut self, drive: DriveId) -> Done {
-        self.note(Event::Replace);
-        self.doomed &= !(1 << drive.0);
-        let mut bay = self.new_bay();
-        let rng = self.rng("join", self.names.token);
-        let Some(array) = &mut self.array else { return Ok(()) };
-        let mut disk = PoweredDisk { disk: &mut bay.disk, fuse: &array.fuse, rng };
-        let Some((superblock, intent, journal)) = array.volume.engine().plane().records() else {
-            return Ok(());
-        };
-        let formatted = prepare(&mut disk, drive, superblock, intent, journal);
-        std::mem::swap(&mut array.bays[drive.index()], &mut bay);
-        self.shelf[drive.index()] = Some(bay.disk).filter(|disk| !disk.faults.dead);
-        if formatted.is_err() {
-            return self.cut();
-        }
-        let replaced = array.volume.replace_drive(array.now, drive, Drive::Plain);
-        debug_assert!(replaced.is_ok(), "it was asked before");
-        self.explained |= 1 << drive.0;
-        Ok(())
     }
 }

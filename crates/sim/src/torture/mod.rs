@@ -8,6 +8,7 @@
 mod array;
 mod coverage;
 mod disk;
+mod formatting;
 mod history;
 mod living;
 mod model;

@@ -113,6 +113,12 @@ pub struct Counts {
     pub sectors: u64,
     /// Records of the journal that were written again at a start.
     pub replayed: u64,
+    /// Power cuts while the array was created.
+    pub cut_creations: u64,
+    /// Power cuts while a drive was formatted that takes the place of another.
+    pub cut_formats: u64,
+    /// Rebuilds that a start went on with where they had been.
+    pub resumed: u64,
 }
 
 impl Counts {
@@ -124,6 +130,9 @@ impl Counts {
         self.orders += other.orders;
         self.sectors += other.sectors;
         self.replayed += other.replayed;
+        self.cut_creations += other.cut_creations;
+        self.cut_formats += other.cut_formats;
+        self.resumed += other.resumed;
     }
 }
 
@@ -185,6 +194,8 @@ pub(super) struct World {
     pub(super) write_hole: bool,
     /// More was lost than the array can miss: errors are right from now on, and wrong data is not.
     pub(super) beyond: bool,
+    /// Nothing goes wrong but what the history says.
+    pub(super) calm: bool,
     pub(super) report: Report,
 }
 
@@ -250,6 +261,7 @@ impl World {
             explained: 0,
             write_hole,
             beyond: false,
+            calm: true,
             report: Report { story, ..Report::default() },
         }
     }
@@ -262,6 +274,7 @@ impl World {
 
     fn live_through(&mut self, history: &History) -> Done {
         self.create()?;
+        self.calm = false;
         for step in &history.steps {
             if self.array.is_none() {
                 break;

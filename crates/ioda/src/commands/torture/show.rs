@@ -61,6 +61,9 @@ impl Shown {
             ("orders", counts.orders),
             ("sectors compared", counts.sectors),
             ("journal records replayed", counts.replayed),
+            ("power cuts during the creation", counts.cut_creations),
+            ("power cuts while a drive was formatted", counts.cut_formats),
+            ("rebuilds that went on after a start", counts.resumed),
             ("histories failed", self.failures_count()),
         ];
         let rows: Vec<Vec<String>> = rows
@@ -151,6 +154,9 @@ impl Shown {
             "orders": counts.orders,
             "sectors_compared": counts.sectors,
             "journal_records_replayed": counts.replayed,
+            "cut_creations": counts.cut_creations,
+            "cut_formats": counts.cut_formats,
+            "rebuilds_resumed": counts.resumed,
             "seconds": self.seconds,
             "histories_per_second": *histories as f64 / self.seconds,
             "coverage": met,

@@ -1,0 +1,97 @@
+//! How an array is created and a drive formatted, with the power going at any command of the disks: what
+//! is left is an array, or may be created or formatted again.
+
+use super::array::Bay;
+use super::coverage::Event;
+use super::disk::{Faults, Loss};
+use super::history::Start;
+use super::living::without_disks;
+use super::powered::{Fuse, PoweredDisk};
+use super::world::{Done, Failure, PendingCut, QUIET_FOR, UUID, World};
+use engine::Drive;
+use engine::durability::{OpenError, Refusal, check_join, create, prepare};
+use units::{DriveId, Instant, Rng};
+
+/// More commands than the formatting of one drive has.
+const FORMAT_COMMANDS: u64 = 12;
+/// Most power cuts of one creation.
+const CUTS_MOST: u64 = 4;
+
+fn any_loss(rng: &mut Rng) -> Loss {
+    Loss::ALL[rng.below(Loss::ALL.len() as u64) as usize]
+}
+
+impl World {
+    /// Creates the array. In half of the histories the power goes meanwhile, again and again: then either
+    /// the array opens, or it may be created again.
+    pub(super) fn create(&mut self) -> Done {
+        let mut bays: Vec<Bay> = self.drives().map(|_| self.new_bay()).collect();
+        let mut rng = self.rng("create", 0);
+        let mut attempt = 0;
+        loop {
+            let commands = FORMAT_COMMANDS * u64::from(self.shape.width);
+            let goes = attempt < CUTS_MOST && rng.below(2) == 0;
+            let fuse = Fuse::new(goes.then(|| rng.below(commands) as u32));
+            let disks = self.powered(&mut bays, &fuse, attempt);
+            let created = create(disks, &self.geometry, UUID, 1, QUIET_FOR).map(without_disks);
+            match created {
+                Ok(opened) => return self.serve(bays, opened, Fuse::new(None), Instant::ZERO),
+                Err(_) if fuse.is_blown() => {}
+                Err(error) => return Err(Failure::NotStarted(error.to_string())),
+            }
+            self.report.counts.cut_creations += 1;
+            self.tell(|| "the power goes during the creation".into());
+            for bay in &mut bays {
+                bay.disk.cut(any_loss(&mut rng), &mut rng);
+            }
+            attempt += 1;
+            match self.try_to_open(&mut bays, 0, 0, &Fuse::new(None), attempt) {
+                Ok(opened) => return self.serve(bays, opened, Fuse::new(None), Instant::ZERO),
+                Err(OpenError::Refused(Refusal::BeingCreated | Refusal::Nothing { .. })) => {}
+                Err(error) => return Err(Failure::NotStarted(error.to_string())),
+            }
+        }
+    }
+
+    /// Formats a disk and puts it in the place of a drive that nobody needs any more: a new one, or the one
+    /// that was there. Now and then the power goes meanwhile.
+    pub(super) fn put_in_disk(&mut self, drive: DriveId) -> Done {
+        self.note(Event::Replace);
+        self.doomed &= !(1 << drive.0);
+        let mut new = self.new_bay();
+        let mut rng = self.rng("format", self.names.token);
+        let goes = !self.calm && self.pending.is_none() && rng.below(4) == 0;
+        let rng_of_disk = self.rng("join", self.names.token);
+        let Some(array) = &mut self.array else { return Ok(()) };
+        let old = &array.bays[drive.index()].disk;
+        let again = old.faults == Faults::default() && rng.below(3) == 0;
+        if again {
+            new.disk = old.clone();
+        }
+        if goes {
+            let loss = std::array::from_fn(|_| any_loss(&mut rng));
+            let start = Start { missing: 0, rotated: 0, cut_after: None };
+            self.pending = Some(PendingCut { loss, seed: rng.next_u64(), start });
+            array.fuse = Fuse::new(Some(rng.below(FORMAT_COMMANDS) as u32));
+        }
+        let mut disk = PoweredDisk { disk: &mut new.disk, fuse: &array.fuse, rng: rng_of_disk };
+        let Some((superblock, intent, journal)) = array.volume.engine().plane().records() else {
+            return Ok(());
+        };
+        check_join(&mut disk, drive, superblock)
+            .map_err(|error| Failure::NotStarted(error.to_string()))?;
+        let formatted = prepare(&mut disk, drive, superblock, intent, journal);
+        std::mem::swap(&mut array.bays[drive.index()], &mut new);
+        if !again {
+            self.shelf[drive.index()] = Some(new.disk).filter(|disk| !disk.faults.dead);
+        }
+        if formatted.is_err() {
+            self.report.counts.cut_formats += 1;
+            return self.cut();
+        }
+        let replaced = array.volume.replace_drive(array.now, drive, Drive::Plain);
+        debug_assert!(replaced.is_ok(), "it was asked before");
+        self.explained |= 1 << drive.0;
+        Ok(())
+    }
+}
