@@ -70,6 +70,8 @@ pub struct Durability<C> {
     changed: bool,
     /// The array has ended or stopped: nothing comes any more.
     over: bool,
+    /// When the round of syncs began, nothing was left to be resynced: it covers all that did that.
+    covers_resync: bool,
 }
 
 impl<C: Change> Durability<C> {
@@ -93,6 +95,7 @@ impl<C: Change> Durability<C> {
             outputs: VecDeque::new(),
             changed: true,
             over: false,
+            covers_resync: false,
         };
         machine.choose_journalled();
         if machine.intent.has_marks() {
@@ -371,6 +374,7 @@ impl<C: Change> Durability<C> {
             self.answers.extend(self.syncs.take_covered(self.gate.first_cached()));
         }
         if !self.over && self.syncs.begin(self.gate.first_cached(), half) {
+            self.covers_resync = !self.intent.is_resyncing();
             let parts = self.io.begin(Task::Sync, self.recorder.present());
             if parts.is_empty() {
                 self.end_task(Task::Sync);
@@ -563,7 +567,9 @@ impl<C: Change> Durability<C> {
                 self.write_header(header);
             }
         }
-        if recording {
+        if recording && !self.covers_resync && !self.intent.is_resyncing() {
+            self.syncs.next().recording = true;
+        } else if recording {
             self.prepare_superblocks();
         }
     }

@@ -329,6 +329,13 @@ impl World {
         }
     }
 
+    /// Of copies that differ since a cut, another may be found once a drive is lost, until they are equal.
+    fn note_other_copies(&mut self) {
+        if self.shape.level.is_mirrored() && self.resyncs() {
+            self.model.drives_lost();
+        }
+    }
+
     fn output(&mut self, output: Output) -> Done<Option<ShutdownEnd>> {
         match output {
             Output::Reply { token, reply } => self.reply(token, reply)?,
@@ -340,15 +347,16 @@ impl World {
                 self.doomed &= !(1 << drive.0);
                 self.explained |= 1 << drive.0;
                 self.forget_read_errors();
-                // Of copies that differ since a cut another is found from now on.
-                if self.shape.level.is_mirrored() && self.resyncs() {
-                    self.model.drives_lost();
-                }
+                self.note_other_copies();
             }
             Output::JobEnded { job, skipped } => {
                 self.tell(|| format!("{job:?} has ended, {skipped} stripes left as they were"));
                 if let (JobKind::Rebuild(drive), 0) = (job, skipped) {
                     self.explained &= !(1 << drive.0);
+                }
+                // What was under way with a drive that was lost since has made copies equal to its own.
+                if job == JobKind::Resync && self.shape.level.is_mirrored() && self.explained != 0 {
+                    self.model.drives_lost();
                 }
             }
             Output::PageRepaired(repair) => self.tell(|| {
@@ -421,6 +429,9 @@ impl World {
             Waiting::Read { first, begun, sectors } => {
                 self.model.end_read(begun);
                 if let Reply::Data(slot) = reply {
+                    if self.explained != 0 {
+                        self.note_other_copies();
+                    }
                     self.report.counts.sectors += sectors;
                     let Some(array) = &mut self.array else { return Ok(()) };
                     let checked = self.model.check(first, array.volume.brought(slot), begun);
