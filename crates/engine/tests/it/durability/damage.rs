@@ -41,6 +41,10 @@ struct Counted<'a> {
 impl Disk for Counted<'_> {
     type Error = NoPower;
 
+    fn size_bytes(&mut self) -> Result<u64, NoPower> {
+        self.disk.size_bytes()
+    }
+
     fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), NoPower> {
         self.read_bytes.set(self.read_bytes.get() + into.len() as u64);
         self.disk.read(offset_bytes, into)

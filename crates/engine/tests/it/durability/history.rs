@@ -322,7 +322,7 @@ impl Shelf {
                     Output::WriteHead { id, drive, offset_bytes, bytes } => {
                         under_way.push_back((id, drive, Some((offset_bytes, bytes.to_vec()))));
                     }
-                    Output::Sync { id, drive } => under_way.push_back((id, drive, None)),
+                    Output::Sync { id, drive, .. } => under_way.push_back((id, drive, None)),
                     _ => {}
                 }
             }
