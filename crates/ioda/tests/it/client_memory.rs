@@ -108,7 +108,8 @@ fn latency(client: &mut Client, random: &mut Rng) -> (Duration, Duration) {
 fn two_hundred_clients_that_never_read() {
     for (bound_mib, reads) in [(64, 32), (256, 32), (1024, 32)] {
         let folder = tempfile::tempdir().unwrap();
-        let arguments = format!("--plain --drive-size 128m --client-memory {bound_mib}m");
+        let arguments =
+            format!("--plain --drive-size 128m --no-prefill --client-memory {bound_mib}m");
         let arguments: Vec<String> = arguments.split(' ').map(String::from).collect();
         let mut served = Served::start(folder.path(), &arguments);
         let mut reading = served.connect();
