@@ -148,6 +148,7 @@ mod tests {
     #[test]
     fn a_rebuild_goes_on_behind_its_cursor_and_where_a_crash_may_have_struck() {
         let geometry = Geometry {
+            checksums: false,
             journalled: Journalled::Degraded,
             level: Level::Raid5,
             width: 3,
