@@ -1,5 +1,6 @@
 //! A drive that takes the place of a failed one.
 
+use super::HEAD_BYTES;
 use super::block::BLOCK_BYTES;
 use super::disk::{Disk, overwrite_superblocks, read_superblock};
 use super::foreign::{first_data, recognise, recognise_in_head};
@@ -7,7 +8,12 @@ use super::intent::Intent;
 use super::journal::Journal;
 use super::opened::{Contents, OpenError};
 use super::superblock::{COPIES_AT, Superblock, SuperblockError};
+use crate::checksums::table_bytes;
+use alloc::vec;
 use units::DriveId;
+
+/// How much of a table is cleared at once.
+const CLEARED_BYTES: u64 = 1 << 20;
 
 /// Why a drive may be formatted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +97,29 @@ pub fn prepare<D: Disk>(
 ) -> Result<(), D::Error> {
     let superblock = Superblock { member: drive, ..superblock.clone() };
     overwrite_superblocks(disk, &superblock.encode_joining())?;
+    if superblock.geometry.checksums {
+        clear_table(disk, superblock.geometry.drive_bytes)?;
+    }
     write_records(disk, intent, journal)
+}
+
+/// Makes the checksums of a drive those of nothing. A device that was this drive before has those of its old
+/// data, which would be believed.
+fn clear_table<D: Disk>(disk: &mut D, drive_bytes: u64) -> Result<(), D::Error> {
+    let (start, length) = (HEAD_BYTES + drive_bytes, table_bytes(drive_bytes));
+    let mut bytes = vec![0; length.min(CLEARED_BYTES) as usize];
+    let mut done = 0;
+    while done < length {
+        let part = &mut bytes[..(length - done).min(CLEARED_BYTES) as usize];
+        disk.read(start + done, part)?;
+        // What was never written stays so: files have holes there.
+        if part.iter().any(|&byte| byte != 0) {
+            part.fill(0);
+            disk.write(start + done, part)?;
+        }
+        done += part.len() as u64;
+    }
+    Ok(())
 }
 
 /// Writes what is in a head beside superblocks.
