@@ -18,6 +18,8 @@ const SHARED_MAGIC: [u8; 8] = *b"ioda\0rec";
 const SUM_AT: usize = 8;
 const PARTS_AT: usize = 80;
 const PART_BYTES: usize = 16;
+/// Numbers of headers and batches are below: they begin at 1, and a start skips 2^32.
+const NUMBER_MAX: u64 = 1 << 62;
 /// In the length of a part: it is zeros, which the record does not hold.
 const ZEROS: u64 = 1;
 
@@ -40,9 +42,11 @@ impl Header {
         block
     }
 
+    /// None of numbers that no array comes to: counting on from them would overflow.
     pub(super) fn decode(block: &[u8], uuid: Uuid) -> Option<Self> {
-        is_ours(block, HEADER_MAGIC, uuid)
-            .then(|| Self { number: get_u64(block, 32), base: get_u64(block, 40) })
+        let header = Self { number: get_u64(block, 32), base: get_u64(block, 40) };
+        let is_possible = header.number.max(header.base) < NUMBER_MAX;
+        (is_possible && is_ours(block, HEADER_MAGIC, uuid)).then_some(header)
     }
 }
 
@@ -191,7 +195,8 @@ pub(super) fn records_of(
     let (mut rest, mut previous) = (half, 0);
     core::iter::from_fn(move || {
         let (head, parts, after) = decode(rest, uuid, drive)?;
-        if head.previous != previous || head.sequence <= previous {
+        let is_possible = head.sequence > previous && head.sequence < NUMBER_MAX;
+        if head.previous != previous || !is_possible {
             return None;
         }
         (rest, previous) = (after, head.sequence);
