@@ -262,7 +262,8 @@ fn written(part: &FoundPart) -> Written<'_> {
 /// was in the journal.
 fn doubtful(assembly: &Assembly, intent: &Intent) -> Vec<Range<u64>> {
     let geometry = &assembly.geometry;
-    if Journal::is_needed(geometry, 0) {
+    // A drive that was not to be taken holds checksums as it was left, beside data as they were left.
+    if Journal::is_needed(geometry, 0) && assembly.forced.is_none() {
         return Vec::new();
     }
     let bytes = |region: u32| {

@@ -75,7 +75,8 @@ impl Repairs {
                 .into_iter()
                 .flat_map(|range| whole(layout, assembly.absent, range))
                 .collect();
-            if resync.is_empty() {
+            // Marks stay while checksums are in doubt there.
+            if resync.is_empty() && !geometry.checksums {
                 dirty.drain(..).for_each(|region| intent.resynced(region));
             }
         }
@@ -150,6 +151,7 @@ mod tests {
         let geometry = Geometry {
             checksums: false,
             journalled: Journalled::Degraded,
+            checksums: false,
             level: Level::Raid5,
             width: 3,
             stripe_width: 3,
