@@ -72,7 +72,7 @@ impl ChecksumSetup {
     /// bytes of each drive may not fit.
     #[must_use]
     pub fn of(superblock: &Superblock, doubtful: Vec<Range<u64>>) -> Option<Self> {
-        superblock.geometry.checksums.then(|| Self {
+        superblock.geometry.checksums.then_some(Self {
             uuid: superblock.uuid,
             table_at: Some(superblock.geometry.drive_bytes),
             doubtful,

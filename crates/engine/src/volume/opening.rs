@@ -151,7 +151,6 @@ mod tests {
         let geometry = Geometry {
             checksums: false,
             journalled: Journalled::Degraded,
-            checksums: false,
             level: Level::Raid5,
             width: 3,
             stripe_width: 3,

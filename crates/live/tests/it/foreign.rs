@@ -15,6 +15,7 @@ use units::DriveId;
 /// Large enough for every format here.
 const IMAGE_BYTES: u64 = 512 << 20;
 const GEOMETRY: Geometry = Geometry {
+    checksums: true,
     level: Level::Raid1,
     width: 2,
     stripe_width: 2,
