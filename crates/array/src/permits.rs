@@ -3,8 +3,9 @@
 //! The coordination decides; this is the only place where it is decided whether the drives are told. Under
 //! a policy whose windows are imagined the array acts as if the drives kept them, but sends no permit.
 
+use crate::commands::Commands;
 use crate::coordinate::{Coordination, Coordinator, Notice};
-use crate::policy::WindowUse;
+use crate::policy::{View, WindowUse};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -26,6 +27,11 @@ pub(crate) struct Permits {
 }
 
 impl Permits {
+    /// What a policy is shown about a stripe on these drives.
+    pub(crate) fn view<'a>(&'a self, commands: &'a Commands, stripe: u64) -> View<'a> {
+        View { coordinator: &self.coordinator, queues: commands.queues(), stripe }
+    }
+
     pub(crate) fn new(width: u32, windows: WindowUse, coordination: Coordination) -> Self {
         let mut permits = Self {
             coordinator: Coordinator::Free,

@@ -1,7 +1,7 @@
 //! Getting the members of a stripe that an operation wants: commands on their way out, answers on their
 //! way in, and what [`Fetch`] decides in between.
 
-use super::{Array, repairing, view};
+use super::{Array, repairing};
 use crate::action::{Action, DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose};
 use crate::event::{Event, Origin, Why};
@@ -135,7 +135,7 @@ impl<O: Observe> Array<O> {
         };
         let lba = self.layout.lba(stripe, first_row, primary);
         let copies = copies.bits();
-        let view = view(&self.permits, &self.commands, copies);
+        let view = self.permits.view(&self.commands, copies);
         let chosen = self.rules.policy().choose_copy(now, primary, copies, lba, &view);
         assert_eq!(copies >> chosen.0 & 1, 1, "{chosen:?} has no copy of stripe {stripe}");
         MemberSet::of(chosen.0)
@@ -200,7 +200,7 @@ impl<O: Observe> Array<O> {
         let drives = self.stripe_drives(stripe);
         for member in unknown - avoided {
             let Place { drive, block } = self.relocation.locate(&self.layout, stripe, row, member);
-            let view = view(&self.permits, &self.commands, drives);
+            let view = self.permits.view(&self.commands, drives);
             let attempt = match &self.cache {
                 Some(cache) if cache.holds(drive, block, rows) => Attempt::Send(PlFlag::Off),
                 _ => self.rules.first_attempt(now, drive, block, &view),
@@ -698,7 +698,7 @@ impl<O: Observe> Array<O> {
         let reads = fetch.reads_to_hedge(&target.shape(&self.layout), late);
         let drives = self.stripe_drives(target.stripe);
         let can = self.can_reconstruct_beside(op, late);
-        let view = view(&self.permits, &self.commands, drives);
+        let view = self.permits.view(&self.commands, drives);
         if !can || !self.rules.policy().may_hedge(now, late.bits(), reads, &view) {
             self.counters.hedges_denied += 1;
             self.out.emit_event(now, || Event::HedgeDenied { op, late });

@@ -1,6 +1,7 @@
 //! The array: a router between machines that own their state. Inputs come in here, and only here and in
 //! the two files beside it are actions and events emitted.
 
+mod constants;
 mod fetching;
 mod repairing;
 mod writing;
@@ -18,7 +19,7 @@ use crate::members::MemberSet;
 use crate::operation::{Operations, Phase, RequestSlot, Work};
 use crate::outbox::Outbox;
 use crate::permits::Permits;
-use crate::policy::{Answered, Asked, PolicyKind, PolicySettings, PolicySetup, Rules, Tally, View};
+use crate::policy::{Answered, Asked, PolicyKind, PolicySettings, PolicySetup, Rules, Tally};
 use crate::read_repairs::RepairCounters;
 use crate::relocation::{Place, Relocation};
 use crate::request::{Config, Request, RequestKind};
@@ -29,19 +30,10 @@ use crate::timers::{Computation, Timers};
 use crate::write_cache::{WriteCache, WriteCacheCounters};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use constants::Constants;
 use core::ops::Range;
 use nvme::{Blocked, CollectionReport, Completion, Delays, DriveStatus, Opcode, Status};
 use units::{DriveId, Duration, Instant, Lba, Observe, Unobserved};
-
-/// What never changes about an array.
-struct Constants {
-    page_bytes: u64,
-    capacity_bytes: u64,
-    /// Time to compute a reconstructed page.
-    reconstruct_time: Duration,
-    /// The blocks that the layout leaves free on every drive.
-    spare: Range<u64>,
-}
 
 /// One array. See the crate documentation for the contract of its methods.
 pub struct Array<O: Observe = Unobserved> {
@@ -800,9 +792,4 @@ impl<O: Observe> Array<O> {
         }
         assert_eq!(open, self.ops.len(), "operations that are not closed");
     }
-}
-
-/// What a policy is shown about a stripe on these drives.
-fn view<'a>(permits: &'a Permits, commands: &'a Commands, stripe: u64) -> View<'a> {
-    View { coordinator: permits.coordinator(), queues: commands.queues(), stripe }
 }

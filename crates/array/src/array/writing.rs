@@ -2,7 +2,7 @@
 //! write cache below them.
 
 use super::fetching::Read;
-use super::{Array, repairing, view};
+use super::{Array, repairing};
 use crate::action::{Action, DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose};
 use crate::event::{Event, OperationKind, Origin, Why};
@@ -295,7 +295,7 @@ impl<O: Observe> Array<O> {
                 continue;
             }
             let from = self.relocation.locate(&self.layout, stripe, row, member);
-            let view = view(&self.permits, &self.commands, drives.bits());
+            let view = self.permits.view(&self.commands, drives.bits());
             let policy = self.rules.policy();
             let Some(drive) = policy.place_update(now, from.drive, free.bits(), &view) else {
                 continue;
@@ -634,7 +634,7 @@ impl<O: Observe> Array<O> {
             while let Some(cache) = &mut self.cache
                 && cache.may_drain(drive)
             {
-                let view = view(&self.permits, &self.commands, 1 << drive.0);
+                let view = self.permits.view(&self.commands, 1 << drive.0);
                 let from = match cache.is_closed() {
                     true => now,
                     false => self.rules.policy().may_drain_from(now, drive, &view),

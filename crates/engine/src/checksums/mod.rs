@@ -2,7 +2,7 @@
 //!
 //! A drive that returns other bytes than it was given says nothing about it: bits that have flipped, a write
 //! that it acknowledged and lost, or put elsewhere. The sum of a block is therefore not beside the block, but in
-//! a [`table`] behind the data of the drive, and every read is compared with it. What does not fit is a media
+//! a table behind the data of the drive, and every read is compared with it. What does not fit is a media
 //! error to the array, which reconstructs and rewrites it.
 //!
 //! A sum is the CRC-32C of the block, exclusive-or that of a block of zeros: so it is 0 for what was never
@@ -14,8 +14,8 @@
 //! * The sum of a block on the drive may be wrong only while the block is in a region that is marked in the
 //!   write-intent record, or in a record of the journal: before a mark is taken back, a part of the journal
 //!   used again, or a drive recorded as serving, changed blocks of the table are written, and the syncs
-//!   that allow it cover them ([`Checksums::settle`]).
-//! * After a crash the sums of marked regions are [in doubt](doubts): each is taken from what is read or
+//!   that allow it cover them.
+//! * After a crash the sums of marked regions are in doubt: each is taken from what is read or
 //!   written next, which the resync does for all of them. What is written again from the journal gets its
 //!   sums then.
 //! * A read beside a write of the same block may find either. If it fits neither, it is repeated.

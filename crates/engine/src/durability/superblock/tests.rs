@@ -1,0 +1,239 @@
+//! Tests of superblocks: what is written is read, and what cannot be is named.
+
+use super::*;
+use alloc::string::ToString;
+use alloc::vec;
+use proptest::prelude::*;
+
+pub(in crate::durability) fn example() -> Superblock {
+    Superblock {
+        uuid: Uuid([7; 16]),
+        member: DriveId(1),
+        geometry: Geometry {
+            journalled: Journalled::Always,
+            checksums: true,
+            level: Level::Raid5,
+            width: 4,
+            stripe_width: 4,
+            chunk_bytes: 64 << 10,
+            page_bytes: 4096,
+            drive_bytes: 1 << 30,
+        },
+        region_bytes: 1 << 20,
+        generation: 12,
+        committed: 11,
+        states: vec![MemberState::Serving; 4],
+        joined: vec![0; 4],
+        past: Vec::new(),
+        proposed: 0,
+        clean: false,
+        created_seconds: 1_700_000_000,
+    }
+}
+
+type Change = fn(&mut Superblock);
+
+/// Every field at its ends, and where its bytes are.
+#[test]
+fn every_field_has_its_place_and_its_range() {
+    let table: &[(&str, usize, &[u8], Change)] = &[
+        ("uuid, least", 16, &[0; 16], |s| s.uuid = Uuid([0; 16])),
+        ("uuid, most", 16, &[255; 16], |s| s.uuid = Uuid([255; 16])),
+        ("generation, least", 32, &[0; 8], |s| (s.generation, s.committed) = (0, 0)),
+        ("generation, most", 32, &[255; 8], |s| s.generation = u64::MAX),
+        ("committed, least", 88, &[0; 8], |s| s.committed = 0),
+        ("committed, most", 88, &[12], |s| s.committed = 12),
+        ("proposed, least", 96, &[0; 8], |s| s.proposed = 0),
+        ("proposed, most", 96, &[255; 8], |s| s.proposed = u64::MAX),
+        ("created, least", 40, &[0; 8], |s| s.created_seconds = 0),
+        ("created, most", 40, &[255; 8], |s| s.created_seconds = u64::MAX),
+        ("drive, least", 48, &[0, 0x10, 0, 0, 0, 0, 0, 0], |s| {
+            s.geometry.drive_bytes = 4096;
+            s.geometry.chunk_bytes = 4096;
+        }),
+        ("drive, most", 48, &[0, 0, 0, 0, 0, 0, 0, 0x40], |s| {
+            s.geometry.drive_bytes = 1 << 62;
+        }),
+        ("chunk, least", 56, &[0, 0x10, 0, 0, 0, 0, 0, 0], |s| s.geometry.chunk_bytes = 4096),
+        ("chunk, most", 56, &[0, 0, 0, 0x40, 0, 0, 0, 0], |s| {
+            s.geometry.chunk_bytes = 1 << 30;
+        }),
+        ("page, least", 64, &[0, 0x10, 0, 0], |s| s.geometry.page_bytes = 4096),
+        ("page, most", 64, &[0, 0, 1, 0], |s| s.geometry.page_bytes = 64 << 10),
+        ("member, least", 68, &[0], |s| s.member = DriveId(0)),
+        ("member, most", 68, &[3], |s| s.member = DriveId(3)),
+        ("width, least", 69, &[1, 1, 0], |s| {
+            s.geometry.level = Level::Raid0;
+            (s.geometry.width, s.geometry.stripe_width) = (1, 1);
+            (s.member, s.states) = (DriveId(0), vec![MemberState::Serving]);
+            s.joined = vec![0];
+        }),
+        ("width, most", 69, &[64, 64, 4], |s| {
+            s.geometry.level = Level::Raid6;
+            (s.geometry.width, s.geometry.stripe_width) = (64, 64);
+            s.states = vec![MemberState::Serving; 64];
+            s.joined = vec![0; 64];
+        }),
+        ("past", 1664, &[7, 0, 0, 0, 0, 0, 0, 0, 9], |s| s.past = vec![7, 9]),
+        ("past, most", 1664, &[255; 2432], |s| s.past = vec![u64::MAX; 304]),
+        ("joined, most", 1152 + 3 * 8, &[255; 8], |s| s.joined[3] = u64::MAX),
+        ("clean", 72, &[1], |s| s.clean = true),
+        ("region, least", 80, &[0, 0, 0x10, 0, 0, 0, 0, 0], |s| s.region_bytes = 1 << 20),
+        ("region, most", 80, &[0, 0, 0, 0, 0, 0, 0, 0x80], |s| s.region_bytes = 1 << 63),
+        ("failed", 128 + 2 * 16, &[1], |s| s.states[2] = MemberState::Failed),
+        ("rebuilding, most", 128 + 3 * 16, &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40], |s| {
+            s.states[3] = MemberState::Rebuilding { cursor_bytes: 1 << 30 };
+        }),
+    ];
+    for (name, at, bytes, change) in table {
+        let mut superblock = example();
+        change(&mut superblock);
+        let block = superblock.encode();
+        assert_eq!(&block[*at..at + bytes.len()], *bytes, "{name}");
+        assert_eq!(Superblock::decode(&block), Ok(superblock), "{name}");
+    }
+}
+
+/// Puts bytes into the example's block and makes its checksum right again.
+fn forged(at: usize, bytes: &[u8]) -> Result<Superblock, String> {
+    let mut block = example().encode();
+    put(&mut block, at, bytes);
+    seal(&mut block, SUM_AT);
+    Superblock::decode(&block).map_err(|error| error.to_string())
+}
+
+#[test]
+fn impossible_fields_are_named() {
+    let table: &[(usize, &[u8], &str)] = &[
+        (8, &[5], "version 5"),
+        (8, &[255; 4], "version 4294967295"),
+        (8, &[0], "version 0"),
+        (48, &[1], "bytes of a drive is 1073741825"),
+        (48, &[0; 8], "bytes of a drive is 0"),
+        (48, &[0, 0, 0, 0, 0, 0, 0, 0x41], "bytes of a drive"),
+        (56, &[0; 8], "bytes of a chunk is 0"),
+        (56, &[0, 0x10, 0, 0x40, 0, 0, 0, 0], "bytes of a chunk"),
+        (64, &[0; 4], "bytes of a page is 0"),
+        (64, &[1], "bytes of a page is 4097"),
+        (68, &[4], "index of the drive is 4"),
+        (69, &[2], "number of drives is 2"),
+        (69, &[65], "number of drives is 65"),
+        (70, &[5], "members of a stripe is 5"),
+        (70, &[0], "members of a stripe is 0"),
+        (71, &[6], "level is 6"),
+        (72, &[2], "mark of a clean end is 2"),
+        (73, &[1], "holds nothing"),
+        (73, &[2], "mark of a joining drive is 2"),
+        (75, &[2], "use of checksums is 2"),
+        (88, &[13], "committed generation is 13"),
+        (80, &[1], "bytes of a region is 1048577"),
+        (80, &[0, 0, 8], "bytes of a region is 524288"),
+        (128, &[3], "state of a drive is 3"),
+        (128, &[2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0x40], "progress of a rebuild is 1073741825"),
+    ];
+    for (at, bytes, words) in table {
+        let said = forged(*at, bytes).unwrap_err();
+        assert!(said.contains(words), "byte {at}: {said}");
+    }
+}
+
+#[test]
+fn what_was_before_is_known_for_a_while() {
+    let mut superblock = example();
+    let old = superblock.clone();
+    for _ in 0..PAST_MAX {
+        superblock.generation += 1;
+        superblock.commit(superblock.states.clone(), superblock.joined.clone(), false);
+        assert!(old.is_contained_in(&superblock));
+    }
+    superblock.states[1] = MemberState::Failed;
+    let alone = Superblock { states: superblock.states.clone(), ..old.clone() };
+    assert!(old.is_contained_in(&superblock) && !alone.is_contained_in(&superblock));
+    superblock.generation += 1;
+    superblock.commit(superblock.states.clone(), superblock.joined.clone(), false);
+    assert_eq!(superblock.past.len(), PAST_MAX);
+    assert!(!superblock.past.contains(&old.change()));
+}
+
+#[test]
+fn version_1_is_read() {
+    let read = forged(8, &VERSION_SINGLE.to_le_bytes()).unwrap();
+    assert_eq!((read.generation, read.committed), (12, 11));
+    let mut expected = example();
+    expected.geometry.checksums = false;
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn without_checksums_older_programs_read_it_too() {
+    let mut superblock = example();
+    assert_eq!(get_u32(&superblock.encode(), 8), VERSION);
+    superblock.geometry.checksums = false;
+    assert_eq!(get_u32(&superblock.encode(), 8), VERSION_PLAIN);
+    assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
+}
+
+#[test]
+fn blank_foreign_and_damaged_blocks_are_told_apart() {
+    assert_eq!(Superblock::decode(&[0; 4096]), Err(SuperblockError::Blank));
+    assert_eq!(Superblock::decode(&[1; 4096]), Err(SuperblockError::Foreign));
+    let mut block = example().encode();
+    block[3000] ^= 1;
+    assert_eq!(Superblock::decode(&block), Err(SuperblockError::Checksum));
+}
+
+#[test]
+fn what_is_unfinished_fits_into_a_sector() {
+    let mut superblock = example();
+    superblock.geometry.level = Level::Raid6;
+    (superblock.geometry.width, superblock.geometry.stripe_width) = (64, 64);
+    superblock.states = vec![MemberState::Failed; 64];
+    superblock.joined = vec![7; 64];
+    superblock.past = vec![7; 64];
+    superblock.member = DriveId(63);
+    let first = superblock.unfinished();
+    assert!(first.is_being_created());
+    let second = Superblock { generation: 1, ..first.clone() };
+    for block in [first.encode(), second.encode(), superblock.encode_joining()] {
+        assert!(block[512..].iter().all(|&byte| byte == 0));
+    }
+    let joining = Superblock::decode(&superblock.encode_joining());
+    assert_eq!(joining, Err(SuperblockError::Unfinished));
+}
+
+#[test]
+fn of_two_copies_the_newer_counts() {
+    let old = example();
+    let new = Superblock { generation: 13, ..example() };
+    assert_ne!(old.offset_bytes(), new.offset_bytes());
+    let broken = || Err(SuperblockError::Checksum);
+    assert_eq!(newer([Ok(new.clone()), Ok(old.clone())]), Ok(new.clone()));
+    assert_eq!(newer([Ok(old.clone()), Ok(new.clone())]), Ok(new));
+    assert_eq!(newer([broken(), Ok(old.clone())]), Ok(old.clone()), "the last write was torn");
+    assert_eq!(newer([Err(SuperblockError::Blank), broken()]), broken());
+    let version = || Err(SuperblockError::Version { version: 3 });
+    assert_eq!(newer([Ok(old), version()]), version(), "a newer program was here");
+}
+
+proptest! {
+    #![proptest_config(testing::cases(256))]
+
+    #[test]
+    fn hostile_bytes_are_refused_or_consistent(
+        changes in proptest::collection::vec((0usize..4096, any::<u8>()), 1..12),
+    ) {
+        let mut block = example().encode();
+        for (at, byte) in changes {
+            block[at] = byte;
+        }
+        let _ = Superblock::decode(&block);
+        put(&mut block, 0, &MAGIC);
+        put(&mut block, 8, &VERSION.to_le_bytes());
+        seal(&mut block, SUM_AT);
+        if let Ok(superblock) = Superblock::decode(&block) {
+            prop_assert_eq!(superblock.geometry.check(), Ok(()));
+            prop_assert!(superblock.member.0 < superblock.geometry.width);
+            prop_assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
+        }
+    }
+}
