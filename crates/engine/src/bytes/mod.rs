@@ -267,12 +267,6 @@ impl<M: Memory> Bytes<M> {
         self.verifier.as_ref().is_some_and(|verifier| verifier.is_known(drive))
     }
 
-    /// What was found marked at the start is repaired from now on; `resyncs`: parity is computed again, of which
-    /// the plane will hear.
-    pub fn begin_repairs(&mut self, resyncs: bool) {
-        self.hold_marks(resyncs);
-    }
-
     /// Whether no command is out, no record is being written, and nothing waits for either.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -326,14 +320,10 @@ impl<M: Memory> Bytes<M> {
     ) {
         self.now = now;
         let Transfer { purpose, check, .. } = *self.transfers.get(tag);
-        if self.verifier.is_some() {
-            let Some((result, buffer)) = self.verify_ended(tag, purpose, check, result, buffer)
-            else {
-                return;
-            };
-            return self.end_transfer(tag, result, buffer);
+        let verified = self.verify_ended(tag, purpose, check, result, buffer);
+        if let Some((result, buffer)) = verified {
+            self.end_transfer(tag, result, buffer);
         }
-        self.end_transfer(tag, result, buffer);
     }
 
     /// Something has ended at the storage and, if it is a read, is right.
@@ -482,9 +472,8 @@ impl<M: Memory> Bytes<M> {
         drive: DriveId,
         work: Work<M::Buffer>,
         operation: u64,
-        purpose: Purpose,
+        mut purpose: Purpose,
     ) -> u32 {
-        let mut purpose = purpose;
         let tag = self.book(purpose);
         if let Work::Write { offset_bytes, length_bytes, buffer } = &work
             && let Some(durability) = &self.durability
@@ -531,20 +520,13 @@ impl<M: Memory> Bytes<M> {
         while let Some(output) = self.durability.as_mut().and_then(Durability::poll_output) {
             match output {
                 Gate::WriteHead { id, drive, offset_bytes, bytes } => {
-                    let record =
-                        Transfer { purpose: Purpose::Record(id), change: None, check: None };
-                    let tag = self.transfers.insert(record);
                     let work = Work::WriteHead { offset_bytes, bytes };
-                    self.works.push_back(StorageWork { tag, drive, work });
+                    self.transfer(drive, work, Purpose::Record(id));
                 }
                 Gate::Sync { id, drive, settles } => {
-                    if settles && !self.is_settled(drive, id) {
-                        continue;
+                    if !settles || self.is_settled(drive, id) {
+                        self.transfer(drive, Work::Sync, Purpose::Record(id));
                     }
-                    let record =
-                        Transfer { purpose: Purpose::Record(id), change: None, check: None };
-                    let tag = self.transfers.insert(record);
-                    self.works.push_back(StorageWork { tag, drive, work: Work::Sync });
                 }
                 Gate::Release { drive, change: HeldWork { tag, work }, .. } => {
                     self.begin_summing(tag, drive, &work);

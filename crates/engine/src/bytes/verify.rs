@@ -146,7 +146,7 @@ impl<M: Memory> Bytes<M> {
         result: IoResult,
         buffer: Option<M::Buffer>,
     ) -> Option<(IoResult, Option<M::Buffer>)> {
-        let verifier = self.verifier.as_mut()?;
+        let Some(verifier) = &mut self.verifier else { return Some((result, buffer)) };
         if let Purpose::Table(key, era) = purpose {
             if verifier.eras[usize::from(key.drive)] == era {
                 self.end_table_io(key, result, buffer.as_ref());
@@ -248,8 +248,7 @@ impl<M: Memory> Bytes<M> {
         let Some(verifier) = &mut self.verifier else { return };
         let ready: Vec<_> = verifier.syncs.extract_if(.., |(other, _)| *other == drive).collect();
         for (drive, id) in ready {
-            let tag = self.book(Purpose::Record(id));
-            self.works.push_back(StorageWork { tag, drive, work: Work::Sync });
+            self.transfer(drive, Work::Sync, Purpose::Record(id));
         }
     }
 
@@ -319,9 +318,10 @@ impl<M: Memory> Bytes<M> {
         self.free_marks();
     }
 
-    /// The marks that were found at the start may be taken back as soon as all sums that were in doubt there are
-    /// known, and parity is resynced. `resyncs`: it will be.
-    pub(super) fn hold_marks(&mut self, resyncs: bool) {
+    /// What was found marked at the start is repaired from now on. The marks may be taken back as soon as all
+    /// sums that were in doubt there are known, and parity is resynced. `resyncs`: it will be, of which the
+    /// plane will hear.
+    pub fn begin_repairs(&mut self, resyncs: bool) {
         let Some((superblock, intent, _)) = self.records() else { return };
         if !intent.is_resyncing() {
             return;

@@ -23,6 +23,7 @@ use super::assembly::{Assembly, Found, Gathered, check_enough, gather};
 use super::disk::{Disk, read_copies, write_superblock};
 use super::intent::Intent;
 use super::lineage::{Claim, is_current};
+use super::open::members;
 use super::opened::OpenError;
 use super::refusal::{Note, Refusal};
 use super::superblock::{COPIES_AT, Geometry, MemberState, Superblock, newest_offset_bytes};
@@ -102,16 +103,6 @@ pub struct Forced {
     pub assembly: Assembly,
     /// What becomes of each drive, in order.
     pub takings: Vec<Taking>,
-}
-
-impl Forced {
-    /// The oldest generation of a drive that is taken though it missed changes: what was written since may
-    /// be old or mixed.
-    #[must_use]
-    pub fn oldest_generation(&self) -> Option<u64> {
-        let outdated = self.takings.iter().filter(|taking| taking.fate == Fate::Outdated);
-        outdated.map(|taking| taking.generation).min()
-    }
 }
 
 /// Decides how to go on from what was found, whatever the drives say of each other.
@@ -248,10 +239,7 @@ pub(super) fn write_lineage<D: Disk>(
 ) -> Result<Superblock, OpenError<D::Error>> {
     // A block that nothing is on counts as all marked.
     intent.recover(&vec![0; intent.record_bytes()]);
-    let taken = |drive: usize| assembly.absent >> drive & 1 == 0;
-    let present = || (0..assembly.states.len()).filter(|drive| taken(*drive));
-    for drive in present() {
-        let Some(disk) = &mut disks[drive] else { continue };
+    for (drive, disk) in members(assembly, disks) {
         for block in intent.all_blocks() {
             disk.write(block.offset_bytes, &block.bytes[..]).map_err(OpenError::io(drive))?;
         }
@@ -262,12 +250,11 @@ pub(super) fn write_lineage<D: Disk>(
     let mut joined = superblock.joined.clone();
     let states = assembly.states.clone();
     let new = Superblock { states: states.clone(), ..superblock.clone() };
-    for drive in present() {
+    for (drive, _) in members(assembly, disks) {
         joined[drive] = new.joining(superblock.generation, DriveId(drive as u8));
     }
     superblock.commit(states, joined, false);
-    for drive in present() {
-        let Some(disk) = &mut disks[drive] else { continue };
+    for (drive, disk) in members(assembly, disks) {
         superblock.member = DriveId(drive as u8);
         write_beside(&superblock, disk).map_err(OpenError::io(drive))?;
     }

@@ -431,12 +431,10 @@ impl<C: Change> Durability<C> {
         if blocks.is_empty() {
             return self.stop(StopReason::TooFewDrives);
         }
-        let drives = blocks.iter().map(|(drive, ..)| *drive).collect();
-        let parts = self.io.begin(Task::Superblocks, drives);
-        for ((id, _), (drive, offset_bytes, bytes)) in parts.into_iter().zip(blocks) {
-            let bytes = Arc::new(bytes);
-            self.outputs.push_back(Output::WriteHead { id, drive, offset_bytes, bytes });
-        }
+        let writes = blocks.into_iter();
+        let writes =
+            writes.map(|(drive, offset_bytes, bytes)| (drive, offset_bytes, Arc::new(bytes)));
+        self.write_each(Task::Superblocks, writes.collect());
     }
 
     fn clear_journal(&mut self) {
@@ -489,18 +487,11 @@ impl<C: Change> Durability<C> {
             match self.gate.record(self.journalled, &mut self.journal) {
                 None => return,
                 Some(Ok(Batch { sequence, records })) => {
-                    let drives = records.iter().map(|(drive, _)| *drive).collect();
-                    let parts = self.io.begin(Task::Batch { sequence }, drives);
-                    for ((id, _), (drive, record)) in parts.into_iter().zip(records) {
-                        let HeadWrite { offset_bytes, bytes } = record;
-                        let bytes = Arc::new(bytes);
-                        self.outputs.push_back(Output::WriteHead {
-                            id,
-                            drive,
-                            offset_bytes,
-                            bytes,
-                        });
-                    }
+                    let writes = records.into_iter();
+                    let writes = writes.map(|(drive, HeadWrite { offset_bytes, bytes })| {
+                        (drive, offset_bytes, Arc::new(bytes))
+                    });
+                    self.write_each(Task::Batch { sequence }, writes.collect());
                 }
                 Some(Err(JournalError::Full)) => self.full = true,
                 Some(Err(error)) => self.stop(StopReason::Journal(error)),
@@ -511,12 +502,19 @@ impl<C: Change> Durability<C> {
     /// Writes the same into the heads of several drives.
     fn write_heads(&mut self, task: Task, drives: DriveSet, offset_bytes: u64, bytes: Vec<u8>) {
         let bytes = Arc::new(bytes);
-        let parts = self.io.begin(task, drives);
+        let writes = drives.iter().map(|drive| (drive, offset_bytes, Arc::clone(&bytes)));
+        self.write_each(task, writes.collect());
+    }
+
+    /// Writes into the head of each drive what is its own, in the order of the drives. Without any, the task
+    /// is done.
+    fn write_each(&mut self, task: Task, writes: Vec<(DriveId, u64, Arc<Vec<u8>>)>) {
+        let parts = self.io.begin(task, writes.iter().map(|(drive, ..)| *drive).collect());
         if parts.is_empty() {
             self.end_task(task);
         }
-        for (id, drive) in parts {
-            let bytes = Arc::clone(&bytes);
+        for ((id, drive), (of, offset_bytes, bytes)) in parts.into_iter().zip(writes) {
+            debug_assert_eq!(drive, of);
             self.outputs.push_back(Output::WriteHead { id, drive, offset_bytes, bytes });
         }
     }

@@ -164,12 +164,16 @@ fn read_journals<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
 ) -> Result<Replay, OpenError<D::Error>> {
+    let counts = !assembly.clean && Journal::is_needed(&assembly.geometry, assembly.absent);
     let mut journals = Vec::new();
     for (drive, disk) in members(assembly, disks) {
         let id = DriveId(drive as u8);
         let read = |offset_bytes, into: &mut [u8]| disk.read(offset_bytes, into);
-        let image = Journal::read(assembly.uuid, id, read).map_err(OpenError::io(drive))?;
-        journals.push((id, image));
+        let image = match counts {
+            true => Journal::read(assembly.uuid, id, read),
+            false => Journal::read_headers(read),
+        };
+        journals.push((id, image.map_err(OpenError::io(drive))?));
     }
     // One that missed changes may have records that were written over since.
     let outdated = assembly.forced.unwrap_or(0);
@@ -180,11 +184,7 @@ fn read_journals<D: Disk>(
         replay.journal = Journal::replay(assembly.uuid, bytes).journal;
         replay.damage = None;
     }
-    if assembly.clean || !Journal::is_needed(&assembly.geometry, assembly.absent) {
-        replay.records.clear();
-        return Ok(replay);
-    }
-    if let Some(damage) = replay.damage {
+    if let Some(damage) = replay.damage.filter(|_| counts) {
         return Err(OpenError::Journal(damage));
     }
     for record in &replay.records {
@@ -228,15 +228,17 @@ fn write_again<D: Disk>(
     disks: &mut [Option<D>],
     records: &[Record],
 ) -> Result<(), OpenError<D::Error>> {
-    for Record { drive, parts, .. } in records {
-        let drive = drive.index();
-        let Some(disk) = &mut disks[drive] else { continue };
-        for part in parts {
+    let Geometry { checksums, drive_bytes, .. } = assembly.geometry;
+    for (drive, disk) in members(assembly, disks) {
+        let id = DriveId(drive as u8);
+        let its = records.iter().filter(|record| record.drive == id);
+        let parts = || its.clone().flat_map(|record| &record.parts);
+        for part in parts() {
             write_part(disk, part).map_err(OpenError::io(drive))?;
         }
-        if assembly.geometry.checksums {
-            let (id, drive_bytes) = (DriveId(drive as u8), assembly.geometry.drive_bytes);
-            note_written(disk, assembly.uuid, id, drive_bytes, parts.iter().map(written))
+        if checksums {
+            // All at once: the parts of many batches have their sums in the same blocks.
+            note_written(disk, assembly.uuid, id, drive_bytes, parts().map(written))
                 .map_err(OpenError::io(drive))?;
         }
     }
@@ -322,7 +324,7 @@ fn taking_part<'a, D>(
 }
 
 /// The drives that hold data.
-fn members<'a, D>(
+pub(super) fn members<'a, D>(
     assembly: &Assembly,
     disks: &'a mut [Option<D>],
 ) -> impl Iterator<Item = (usize, &'a mut D)> + use<'a, D> {

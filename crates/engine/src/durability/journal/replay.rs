@@ -156,6 +156,20 @@ impl Journal {
         Replay { records, journal, damage }
     }
 
+    /// Reads the headers of the journal of a drive, for a start at which no batch counts. What comes after
+    /// them is numbered by less than a start skips.
+    ///
+    /// # Errors
+    ///
+    /// Those of the function.
+    pub fn read_headers<E>(
+        mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Vec<u8>, E> {
+        let mut image = vec![0; 2 * BLOCK_BYTES];
+        read(JOURNAL_OFFSET_BYTES, &mut image)?;
+        Ok(image)
+    }
+
     /// Reads the journal of a drive: its headers, and the records that are there, by a function that
     /// fills whole blocks from a place in the file. What comes after the last record is left out.
     ///
@@ -167,8 +181,7 @@ impl Journal {
         drive: DriveId,
         mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Vec<u8>, E> {
-        let mut image = vec![0; 2 * BLOCK_BYTES];
-        read(JOURNAL_OFFSET_BYTES, &mut image)?;
+        let mut image = Self::read_headers(&mut read)?;
         let mut block = vec![0; BLOCK_BYTES];
         for half in 0..2 {
             let start = HALVES_AT + half * HALF_BYTES;
