@@ -82,32 +82,20 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
             plan.chunk_bytes
         )));
     }
-    let journalled = match (settings.serve.journal.as_ref().map(|text| text.value.0), there) {
-        (Some(asked), Some(there)) if asked != there.journalled => {
-            return Err(Failure::usage(format!(
-                "--journal {}: the array that is there journals its changes \"{}\"; that is chosen \
-                 when an array is made",
-                asked.name(),
-                there.journalled.name()
-            )));
-        }
-        (_, Some(there)) => there.journalled,
-        (asked, None) => asked.unwrap_or_default(),
-    };
-    let checksums = match (settings.serve.checksums.as_ref().map(|text| text.value.0), there) {
-        (Some(asked), Some(there)) if asked != there.checksums => {
-            return Err(Failure::usage(format!(
-                "--checksums {}: the array that is there has {}; that is chosen when an array is made",
-                if asked { "on" } else { "off" },
-                if there.checksums { "some" } else { "none" }
-            )));
-        }
-        (_, Some(there)) => there.checksums,
-        (asked, None) => asked.unwrap_or(CHECKSUMS_USUAL),
-    };
+    let asked = settings.serve.journal.as_ref().map(|text| text.value.0);
+    let journalled = chosen_once(asked, there.map(|there| there.journalled), |asked, there| {
+        let (asked, there) = (asked.name(), there.name());
+        format!("--journal {asked}: the array that is there journals its changes \"{there}\"")
+    })?;
+    let asked = settings.serve.checksums.as_ref().map(|text| text.value.0);
+    let checksums = chosen_once(asked, there.map(|there| there.checksums), |asked, there| {
+        let (asked, there) =
+            (if asked { "on" } else { "off" }, if there { "some" } else { "none" });
+        format!("--checksums {asked}: the array that is there has {there}")
+    })?;
     let geometry = Geometry {
-        checksums,
-        journalled,
+        checksums: checksums.unwrap_or(CHECKSUMS_USUAL),
+        journalled: journalled.unwrap_or_default(),
         level: plan.level,
         width: plan.width as u8,
         stripe_width: plan.stripe_width() as u8,
@@ -124,6 +112,22 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
     }
     let client_memory_bytes = client_memory_bytes(&settings)?;
     Ok(Built { plan, config, geometry, plain, client_memory_bytes })
+}
+
+/// What is chosen when an array is made: as it is there, if one is. `differ` says in what it is not what was
+/// asked for.
+fn chosen_once<T: PartialEq + Copy>(
+    asked: Option<T>,
+    there: Option<T>,
+    differ: impl FnOnce(T, T) -> String,
+) -> Result<Option<T>, Failure> {
+    match (asked, there) {
+        (Some(asked), Some(there)) if asked != there => Err(Failure::usage(format!(
+            "{}; that is chosen when an array is made",
+            differ(asked, there)
+        ))),
+        (asked, there) => Ok(there.or(asked)),
+    }
 }
 
 fn words(geometry: &Geometry) -> String {

@@ -40,8 +40,7 @@ pub fn find_forced(
     places: &[Place],
     asked: Option<&Geometry>,
 ) -> Result<(FoundArray, Account), OpenError> {
-    let (opening, takings) = durability::find_forced(disks_at(places)?, asked)
-        .map_err(|refusal| OpenError::Array(durability::OpenError::Refused(refusal)))?;
+    let (opening, takings) = durability::find_forced(disks_at(places)?, asked)?;
     let name = |taking: &Taking| taking.place.map(|place| places[place].to_string());
     let names = takings.iter().map(name).collect();
     Ok((FoundArray::new(opening)?, Account { takings, places: names }))

@@ -3,7 +3,7 @@
 //! here.
 
 use super::ftl::sync_folder;
-use super::{Assembly, Geometry, Intent, Journal, Superblock, Uuid};
+use super::{Assembly, Geometry, Intent, Journal, Refusal, Superblock, Uuid};
 use crate::buffer::Buffer;
 use crate::storage::{DATA_OFFSET_BYTES, Disk, Place, PlaceError};
 use ::engine::durability::{
@@ -89,6 +89,12 @@ impl OpenError {
             _ => format!("blkdiscard --zeroout {place}"),
         };
         Self::NotBlank { drive, place, found, wipe }
+    }
+}
+
+impl From<Refusal> for OpenError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Array(refusal.into())
     }
 }
 
@@ -289,10 +295,7 @@ pub struct FoundArray {
 ///
 /// For any reason of [`OpenError`].
 pub fn find(places: &[Place], asked: Option<&Geometry>) -> Result<FoundArray, OpenError> {
-    let found = durability::find(disks_at(places)?, asked);
-    let opening =
-        found.map_err(|refusal| OpenError::Array(durability::OpenError::Refused(refusal)))?;
-    FoundArray::new(opening)
+    FoundArray::new(durability::find(disks_at(places)?, asked)?)
 }
 
 pub(super) fn disks_at(places: &[Place]) -> Result<Vec<Option<Disk>>, OpenError> {

@@ -87,16 +87,16 @@ impl Drop for BusyClient<'_> {
 
 /// The task that serves a client.
 #[derive(Debug)]
-struct Seat {
+struct ClientTask {
     place: Arc<Place>,
     task: AbortHandle,
 }
 
 /// Tells that a client is gone, however its task ended.
 #[derive(Debug)]
-struct Occupied(Arc<Place>);
+struct GoneOnDrop(Arc<Place>);
 
-impl Drop for Occupied {
+impl Drop for GoneOnDrop {
     fn drop(&mut self) {
         self.0.change(Activity::Gone);
     }
@@ -114,19 +114,19 @@ pub(super) async fn accept_clients<S, F>(
     F: Future<Output = ()> + Send + 'static,
 {
     let changed = Arc::new(Notify::new());
-    let mut seats: Vec<Seat> = Vec::new();
+    let mut clients: Vec<ClientTask> = Vec::new();
     loop {
         match std::future::poll_fn(&mut poll_accept).await {
             Ok(stream) => {
-                make_room(&mut seats, limit, &changed).await;
+                make_room(&mut clients, limit, &changed).await;
                 let place = Place::new(&changed);
-                let occupied = Occupied(Arc::clone(&place));
+                let gone = GoneOnDrop(Arc::clone(&place));
                 let (served, busy) = (serve(stream, Arc::clone(&place)), busy.clone());
                 let task = tokio::spawn(async move {
                     served.await;
-                    drop((occupied, busy));
+                    drop((gone, busy));
                 });
-                seats.push(Seat { place, task: task.abort_handle() });
+                clients.push(ClientTask { place, task: task.abort_handle() });
             }
             Err(error) => {
                 tracing::warn!(%error, "a client was not accepted");
@@ -136,19 +136,19 @@ pub(super) async fn accept_clients<S, F>(
     }
 }
 
-/// Waits until there is a seat for one more client.
-async fn make_room(seats: &mut Vec<Seat>, limit: usize, changed: &Notify) {
+/// Waits until there is room for one more client.
+async fn make_room(clients: &mut Vec<ClientTask>, limit: usize, changed: &Notify) {
     loop {
-        seats.retain(|seat| !seat.place.is_gone());
-        if seats.len() < limit {
+        clients.retain(|client| !client.place.is_gone());
+        if clients.len() < limit {
             return;
         }
-        let idle = seats.iter().enumerate();
-        let idle = idle.filter_map(|(index, seat)| Some((seat.place.idle_since()?, index)));
+        let idle = clients.iter().enumerate();
+        let idle = idle.filter_map(|(index, client)| Some((client.place.idle_since()?, index)));
         match idle.min() {
             Some((_, index)) => {
                 tracing::debug!("an idle client is disconnected, because others wait");
-                seats.swap_remove(index).task.abort();
+                clients.swap_remove(index).task.abort();
             }
             None => changed.notified().await,
         }

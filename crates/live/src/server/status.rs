@@ -29,7 +29,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
         policy_since_nanoseconds: admin.policy_since().as_nanos(),
         uptime_nanoseconds: now.as_nanos(),
         busy_window_nanoseconds: window.map(units::Duration::as_nanos),
-        degraded: io.drives().any(|drive| state(server, drive) != "serving"),
+        degraded: io.drives().any(|drive| !serves(server, drive)),
         stopped: io.volume.stopped().map(|reason| reason.to_string()),
         restoring: restoring(server),
         prefill: io.storage.prefill().map(Into::into),
@@ -112,15 +112,20 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
     status
 }
 
-/// How a drive takes part. One that was rebuilt serves when the superblocks say so: before that a
-/// start without the drives that it was rebuilt from would not take it.
-fn state(server: &Server, drive: DriveId) -> &'static str {
+/// Whether a drive holds all its data. One that was rebuilt serves when the superblocks say so: before that
+/// a start without the drives that it was rebuilt from would not take it.
+fn serves(server: &Server, drive: DriveId) -> bool {
     let engine = server.io.engine();
-    let recorded = engine.plane().records().map(|(superblock, ..)| {
+    let is_recorded = engine.plane().records().is_none_or(|(superblock, ..)| {
         superblock.states.get(drive.index()) == Some(&MemberState::Serving)
     });
-    match engine.array().drive_state(drive) {
-        DriveState::Serving if recorded == Some(false) => "rebuilding",
+    is_recorded && engine.array().drive_state(drive) == DriveState::Serving
+}
+
+/// How a drive takes part.
+fn state(server: &Server, drive: DriveId) -> &'static str {
+    match server.io.engine().array().drive_state(drive) {
+        DriveState::Serving if !serves(server, drive) => "rebuilding",
         DriveState::Serving => "serving",
         DriveState::Rebuilding { .. } => "rebuilding",
         DriveState::Incomplete { .. } => "incomplete",

@@ -203,8 +203,8 @@ impl Disk {
     /// If there is less room, or the system refuses.
     pub fn set_bytes(&mut self, bytes: u64) -> Result<(), DiskError> {
         check_size(bytes)?;
-        let io = |error: Errno| DiskError::Io { path: self.path.clone(), error: error.into() };
-        let has_bytes = seek(&*self.file, SeekFrom::End(0)).map_err(io)?;
+        let io = |error| DiskError::Io { path: self.path.clone(), error };
+        let has_bytes = self.end_bytes().map_err(io)?;
         let needs_bytes = DATA_OFFSET_BYTES + bytes;
         if has_bytes < needs_bytes {
             return Err(DiskError::TooSmall { path: self.path.clone(), has_bytes, needs_bytes });
@@ -212,7 +212,7 @@ impl Disk {
         self.allocated = if is_device(&self.path) {
             Allocated::everything(bytes)
         } else {
-            scan(&self.file, bytes).map_err(io)?
+            scan(&self.file, bytes).map_err(|error| io(error.into()))?
         };
         self.bytes = bytes;
         Ok(())
@@ -263,7 +263,7 @@ impl Disk {
     /// Whether nothing was ever written to the file. Of a device that cannot be said.
     #[must_use]
     pub fn is_hole(&self) -> bool {
-        !is_device(&self.path) && seek(&*self.file, SeekFrom::Data(0)) == Err(Errno::NXIO)
+        !is_device(&self.path) && self.first_data_bytes().is_none()
     }
 
     /// Where a file begins to have data, counted from its start; none if nothing was ever written to it.
@@ -294,9 +294,8 @@ impl Disk {
     ///
     /// If the system refuses.
     pub fn room_bytes(&self) -> Result<u64, DiskError> {
-        let end = seek(&*self.file, SeekFrom::End(0))
-            .map_err(|error| DiskError::Io { path: self.path.clone(), error: error.into() })?;
-        Ok(end.saturating_sub(DATA_OFFSET_BYTES))
+        let io = |error| DiskError::Io { path: self.path.clone(), error };
+        Ok(self.end_bytes().map_err(io)?.saturating_sub(DATA_OFFSET_BYTES))
     }
 
     /// Where it is.
