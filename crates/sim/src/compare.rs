@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::prepare::prepare_drives;
 use crate::result::RunResult;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use workload::{Arrival, Request};
 
 /// How far each of several runs has come; read it from another thread.
@@ -32,6 +32,29 @@ impl Progress {
 /// Where a worker leaves its result.
 type Slot<E> = Mutex<Option<Result<RunResult, SimError<E>>>>;
 
+/// The runs that nobody has begun, and the prepared drives they start from.
+struct Turns<Drives> {
+    /// The next run.
+    next: usize,
+    /// Drives as every run finds them, until the last run has taken them.
+    prepared: Drives,
+}
+
+impl<Drives: Clone + Default> Turns<Drives> {
+    /// The next of `runs` runs and its drives. The last run gets the prepared drives themselves,
+    /// the others a copy: which run is the last is decided here, together with what it gets, because
+    /// a run that was overtaken between the two would find no drives.
+    fn take(&mut self, runs: usize) -> Option<(usize, Drives)> {
+        let index = self.next;
+        self.next += 1;
+        match index + 1 {
+            after if after < runs => Some((index, self.prepared.clone())),
+            after if after == runs => Some((index, std::mem::take(&mut self.prepared))),
+            _ => None,
+        }
+    }
+}
+
 /// Runs all `plans`, which differ in their policies only, over `threads` threads. `workload` is
 /// asked once per run for the same requests.
 ///
@@ -55,22 +78,15 @@ where
     }
     let drives = prepare_drives(first)?;
     progress.prepared.store(1, Ordering::Relaxed);
-    let next = AtomicUsize::new(0);
     let results: Vec<Slot<E>> = plans.iter().map(|_| Mutex::new(None)).collect();
-    // The last run to start takes the prepared drives themselves instead of a copy.
-    let prepared = Mutex::new(Some(drives));
+    let turns = Mutex::new(Turns { next: 0, prepared: drives });
     let worker = || {
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(plan) = plans.get(index) else { return };
-            let drives = {
-                let mut prepared =
-                    prepared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                if index + 1 == plans.len() { prepared.take() } else { prepared.clone() }
-            };
+            let turn =
+                turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take(plans.len());
+            let Some((index, drives)) = turn else { return };
             let result = workload().map_err(SimError::Workload).and_then(|(arrival, requests)| {
-                let drives = drives.unwrap_or_default();
-                run(plan, drives, arrival, requests, &progress.completed[index])
+                run(&plans[index], drives, arrival, requests, &progress.completed[index])
             });
             *results[index].lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
                 Some(result);
@@ -85,4 +101,17 @@ where
         .into_iter()
         .filter_map(|result| result.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turns;
+
+    #[test]
+    fn every_run_gets_its_drives_and_none_is_begun_twice() {
+        let mut turns = Turns { next: 0, prepared: vec!["a drive"] };
+        let taken: Vec<(usize, Vec<&str>)> = std::iter::from_fn(|| turns.take(3)).collect();
+        assert_eq!(taken, [0, 1, 2].map(|index| (index, vec!["a drive"])));
+        assert!(turns.take(3).is_none());
+    }
 }
