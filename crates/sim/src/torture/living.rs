@@ -171,8 +171,7 @@ impl World {
         if !torn {
             self.plug_in_stale_disks(&mut bays);
         }
-        let dead = self.drives().zip(&bays).filter(|(_, bay)| bay.disk.faults.dead);
-        let dead = dead.map(|(drive, _)| drive).collect::<DriveSet>().bits();
+        let dead = self.dead(&bays);
         let asked = if torn { 0 } else { start.missing };
         let mut missing = dead;
         for drive in self.drives().filter(|drive| asked >> drive.0 & 1 == 1) {
@@ -228,6 +227,12 @@ impl World {
         Ok(())
     }
 
+    /// Drives whose disks answer no more, whether the array has met that or not.
+    fn dead(&self, bays: &[Bay]) -> u64 {
+        let dead = self.drives().zip(bays).filter(|(_, bay)| bay.disk.faults.dead);
+        dead.map(|(drive, _)| drive).collect::<DriveSet>().bits()
+    }
+
     /// Drives of which the superblocks say that they have failed.
     fn recorded_failures(&self) -> DriveSet {
         let Some(array) = &self.array else { return DriveSet::EMPTY };
@@ -274,7 +279,7 @@ impl World {
     fn plug_in_stale_disks(&mut self, bays: &mut [Bay]) {
         let returning = std::mem::take(&mut self.returning);
         for drive in self.drives().filter(|drive| returning >> drive.0 & 1 == 1) {
-            let would_lose = self.explained | 1 << drive.0;
+            let would_lose = self.explained | self.dead(bays) | 1 << drive.0;
             if self.is_too_much(would_lose) {
                 continue;
             }
