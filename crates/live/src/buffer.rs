@@ -65,8 +65,8 @@ impl std::fmt::Debug for Buffer {
     }
 }
 
-/// Most buffers of one size that a [`Pool`] keeps.
-const KEPT: usize = 1024;
+/// Most memory that a [`Pool`] keeps.
+const KEPT_PAGES_MAX: usize = 8192;
 /// Buffers of more pages are not kept.
 const LARGEST_KEPT_PAGES: usize = 64;
 
@@ -75,6 +75,7 @@ const LARGEST_KEPT_PAGES: usize = 64;
 pub struct Pool {
     /// By number of pages.
     free: Vec<Vec<Buffer>>,
+    kept_pages: usize,
 }
 
 impl Pool {
@@ -83,7 +84,13 @@ impl Pool {
     pub fn take(&mut self, bytes: usize) -> Buffer {
         let pages = bytes.div_ceil(PAGE_BYTES);
         let kept = self.free.get_mut(pages).and_then(Vec::pop);
-        kept.unwrap_or_else(|| Buffer::zeroed(bytes))
+        match kept {
+            Some(buffer) => {
+                self.kept_pages -= pages;
+                buffer
+            }
+            None => Buffer::zeroed(bytes),
+        }
     }
 
     /// Takes back a buffer that is no longer needed. One that has other handles comes back with the
@@ -96,7 +103,8 @@ impl Pool {
         if self.free.len() <= pages {
             self.free.resize_with(pages + 1, Vec::new);
         }
-        if self.free[pages].len() < KEPT {
+        if self.kept_pages + pages <= KEPT_PAGES_MAX {
+            self.kept_pages += pages;
             self.free[pages].push(buffer);
         }
     }
@@ -117,6 +125,21 @@ mod tests {
         assert_eq!(pool.take(8192).bytes()[8191], 7, "the same memory again");
         assert_eq!(pool.take(8192).bytes()[8191], 0);
         assert!(Buffer::zeroed(0).is_empty());
+    }
+
+    #[test]
+    fn little_memory_is_kept_whatever_comes_back() {
+        let mut pool = Pool::default();
+        for _ in 0..2 {
+            for pages in 1..=LARGEST_KEPT_PAGES + 1 {
+                (0..16).for_each(|_| pool.give(Buffer::zeroed(pages * PAGE_BYTES)));
+            }
+            let kept: usize = pool.free.iter().flatten().map(|buffer| buffer.pages.len()).sum();
+            assert!(kept == pool.kept_pages && kept <= KEPT_PAGES_MAX, "{kept}");
+        }
+        (0..1 << 10).for_each(|_| drop(pool.take(PAGE_BYTES)));
+        let kept: usize = pool.free.iter().flatten().map(|buffer| buffer.pages.len()).sum();
+        assert_eq!(kept, pool.kept_pages);
     }
 
     #[test]

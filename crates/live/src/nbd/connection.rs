@@ -128,10 +128,10 @@ impl Connection {
         self.session.set_room(room_bytes);
     }
 
-    /// Whether a request waits for nothing but [more room](Self::set_room).
+    /// If a request waits for nothing but [more room](Self::set_room): how much it needs, in bytes.
     #[must_use]
-    pub fn waits_for_room(&self) -> bool {
-        self.session.waits_for_room()
+    pub fn wanted_room(&self) -> Option<u64> {
+        self.session.wanted_room()
     }
 
     /// What it has done since it connected.
@@ -207,12 +207,6 @@ impl Connection {
             Some(error) if !was_broken => Err(error),
             _ => Ok(()),
         }
-    }
-
-    /// Frees memory that only a burst needed. For clients that have been idle for a while: to be
-    /// called now and then, not in every turn.
-    pub fn shrink(&mut self) {
-        self.session.shrink();
     }
 
     fn receive(&mut self) {

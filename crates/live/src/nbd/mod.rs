@@ -16,6 +16,7 @@ pub mod fuzz_client;
 pub mod handshake;
 mod listener;
 mod negotiation;
+mod output;
 mod permit;
 mod queue;
 mod request;

@@ -72,18 +72,6 @@ impl Queue {
         }
     }
 
-    /// Takes all bytes away.
-    pub(super) fn clear(&mut self) {
-        self.consume(self.len());
-    }
-
-    /// Frees memory beyond what a burst of small requests needs, if nothing waits.
-    pub(super) fn shrink(&mut self) {
-        if self.len() == 0 && self.memory.len() > KEPT_BYTES {
-            self.memory = Vec::new();
-        }
-    }
-
     fn make_room(&mut self, count: usize) {
         if self.memory.len() - self.end >= count {
             return;
@@ -163,19 +151,13 @@ mod tests {
     fn memory_of_a_burst_is_given_back() {
         let mut queue = Queue::default();
         queue.append(LARGE_BYTES);
-        queue.clear();
+        queue.consume(queue.len());
         assert!(queue.memory.is_empty());
         queue.append(KEPT_BYTES * 2);
-        queue.shrink();
-        assert_eq!(queue.len(), KEPT_BYTES * 2, "what waits is not given back");
-        queue.clear();
-        queue.shrink();
-        assert!(queue.memory.is_empty());
-        queue.append(KEPT_BYTES * 2);
-        queue.clear();
+        queue.consume(queue.len());
         for _ in 0..2 * EMPTIED_BEFORE_REVIEW {
             queue.put(&[1; 100]);
-            queue.clear();
+            queue.consume(queue.len());
         }
         assert!(queue.memory.len() <= KEPT_BYTES);
     }

@@ -1,6 +1,7 @@
 //! The transmission phase without a socket: bytes of a client in, requests out; replies in, bytes
 //! for the client out.
 
+use super::output::Output;
 use super::queue::Queue;
 use super::request::{Errno, Extent, Kind, Request, Terms, Verdict, judge};
 use super::wire::{self, CHUNK_BYTES, REQUEST_BYTES, RequestHeader, SIMPLE_REPLY_BYTES};
@@ -63,7 +64,7 @@ pub(super) struct Session {
     state: State,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    output: Queue,
+    output: Output,
     /// Data of requests in flight and of the write that is being received.
     held_bytes: u64,
     /// Bytes that may be held in addition, whatever is let go meanwhile.
@@ -87,7 +88,7 @@ impl Session {
             state: State::Header,
             slots: Vec::new(),
             free: Vec::new(),
-            output: Queue::default(),
+            output: Output::default(),
             held_bytes: 0,
             room_bytes: u64::MAX,
             accepting: true,
@@ -110,12 +111,12 @@ impl Session {
 
     /// Data of requests in flight and replies that are not sent, in bytes.
     pub(super) fn held_bytes(&self) -> u64 {
-        self.held_bytes + self.output.len() as u64
+        self.held_bytes + self.output.held_bytes()
     }
 
     /// Whether there is nothing left to do.
     pub(super) fn is_finished(&self) -> bool {
-        !self.accepting && self.in_flight() == 0 && self.output.len() == 0
+        !self.accepting && self.in_flight() == 0 && self.output.is_empty()
     }
 
     /// Whether bytes of the client should be received.
@@ -192,14 +193,14 @@ impl Session {
         self.room_bytes = room_bytes;
     }
 
-    /// Whether a request waits for nothing but [more room](Self::set_room).
-    pub(super) fn waits_for_room(&self) -> bool {
+    /// If a request waits for nothing but [more room](Self::set_room): how much it needs, in bytes.
+    pub(super) fn wanted_room(&self) -> Option<u64> {
         let header = match (&self.state, self.input.bytes().first_chunk()) {
             (State::Header, Some(bytes)) if self.accepting => RequestHeader::parse(bytes),
             _ => None,
         };
-        let lacks_room = |header| self.fits(header) && self.charge_of(header) > self.room_bytes;
-        header.as_ref().is_some_and(lacks_room)
+        let header = header.filter(|header| self.fits(header))?;
+        Some(self.charge_of(&header)).filter(|wanted| *wanted > self.room_bytes)
     }
 
     /// The next request that has arrived whole. `None` until more bytes come, replies are given or
@@ -445,15 +446,15 @@ impl Session {
         self.output.put(message.as_bytes());
     }
 
-    /// What is to be sent to the client, in order.
+    /// What is to be sent to the client next; empty only if nothing is left.
     pub(super) fn unsent(&self) -> &[u8] {
-        self.output.bytes()
+        self.output.front()
     }
 
     /// The first `count` bytes of [`Self::unsent`] are on their way.
     pub(super) fn sent(&mut self, count: usize) {
         self.counts.sent_bytes += count as u64;
-        self.output.consume(count);
+        self.output.sent(count);
     }
 
     /// The client takes no replies any more: discards those that wait, and later ones. Writes that it
@@ -462,12 +463,6 @@ impl Session {
     pub(super) fn discard_replies(&mut self) {
         self.discards_replies = true;
         self.output.clear();
-    }
-
-    /// Frees memory that only a burst needed.
-    pub(super) fn shrink(&mut self) {
-        self.input.shrink();
-        self.output.shrink();
     }
 }
 

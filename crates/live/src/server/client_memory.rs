@@ -3,8 +3,11 @@
 //!
 //! Three quarters of it are for whoever asks first. The rest is divided into equal shares, and within its
 //! share a client goes on whatever others hold. So clients that send large requests and never read stop,
-//! each by itself, and harm nobody else. A request that does not fit waits in the client's socket.
+//! each by itself, and harm nobody else. A request that does not fit waits in the client's socket, and
+//! its client in line: what becomes free of the common part is for the first in line, so a large request is
+//! not overtaken for ever by small ones.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 /// Least bound that can be chosen: the largest request fits the common part.
@@ -48,12 +51,52 @@ impl ClientMemory {
         self.held_bytes = self.held_bytes - before_bytes + after_bytes;
     }
 
-    /// What a client that holds `held_bytes` may take in addition, when so many are connected.
-    pub(super) fn room_bytes(&self, held_bytes: u64, clients: u64) -> u64 {
+    /// What a client that holds `held_bytes` may take in addition, when there are so many shares. The
+    /// common part is for the first in line alone.
+    pub(super) fn room_bytes(&self, held_bytes: u64, shares: u64, is_first: bool) -> u64 {
         let for_shares = self.bound_bytes / 4;
-        let common = self.bound_bytes - for_shares;
-        let share = for_shares / clients.max(SHARES_MIN);
+        let common = if is_first { self.bound_bytes - for_shares } else { 0 };
+        let share = for_shares / shares;
         common.saturating_sub(self.held_bytes).max(share.saturating_sub(held_bytes))
+    }
+}
+
+/// Number of shares when so many clients are connected. It changes seldom as clients come and go.
+pub(super) fn shares(clients: u64) -> u64 {
+    clients.max(SHARES_MIN).next_power_of_two()
+}
+
+/// A place in the [`Line`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Ticket(u64);
+
+/// Clients that wait for room in the common part, in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    clients: BTreeMap<Ticket, u32>,
+    next: u64,
+}
+
+impl Line {
+    /// A client stands behind all others.
+    pub(super) fn join(&mut self, client: u32) -> Ticket {
+        let ticket = Ticket(self.next);
+        self.next += 1;
+        self.clients.insert(ticket, client);
+        ticket
+    }
+
+    pub(super) fn leave(&mut self, ticket: Ticket) {
+        self.clients.remove(&ticket);
+    }
+
+    pub(super) fn first(&self) -> Option<u32> {
+        self.clients.first_key_value().map(|(_, client)| *client)
+    }
+
+    /// All that stand in it, the first one first.
+    pub(super) fn all(&self) -> impl Iterator<Item = u32> {
+        self.clients.values().copied()
     }
 }
 
@@ -74,26 +117,43 @@ mod tests {
     #[test]
     fn who_holds_nothing_goes_on_whatever_others_hold() {
         let mut memory = ClientMemory::new(256 * MIB);
-        assert_eq!(memory.room_bytes(0, 1), 192 * MIB);
+        assert_eq!(memory.room_bytes(0, shares(1), true), 192 * MIB);
         // Greedy ones take as much as they can, one after the other and each request alone.
         let mut held = [0u64; 100];
         for (index, held) in held.iter_mut().enumerate() {
-            while memory.room_bytes(*held, index as u64 + 1) >= MIB / 8 {
+            while memory.room_bytes(*held, shares(index as u64 + 1), true) >= MIB / 8 {
                 memory.change(*held, *held + MIB / 8);
                 *held += MIB / 8;
             }
         }
         let all: u64 = held.iter().sum();
         assert!(all <= 256 * MIB + 256 * MIB / 8, "{} MiB", all / MIB);
-        assert!(memory.room_bytes(0, 101) >= MIB / 2, "{}", memory.room_bytes(0, 101));
-        assert_eq!(memory.room_bytes(held[50], 101), 0);
+        for is_first in [true, false] {
+            let room = memory.room_bytes(0, shares(101), is_first);
+            assert!(room >= MIB / 2, "{room}");
+            assert_eq!(memory.room_bytes(held[50], shares(101), is_first), 0);
+        }
         memory.change(held[0], 0);
-        assert!(memory.room_bytes(held[50], 100) > 100 * MIB);
+        assert!(memory.room_bytes(held[50], shares(100), true) > 100 * MIB);
+        assert_eq!(memory.room_bytes(held[50], shares(100), false), 0, "it is not its turn");
     }
 
     #[test]
     fn the_largest_request_fits_the_least_bound() {
         let memory = ClientMemory::new(CLIENT_MEMORY_BYTES_MIN);
-        assert!(memory.room_bytes(0, 1) >= u64::from(LENGTH_BYTES_MAX));
+        assert!(memory.room_bytes(0, shares(1), true) >= u64::from(LENGTH_BYTES_MAX));
+    }
+
+    #[test]
+    fn who_came_first_is_first_until_it_leaves() {
+        let mut line = Line::default();
+        assert_eq!(line.first(), None);
+        let tickets: Vec<Ticket> = [7, 3, 9].map(|client| line.join(client)).into();
+        assert_eq!(line.all().collect::<Vec<_>>(), [7, 3, 9]);
+        line.leave(tickets[1]);
+        line.leave(tickets[0]);
+        line.join(7);
+        assert_eq!(line.all().collect::<Vec<_>>(), [9, 7]);
+        assert_eq!(line.first(), Some(9));
     }
 }

@@ -1,6 +1,6 @@
 //! Connected clients, each in a slot that is used again after it has disconnected.
 
-use super::client_memory::ClientMemory;
+use super::client_memory::{ClientMemory, Line, Ticket, shares};
 use crate::buffer::Pool;
 use crate::clock::{Interest, Waiter};
 use crate::nbd::{Connection, Request};
@@ -23,8 +23,8 @@ pub(super) struct Client {
     dirty: bool,
     /// What it held when that was last looked at.
     held_bytes: u64,
-    /// Whether it is among those that wait for memory.
-    waiting: bool,
+    /// Its place in line, if it waits for room in the memory of all clients.
+    ticket: Option<Ticket>,
 }
 
 /// All clients.
@@ -37,7 +37,7 @@ pub(super) struct Clients {
     count: u64,
     memory: ClientMemory,
     /// Those with a request for which memory has no room.
-    waiting: Vec<u32>,
+    line: Line,
 }
 
 /// Of the waiter's tokens the first of a client.
@@ -47,13 +47,13 @@ impl Clients {
     /// Nobody yet, and a bound on what all will hold.
     pub(super) fn new(memory: ClientMemory) -> Self {
         let (slots, free, dirty) = (Vec::new(), Vec::new(), Vec::new());
-        Self { slots, free, dirty, count: 0, memory, waiting: Vec::new() }
+        Self { slots, free, dirty, count: 0, memory, line: Line::default() }
     }
 
     /// Takes a client in and returns its slot.
     pub(super) fn insert(&mut self, connection: Box<Connection>) -> u32 {
         let client =
-            Client { connection, interest: None, dirty: false, held_bytes: 0, waiting: false };
+            Client { connection, interest: None, dirty: false, held_bytes: 0, ticket: None };
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
             self.slots.len() as u32 - 1
@@ -99,28 +99,57 @@ impl Clients {
     /// The next request of a client, if memory has room for it.
     pub(super) fn poll_request(&mut self, index: u32, pool: &mut Pool) -> Option<Request> {
         self.grant_room(index);
-        self.at_mut(index)?.connection.poll_request(pool)
+        let request = self.at_mut(index)?.connection.poll_request(pool)?;
+        // It has had its turn. For more it stands in line again.
+        self.leave_line(index);
+        Some(request)
     }
 
     /// Tells a client how much it may take.
     fn grant_room(&mut self, index: u32) {
+        let room = self.room_bytes(index);
         let Some((_, Some(client))) = self.slots.get_mut(index as usize) else { return };
+        client.connection.set_room(room);
+    }
+
+    /// What a client may take now, after what it holds has been counted anew.
+    fn room_bytes(&mut self, index: u32) -> u64 {
+        let Some((_, Some(client))) = self.slots.get_mut(index as usize) else { return 0 };
         let held = client.connection.held_bytes();
         let before = std::mem::replace(&mut client.held_bytes, held);
         self.memory.change(before, held);
-        client.connection.set_room(self.memory.room_bytes(held, self.count));
         if held < before {
-            self.wake_waiting();
+            self.wake_first();
+        }
+        let is_first = self.line.first().is_none_or(|first| first == index);
+        self.memory.room_bytes(held, shares(self.count), is_first)
+    }
+
+    /// Memory may have been freed: the first in line is looked at, if what it waits for fits.
+    fn wake_first(&mut self) {
+        let Some(index) = self.line.first() else { return };
+        let Some(client) = self.at_mut(index) else { return };
+        let (wanted, held) = (client.connection.wanted_room(), client.held_bytes);
+        if wanted
+            .is_none_or(|wanted| wanted <= self.memory.room_bytes(held, shares(self.count), true))
+        {
+            self.mark_dirty(index);
         }
     }
 
-    /// Memory has been freed: those who wait for it are looked at, the first one first.
-    fn wake_waiting(&mut self) {
-        while let Some(index) = self.waiting.pop() {
-            if let Some(client) = self.at_mut(index) {
-                client.waiting = false;
-            }
-            self.mark_dirty(index);
+    /// A client stands in line from now on, unless it does already.
+    fn join_line(&mut self, index: u32) {
+        let Some((_, Some(client))) = self.slots.get_mut(index as usize) else { return };
+        if client.ticket.is_none() {
+            client.ticket = Some(self.line.join(index));
+        }
+    }
+
+    /// A client does not wait any more. It is the turn of whoever is the first now.
+    fn leave_line(&mut self, index: u32) {
+        if let Some(ticket) = self.at_mut(index).and_then(|client| client.ticket.take()) {
+            self.line.leave(ticket);
+            self.wake_first();
         }
     }
 
@@ -153,9 +182,9 @@ impl Clients {
             self.close(waiter, index);
             return;
         }
-        if client.connection.waits_for_room() && !client.waiting {
-            client.waiting = true;
-            self.waiting.push(index);
+        match client.connection.wanted_room() {
+            Some(_) => self.join_line(index),
+            None => self.leave_line(index),
         }
         let Some(client) = self.at_mut(index) else { return };
         let wants = client.connection.wants();
@@ -181,18 +210,25 @@ impl Clients {
 
     /// A client has disconnected. Its requests go on in the array, and their answers are dropped.
     fn close(&mut self, waiter: &mut Waiter, index: u32) {
+        self.leave_line(index);
         let (generation, client) = &mut self.slots[index as usize];
         *generation = generation.wrapping_add(1);
-        if let Some(client) = client.take() {
-            if client.interest.is_some()
-                && let Err(error) = waiter.remove(client.connection.fd())
-            {
-                tracing::debug!(%error, "a client was not watched");
-            }
-            self.count -= 1;
-            self.free.push(index);
-            self.memory.change(client.held_bytes, 0);
-            self.wake_waiting();
+        let Some(client) = client.take() else { return };
+        if client.interest.is_some()
+            && let Err(error) = waiter.remove(client.connection.fd())
+        {
+            tracing::debug!(%error, "a client was not watched");
+        }
+        self.free.push(index);
+        self.memory.change(client.held_bytes, 0);
+        let before = shares(self.count);
+        self.count -= 1;
+        if shares(self.count) == before {
+            self.wake_first();
+        } else {
+            // Each share has become larger, so any of them may go on.
+            let all: Vec<u32> = self.line.all().collect();
+            all.into_iter().for_each(|index| self.mark_dirty(index));
         }
     }
 }

@@ -334,18 +334,18 @@ fn a_request_waits_for_room_and_goes_on_when_there_is_some() {
     }
     let requests = feed(&mut session, &bytes, &mut pool);
     assert_eq!(requests.len(), 2);
-    assert!(session.waits_for_room() && !session.is_ready());
+    assert!(session.wanted_room() == Some(4096) && !session.is_ready());
     // Room is not what is let go by itself: whoever gives it knows what others hold.
     answer(&mut session, &requests[0]);
     let unsent = session.unsent().len();
     session.sent(unsent);
     assert!(session.poll_request(&mut pool).is_none());
     session.set_room(4096);
-    assert!(session.is_ready() && !session.waits_for_room());
+    assert!(session.is_ready() && session.wanted_room().is_none());
     assert!(session.poll_request(&mut pool).is_some());
-    assert!(!session.waits_for_room(), "nothing else was sent");
+    assert!(session.wanted_room().is_none(), "nothing else was sent");
     // What is refused has an answer as well.
     session.set_room(0);
     assert_eq!(offer(&mut session, &header(99, 7, 0, 0).bytes()), REQUEST_BYTES);
-    assert!(session.poll_request(&mut pool).is_none() && session.waits_for_room());
+    assert!(session.poll_request(&mut pool).is_none() && session.wanted_room().is_some());
 }
