@@ -127,9 +127,6 @@ fn limit(text: &str, metric: Metric) -> Result<Limit, String> {
         return Ok(Limit::Times(factor, policy));
     }
     let value = match metric.unit() {
-        Unit::Time if text.parse::<f64>().is_ok() => {
-            return Err(format!("the time \"{text}\" has no unit (ns, us, ms or s)"));
-        }
         Unit::Time => workload::parse_duration(text)
             .map(|duration| duration.as_nanos() as f64)
             .map_err(|error| error.to_string())?,

@@ -49,7 +49,7 @@ Start here:
   ioda survey                      all policies, nine workloads, and what each policy costs
   ioda torture                     power cuts and failing drives under a seed; what is flushed stays
   ioda serve                       the array as a block device, for fio, QEMU, a file system
-  ioda load                        load it, each request at its moment
+  ioda load                        load it: open loop, each request sent when it is due
 
 Exit codes:
   0  everything went well
@@ -71,7 +71,7 @@ pub(crate) enum Command {
     /// Tell the life of one request: what it did, and what it waited for
     #[command(after_help = explain::EXAMPLES)]
     Explain(Box<explain::ExplainArgs>),
-    /// Say on paper whether an array can keep the window contract, and with which window
+    /// Compute whether an array can keep the window contract, and with which window, without a simulation
     #[command(after_help = plan::EXAMPLES)]
     Plan(plan::PlanArgs),
     /// Look into trace files and convert them
@@ -95,10 +95,10 @@ pub(crate) enum Command {
     /// Serve the array as a block device that NBD clients attach to; without arguments, in memory
     #[command(after_help = serve::EXAMPLES)]
     Serve(Box<ServeArgs>),
-    /// Load a block device over NBD, each request at its moment
+    /// Load a block device over NBD: open loop, each request sent when it is due
     #[command(after_help = load::EXAMPLES)]
     Load(Box<LoadArgs>),
-    /// Look at a running array and order it about
+    /// Show the status of a running array and administer it
     #[command(after_help = ctl::EXAMPLES)]
     Ctl(ctl::CtlArgs),
     /// Print completions for a shell

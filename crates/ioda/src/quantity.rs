@@ -74,6 +74,14 @@ pub(crate) fn not_understood(
     OptionError::NotUnderstood { option, value: value.to_owned(), expected }
 }
 
+/// The error about one part of a text: what is missing of that part, or that the whole is not understood.
+pub(crate) fn of_part(error: OptionError, whole: impl Fn() -> OptionError) -> OptionError {
+    match error {
+        OptionError::NoUnit { .. } => error,
+        _ => whole(),
+    }
+}
+
 /// A size in bytes, such as `4k` or `1.5g`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Size(pub(crate) u64);
@@ -86,7 +94,7 @@ impl FromStr for Size {
     }
 }
 
-/// A length of time, such as `72us` or `10s`; a number alone is in seconds.
+/// A length of time, such as `72us` or `10s`; a number alone is refused, but for 0.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Span(pub(crate) Duration);
 
@@ -95,6 +103,18 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
         workload::parse_duration(text).map(Self)
+    }
+}
+
+/// How long a synthetic workload lasts. As in fio, whose option this is, a number alone is in seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Runtime(pub(crate) Duration);
+
+impl FromStr for Runtime {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        workload::parse_runtime(text).map(Self)
     }
 }
 
@@ -140,7 +160,7 @@ impl FromStr for Factor {
     }
 }
 
-/// A share in per cent, with or without the sign.
+/// A share in per cent, such as `25%`. A number alone is refused, but for 0: 0.25 might be a quarter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Percent(pub(crate) Ratio);
 
@@ -148,14 +168,30 @@ impl FromStr for Percent {
     type Err = OptionError;
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
-        let number = text.trim().trim_end_matches('%').trim_end();
+        let (number, has_sign) = match text.trim().strip_suffix('%') {
+            Some(number) => (number.trim_end(), true),
+            None => (text.trim(), false),
+        };
         match number.parse::<f64>() {
+            Ok(percent) if percent > 0.0 && percent <= 100.0 && !has_sign => {
+                Err(without_sign(text, percent))
+            }
             Ok(percent) if (0.0..=100.0).contains(&percent) => {
                 Ok(Self(Ratio::from_f64(percent / 100.0)))
             }
-            _ => Err(not_understood("share", text, "a number of per cent from 0 to 100")),
+            _ => Err(not_understood("share", text, "a share from 0% to 100%, such as 25%")),
         }
     }
+}
+
+/// The error about a share that may be in per cent or a fraction.
+fn without_sign(text: &str, number: f64) -> OptionError {
+    let spellings = if number <= 1.0 {
+        format!("{}% or {number}%", exact_percent(Ratio::from_f64(number)).trim_end_matches('%'))
+    } else {
+        format!("{number}%")
+    };
+    OptionError::NoUnit { quantity: "share", value: text.to_owned(), spellings }
 }
 
 /// What `parse` makes of a text, unless that is `none`.
@@ -227,12 +263,13 @@ impl FromStr for TimeWindow {
         if let Some(load) = DriveLoad::parse(text) {
             return Ok(Self::For(load));
         }
-        workload::parse_duration(text).map(Self::Length).map_err(|_| {
-            not_understood(
+        workload::parse_duration(text).map(Self::Length).map_err(|error| match error {
+            OptionError::NotUnderstood { .. } => not_understood(
                 "busy time window",
                 text,
                 "a duration such as 97ms, `burst`, `norm`, or the load it is for such as 20dwpd",
-            )
+            ),
+            error => error,
         })
     }
 }
@@ -309,6 +346,17 @@ mod tests {
             let ratio = Ratio::from_parts_per_million(parts);
             assert_eq!(exact_percent(ratio).parse(), Ok(Percent(ratio)));
         }
+    }
+
+    #[test]
+    fn a_share_without_its_sign_is_refused_with_what_it_may_mean() {
+        let sentence = |text: &str| text.parse::<Percent>().unwrap_err().to_string();
+        assert_eq!(sentence("0.25"), "share \"0.25\" has no unit; write 25% or 0.25%");
+        assert_eq!(sentence("25"), "share \"25\" has no unit; write 25%");
+        assert_eq!(sentence("120%"), "share \"120%\" is not a share from 0% to 100%, such as 25%");
+        assert!(sentence("NaN").contains("is not a share"), "{}", sentence("NaN"));
+        assert_eq!("0".parse(), Ok(Percent(Ratio::ZERO)));
+        assert_eq!(" 2.5 %".parse(), Ok(Percent(Ratio::from_parts_per_million(25_000))));
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub enum AdminCommand {
     Fail {
         /// Its position.
         drive: u8,
+        /// Even if stripes would then miss more members than they can.
+        #[serde(default)]
+        force: bool,
     },
     /// Put an empty drive in the place of a failed one and rebuild it.
     Replace {
@@ -92,6 +95,10 @@ pub struct Status {
     pub busy_window_nanoseconds: Option<u64>,
     /// Whether drives are missing or failed.
     pub degraded: bool,
+    /// Whether stripes miss more members than they can: requests for them fail.
+    pub failed: bool,
+    /// How many more drives may fail, whichever they are, before data are lost.
+    pub drives_to_spare: u64,
     /// Whether the array has stopped to take requests, and why.
     pub stopped: Option<String>,
     /// Of a rebuild, resync or scrub that is under way.
@@ -245,6 +252,9 @@ pub struct DriveStatus {
     /// `serving`, `failed`, `rebuilding` (also while the rebuild waits for its turn), or `incomplete`: some of
     /// its stripes could not be rebuilt.
     pub state: String,
+    /// Stripes whose data it does not hold: of a drive that is rebuilt those that are left, of an incomplete one
+    /// those that could not be rebuilt.
+    pub missing_stripes: u64,
     /// Whether it is emulated.
     pub emulated: bool,
     /// Whether its busy window is open.

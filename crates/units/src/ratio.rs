@@ -57,7 +57,7 @@ impl Ratio {
 
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", self.as_f64() * 100.0)
+        write!(f, "{}%", f64::from(self.parts_per_million()) / 1e4)
     }
 }
 
@@ -70,6 +70,13 @@ impl fmt::Debug for Ratio {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_shown_as_they_were_given() {
+        let shown = [954_000, 1, 290_000, 1_000_000]
+            .map(|parts| Ratio::from_parts_per_million(parts).to_string());
+        assert_eq!(shown, ["95.4%", "0.0001%", "29%", "100%"]);
+    }
 
     #[test]
     fn shares_round_down() {

@@ -199,6 +199,16 @@ pub enum OptionError {
         /// What may be typed.
         expected: &'static str,
     },
+    /// A number alone, where its unit matters.
+    #[error("{quantity} \"{value}\" has no unit; write {spellings}")]
+    NoUnit {
+        /// What it is: a duration, a share.
+        quantity: &'static str,
+        /// What they typed.
+        value: String,
+        /// What they may have meant, with units.
+        spellings: String,
+    },
     /// The value is outside the limits.
     #[error("{option} is {value}, but must be {limit}")]
     OutOfRange {

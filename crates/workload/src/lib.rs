@@ -27,7 +27,7 @@ pub use error::{LineProblem, OptionError, TraceError, WorkloadError};
 pub use generate::{
     Arrival, BlockSizes, Generator, MEAN_BURST, PRESET_ZIPF_THETA, Phase, Preset,
     RandomDistribution, RateProcess, Rw, SizeRange, Synthetic, WITHIN_BURST_RATIO, Zipf,
-    parse_duration, parse_size, preset, presets,
+    parse_duration, parse_runtime, parse_size, preset, presets,
 };
 pub use request::{Op, Request};
 pub use source::{Source, TraceSource, Workload};

@@ -24,7 +24,7 @@ Examples:
   ioda ctl window 50ms
       shorter busy windows
   ioda ctl fail 2
-      pull a drive out; what it held is rebuilt from the others when it is read
+      treat a drive as failed; what it held is reconstructed from the others when it is read
   ioda ctl replace 2
       put an empty one in and rebuild it
   ioda ctl scrub
@@ -66,10 +66,13 @@ enum CtlCommand {
         #[arg(long, short)]
         watch: bool,
     },
-    /// Take a drive for failed
+    /// Treat a drive as failed: it is not read or written any more
     Fail {
         /// Its position, counted from 0
         drive: u8,
+        /// Even if too many are missing then, and data are gone
+        #[arg(long)]
+        force: bool,
     },
     /// Put an empty drive in the place of a failed one and rebuild it
     Replace {
@@ -102,7 +105,7 @@ impl CtlCommand {
     fn admin_command(&self) -> Result<AdminCommand, Failure> {
         Ok(match self {
             Self::Status { .. } => AdminCommand::Status,
-            Self::Fail { drive } => AdminCommand::Fail { drive: *drive },
+            Self::Fail { drive, force } => AdminCommand::Fail { drive: *drive, force: *force },
             Self::Replace { drive, path } => {
                 // The array has another working directory than the caller of `ioda ctl`.
                 let path = path.as_ref().map(std::path::absolute).transpose().map_err(|error| {

@@ -23,7 +23,7 @@ Examples:
   ioda load azure --rerate 0.5 --json load.json
       another workload at half its rate
   ioda load trace.csv.zst --fit compact --requests 100000
-      your own trace, each request at its moment
+      your own trace, each request sent when it is due
   ioda load synthetic --rw randrw --rwmixread 70 --bs 4k --rate_iops 5000 --runtime 30
       fio's words, but latency counts from the intended moment
   ioda load synthetic --rw randread --bs 4k --iodepth 32 --number_ios 500000

@@ -44,7 +44,7 @@ pub(crate) struct ReproduceArgs {
     /// Few requests on small drives, to see that everything works
     #[arg(long)]
     quick: bool,
-    /// Of `live`: so many requests of each workload [default: 12000]
+    /// Of `live`: number of requests of each workload [default: 12000]
     #[arg(long, value_name = "N")]
     requests: Option<u64>,
     /// Exit with 1 if a claim does not hold

@@ -74,7 +74,7 @@ pub(crate) struct TortureArgs {
     #[arg(long, value_name = "N", default_value_t = 2, requires = "sweep",
         value_parser = clap::value_parser!(u8).range(1..=5))]
     length: u8,
-    /// One script: LEVEL:ACTS, or LEVEL:ACTS:LOSS:COMMANDS for a power cut after so many commands
+    /// One script: LEVEL:ACTS, or LEVEL:ACTS:LOSS:COMMANDS for a power cut after that many commands
     #[arg(long, value_name = "SCRIPT",
         conflicts_with_all = ["sweep", "level", "seed", "seeds", "first_seed", "time", "steps"])]
     script: Option<Case>,

@@ -69,7 +69,7 @@ mod tests {
     fn drives_are_presets_or_settings() {
         let text = format!(
             "{HEAD}shows=['n_ssd']\nclaims=[]\nplans=[{{name='a', drive='sim', drives=8}}, \
-             {{name='b', drive={{base='sim', usable_share=1.0}}, drives=8, raid=6, busy_drives=1}}]"
+             {{name='b', drive={{base='sim', usable_share='100%'}}, drives=8, raid=6, busy_drives=1}}]"
         );
         let experiment = parse(&text, "x.toml").unwrap();
         let built: Vec<_> = experiment.plans.iter().map(|plan| plan.build().unwrap()).collect();

@@ -84,13 +84,13 @@ pub(crate) struct DriveSettings {
     /// What a range has of its own: channels or chips.
     pub(crate) lba_range_placement: Option<Text<Placement>>,
     /// R_v: expected share of valid pages in a victim.
-    pub(crate) valid_ratio: Option<f64>,
+    pub(crate) valid_ratio: Option<Text<Percent>>,
     /// B_burst.
     pub(crate) burst_bytes_per_second: Option<f64>,
     /// N_dwpd.
     pub(crate) drive_writes_per_day: Option<f64>,
     /// Share of the over-provisioned space that may fill in one cycle.
-    pub(crate) usable_share: Option<f64>,
+    pub(crate) usable_share: Option<Text<Percent>>,
     /// Capacity of the write buffer, or `none`.
     pub(crate) write_buffer: Option<Text<BufferSize>>,
     /// When it is flushed: when-full or in-window.
@@ -181,10 +181,10 @@ impl DriveSettings {
             ),
             lba_ranges: Some(ranges.count),
             lba_range_placement: text(&Placement(ranges.placement).to_string()),
-            valid_ratio: Some(contract.valid_ratio),
+            valid_ratio: text(&exact_percent(Ratio::from_f64(contract.valid_ratio))),
             burst_bytes_per_second: Some(contract.burst_bytes_per_second),
             drive_writes_per_day: Some(contract.drive_writes_per_day),
-            usable_share: Some(contract.usable_share),
+            usable_share: text(&exact_percent(Ratio::from_f64(contract.usable_share))),
             write_buffer: text(&buffer.map_or("none".to_owned(), capacity)),
             flush: buffer.and_then(|b| text(&Flush(b.flush).to_string())),
             buffer_latency: buffer.and_then(|b| text(&exact_duration(b.latency))),
@@ -246,10 +246,10 @@ impl DriveSettings {
         let placement = value(&self.lba_range_placement).map(|Placement(placement)| placement);
         put(&mut config.ranges.placement, placement);
         let contract = &mut config.contract;
-        put(&mut contract.valid_ratio, self.valid_ratio);
+        put(&mut contract.valid_ratio, share(&self.valid_ratio).map(Ratio::as_f64));
         put(&mut contract.burst_bytes_per_second, self.burst_bytes_per_second);
         put(&mut contract.drive_writes_per_day, self.drive_writes_per_day);
-        put(&mut contract.usable_share, self.usable_share);
+        put(&mut contract.usable_share, share(&self.usable_share).map(Ratio::as_f64));
         self.check_contract()?;
         config.write_buffer = self.buffer(&config)?;
         config.rain = self.rain_stripes(config.rain)?;
@@ -358,16 +358,10 @@ impl DriveSettings {
 
     /// Refuses terms of the contract that no formula can use.
     fn check_contract(&self) -> Result<(), Failure> {
-        let shares = [("valid_ratio", self.valid_ratio), ("usable_share", self.usable_share)];
         let rates = [
             ("burst_bytes_per_second", self.burst_bytes_per_second),
             ("drive_writes_per_day", self.drive_writes_per_day),
         ];
-        for (key, value) in shares {
-            if value.is_some_and(|value| !(0.0..=1.0).contains(&value)) {
-                return Err(Failure::usage(format!("{key} must be between 0 and 1")));
-            }
-        }
         for (key, value) in rates {
             if value.is_some_and(|value| !(value > 0.0 && value.is_finite())) {
                 return Err(Failure::usage(format!("{key} must be above 0 and finite")));
@@ -405,7 +399,7 @@ mod tests {
     #[test]
     fn a_write_buffer_survives_being_spelt_out() {
         let text = "write_buffer = \"8MiB\"\nflush = \"in-window\"\nbuffer_latency = \"7us\"\n\
-                    flush_high = \"70%\"\nflush_low = 10\n";
+                    flush_high = \"70%\"\nflush_low = \"10%\"\n";
         let config = toml::from_str::<DriveSettings>(text).unwrap().build().unwrap();
         let buffer = config.write_buffer.unwrap();
         assert_eq!((buffer.pages, buffer.flush), (2048, ssd::FlushRule::InWindow));
@@ -451,7 +445,7 @@ mod tests {
     #[test]
     fn watermarks_follow_the_spare_space() {
         let settings = DriveSettings {
-            over_provisioning: "12.5".parse().ok(),
+            over_provisioning: "12.5%".parse().ok(),
             ..DriveSettings::preset("femu-artifact")
         };
         let config = settings.build().unwrap();

@@ -1,7 +1,7 @@
 //! When drives may collect: `[windows]`.
 
 use crate::exit::Failure;
-use crate::quantity::{Span, Text, TimeWindow, not_understood};
+use crate::quantity::{Span, Text, TimeWindow, not_understood, of_part};
 use crate::words::Coordinator;
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,9 @@ impl FromStr for Change {
         let wanted = "a time and a window such as 30s=200ms or 1m=norm";
         let refused = || not_understood("change of windows", text, wanted);
         let (after, window) = text.split_once('=').ok_or_else(refused)?;
-        let after = workload::parse_duration(after.trim()).map_err(|_| refused())?;
-        let window = window.trim().parse().map_err(|_| refused())?;
+        let after =
+            workload::parse_duration(after.trim()).map_err(|error| of_part(error, refused))?;
+        let window = window.trim().parse().map_err(|error| of_part(error, refused))?;
         Ok(Self { after, window })
     }
 }

@@ -1,7 +1,7 @@
 //! Workloads: presets, traces and fio's vocabulary.
 
 use crate::exit::Failure;
-use crate::quantity::{Factor, Size, Span, Text};
+use crate::quantity::{Factor, Runtime, Size, Span, Text};
 use crate::rate::{PhaseRate, RequestRate, Rerate, phases};
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -33,10 +33,10 @@ pub(crate) struct WorkloadSettings {
     /// How many requests [default: as many as there are; tpcc: 800000]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) requests: Option<u64>,
-    /// Reads are so many times as large
+    /// Multiply the sizes of reads by this
     #[arg(long, value_name = "FACTOR", help_heading = REQUESTS)]
     pub(crate) resize_read: Option<Text<Factor>>,
-    /// Writes are so many times as large
+    /// Multiply the sizes of writes by this
     #[arg(long, value_name = "FACTOR", help_heading = REQUESTS)]
     pub(crate) resize_write: Option<Text<Factor>>,
     /// Addresses beyond the array: wrap, scale, compact or refuse [default: wrap]
@@ -51,10 +51,10 @@ pub(crate) struct WorkloadSettings {
     /// Leave out requests from this time of the trace on
     #[arg(long, value_name = "TIME", help_heading = REQUESTS)]
     pub(crate) cut_end: Option<Text<Span>>,
-    /// Leave out so many requests at the start
+    /// Leave out this many requests at the start
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) skip: Option<u64>,
-    /// Play the trace so many times [default: 1]
+    /// Play the trace this many times [default: 1]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) repeat: Option<u64>,
     /// Its format [default: detected]
@@ -129,12 +129,12 @@ pub(crate) struct WorkloadSettings {
     /// random, zipf:THETA or pareto:H [default: random]
     #[arg(long = "random_distribution", alias = "random-distribution", value_name = "NAME", help_heading = FIO)]
     pub(crate) random_distribution: Option<Text<RandomDistribution>>,
-    /// End after so many requests
+    /// End after this many requests
     #[arg(long = "number_ios", alias = "number-ios", value_name = "N", help_heading = FIO)]
     pub(crate) number_ios: Option<u64>,
-    /// End after so much simulated time
+    /// End after this much simulated time; as in fio, a number alone is in seconds
     #[arg(long, value_name = "TIME", help_heading = FIO)]
-    pub(crate) runtime: Option<Text<Span>>,
+    pub(crate) runtime: Option<Text<Runtime>>,
 }
 
 fn value<T: Copy>(setting: &Option<Text<T>>) -> Option<T> {
@@ -254,7 +254,7 @@ impl WorkloadSettings {
             random_distribution: value(&self.random_distribution)
                 .unwrap_or(default.random_distribution),
             number_ios: self.number_ios.or(self.requests),
-            runtime: value(&self.runtime).map(|Span(duration)| duration),
+            runtime: value(&self.runtime).map(|Runtime(duration)| duration),
             randseed: seed,
         })
     }

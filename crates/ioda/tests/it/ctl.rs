@@ -72,12 +72,12 @@ fn orders_are_given_and_answers_told() {
     }
     assert_eq!(ctl(&socket, &["shutdown"]).code, 0);
     let expected = [
-        AdminCommand::Fail { drive: 1 },
+        AdminCommand::Fail { drive: 1, force: false },
         AdminCommand::Replace { drive: 1, path: Some(replaced) },
         AdminCommand::Policy { name: "ioda".to_owned() },
         AdminCommand::Window { nanoseconds: 50_000_000 },
         AdminCommand::Scrub { repair: false },
-        AdminCommand::Fail { drive: 9 },
+        AdminCommand::Fail { drive: 9, force: false },
         AdminCommand::Shutdown,
     ];
     assert_eq!(array.join().unwrap(), expected);

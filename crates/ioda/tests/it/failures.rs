@@ -47,7 +47,7 @@ fn each_drive_fails_in_turn_and_nothing_is_lost() {
         for drive in 0..drives {
             load_during(&mut checker, &mut client, || {
                 pause(30);
-                served.done(&AdminCommand::Fail { drive });
+                served.done(&AdminCommand::Fail { drive, force: false });
                 pause(60);
                 assert!(served.status().degraded);
                 served.done(&AdminCommand::Replace { drive, path: None });
@@ -75,14 +75,14 @@ fn one_failure_too_many_means_errors_and_no_wrong_bytes() {
         load_during(&mut checker, &mut client, || {
             pause(100);
             for drive in 0..most {
-                served.done(&AdminCommand::Fail { drive });
+                served.done(&AdminCommand::Fail { drive, force: false });
             }
             pause(100);
         });
         assert_eq!(checker.errors, 0, "RAID-{level} does without {most}");
         checker.errors_allowed = true;
         load_during(&mut checker, &mut client, || {
-            served.done(&AdminCommand::Fail { drive: most });
+            served.done(&AdminCommand::Fail { drive: most, force: true });
             pause(200);
         });
         assert!(checker.errors > 0, "RAID-{level} cannot do without {}", most + 1);
@@ -103,9 +103,9 @@ fn a_second_drive_fails_during_a_rebuild() {
         checker.errors_allowed = !survives;
         load_during(&mut checker, &mut client, || {
             pause(50);
-            served.done(&AdminCommand::Fail { drive: 1 });
+            served.done(&AdminCommand::Fail { drive: 1, force: false });
             served.done(&AdminCommand::Replace { drive: 1, path: None });
-            served.done(&AdminCommand::Fail { drive: 2 });
+            served.done(&AdminCommand::Fail { drive: 2, force: !survives });
             pause(100);
         });
         if survives {
@@ -137,7 +137,7 @@ fn drives_fail_while_reads_that_were_failed_fast_are_rebuilt() {
             while served.status().counters.fail_fasts == before && Instant::now() < until {
                 pause(1);
             }
-            served.done(&AdminCommand::Fail { drive });
+            served.done(&AdminCommand::Fail { drive, force: false });
             pause(20 + random.next_u64() % 200);
             served.done(&AdminCommand::Replace { drive, path: None });
             served.wait_for_restoring();

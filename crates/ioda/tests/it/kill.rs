@@ -90,7 +90,7 @@ impl Victim {
         if draw == 0 && self.failed.count_ones() < self.parities && !self.rebuilding {
             let drive = (self.random.next_u64() % u64::from(self.drives)) as u8;
             if self.failed >> drive & 1 == 0 {
-                served.done(&AdminCommand::Fail { drive });
+                served.done(&AdminCommand::Fail { drive, force: false });
                 self.failed |= 1 << drive;
             }
         } else if draw == 1 && self.failed != 0 {

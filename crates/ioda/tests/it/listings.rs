@@ -79,7 +79,7 @@ fn experiments_about_plans_need_no_runs() {
     let folder = tempfile::tempdir().unwrap();
     let experiment = "id = 'mine'\nfigure = 'mine'\ntitle = 'a test'\nshows = ['tw_burst_ms']\n\
         plans = [{ name = 'four', drive = 'sim', drives = 4 }, \
-        { name = 'bare', drive = { base = 'sim', usable_share = 1.0 }, drives = 8 }, \
+        { name = 'bare', drive = { base = 'sim', usable_share = '100%' }, drives = 8 }, \
         { name = 'two', drive = 'sim', drives = 8, raid = 6 }]\n\
         [[claims]]\nid = 'order'\nstatement = ''\narticle = ''\ncheck.order.metrics = ['tw_burst_ms']\n\
         check.order.series = [['bare', 'four'], ['bare', 'two']]\n\

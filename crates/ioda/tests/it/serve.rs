@@ -67,7 +67,10 @@ fn the_policy_changes_while_clients_are_served() {
     };
     assert!(reason.contains("ioda"), "{reason}");
     assert!(matches!(served.ask(&AdminCommand::Window { nanoseconds: 0 }), Answer::Refused { .. }));
-    assert!(matches!(served.ask(&AdminCommand::Fail { drive: 9 }), Answer::Refused { .. }));
+    assert!(matches!(
+        served.ask(&AdminCommand::Fail { drive: 9, force: false }),
+        Answer::Refused { .. }
+    ));
     assert!(matches!(
         served.ask(&AdminCommand::Replace { drive: 0, path: None }),
         Answer::Refused { .. }
@@ -153,7 +156,7 @@ fn who_reads_the_log_may_go() {
         std::thread::sleep(Duration::from_millis(5));
     };
     // Both the array's thread and that of the signals have something to say.
-    client.ask(&AdminCommand::Fail { drive: 1 }).unwrap();
+    client.ask(&AdminCommand::Fail { drive: 1, force: false }).unwrap();
     assert!(matches!(client.ask(&AdminCommand::Status).unwrap(), Answer::Status(_)));
     Command::new("kill").arg(child.id().to_string()).status().unwrap();
     let ended = loop {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! {"order":"fail","drive":2}
-//! {"answer":"done","text":"drive 2 is taken for failed"}
+//! {"answer":"done","text":"drive 2 has failed; no other drive may fail until it is replaced"}
 //! ```
 
 use super::accept::{Place, accept_clients};

@@ -118,6 +118,18 @@ fn array(out: &mut Exposition, status: &Status) {
         "Whether drives are missing or failed.",
         u8::from(status.degraded),
     );
+    out.single(
+        "failed",
+        Gauge,
+        "Whether stripes miss more members than they can, so that requests for them fail.",
+        u8::from(status.failed),
+    );
+    out.single(
+        "drives_to_spare",
+        Gauge,
+        "Drives that may fail in addition, whichever they are, before data are lost.",
+        status.drives_to_spare,
+    );
     let stopped = u8::from(status.stopped.is_some());
     out.single("stopped", Gauge, "Whether requests are no longer taken.", stopped);
     if let Some(window) = status.busy_window_nanoseconds {
@@ -211,7 +223,11 @@ fn requests(out: &mut Exposition, status: &Status) {
     for cause in &status.requests.causes {
         out.histogram("read_cause_seconds", &[("cause", &cause.cause)], &cause.latency);
     }
-    out.family("lateness_seconds", Histogram, "How much later than due emulated drives answered.");
+    out.family(
+        "lateness_seconds",
+        Histogram,
+        "By how much emulated drives answered after the moment that their model had computed.",
+    );
     out.histogram("lateness_seconds", &[], &status.requests.lateness);
     out.single("read_bytes_total", Counter, "Bytes that clients read.", status.requests.read_bytes);
     out.single(

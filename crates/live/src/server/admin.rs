@@ -3,6 +3,7 @@
 use super::{Server, ServerError, SwitchTable, status};
 use crate::control::{AdminCommand, Answer, Joined};
 use array::policy::PolicyKind;
+use engine::durability::DriveSet;
 use engine::volume::{ShutdownEnd, SwitchRefusal};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
@@ -89,7 +90,7 @@ impl Server {
         let now = self.catch_up();
         let result = match command {
             AdminCommand::Status => Answer::Status(Box::new(status::status(self, now))),
-            AdminCommand::Fail { drive } => match self.begin_to_fail(drive) {
+            AdminCommand::Fail { drive, force } => match self.begin_to_fail(drive, force) {
                 Err(answer) => answer,
                 Ok(drive) => {
                     self.admin.failing.push((drive, answer));
@@ -157,20 +158,45 @@ impl Server {
         self.io.engine().array().absent() >> drive.0 & 1 == 1
     }
 
-    fn begin_to_fail(&mut self, drive: u8) -> Result<DriveId, Answer> {
+    fn begin_to_fail(&mut self, drive: u8, force: bool) -> Result<DriveId, Answer> {
         let id = self.drive(drive)?;
         if self.has_failed(id) {
             return Err(refused(format!("drive {drive} has failed already")));
         }
-        Ok(id)
+        let array = self.io.engine().array();
+        let missing = status::missing(self);
+        if force || array.layout().can_miss(missing | 1 << drive) {
+            return Ok(id);
+        }
+        let others: Vec<String> =
+            DriveSet::from_bits(missing).iter().map(|drive| drive.0.to_string()).collect();
+        let level = array.layout().level().name();
+        Err(refused(match others.is_empty() {
+            true => format!(
+                "{level} cannot miss a drive, so data on drive {drive} would be gone; to fail it all the \
+                 same, use --force"
+            ),
+            false => format!(
+                "data would be gone: drives {} are missing or being rebuilt, and {level} cannot miss \
+                 drive {drive} as well; to fail it all the same, use --force",
+                others.join(", ")
+            ),
+        }))
     }
 
     /// The failure of a drive is written down.
     pub(super) fn end_failing(&mut self, drive: DriveId) {
+        let layout = self.io.engine().array().layout();
+        let rest: String = match layout.drives_to_spare(status::missing(self)) {
+            None => "too many are missing now: requests for what cannot be read are answered with errors".into(),
+            Some(0) => "no other drive may fail until it is replaced".into(),
+            Some(1) => "one more drive may fail".into(),
+            Some(spare) => format!("{spare} more drives may fail"),
+        };
         let failing = &mut self.admin.failing;
         while let Some(position) = failing.iter().position(|(other, _)| *other == drive) {
             let (_, sender) = failing.swap_remove(position);
-            let _ = sender.send(done(format!("drive {} is taken for failed", drive.0)));
+            let _ = sender.send(done(format!("drive {} has failed; {rest}", drive.0)));
         }
     }
 

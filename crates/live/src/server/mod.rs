@@ -244,7 +244,7 @@ impl Server {
                 }
             }
             Output::DriveFailed { drive, reason: Some(reason) } => {
-                tracing::error!(drive = drive.0, %reason, "a drive is taken for failed");
+                tracing::error!(drive = drive.0, %reason, "a drive has failed: the array goes on without it");
             }
             Output::DriveFailed { drive, reason: None } => {
                 tracing::error!(drive = drive.0, "a drive is given up");

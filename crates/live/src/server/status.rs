@@ -16,6 +16,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
     let array = io.engine().array();
     let counters = array.counters();
     let window = array.coordinator().busy_time_window();
+    let spare = array.layout().drives_to_spare(missing(server));
     let tally =
         |tally: array::policy::Tally| TallyStatus { name: tally.name.into(), count: tally.count };
     Status {
@@ -30,6 +31,8 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
         uptime_nanoseconds: now.as_nanos(),
         busy_window_nanoseconds: window.map(units::Duration::as_nanos),
         degraded: io.drives().any(|drive| !serves(server, drive)),
+        failed: spare.is_none(),
+        drives_to_spare: u64::from(spare.unwrap_or(0)),
         stopped: io.volume.stopped().map(|reason| reason.to_string()),
         restoring: restoring(server),
         prefill: io.storage.prefill().map(Into::into),
@@ -90,6 +93,11 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
         drive: drive.0,
         place: server.members.place_of(drive),
         state: state(server, drive).into(),
+        missing_stripes: match array.drive_state(drive) {
+            DriveState::Rebuilding { stripes } | DriveState::Incomplete { stripes } => stripes,
+            DriveState::Failed => array.layout().stripes(),
+            DriveState::Serving => 0,
+        },
         recent_windows: recent_windows(server, now, drive),
         in_window: window.is_some_and(|(start, end)| start <= now && now < end),
         queued: u64::from(queue.read_blocks + queue.write_blocks),
@@ -110,6 +118,12 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
         status.write_amplification = counters.write_amplification();
     }
     status
+}
+
+/// Drives that do not hold all their data, as bits.
+pub(super) fn missing(server: &Server) -> u64 {
+    let lack = server.io.drives().filter(|drive| !serves(server, *drive));
+    lack.fold(0, |bits, drive| bits | 1 << drive.0)
 }
 
 /// Whether a drive holds all its data. One that was rebuilt serves when the superblocks say so: before that

@@ -274,7 +274,7 @@ fn orders_reach_the_array_and_answers_come_back() {
     let Answer::Status(status) = client.ask(&AdminCommand::Status).unwrap() else { panic!() };
     assert_eq!(status.drives.len(), 4);
     let orders = [
-        AdminCommand::Fail { drive: 1 },
+        AdminCommand::Fail { drive: 1, force: false },
         AdminCommand::Replace { drive: 1, path: Some("/dev/new".into()) },
         AdminCommand::Policy { name: "ioda".to_owned() },
         AdminCommand::Window { nanoseconds: 5_000_000 },
@@ -283,13 +283,13 @@ fn orders_reach_the_array_and_answers_come_back() {
     for order in &orders {
         assert_eq!(client.ask(order).unwrap(), Answer::Done { text: "done".to_owned() });
     }
-    let refused = client.ask(&AdminCommand::Fail { drive: 9 }).unwrap();
+    let refused = client.ask(&AdminCommand::Fail { drive: 9, force: false }).unwrap();
     assert_eq!(refused, Answer::Refused { reason: "there is no drive 9".to_owned() });
     // The answer to the last order arrives although everything ends right after it.
     let last = client.ask(&AdminCommand::Shutdown).unwrap();
     assert_eq!(last, Answer::Done { text: "done".to_owned() });
     let mut expected = orders.to_vec();
-    expected.extend([AdminCommand::Fail { drive: 9 }, AdminCommand::Shutdown]);
+    expected.extend([AdminCommand::Fail { drive: 9, force: false }, AdminCommand::Shutdown]);
     assert_eq!(array.join().unwrap(), expected);
     let after = client.ask(&AdminCommand::Status).unwrap();
     assert!(matches!(after, Answer::Refused { reason } if reason.contains("shut down")));

@@ -20,9 +20,9 @@ pub enum Act {
     Write,
     /// A client flushes.
     Flush,
-    /// The first drive is taken for failed.
+    /// The first drive is ordered to fail.
     Fail,
-    /// The last drive is taken for failed.
+    /// The last drive is ordered to fail.
     FailLast,
     /// The first drive dies.
     Die,

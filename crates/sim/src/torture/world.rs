@@ -321,10 +321,7 @@ impl World {
 
     /// Whether some stripe misses more than it can if these drives are missing.
     pub(super) fn is_too_much(&self, missing: u64) -> bool {
-        let spare = self.shape.parities();
-        // Stripes are dealt in turn, so their places repeat.
-        let period = u64::from(self.shape.width).min(self.layout.stripes());
-        (0..period).any(|stripe| (self.layout.members(stripe) & missing).count_ones() > spare)
+        !self.layout.can_miss(missing)
     }
 
     /// Whether as much is missing as can be.

@@ -14,7 +14,7 @@ mod zipf;
 
 pub use arrivals::Arrival;
 pub use engine::Generator;
-pub use parse::{parse_duration, parse_size};
+pub use parse::{parse_duration, parse_runtime, parse_size};
 pub use phases::Phase;
 pub use preset::{MEAN_BURST, PRESET_ZIPF_THETA, Preset, WITHIN_BURST_RATIO, preset, presets};
 pub use synthetic::Synthetic;

@@ -34,9 +34,25 @@ pub fn parse_size(text: &str) -> Result<u64, OptionError> {
     })
 }
 
-/// Reads a duration such as `10s`, `100ms`, `72us`, `500ns`, `2m`, `1h`; a number alone is in
-/// seconds, as fio's `runtime` is.
+/// Reads a duration such as `10s`, `100ms`, `72us`, `500ns`, `2m`, `1h`. A number alone is refused unless
+/// it is 0: what takes microseconds and what takes minutes stand side by side.
 pub fn parse_duration(text: &str) -> Result<Duration, OptionError> {
+    match number_and_suffix(text) {
+        (number, suffix)
+            if suffix.is_empty() && decimal(number).is_some_and(|number| number > 0.0) =>
+        {
+            Err(OptionError::NoUnit {
+                quantity: "duration",
+                value: text.to_owned(),
+                spellings: format!("{number}us, {number}ms, {number}s or another of ns, m and h"),
+            })
+        }
+        _ => parse_runtime(text),
+    }
+}
+
+/// Reads a duration as fio reads its `runtime`: a number alone is in seconds.
+pub fn parse_runtime(text: &str) -> Result<Duration, OptionError> {
     let wrong = || OptionError::NotUnderstood {
         option: "duration",
         value: text.to_owned(),
@@ -113,13 +129,18 @@ mod tests {
             ("100ms", 100_000_000),
             ("72us", 72_000),
             ("500ns", 500),
-            ("30", 30_000_000_000),
+            ("0", 0),
             ("1.5ms", 1_500_000),
             ("2m", 120_000_000_000),
         ];
         for (text, nanos) in cases {
             assert_eq!(parse_duration(text), Ok(Duration::from_nanos(nanos)), "{text}");
         }
+        assert_eq!(
+            parse_duration("10").unwrap_err().to_string(),
+            "duration \"10\" has no unit; write 10us, 10ms, 10s or another of ns, m and h"
+        );
+        assert_eq!(parse_runtime("30"), parse_duration("30s"));
         assert_eq!(
             parse_duration("10 parsecs").unwrap_err().to_string(),
             "duration \"10 parsecs\" is not a number with a unit ns, us, ms, s, m or h, such as \

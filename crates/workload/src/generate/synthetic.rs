@@ -3,7 +3,7 @@
 use super::address::Addresses;
 use super::arrivals::{Arrival, Clock, Gaps};
 use super::engine::{Generator, bound};
-use super::parse::{parse_duration, parse_size};
+use super::parse::{parse_runtime, parse_size};
 use super::phases::{self, Phase};
 use super::scatter::Scatter;
 use super::sizes::Sizes;
@@ -116,7 +116,7 @@ impl Synthetic {
             "offset" => self.offset = parse_size(value)?,
             "random_distribution" => self.random_distribution = value.parse()?,
             "number_ios" => self.number_ios = Some(number("number_ios")?),
-            "runtime" => self.runtime = Some(parse_duration(value)?),
+            "runtime" => self.runtime = Some(parse_runtime(value)?),
             "randseed" => self.randseed = number("randseed")?,
             _ => {
                 return Err(OptionError::NotUnderstood {

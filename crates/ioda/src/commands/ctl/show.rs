@@ -1,7 +1,9 @@
 //! The status of an array for people.
 
 use crate::table;
-use live::control::{DamagedPage, IntegrityStatus, JobStatus, Latency, PrefillStatus, Status};
+use live::control::{
+    DamagedPage, DriveStatus, IntegrityStatus, JobStatus, Latency, PrefillStatus, Status,
+};
 use units::{Bytes, Duration};
 
 /// Characters of the bar that shows how far a rebuild is.
@@ -24,11 +26,7 @@ pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
         Duration::from_nanos(status.uptime_nanoseconds),
         status.identity.version,
     );
-    let state = match (&status.stopped, status.degraded) {
-        (Some(reason), _) => format!("STOPPED: {reason}"),
-        (None, true) => "DEGRADED".to_owned(),
-        (None, false) => "all drives serve".to_owned(),
-    };
+    let state = state(status);
     let window = match status.busy_window_nanoseconds {
         Some(nanoseconds) => Duration::from_nanos(nanoseconds).to_string(),
         None => "none".to_owned(),
@@ -53,6 +51,36 @@ pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
     ));
     text.push_str(&integrity(&status.integrity));
     text
+}
+
+/// What the array can still promise.
+fn state(status: &Status) -> String {
+    if let Some(reason) = &status.stopped {
+        return format!("STOPPED: {reason}");
+    }
+    let missing = status.drives.iter().filter(|drive| drive.state != "serving");
+    let missing: Vec<String> =
+        missing.map(|drive| format!("drive {} {}", drive.drive, drive_state(drive))).collect();
+    match (status.failed, status.degraded, status.drives_to_spare) {
+        (true, ..) => format!(
+            "FAILED: {}; too many are missing, and requests for what cannot be read are answered with errors",
+            missing.join(", ")
+        ),
+        (_, true, 0) => format!("DEGRADED: {}; no other drive may fail", missing.join(", ")),
+        (_, true, 1) => format!("DEGRADED: {}; one more drive may fail", missing.join(", ")),
+        (_, true, spare) => {
+            format!("DEGRADED: {}; {spare} more drives may fail", missing.join(", "))
+        }
+        (_, false, _) => "all drives serve".to_owned(),
+    }
+}
+
+/// The state of a drive, and how much it lacks.
+fn drive_state(drive: &DriveStatus) -> String {
+    match drive.state.as_str() {
+        "incomplete" => format!("incomplete: {} stripes lost", drive.missing_stripes),
+        state => state.to_owned(),
+    }
 }
 
 /// What was damaged, if anything was.
@@ -136,7 +164,7 @@ fn latencies(status: &Status, before: Option<&Status>) -> String {
     let rows = [
         row("read", |status| &status.requests.read),
         row("write", |status| &status.requests.write),
-        row("later than due", |status| &status.requests.lateness),
+        row("answered late by", |status| &status.requests.lateness),
     ];
     table::numbers(&header, &rows)
 }
@@ -169,7 +197,7 @@ fn drives(status: &Status) -> String {
             let emulated = |text: String| if drive.emulated { text } else { "-".to_owned() };
             vec![
                 drive.drive.to_string(),
-                drive.state.clone(),
+                drive_state(drive),
                 now.to_owned(),
                 emulated(format!("{:.1} %", drive.free_share * 100.0)),
                 drive.queued.to_string(),

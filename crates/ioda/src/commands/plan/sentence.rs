@@ -68,7 +68,7 @@ fn holds(outlook: &Outlook) -> String {
 fn bursts(answer: &Answer, outlook: &Outlook, lasts: Duration) -> String {
     let most = outlook.sustainable_bytes_per_second;
     format!(
-        "holds for one burst of {lasts}, but not for ever: {} keep the contract for a cycle from \
+        "holds for one burst of {lasts}, but not in steady state: {} keep the contract for a cycle from \
          rest, yet windows of {} reclaim no more than {} ({}).",
         range(outlook),
         window(outlook),

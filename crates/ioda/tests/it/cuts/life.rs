@@ -187,7 +187,7 @@ impl Life {
 
     pub(crate) fn fail(&mut self, drive: u8) {
         self.degraded = true;
-        self.served().done(&AdminCommand::Fail { drive });
+        self.served().done(&AdminCommand::Fail { drive, force: false });
         self.failed |= 1 << drive;
     }
 

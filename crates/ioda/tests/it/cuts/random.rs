@@ -61,7 +61,7 @@ fn crash(life: &mut Life, random: &mut Rng, power: bool) -> &'static str {
     let draw = random.below(6);
     // A drive that fails before the resync has ended is not promised to be whole.
     if draw < 2 && spare > 0 && present && !restoring {
-        let fail = AdminCommand::Fail { drive };
+        let fail = AdminCommand::Fail { drive, force: false };
         if power && draw == 0 {
             life.cut_at_order(depth, &fail, random.below(60), seed);
             return "while a drive is failed";

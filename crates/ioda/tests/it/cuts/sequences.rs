@@ -66,7 +66,8 @@ fn the_power_goes_while_a_failure_is_written_down() {
         [("5", 4, false), ("5", 4, true), ("6", 5, false), ("10", 4, false), ("1", 2, false)];
     for (level, drives, always) in shapes {
         each_time(&Shape::new(level, drives, always), |life, number| {
-            let order = AdminCommand::Fail { drive: (number % u64::from(drives)) as u8 };
+            let order =
+                AdminCommand::Fail { drive: (number % u64::from(drives)) as u8, force: false };
             life.cut_at_order(DEPTH, &order, number * 7 % 80, number);
         });
     }

@@ -47,7 +47,7 @@ fn answer(inbox: &Inbox) -> Vec<AdminCommand> {
                 AdminCommand::Status => {
                     Answer::Status(Box::new(status(uptime, &reads, &writes, &lateness)))
                 }
-                AdminCommand::Fail { drive } if *drive >= DRIVES => {
+                AdminCommand::Fail { drive, .. } if *drive >= DRIVES => {
                     Answer::Refused { reason: format!("there is no drive {drive}") }
                 }
                 _ => Answer::Done { text: "done".to_owned() },
