@@ -141,6 +141,29 @@ fn limit(text: &str, metric: Metric) -> Result<Limit, String> {
 }
 
 impl Assertion {
+    /// Refuses an assertion about a policy that will not run.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the policies that will.
+    pub(crate) fn check_policies(&self, run: &[PolicyKind]) -> Result<(), String> {
+        let compared = match self.limit {
+            Limit::Times(_, policy) => Some(policy),
+            Limit::Value(_) => None,
+        };
+        let named = [self.policy, compared].into_iter().flatten();
+        let Some(absent) = named.into_iter().find(|policy| !run.contains(policy)) else {
+            return Ok(());
+        };
+        let names: Vec<&str> = run.iter().map(|policy| policy.name()).collect();
+        Err(format!(
+            "--assert {:?} is about {}, which is not run: add it to --policy, which is {}",
+            self.text,
+            absent.name(),
+            names.join(",")
+        ))
+    }
+
     /// Whether it holds, once for each policy that it is about.
     pub(crate) fn check(&self, results: &[RunResult]) -> Vec<Verdict> {
         let about: Vec<&RunResult> = results
@@ -222,8 +245,8 @@ mod tests {
         let refused = |text: &str| text.parse::<Assertion>().unwrap_err().to_string();
         assert!(refused("read.p99").starts_with("no comparison is in it; write for instance"));
         assert!(refused("read.p99=1us").starts_with("the comparison is none of"));
-        assert!(refused("read.p99<500").starts_with("the time \"500\" has no unit"));
-        assert!(refused("window<500").starts_with("the time \"500\" has no unit"));
+        assert!(refused("read.p99<500").starts_with("duration \"500\" has no unit; write 500us"));
+        assert!(refused("window<500").starts_with("duration \"500\" has no unit; write 500us"));
         assert!(refused("reed.p99<500us").starts_with("there is no metric \"reed.p99\""));
         assert!(refused("read.p99<2*idol").starts_with("there is no policy \"idol\""));
         assert!(refused("waf<high").starts_with("the limit \"high\" is not a number"));

@@ -190,7 +190,7 @@ pub(crate) struct SimulationArgs {
 pub(crate) struct ServeArgs {
     /// TOML file with the sections serve, array, windows, stage, policies, drive and run; flags
     /// override it
-    #[arg(value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// How it is served.
     #[command(flatten)]
@@ -291,8 +291,9 @@ pub(crate) struct OutputArgs {
     /// Write no HTML page
     #[arg(long)]
     pub(crate) no_html: bool,
-    /// Write everything as JSON; `-` for standard output, instead of the table
-    #[arg(long, value_name = "FILE")]
+    /// Print everything as JSON instead of the table, or write it to FILE beside the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
     /// Write fio's JSON layout, one job per policy; `-` for standard output
     #[arg(long, alias = "fio_json", value_name = "FILE")]

@@ -16,6 +16,7 @@ mod loading;
 mod log;
 mod metric;
 mod names;
+mod old_spellings;
 mod output;
 mod pace;
 mod planned;
@@ -35,10 +36,14 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match cli::Cli::try_parse() {
+    let (arguments, remarks) = old_spellings::replaced(std::env::args_os());
+    let cli = match cli::Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return exit::arguments(&error),
     };
+    if !cli.quiet {
+        remarks.iter().for_each(|text| output::remark(text));
+    }
     if let Err(failure) = log::start(&cli.log, cli.quiet) {
         return exit::report(&failure);
     }

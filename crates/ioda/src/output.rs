@@ -34,6 +34,22 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Prints `text`, or `document` as JSON where `--json` asks for it: instead of the text, or in a file beside it.
+pub(crate) fn show(
+    json: Option<&Path>,
+    document: impl FnOnce() -> serde_json::Value,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    match json {
+        None => print(&text()),
+        Some(path) if is_stdout(path) => print(&self::json(&document())),
+        Some(path) => {
+            write(path, &self::json(&document()))?;
+            print(&text())
+        }
+    }
+}
+
 /// A value as indented JSON with a line end.
 pub(crate) fn json(value: &serde_json::Value) -> String {
     format!("{value:#}\n")

@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use sim::{BenchResult, Plan, PolicyTime, Preparation};
 use ssd::Config;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use units::{Bytes, Duration};
 
@@ -70,9 +71,10 @@ pub(crate) struct BenchArgs {
     /// A smoke of a few seconds on small drives
     #[arg(long)]
     quick: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    /// Print JSON instead of the text, or write it to FILE beside the text
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-")]
+    json: Option<PathBuf>,
     /// Seed of the addresses
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -95,12 +97,11 @@ pub(crate) fn run(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
         What::Simulator => simulator(args, talk),
         What::Policies => policies(args),
         What::Loading => {
-            let text = loading::run(&plan(4, args.seed)?, args.quick, args.json)?;
-            output::print(&text)?;
+            loading::run(&plan(4, args.seed)?, args.quick, args.json.as_deref())?;
             Ok(ExitCode::SUCCESS)
         }
         What::Timer => {
-            output::print(&timer::run(args.seconds, args.json, talk)?)?;
+            timer::run(args.seconds, args.json.as_deref(), talk)?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -115,9 +116,7 @@ fn policies(args: &BenchArgs) -> Result<ExitCode, Failure> {
         false => (POLICY_REQUESTS, POLICY_ROUNDS),
     };
     let times = sim::bench_policies(&plans, requests, rounds)?;
-    let text =
-        if args.json { output::json(&policy_document(&times)) } else { policy_table(&times) };
-    output::print(&text)?;
+    output::show(args.json.as_deref(), || policy_document(&times), || policy_table(&times))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -165,8 +164,7 @@ fn simulator(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
         let (result, _) = sim::bench_array(&plan(width, args.seed)?, requests, IODEPTH)?;
         lines.push(Line { series: "array by width", what, result });
     }
-    let text = if args.json { output::json(&document(&lines)) } else { show(&lines) };
-    output::print(&text)?;
+    output::show(args.json.as_deref(), || document(&lines), || show(&lines))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -41,6 +41,10 @@ fn simulate(
     check_outputs(output)?;
     let settings = args.settings()?;
     let setup = Setup::new(&settings, &setup::possible(policies, &settings.array))?;
+    let run: Vec<PolicyKind> = setup.plans.iter().map(|plan| plan.policy).collect();
+    for assertion in &output.asserts {
+        assertion.check_policies(&run).map_err(Failure::usage)?;
+    }
     let outcome = simulate::run(&setup, talk.progress, "", talk.quiet)?;
     let comparison = convert::comparison(&setup, &outcome, title(&setup))?;
     write(output, page, &comparison, talk)?;

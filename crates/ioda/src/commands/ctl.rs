@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use live::control::{AdminCommand, Answer, Status};
 use live::operate::ctl::{self, Client};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -53,9 +53,10 @@ pub(crate) struct CtlArgs {
     /// [default: ioda.sock.ctl in $XDG_RUNTIME_DIR, or in /tmp]
     #[arg(long, global = true, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Print the answer as JSON, one object a line
-    #[arg(long, global = true)]
-    json: bool,
+    /// Print the answer as JSON, one object a line, instead of the text, or write it to FILE beside the text
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", global = true)]
+    json: Option<PathBuf>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -130,16 +131,17 @@ pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode, Failure> {
     let socket = args.socket.clone();
     let socket = socket.unwrap_or_else(|| ctl::control_socket(&ctl::default_socket()));
     let mut client = Client::connect(&socket, PATIENCE).map_err(Failure::internal)?;
+    let json = args.json.as_deref();
     if let CtlCommand::Status { watch: true } = args.command {
-        return watch(&mut client, args.json);
+        return watch(&mut client, json);
     }
     let answer = client.ask(&command).map_err(Failure::internal)?;
-    print(&answer, None, args.json)
+    print(&answer, None, json)
 }
 
 /// Shows the status every second. Ends when the array does.
-fn watch(client: &mut Client, json: bool) -> Result<ExitCode, Failure> {
-    let clear = if !json && std::io::stdout().is_terminal() { CLEAR } else { "" };
+fn watch(client: &mut Client, json: Option<&Path>) -> Result<ExitCode, Failure> {
+    let clear = if json.is_none() && std::io::stdout().is_terminal() { CLEAR } else { "" };
     let mut before: Option<Box<Status>> = None;
     loop {
         let answer = client.ask(&AdminCommand::Status).map_err(Failure::internal)?;
@@ -152,19 +154,24 @@ fn watch(client: &mut Client, json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// Prints an answer; a status against the one before, if there is one.
-fn print(answer: &Answer, before: Option<&Status>, json: bool) -> Result<ExitCode, Failure> {
-    if json {
+fn print(
+    answer: &Answer,
+    before: Option<&Status>,
+    json: Option<&Path>,
+) -> Result<ExitCode, Failure> {
+    if let Some(path) = json {
         let line = serde_json::to_string(answer)
             .map_err(|error| Failure::internal(format!("the answer is no JSON: {error}")))?;
-        output::print(&format!("{line}\n"))?;
+        output::write(path, &line)?;
     }
+    let as_text = !json.is_some_and(output::is_stdout);
     match answer {
         Answer::Refused { reason } => {
             remark(&format!("refused: {reason}"));
             return Ok(ExitCode::from(exit::FAILED));
         }
-        Answer::Done { text } if !json => output::print(&format!("{text}\n"))?,
-        Answer::Status(status) if !json => output::print(&show::status(status, before))?,
+        Answer::Done { text } if as_text => output::print(&format!("{text}\n"))?,
+        Answer::Status(status) if as_text => output::print(&show::status(status, before))?,
         Answer::Done { .. } | Answer::Status(_) => {}
     }
     Ok(ExitCode::SUCCESS)

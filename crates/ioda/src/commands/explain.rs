@@ -83,8 +83,9 @@ struct Wanted {
     /// Write the life of the request as one HTML page, with lanes to point at
     #[arg(long, value_name = "FILE", requires = "request")]
     html: Option<PathBuf>,
-    /// Write it as JSON; `-` for standard output, instead of the text
-    #[arg(long, value_name = "FILE")]
+    /// Print it as JSON instead of the text, or write it to FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-")]
     json: Option<PathBuf>,
 }
 

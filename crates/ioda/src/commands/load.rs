@@ -20,7 +20,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   ioda load --uri 'nbd+unix:///?socket=/tmp/ioda.sock'
       tpcc, as fast as the device has room for, on the array that `ioda serve` serves
-  ioda load azure --rerate 0.5 --json load.json
+  ioda load azure --rerate 0.5 --json=load.json
       another workload at half its rate
   ioda load trace.csv.zst --fit compact --requests 100000
       your own trace, each request sent when it is due

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use nvme::ArrayDescription;
 use serde_json::{Value, json};
 use ssd::Config;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use units::{Bytes, Duration};
 
@@ -39,9 +40,10 @@ enum Kind {
 pub(crate) struct PresetsArgs {
     /// What to list [default: everything]
     kind: Option<Kind>,
-    /// Print JSON
-    #[arg(long, conflicts_with = "toml")]
-    json: bool,
+    /// Print JSON instead of the text, or write it to FILE beside the text
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", conflicts_with = "toml")]
+    json: Option<PathBuf>,
     /// Print one drive as a configuration file
     #[arg(long, value_name = "NAME")]
     toml: Option<String>,
@@ -52,12 +54,10 @@ pub(crate) struct PresetsArgs {
 
 /// Prints the lists.
 pub(crate) fn run(args: &PresetsArgs) -> Result<ExitCode, Failure> {
-    let text = match (&args.toml, args.json) {
-        (Some(name), _) => drive_toml(name)?,
-        (None, true) => output::json(&document(args)),
-        (None, false) => tables(args),
-    };
-    output::print(&text)?;
+    match &args.toml {
+        Some(name) => output::print(&drive_toml(name)?)?,
+        None => output::show(args.json.as_deref(), || document(args), || tables(args))?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

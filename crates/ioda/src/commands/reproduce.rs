@@ -21,7 +21,7 @@ Examples:
   ioda reproduce                       all figures: a few minutes on two cores
   ioda reproduce 5a 5b                 two of them
   ioda reproduce --list
-  ioda reproduce --html pages          one page per workload in the folder `pages`
+  ioda reproduce --output pages          one page per workload in the folder `pages`
   ioda reproduce --quick               a smoke of seconds; its numbers mean nothing
   ioda reproduce live                  the simulator against the array on the real clock, over
                                        NBD: two minutes of a quiet machine, only if it is named
@@ -50,12 +50,13 @@ pub(crate) struct ReproduceArgs {
     /// Exit with 1 if a claim does not hold
     #[arg(long)]
     strict: bool,
-    /// Write claims and runs as JSON; `-` for standard output, instead of the tables
-    #[arg(long, value_name = "FILE")]
+    /// Print claims and runs as JSON instead of the tables, or write them to FILE beside the tables
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-")]
     json: Option<PathBuf>,
     /// Write one HTML page per workload, and per figure that compares drives, into this folder
     #[arg(long, value_name = "FOLDER")]
-    html: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Runs side by side; of no influence on any result [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -117,7 +118,7 @@ struct Outputs<'a> {
 impl<'a> Outputs<'a> {
     /// Nothing is done of `groups` groups.
     fn new(args: &'a ReproduceArgs, talk: Talk, groups: usize) -> Result<Self, Failure> {
-        if let Some(folder) = &args.html {
+        if let Some(folder) = &args.output {
             std::fs::create_dir_all(folder).map_err(|error| {
                 Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
             })?;
@@ -146,12 +147,12 @@ impl<'a> Outputs<'a> {
             self.text += &reproduce::figure(experiment, own, claims)?;
         }
         self.claims.extend(claims.iter().cloned());
-        if self.args.json.is_none() && self.args.html.is_none() {
+        if self.args.json.is_none() && self.args.output.is_none() {
             return Ok(());
         }
         for page in pages::figures(judged) {
             let Page { name, comparison } = page?;
-            if let Some(folder) = &self.args.html {
+            if let Some(folder) = &self.args.output {
                 write_page(folder, &name, &comparison, self.talk)?;
             }
             self.figures.push(system(&name, &comparison));
@@ -164,7 +165,7 @@ impl<'a> Outputs<'a> {
     fn done(&mut self, done: &Done<'_>) -> Result<(), Failure> {
         let Done { index, group, claims, is_plain } = *done;
         self.summaries[index] = summary(group);
-        let page = self.args.html.as_ref().filter(|_| is_plain);
+        let page = self.args.output.as_ref().filter(|_| is_plain);
         if self.args.json.is_none() && page.is_none() {
             return Ok(());
         }

@@ -25,7 +25,7 @@ Examples:
       your own drives, as they are
   ioda serve --listen 0.0.0.0:10809 --tls /etc/ioda/tls --tls-required --tls-verify-peer
       over the network, with certificates on both sides
-  ioda serve array.toml
+  ioda serve --config array.toml
       a configuration file; flags override it
 
 Clients:

@@ -13,6 +13,7 @@ use crate::quantity::{Raid, Span, Text};
 use array::Level;
 use clap::Args;
 use sim::torture::{Case, Demands, Script};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -91,9 +92,10 @@ pub(crate) struct TortureArgs {
     /// Histories side by side; of no influence on any result [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    /// Print JSON instead of the text, or write it to FILE beside the text
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-")]
+    json: Option<PathBuf>,
 }
 
 /// Tortures, and says what came of it.
@@ -130,7 +132,7 @@ pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<ExitCode, Failure> {
         false => levels,
     };
     let shown = show::Shown { title, sum, seconds, levels, demands, story, shortest };
-    output::print(&if args.json { output::json(&shown.document()) } else { shown.text() })?;
+    output::show(args.json.as_deref(), || shown.document(), || shown.text())?;
     match shown.sum.failed.len() {
         0 => Ok(ExitCode::from(exit::OK)),
         failed => {

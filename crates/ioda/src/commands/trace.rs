@@ -45,9 +45,10 @@ pub(crate) struct InspectArgs {
     /// How it is read; its name is the file
     #[command(flatten)]
     options: WorkloadSettings,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    /// Print JSON instead of the text, or write it to FILE beside the text
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-")]
+    json: Option<PathBuf>,
 }
 
 /// Options of `ioda trace convert`.
@@ -109,17 +110,19 @@ fn inspect(args: &InspectArgs) -> Result<(), Failure> {
     }
     // Only what it is like is asked for, so none of its requests are kept.
     let trace = Trace::open_holding(path, &args.options.read_options(), 0)?;
-    if args.json {
-        return output::print(&output::json(&document(&trace)));
-    }
+    output::show(args.json.as_deref(), || document(&trace), || text(path, &trace))
+}
+
+/// What a trace is like, for people.
+fn text(path: &Path, trace: &Trace) -> String {
     let (detected, statistics, counts) = (trace.detected(), trace.statistics(), trace.counts());
-    let remark = describe::gaps(&trace);
+    let remark = describe::gaps(trace);
     let remark = remark.map_or_else(String::new, |remark| format!("\n  - {remark}"));
-    output::print(&format!(
+    format!(
         "{}\n{detected}{remark}\n\n{statistics}\n\nlines           {counts}\nsha256          {}\n",
         path.display(),
         trace.identity().sha256
-    ))
+    )
 }
 
 fn document(trace: &Trace) -> Value {

@@ -12,7 +12,7 @@ fn hashes(document: &Value) -> Vec<String> {
 
 #[test]
 fn a_comparison_has_six_runs_that_collect_and_keep_the_contract() {
-    let ran = tiny("compare", &["dtrs", "--requests", "4000", "--json", "-"]);
+    let ran = tiny("compare", &["dtrs", "--requests", "4000", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let document = ran.json();
     let runs = document["runs"].as_array().unwrap();
@@ -35,7 +35,7 @@ fn a_comparison_has_six_runs_that_collect_and_keep_the_contract() {
 
 #[test]
 fn a_drive_alone_is_a_whole_system() {
-    let alone = ["dtrs", "--requests", "4000", "--drives", "1", "--json", "-"];
+    let alone = ["dtrs", "--requests", "4000", "--drives", "1", "--json"];
     let compared = tiny("compare", &alone);
     assert_eq!(compared.code, 0, "{}", compared.stderr);
     let document = compared.json();
@@ -64,7 +64,7 @@ fn a_drive_alone_is_a_whole_system() {
 #[test]
 fn results_do_not_depend_on_threads_but_on_the_seed() {
     let run = |extra: &[&str]| {
-        let mut arguments = vec!["msnfs", "--requests", "2000", "--json", "-"];
+        let mut arguments = vec!["msnfs", "--requests", "2000", "--json"];
         arguments.extend(extra);
         hashes(&tiny("compare", &arguments).json())
     };
@@ -77,11 +77,10 @@ fn results_do_not_depend_on_threads_but_on_the_seed() {
 #[test]
 fn the_configuration_in_the_manifest_repeats_the_run() {
     let folder = tempfile::tempdir().unwrap();
-    let document =
-        tiny("run", &["exch", "--requests", "2000", "--seed", "5", "--json", "-"]).json();
+    let document = tiny("run", &["exch", "--requests", "2000", "--seed", "5", "--json"]).json();
     let configuration = document["manifest"]["configuration_toml"].as_str().unwrap();
     std::fs::write(folder.path().join("again.toml"), configuration).unwrap();
-    let again = ioda_in(folder.path(), &["run", "--config", "again.toml", "--json", "-"]).json();
+    let again = ioda_in(folder.path(), &["run", "--config", "again.toml", "--json"]).json();
     assert_eq!(hashes(&document), hashes(&again));
 }
 
@@ -109,7 +108,7 @@ fn assertions_decide_the_exit_code() {
 
 /// The line about the array, the only run and the output for assertions of a short run.
 fn coordinated(arguments: &[&str]) -> (String, Value) {
-    let mut all = vec!["dtrs", "--requests", "4000", "--json", "-"];
+    let mut all = vec!["dtrs", "--requests", "4000", "--json"];
     all.extend(arguments);
     let ran = tiny("run", &all);
     assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
@@ -206,7 +205,7 @@ fn fio_words_are_understood_in_both_spellings() {
 /// Megabytes per second that a run wrote to each of its four drives.
 fn written_to_each_drive(arguments: &[&str]) -> (f64, serde_json::Value) {
     let mut all = arguments.to_vec();
-    all.extend(["--json", "-"]);
+    all.extend(["--json"]);
     let ran = tiny("run", &all);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let document = ran.json();
@@ -286,7 +285,7 @@ fn pages_and_documents_are_written_where_they_should_be() {
     assert!(ran.stderr.ends_with("wrote ioda-report.html\n"), "{}", ran.stderr);
     let page = std::fs::read_to_string(folder.path().join("ioda-report.html")).unwrap();
     assert!(page.starts_with("<!doctype html>"));
-    assert_eq!(run(&["--html", "x.html", "--json", "x.json", "--fio-json", "f.json"]).code, 0);
+    assert_eq!(run(&["--html", "x.html", "--json=x.json", "--fio-json", "f.json"]).code, 0);
     let document = std::fs::read_to_string(folder.path().join("x.json")).unwrap();
     assert!(report::json::from_str(&document).is_ok());
     assert_eq!(run(&["--html", "no/such/folder.html"]).code, 4);
@@ -319,7 +318,7 @@ fn a_preset_drive_can_be_printed_changed_and_used() {
     let changed = printed.stdout.replace("blocks_per_plane = 256", "blocks_per_plane = 32");
     assert_ne!(changed, printed.stdout);
     std::fs::write(folder.path().join("mine.toml"), changed).unwrap();
-    let arguments = ["run", "exch", "--drive", "mine.toml", "--requests", "500", "--json", "-"];
+    let arguments = ["run", "exch", "--drive", "mine.toml", "--requests", "500", "--json"];
     let ran = ioda_in(folder.path(), &arguments);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let drive = ran.json()["manifest"]["drive"].as_str().unwrap().to_owned();
@@ -330,7 +329,7 @@ fn a_preset_drive_can_be_printed_changed_and_used() {
 fn a_closed_loop_ends_with_its_runtime() {
     let arguments =
         ["synthetic", "--rw", "randrw", "--bs", "4k", "--iodepth", "8", "--runtime", "200ms"];
-    let ran = tiny("compare", &[&arguments[..], &["--json", "-"]].concat());
+    let ran = tiny("compare", &[&arguments[..], &["--json"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let document = ran.json();
     for run in document["runs"].as_array().unwrap() {

@@ -45,7 +45,7 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "synthetic", "--rw", "sideways"],
         &["compare", "synthetic", "--size", "1t"],
         &["compare", "--assert", "read.p99<500"],
-        &["compare", "--json", "-", "--fio-json", "-"],
+        &["compare", "--json", "--fio-json", "-"],
         &["run", "--policy", "base,ioda"],
         &["run", "--policy", "rails", "--stage-capacity", "1k"],
         &["run", "--policy", "rails", "--drain-depth", "0"],

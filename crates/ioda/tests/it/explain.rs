@@ -43,7 +43,7 @@ fn a_life_is_a_page_and_a_document_too() {
     let page = folder.path().join("life.html");
     let page = page.to_str().unwrap();
     let life = ["synthetic", "--rw", "randrw", "--number_ios", "300", "--request", "123"];
-    let mut arguments = vec!["explain", "--config", "tiny.toml", "--quiet", "--json", "-"];
+    let mut arguments = vec!["explain", "--config", "tiny.toml", "--quiet", "--json"];
     arguments.extend(life);
     arguments.extend(["--html", page]);
     let ran = common::ioda(&arguments);
@@ -64,10 +64,10 @@ fn slow_requests_are_listed_and_runs_repeat() {
         arguments.extend(more);
         common::ioda(&arguments)
     };
-    let listed = explain(&["--worst", "3", "--json", "-"]).json();
+    let listed = explain(&["--worst", "3", "--json"]).json();
     assert_eq!(listed.as_array().unwrap().len(), 3);
     let number = listed[0]["request"].to_string();
-    let life = explain(&["--request", &number, "--json", "-"]).json();
+    let life = explain(&["--request", &number, "--json"]).json();
     assert_eq!(life["latency_us"], listed[0]["latency_us"]);
     let repeated = explain(&["--check-repeat"]);
     assert!(repeated.code == 0 && repeated.stdout.starts_with("no event differs"));

@@ -47,7 +47,7 @@ fn experiments_are_listed_and_run_quickly() {
     let ran = ioda(&["reproduce", "--list"]);
     assert_eq!(ran.code, 0);
     insta::assert_snapshot!("experiments", ran.stdout);
-    let document = ioda(&["reproduce", "--quick", "--quiet", "--json", "-"]).json();
+    let document = ioda(&["reproduce", "--quick", "--quiet", "--json"]).json();
     let workloads = document["workloads"].as_array().unwrap();
     // Nine workloads for Figures 5 to 8 together, and every variant of the others once.
     let mut titles: Vec<&str> = workloads.iter().map(|w| w["title"].as_str().unwrap()).collect();
@@ -88,7 +88,7 @@ fn experiments_about_plans_need_no_runs() {
     std::fs::write(folder.path().join("mine.toml"), experiment).unwrap();
     let path = folder.path().to_str().unwrap();
     let pages = folder.path().join("pages");
-    let arguments = ["reproduce", "--experiments", path, "--strict", "--html"];
+    let arguments = ["reproduce", "--experiments", path, "--strict", "--output"];
     let ran = ioda(&[&arguments[..], &[pages.to_str().unwrap()]].concat());
     assert_eq!((ran.code, ran.stderr.as_str()), (1, ""));
     assert_eq!(std::fs::read_dir(pages).unwrap().count(), 0, "arithmetic has no pages");

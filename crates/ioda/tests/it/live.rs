@@ -7,7 +7,7 @@ use serde_json::Value;
 
 #[test]
 fn both_clocks_are_compared_completely() {
-    let arguments = ["reproduce", "live", "--quick", "--requests", "300", "--quiet", "--json", "-"];
+    let arguments = ["reproduce", "live", "--quick", "--requests", "300", "--quiet", "--json"];
     let ran = ioda(&arguments);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let document = ran.json();
@@ -60,7 +60,7 @@ fn both_clocks_are_compared_completely() {
 fn what_it_cannot_do_is_refused() {
     for (arguments, sentence) in [
         (&["live", "5a"][..], "error: `live` needs a quiet machine"),
-        (&["live", "--html", "x"], "error: --html is not for `live`"),
+        (&["live", "--output", "x"], "error: --output is not for `live`"),
         (&["live", "--requests", "0"], "error: --requests is 0; it must be at least 1"),
         (&["5a", "--requests", "5"], "error: --requests is for `ioda reproduce live` only"),
     ] {

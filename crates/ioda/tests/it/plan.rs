@@ -39,7 +39,7 @@ fn a_simulation_stands_beside_the_formula() {
     let ran = ioda(&arguments);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     insta::assert_snapshot!("simulated", ran.stdout);
-    let document = ioda(&[&arguments[..], &["--json", "-"]].concat()).json();
+    let document = ioda(&[&arguments[..], &["--json"]].concat()).json();
     let plan = &document["plans"][0];
     assert_eq!(plan["derived"]["usable_share"], plan["derived"]["watermark_share"]);
     for load in plan["loads"].as_array().unwrap() {
@@ -56,7 +56,7 @@ fn what_cannot_be_simulated_says_why() {
     let large = ["--drive", "p4600", "--load", "1000000MB/s"];
     let none = ["--drive", "femu", "--guard", "60s", "--load", "burst"];
     let of = |arguments: &[&str]| {
-        let ran = ioda(&[&["plan", "--simulate", "--json", "-"], arguments].concat());
+        let ran = ioda(&[&["plan", "--simulate", "--json"], arguments].concat());
         let load = ran.json()["plans"][0]["loads"][0].clone();
         assert!(load["simulated_window_ms"].is_null());
         load["sentence"].as_str().unwrap().to_owned()
@@ -140,7 +140,7 @@ fn contradictions_are_refused_with_the_parameter_and_the_limit() {
 
 #[test]
 fn the_json_document_has_units_and_every_number() {
-    let document = ioda(&["plan", "--json", "-"]).json();
+    let document = ioda(&["plan", "--json"]).json();
     let plans = document["plans"].as_array().unwrap();
     assert_eq!(plans.len(), 6);
     for plan in plans {
@@ -176,13 +176,13 @@ fn the_json_document_has_units_and_every_number() {
 #[test]
 fn documents_go_to_files_and_the_table_stays() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = ["plan", "--drive", "femu", "--html", "windows.html", "--json", "plan.json"];
+    let arguments = ["plan", "--drive", "femu", "--html", "windows.html", "--json=plan.json"];
     let ran = ioda_in(folder.path(), &arguments);
     assert_eq!((ran.code, ran.stderr.trim()), (0, "wrote plan.json, windows.html"));
     assert!(ran.stdout.contains("TW_burst ms"));
     let page = std::fs::read_to_string(folder.path().join("windows.html")).unwrap();
     assert!(page.contains("id=\"plot-width\"") && page.contains("4 × femu, burst"));
-    let both = ioda(&["plan", "--json", "-", "--html", "-"]);
+    let both = ioda(&["plan", "--json", "--html", "-"]);
     assert_eq!((both.code, both.stdout.as_str()), (2, ""));
 }
 
@@ -191,7 +191,7 @@ fn the_presets_and_the_planner_agree() {
     let presets = ioda(&["presets", "drives", "--drives", "8", "--json"]).json();
     for drive in presets["drives"].as_array().unwrap() {
         let name = drive["name"].as_str().unwrap();
-        let plan = ioda(&["plan", "--drive", name, "--drives", "8", "--json", "-"]).json();
+        let plan = ioda(&["plan", "--drive", name, "--drives", "8", "--json"]).json();
         assert_eq!(plan["plans"][0]["derived"]["tw_burst_ms"], drive["tw_burst_ms"], "{name}");
     }
 }

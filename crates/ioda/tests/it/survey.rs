@@ -74,17 +74,8 @@ fn a_survey_is_made_once_and_shows_what_was_measured() {
     assert_eq!((&again["runs"], &again["costs"]), (&made["runs"], &made["costs"]));
 
     // A run of a survey is the run of `ioda compare` with the same settings.
-    let compared = ioda(&[
-        "run",
-        "dtrs",
-        "--config",
-        "tiny.toml",
-        "--requests",
-        "2000",
-        "--quiet",
-        "--json",
-        "-",
-    ]);
+    let compared =
+        ioda(&["run", "dtrs", "--config", "tiny.toml", "--requests", "2000", "--quiet", "--json"]);
     let compared = compared.json();
     let (name, hash) = &hashes(&made)[1];
     assert_eq!(

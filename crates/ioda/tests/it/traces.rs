@@ -122,7 +122,7 @@ fn a_request_years_after_the_others_is_reported_and_its_gap_can_be_closed() {
     assert_eq!(document["gaps"]["closed_to_seconds"], 60.0);
     assert_eq!(document["gaps"]["longest"]["line"], 102);
 
-    let ran = tiny("run", &[trace, "--close-gaps", "60s", "--json", "-"]);
+    let ran = tiny("run", &[trace, "--close-gaps", "60s", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let notes = ran.json()["manifest"]["notes"].to_string();
     assert!(notes.contains("closed to 60.0s: 1, which takes 40.0 years out"), "{notes}");

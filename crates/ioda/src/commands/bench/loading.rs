@@ -6,6 +6,7 @@ use crate::table;
 use array::Level;
 use serde_json::json;
 use sim::{Plan, TraceTime};
+use std::path::Path;
 use std::time::Duration as WallTime;
 
 /// Stripes that all requests go to where they are to wait for each other.
@@ -43,7 +44,7 @@ const QUICK: Size = Size {
 type Waiting = (u64, f64, f64);
 
 /// Measures with drives like those of `standard`.
-pub(super) fn run(standard: &Plan, quick: bool, as_json: bool) -> Result<String, Failure> {
+pub(super) fn run(standard: &Plan, quick: bool, json: Option<&Path>) -> Result<(), Failure> {
     let size = if quick { QUICK } else { FULL };
     let mut waiting = Vec::new();
     for &number in size.waiting {
@@ -58,11 +59,11 @@ pub(super) fn run(standard: &Plan, quick: bool, as_json: bool) -> Result<String,
     let trace = sim::bench_trace(&alone, size.trace_requests, &path);
     std::fs::remove_file(&path).ok();
     let trace = trace?;
-    Ok(if as_json {
-        output::json(&document(&size, &waiting, preparation, &trace))
-    } else {
-        show(&size, &waiting, preparation, &trace)
-    })
+    output::show(
+        json,
+        || document(&size, &waiting, preparation, &trace),
+        || show(&size, &waiting, preparation, &trace),
+    )
 }
 
 /// The best of all rounds.

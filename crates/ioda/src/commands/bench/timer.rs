@@ -6,6 +6,7 @@ use crate::output::{self, remark};
 use crate::table;
 use live::clock::{Spin, TimerFloor, WaitMethod};
 use serde_json::{Value, json};
+use std::path::Path;
 use units::Duration;
 
 /// What is compared: the way of `ioda serve`, what its margin was chosen from, and both extremes.
@@ -21,15 +22,15 @@ const WAYS: [WaitMethod; 6] = [
 /// Percentiles that are shown, and their names.
 const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")];
 
-/// Measures every way for `seconds` and gives the table or the JSON document.
-pub(super) fn run(seconds: u32, as_json: bool, talk: Talk) -> Result<String, Failure> {
+/// Measures every way for `seconds` and prints the table or the JSON document.
+pub(super) fn run(seconds: u32, json: Option<&Path>, talk: Talk) -> Result<(), Failure> {
     if !talk.quiet {
         remark(&format!("measuring {} ways to wait, {seconds} s each", WAYS.len()));
     }
     let each = Duration::from_secs(u64::from(seconds));
     let floors = live::clock::measure(&WAYS, each)
         .map_err(|error| Failure::internal(format!("cannot wait on this machine: {error}")))?;
-    Ok(if as_json { output::json(&document(&floors)) } else { show(&floors) })
+    output::show(json, || document(&floors), || show(&floors))
 }
 
 fn show(floors: &[TimerFloor]) -> String {

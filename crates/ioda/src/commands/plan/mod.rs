@@ -35,7 +35,7 @@ Examples:
       judge one window; my-drive.toml as `ioda presets drives --toml` prints it
   ioda plan --drive femu --drives 8 --simulate
       how tight the formula is: the longest window that a simulated drive bears
-  ioda plan --html windows.html --json plan.json
+  ioda plan --html windows.html --json=plan.json
       the article's Figure 4a as a page, and everything as numbers
 
 A verdict `holds` is for ever: what is written in a cycle is reclaimed in a window. `burst` is for
@@ -91,8 +91,9 @@ pub(crate) struct PlanArgs {
     /// TOML file with the sections array and drive; flags override it
     #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
     config: Option<PathBuf>,
-    /// Write everything as JSON; `-` for standard output, instead of the table
-    #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
+    /// Print everything as JSON instead of the table, or write it to FILE beside the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", help_heading = "Configuration and results")]
     json: Option<PathBuf>,
     /// Write one HTML page with the window over the width of the array and over the load
     #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]

@@ -25,8 +25,8 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
             "`live` needs a quiet machine; run it on its own, without other experiments",
         ));
     }
-    if args.html.is_some() {
-        return Err(Failure::usage("--html is not for `live`, which has no page; use --json"));
+    if args.output.is_some() {
+        return Err(Failure::usage("--output is not for `live`, which has no page; use --json"));
     }
     if args.requests == Some(0) {
         return Err(Failure::usage("--requests is 0; it must be at least 1"));
