@@ -39,7 +39,7 @@ fn of_four_drives_that_all_failed_an_array_is_made_again_when_people_agree() {
     write(&mut client, 0, &content).unwrap();
     flush(&mut client).unwrap();
     for drive in [2, 0, 1] {
-        served.done(&AdminCommand::Fail { drive, force: false });
+        served.done(&AdminCommand::Fail { drive, force: true });
     }
     drop(client);
     served.kill();

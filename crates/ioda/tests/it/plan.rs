@@ -67,10 +67,10 @@ fn what_cannot_be_simulated_says_why() {
 
 #[test]
 fn contradictions_are_refused_with_the_parameter_and_the_limit() {
-    let cases: [(&[&str], &str); 15] = [
+    let cases: [(&[&str], &str); 16] = [
         (
-            &["--simulate", "--usable-share", "0.05"],
-            "--usable-share is 0.05, but drives that --simulate runs have what lies between their \
+            &["--simulate", "--usable-share", "5%"],
+            "--usable-share is 5%, but drives that --simulate runs have what lies between their \
              watermarks; leave it out or set it to watermarks",
         ),
         (
@@ -121,8 +121,12 @@ fn contradictions_are_refused_with_the_parameter_and_the_limit() {
         ),
         (
             &["--usable-share", "1.5"],
-            "invalid value '1.5' for '--usable-share <SHARE>': usable share \"1.5\" is not \
-             `watermarks`, or a number above 0 and at most 1",
+            "invalid value '1.5' for '--usable-share <SHARE>': share \"1.5\" has no unit; write 1.5%",
+        ),
+        (
+            &["--usable-share", "150%"],
+            "invalid value '150%' for '--usable-share <SHARE>': usable share \"150%\" is not \
+             `watermarks`, or a share above 0% and at most 100%",
         ),
         (
             &["--clock-skew", "2ms", "--guard", "1ms"],

@@ -1,9 +1,10 @@
 //! Loads and shares as people type them.
 
+use crate::quantity::{Percent, of_part};
 use ssd::Config;
 use std::fmt;
 use std::str::FromStr;
-use units::MIB;
+use units::{MIB, Ratio};
 use workload::OptionError;
 
 fn refused(option: &'static str, text: &str, expected: &'static str) -> OptionError {
@@ -113,13 +114,13 @@ impl FromStr for UsableShare {
         if text == "watermarks" {
             return Ok(Self::Watermarks);
         }
-        let share = match text.strip_suffix('%') {
-            Some(percent) => positive(percent).map(|percent| percent / 100.0),
-            None => positive(text),
-        };
-        share.filter(|share| *share <= 1.0).map(Self::Of).ok_or_else(|| {
-            refused("usable share", text, "`watermarks`, or a number above 0 and at most 1")
-        })
+        let wrong =
+            || refused("usable share", text, "`watermarks`, or a share above 0% and at most 100%");
+        match text.parse::<Percent>() {
+            Ok(Percent(share)) if share == Ratio::ZERO => Err(wrong()),
+            Ok(Percent(share)) => Ok(Self::Of(share.as_f64())),
+            Err(error) => Err(of_part(error, wrong)),
+        }
     }
 }
 

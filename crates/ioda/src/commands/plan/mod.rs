@@ -56,8 +56,8 @@ pub(crate) struct PlanArgs {
     /// Share of the flash that the host does not see; watermarks keep their share of it
     #[arg(long, value_name = "PERCENT", help_heading = "Drives")]
     over_provisioning: Option<Text<Percent>>,
-    /// Share of the over-provisioned space that may fill in one cycle, above 0 and at most 1, or
-    /// `watermarks` for what lies between those of the drive [default: the drive's, 0.05]
+    /// Share of the over-provisioned space that may fill in one cycle, above 0% and at most 100%, or
+    /// `watermarks` for what lies between those of the drive [default: the drive's, 5%]
     #[arg(long, value_name = "SHARE", help_heading = "Drives")]
     usable_share: Option<UsableShare>,
     /// Number of drives, up to 64 [default: the article's for its six drives, 4 for others]

@@ -74,8 +74,9 @@ fn question(
     match args.usable_share {
         Some(UsableShare::Of(share)) if args.simulate => {
             return Err(Failure::usage(format!(
-                "--usable-share is {share}, but drives that --simulate runs have what lies between \
-                 their watermarks; leave it out or set it to watermarks"
+                "--usable-share is {}%, but drives that --simulate runs have what lies between \
+                 their watermarks; leave it out or set it to watermarks",
+                share * 100.0
             )));
         }
         _ if args.simulate => config.contract.usable_share = config.watermark_share(),

@@ -122,7 +122,11 @@ fn change(answer: &Answer, judged: &Judged, reason: Reason) -> String {
                 .then(|| format!("a load of at most {} ({})", rate(load), daily(answer, load))),
         );
         ways.extend(advice.width.map(|width| format!("at most {width} drives")));
-        ways.extend(advice.usable_share.map(|share| format!("a usable share of {share:.3}")));
+        ways.extend(
+            advice
+                .usable_share
+                .map(|share| format!("a usable share of {:.1}%", (share * 1e3).ceil() / 10.0)),
+        );
         ways.extend(
             advice
                 .over_provisioning

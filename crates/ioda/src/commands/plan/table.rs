@@ -59,7 +59,7 @@ const DRIVE_ROWS: [Row; 21] = [
         let bytes = a.config().over_provisioned_bytes();
         beside(a, gib(bytes), bytes / GIB as f64, |p| Some(p.over_provisioned_gib))
     }),
-    ("  usable share of S_p", |a| format!("{:.3}", a.config().contract.usable_share)),
+    ("  usable share of S_p", |a| format!("{:.1}%", a.config().contract.usable_share * 100.0)),
     ("  usable GiB", |a| gib(a.config().window_parameters().usable_bytes())),
     ("  between watermarks GiB", |a| gib(a.config().watermark_bytes())),
     ("T_gc ms", |a| millis(a.config().unit_time(a.config().contract.valid_ratio))),
