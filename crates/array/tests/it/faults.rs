@@ -227,13 +227,19 @@ fn every(count: u64, test: impl Fn(u64, Level)) {
     }
 }
 
+/// The same with the levels that can miss a drive.
+fn every_redundant(count: u64, test: impl Fn(u64, Level)) {
+    every(count, |seed, level| {
+        if level.is_redundant() {
+            test(seed, level);
+        }
+    });
+}
+
 #[test]
 fn as_many_drives_may_fail_as_there_are_parities() {
     let count = std::cell::Cell::new([0u64; 5]);
-    every(150, |seed, level| {
-        if !level.is_redundant() {
-            return;
-        }
+    every_redundant(150, |seed, level| {
         let mut host = host(seed, level);
         for _ in 0..3 {
             let parities = host.engine.array().layout().parities();
@@ -319,10 +325,7 @@ fn spoil_parities(host: &mut Host) -> Vec<u64> {
 #[test]
 fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
     let count = std::cell::Cell::new([0u64; 2]);
-    every(100, |seed, level| {
-        if !level.is_redundant() {
-            return;
-        }
+    every_redundant(100, |seed, level| {
         let mut host = host(seed, level);
         let spoiled = spoil_parities(&mut host);
         let ranges: Vec<_> = spoiled.iter().map(|&stripe| stripe..stripe + 1).collect();
@@ -390,10 +393,7 @@ fn a_drive_lost_during_a_resync_is_not_made_up_from_wrong_parity() {
 
 #[test]
 fn a_scrub_finds_each_wrong_parity_and_changes_nothing() {
-    every(40, |seed, level| {
-        if !level.is_redundant() {
-            return;
-        }
+    every_redundant(40, |seed, level| {
         let mut host = host(seed, level);
         run(&mut host, 100, 0);
         host.drain();
@@ -416,10 +416,7 @@ fn a_scrub_finds_each_wrong_parity_and_changes_nothing() {
 
 #[test]
 fn an_array_may_begin_with_drives_missing() {
-    every(60, |seed, level| {
-        if !level.is_redundant() {
-            return;
-        }
+    every_redundant(60, |seed, level| {
         let mut host = host(seed, level);
         run(&mut host, 100, 0);
         let faulty = some_drives(&mut host, 1);
@@ -477,9 +474,16 @@ fn damage(host: &mut Host, pages: u64) -> u64 {
     (host.damaged.len() - before) as u64
 }
 
-/// A host under a policy that neither caches writes nor moves chunks: what is damaged stays damaged until
-/// somebody repairs it.
+/// A host that has written, under a policy that neither caches writes nor moves chunks: what is damaged stays
+/// damaged until somebody repairs it.
 fn repairing_host(seed: u64, level: Level) -> Host {
+    let mut host = unwritten_host(seed, level);
+    run(&mut host, 200, 0);
+    host.drain();
+    host
+}
+
+fn unwritten_host(seed: u64, level: Level) -> Host {
     let mut rng = Rng::stream(seed, "array");
     let more = rng.below(4) as u32;
     let width = level.least_width() + if level == Level::Raid10 { 2 * more } else { more };
@@ -508,13 +512,8 @@ fn repairing_host(seed: u64, level: Level) -> Host {
 #[test]
 fn damaged_pages_are_repaired_by_reads_and_scrubs() {
     let by_reads = std::cell::Cell::new(0);
-    every(60, |seed, level| {
-        if !level.is_redundant() {
-            return;
-        }
+    every_redundant(60, |seed, level| {
         let mut host = repairing_host(seed, level);
-        run(&mut host, 200, 0);
-        host.drain();
         let mut damaged = damage(&mut host, 60);
         for _ in 0..300 {
             if host.in_flight() < 12 {
@@ -542,13 +541,8 @@ fn damaged_pages_are_repaired_by_reads_and_scrubs() {
 
 #[test]
 fn damaged_pages_beyond_the_parities_are_lost_alone() {
-    every(30, |seed, level| {
-        if !level.is_redundant() {
-            return;
-        }
+    every_redundant(30, |seed, level| {
         let mut host = repairing_host(seed, level);
-        run(&mut host, 200, 0);
-        host.drain();
         host.may_fail = true;
         // One row that is beyond repair, and one page of another row of the same chunk.
         let layout = *host.engine.array().layout();
@@ -572,13 +566,8 @@ fn damaged_pages_beyond_the_parities_are_lost_alone() {
 
 #[test]
 fn parity_that_does_not_fit_is_reported_and_written_again_if_ordered() {
-    every(30, |seed, level| {
-        if !level.is_redundant() {
-            return;
-        }
+    every_redundant(30, |seed, level| {
         let mut host = repairing_host(seed, level);
-        run(&mut host, 100, 0);
-        host.drain();
         let layout = *host.engine.array().layout();
         let stripe = host.rng.below(layout.stripes());
         let mut members = drives(layout.members(stripe));

@@ -25,6 +25,13 @@ fn each_time(shape: &Shape, sequence: impl Fn(&mut Life, u64)) {
     }
 }
 
+/// The same with the journal on while drives are missing, and always.
+fn with_each_journal(level: &'static str, drives: u8, sequence: impl Fn(&mut Life, u64)) {
+    for always in [false, true] {
+        each_time(&Shape::new(level, drives, always), &sequence);
+    }
+}
+
 /// A moment within the first fraction of a second, different for each number.
 fn moment(number: u64) -> u64 {
     number * 37 % 300
@@ -32,31 +39,27 @@ fn moment(number: u64) -> u64 {
 
 #[test]
 fn a_drive_fails_right_after_another_was_rebuilt() {
-    for always in [false, true] {
-        each_time(&Shape::new("5", 4, always), |life, number| {
-            life.fail(3);
-            life.load(DEPTH, 60);
-            life.replace(3);
-            life.load_until_serving(DEPTH, 3);
-            life.fail(0);
-            life.cut_after(DEPTH, moment(number), number);
-        });
-    }
+    with_each_journal("5", 4, |life, number| {
+        life.fail(3);
+        life.load(DEPTH, 60);
+        life.replace(3);
+        life.load_until_serving(DEPTH, 3);
+        life.fail(0);
+        life.cut_after(DEPTH, moment(number), number);
+    });
 }
 
 #[test]
 fn the_last_drive_that_may_fail_does_after_a_rebuild() {
-    for always in [false, true] {
-        each_time(&Shape::new("6", 6, always), |life, number| {
-            life.fail(5);
-            life.fail(0);
-            life.load(DEPTH, 60);
-            life.replace(5);
-            life.load_until_serving(DEPTH, 5);
-            life.fail(1);
-            life.cut_after(DEPTH, moment(number), number);
-        });
-    }
+    with_each_journal("6", 6, |life, number| {
+        life.fail(5);
+        life.fail(0);
+        life.load(DEPTH, 60);
+        life.replace(5);
+        life.load_until_serving(DEPTH, 5);
+        life.fail(1);
+        life.cut_after(DEPTH, moment(number), number);
+    });
 }
 
 /// From before the order reaches any file to long after the failure was written down.
