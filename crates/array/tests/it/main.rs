@@ -6,6 +6,7 @@ mod faults;
 mod faulty;
 mod others;
 mod policies;
+mod queued;
 mod relocation;
 mod script;
 mod table;

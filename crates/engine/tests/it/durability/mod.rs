@@ -10,6 +10,7 @@ mod disk;
 mod forced;
 mod history;
 mod sectors;
+mod stalls;
 mod states;
 mod world;
 

@@ -11,7 +11,7 @@ use units::{DriveId, Instant};
 
 const NOW: Instant = Instant::ZERO;
 
-struct Zeros;
+pub(super) struct Zeros;
 
 impl Change for Zeros {
     fn data(&self) -> Option<&[u8]> {
@@ -20,14 +20,14 @@ impl Change for Zeros {
 }
 
 /// Runs the machine, and ends what it asks for only when the test says so.
-struct Bench {
-    machine: Durability<Zeros>,
+pub(super) struct Bench {
+    pub(super) machine: Durability<Zeros>,
     ios: Vec<IoId>,
     changes: Vec<ChangeId>,
 }
 
 impl Bench {
-    fn new(level: Level, width: u8) -> Self {
+    pub(super) fn new(level: Level, width: u8) -> Self {
         let geometry = geometry(level, width);
         let intent = Intent::new(UUID, geometry.drive_bytes, REGION_BYTES, QUIET_FOR);
         let states = vec![MemberState::Serving; usize::from(width)];
@@ -50,7 +50,7 @@ impl Bench {
         Self { machine, ios: Vec::new(), changes: Vec::new() }
     }
 
-    fn write(&mut self, operation: u64, drives: &[u8]) {
+    pub(super) fn write(&mut self, operation: u64, drives: &[u8]) {
         for &drive in drives {
             self.machine.handle_change(
                 NOW,
@@ -67,7 +67,7 @@ impl Bench {
     }
 
     /// What the machine asks for now, a word for each, drives in brackets.
-    fn asked(&mut self) -> String {
+    pub(super) fn asked(&mut self) -> String {
         let mut words: Vec<String> = Vec::new();
         while let Some(output) = self.machine.poll_output() {
             words.push(match output {
@@ -102,7 +102,7 @@ impl Bench {
     }
 
     /// Lets all writes into heads and syncs end, and says what comes of it.
-    fn end_ios(&mut self) -> String {
+    pub(super) fn end_ios(&mut self) -> String {
         for id in std::mem::take(&mut self.ios) {
             self.machine.handle_io_ended(NOW, id, IoResult::Done);
         }

@@ -1,0 +1,34 @@
+//! What must not wait for the clock: writes are held only until what they wait for is written and synced.
+
+use super::states::Bench;
+use array::Level;
+use units::{DriveId, Instant};
+
+const NOW: Instant = Instant::ZERO;
+
+/// Ends whatever is asked for until nothing is. No time passes, and no deadline comes.
+fn settle(bench: &mut Bench) -> String {
+    let mut said = bench.asked();
+    loop {
+        match bench.end_ios() {
+            more if more.is_empty() => return said,
+            more => said = format!("{said} {more}"),
+        }
+    }
+}
+
+#[test]
+fn writes_go_on_as_soon_as_it_is_written_down_that_a_drive_is_rebuilt() {
+    for level in [Level::Raid4, Level::Raid5, Level::Raid6, Level::Raid10] {
+        let mut bench = Bench::new(level, 4);
+        bench.machine.handle_drive_failed(NOW, DriveId(3));
+        settle(&mut bench);
+        bench.machine.handle_drive_replaced(NOW, DriveId(3));
+        settle(&mut bench);
+        bench.machine.handle_drive_rebuilt(NOW, DriveId(3));
+        bench.write(1, &[0, 1, 3]);
+        let said = settle(&mut bench);
+        assert!(said.contains("superblock3"), "{level:?}: {said}");
+        assert!(said.ends_with("release0 release1 release3"), "{level:?}: {said}");
+    }
+}
