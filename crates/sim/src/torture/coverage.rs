@@ -1,6 +1,5 @@
 //! Which faults met the array in which states: what was never met was not tested.
 
-use super::Demands;
 use super::history::Fault;
 use array::Level;
 
@@ -141,10 +140,10 @@ impl Coverage {
 
     /// The pairs that were never met though histories of these levels can have them.
     #[must_use]
-    pub fn never_met(&self, levels: &[Level], demands: Demands) -> Vec<(Event, State)> {
+    pub fn never_met(&self, levels: &[Level]) -> Vec<(Event, State)> {
         let pairs = Event::ALL.into_iter().flat_map(|event| State::ALL.map(|state| (event, state)));
         let is_possible = |event: Event, state: State| {
-            levels.iter().any(|level| is_possible(event, state, *level, demands))
+            levels.iter().any(|level| is_possible(event, state, *level))
         };
         pairs
             .filter(|&(event, state)| self.met(event, state) == 0 && is_possible(event, state))
@@ -162,12 +161,11 @@ impl Coverage {
 }
 
 /// Whether a drawn history of an array of this level can have an event in a state.
-fn is_possible(event: Event, state: State, level: Level, demands: Demands) -> bool {
+fn is_possible(event: Event, state: State, level: Level) -> bool {
     // Mirrors of three, and two parities, can miss a drive without being critical.
     let misses_two = matches!(level, Level::Raid1 | Level::Raid6);
     // A second drive can be lost while one is.
     let loses_two = misses_two || level == Level::Raid10;
-    let may_tear = demands.write_hole || level.is_mirrored();
     match (event, state) {
         // Nothing is lost beyond what the array can miss.
         (_, State::Lost) => false,
@@ -183,9 +181,7 @@ fn is_possible(event: Event, state: State, level: Level, demands: Demands) -> bo
         // There must be something to replace.
         (Event::Replace, State::Optimal | State::Resyncing) => false,
         (Event::Replace, State::Rebuilding) => loses_two,
-        // Nothing is lost beside stripes that may be half written.
         (Event::Fault(Fault::Slow | Fault::Full), _) => true,
-        (Event::Fault(_) | Event::Fail, State::Resyncing) => may_tear,
         // A page that cannot be read counts as a drive, and here none can be missed any more.
         (Event::Fault(fault), State::Critical) if fault.harms_data() => false,
         (Event::Fault(fault), State::Rebuilding) if fault.harms_data() => misses_two,

@@ -70,7 +70,7 @@ impl World {
         }
         if goes {
             let loss = std::array::from_fn(|_| any_loss(&mut rng));
-            let start = Start { missing: 0, rotated: 0, cut_after: None };
+            let start = Start { missing: 0, rotated: 0, outdated: 0, cut_after: None };
             self.pending = Some(PendingCut { loss, seed: rng.next_u64(), start });
             array.fuse = Fuse::new(Some(rng.below(FORMAT_COMMANDS) as u32));
         }

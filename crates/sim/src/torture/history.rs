@@ -201,6 +201,8 @@ pub struct Start {
     pub missing: u64,
     /// How far the drives are rotated among their places.
     pub rotated: u8,
+    /// Drives in whose places somebody puts what was on the shelf, as bits.
+    pub outdated: u64,
     /// The power goes again after so many writes and syncs of this start.
     pub cut_after: Option<u32>,
 }
@@ -238,6 +240,8 @@ pub enum Step {
     },
     /// A drive that was given up, or not found at a start, is back with what it holds.
     Return(DriveId),
+    /// Somebody copies what a drive holds, and puts the copy on the shelf.
+    Copy(DriveId),
 }
 
 impl fmt::Display for Step {
@@ -266,12 +270,16 @@ impl fmt::Display for Step {
                 if start.missing != 0 {
                     write!(f, "; not found at the start: {:#b}", start.missing)?;
                 }
+                if start.outdated != 0 {
+                    write!(f, "; back from the shelf: {:#b}", start.outdated)?;
+                }
                 if let Some(cut) = start.cut_after {
                     write!(f, "; it goes again {cut} writes into the start")?;
                 }
                 Ok(())
             }
             Self::Return(drive) => write!(f, "drive {} is back with what it holds", drive.0),
+            Self::Copy(drive) => write!(f, "drive {} is copied", drive.0),
         }
     }
 }
@@ -425,6 +433,7 @@ fn draw_cut(shape: &Shape, rng: &mut Rng) -> Step {
     let start = Start {
         missing,
         rotated: if rng.below(6) == 0 { rng.below(u64::from(shape.width)) as u8 } else { 0 },
+        outdated: 0,
         cut_after: (rng.below(4) == 0).then(|| rng.below(60) as u32),
     };
     Step::Cut { after, loss, seed: rng.next_u64(), start }

@@ -140,6 +140,7 @@ impl World {
         let now = self.now();
         let mut bays = self.crash();
         lose(&mut bays, &cut);
+        self.returning |= cut.start.outdated;
         self.start(bays, cut.start, false, now)
     }
 
@@ -155,7 +156,7 @@ impl World {
             bay.disk.undo_damage();
             bay.disk.cut(Loss::Nothing, &mut rng);
         }
-        let start = Start { missing: 0, rotated: 0, cut_after: None };
+        let start = Start { missing: 0, rotated: 0, outdated: 0, cut_after: None };
         self.start(bays, start, false, now)
     }
 
@@ -208,6 +209,10 @@ impl World {
                     fuse = match self.pending.take() {
                         Some(cut) => {
                             lose(&mut bays, &cut);
+                            self.returning |= cut.start.outdated;
+                            if !torn {
+                                self.plug_in_stale_disks(&mut bays);
+                            }
                             Fuse::new(cut.start.cut_after)
                         }
                         None => {

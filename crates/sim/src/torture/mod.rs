@@ -42,7 +42,10 @@ pub struct Verdict {
 /// What is demanded of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Demands {
-    /// Drives may be lost in the moment in which the power goes, as many as the array can miss.
+    /// Drives may be lost in the moment in which the power goes, as many as the array can miss, also where
+    /// nobody promises that: with parity that is journalled only while drives are missing
+    /// ([`Journalled::Degraded`](engine::durability::Journalled::Degraded)). Of all other arrays it is always
+    /// demanded.
     pub write_hole: bool,
 }
 

@@ -190,7 +190,7 @@ pub(super) struct World {
     pub(super) doomed: u64,
     /// Drives that may be absent, because something has happened to them, as bits.
     pub(super) explained: u64,
-    /// Drives may be lost in the moment in which the power goes.
+    /// Drives may be lost in the moment in which the power goes, whatever the array promises.
     pub(super) write_hole: bool,
     /// More was lost than the array can miss: errors are right from now on, and wrong data is not.
     pub(super) beyond: bool,
@@ -381,6 +381,10 @@ impl World {
             }
             Step::Order(order) => self.order(order),
             Step::Fault(drive, fault) => self.fault(drive, fault),
+            Step::Copy(drive) => {
+                self.copy(drive);
+                Ok(())
+            }
             Step::Return(drive) => {
                 self.returning |= 1 << drive.0;
                 Ok(())
@@ -558,6 +562,15 @@ impl World {
         }
     }
 
+    /// The copy has what the drive would read, synced or not.
+    fn copy(&mut self, drive: DriveId) {
+        let mut rng = self.rng("copy", self.names.token);
+        let Some(array) = &self.array else { return };
+        let mut copy = array.bays[drive.index()].disk.clone();
+        copy.cut(Loss::Nothing, &mut rng);
+        self.shelf[drive.index()] = Some(copy);
+    }
+
     fn fail(&mut self, drive: DriveId) -> Done {
         if self.lost() >> drive.0 & 1 == 1 || !self.may_lose(drive) {
             return Ok(());
@@ -593,6 +606,6 @@ impl World {
         // What was not synced is in the cache of a machine that runs on.
         let mut rng = self.rng("shutdown", self.names.token);
         bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
-        self.start(bays, Start { missing: 0, rotated: 0, cut_after }, clean, now)
+        self.start(bays, Start { missing: 0, rotated: 0, outdated: 0, cut_after }, clean, now)
     }
 }

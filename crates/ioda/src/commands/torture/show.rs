@@ -87,7 +87,7 @@ impl Shown {
     }
 
     fn never_met(&self) -> Vec<(Event, State)> {
-        self.sum.coverage.never_met(&self.levels, self.demands)
+        self.sum.coverage.never_met(&self.levels)
     }
 
     fn failures(&self) -> String {

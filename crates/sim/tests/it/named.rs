@@ -1,0 +1,76 @@
+//! What arrays once lost data by, each as the shortest scripts that meet it, with the power cut at every
+//! command of the disks.
+//!
+//! A failure names the script; `ioda torture --story --script …` tells it.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use sim::torture::{Case, Demands, torture};
+
+/// What is promised: where the journal is always on, drives may be lost in the moment of a cut.
+const PROMISED: Demands = Demands { write_hole: false };
+
+/// Lives through scripts, `LEVEL:ACTS:LOSS`, once for each command at which the power can go.
+fn survive(scripts: &[&str]) {
+    for script in scripts {
+        let mut cuts = 0;
+        for after in 0.. {
+            let case: Case = format!("{script}:{after}").parse().unwrap();
+            let verdict = torture(&case.history(), PROMISED, false);
+            assert_eq!(verdict.failure, None, "{case}");
+            if verdict.counts.cuts == 0 {
+                break;
+            }
+            cuts += 1;
+        }
+        assert!(cuts > 20, "{script} was cut {cuts} times");
+    }
+}
+
+#[test]
+fn the_journal_goes_to_the_drives_that_serve_now_and_not_to_those_that_did_when_it_began() {
+    survive(&[
+        "raid5:fail-last,replace,moment,fail,write:everything",
+        "raid5-degraded:fail-last,replace,moment,fail,write:everything",
+        "raid6:fail-last,fail,replace-last,moment,fail-second,write:everything",
+        "raid6-degraded:fail-last,fail,replace-last,moment,fail-second,write:mixed",
+    ]);
+}
+
+#[test]
+fn what_was_written_before_a_failure_is_stable_before_the_failure_is_written_down() {
+    survive(&["raid5:write,fail,write:everything", "raid5-degraded:write,fail,write:sectors"]);
+}
+
+#[test]
+fn drives_that_are_lost_in_the_moment_of_a_crash_leave_right_data() {
+    survive(&["raid4:write,die:writes", "raid5:write:missing", "raid6:write,die:missing"]);
+}
+
+#[test]
+fn an_old_copy_of_a_drive_is_known_by_its_generation() {
+    survive(&[
+        "raid6:copy,fail-last,write:stale",
+        "raid10:copy,fail-last,write:stale",
+        "raid5:copy,restart,write:stale",
+    ]);
+}
+
+#[test]
+fn drives_that_failed_before_and_after_a_replacement_did_not_go_on_apart() {
+    survive(&[
+        "raid6:fail-last,fail-second,replace-last,moment,restart:mixed",
+        "raid10:fail-last,fail-second,replace-last,moment,restart:mixed",
+    ]);
+}
+
+#[test]
+fn a_replacement_that_is_ordered_while_the_failed_drive_is_busy_is_carried_out() {
+    for level in ["raid1", "raid4", "raid5", "raid6", "raid10"] {
+        let case: Case = format!("{level}:write,fail,replace,moment").parse().unwrap();
+        let verdict = torture(&case.history(), PROMISED, true);
+        assert_eq!(verdict.failure, None, "{case}");
+        let line = |text: &str| verdict.story.iter().position(|line| line.contains(text));
+        let (rebuilt, end) = (line("Rebuild(DriveId(0)) has ended"), line("nothing more goes"));
+        assert!(rebuilt.unwrap() < end.unwrap(), "{case}: nobody had to order it again");
+    }
+}
