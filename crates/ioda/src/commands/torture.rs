@@ -33,7 +33,7 @@ Examples:
   ioda torture --script raid5:write,fail,replace:mixed:17 --story
       one of those: the power goes at the 17th command, and the disks lose different things
   ioda torture --write-hole
-      drives are lost in the moment of a power cut as well; RAID-4, 5 and 6 are known to fail this
+      demands more than is promised: arrays with `--journal degraded` are known to fail this
 
 The engine, its durability and its recovery are those of `ioda serve`; disks, clients and the
 clock are simulated. What is promised against which faults, and what is not: docs/durability.md.
@@ -75,12 +75,14 @@ pub(crate) struct TortureArgs {
     #[arg(long, value_name = "N", default_value_t = 2, requires = "sweep",
         value_parser = clap::value_parser!(u8).range(1..=5))]
     length: u8,
-    /// One script: LEVEL:ACTS, or LEVEL:ACTS:LOSS:COMMANDS for a power cut after that many commands
+    /// One script: LEVEL:ACTS, or LEVEL:ACTS:LOSS:COMMANDS for a power cut after that many commands; the
+    /// level with -degraded is an array that journals only while drives are missing
     #[arg(long, value_name = "SCRIPT",
         conflicts_with_all = ["sweep", "level", "seed", "seeds", "first_seed", "time", "steps"])]
     script: Option<Case>,
-    /// Demand that drives may be lost in the moment of a power cut. Without a record of stripes in
-    /// flight RAID-4, 5 and 6 cannot bear that (the write hole): failures are expected
+    /// Demand of RAID-4, 5 and 6 that journal only while drives are missing (`--journal degraded`,
+    /// scripts of raid5-degraded) that drives may be lost in the moment of a power cut, which is always
+    /// demanded of all others. They do not promise it (the write hole): failures are expected
     #[arg(long)]
     write_hole: bool,
     /// Print the events of the history of --seed or --script
