@@ -53,3 +53,23 @@ pub fn seal(block: &mut [u8], at: usize) {
 pub fn is_sealed(block: &[u8], at: usize) -> bool {
     get_u32(block, at) == checksum(block, at)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seal_covers_every_byte_of_the_block() {
+        for at in [0, 8, 508, BLOCK_BYTES - 4] {
+            let mut block: Block = core::array::from_fn(|index| index as u8);
+            assert!(!is_sealed(&block, at));
+            seal(&mut block, at);
+            assert!(is_sealed(&block, at));
+            for byte in 0..BLOCK_BYTES {
+                block[byte] ^= 1;
+                assert!(!is_sealed(&block, at), "byte {byte}");
+                block[byte] ^= 1;
+            }
+        }
+    }
+}

@@ -90,3 +90,45 @@ impl fmt::Debug for DriveSet {
         f.debug_set().entries(self.iter().map(|drive| drive.0)).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    fn set(drives: &[u8]) -> DriveSet {
+        drives.iter().copied().map(DriveId).collect()
+    }
+
+    #[test]
+    fn it_agrees_with_a_list_of_drives() {
+        let lists: [&[u8]; 7] = [&[], &[0], &[1], &[0, 1], &[1, 2, 63], &[63], &[0, 5, 31, 32, 62]];
+        for list in lists {
+            let of = set(list);
+            assert_eq!(of.iter().map(|drive| drive.0).collect::<Vec<u8>>(), list);
+            assert_eq!((of.len(), of.is_empty()), (list.len() as u32, list.is_empty()));
+            assert_eq!(DriveSet::from_bits(of.bits()), of);
+            assert_eq!(of.bits(), list.iter().map(|drive| 1 << drive).sum::<u64>());
+            for drive in 0..64 {
+                let is_there = list.contains(&drive);
+                assert_eq!(of.contains(DriveId(drive)), is_there);
+                let (mut more, mut less) = (of, of);
+                more.insert(DriveId(drive));
+                assert!(more.contains(DriveId(drive)) && of.without(more).is_empty());
+                assert_eq!(more.len(), of.len() + u32::from(!is_there));
+                assert_eq!(less.remove(DriveId(drive)), is_there);
+                assert_eq!(less, of.without(set(&[drive])));
+                assert_eq!(less.len(), of.len() - u32::from(is_there));
+            }
+            for other in lists {
+                let both: Vec<u8> = list.iter().copied().filter(|d| other.contains(d)).collect();
+                let rest: Vec<u8> = list.iter().copied().filter(|d| !other.contains(d)).collect();
+                assert_eq!(of.intersection(set(other)), set(&both));
+                assert_eq!(of.without(set(other)), set(&rest));
+                assert_eq!(of.meets(set(other)), !both.is_empty());
+            }
+        }
+        assert_eq!(format!("{:?}", set(&[3, 10])), "{3, 10}");
+    }
+}

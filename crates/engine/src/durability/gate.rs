@@ -455,3 +455,6 @@ impl<C: Change> WriteGate<C> {
         assert_eq!(records, self.record_left);
     }
 }
+
+#[cfg(test)]
+mod tests;

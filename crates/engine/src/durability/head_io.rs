@@ -118,3 +118,36 @@ impl HeadIo {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(drives: &[u8]) -> DriveSet {
+        drives.iter().copied().map(DriveId).collect()
+    }
+
+    #[test]
+    fn a_task_is_done_when_the_last_drive_is_or_has_failed() {
+        let mut io = HeadIo::default();
+        let (one, two) = (Task::Batch { sequence: 7 }, Task::Sync);
+        assert!(io.is_empty() && io.begin(one, DriveSet::EMPTY).is_empty());
+        assert!(io.is_empty() && !io.is_under_way(one));
+        let parts = io.begin(one, set(&[0, 2]));
+        let syncs = io.begin(two, set(&[0, 1, 2]));
+        assert_eq!(parts.iter().map(|(_, drive)| drive.0).collect::<Vec<u8>>(), [0, 2]);
+        assert!(!io.is_empty() && io.is_under_way(one) && io.is_under_way(two));
+        assert_eq!(io.part(syncs[1].0), Some((DriveId(1), two)));
+        let batches = |io: &HeadIo| [0, 1, 2].map(|drive| io.batch_of(DriveId(drive)));
+        assert_eq!(batches(&io), [Some(7), None, Some(7)]);
+        io.check_invariants(set(&[0, 1, 2]));
+        assert_eq!(io.end(parts[0].0), None);
+        assert_eq!(io.end(parts[0].0), None, "it has ended");
+        assert_eq!(batches(&io), [None, None, Some(7)]);
+        assert_eq!(io.fail(DriveId(2)), [one]);
+        assert_eq!((io.part(parts[1].0), io.end(syncs[2].0)), (None, None));
+        io.check_invariants(set(&[0, 1]));
+        assert_eq!((io.end(syncs[1].0), io.end(syncs[0].0)), (None, Some(two)));
+        assert!(io.is_empty() && !io.is_under_way(two) && io.fail(DriveId(0)).is_empty());
+    }
+}

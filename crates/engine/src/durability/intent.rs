@@ -474,6 +474,90 @@ mod tests {
         }
     }
 
+    /// Regions of a block.
+    const OF_BLOCK: u32 = REGIONS_PER_BLOCK as u32;
+
+    /// Regions that are marked in what is written.
+    fn marks(write: &BlockWrite) -> Vec<u32> {
+        let is_marked = |region: &u32| {
+            let bit = region % OF_BLOCK;
+            write.bytes[BITS_AT + bit as usize / 8] >> (bit % 8) & 1 == 1
+        };
+        (write.block * OF_BLOCK..(write.block + 1) * OF_BLOCK).filter(is_marked).collect()
+    }
+
+    #[test]
+    fn each_block_is_written_for_itself() {
+        let mut intent = Intent::new(UUID, REGIONS_MAX * MIB, MIB, QUIET);
+        assert_eq!((intent.regions(), intent.record_bytes()), (65_536, 3 * BLOCK_BYTES));
+        assert!(!intent.has_marks() && intent.blocks_to_write().is_empty());
+        // Regions at the ends of words and of blocks.
+        let regions = [0, 63, 64, 200, OF_BLOCK - 1, OF_BLOCK, 2 * OF_BLOCK + 70, 65_535];
+        for region in regions {
+            assert!(!intent.is_marked(region));
+            assert_eq!(intent.mark(seconds(0), region), MarkState::MustWrite);
+            assert!(intent.is_marked(region) && intent.has_marks());
+        }
+        assert!(!intent.is_marked(1) && !intent.is_marked(65));
+        let writes = intent.blocks_to_write();
+        let places: Vec<(u32, u64)> = writes.iter().map(|w| (w.block, w.offset_bytes)).collect();
+        let places_at = [0, 1, 2].map(|number| INTENT_OFFSET_BYTES + number * 4096);
+        assert_eq!(places, [(0, places_at[0]), (1, places_at[1]), (2, places_at[2])]);
+        let marked: Vec<u32> = writes.iter().flat_map(marks).collect();
+        assert_eq!(marked, regions);
+        assert_eq!(intent.all_blocks(), writes);
+        assert_eq!(dirty(&intent, &[record(&intent)]), regions);
+        // Each is stable when it is written, and no other with it.
+        for written in [1, 0, 2] {
+            let is_ready = |intent: &Intent| regions.map(|region| intent.is_ready(region));
+            let expected =
+                regions.map(|region| intent.is_ready(region) || region / OF_BLOCK == written);
+            intent.written(written);
+            assert_eq!(is_ready(&intent), expected);
+        }
+        // What changes has its block written again, and no other.
+        for region in [OF_BLOCK, 64] {
+            intent.finish(seconds(1), region);
+        }
+        let quiet = intent.quiet(seconds(6));
+        assert_eq!((quiet.len(), quiet.is_empty()), (2, false));
+        intent.clean(&quiet);
+        assert!(!intent.is_marked(64) && !intent.is_marked(OF_BLOCK) && intent.is_marked(63));
+        let writes = intent.blocks_to_write();
+        assert_eq!(writes.iter().map(|write| write.block).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(marks(&writes[0]), [0, 63, 200, OF_BLOCK - 1]);
+        assert_eq!(marks(&writes[1]), []);
+        intent.written(0);
+        intent.not_written(1);
+        let again = intent.blocks_to_write();
+        assert_eq!(again, writes[1..]);
+        intent.written(1);
+        assert_eq!(intent.mark(seconds(7), 2 * OF_BLOCK + 71), MarkState::MustWrite);
+        assert_eq!(intent.blocks_to_write()[0].block, 2);
+    }
+
+    #[test]
+    fn a_damaged_block_marks_no_region_past_the_end() {
+        let regions = OF_BLOCK + 3;
+        let bytes = u64::from(regions) * MIB;
+        let mut intent = Intent::new(UUID, bytes, MIB, QUIET);
+        let mut record = record(&intent);
+        record[BLOCK_BYTES + 100] ^= 1;
+        intent.recover(&record);
+        assert!(intent.is_resyncing() && intent.has_marks());
+        assert_eq!(intent.dirty_regions(), [OF_BLOCK, OF_BLOCK + 1, OF_BLOCK + 2]);
+        assert_eq!(marks(&intent.blocks_to_write()[1]), intent.dirty_regions());
+        intent.written(0);
+        intent.written(1);
+        for region in OF_BLOCK..regions {
+            assert!(intent.is_resyncing());
+            intent.resynced(region);
+        }
+        assert!(!intent.is_resyncing());
+        intent.clean(&intent.quiet(seconds(9)));
+        assert!(!intent.has_marks());
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Mark(u32),

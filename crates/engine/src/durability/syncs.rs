@@ -113,3 +113,72 @@ impl SyncRounds {
         self.running.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::intent::Intent;
+    use super::super::uuid::Uuid;
+    use super::*;
+    use units::{Duration, Instant};
+
+    fn quiet() -> Quiet {
+        let intent = Intent::new(Uuid([1; 16]), 1 << 30, 1 << 20, Duration::from_secs(5));
+        intent.quiet(Instant::ZERO)
+    }
+
+    /// A wish, and whether its round settles what was written.
+    type Wish = (fn(&mut SyncRounds), bool);
+
+    const WISHES: [Wish; 4] = [
+        (|syncs| syncs.next().flushes.push(AnswerId(7)), false),
+        (|syncs| syncs.next().quiet = Some(quiet()), true),
+        (SyncRounds::ask_half, true),
+        (|syncs| syncs.next().recording = true, true),
+    ];
+
+    #[test]
+    fn a_round_begins_for_any_wish_and_for_none_without() {
+        let mut idle = SyncRounds::default();
+        assert!(idle.is_empty() && !idle.begin(None, Some(1)) && !idle.is_running());
+        assert!(!idle.settles());
+        for (wish, settles) in WISHES {
+            let mut syncs = SyncRounds::default();
+            wish(&mut syncs);
+            assert!(!syncs.is_empty() && !syncs.is_running() && !syncs.settles());
+            let half = syncs.next().wants_half.then_some(1);
+            assert!(syncs.begin(None, half) && syncs.is_running() && !syncs.is_empty());
+            assert_eq!(syncs.settles(), settles);
+            assert!(!syncs.begin(None, half), "one is under way");
+            wish(&mut syncs);
+            assert!(!syncs.begin(None, half), "one is under way");
+            let round = syncs.end();
+            assert_eq!(round.half, half);
+            assert_eq!(syncs.is_empty(), half.is_some(), "one that makes room is enough");
+        }
+    }
+
+    #[test]
+    fn a_flush_waits_for_the_changes_before_it() {
+        let mut syncs = SyncRounds::default();
+        syncs.ask_flush(ChangeId(5), AnswerId(1));
+        assert!(!syncs.is_empty());
+        assert!(!syncs.begin(Some(ChangeId(4)), None), "it is not covered");
+        syncs.ask_flush(ChangeId(6), AnswerId(2));
+        assert!(syncs.begin(Some(ChangeId(5)), None));
+        assert_eq!(syncs.end().flushes, [AnswerId(1)]);
+        assert!(syncs.take_covered(Some(ChangeId(5))).is_empty() && !syncs.is_empty());
+        assert_eq!(syncs.take_covered(None), [AnswerId(2)]);
+        assert!(syncs.is_empty());
+    }
+
+    #[test]
+    fn all_flushes_are_handed_over_wherever_they_wait() {
+        let mut syncs = SyncRounds::default();
+        syncs.ask_flush(ChangeId(0), AnswerId(1));
+        assert!(syncs.begin(None, None));
+        syncs.next().flushes.push(AnswerId(2));
+        syncs.ask_flush(ChangeId(9), AnswerId(3));
+        assert_eq!(syncs.take_flushes(), [AnswerId(1), AnswerId(2), AnswerId(3)]);
+        assert!(syncs.take_flushes().is_empty());
+    }
+}

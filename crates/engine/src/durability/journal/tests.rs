@@ -345,6 +345,11 @@ fn records_that_cannot_be_are_refused() {
         append(&mut journal, &[long]).unwrap_err(),
         JournalError::TooLong { bytes: too_long }
     );
+    let most = vec![bytes(0, 0, vec![]); PARTS_MAX];
+    let (mut other, mut images) = new();
+    let batch = append(&mut other, &most).unwrap();
+    images.batch(&batch);
+    assert_eq!(images.records(), records(&batch, &most, all()));
     let parts = vec![bytes(0, 0, vec![]); PARTS_MAX + 1];
     assert_eq!(
         append(&mut journal, &parts).unwrap_err().to_string(),
@@ -358,6 +363,22 @@ fn records_that_cannot_be_are_refused() {
     // On each drive as much as fits.
     let whole = |drive| bytes(drive, 0, vec![0; RECORD_BYTES_MAX - BLOCK]);
     assert!(append(&mut journal, &[whole(0), whole(1)]).is_ok());
+}
+
+#[test]
+fn numbers_that_no_array_comes_to_count_as_nothing() {
+    const NUMBER_MAX: u64 = 1 << 62;
+    for (number, base, is_possible) in [
+        (1, 1, true),
+        (NUMBER_MAX - 1, NUMBER_MAX - 1, true),
+        (NUMBER_MAX, 1, false),
+        (1, NUMBER_MAX, false),
+        (u64::MAX, u64::MAX, false),
+    ] {
+        let block = Header { number, base }.encode(UUID);
+        assert_eq!(Header::decode(&block, UUID).is_some(), is_possible, "{number} {base}");
+        assert!(Header::decode(&block, Uuid([6; 16])).is_none(), "another array's");
+    }
 }
 
 #[test]

@@ -137,6 +137,20 @@ fn impossible_fields_are_named() {
     }
 }
 
+/// Numbers of changes are on the drives.
+const NUMBER: u64 = 0x324c_b3fa_2e85_7b40;
+
+/// Every version of the program has to come to the same.
+#[test]
+fn changes_keep_their_numbers() {
+    let mut superblock = example();
+    let rebuilding = MemberState::Rebuilding { cursor_bytes: 4096 };
+    let states = [MemberState::Serving, MemberState::Failed, MemberState::Serving, rebuilding];
+    superblock.propose(&states, &[0, 0, 5, 12]);
+    assert_eq!(superblock.proposed, NUMBER);
+    assert_eq!(get_u64(&superblock.encode(), 96), NUMBER);
+}
+
 #[test]
 fn what_was_before_is_known_for_a_while() {
     let mut superblock = example();
@@ -159,6 +173,14 @@ fn what_was_before_is_known_for_a_while() {
 fn version_1_is_read() {
     let read = forged(8, &VERSION_SINGLE.to_le_bytes()).unwrap();
     assert_eq!((read.generation, read.committed), (12, 11));
+    // It had nothing where version 2 has these.
+    let mut block = example().encode();
+    put(&mut block, 8, &VERSION_SINGLE.to_le_bytes());
+    put(&mut block, 88, &3u64.to_le_bytes());
+    put(&mut block, JOINED_AT, &9u64.to_le_bytes());
+    put(&mut block, PAST_AT, &9u64.to_le_bytes());
+    seal(&mut block, SUM_AT);
+    assert_eq!(Superblock::decode(&block), Ok(read.clone()));
     let mut expected = example();
     expected.geometry.checksums = false;
     assert_eq!(read, expected);
@@ -191,14 +213,40 @@ fn what_is_unfinished_fits_into_a_sector() {
     superblock.joined = vec![7; 64];
     superblock.past = vec![7; 64];
     superblock.member = DriveId(63);
+    (superblock.committed, superblock.proposed, superblock.clean) = (12, 9, true);
     let first = superblock.unfinished();
     assert!(first.is_being_created());
+    let Superblock { generation, committed, states, joined, past, proposed, clean, .. } = &first;
+    assert_eq!((*generation, *committed, *proposed, *clean), (0, 0, 0, false));
+    assert!(states.iter().all(|state| *state == MemberState::Serving));
+    assert!(states.len() == 64 && *joined == [0; 64] && past.is_empty());
+    let (first_uuid, first_geometry) = (first.uuid, &first.geometry);
+    assert_eq!((first_uuid, first_geometry), (superblock.uuid, &superblock.geometry));
     let second = Superblock { generation: 1, ..first.clone() };
     for block in [first.encode(), second.encode(), superblock.encode_joining()] {
         assert!(block[512..].iter().all(|&byte| byte == 0));
     }
     let joining = Superblock::decode(&superblock.encode_joining());
     assert_eq!(joining, Err(SuperblockError::Unfinished));
+}
+
+#[test]
+fn the_copy_that_counts_has_its_place() {
+    let of = |generation| Ok(Superblock { generation, ..example() });
+    let (unfinished, torn) =
+        (|| Err(SuperblockError::Unfinished), || Err(SuperblockError::Checksum));
+    for (copies, expected) in [
+        ([of(12), of(13)], Some(1)),
+        ([of(14), of(13)], Some(0)),
+        ([of(0), torn()], Some(0)),
+        ([torn(), of(0)], Some(1)),
+        ([torn(), unfinished()], Some(1)),
+        ([of(0), unfinished()], Some(0)),
+        ([unfinished(), of(0)], Some(1)),
+        ([torn(), Err(SuperblockError::Blank)], None),
+    ] {
+        assert_eq!(newest_offset_bytes(&copies), expected.map(|at: usize| COPIES_AT[at]));
+    }
 }
 
 #[test]
