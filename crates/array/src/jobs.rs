@@ -190,3 +190,102 @@ impl Jobs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::members::MemberSet;
+    use core::iter::once;
+
+    const DRIVE: DriveId = DriveId(1);
+
+    /// Nothing is missing but these stripes of one drive.
+    fn lacking(stripes: u64) -> Availability {
+        let mut availability = Availability::new(MemberSet::of(DRIVE.0));
+        assert_eq!(availability.drive_replaced(DRIVE, once(0..stripes)), stripes);
+        availability
+    }
+
+    fn stripe(job: u32, kind: JobKind, stripe: u64) -> Step {
+        Step::Stripe { job, kind, stripe }
+    }
+
+    #[test]
+    fn jobs_are_done_one_after_the_other_and_as_many_stripes_at_a_time_as_may_be() {
+        let (optimal, kinds) =
+            (Availability::new(MemberSet::EMPTY), [JobKind::Scrub, JobKind::ScrubRepair]);
+        let mut jobs = Jobs::new(2, false);
+        assert!(jobs.is_empty() && jobs.current().is_none());
+        kinds.iter().for_each(|&kind| jobs.add(kind, 3));
+        for (number, kind) in (1..).zip(kinds) {
+            let current = |jobs: &Jobs| jobs.current().map(|of| (of.what, of.done, of.lost));
+            assert!(!jobs.is_empty());
+            assert_eq!(current(&jobs), Some((kind, 0, 0)));
+            assert_eq!(jobs.step(&optimal, 3), stripe(number, kind, 0));
+            assert_eq!(jobs.step(&optimal, 3), stripe(number, kind, 1));
+            assert_eq!(jobs.step(&optimal, 3), Step::Nothing, "two are under way");
+            jobs.stripe_done(number, true);
+            jobs.stripe_done(number + 5, false);
+            assert_eq!(current(&jobs), Some((kind, 1, 0)));
+            jobs.operation_ended();
+            jobs.set_paused(true);
+            assert_eq!(jobs.step(&optimal, 3), Step::Nothing, "nothing is begun");
+            jobs.set_paused(false);
+            jobs.repeat(number, 1);
+            jobs.repeat(number, 9);
+            jobs.repeat(number + 5, 0);
+            assert_eq!(jobs.step(&optimal, 3), stripe(number, kind, 1));
+            jobs.operation_ended();
+            assert_eq!(jobs.step(&optimal, 3), stripe(number, kind, 2));
+            jobs.operation_ended();
+            assert_eq!(jobs.step(&optimal, 3), Step::Nothing, "one is under way");
+            jobs.operation_ended();
+            jobs.stripe_done(number, false);
+            jobs.stripe_done(number, true);
+            let ended = JobProgress { what: kind, done: 3, total: 3, lost: 1 };
+            assert_eq!(jobs.step(&optimal, 3), Step::Ended(ended));
+        }
+        assert!(jobs.is_empty());
+        assert_eq!(jobs.step(&optimal, 3), Step::Nothing);
+    }
+
+    #[test]
+    fn a_rebuild_is_given_up_with_its_drive_and_others_go_on() {
+        let availability = lacking(10);
+        let mut jobs = Jobs::new(0, false);
+        jobs.add(JobKind::Rebuild(DriveId(2)), 5);
+        jobs.add(JobKind::Rebuild(DRIVE), 10);
+        jobs.add(JobKind::Scrub, 10);
+        assert!(jobs.has_rebuild(DRIVE) && jobs.has_rebuild(DriveId(2)));
+        jobs.cancel_rebuild(DriveId(2));
+        assert!(jobs.has_rebuild(DRIVE) && !jobs.has_rebuild(DriveId(2)));
+        let rebuild = JobKind::Rebuild(DRIVE);
+        assert_eq!(jobs.step(&availability, 10), stripe(2, rebuild, 0), "at least one at a time");
+        assert_eq!(jobs.step(&availability, 10), Step::Nothing);
+        jobs.cancel_rebuild(DRIVE);
+        jobs.operation_ended();
+        assert_eq!(jobs.step(&availability, 10), stripe(3, JobKind::Scrub, 0));
+    }
+
+    #[test]
+    fn a_rebuild_tells_of_each_part_once() {
+        for stripes in [3, PARTS - 1, PARTS, 5 * PARTS + 7, 1000] {
+            let mut jobs = Jobs::new(1, false);
+            jobs.add(JobKind::Rebuild(DRIVE), stripes);
+            jobs.add(JobKind::Scrub, stripes);
+            let mut told = 0;
+            for first in 0..stripes {
+                let mut left = Availability::new(MemberSet::of(DRIVE.0));
+                left.drive_replaced(DRIVE, once(first..stripes));
+                let parts = first * PARTS / stripes;
+                let expected = (parts > told).then_some((DRIVE, first));
+                assert_eq!(jobs.rebuilt_part(2, &left, stripes), None, "it is no rebuild");
+                assert_eq!(jobs.rebuilt_part(1, &left, stripes), expected, "{first} of {stripes}");
+                assert_eq!(jobs.rebuilt_part(1, &left, stripes), None, "once");
+                told = parts;
+            }
+            let whole = Availability::new(MemberSet::EMPTY);
+            assert_eq!(jobs.rebuilt_part(1, &whole, stripes), None);
+        }
+    }
+}

@@ -249,6 +249,23 @@ mod tests {
     }
 
     #[test]
+    fn what_became_of_pages_is_counted() {
+        let mut repairs = ReadRepairs::new(true);
+        assert!(repairs.is_enabled() && !ReadRepairs::new(false).is_enabled());
+        repairs.note(7, 0..3, MemberSet::of(1));
+        let counts = RepairCounters { rewritten: 2, readable: 3, lost: 5, passed_over: 0 };
+        for times in 1..=3 {
+            let NextRepair { row, waiter, .. } = repairs.next().unwrap();
+            assert_eq!(repairs.end(row, waiter, &counts), None);
+            let RepairCounters { rewritten, readable, lost, passed_over } = *repairs.counters();
+            assert_eq!(
+                (rewritten, readable, lost, passed_over),
+                (2 * times, 3 * times, 5 * times, 0)
+            );
+        }
+    }
+
+    #[test]
     fn who_waits_goes_first_and_until_the_last_row() {
         let mut repairs = ReadRepairs::new(true);
         let op = OpId(5);
@@ -285,6 +302,12 @@ mod tests {
         assert_eq!(repairs.counters().passed_over, ROWS_MAX as u64);
         let begun = core::iter::from_fn(|| repairs.next()).count();
         assert_eq!(begun, DEPTH as usize);
+        repairs.check_invariants();
+        // Rows that are lent have as many turns of their own.
+        let waiter = Waiter { op: OpId(5), lends: true };
+        repairs.wait(waiter, 7, 0..2 * DEPTH, MemberSet::of(0));
+        let lent = core::iter::from_fn(|| repairs.next()).count();
+        assert_eq!(lent, DEPTH as usize);
         repairs.check_invariants();
         let mut off = ReadRepairs::new(false);
         off.note(0, 0..1, MemberSet::of(0));
