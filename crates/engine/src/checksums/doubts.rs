@@ -23,7 +23,8 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    /// Sums of these blocks of data say nothing, on any drive.
+    /// Sums of these blocks of data say nothing, on any drive. No range is empty, and no
+    /// block is in two.
     pub(super) fn new(mut ranges: Vec<Range<u64>>) -> Self {
         ranges.sort_by_key(|range| range.start);
         Self { ranges, unknown: BTreeMap::new(), damaged: BTreeSet::new() }
@@ -106,5 +107,128 @@ impl Doubts {
         for number in 0..last.div_ceil(SUMS as u64) {
             self.unknown.insert(Key { drive, number }, [0; WORDS]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Rng;
+
+    const TABLES: u64 = 3;
+    const DRIVES: u8 = 2;
+    const BLOCKS: u64 = SUMS as u64;
+
+    /// What is in doubt, block by block.
+    struct Model {
+        ranges: Vec<Range<u64>>,
+        seen: BTreeSet<Key>,
+        unknown: BTreeSet<(u8, u64)>,
+        damaged: BTreeSet<Key>,
+    }
+
+    fn blocks(key: Key) -> Range<u64> {
+        key.number * BLOCKS..(key.number + 1) * BLOCKS
+    }
+
+    impl Model {
+        fn table_read(&mut self, key: Key, sound: bool) {
+            if !sound {
+                self.damaged.insert(key);
+                self.unknown.extend(blocks(key).map(|block| (key.drive, block)));
+            } else if !self.ranges.is_empty() && !self.seen.contains(&key) {
+                let doubted = |block: &u64| self.ranges.iter().any(|range| range.contains(block));
+                self.unknown.extend(blocks(key).filter(doubted).map(|block| (key.drive, block)));
+            }
+            if !sound || !self.ranges.is_empty() {
+                self.seen.insert(key);
+            }
+        }
+
+        fn is_recovered(&self, key: Key) -> bool {
+            blocks(key).all(|block| !self.unknown.contains(&(key.drive, block)))
+        }
+
+        fn drive_replaced(&mut self, drive: u8) {
+            self.unknown.retain(|(other, _)| *other != drive);
+            self.damaged.retain(|key| key.drive != drive);
+            self.seen.retain(|key| key.drive != drive);
+            let last = self.ranges.iter().map(|range| range.end).max().unwrap_or(0);
+            self.seen.extend((0..last.div_ceil(BLOCKS)).map(|number| Key { drive, number }));
+        }
+    }
+
+    #[test]
+    fn it_agrees_with_a_set_of_blocks() {
+        for seed in testing::seeds(0..60) {
+            let mut rng = Rng::stream(seed, "doubts");
+            // They begin and end within tables, and with them.
+            let mut ends: Vec<u64> = (0..8).map(|_| rng.below(TABLES * BLOCKS)).collect();
+            ends.extend([BLOCKS, 2 * BLOCKS]);
+            ends.sort_unstable();
+            ends.dedup();
+            let apart = ends.windows(2).map(|ends| ends[0]..ends[1]);
+            let count = rng.below(4);
+            let mut ranges: Vec<_> = apart.filter(|_| rng.below(3) < count).collect();
+            ranges.reverse();
+            let mut doubts = Doubts::new(ranges.clone());
+            assert_eq!(doubts.ranges().len(), ranges.len());
+            assert!(doubts.ranges().is_sorted_by_key(|range| range.start));
+            let (seen, unknown, damaged) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+            let mut model = Model { ranges, seen, unknown, damaged };
+            for _ in 0..30 {
+                let drive = rng.below(u64::from(DRIVES)) as u8;
+                let key = Key { drive, number: rng.below(TABLES) };
+                match rng.below(12) {
+                    0..4 => {
+                        let sound = rng.below(3) > 0;
+                        doubts.table_read(key, blocks(key), sound);
+                        model.table_read(key, sound);
+                    }
+                    4..6 => {
+                        let block = key.number * BLOCKS + rng.below(BLOCKS);
+                        doubts.note_known(key, (block % BLOCKS) as usize);
+                        model.unknown.remove(&(drive, block));
+                    }
+                    6..8 => {
+                        for block in blocks(key) {
+                            doubts.note_known(key, (block % BLOCKS) as usize);
+                            model.unknown.remove(&(drive, block));
+                        }
+                    }
+                    8..10 => {
+                        let recovered = model.is_recovered(key) && model.damaged.remove(&key);
+                        assert_eq!(doubts.take_recovered(key), recovered);
+                    }
+                    10 => {
+                        doubts.drive_replaced(drive);
+                        model.drive_replaced(drive);
+                    }
+                    _ => {}
+                }
+                for drive in 0..DRIVES {
+                    let its = |(other, _): &(u8, u64)| *other == drive;
+                    assert_eq!(doubts.has_unknown(drive), model.unknown.iter().any(its));
+                    for number in 0..TABLES {
+                        let key = Key { drive, number };
+                        assert_eq!(doubts.is_damaged(key), model.damaged.contains(&key));
+                        for block in blocks(key) {
+                            let index = (block % BLOCKS) as usize;
+                            let is_unknown = model.unknown.contains(&(drive, block));
+                            assert_eq!(doubts.is_unknown(key, index), is_unknown, "{block}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_block_of_a_table_stands_for_as_many_blocks_as_there_are() {
+        let mut doubts = Doubts::new(Vec::new());
+        let key = Key { drive: 0, number: 1 };
+        doubts.table_read(key, BLOCKS..BLOCKS + 5, false);
+        let unknown = (0..SUMS).filter(|&index| doubts.is_unknown(key, index));
+        assert!(unknown.eq(0..5));
     }
 }

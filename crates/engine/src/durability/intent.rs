@@ -515,6 +515,8 @@ mod tests {
             intent.written(written);
             assert_eq!(is_ready(&intent), expected);
         }
+        assert_eq!(intent.mark(seconds(0), 63), MarkState::Ready);
+        assert!(intent.blocks_to_write().is_empty(), "it is marked already");
         // What changes has its block written again, and no other.
         for region in [OF_BLOCK, 64] {
             intent.finish(seconds(1), region);
@@ -534,6 +536,13 @@ mod tests {
         intent.written(1);
         assert_eq!(intent.mark(seconds(7), 2 * OF_BLOCK + 71), MarkState::MustWrite);
         assert_eq!(intent.blocks_to_write()[0].block, 2);
+        intent.written(2);
+        // A region whose word is in no block of the same number.
+        intent.finish(seconds(7), 2 * OF_BLOCK + 70);
+        intent.clean(&intent.quiet(seconds(12)));
+        let writes = intent.blocks_to_write();
+        assert_eq!((writes.len(), writes[0].block), (1, 2));
+        assert_eq!(marks(&writes[0]), [2 * OF_BLOCK + 71, 65_535]);
     }
 
     #[test]

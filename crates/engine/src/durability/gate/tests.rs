@@ -448,12 +448,13 @@ fn a_batch_that_is_not_to_be_is_recorded_again_and_others_are_not() {
     world.admit();
     let first = world.record().unwrap();
     world.land(first);
-    let b = world.hold(2, 1, 0..1);
+    let b = world.hold_cached(2, 1, 0..1);
     world.admit();
     let torn = world.record().unwrap();
     world.gate.withdraw_batch(torn, &mut world.journal);
     world.check();
     world.land(torn);
+    assert_eq!(world.gate.first_cached(), Some(b), "nothing has it");
     assert_eq!(world.release(), [[a]], "the other batch is stable");
     world.admit();
     let again = world.record().unwrap();

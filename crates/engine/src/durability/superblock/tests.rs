@@ -170,6 +170,19 @@ fn what_was_before_is_known_for_a_while() {
 }
 
 #[test]
+fn checksums_follow_the_data() {
+    let with = example().geometry;
+    let without = Geometry { checksums: false, ..with };
+    assert_eq!(without.stored_bytes(), without.drive_bytes);
+    assert_eq!(with.stored_bytes(), with.drive_bytes + table_bytes(with.drive_bytes));
+    assert!(with.stored_bytes() > without.stored_bytes());
+    assert_eq!(
+        [Journalled::Degraded, Journalled::Always].map(Journalled::name),
+        ["degraded", "always"]
+    );
+}
+
+#[test]
 fn version_1_is_read() {
     let read = forged(8, &VERSION_SINGLE.to_le_bytes()).unwrap();
     assert_eq!((read.generation, read.committed), (12, 11));
