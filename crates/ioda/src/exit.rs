@@ -75,8 +75,11 @@ fn remedy(error: &workload::TraceError) -> Option<&'static str> {
     use workload::{LineProblem as P, TraceError as E};
     match error {
         E::Unrecognised { .. } => Some("--format, --columns"),
-        E::Line { problem, .. } => match problem {
-            P::Columns { .. } | P::Operation { .. } => Some("--format, --columns"),
+        E::Line { problem, .. } | E::Record { problem, .. } => match problem {
+            P::Columns { .. }
+            | P::Operation { .. }
+            | P::SameColumns { .. }
+            | P::NoSuchColumn { .. } => Some("--format, --columns"),
             P::ZeroLength => Some("--skip-zero-length"),
             P::TimeBackwards { .. } => Some("--reorder-window, --clamp-time"),
             P::CrowdedSecond { .. } => Some("--spread-seconds false"),

@@ -48,6 +48,24 @@ pub enum TraceError {
         /// The beginning of the first line.
         first: String,
     },
+    /// The columns of a CSV, or what they count, cannot be told for sure.
+    #[error("trace {name}: {doubts}; say it, such as: --columns {map}")]
+    Unclear {
+        /// The file as it was given.
+        name: String,
+        /// What is not known, with what each reading would mean.
+        doubts: String,
+        /// What to type, with the likeliest reading.
+        map: String,
+    },
+    /// The file is understood, but cannot be used as it is.
+    #[error("trace {name}: {reason}")]
+    Unusable {
+        /// The file as it was given.
+        name: String,
+        /// Why not, and what to do.
+        reason: String,
+    },
     /// The file holds no request at all.
     #[error("trace {name} holds no request: {lines} lines read, skipped: {skipped}; {advice}")]
     NoRequest {
@@ -67,6 +85,16 @@ pub enum TraceError {
         name: String,
         /// The line, counted from 1.
         line: u64,
+        /// What is wrong with it.
+        problem: LineProblem,
+    },
+    /// A record of a binary trace cannot be understood or breaks a limit.
+    #[error("trace {name}, record {record}: {problem}")]
+    Record {
+        /// The file as it was given.
+        name: String,
+        /// The record, counted from 1.
+        record: u64,
         /// What is wrong with it.
         problem: LineProblem,
     },
@@ -91,6 +119,66 @@ pub enum LineProblem {
         needed: &'static str,
         /// The line.
         text: String,
+    },
+    /// Another number of columns than the header or the first lines have.
+    #[error(
+        "found {found} columns in \"{text}\" where the lines above have {needed}; correct the line"
+    )]
+    Width {
+        /// How many columns the line has.
+        found: usize,
+        /// How many it should have.
+        needed: usize,
+        /// The line.
+        text: String,
+    },
+    /// Quotation marks that do not hold a column.
+    #[error(
+        "a quotation mark is not closed, or has text behind it, in \"{text}\"; correct the line"
+    )]
+    Quotes {
+        /// The line.
+        text: String,
+    },
+    /// A value that contradicts the evidence for its unit.
+    #[error(
+        "the {column} \"{text}\" is no multiple of 512, though all before it are, from which \
+         followed that it is in bytes; say what it is in --columns, such as {column}={typed}:bytes"
+    )]
+    Doubtful {
+        /// What the column holds.
+        column: &'static str,
+        /// What stands there.
+        text: String,
+        /// What is typed for the column.
+        typed: Box<str>,
+    },
+    /// Times of day that begin again.
+    #[error(
+        "the time of day goes back by more than twelve hours, so it has passed midnight; put the \
+         date in front of the times, or end the trace before this line"
+    )]
+    Midnight,
+    /// The last record is not whole.
+    #[error(
+        "the file ends after {found} of the {needed} bytes of the record; fetch the file again"
+    )]
+    PartOfRecord {
+        /// Bytes that are there.
+        found: usize,
+        /// Bytes of a record.
+        needed: usize,
+    },
+    /// A record that is of another layout than those before it.
+    #[error(
+        "the version of the record is {found:#06x}, where those before it are of version \
+         {expected}; the file is damaged, or files of both versions were joined"
+    )]
+    OtherVersion {
+        /// What the record says.
+        found: u16,
+        /// What the file has.
+        expected: u8,
     },
     /// A column that should be a number is not.
     #[error("the {column} \"{text}\" is not {expected}; correct it or the format")]
@@ -183,6 +271,17 @@ pub enum LineProblem {
         column: String,
         /// The header.
         header: String,
+    },
+    /// A column that the column map names is twice in the header.
+    #[error(
+        "the header has two columns \"{column}\", {} and {}; give one of these numbers in the \
+         column map instead of the name", .places[0], .places[1]
+    )]
+    SameColumns {
+        /// The name.
+        column: String,
+        /// The first two of them, from 0.
+        places: [usize; 2],
     },
 }
 

@@ -20,7 +20,8 @@ const CAPACITY_OF_NOTHING: u64 = 1 << 60;
 const INSPECT_EXAMPLES: &str = "\
 Examples:
   ioda trace inspect trace.csv.zst
-  ioda trace inspect odd.txt --columns 'time=0:ms,op=3,offset=1:sectors,size=2:sectors'
+  ioda trace inspect odd.csv --columns time=timestamp:us,op=rw:0/1,offset=lba:sectors,size=len:bytes
+  ioda trace inspect odd.txt --columns time=0:ms,op=3,offset=1:sectors,size=2:4096,separator=tab
   ioda trace inspect trace.gz --json";
 
 const CONVERT_EXAMPLES: &str = "\
@@ -215,7 +216,7 @@ fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
     let trace = Trace::open(path, &args.options.read_options())?;
     if !talk.quiet {
         let gap = describe::gaps(&trace).map_or_else(String::new, |gap| format!("\n  - {gap}"));
-        remark(&format!("{}{gap}", trace.detected()));
+        remark(&format!("{}{gap}\n  - {}", trace.detected(), trace.counts()));
     }
     let source = TraceSource { trace, transform };
     let mut workload = Source::from(source).open(CAPACITY_OF_NOTHING)?;

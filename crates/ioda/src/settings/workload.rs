@@ -57,7 +57,8 @@ pub(crate) struct WorkloadSettings {
     /// Play the trace this many times [default: 1]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) repeat: Option<u64>,
-    /// Its format [default: detected]
+    /// Its format: msr, disksim (also ssdsim, mqsim, msps), systor, tencent, alibaba, spc, blkparse,
+    /// fio-iolog-v2, fio-iolog-v3, blkreplay, csv or vscsi [default: detected]
     #[arg(long, value_name = "NAME", help_heading = TRACE)]
     pub(crate) format: Option<Text<Format>>,
     /// Its unit of time: s, ms, us, 100ns or ns [default: detected]
@@ -66,7 +67,15 @@ pub(crate) struct WorkloadSettings {
     /// Its sector [default: 512 where it counts in sectors]
     #[arg(long, value_name = "BYTES", help_heading = TRACE)]
     pub(crate) sector_bytes: Option<u64>,
-    /// Its columns, such as time=0:us,op=1,offset=2:bytes,size=3:bytes
+    /// What the columns of a CSV are, where its header and values do not say enough:
+    /// time=COLUMN:UNIT,op=COLUMN,offset=COLUMN:UNIT,size=COLUMN:UNIT and, if there are any,
+    /// device=COLUMN and separator=NAME. A COLUMN is a name in the header or a position from 0.
+    /// Units of time are s, ms, us, 100ns and ns; dates have none. Units of offset and size are bytes,
+    /// sectors, KiB, MiB or a number of bytes, with :hex behind it for hexadecimal. op=COLUMN:0/1
+    /// says that 0 reads and 1 writes, and op=COLUMN:0/1/2 that 2 is skipped. Separators are comma,
+    /// semicolon, tab, pipe and space.
+    /// Example: time=timestamp:us,op=rw:0/1,offset=lba:sectors,size=len:bytes
+    /// [default: detected]
     #[arg(long, value_name = "MAP", help_heading = TRACE)]
     pub(crate) columns: Option<Text<ColumnMap>>,
     /// Which blkparse event is a request: D, Q or C [default: D]

@@ -28,6 +28,12 @@ pub enum SkipReason {
     Wait,
     /// A request of zero length, skipped because that was chosen.
     ZeroLength,
+    /// A command that writes zeroes or the same block many times, without data of the host.
+    WriteZeroes,
+    /// An operation that the column map says to skip.
+    Unwanted,
+    /// A SCSI command that is none of these, by its code.
+    Command(u16),
 }
 
 impl fmt::Display for SkipReason {
@@ -44,6 +50,9 @@ impl fmt::Display for SkipReason {
             Self::FileAction => "file action",
             Self::Wait => "wait",
             Self::ZeroLength => "zero length",
+            Self::WriteZeroes => "write of zeroes",
+            Self::Unwanted => "operation to be skipped",
+            Self::Command(code) => return write!(f, "SCSI command {code:#04x}"),
         })
     }
 }

@@ -1,14 +1,19 @@
 //! What a trace is, told from its first lines, with the evidence.
 
+use super::csv::{Found, Layout, Sample};
 use super::parser::{Parsed, Parser, Units};
+use super::vscsi::Version;
 use super::{Compression, Format, ReadOptions, TimeUnit};
 use super::{alibaba, blkparse, blkreplay, csv, fields, fio_iolog, systor};
 use crate::error::{OptionError, TraceError, excerpt};
 use std::fmt;
+use std::ops::Range;
 use units::Duration;
 
 /// The sector of every format that counts in sectors.
 const SECTOR_BYTES: u64 = 512;
+/// Seconds since 1970 that clocks of traces show: from 2000 until 2040.
+const CLOCK_S: Range<u64> = 946_684_800..2_208_988_800;
 
 /// What a trace was found to be.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,30 +44,81 @@ impl fmt::Display for Detected {
     }
 }
 
-/// Decides from `lines`, the first ones of the file, blank lines and comments left out.
-pub(super) fn detect(
-    name: &str,
-    lines: &[&str],
+/// Decides what a file of records is.
+pub(super) fn detect_records(
+    version: Version,
     compression: Compression,
     options: &ReadOptions,
-) -> Result<Detected, TraceError> {
+) -> Detected {
     let mut evidence = Vec::new();
     if compression != Compression::Plain {
         evidence.push(format!("the first bytes are those of {compression}"));
     }
-    let format = match (options.format, &options.columns) {
-        (Some(format), _) => {
+    if let Some(format) = options.format {
+        evidence.push(format!("the format {format} was given"));
+    }
+    evidence.push(format!(
+        "the first records are of {} bytes and of version {} of vscsi",
+        version.record_bytes(),
+        version.number()
+    ));
+    let sector_bytes = options.sector_bytes.unwrap_or(SECTOR_BYTES);
+    evidence.push(match options.sector_bytes {
+        Some(bytes) => format!("the sector size of {bytes} B was given"),
+        None => format!("vscsi counts addresses in sectors of {SECTOR_BYTES} B and sizes in bytes"),
+    });
+    let time_unit = options.time_unit.unwrap_or(TimeUnit::Microseconds);
+    evidence.push(match options.time_unit {
+        Some(unit) => format!("the time unit {unit} was given"),
+        None => format!("vscsi prescribes times in {time_unit}"),
+    });
+    Detected {
+        format: Format::Vscsi,
+        time_unit,
+        sector_bytes: Some(sector_bytes),
+        compression,
+        whole_second_clock: false,
+        evidence,
+    }
+}
+
+/// Decides from the first lines of the file; of a CSV with the layout that it has, unless that is the
+/// common form.
+pub(super) fn detect(
+    sample: &Sample<'_>,
+    compression: Compression,
+    options: &ReadOptions,
+) -> Result<(Detected, Option<Layout>), TraceError> {
+    let lines = sample.lines;
+    let mut evidence = Vec::new();
+    if compression != Compression::Plain {
+        evidence.push(format!("the first bytes are those of {compression}"));
+    }
+    let (format, found) = match (options.format, &options.columns) {
+        (given, Some(map)) => {
+            evidence.push(match given {
+                Some(format) => format!("the format {format} was given"),
+                None => "a column map was given, so the format is csv".to_owned(),
+            });
+            let found = csv::by_map(sample, map, options, &mut evidence)?;
+            (Format::Csv, Some(found.ok_or_else(|| unrecognised(sample))?))
+        }
+        (Some(Format::Csv), None) => {
+            evidence.push("the format csv was given".to_owned());
+            (Format::Csv, given_csv(sample, options, &mut evidence)?)
+        }
+        (Some(format), None) => {
             evidence.push(format!("the format {format} was given"));
-            format
+            (format, None)
         }
-        (None, Some(_)) => {
-            evidence.push("a column map was given, so the format is csv".to_owned());
-            Format::Csv
-        }
-        (None, None) => find_format(name, lines, &mut evidence)?,
+        (None, None) => find_format(sample, options, &mut evidence)?,
     };
-    let counts_sectors = match &options.columns {
-        Some(map) => map.counts_sectors(),
+    let (layout, unit_of_layout) = match found {
+        Some(Found { layout, time_unit }) => (Some(layout), Some(time_unit)),
+        None => (None, None),
+    };
+    let counts_sectors = match &layout {
+        Some(layout) => layout.counts_sectors(),
         None => format.counts_sectors(),
     };
     let sector_bytes = match (counts_sectors, options.sector_bytes) {
@@ -86,15 +142,13 @@ pub(super) fn detect(
         (false, None) => None,
     };
     let units = Units { time: TimeUnit::Nanoseconds, sector_bytes: SECTOR_BYTES };
-    let times = sample_times(lines, format, options, units);
-    let time_unit = match (options.time_unit, &options.columns, format.time_unit()) {
+    let times = sample_times(lines, format, layout.as_ref(), options, units);
+    let time_unit = match (options.time_unit, unit_of_layout, format.time_unit()) {
+        // Its evidence stands with that of its columns.
+        (_, Some(unit), _) => unit,
         (Some(unit), ..) => {
             evidence.push(format!("the time unit {unit} was given"));
             unit
-        }
-        (None, Some(map), _) => {
-            evidence.push(format!("the column map gives times in {}", map.time_unit));
-            map.time_unit
         }
         (None, None, Some(unit)) => {
             evidence.push(format!("{format} prescribes times in {unit}"));
@@ -115,14 +169,39 @@ pub(super) fn detect(
             Duration::from_nanos(nanos as u64)
         ));
     }
-    Ok(Detected { format, time_unit, sector_bytes, compression, whole_second_clock, evidence })
+    let detected =
+        Detected { format, time_unit, sector_bytes, compression, whole_second_clock, evidence };
+    Ok((detected, layout))
+}
+
+/// What a CSV has for columns that was said to be one.
+fn given_csv(
+    sample: &Sample<'_>,
+    options: &ReadOptions,
+    evidence: &mut Vec<String>,
+) -> Result<Option<Found>, TraceError> {
+    let first = sample.lines.first().copied().unwrap_or("");
+    if csv::is_common_header(first) {
+        return Ok(None);
+    }
+    if let Some(found) = csv::by_header(sample, options, evidence) {
+        return found.map(Some);
+    }
+    // What has too few columns is refused when it is read.
+    csv::by_position(sample, options, evidence).transpose()
+}
+
+fn unrecognised(sample: &Sample<'_>) -> TraceError {
+    let first = sample.lines.first().copied().unwrap_or("");
+    TraceError::Unrecognised { name: sample.name.to_owned(), first: excerpt(first) }
 }
 
 fn find_format(
-    name: &str,
-    lines: &[&str],
+    sample: &Sample<'_>,
+    options: &ReadOptions,
     evidence: &mut Vec<String>,
-) -> Result<Format, TraceError> {
+) -> Result<(Format, Option<Found>), TraceError> {
+    let lines = sample.lines;
     let first = lines.first().copied().unwrap_or("");
     let by_header = [
         (csv::is_common_header(first), Format::Csv),
@@ -133,10 +212,20 @@ fn find_format(
     ];
     if let Some((_, format)) = by_header.into_iter().find(|(found, _)| *found) {
         evidence.push(format!("the first line \"{}\" is the header of {format}", excerpt(first)));
-        return Ok(format);
+        return Ok((format, None));
     }
-    let shapes: Vec<Format> = lines.iter().filter_map(|line| shape(line)).collect();
+    let mut shapes: Vec<Format> = lines.iter().filter_map(|line| shape(line)).collect();
+    if counts_lines(lines) {
+        // The number of a line is no unit of storage.
+        shapes.retain(|shape| *shape != Format::Spc);
+    }
     let votes = |format: Format| shapes.iter().filter(|shape| **shape == format).count();
+    // These have text of their own above the first request, which may be a row of names.
+    let has_preamble = votes(Format::Blkparse) > 0
+        || votes(Format::Blkreplay) > 0 && (first.contains("replay") || !csv::has_all_names(first));
+    if !has_preamble && let Some(found) = csv::by_header(sample, options, evidence) {
+        return Ok((Format::Csv, Some(found?)));
+    }
     // The reversal makes the first of equals win.
     let winner = Format::ALL.into_iter().rev().max_by_key(|format| votes(*format));
     match winner {
@@ -146,10 +235,22 @@ fn find_format(
                 votes(format),
                 lines.len()
             ));
-            Ok(format)
+            Ok((format, None))
         }
-        _ => Err(TraceError::Unrecognised { name: name.to_owned(), first: excerpt(first) }),
+        _ => match csv::without_header(sample, options, evidence) {
+            Some(found) => Ok((Format::Csv, Some(found?))),
+            None => Err(unrecognised(sample)),
+        },
     }
+}
+
+/// Whether the first column counts the lines, as an index does.
+fn counts_lines(lines: &[&str]) -> bool {
+    let number = |line: &str| fields::integer("", line.split(',').next().unwrap_or("").trim()).ok();
+    lines.len() > 2
+        && lines
+            .windows(2)
+            .all(|pair| number(pair[0]).is_some_and(|a| number(pair[1]) == a.checked_add(1)))
 }
 
 /// The format whose shape one line has.
@@ -162,7 +263,7 @@ fn shape(line: &str) -> Option<Format> {
     if words.first().is_some_and(|word| blkparse::is_device(word)) && words.len() >= 7 {
         return Some(Format::Blkparse);
     }
-    if blkreplay::is_data(line) {
+    if blkreplay::is_data(line) && line.split(';').count() == 6 {
         return Some(Format::Blkreplay);
     }
     if let [time, device, sector, sectors, op] = words[..]
@@ -177,17 +278,30 @@ fn shape(line: &str) -> Option<Format> {
     let columns: Vec<&str> = line.split(',').take(12).collect();
     match columns[..] {
         [time, _, _, op, offset, size, _]
-            if integer(time) && letter(op) && integer(offset) && integer(size) =>
+            if integer(time)
+                && !is_clock_of_1970(time)
+                && letter(op)
+                && integer(offset)
+                && integer(size) =>
         {
             Some(Format::Msr)
         }
-        [time, _, op, _, offset, size]
-            if decimal(time) && letter(op) && integer(offset) && integer(size) =>
+        [time, response, op, lun, offset, size]
+            if decimal(time)
+                && time.contains('.')
+                && (decimal(response) || response.trim().is_empty())
+                && letter(op)
+                && integer(lun)
+                && integer(offset)
+                && integer(size) =>
         {
             Some(Format::Systor)
         }
         [_, op, offset, length, time]
-            if letter(op) && integer(offset) && integer(length) && integer(time) =>
+            if letter(op)
+                && integer(offset)
+                && integer(length)
+                && is_clock(time, TimeUnit::Microseconds) =>
         {
             Some(Format::Alibaba)
         }
@@ -201,7 +315,7 @@ fn shape(line: &str) -> Option<Format> {
             Some(Format::Spc)
         }
         [time, sector, sectors, op, volume]
-            if integer(time)
+            if is_clock(time, TimeUnit::Seconds)
                 && integer(sector)
                 && integer(sectors)
                 && flag(op)
@@ -211,6 +325,20 @@ fn shape(line: &str) -> Option<Format> {
         }
         _ => None,
     }
+}
+
+/// Whether `text` is a whole number that is a date of our time in `unit`: another column in the same
+/// place would hardly be.
+fn is_clock(text: &str, unit: TimeUnit) -> bool {
+    let per_second = TimeUnit::Seconds.nanos() / unit.nanos();
+    fields::integer("", text.trim()).is_ok_and(|count| CLOCK_S.contains(&(count / per_second)))
+}
+
+/// Whether `text` counts from 1970 in any unit, and not from 1601 as file times do.
+fn is_clock_of_1970(text: &str) -> bool {
+    let units =
+        [TimeUnit::Seconds, TimeUnit::Milliseconds, TimeUnit::Microseconds, TimeUnit::Nanoseconds];
+    units.into_iter().any(|unit| is_clock(text, unit))
 }
 
 /// One time as it stands in the file.
@@ -247,12 +375,13 @@ impl SampleTimes {
 fn sample_times(
     lines: &[&str],
     format: Format,
+    layout: Option<&Layout>,
     options: &ReadOptions,
     units: Units,
 ) -> SampleTimes {
     let in_millionths = Units { time: TimeUnit::Milliseconds, ..units };
     let in_ones = Units { time: TimeUnit::Nanoseconds, ..units };
-    let mut parser = Parser::new(format, options);
+    let mut parser = Parser::new(format, layout, options);
     let mut times = Vec::new();
     for line in lines {
         // A time that is too large in millionths, such as a file time, is taken without them.

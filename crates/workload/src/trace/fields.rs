@@ -161,7 +161,7 @@ pub(super) fn not_a_number(
     LineProblem::NotANumber { column, text: excerpt(text), expected }
 }
 
-fn too_large(column: &'static str, text: &str, limit: &'static str) -> LineProblem {
+pub(super) fn too_large(column: &'static str, text: &str, limit: &'static str) -> LineProblem {
     LineProblem::TooLarge { column, text: excerpt(text), limit }
 }
 

@@ -28,13 +28,15 @@ pub enum Format {
     /// blkreplay: `seconds ; sector ; sectors ; R|W ; 0.0 ; 0.0` below a free text header.
     Blkreplay,
     /// Comma-separated columns: the common form `t_us,op,offset_bytes,size_bytes[,dev]`, or any
-    /// other order that a column map describes.
+    /// other order that the header, the values or a column map tell.
     Csv,
+    /// The binary records of virtual disks, of either version, that CloudPhysics collected.
+    Vscsi,
 }
 
 impl Format {
     /// All formats, in the order in which they are listed to people.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Msr,
         Self::DiskSim,
         Self::Systor,
@@ -46,6 +48,7 @@ impl Format {
         Self::FioIologV3,
         Self::Blkreplay,
         Self::Csv,
+        Self::Vscsi,
     ];
 
     /// The name that is typed and printed.
@@ -63,6 +66,7 @@ impl Format {
             Self::FioIologV3 => "fio-iolog-v3",
             Self::Blkreplay => "blkreplay",
             Self::Csv => "csv",
+            Self::Vscsi => "vscsi",
         }
     }
 
@@ -75,16 +79,30 @@ impl Format {
             Self::Systor | Self::Tencent | Self::Spc | Self::Blkparse | Self::Blkreplay => {
                 Some(TimeUnit::Seconds)
             }
-            Self::Alibaba | Self::FioIologV2 | Self::FioIologV3 | Self::Csv => {
+            Self::Alibaba | Self::FioIologV2 | Self::FioIologV3 | Self::Csv | Self::Vscsi => {
                 Some(TimeUnit::Microseconds)
             }
         }
     }
 
+    /// Whether it is lines of text.
+    #[must_use]
+    pub const fn is_text(self) -> bool {
+        !matches!(self, Self::Vscsi)
+    }
+
     /// Whether addresses or sizes are counted in sectors.
     #[must_use]
     pub const fn counts_sectors(self) -> bool {
-        matches!(self, Self::DiskSim | Self::Tencent | Self::Spc | Self::Blkparse | Self::Blkreplay)
+        matches!(
+            self,
+            Self::DiskSim
+                | Self::Tencent
+                | Self::Spc
+                | Self::Blkparse
+                | Self::Blkreplay
+                | Self::Vscsi
+        )
     }
 }
 
@@ -109,7 +127,7 @@ impl FromStr for Format {
                 option: "format",
                 value: text.to_owned(),
                 expected: "one of msr, disksim (also ssdsim, mqsim, msps), systor, tencent, \
-                           alibaba, spc, blkparse, fio-iolog-v2, fio-iolog-v3, blkreplay, csv",
+                           alibaba, spc, blkparse, fio-iolog-v2, fio-iolog-v3, blkreplay, csv, vscsi",
             }
         })
     }

@@ -40,6 +40,24 @@ pub(super) fn decompress<'a>(
     })
 }
 
+/// What reading of a file fails with behind `line`, which is the last one that was read whole.
+pub(super) fn read_error(
+    name: &str,
+    compression: Compression,
+    line: u64,
+    source: io::Error,
+) -> TraceError {
+    match compression {
+        Compression::Plain => TraceError::Read { name: name.to_owned(), source },
+        compressed => TraceError::Damaged {
+            name: name.to_owned(),
+            compression: compressed.name(),
+            line,
+            reason: source.to_string(),
+        },
+    }
+}
+
 fn buffered<'a>(input: impl Read + Send + 'a) -> Box<dyn BufRead + Send + 'a> {
     Box::new(BufReader::with_capacity(1 << 16, input))
 }

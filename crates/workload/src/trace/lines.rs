@@ -98,14 +98,6 @@ impl<'a> Lines<'a> {
     }
 
     fn read_error(&self, source: io::Error) -> TraceError {
-        match self.compression {
-            Compression::Plain => TraceError::Read { name: self.name.clone(), source },
-            compressed => TraceError::Damaged {
-                name: self.name.clone(),
-                compression: compressed.name(),
-                line: self.number,
-                reason: source.to_string(),
-            },
-        }
+        super::input::read_error(&self.name, self.compression, self.number, source)
     }
 }

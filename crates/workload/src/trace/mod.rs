@@ -1,6 +1,5 @@
 //! Readers of trace files: one file per format, one reader that drives them.
 
-mod columns;
 mod counts;
 mod csv;
 mod detect;
@@ -9,6 +8,7 @@ mod format;
 mod gaps;
 mod input;
 mod lines;
+mod ops;
 mod options;
 mod order;
 mod parsed;
@@ -24,9 +24,10 @@ mod msr;
 mod spc;
 mod systor;
 mod tencent;
+mod vscsi;
 
-pub use columns::ColumnMap;
 pub use counts::{Counts, SkipReason};
+pub use csv::ColumnMap;
 pub use detect::Detected;
 pub use format::{Compression, Format, TimeUnit};
 pub use gaps::{Gap, Gaps};

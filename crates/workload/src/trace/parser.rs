@@ -2,7 +2,7 @@
 
 use super::blkparse::Blkparse;
 use super::blkreplay::Blkreplay;
-use super::csv::Csv;
+use super::csv::{Csv, Layout};
 use super::fio_iolog::FioIolog;
 use super::{Format, SkipReason, TimeUnit};
 use super::{alibaba, disksim, msr, spc, systor, tencent};
@@ -57,10 +57,17 @@ pub(super) enum Parser {
     FioIolog(FioIolog),
     Blkreplay(Blkreplay),
     Csv(Box<Csv>),
+    /// A format of records, which has no lines.
+    Records,
 }
 
 impl Parser {
-    pub(super) fn new(format: Format, options: &super::ReadOptions) -> Self {
+    /// The reader of lines of `format`; a CSV other than the common form has a layout.
+    pub(super) fn new(
+        format: Format,
+        layout: Option<&Layout>,
+        options: &super::ReadOptions,
+    ) -> Self {
         match format {
             Format::Msr => Self::Msr,
             Format::DiskSim => Self::DiskSim,
@@ -72,7 +79,8 @@ impl Parser {
             Format::FioIologV2 => Self::FioIolog(FioIolog::version_2()),
             Format::FioIologV3 => Self::FioIolog(FioIolog::version_3()),
             Format::Blkreplay => Self::Blkreplay(Blkreplay::default()),
-            Format::Csv => Self::Csv(Box::new(Csv::new(options.columns.as_ref()))),
+            Format::Csv => Self::Csv(Box::new(Csv::new(layout))),
+            Format::Vscsi => Self::Records,
         }
     }
 
@@ -93,6 +101,7 @@ impl Parser {
             Self::FioIolog(state) => state.parse(line, units),
             Self::Blkreplay(state) => state.parse(line, units),
             Self::Csv(state) => state.parse(line, units),
+            Self::Records => Err(LineProblem::NotText),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The reader: lines in, requests in order of time out.
 
+use super::csv::Sample;
 use super::input::decompress;
 use super::lines::Lines;
 use super::order::{Arrived, Lined, Order};
 use super::parser::{Parsed, Parser, RawRequest, Units};
+use super::vscsi::{self, Records};
 use super::{Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, detect};
 use crate::error::{LineProblem, TraceError};
 use crate::{Op, Request};
@@ -34,10 +36,7 @@ const MOST_DEVICES: usize = 1 << 20;
 /// there is nothing more; requests before the line in error are delivered first.
 pub struct TraceReader {
     name: String,
-    lines: Lines<'static>,
-    sample: VecDeque<String>,
-    sample_error: Option<TraceError>,
-    parser: Parser,
+    input: Input,
     units: Units,
     detected: Detected,
     skip_zero_length: bool,
@@ -51,6 +50,22 @@ pub struct TraceReader {
     second: Option<Second>,
     ended: bool,
     error: Option<TraceError>,
+}
+
+/// What requests are read from.
+enum Input {
+    /// Lines of text.
+    Text(Box<Text>),
+    /// Records of a fixed length.
+    Records(Records),
+}
+
+/// Lines of text, and what has been read of them to tell what they are.
+struct Text {
+    lines: Lines<'static>,
+    sample: VecDeque<String>,
+    sample_error: Option<TraceError>,
+    parser: Parser,
 }
 
 /// The requests of one second, being collected and then handed out.
@@ -78,20 +93,7 @@ impl TraceReader {
     ) -> Result<Self, TraceError> {
         options.check()?;
         let (compression, input) = decompress(input, name)?;
-        let mut lines = Lines::new(input, name, compression);
-        let (sample, sample_error) = read_sample(&mut lines);
-        let mut detected = match Self::detect(name, &sample, compression, options) {
-            Ok(detected) => detected,
-            // Why the sample ends says more than that it is not recognised.
-            Err(unrecognised @ TraceError::Unrecognised { .. }) => {
-                return Err(match sample_error {
-                    Some(error) => error,
-                    None if sample.is_empty() => nothing_at_all(name),
-                    None => unrecognised,
-                });
-            }
-            Err(error) => return Err(error),
-        };
+        let (mut detected, input) = Self::begin(input, name, compression, options)?;
         let whole_seconds = detected.whole_second_clock;
         let window = options.reorder_window.unwrap_or(if whole_seconds {
             WINDOW_OF_WHOLE_SECONDS
@@ -113,10 +115,7 @@ impl TraceReader {
         }
         Ok(Self {
             name: name.to_owned(),
-            lines,
-            sample,
-            sample_error,
-            parser: Parser::new(detected.format, options),
+            input,
             units: Units {
                 time: detected.time_unit,
                 sector_bytes: detected.sector_bytes.unwrap_or(1),
@@ -136,15 +135,66 @@ impl TraceReader {
         })
     }
 
-    fn detect(
+    /// Tells what `input` is.
+    fn begin(
+        input: Box<dyn BufRead + Send>,
         name: &str,
-        sample: &VecDeque<String>,
         compression: Compression,
         options: &ReadOptions,
-    ) -> Result<Detected, TraceError> {
-        let telling: Vec<&str> =
-            sample.iter().map(String::as_str).filter(|line| is_telling(line)).collect();
-        detect::detect(name, &telling, compression, options)
+    ) -> Result<(Detected, Input), TraceError> {
+        let (prefix, input) = vscsi::peek(input, name, compression)?;
+        let may_be_records = options.columns.is_none()
+            && options.format.is_none_or(|format| format == Format::Vscsi);
+        if may_be_records && let Some(version) = vscsi::version_of(&prefix) {
+            let records = Records::new(input, name, compression, version);
+            let detected = detect::detect_records(version, compression, options);
+            return Ok((detected, Input::Records(records)));
+        }
+        if options.format == Some(Format::Vscsi) {
+            return Err(match prefix.is_empty() {
+                true => nothing_at_all(name),
+                false => not_vscsi(name),
+            });
+        }
+        let mut lines = Lines::new(input, name, compression);
+        let read = read_sample(&mut lines);
+        let (detected, layout) = match Self::detect(name, &read, compression, options) {
+            Ok(found) => found,
+            // Why the sample ends says more than that it is not recognised.
+            Err(unknown @ (TraceError::Unrecognised { .. } | TraceError::Unclear { .. })) => {
+                return Err(match read.error {
+                    Some(error) => error,
+                    None if read.lines.is_empty() => nothing_at_all(name),
+                    None => unknown,
+                });
+            }
+            Err(error) => return Err(error),
+        };
+        let parser = Parser::new(detected.format, layout.as_ref(), options);
+        let Read { lines: sample, error: sample_error, .. } = read;
+        let text = Text { lines, sample, sample_error, parser };
+        Ok((detected, Input::Text(Box::new(text))))
+    }
+
+    fn detect(
+        name: &str,
+        read: &Read,
+        compression: Compression,
+        options: &ReadOptions,
+    ) -> Result<(Detected, Option<super::csv::Layout>), TraceError> {
+        let (mut telling, mut numbers): (Vec<&str>, Vec<u64>) = (Vec::new(), Vec::new());
+        let mut comment = None;
+        for (line, number) in read.lines.iter().zip(1..) {
+            if is_telling(line) {
+                telling.push(line);
+                numbers.push(number);
+            } else if telling.is_empty() && !line.trim().is_empty() {
+                comment = Some(line.trim_start_matches('#').trim());
+            }
+        }
+        let sample =
+            Sample { name, lines: &telling, numbers: &numbers, comment, is_all: read.is_all };
+        detect::detect(&sample, compression, options)
     }
 
     /// What the trace was found to be.
@@ -178,27 +228,37 @@ impl TraceReader {
 
     /// Takes one line in; false at the end of the file.
     fn take_line(&mut self) -> Result<bool, TraceError> {
-        let from_sample = self.sample.pop_front();
-        let line = match &from_sample {
-            Some(line) => line.as_str(),
-            None => {
-                if let Some(error) = self.sample_error.take() {
-                    return Err(error);
-                }
-                match self.lines.next()? {
-                    Some(line) => line,
-                    None => return Ok(false),
+        let from_sample;
+        let outcome = match &mut self.input {
+            Input::Records(records) => match records.next(&self.units)? {
+                Some(outcome) => outcome,
+                None => return Ok(false),
+            },
+            Input::Text(text) => {
+                let Text { lines, sample, sample_error, parser } = &mut **text;
+                from_sample = sample.pop_front();
+                let line = match &from_sample {
+                    Some(line) => line.as_str(),
+                    None => {
+                        if let Some(error) = sample_error.take() {
+                            return Err(error);
+                        }
+                        match lines.next()? {
+                            Some(line) => line,
+                            None => return Ok(false),
+                        }
+                    }
+                };
+                if line.trim().is_empty() {
+                    Ok(Parsed::Skip(SkipReason::Blank))
+                } else if line.starts_with('#') {
+                    Ok(Parsed::Skip(SkipReason::Comment))
+                } else {
+                    parser.parse(line, &self.units)
                 }
             }
         };
         self.counts.lines += 1;
-        let outcome = if line.trim().is_empty() {
-            Ok(Parsed::Skip(SkipReason::Blank))
-        } else if line.starts_with('#') {
-            Ok(Parsed::Skip(SkipReason::Comment))
-        } else {
-            self.parser.parse(line, &self.units)
-        };
         let accepted = outcome.and_then(|parsed| match parsed {
             Parsed::Skip(reason) => {
                 self.counts.skip(reason);
@@ -223,11 +283,16 @@ impl TraceReader {
                 Ok(())
             }
         });
-        accepted.map(|()| true).map_err(|problem| TraceError::Line {
-            name: self.name.clone(),
-            line: self.counts.lines,
-            problem,
-        })
+        accepted.map(|()| true).map_err(|problem| self.at_this_line(problem))
+    }
+
+    /// `problem` with the line, or the record, that was read last.
+    fn at_this_line(&self, problem: LineProblem) -> TraceError {
+        let (name, number) = (self.name.clone(), self.counts.lines);
+        match self.input {
+            Input::Text(_) => TraceError::Line { name, line: number, problem },
+            Input::Records(_) => TraceError::Record { name, record: number, problem },
+        }
     }
 
     /// The next request in order of time, with the time of the trace's own clock.
@@ -275,11 +340,8 @@ impl TraceReader {
                             if second.ready.len() == MOST_PER_SECOND {
                                 self.ended = true;
                                 self.order = Order::new(0);
-                                self.error = Some(TraceError::Line {
-                                    name: self.name.clone(),
-                                    line: self.counts.lines,
-                                    problem: LineProblem::CrowdedSecond { limit: MOST_PER_SECOND },
-                                });
+                                let problem = LineProblem::CrowdedSecond { limit: MOST_PER_SECOND };
+                                self.error = Some(self.at_this_line(problem));
                                 break;
                             }
                             second.ready.push_back(next);
@@ -326,22 +388,45 @@ fn is_telling(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with('#')
 }
 
-/// The first lines, and the error that ended them early if one did.
-fn read_sample(lines: &mut Lines<'_>) -> (VecDeque<String>, Option<TraceError>) {
-    let mut sample = VecDeque::new();
+/// The first lines of a file.
+struct Read {
+    lines: VecDeque<String>,
+    /// What ended them early.
+    error: Option<TraceError>,
+    /// Whether these are all.
+    is_all: bool,
+}
+
+fn read_sample(lines: &mut Lines<'_>) -> Read {
+    let mut read = Read { lines: VecDeque::new(), error: None, is_all: false };
     let (mut telling, mut bytes) = (0, 0);
     while telling < SAMPLE_LINES && bytes < SAMPLE_BYTES {
         match lines.next() {
             Ok(Some(line)) => {
                 telling += usize::from(is_telling(line));
                 bytes += line.len() + 1;
-                sample.push_back(line.to_owned());
+                read.lines.push_back(line.to_owned());
             }
-            Ok(None) => break,
-            Err(error) => return (sample, Some(error)),
+            Ok(None) => {
+                read.is_all = true;
+                break;
+            }
+            Err(error) => {
+                read.error = Some(error);
+                break;
+            }
         }
     }
-    (sample, None)
+    read
+}
+
+fn not_vscsi(name: &str) -> TraceError {
+    TraceError::Unusable {
+        name: name.to_owned(),
+        reason: "it does not begin with records of vscsi, of 32 bytes in version 1 or 40 bytes in \
+                 version 2; choose another format or another file"
+            .to_owned(),
+    }
 }
 
 fn nothing_at_all(name: &str) -> TraceError {

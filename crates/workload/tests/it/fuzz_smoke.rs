@@ -60,9 +60,13 @@ fn mutated(sample: &str, rng: &mut Rng) -> Vec<u8> {
 }
 
 fn smoke(format: Format) {
-    for seed in testing::seeds(0..ROUNDS).note(format.name()) {
-        let mut rng = Rng::stream(seed, format.name());
-        let mut bytes = mutated(samples::sample(format), &mut rng);
+    smoke_on(samples::sample(format), format, format.name());
+}
+
+fn smoke_on(sample: &str, format: Format, name: &'static str) {
+    for seed in testing::seeds(0..ROUNDS).note(name) {
+        let mut rng = Rng::stream(seed, name);
+        let mut bytes = mutated(sample, &mut rng);
         // Now and then the bytes are compressed and then damaged.
         if seed % 16 == 0 {
             bytes = zstd::encode_all(bytes.as_slice(), 1).expect("memory can be compressed");
@@ -127,4 +131,27 @@ fn blkreplay() {
 #[test]
 fn csv() {
     smoke(Format::Csv);
+}
+
+#[test]
+fn vscsi() {
+    smoke(Format::Vscsi);
+}
+
+#[test]
+fn csv_with_quotes_and_dates() {
+    let text = "\"Time\";\"IO Type\";\"LBA\";\"Size (KiB)\";\"host\";\"disk\"\n\
+                2023-11-14T22:13:20.25Z;\"Read(10)\";0x10;8.0;\"a; b\";0\n\
+                2023-11-14T22:13:20.75Z;TRIM;2056;32;c;1\n\
+                2023-11-14T22:13:21.75Z;W;24;16;c;1\n";
+    smoke_on(text, Format::Csv, "quotes and dates");
+}
+
+#[test]
+fn csv_whose_values_tell_everything() {
+    let text = "timestamp,op,offset,size\n1700000000.25,R,8192,4096\n\
+                1700000000.75,W,1052672,16384\n1700000001.75,R,12288,8192\n";
+    smoke_on(text, Format::Csv, "values");
+    let times = "# time rwbs sector nr_sectors\n22:13:20.25 RA 16 8\n22:13:20.75 WS 2056 32\n";
+    smoke_on(times, Format::Csv, "times of day");
 }

@@ -33,13 +33,15 @@ fn each_sample_is_detected() {
         assert!(!requests.is_empty());
         let counts = reader.counts();
         assert_eq!(counts.lines, counts.requests + counts.skipped_total());
-        assert_eq!(counts.lines, samples::sample(format).lines().count() as u64);
+        let text = samples::sample(format);
+        let lines = if format.is_text() { text.lines().count() } else { text.len() / 32 };
+        assert_eq!(counts.lines, lines as u64);
     }
 }
 
 #[test]
 fn each_sample_is_read_as_it_is_meant() {
-    let expected: [(Format, &[Plain], &str); 11] = [
+    let expected: [(Format, &[Plain], &str); 12] = [
         (
             Format::Msr,
             &[
@@ -108,6 +110,11 @@ fn each_sample_is_read_as_it_is_meant() {
             "blank line 1, header 3",
         ),
         (Format::Csv, &[(0, 'R', 8_192, 4_096, 0), (1_500_250, 'W', 0, 512, 1)], "header 1"),
+        (
+            Format::Vscsi,
+            &[(0, 'R', 8_192, 4_096, 0), (257_000, 'W', 0, 512, 0)],
+            "discard 1, SCSI command 0x12 1",
+        ),
     ];
     for (format, requests, skipped) in expected {
         let (found, reader) = read(samples::sample(format));
@@ -118,7 +125,7 @@ fn each_sample_is_read_as_it_is_meant() {
 
 #[test]
 fn carriage_returns_and_a_byte_order_mark_change_nothing() {
-    for format in Format::ALL {
+    for format in Format::ALL.into_iter().filter(|format| format.is_text()) {
         let text = samples::sample(format);
         let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
         assert_eq!(read(&windows).0, read(text).0, "{format}");

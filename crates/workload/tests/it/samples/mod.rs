@@ -91,6 +91,13 @@ t_us,op,offset_bytes,size_bytes,dev
 1500.250,W,0,512,1
 ";
 
+/// Four records of version 1: a read, a write, an unmap and an inquiry. No byte is beyond ASCII.
+const VSCSI: &str = "\
+\x01\0\0\0\0\x10\0\0\x01\0\0\0\x28\0\x01\x01\x10\0\0\0\0\0\0\0\x40\x42\x0f\0\0\0\0\0\
+\x02\0\0\0\0\x02\0\0\x01\0\0\0\x2a\0\x01\x01\0\0\0\0\0\0\0\0\x41\x43\x0f\0\0\0\0\0\
+\x03\0\0\0\0\x10\0\0\x01\0\0\0\x42\0\x01\x01\0\0\0\0\0\0\0\0\x42\x43\x0f\0\0\0\0\0\
+\x04\0\0\0\x24\0\0\0\x01\0\0\0\x12\0\x01\x01\0\0\0\0\0\0\0\0\x42\x43\x0f\0\0\0\0\0";
+
 /// The sample of `format`.
 pub(crate) fn sample(format: Format) -> &'static str {
     match format {
@@ -105,5 +112,6 @@ pub(crate) fn sample(format: Format) -> &'static str {
         Format::FioIologV3 => FIO_V3,
         Format::Blkreplay => BLKREPLAY,
         Format::Csv => CSV,
+        Format::Vscsi => VSCSI,
     }
 }

@@ -1,0 +1,121 @@
+//! How a line is cut into its columns.
+
+use crate::error::{LineProblem, excerpt};
+
+/// The separators that are looked for, with the names that people type; earlier ones win.
+pub(super) const SEPARATORS: [(char, &str); 5] =
+    [(',', "comma"), (';', "semicolon"), ('\t', "tab"), ('|', "pipe"), (' ', "space")];
+
+/// The name of `separator`.
+pub(super) fn separator_name(separator: char) -> &'static str {
+    SEPARATORS.iter().find(|(one, _)| *one == separator).map_or("comma", |(_, name)| name)
+}
+
+/// Hands each column of `line` to `take`, without blanks and quotation marks around it, and gives
+/// their number. Blanks as separators may be several, and leave no empty columns.
+pub(super) fn cut<'a>(
+    line: &'a str,
+    separator: char,
+    mut take: impl FnMut(usize, &'a str),
+) -> Result<usize, LineProblem> {
+    let mut found = 0;
+    if separator == ' ' {
+        for word in line.split_ascii_whitespace() {
+            take(found, word);
+            found += 1;
+        }
+        return Ok(found);
+    }
+    if memchr::memchr(b'"', line.as_bytes()).is_none() {
+        for part in line.split(separator) {
+            take(found, part.trim());
+            found += 1;
+        }
+        return Ok(found);
+    }
+    cut_quoted(line, separator, take)
+}
+
+/// The same where there are quotation marks. A doubled one within a column stays doubled: the only
+/// columns with free text are devices, of which only whether they are the same counts.
+fn cut_quoted<'a>(
+    line: &'a str,
+    separator: char,
+    mut take: impl FnMut(usize, &'a str),
+) -> Result<usize, LineProblem> {
+    let wrong = || LineProblem::Quotes { text: excerpt(line) };
+    let mut rest = line;
+    let mut found = 0;
+    loop {
+        let column = rest.trim_start_matches(' ');
+        let behind = match column.strip_prefix('"') {
+            Some(inner) => {
+                let close = closing_quote(inner).ok_or_else(wrong)?;
+                take(found, inner[..close].trim());
+                let behind = inner[close + 1..].trim_start_matches(' ');
+                match behind.strip_prefix(separator) {
+                    Some(next) => Some(next),
+                    None if behind.trim().is_empty() => None,
+                    None => return Err(wrong()),
+                }
+            }
+            None => {
+                let (this, next) = match column.split_once(separator) {
+                    Some((this, next)) => (this, Some(next)),
+                    None => (column, None),
+                };
+                take(found, this.trim());
+                next
+            }
+        };
+        found += 1;
+        match behind {
+            Some(next) => rest = next,
+            None => return Ok(found),
+        }
+    }
+}
+
+/// Where the quotation ends that `inner` is behind the beginning of.
+fn closing_quote(inner: &str) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + inner[from..].find('"')?;
+        if !inner[at + 1..].starts_with('"') {
+            return Some(at);
+        }
+        from = at + 2;
+    }
+}
+
+/// All columns of `line`.
+pub(super) fn columns(line: &str, separator: char) -> Result<Vec<&str>, LineProblem> {
+    let mut all = Vec::new();
+    cut(line, separator, |_, column| all.push(column))?;
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotation_marks_hold_separators() {
+        let cases: [(&str, char, &[&str]); 7] = [
+            ("1, R ,0,512", ',', &["1", "R", "0", "512"]),
+            ("\"1\",\"R\", \"a,b\" ,512", ',', &["1", "R", "a,b", "512"]),
+            ("1;\"a \"\"b\"\"; c\";", ';', &["1", "a \"\"b\"\"; c", ""]),
+            ("\"\",x", ',', &["", "x"]),
+            ("1  R\t0 ", ' ', &["1", "R", "0"]),
+            ("1\t\t3", '\t', &["1", "", "3"]),
+            ("a 5\" disk,1", ',', &["a 5\" disk", "1"]),
+        ];
+        for (line, separator, expected) in cases {
+            assert_eq!(columns(line, separator).unwrap(), expected, "{line}");
+        }
+        for line in ["1,\"R,0", "1,\"R\"x,0", "\""] {
+            let message = columns(line, ',').unwrap_err().to_string();
+            assert!(message.starts_with("a quotation mark is not closed"), "{message}");
+        }
+    }
+}

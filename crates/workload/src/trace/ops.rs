@@ -1,0 +1,101 @@
+//! The words that people and tools have for operations, and the commands of SCSI.
+
+use super::SkipReason;
+use super::blkparse::{Rwbs, rwbs};
+use crate::Op;
+
+/// What a word for an operation says, in any spelling that is known here: `R`, `read`, `Write(10)`,
+/// `TRIM`, the flags of blktrace, or the code of a SCSI command as `0x2a`.
+pub(super) fn word(text: &str) -> Option<Rwbs> {
+    match text.as_bytes() {
+        [b'R' | b'r'] => return Some(Rwbs::Data(Op::Read)),
+        [b'W' | b'w'] => return Some(Rwbs::Data(Op::Write)),
+        _ => {}
+    }
+    if let Some(code) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        // Codes of other commands may be those of NVMe, which has 1 for write and 2 for read.
+        return u16::from_str_radix(code, 16).ok().and_then(scsi_command);
+    }
+    named(text).or_else(|| flags(text))
+}
+
+/// Flags of blktrace. A `D` says discard only in front: elsewhere it is part of some other word.
+fn flags(text: &str) -> Option<Rwbs> {
+    if text.get(1..).is_some_and(|rest| rest.contains('D')) { None } else { rwbs(text) }
+}
+
+fn named(text: &str) -> Option<Rwbs> {
+    let mut letters = [0; 24];
+    let mut count = 0;
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() {
+            *letters.get_mut(count)? = byte.to_ascii_lowercase();
+            count += 1;
+        } else if !matches!(byte, b'(' | b')' | b'_' | b'-' | b' ') {
+            return None;
+        }
+    }
+    let word = std::str::from_utf8(&letters[..count]).ok()?;
+    let word = ["scsi", "nvmecmd", "reqop"]
+        .iter()
+        .find_map(|prefix| word.strip_prefix(prefix))
+        .unwrap_or(word);
+    Some(match word {
+        "read" | "reads" | "rd" | "read6" | "read10" | "read12" | "read16" | "read32" | "pread"
+        | "pread64" => Rwbs::Data(Op::Read),
+        "write" | "writes" | "wr" | "write6" | "write10" | "write12" | "write16" | "write32"
+        | "pwrite" | "pwrite64" | "writeandverify10" | "writeandverify12" | "writeandverify16"
+        | "writeatomic16" => Rwbs::Data(Op::Write),
+        "trim" | "discard" | "unmap" | "deallocate" | "dsm" | "securediscard" | "secureerase" => {
+            Rwbs::Skip(SkipReason::Discard)
+        }
+        "flush" | "sync" | "fsync" | "fdatasync" | "datasync" | "barrier" | "synchronizecache"
+        | "synchronizecache10" | "synchronizecache16" | "synccache" => {
+            Rwbs::Skip(SkipReason::Flush)
+        }
+        "writezeroes" | "writezeros" | "zeroout" | "writesame" | "writesame10" | "writesame16"
+        | "writesame32" => Rwbs::Skip(SkipReason::WriteZeroes),
+        "testunitready" | "inquiry" | "requestsense" | "readcapacity" | "readcapacity10"
+        | "readcapacity16" | "modesense6" | "modesense10" | "reportluns" => {
+            Rwbs::Skip(SkipReason::NoData)
+        }
+        _ => return None,
+    })
+}
+
+/// What a SCSI command does, by the operation codes of SBC-4; none for all others.
+pub(super) fn scsi_command(code: u16) -> Option<Rwbs> {
+    match code {
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(Rwbs::Data(Op::Read)),
+        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e | 0x9c => Some(Rwbs::Data(Op::Write)),
+        0x42 => Some(Rwbs::Skip(SkipReason::Discard)),
+        0x35 | 0x91 => Some(Rwbs::Skip(SkipReason::Flush)),
+        0x41 | 0x93 => Some(Rwbs::Skip(SkipReason::WriteZeroes)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_in_every_spelling() {
+        for text in ["R", "r", "READ", "Read10", "READ(10)", "read_16", "RA", "RM", "0x28", "RS"] {
+            assert_eq!(word(text), Some(Rwbs::Data(Op::Read)), "{text}");
+        }
+        for text in ["W", "Write", "WRITE_10", "WS", "WSM", "FWFS", "0x8A", "REQ_OP_WRITE"] {
+            assert_eq!(word(text), Some(Rwbs::Data(Op::Write)), "{text}");
+        }
+        for text in ["TRIM", "Discard", "UNMAP", "D", "DS", "0x42", "trim"] {
+            assert_eq!(word(text), Some(Rwbs::Skip(SkipReason::Discard)), "{text}");
+        }
+        for text in ["FLUSH", "F", "FN", "Synchronize Cache(10)", "0x35", "fsync"] {
+            assert_eq!(word(text), Some(Rwbs::Skip(SkipReason::Flush)), "{text}");
+        }
+        assert_eq!(word("WriteZeroes"), Some(Rwbs::Skip(SkipReason::WriteZeroes)));
+        for text in ["", "0", "1", "X", "RWD", "0x01", "0x02", "reader", "Ready", "R,", "ö"] {
+            assert_eq!(word(text), None, "{text}");
+        }
+    }
+}

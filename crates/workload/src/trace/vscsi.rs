@@ -1,0 +1,219 @@
+//! VSCSI, the binary records of virtual disks that CloudPhysics collected: two layouts, both little
+//! endian and without a header.
+//!
+//! | bytes | version 1 | version 2 |
+//! |---|---|---|
+//! | 2 | | command, version |
+//! | 4 each | number, length, scatter-gather elements | the same |
+//! | 2 each | command, version | |
+//! | 8 each | address, time | address, time, response time |
+//!
+//! Addresses count sectors, lengths bytes, times microseconds. The high byte of the version says which
+//! layout it is.
+
+use super::blkparse::Rwbs;
+use super::parser::{Parsed, RawRequest, Units};
+use super::{Compression, SkipReason, ops};
+use crate::error::{LineProblem, TraceError};
+use std::io::{self, BufRead, Read};
+
+/// Bytes from which the layout is told: many records of either.
+pub(super) const TELLING_BYTES: usize = 64 * 40;
+
+/// Which of the two layouts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Version {
+    One,
+    Two,
+}
+
+impl Version {
+    pub(super) const fn number(self) -> u8 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+
+    pub(super) const fn record_bytes(self) -> usize {
+        match self {
+            Self::One => 32,
+            Self::Two => 40,
+        }
+    }
+}
+
+/// One record, without what is not used.
+struct Record {
+    command: u16,
+    version: u16,
+    length: u32,
+    sector: u64,
+    time: u64,
+}
+
+impl Record {
+    fn new(version: Version, bytes: &[u8]) -> Self {
+        let part = |at: usize, length: usize| {
+            let little = bytes.iter().skip(at).take(length).rev();
+            little.fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+        };
+        let (command, length, sector, time) = match version {
+            Version::One => (12, 4, 16, 24),
+            Version::Two => (0, 8, 16, 24),
+        };
+        Self {
+            command: part(command, 2) as u16,
+            version: part(command + 2, 2) as u16,
+            length: part(length, 4) as u32,
+            sector: part(sector, 8),
+            time: part(time, 8),
+        }
+    }
+
+    fn is_of(&self, version: Version) -> bool {
+        self.version >> 8 == u16::from(version.number())
+    }
+}
+
+/// The layout of the records that a file begins with; none if it is another kind of file.
+pub(super) fn version_of(prefix: &[u8]) -> Option<Version> {
+    // Text has no zeros, and records have many.
+    if !prefix.contains(&0) {
+        return None;
+    }
+    [Version::Two, Version::One].into_iter().find(|version| {
+        let mut records = prefix.chunks_exact(version.record_bytes()).peekable();
+        records.peek().is_some()
+            && records.all(|bytes| {
+                let record = Record::new(*version, bytes);
+                record.is_of(*version) && record.command <= 0xff
+            })
+    })
+}
+
+/// Reads records.
+pub(super) struct Records {
+    input: Box<dyn BufRead + Send>,
+    name: String,
+    compression: Compression,
+    version: Version,
+    /// How many have been read.
+    number: u64,
+}
+
+impl Records {
+    pub(super) fn new(
+        input: Box<dyn BufRead + Send>,
+        name: &str,
+        compression: Compression,
+        version: Version,
+    ) -> Self {
+        Self { input, name: name.to_owned(), compression, version, number: 0 }
+    }
+
+    /// What the next record says, or what is wrong with it; none at the end of the file.
+    pub(super) fn next(
+        &mut self,
+        units: &Units,
+    ) -> Result<Option<Result<Parsed<'static>, LineProblem>>, TraceError> {
+        let mut bytes = [0; 40];
+        let bytes = &mut bytes[..self.version.record_bytes()];
+        let found = self.fill(bytes)?;
+        if found == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if found < bytes.len() {
+            return Ok(Some(Err(LineProblem::PartOfRecord { found, needed: bytes.len() })));
+        }
+        Ok(Some(self.parse(&Record::new(self.version, bytes), units)))
+    }
+
+    fn parse(&self, record: &Record, units: &Units) -> Result<Parsed<'static>, LineProblem> {
+        if !record.is_of(self.version) {
+            return Err(LineProblem::OtherVersion {
+                found: record.version,
+                expected: self.version.number(),
+            });
+        }
+        let op = match ops::scsi_command(record.command) {
+            Some(Rwbs::Data(op)) => op,
+            Some(Rwbs::Skip(reason)) => return Ok(Parsed::Skip(reason)),
+            None => return Ok(Parsed::Skip(SkipReason::Command(record.command))),
+        };
+        let nanos = record.time.checked_mul(units.time.nanos());
+        Ok(Parsed::Request(RawRequest {
+            nanos: nanos.ok_or_else(|| {
+                super::fields::too_large("time", &record.time.to_string(), "584 years")
+            })?,
+            op,
+            offset_bytes: units.sectors(record.sector),
+            size_bytes: record.length.into(),
+            device: "",
+        }))
+    }
+
+    /// Reads until `bytes` are full or the file ends.
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<usize, TraceError> {
+        let mut found = 0;
+        while found < bytes.len() {
+            match self.input.read(&mut bytes[found..]) {
+                Ok(0) => break,
+                Ok(count) => found += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(super::input::read_error(
+                        &self.name,
+                        self.compression,
+                        self.number,
+                        source,
+                    ));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Reads what tells the layout, and puts it back.
+pub(super) fn peek(
+    mut input: Box<dyn BufRead + Send>,
+    name: &str,
+    compression: Compression,
+) -> Result<(Vec<u8>, Box<dyn BufRead + Send>), TraceError> {
+    let mut prefix = vec![0; TELLING_BYTES];
+    let mut held = 0;
+    let mut failed = None;
+    while held < prefix.len() {
+        match input.read(&mut prefix[held..]) {
+            Ok(0) => break,
+            Ok(count) => held += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if held == 0 => {
+                return Err(super::input::read_error(name, compression, 0, error));
+            }
+            // What came before it is read first.
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
+        }
+    }
+    prefix.truncate(held);
+    let read = io::Cursor::new(prefix.clone());
+    let input: Box<dyn BufRead + Send> = match failed {
+        None => Box::new(read.chain(input)),
+        Some(error) => Box::new(read.chain(io::BufReader::new(Failing(Some(error))))),
+    };
+    Ok((prefix, input))
+}
+
+/// An input that ends with an error that came earlier than it was asked for.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
