@@ -1,16 +1,24 @@
-//! Writes an invented comparison as a page, to look at, or an invented survey if a second argument is
-//! given: `cargo run -p report --example page -- page.html survey`.
+//! Writes an invented comparison as a page, to look at, or what a second argument names: `survey`,
+//! `windows`, `story`, or a file that `ioda compare --json` wrote:
+//! `cargo run -p report --example page -- page.html survey`.
 
+use report::{html, json, sample};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let path = std::env::args().nth(1).unwrap_or_else(|| "page.html".to_owned());
-    let page = match std::env::args().nth(2) {
-        None => report::html::render(&report::sample::comparison()),
-        Some(_) => report::html::render_survey(&report::sample::survey()),
+    let page = match std::env::args().nth(2).as_deref() {
+        None => Some(html::render(&sample::comparison())),
+        Some("survey") => Some(html::render_survey(&sample::survey())),
+        Some("windows") => Some(html::render_windows(&sample::windows())),
+        Some("story") => Some(html::render_story(&sample::story())),
+        Some(file) => std::fs::read_to_string(file)
+            .ok()
+            .and_then(|text| json::from_str(&text).ok())
+            .map(|comparison| html::render(&comparison)),
     };
-    match std::fs::write(&path, page) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+    match page.map(|page| std::fs::write(&path, page)) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
     }
 }

@@ -31,11 +31,14 @@ const FIGURES: &str = include_str!("../assets/page/figures.html");
 const ERRORS_JS: &str = include_str!("../assets/page/errors.js");
 
 /// The scripts of the page in the order in which they build on each other.
-const PAGE_JS: [&str; 11] = [
+const PAGE_JS: [&str; 14] = [
     include_str!("../assets/page/theme.js"),
     include_str!("../assets/page/numbers.js"),
     include_str!("../assets/page/plot.js"),
     include_str!("../assets/page/elements.js"),
+    include_str!("../assets/page/keys.js"),
+    include_str!("../assets/page/captions.js"),
+    include_str!("../assets/page/scroll.js"),
     include_str!("../assets/page/cdf.js"),
     include_str!("../assets/page/bars.js"),
     include_str!("../assets/page/causes.js"),
@@ -168,9 +171,16 @@ fn manifest(comparison: &Comparison) -> String {
         })
         .collect();
     format!(
-        "<section id=\"manifest\">\n<h2>How to run it again</h2>\n\
-         <div class=\"scroll\"><table class=\"words\">\n{rows}</table></div>\n\
-         <details><summary>The whole configuration</summary>\n<pre>{}</pre></details>\n</section>",
+        "<section id=\"manifest\">\n<h2>How to run it again</h2>\n{}\
+         <details><summary>The whole configuration</summary>\n<pre tabindex=\"0\">{}</pre></details>\n\
+         </section>",
+        tables::scroll(
+            "How to run it again",
+            &format!(
+                "<table class=\"words\">{}\n{rows}</table>",
+                tables::caption("How to run it again")
+            )
+        ),
         text(&manifest.configuration_toml)
     )
 }

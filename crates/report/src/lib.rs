@@ -4,6 +4,7 @@
 //! know: how the numbers came about. It depends on no other room of the project, reads no clock
 //! and writes no file; every function takes a document and returns a string.
 
+mod causes;
 mod costs;
 mod document;
 mod format;
@@ -28,4 +29,4 @@ pub use document::{
     Timeline, TimelinePoint, WriteCacheCounters,
 };
 pub use summary::{Finding, Weight, findings};
-pub use windows::{WindowCurve, WindowReport};
+pub use windows::{AskedLoad, WindowCurve, WindowReport};

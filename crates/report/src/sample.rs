@@ -7,8 +7,8 @@ mod story;
 mod survey;
 
 use crate::{
-    Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, Finding,
-    Latency, Manifest, Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint, Weight,
+    AskedLoad, Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary,
+    Finding, Latency, Manifest, Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint, Weight,
     WindowCurve, WindowReport,
 };
 
@@ -429,6 +429,7 @@ pub fn windows() -> WindowReport {
         points: (4..=24).map(|n| (f64::from(n), bytes / f64::from(n))).collect(),
         shortest_ms,
         own: 8.0,
+        asked: Vec::new(),
     };
     let curves = vec![curve("sim", 8_000.0, 658.0), curve("femu", 400.0, 10.0)];
     let text = |line: &str| line.to_owned();
@@ -441,7 +442,13 @@ pub fn windows() -> WindowReport {
             Finding { weight: Weight::Result, text: text("femu, burst: holds for ever") },
         ],
         by_width: curves.clone(),
-        by_load: curves,
+        by_load: curves
+            .into_iter()
+            .map(|curve| WindowCurve {
+                asked: vec![AskedLoad { name: text("20dwpd"), at: 20.0 }],
+                ..curve
+            })
+            .collect(),
         header: ["per drive", "sim", "femu"].map(text).to_vec(),
         rows: vec![["T_gc ms", "658", "56.8"].map(text).to_vec()],
         notes: vec![text("Invented.")],

@@ -1,7 +1,7 @@
 //! What the numbers say, in sentences: shown above the tables in the terminal and on the page.
 
 use crate::document::percent;
-use crate::{Comparison, Run, format};
+use crate::{Claim, Comparison, Run, causes, format};
 
 /// The percentile which the sentences speak about.
 const PERCENTILE: f64 = 99.9;
@@ -77,10 +77,11 @@ fn slowest(comparison: &Comparison) -> Option<String> {
     let split = run.cause_split(PERCENTILE).filter(|split| split.latency_us > 0.0)?;
     let (cause, part) = split.parts_us.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(format!(
-        "Under {}, {} of the time of a {} read goes to: {cause}.",
+        "Under {}, {} of the time of a {} read goes to {}.",
         run.name(),
         format::percent(100.0 * part / split.latency_us),
         format::percentile(PERCENTILE),
+        causes::phrase(cause),
     ))
 }
 
@@ -106,8 +107,26 @@ fn busy(comparison: &Comparison) -> Option<String> {
 
 fn claims(comparison: &Comparison) -> Option<String> {
     let all = comparison.claims.len();
-    let holding = comparison.claims.iter().filter(|claim| claim.holds).count();
-    (all > 0).then(|| format!("{holding} of {all} claims of the article hold here."))
+    let failing: Vec<String> =
+        comparison.claims.iter().filter(|claim| !claim.holds).map(named).collect();
+    let holding = all - failing.len();
+    match (all, failing.as_slice()) {
+        (0, _) => None,
+        (1, []) => Some("The claim of the article holds here.".to_owned()),
+        (_, []) => Some(format!("All {all} claims of the article hold here.")),
+        (_, failing) => {
+            let verb = if failing.len() == 1 { "This one does" } else { "These do" };
+            Some(format!(
+                "{holding} of {all} claims of the article hold here. {verb} not: {}.",
+                failing.join("; ")
+            ))
+        }
+    }
+}
+
+/// A claim by its name and what it says.
+fn named(claim: &Claim) -> String {
+    format!("{} ({})", claim.id, claim.statement.trim_end_matches('.'))
 }
 
 fn violations(run: &Run) -> Option<String> {
@@ -145,6 +164,21 @@ mod tests {
         assert!(says(&comparison));
         comparison.runs.iter_mut().for_each(|run| run.contract_violations = 0);
         assert!(!says(&comparison));
+    }
+
+    #[test]
+    fn claims_that_do_not_hold_are_named() {
+        let mut comparison = crate::sample::comparison();
+        let said = |comparison: &Comparison| claims(comparison).unwrap();
+        assert_eq!(
+            said(&comparison),
+            "1 of 2 claims of the article hold here. This one does not: fig5a-gap (At p99.99 IODA is \
+             at most 1.09 times as slow as Ideal)."
+        );
+        comparison.claims[0].holds = false;
+        assert!(said(&comparison).contains("These do not: fig5a-order ("));
+        comparison.claims.iter_mut().for_each(|claim| claim.holds = true);
+        assert_eq!(said(&comparison), "All 2 claims of the article hold here.");
     }
 
     #[test]

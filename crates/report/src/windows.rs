@@ -35,6 +35,17 @@ pub struct WindowCurve {
     pub points: Vec<(f64, f64)>,
     /// The shortest window in ms; where the curve is below it, nothing can be promised.
     pub shortest_ms: f64,
-    /// The x that was asked about or that the drive is made for.
+    /// The width that was planned, or the load that the drive is rated for.
     pub own: f64,
+    /// The loads that were asked for; empty where x is no load.
+    pub asked: Vec<AskedLoad>,
+}
+
+/// A load that was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct AskedLoad {
+    /// How it was asked for.
+    pub name: String,
+    /// Its place on the axis.
+    pub at: f64,
 }

@@ -1,5 +1,5 @@
-//! For tests only: which seeds a random test runs with, the line that repeats a failure, and whether
-//! programs that a test needs are installed.
+//! For tests only: which seeds a random test runs with, the line that repeats a failure, whether
+//! programs that a test needs are installed, and pages in a browser.
 //!
 //! A random test that fails prints one line, the same in every crate, and nothing else is needed to
 //! see the failure again:
@@ -15,6 +15,9 @@
 //! environment, and rather than a file that others include because it would then be compiled once for
 //! each of them.
 
+#[cfg(feature = "browser")]
+pub mod browser;
+pub mod colour;
 pub mod seed;
 pub mod tools;
 

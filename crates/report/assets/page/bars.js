@@ -7,7 +7,7 @@ const MOST_GROUPS = 8;
  * Draws `options.groups`: [{ name, bars: [{ run, value, hollow, text, tip }] }].
  *
  * On a logarithmic axis bars grow from `options.from`; a value of zero has no bar there and is
- * written as 0. `options.limits` is the range in values.
+ * written as 0, of which the sentence `options.tellZero` tells. `options.limits` is the range in values.
  */
 function groupedBars(id, options) {
   const { groups, log } = options;
@@ -21,7 +21,7 @@ function groupedBars(id, options) {
     series: [{}, { paths: () => null, points: { show: false } }],
     scales: { x: { time: false, range: [-0.5, groups.length - 0.5] }, y: { range: [low, high] } },
     axes: [
-      nameAxis(groups.map((group) => group.name), { size: options.xLabel ? 30 : 28, label: options.xLabel }),
+      nameAxis(groups.map((group) => group.name.replaceAll("\n", isNarrow(id) ? "\n" : " ")), { size: isNarrow(id) ? 44 : 28, label: options.xLabel }),
       (log ? logAxis : (write, rest) => axis({ values: (u, s) => s.map(write), ...rest }))(
         options.write, { label: options.yLabel, size: 62 }),
     ],
@@ -32,6 +32,8 @@ function groupedBars(id, options) {
       const group = u.valToPos(1, "x", true) - u.valToPos(0, "x", true);
       const slot = Math.min((group * 0.84) / most, 74 * px);
       const size = slot < 30 * px ? 10 : 11.5;
+      const isWritten = slot >= 11 * px;
+      if (options.tellZero) tell(options.tellZero, isWritten && groups.some((group) => group.bars.some((bar) => bar.value <= 0)));
       ctx.textBaseline = "alphabetic";
       groups.forEach(({ bars }, g) => bars.forEach((bar, b) => {
         const left = u.valToPos(g, "x", true) + (b - bars.length / 2) * slot + slot * 0.07;
@@ -51,7 +53,7 @@ function groupedBars(id, options) {
         }
         ctx.fillStyle = color("ink");
         ctx.font = canvasFont(size);
-        if (slot >= 11 * px) writeAbove(ctx, bar.text, left + width / 2, y - 4 * px, slot);
+        if (isWritten) writeAbove(ctx, bar.text, left + width / 2, y - 4 * px, slot);
         mark();
         boxes.push({ left: left - slot * 0.07, right: left + slot * 0.93, bar });
       }));
@@ -63,6 +65,11 @@ function groupedBars(id, options) {
       return hit ? [{ color: color(hit.bar.run.style.color), text: hit.bar.tip }] : null;
     },
   });
+}
+
+/** Whether a plot is so narrow that names under it need two lines. */
+function isNarrow(id) {
+  return document.getElementById(id).clientWidth < 480;
 }
 
 /** Writes over a bar, turned upright where the bars stand too close. */
@@ -110,6 +117,7 @@ function drawRatios(runs, ideal) {
       }),
     }));
   const values = groups.flatMap((group) => group.bars.map((bar) => bar.value));
+  tell("ratio-hollow", groups.some((group) => group.bars.some((bar) => bar.hollow)));
   if (!values.length) return missing("plot-ratio", "No percentiles were recorded.");
   groupedBars("plot-ratio", {
     label: "Read latency of each policy relative to Ideal at p95, p99, p99.9 and p99.99.",
@@ -124,17 +132,17 @@ function drawBusy(runs, view) {
   if (members < 1) return missing("plot-busy", "No stripe reads were recorded.");
   const largest = Math.max(...runs.map((run) => run[view].findLastIndex((share) => share > 0)));
   const last = Math.min(members, Math.max(4, Math.min(largest, MOST_GROUPS)));
-  const word = view === "busy" ? "busy" : "met";
+  const word = view === "busy" ? "busy members" : "members that met a collection";
   const groups = [];
   for (let n = 1; n <= last; n++) {
-    const name = `${n}${n === last && last < members ? " or more" : ""} ${word}`;
+    const name = `${n === last && last < members ? "≥ " : ""}${n}`;
     // In a wide array the last group stands for all larger numbers too.
     const share = (run) => (n < last ? run[view][n] : run[view].slice(n).reduce((a, b) => a + b, 0));
     groups.push({
       name,
       bars: runs.filter((run) => run[view].length > n).map((run) => ({
         run, value: share(run), text: percentText(share(run)).replace(" %", ""),
-        tip: `${run.name}: ${percentText(share(run))} of stripe reads with ${name}`,
+        tip: `${run.name}: ${percentText(share(run))} of stripe reads with ${name} ${word}`,
       })),
     });
   }
@@ -143,7 +151,7 @@ function drawBusy(runs, view) {
   groupedBars("plot-busy", {
     label: "Share of stripe reads by the number of busy members, per policy.",
     groups, log: true, from: least, height: 320, write: (x) => plainMark(x) + " %",
-    yLabel: "stripe reads", limits: [least, Math.max(1, ...present) * 2],
+    yLabel: "stripe reads", xLabel: word, tellZero: "busy-zero", limits: [least, Math.max(1, ...present) * 2],
   });
 }
 
@@ -169,8 +177,8 @@ function drawCosts(runs) {
     return;
   }
   panel("plot-waf", "Write amplification of each policy.", [
-    ["per page the drives got", (run) => run.waf_drives],
-    ["per page the host wrote", (run) => run.waf_array],
+    ["per page\nthe drives got", (run) => run.waf_drives],
+    ["per page\nthe host wrote", (run) => run.waf_array],
   ], threeDigits, "pages programmed");
   panel("plot-extra", "Extra reads of each policy.", [
     ["extra reads", (run) => run.extra_reads_percent],

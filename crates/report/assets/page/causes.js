@@ -12,8 +12,11 @@ function drawCauses(runs, causes, percentile, scale) {
   const widest = Math.max(...names.map((name) => name.length));
   const boxes = [];
   plot("plot-causes", {
-    label: `Causes of delay at p${percentile} per policy.`,
-    height: 60 + 40 * rows.length, padding: [6, 92, 0, 0],
+    label: `Causes of delay at p${percentile} per policy: ` + rows.map(({ run, split }) => {
+      const most = split.shares.indexOf(Math.max(...split.shares));
+      return `${run.name} ${latencyText(split.us)}, mostly ${causes[most]}`;
+    }).join("; ") + ".",
+    height: 60 + 40 * rows.length, rows: rows.length, padding: [6, 92, 0, 0],
     data: [[0, most], [0, 0]],
     series: [{}, { paths: () => null, points: { show: false } }],
     scales: { x: { time: false, range: [0, most] }, y: { range: [-0.5, rows.length - 0.5] } },
@@ -38,14 +41,20 @@ function drawCauses(runs, causes, percentile, scale) {
           sum += share;
           const right = u.valToPos(sum * length(split), "x", true);
           if (share <= 0) return;
-          const fill = causeColor(causes[c]);
-          ctx.fillStyle = fill;
+          const { fill, isHatched } = causeLook(causes[c]);
           // A gap of one pixel parts neighbours that are wide enough to spare it.
           const gap = right - left > 3 * px ? px : 0;
+          ctx.fillStyle = fill;
           ctx.fillRect(left, top, right - left - gap, height);
+          if (isHatched) hatch(ctx, left, top, right - left - gap, height);
           const text = Math.round(share * 100) + " %";
           ctx.font = canvasFont(11.5);
           if (right - left > ctx.measureText(text).width + 8 * px) {
+            const width = ctx.measureText(text).width + 6 * px;
+            if (isHatched) {
+              ctx.fillStyle = fill;
+              ctx.fillRect((left + right - width) / 2, middle - 8 * px, width, 16 * px);
+            }
             ctx.fillStyle = textOn(fill);
             ctx.textAlign = "center";
             ctx.textBaseline = "middle";
@@ -67,8 +76,26 @@ function drawCauses(runs, causes, percentile, scale) {
       if (!hit) return null;
       return [
         { strong: true, text: `${hit.run.name}, p${percentile}: ${latencyText(hit.split.us)}` },
-        { color: causeColor(causes[hit.c]), text: `${causes[hit.c]}: ${latencyText(hit.share * hit.split.us)} (${percentText(hit.share * 100)})` },
+        { color: causeLook(causes[hit.c]).fill, text: `${causes[hit.c]}: ${latencyText(hit.share * hit.split.us)} (${percentText(hit.share * 100)})` },
       ];
     },
   });
+}
+
+/** Pale stripes over a box, for causes that share their colour with another. */
+function hatch(ctx, left, top, width, height) {
+  const px = devicePixelRatio;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, top, width, height);
+  ctx.clip();
+  ctx.strokeStyle = color("paper");
+  ctx.lineWidth = 2 * px;
+  ctx.beginPath();
+  for (let x = left - height; x < left + width; x += 6 * px) {
+    ctx.moveTo(x, top + height);
+    ctx.lineTo(x + height, top);
+  }
+  ctx.stroke();
+  ctx.restore();
 }

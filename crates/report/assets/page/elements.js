@@ -23,4 +23,14 @@ function swatch(...shapes) {
 }
 
 const box = (fill, height) => ["rect", { x: 4, y: 6 - height / 2, width: 16, height, fill }];
-const dot = (fill) => ["circle", { cx: 12, cy: 6, r: 4, fill }];
+
+/** The look of a cause as a box, with stripes if it is hatched. */
+function causeBox({ fill, isHatched }) {
+  const stripe = (x) => ["path", { d: `M${x} 11.5 L${x + 6} 0.5`, stroke: color("paper"), "stroke-width": 2 }];
+  return [box(fill, 11), ...(isHatched ? [4, 9, 14].map(stripe) : [])];
+}
+
+/** The look of a cause as the mark of a read: a disc, or a diamond if it is hatched. */
+function causeMark({ fill, isHatched }) {
+  return isHatched ? ["path", { d: "M12 1 L17 6 L12 11 L7 6 Z", fill }] : ["circle", { cx: 12, cy: 6, r: 4, fill }];
+}

@@ -24,17 +24,23 @@ function drawLegends() {
       return button;
     }));
   }
-  const entry = (shape, text) => element("span", {}, swatch(shape), text);
+  const entry = (shapes, text) => element("span", {}, swatch(...shapes), text);
   for (const legend of document.querySelectorAll("[data-legend=causes]")) {
-    legend.replaceChildren(...data.causes.map((cause) => entry(box(causeColor(cause), 11), cause)));
+    const present = data.causes.filter((_, i) => data.runs.some((run) => run.causes.some((split) => split.shares[i] > 0)));
+    tell("cause-hatching", present.some((cause) => causeLook(cause).isHatched));
+    legend.replaceChildren(...present.map((cause) => entry(causeBox(causeLook(cause)), cause)));
   }
-  const dominant = new Set(data.runs.flatMap((run) => (run.timeline ? run.timeline.cause : [])));
+  const dominant = new Set(choice.timelines.flatMap((run) => run.timeline.cause));
+  const bands = (what) => choice.timelines.some((run) => run.timeline[what].length);
+  tell("lanes-windows", bands("windows"));
+  tell("lanes-collections", bands("collections"));
+  tell("lanes-both", bands("windows") && bands("collections"));
   for (const legend of document.querySelectorAll("[data-legend=timeline]")) {
     legend.replaceChildren(
-      ...data.causes.filter((_, i) => dominant.has(i)).map((cause) => entry(dot(causeColor(cause)), "mostly " + cause)),
-      entry(["line", { x1: 0, x2: 24, y1: 6, y2: 6, stroke: color("ink"), "stroke-width": 2 }], "p99 of the interval"),
-      entry(box(color("band"), 12), "busy window"),
-      entry(box(color("vermillion"), 7), "collection"),
+      ...data.causes.map((cause, i) => (dominant.has(i) ? entry([causeMark(causeLook(cause))], "mostly " + data.phrases[i]) : null)).filter(Boolean),
+      entry([["line", { x1: 0, x2: 24, y1: 6, y2: 6, stroke: color("ink"), "stroke-width": 2 }]], "p99 of the interval"),
+      ...(bands("windows") ? [entry([["rect", { x: 3, y: 1, width: 18, height: 10, fill: color("band"), stroke: color("blue") }]], "busy window")] : []),
+      ...(bands("collections") ? [entry([box(color("vermillion"), 6)], "collection")] : []),
     );
   }
 }
@@ -112,7 +118,7 @@ function drawAll() {
   drawCosts(runs);
   drawHistory(runs);
   const limits = latencyLimits();
-  choice.timelines.forEach((run, i) => drawTimeline("timeline-" + i, run, data.causes, limits));
+  choice.timelines.forEach((run, i) => drawTimeline("timeline-" + i, run, data, limits));
 }
 
 /** Puts the numbers behind each plot right under it. */
@@ -124,6 +130,7 @@ function placeNumbers() {
 }
 
 placeNumbers();
+hintAtMore();
 buildChoices();
 buildTimelines();
 keepDrawn(drawAll);

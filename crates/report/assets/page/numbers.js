@@ -47,3 +47,11 @@ function logMarks(min, max) {
   }
   return marks;
 }
+
+/** At most three decades, or the first and the last mark where there are no two of them. */
+function decadeMarks(min, max) {
+  const marks = logMarks(min, max);
+  const decades = marks.filter((mark) => Math.abs(mark - Math.round(mark)) < 1e-9);
+  const every = Math.ceil(decades.length / 3);
+  return decades.length > 1 ? decades.filter((_, i) => i % every === 0) : [...new Set([marks[0], marks.at(-1)])];
+}

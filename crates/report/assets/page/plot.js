@@ -38,12 +38,12 @@ function nameAxis(names, options) {
  * `options.crosshair` is absent, "x" for an upright line under the pointer, or "both".
  * `options.paint(u, mark)` draws what uPlot has no shape for, and calls `mark` once per shape; a
  * plot without a mark counts as not drawn. `options.tip(u, x, y)` returns the lines of the
- * tooltip at a place in CSS pixels of the plotting area: [{ color, text, strong }] or null.
+ * tooltip at a place in CSS pixels of the plotting area: [{ color, text, strong }] or null. Keys go
+ * from one to the next of `options.rows` rows, if it has any.
  */
 function plot(id, options) {
   const host = document.getElementById(id);
-  plots.get(id)?.destroy();
-  plots.delete(id);
+  forget(id);
   host.replaceChildren();
   const tip = document.createElement("div");
   tip.className = "tip";
@@ -77,16 +77,22 @@ function plot(id, options) {
   u.over.addEventListener("mouseenter", () => { tip.wanted = true; });
   u.over.addEventListener("mouseleave", () => { tip.wanted = false; tip.hidden = true; });
   u.over.appendChild(tip);
+  if (options.tip) answerKeys(u, tip, options);
   u.root.setAttribute("role", "img");
   u.root.setAttribute("aria-label", options.label);
   plots.set(id, u);
   return u;
 }
 
-/** Says why there is no plot. */
-function missing(id, reason) {
+/** Takes a plot away. */
+function forget(id) {
   plots.get(id)?.destroy();
   plots.delete(id);
+}
+
+/** Says why there is no plot. */
+function missing(id, reason) {
+  forget(id);
   const note = document.createElement("p");
   note.className = "missing";
   note.textContent = reason;
@@ -102,6 +108,7 @@ function showTip(u, tip, lines) {
     const row = document.createElement(line.strong ? "b" : "div");
     if (line.color) {
       const swatch = document.createElement("i");
+      swatch.setAttribute("aria-hidden", "true");
       swatch.style.background = line.color;
       row.append(swatch);
     }
@@ -114,12 +121,15 @@ function showTip(u, tip, lines) {
   tip.style.top = Math.max(0, Math.min(top + 10, height - tip.offsetHeight)) + "px";
 }
 
-/** Traces a line that holds each value of a logarithmic plot until the next, the last to `end`. */
-function traceSteps(u, columns, end, scaled = Math.log10) {
+/**
+ * Traces a line that holds each value of a logarithmic plot until the next, the last to `end`. The
+ * values are joined by upright lines, unless they are to stand `apart`.
+ */
+function traceSteps(u, columns, end, scaled = Math.log10, apart = false) {
   columns.x.forEach((t, i) => {
     const until = columns.x[i + 1] ?? end;
     const y = u.valToPos(scaled(Math.max(columns.y[i], 1e-3)), "y", true);
-    u.ctx[i ? "lineTo" : "moveTo"](u.valToPos(t, "x", true), y);
+    u.ctx[i && !apart ? "lineTo" : "moveTo"](u.valToPos(t, "x", true), y);
     u.ctx.lineTo(u.valToPos(until, "x", true), y);
   });
 }

@@ -165,6 +165,7 @@ function drawAll() {
   drawCdf(view.all, choice.direction);
 }
 
+hintAtMore();
 if (data.workloads.length) {
   readAddress();
   buildChoices();

@@ -16,53 +16,48 @@ const POLICY_STYLES = {
   ideal: { color: "ink", dash: [5, 4], width: 1.5 },
 };
 
-/** For policies that have no colour of their own. */
-const OTHER_STYLES = [
-  { color: "sky", dash: [], width: 2 },
-  { color: "brown", dash: [], width: 2 },
-  { color: "yellow", dash: [6, 3], width: 2 },
-  { color: "grey", dash: [], width: 2 },
-  { color: "sky", dash: [3, 3], width: 2 },
-  { color: "brown", dash: [9, 3], width: 2 },
-  // More than a comparison has; a survey draws all policies there are.
-  ...["purple", "blue", "orange", "green"].map((color) => ({ color, dash: [2, 2, 8, 2], width: 2 })),
-  ...["vermillion", "purple", "blue", "grey"].map((color) => ({ color, dash: [1, 3], width: 2 })),
-  ...["sky", "brown", "yellow", "grey"].map((color) => ({ color, dash: [12, 3, 2, 3, 2, 3], width: 2 })),
-  ...["orange", "green", "vermillion", "blue"].map((color) => ({ color, dash: [14, 5], width: 2 })),
-];
+/** For policies that have no style of their own: the first that a page does not use yet, so that no two are alike. */
+const OTHER_COLORS = ["sky", "brown", "grey", "purple", "blue", "orange", "green", "vermillion"];
+const OTHER_DASHES = [[], [6, 3], [2, 2, 8, 2], [1, 3], [14, 5]];
 
-/** Gives each run its style; a policy that runs twice is dashed the second time. */
+/** Gives each run its style. */
 function assignStyles(runs) {
-  let others = 0;
-  const seen = {};
+  const known = new Set(Object.keys(POLICY_STYLES));
+  const others = OTHER_DASHES.flatMap((dash) => OTHER_COLORS.map((color) => ({ color, dash, width: 2 })))
+    .filter((style) => !(style.dash.length === 0 && ["green", "vermillion"].includes(style.color)));
+  let used = 0;
   for (const run of runs) {
     const key = run.policy.toLowerCase();
-    const known = Object.hasOwn(POLICY_STYLES, key);
-    const style = known ? POLICY_STYLES[key] : OTHER_STYLES[others++ % OTHER_STYLES.length];
-    const again = Object.hasOwn(seen, key);
-    seen[key] = true;
-    run.style = known && again ? { ...style, dash: [2, 4], color: OTHER_STYLES[others++ % OTHER_STYLES.length].color } : style;
+    // A policy that runs twice looks different the second time.
+    run.style = known.delete(key) ? POLICY_STYLES[key] : others[used++ % others.length];
   }
 }
 
-/** Colours of the causes by a word of their name, first match wins. */
-const CAUSE_COLORS = [
-  ["transfer", "grey"],
-  ["nand", "sky"],
-  ["host reads", "blue"],
-  ["host writes", "purple"],
-  ["(read)", "yellow"],
-  ["(program)", "orange"],
-  ["(erase)", "vermillion"],
-  ["fail", "ink"],
-  ["rebuild", "green"],
-  ["lock", "brown"],
+/**
+ * Looks of the causes by words of their names; the first match wins. Those of one colour differ in
+ * their hatching, and as marks in their shape.
+ */
+const CAUSE_LOOKS = [
+  ["transfer", "grey", "plain"],
+  ["nand", "sky", "plain"],
+  ["host reads", "blue", "plain"],
+  ["host writes", "purple", "plain"],
+  ["(read)", "brown", "plain"],
+  ["(program)", "orange", "plain"],
+  ["(erase)", "vermillion", "plain"],
+  ["fail", "ink", "plain"],
+  ["rebuild", "green", "plain"],
+  ["lock", "purple", "hatched"],
+  ["late", "sky", "hatched"],
+  ["held", "grey", "hatched"],
+  ["", "ink", "hatched"],
 ];
 
-function causeColor(name) {
+/** The look of a cause: { fill, isHatched }. */
+function causeLook(name) {
   const lower = name.toLowerCase();
-  const match = CAUSE_COLORS.find(([word]) => lower.includes(word));
-  return color(match ? match[1] : "muted");
+  const [, fill, pattern] = CAUSE_LOOKS.find(([word]) => lower.includes(word));
+  return { fill: color(fill), isHatched: pattern === "hatched" };
 }
 
 /** Black or white, whichever reads better on `background` (#rrggbb). */
@@ -71,5 +66,5 @@ function textOn(background) {
     const c = parseInt(background.slice(i, i + 2), 16) / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.2 ? "#000000" : "#ffffff";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
 }

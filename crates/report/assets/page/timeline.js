@@ -1,7 +1,7 @@
 // Latency over time, and beneath it a lane per drive with its busy windows and collections.
 
 /** Both plots of one panel; `limits` are the latencies that all panels share. */
-function drawTimeline(id, run, causes, limits) {
+function drawTimeline(id, run, { causes, phrases }, limits) {
   const line = run.timeline;
   const sync = "sync-" + id;
   const [low, high] = limits.map(Math.log10);
@@ -17,14 +17,14 @@ function drawTimeline(id, run, causes, limits) {
       logAxis(latencyMark, { label: "read latency", size: names.left - 20 }),
     ],
     paint: (u, mark) => paintReads(u, line, causes, mark),
-    tip: (u, x, y) => nearestRead(u, line, causes, x, y),
+    tip: (u, x, y) => nearestRead(u, line, { causes, phrases }, x, y),
   });
   const drives = 1 + Math.max(0, ...[...line.windows, ...line.collections].map((band) => band[0]));
   const every = Math.ceil(drives / 12);
   const lane = Math.max(6, Math.min(20, Math.floor(240 / drives)));
   plot(id + "-lanes", {
     label: `Busy windows and collections of each drive under ${run.name}.`,
-    height: 62 + lane * drives, zoom: true, sync, crosshair: "x", padding: [2, 14, 0, 0],
+    height: 62 + lane * drives, rows: drives, zoom: true, sync, crosshair: "x", padding: [2, 14, 0, 0],
     data: [[line.start, line.end], [0, drives - 1]],
     series: [{}, { paths: () => null, points: { show: false } }],
     scales: { x: { time: false }, y: { range: [-0.5, drives - 0.5] } },
@@ -50,27 +50,28 @@ function paintReads(u, line, causes, mark) {
   const { ctx } = u;
   const px = devicePixelRatio;
   clip(u);
+  // Beneath the dots, of which it would hide those that lie on it.
+  ctx.strokeStyle = color("ink");
+  ctx.lineWidth = 1.5 * px;
+  ctx.beginPath();
+  traceSteps(u, line.p99, line.end);
+  ctx.stroke();
+  if (line.p99.x.length) mark();
   const radius = (line.t.length > 1500 ? 1.6 : 2.1) * px;
-  const colors = causes.map(causeColor);
+  const looks = causes.map(causeLook);
   ctx.globalAlpha = 0.85;
   line.t.forEach((t, i) => {
     if (line.us[i] <= 0) return;
-    ctx.fillStyle = colors[line.cause[i]];
+    const { fill, isHatched } = looks[line.cause[i]];
+    const [x, y] = [u.valToPos(t, "x", true), u.valToPos(Math.log10(line.us[i]), "y", true)];
+    ctx.fillStyle = fill;
     ctx.beginPath();
-    ctx.arc(u.valToPos(t, "x", true), u.valToPos(Math.log10(line.us[i]), "y", true), radius, 0, 2 * Math.PI);
+    if (isHatched) [[0, -1], [1, 0], [0, 1], [-1, 0]].forEach(([dx, dy]) => ctx.lineTo(x + 1.7 * radius * dx, y + 1.7 * radius * dy));
+    else ctx.arc(x, y, radius, 0, 2 * Math.PI);
     ctx.fill();
     mark();
   });
   ctx.globalAlpha = 1;
-  // A pale line beneath keeps the dark one apart from the dots.
-  for (const [stroke, width] of [[color("paper"), 3.5], [color("ink"), 1.5]]) {
-    ctx.strokeStyle = stroke;
-    ctx.lineWidth = width * px;
-    ctx.beginPath();
-    traceSteps(u, line.p99, line.end);
-    ctx.stroke();
-  }
-  if (line.p99.x.length) mark();
 }
 
 function paintLanes(u, line, drives, mark) {
@@ -84,22 +85,28 @@ function paintLanes(u, line, drives, mark) {
     ctx.fillRect(u.bbox.left, middle - lane * 0.42, u.bbox.width, lane * 0.84);
     mark();
   }
-  const fill = (bands, name, share) => {
+  const fill = (bands, name, share, edge) => {
     ctx.fillStyle = color(name);
     for (const [drive, start, end] of bands) {
       const middle = u.valToPos(drives - 1 - drive, "y", true);
       const left = u.valToPos(start, "x", true);
       const width = Math.max(u.valToPos(end, "x", true) - left, px);
       ctx.fillRect(left, middle - lane * share / 2, width, lane * share);
+      // The outline tells a band from its lane whatever the colours of the screen.
+      if (edge && width > 3 * px) {
+        ctx.strokeStyle = color(edge);
+        ctx.lineWidth = px;
+        ctx.strokeRect(left + px / 2, middle - lane * share / 2 + px / 2, width - px, lane * share - px);
+      }
       mark();
     }
   };
-  fill(line.windows, "band", 0.84);
+  fill(line.windows, "band", 0.84, "blue");
   fill(line.collections, "vermillion", 0.5);
 }
 
 /** The read closest to the pointer, if it is close. */
-function nearestRead(u, line, causes, x, y) {
+function nearestRead(u, line, { causes, phrases }, x, y) {
   let best = null;
   let distance = 14 ** 2;
   line.t.forEach((t, i) => {
@@ -109,10 +116,10 @@ function nearestRead(u, line, causes, x, y) {
     if (squared < distance) [best, distance] = [i, squared];
   });
   if (best === null) return null;
-  const cause = causes[line.cause[best]];
+  const cause = line.cause[best];
   return [
     { strong: true, text: `${latencyText(line.us[best])} at ${plainTime(line.t[best])}` },
-    { color: causeColor(cause), text: "mostly " + cause },
+    { color: causeLook(causes[cause]).fill, text: "mostly " + phrases[cause] },
   ];
 }
 

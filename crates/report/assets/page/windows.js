@@ -1,7 +1,7 @@
 // Curves of the longest window, each with the shortest window below which nothing can be promised.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const COLORS = ["blue", "vermillion", "green", "purple", "orange", "sky", "brown", "grey", "yellow"];
+const COLORS = ["blue", "vermillion", "green", "purple", "orange", "sky", "brown", "grey", "ink"];
 const names = data.by_width.map((curve) => curve.name);
 const hidden = new Set();
 const colorOf = (i) => color(COLORS[i % COLORS.length]);
@@ -49,7 +49,7 @@ function drawWindows(id, curves, options) {
     return;
   }
   const { toX } = options;
-  const xs = shown.flatMap(({ curve }) => curve.points.map((point) => toX(point[0])));
+  const xs = shown.flatMap(({ curve }) => [...curve.points.map((point) => point[0]), ...curve.asked.map((load) => load.at)]).map(toX);
   const ys = shown.flatMap(({ curve }) => [curve.shortest_ms, ...curve.points.map((point) => point[1])]).map(Math.log10);
   const [first, last] = [Math.min(...xs), Math.max(...xs)];
   const [left, right] = [first - (last - first) * 0.012, last + (last - first) * 0.012];
@@ -67,6 +67,7 @@ function drawWindows(id, curves, options) {
     paint: (u, mark) => {
       clip(u);
       for (const { curve, i } of shown) paintCurve(u, curve, colorOf(i), toX, mark);
+      if (options.asked) paintAsked(u, shown, toX);
     },
     tip: (u, x) => {
       const at = options.snap(u.posToVal(x, "x"));
@@ -80,6 +81,10 @@ function drawWindows(id, curves, options) {
             ? `too short for a collection of ${latencyText(curve.shortest_ms * 1e3)}`
             : `at least ${latencyText(curve.shortest_ms * 1e3)}`),
         }));
+      for (const { curve, i } of shown) {
+        const asked = curve.asked.filter((load) => Math.abs(u.valToPos(toX(load.at), "x") - x) < 6);
+        lines.push(...asked.map((load) => ({ color: colorOf(i), text: `${curve.name}: the load asked for, ${load.name}` })));
+      }
       return lines.length ? [{ strong: true, text: options.xText(at) }, ...lines] : null;
     },
   });
@@ -134,6 +139,65 @@ function paintCurve(u, curve, stroke, toX, mark) {
   }
 }
 
+/** More loads than this are marked on their curves only. */
+const MOST_ASKED_LINES = 4;
+
+/** The loads that were asked for, those at one place together: [{ at, words }]. */
+function askedPlaces(shown) {
+  const places = new Map();
+  for (const { curve } of shown) {
+    for (const load of curve.asked) places.set(load.at, [...(places.get(load.at) || []), { curve, load }]);
+  }
+  return [...places].map(([at, loads]) => {
+    const names = new Set(loads.map(({ load }) => load.name));
+    const isOfAll = loads.length === shown.length && names.size === 1;
+    return { at, words: isOfAll ? [...names][0] : loads.map(({ curve, load }) => `${curve.name}: ${load.name}`).join(", ") };
+  });
+}
+
+/** A diamond where a load that was asked for meets its curve, and an upright line with its name if there are few. */
+function paintAsked(u, shown, toX) {
+  const { ctx } = u;
+  const px = devicePixelRatio;
+  const { top, height, left, width } = u.bbox;
+  const places = askedPlaces(shown);
+  const rows = [];
+  ctx.font = canvasFont(12, 600);
+  ctx.textBaseline = "top";
+  ctx.textAlign = "left";
+  for (const { at, words } of places.length > MOST_ASKED_LINES ? [] : places) {
+    const x = u.valToPos(toX(at), "x", true);
+    ctx.strokeStyle = color("muted");
+    ctx.lineWidth = px;
+    ctx.setLineDash([2 * px, 3 * px]);
+    ctx.beginPath();
+    ctx.moveTo(x, top);
+    ctx.lineTo(x, top + height);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    const room = ctx.measureText(words).width;
+    const from = Math.max(left, x + room + 6 * px > left + width ? x - room - 5 * px : x + 5 * px);
+    let row = 0;
+    while (rows.some((box) => box.row === row && box.to > from - 6 * px && box.from < from + room + 6 * px)) row++;
+    rows.push({ row, from, to: from + room });
+    ctx.fillStyle = color("ink");
+    ctx.fillText(words, from, top + (3 + 15 * row) * px);
+  }
+  for (const { curve, i } of shown) {
+    for (const load of curve.asked) {
+      const ms = windowAt(curve, toX(load.at), toX);
+      if (ms === null) continue;
+      const [x, y] = [u.valToPos(toX(load.at), "x", true), u.valToPos(Math.log10(ms), "y", true)];
+      ctx.fillStyle = colorOf(i);
+      ctx.beginPath();
+      [[0, -7], [7, 0], [0, 7], [-7, 0]].forEach(([dx, dy]) => ctx.lineTo(x + dx * px, y + dy * px));
+      ctx.fill();
+    }
+  }
+  tell("asked", places.length > 0);
+  tell("asked-lines", places.length > 0 && places.length <= MOST_ASKED_LINES);
+}
+
 function drawAll() {
   drawLegends();
   drawWindows("plot-width", data.by_width, {
@@ -145,9 +209,10 @@ function drawAll() {
   drawWindows("plot-load", data.by_load, {
     label: "Longest busy window over the load.",
     xLabel: "drive writes per day of eight hours", toX: Math.log10, snap: (x) => x,
-    xText: (x) => `${threeDigits(10 ** x)} drive writes per day`,
+    asked: true, xText: (x) => `${threeDigits(10 ** x)} drive writes per day`,
     axis: (rest) => logAxis(plainMark, rest),
   });
 }
 
+hintAtMore();
 keepDrawn(drawAll);

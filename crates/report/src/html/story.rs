@@ -1,18 +1,24 @@
 //! The page of one request: its lanes as a drawing, its sentences, its chain.
 
 use super::escape::text;
-use super::tables::{section, table};
+use super::tables::{scroll, section, table};
 use crate::format::latency;
-use crate::story::{Activity, Lane, Story, ticks};
+use crate::story::{Activity, Lane, Look, Pattern, Story, ticks};
 
 /// Reads nothing; tells that the page is as it should be.
-const SCRIPTS: [&str; 1] = [include_str!("../../assets/page/story.js")];
+const SCRIPTS: [&str; 3] = [
+    include_str!("../../assets/page/elements.js"),
+    include_str!("../../assets/page/scroll.js"),
+    include_str!("../../assets/page/story.js"),
+];
 
 /// Measures of the drawing, in its own units.
 const NAME: f64 = 110.0;
 const PLOT: f64 = 1040.0;
 const ROW: f64 = 22.0;
 const TOP: f64 = 26.0;
+/// From one stripe to the next.
+const STRIPE: f64 = 6.0;
 
 /// The whole page.
 #[must_use]
@@ -30,9 +36,8 @@ pub fn render(story: &Story) -> String {
     let mut chain: Vec<_> = story.chain.iter().map(|part| row(part.us, &part.name)).collect();
     chain.push(row(story.latency_us, "in all"));
     let causes: Vec<_> = story.causes.iter().map(|part| row(part.us, &part.name)).collect();
-    let words = |header: &str, rows: &[(String, Vec<String>)]| {
-        let header = [header.to_owned(), String::new()];
-        format!("<div class=\"words\">{}</div>", table(&header, rows))
+    let words = |name: &str, header: [&str; 2], rows: &[(String, Vec<String>)]| {
+        format!("<div class=\"words\">{}</div>", table(name, &header.map(str::to_owned), rows))
     };
     let mut body = vec![
         format!(
@@ -40,34 +45,79 @@ pub fn render(story: &Story) -> String {
             text(&story.title)
         ),
         section("lanes", "Lanes", &legend(story), &drawing(story)),
-        section("happened", "What happened", "", &words("after", &sentences)),
-        section("chain", "What it waited for, one after the other", "", &words("for", &chain)),
+        section(
+            "happened",
+            "What happened",
+            "",
+            &words("What happened", ["after", "what"], &sentences),
+        ),
+        section(
+            "chain",
+            "What it waited for, one after the other",
+            "",
+            &words("What it waited for", ["for", "what"], &chain),
+        ),
     ];
     if !causes.is_empty() {
         let title = "By cause, as the run counts it";
-        body.push(section("causes", title, "", &words("for", &causes)));
+        body.push(section("causes", title, "", &words(title, ["for", "cause"], &causes)));
     }
     super::page(&story.title, &body.join("\n"), &story.lanes.len(), &SCRIPTS)
 }
 
-/// The colour of an activity, as the page's style sheet names it.
-fn colour(activity: Activity) -> String {
-    format!("var(--{})", activity.look().2)
+/// A box in the colour and the pattern of an activity.
+fn filled(activity: Activity, [x, y, width, height]: [f64; 4], inside: &str) -> String {
+    let Look { colour, pattern, .. } = activity.look();
+    // A busy window is nearly as pale as the paper.
+    let edge = if activity == Activity::Window { " stroke=\"var(--blue)\"" } else { "" };
+    let over = match pattern {
+        Pattern::Plain => String::new(),
+        Pattern::Striped => stripes([x, y, width, height]),
+        Pattern::Dotted => format!(
+            "<path d=\"M{:.1} {:.1}h{:.1}\" stroke=\"var(--paper)\" stroke-width=\"3\" \
+             stroke-dasharray=\"3 4\"/>",
+            x + 2.0,
+            y + height / 2.0,
+            (width - 3.0).max(0.0)
+        ),
+    };
+    format!(
+        "<g><rect x=\"{x:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"{height}\" \
+         fill=\"var(--{colour})\"{edge}/>{over}{inside}</g>"
+    )
+}
+
+/// Slanting lines that end at the sides of a box.
+fn stripes([x, y, width, height]: [f64; 4]) -> String {
+    let mut path = String::new();
+    let mut from = x - height + STRIPE / 2.0;
+    while from < x + width {
+        let low = ((x - from) / height).max(0.0);
+        let high = ((x + width - from) / height).min(1.0);
+        if low < high {
+            let at = |share: f64| (from + share * height, y + height * (1.0 - share));
+            let ((x0, y0), (x1, y1)) = (at(low), at(high));
+            path += &format!("M{x0:.1} {y0:.1}L{x1:.1} {y1:.1}");
+        }
+        from += STRIPE;
+    }
+    format!("<path d=\"{path}\" stroke=\"var(--paper)\" stroke-width=\"2\"/>")
 }
 
 fn legend(story: &Story) -> String {
     let entry = |activity: Activity| {
         format!(
-            "<svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect width=\"12\" height=\"12\" \
-             fill=\"{}\"/></svg> {}",
-            colour(activity),
-            text(activity.look().1)
+            "<span class=\"entry\"><svg width=\"20\" height=\"12\" aria-hidden=\"true\">{}</svg> \
+             {}</span>",
+            filled(activity, [0.5, 0.5, 19.0, 11.0], ""),
+            text(activity.look().words)
         )
     };
     let entries: Vec<String> = story.activities().into_iter().map(entry).collect();
     let more = match story.dies_left_out {
         0 => String::new(),
-        dies => format!(" And {dies} dies more."),
+        1 => " One die more is not drawn.".to_owned(),
+        dies => format!(" {dies} dies more are not drawn."),
     };
     format!("{}.{more} Point at a stretch to read what it is.", entries.join(", "))
 }
@@ -90,10 +140,12 @@ fn drawing(story: &Story) -> String {
     let lanes: String =
         story.lanes.iter().enumerate().map(|(row, lane)| drawn(lane, row, x)).collect();
     let width = NAME + PLOT + 30.0;
-    format!(
-        "<div class=\"scroll\"><svg id=\"story\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-         role=\"img\" aria-label=\"Lanes of host, drives and dies\">\n{marks}{lanes}</svg></div>"
-    )
+    let drawing = format!(
+        "<svg id=\"story\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" role=\"img\" \
+         aria-label=\"Lanes of host, drives and dies; what happened is told in words below\">\n\
+         {marks}{lanes}</svg>"
+    );
+    scroll("Lanes", &drawing)
 }
 
 fn drawn(lane: &Lane, row: usize, x: impl Fn(f64) -> f64) -> String {
@@ -113,14 +165,9 @@ fn drawn(lane: &Lane, row: usize, x: impl Fn(f64) -> f64) -> String {
                 latency(span.until_us - span.from_us),
                 latency(span.from_us)
             );
-            drawn += &format!(
-                "<rect x=\"{from:.1}\" y=\"{y}\" width=\"{:.1}\" height=\"{}\" fill=\"{}\">\
-                 <title>{}</title></rect>\n",
-                (until - from).max(1.5),
-                ROW - 4.0,
-                colour(activity),
-                text(&label)
-            );
+            let area = [from, y, (until - from).max(1.5), ROW - 4.0];
+            drawn += &filled(activity, area, &format!("<title>{}</title>", text(&label)));
+            drawn.push('\n');
         }
     }
     drawn

@@ -2,7 +2,7 @@
 
 use super::escape::text;
 use super::numbers::{four_digits, nines};
-use super::tables::{section, table};
+use super::tables::{caption, scroll, section, table};
 use crate::survey::{
     Direction, Statistic, Survey, SurveyPolicy, columns, drive_changes, quantile_curve,
 };
@@ -12,18 +12,21 @@ use serde::Serialize;
 const FIGURES: &str = include_str!("../../assets/page/survey.html");
 
 /// The scripts of the page in the order in which they build on each other.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("../../assets/page/theme.js"),
     include_str!("../../assets/page/numbers.js"),
     include_str!("../../assets/page/plot.js"),
     include_str!("../../assets/page/elements.js"),
+    include_str!("../../assets/page/keys.js"),
+    include_str!("../../assets/page/captions.js"),
+    include_str!("../../assets/page/scroll.js"),
     include_str!("../../assets/page/cdf.js"),
     include_str!("../../assets/page/redraw.js"),
     include_str!("../../assets/page/survey.js"),
 ];
 
 /// Points of each curve of a distribution; a curve has its last where half a request is left.
-const CURVE_POINTS: u32 = 80;
+const CURVE_POINTS: u32 = 120;
 /// What the static table of all workloads shows.
 const OVERVIEW: Statistic = Statistic::Percentile(99.9);
 
@@ -214,7 +217,12 @@ fn overview(survey: &Survey) -> String {
          column is the geometric mean over the workloads.",
         OVERVIEW.name()
     );
-    section("overview", "All workloads at a glance", &explanation, &table(&header, &rows))
+    section(
+        "overview",
+        "All workloads at a glance",
+        &explanation,
+        &table("All workloads at a glance", &header, &rows),
+    )
 }
 
 fn costs(survey: &Survey) -> String {
@@ -242,7 +250,10 @@ fn costs(survey: &Survey) -> String {
             format!("<div><dt>{}</dt><dd>{}</dd></div>\n", text(&column.name), column.meaning)
         })
         .collect();
-    let content = format!("{}<dl class=\"facts\">\n{meanings}</dl>\n", table(&header, &rows));
+    let content = format!(
+        "{}<dl class=\"facts\">\n{meanings}</dl>\n",
+        table("What each policy costs", &header, &rows)
+    );
     let explanation = "Totals over all workloads and seeds. Processor time was measured on the \
                        machine of the survey; everything else is simulated and repeats exactly.";
     section("costs", "What each policy costs", explanation, &content)
@@ -263,7 +274,7 @@ fn policies(survey: &Survey) -> String {
             )
         })
         .collect();
-    let content = words(&["policy", "what it does", "source", "ran on"], &rows);
+    let content = words("The policies", &["policy", "what it does", "source", "ran on"], &rows);
     section("policies", "The policies", "What each does, and where it comes from.", &content)
 }
 
@@ -281,18 +292,22 @@ fn workloads(survey: &Survey) -> String {
             )
         })
         .collect();
-    let content = words(&["workload", "what it is", "requests", "rate"], &rows);
+    let content = words("The workloads", &["workload", "what it is", "requests", "rate"], &rows);
     let explanation = "Every policy gets the same requests at the same times.";
     section("workloads", "The workloads", explanation, &content)
 }
 
 /// A table of words whose `rows` are markup.
-fn words(header: &[&str], rows: &str) -> String {
+fn words(name: &str, header: &[&str], rows: &str) -> String {
     let header: String =
         header.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
-    format!(
-        "<div class=\"scroll\"><table class=\"words\">\n<thead><tr>{header}</tr></thead>\n\
-         <tbody>\n{rows}</tbody></table></div>\n"
+    scroll(
+        name,
+        &format!(
+            "<table class=\"words\">{}\n<thead><tr>{header}</tr></thead>\n\
+             <tbody>\n{rows}</tbody></table>",
+            caption(name)
+        ),
     )
 }
 

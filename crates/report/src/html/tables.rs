@@ -53,7 +53,7 @@ pub(super) fn latency(comparison: &Comparison) -> String {
              intended arrival.{beneath} A mark (~) and grey italics: fewer than 100 samples lie \
              beyond, so do not rely on it."
         ),
-        &(table(&header, &rows) + &writes(comparison) + &by_host(comparison)),
+        &(table("Read latency", &header, &rows) + &writes(comparison) + &by_host(comparison)),
     )
 }
 
@@ -65,7 +65,7 @@ fn by_host(comparison: &Comparison) -> String {
     }
     let names = comparison.runs.iter().map(|run| run.name().to_owned());
     let header: Vec<String> = std::iter::once("host".to_owned()).chain(names).collect();
-    format!("<h3>By host</h3>{}", table(&header, &rows))
+    format!("<h3>By host</h3>{}", table("Latency by host", &header, &rows))
 }
 
 fn writes(comparison: &Comparison) -> String {
@@ -91,7 +91,7 @@ fn writes(comparison: &Comparison) -> String {
             (run.name().to_owned(), cells)
         })
         .collect::<Vec<_>>();
-    format!("<h3>Write latency</h3>\n{}", table(&header, &rows))
+    format!("<h3>Write latency</h3>\n{}", table("Write latency", &header, &rows))
 }
 
 /// Marks a percentile that has few samples beyond it.
@@ -133,7 +133,7 @@ pub(super) fn busy(comparison: &Comparison) -> String {
             (run.name().to_owned(), cells)
         })
         .collect();
-    numbers("busy", "Busy members per stripe read", &table(&header, &rows))
+    numbers("busy", "Busy members per stripe read", &header, &rows)
 }
 
 /// The split by cause of every policy at every recorded percentile, in percent.
@@ -141,7 +141,7 @@ pub(super) fn causes(comparison: &Comparison) -> String {
     let splits = comparison.runs.iter().flat_map(|run| &run.causes);
     let Some(first) = splits.clone().next() else { return String::new() };
     let names: Vec<&String> = first.parts_us.iter().map(|(name, _)| name).collect();
-    let header: Vec<String> = ["policy", "", "latency"]
+    let header: Vec<String> = ["policy", "percentile", "latency"]
         .into_iter()
         .map(str::to_owned)
         .chain(names.iter().map(|name| (*name).clone()))
@@ -163,7 +163,7 @@ pub(super) fn causes(comparison: &Comparison) -> String {
             (run.name().to_owned(), cells)
         })
         .collect();
-    numbers("causes", "Causes of delay", &table(&header, &rows))
+    numbers("causes", "Causes of delay", &header, &rows)
 }
 
 /// Throughput, extra work and wear.
@@ -208,7 +208,7 @@ pub(super) fn costs(comparison: &Comparison) -> String {
          programs, pages of the host that were computed from the rest of their stripe, what was \
          read for parity and for them, and rotation breaches, collections beside another of their \
          plane group.",
-        &table(&header, &rows),
+        &table("Throughput and cost", &header, &rows),
     )
 }
 
@@ -236,15 +236,21 @@ pub(super) fn claims(claims: &[Claim]) -> String {
             )
         })
         .collect();
+    let header = ["verdict", "figure", "claim", "article", "ours", "note"]
+        .map(|name| format!("<th scope=\"col\">{name}</th>"))
+        .concat();
     section(
         "claims",
         "Claims of the article",
         "A claim holds if its shape does: the order of policies, a ratio to Ideal, a zero. \
          Absolute latencies depend on the machine and the drive model and are not compared.",
-        &format!(
-            "<div class=\"scroll\"><table class=\"words\">\n<thead><tr><th>verdict</th>\
-             <th>figure</th><th>claim</th><th>article</th><th>ours</th><th>note</th></tr></thead>\n\
-             <tbody>{rows}</tbody></table></div>\n"
+        &scroll(
+            "Claims of the article",
+            &format!(
+                "<table class=\"words\">{}\n<thead><tr>{header}</tr></thead>\n\
+                 <tbody>{rows}</tbody></table>",
+                caption("Claims of the article")
+            ),
         ),
     )
 }
@@ -272,14 +278,15 @@ pub(super) fn drives(comparison: &Comparison) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    numbers("drives", "The drives one by one", &table(&header, &rows))
+    numbers("drives", "The drives one by one", &header, &rows)
 }
 
 /// A table that is folded away: the numbers behind a plot.
-fn numbers(id: &str, title: &str, content: &str) -> String {
+fn numbers(id: &str, title: &str, header: &[String], rows: &[(String, Vec<String>)]) -> String {
     format!(
         "<details class=\"numbers\" id=\"numbers-{id}\"><summary>Numbers: {title}</summary>\n\
-         {content}</details>"
+         {}</details>",
+        table(title, header, rows)
     )
 }
 
@@ -287,8 +294,21 @@ pub(super) fn section(id: &str, title: &str, explanation: &str, content: &str) -
     format!("<section id=\"{id}\">\n<h2>{title}</h2>\n<p>{explanation}</p>\n{content}</section>")
 }
 
+/// What a table is, for those who hear the page.
+pub(super) fn caption(name: &str) -> String {
+    format!("<caption class=\"unseen\">{}</caption>", text(name))
+}
+
+/// A box that scrolls sideways where `content` is wider than the page; a script says so then.
+pub(super) fn scroll(name: &str, content: &str) -> String {
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">{content}</div>\n",
+        text(name)
+    )
+}
+
 /// A table whose first column is text from the document and whose other cells are markup.
-pub(super) fn table(header: &[String], rows: &[(String, Vec<String>)]) -> String {
+pub(super) fn table(name: &str, header: &[String], rows: &[(String, Vec<String>)]) -> String {
     let header: String =
         header.iter().map(|name| format!("<th scope=\"col\">{}</th>", text(name))).collect();
     let rows: String = rows
@@ -298,8 +318,11 @@ pub(super) fn table(header: &[String], rows: &[(String, Vec<String>)]) -> String
             format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", text(name))
         })
         .collect();
-    format!(
-        "<div class=\"scroll\"><table>\n<thead><tr>{header}</tr></thead>\n\
-         <tbody>\n{rows}</tbody></table></div>\n"
+    scroll(
+        name,
+        &format!(
+            "<table>{}\n<thead><tr>{header}</tr></thead>\n<tbody>\n{rows}</tbody></table>",
+            caption(name)
+        ),
     )
 }

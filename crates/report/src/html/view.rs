@@ -6,7 +6,7 @@ use super::numbers::{
     four_digits, joined_bands, microseconds, thin_cdf, thin_points, thin_steps, worst_steps,
 };
 use crate::document::percent;
-use crate::{Comparison, Run, Timeline};
+use crate::{Comparison, Run, Timeline, causes};
 
 /// Reads drawn per policy on the timeline.
 const MOST_POINTS: usize = 3_000;
@@ -25,6 +25,8 @@ pub(super) struct View {
     ideal: Option<usize>,
     /// Every cause that occurs, in the order of the document.
     causes: Vec<String>,
+    /// The same in words that go after "mostly".
+    phrases: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -98,15 +100,17 @@ struct TimelineView {
 
 /// The view of a document.
 pub(super) fn of(comparison: &Comparison) -> View {
-    let causes = causes(comparison);
+    let causes = names(comparison);
     View {
         runs: comparison.runs.iter().map(|run| run_view(run, &causes)).collect(),
         ideal: comparison.runs.iter().position(|run| run.policy.eq_ignore_ascii_case("ideal")),
+        phrases: causes.iter().map(|cause| causes::phrase(cause).to_owned()).collect(),
         causes,
     }
 }
 
-fn causes(comparison: &Comparison) -> Vec<String> {
+/// Every cause that occurs.
+fn names(comparison: &Comparison) -> Vec<String> {
     let splits = comparison.runs.iter().flat_map(|run| &run.causes);
     let in_splits = splits.flat_map(|split| split.parts_us.iter().map(|(cause, _)| cause));
     let timelines = comparison.runs.iter().filter_map(|run| run.timeline.as_ref());

@@ -8,11 +8,14 @@ use serde::Serialize;
 const FIGURES: &str = include_str!("../../assets/page/windows.html");
 
 /// The scripts of the page in the order in which they build on each other.
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("../../assets/page/theme.js"),
     include_str!("../../assets/page/numbers.js"),
     include_str!("../../assets/page/plot.js"),
     include_str!("../../assets/page/elements.js"),
+    include_str!("../../assets/page/keys.js"),
+    include_str!("../../assets/page/captions.js"),
+    include_str!("../../assets/page/scroll.js"),
     include_str!("../../assets/page/redraw.js"),
     include_str!("../../assets/page/windows.js"),
 ];
@@ -45,7 +48,7 @@ pub fn render(report: &WindowReport) -> String {
             super::NO_SCRIPT
         ),
         FIGURES.to_owned(),
-        section("numbers", "The numbers", &notes, &table(&report.header, &rows)),
+        section("numbers", "The numbers", &notes, &table("The numbers", &report.header, &rows)),
         format!(
             "<section id=\"manifest\">\n<h2>How to plan it again</h2>\n\
              <p>ioda {}: <code>{}</code></p>\n</section>",

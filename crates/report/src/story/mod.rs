@@ -125,33 +125,67 @@ impl Activity {
         Self::Compute,
     ];
 
-    /// Its letter in a terminal, its words in a legend, and its colour on a page.
-    pub(crate) const fn look(self) -> (char, &'static str, &'static str) {
+    /// How it looks.
+    pub(crate) const fn look(self) -> Look {
+        const fn look(
+            letter: char,
+            words: &'static str,
+            colour: &'static str,
+            pattern: Pattern,
+        ) -> Look {
+            Look { letter, words, colour, pattern }
+        }
         match self {
-            Self::Window => ('_', "busy window", "band"),
-            Self::InDrive => ('-', "with the drive", "rule"),
-            Self::OtherRead => ('r', "read for others", "sky"),
-            Self::OtherProgram => ('w', "program for others", "blue"),
-            Self::Job => ('j', "background job", "brown"),
-            Self::Flush => ('b', "flush of the write buffer", "yellow"),
-            Self::Check => ('k', "check of copied pages", "grey"),
-            Self::CollectionCopy => ('C', "collection: copies", "vermillion"),
-            Self::CollectionErase => ('E', "collection: erase", "alarm"),
-            Self::Suspension => ('s', "suspended", "grey"),
-            Self::HeldBack => ('h', "held back", "muted"),
-            Self::LockWait => ('L', "waits for the stripe", "purple"),
-            Self::LateAnswer => ('l', "late answer", "yellow"),
-            Self::Stalled => ('f', "waits for free space", "alarm"),
-            Self::Channel => ('c', "waits for a channel", "muted"),
-            Self::WriteCache => ('n', "write cache", "orange"),
-            Self::OwnRead => ('R', "its read", "green"),
-            Self::OwnReconstructRead => ('X', "its read to reconstruct from", "good"),
-            Self::OwnProgram => ('W', "its program", "green"),
-            Self::FailFast => ('!', "fails fast", "purple"),
-            Self::Compute => ('+', "computes", "ink"),
-            Self::Other => ('?', "other", "grey"),
+            Self::Window => look('_', "busy window", "band", Pattern::Plain),
+            Self::InDrive => look('-', "with the drive", "rule", Pattern::Plain),
+            Self::OtherRead => look('r', "read for others", "sky", Pattern::Plain),
+            Self::OtherProgram => look('w', "program for others", "blue", Pattern::Plain),
+            Self::Job => look('j', "background job", "brown", Pattern::Plain),
+            Self::Flush => look('b', "flush of the write buffer", "blue", Pattern::Striped),
+            Self::Check => look('k', "check of copied pages", "brown", Pattern::Striped),
+            Self::CollectionCopy => look('C', "collection: copies", "vermillion", Pattern::Plain),
+            Self::CollectionErase => look('E', "collection: erase", "vermillion", Pattern::Striped),
+            Self::Suspension => look('s', "suspended", "grey", Pattern::Striped),
+            Self::HeldBack => look('h', "held back", "grey", Pattern::Dotted),
+            Self::LockWait => look('L', "waits for the stripe", "purple", Pattern::Striped),
+            Self::LateAnswer => look('l', "late answer", "sky", Pattern::Striped),
+            Self::Stalled => look('f', "waits for free space", "orange", Pattern::Striped),
+            Self::Channel => look('c', "waits for a channel", "grey", Pattern::Plain),
+            Self::WriteCache => look('n', "write cache", "orange", Pattern::Plain),
+            Self::OwnRead => look('R', "its read", "green", Pattern::Plain),
+            Self::OwnReconstructRead => {
+                look('X', "its read to reconstruct from", "green", Pattern::Striped)
+            }
+            Self::OwnProgram => look('W', "its program", "green", Pattern::Dotted),
+            Self::FailFast => look('!', "fails fast", "purple", Pattern::Plain),
+            Self::Compute => look('+', "computes", "ink", Pattern::Plain),
+            Self::Other => look('?', "other", "ink", Pattern::Striped),
         }
     }
+}
+
+/// How an activity looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Look {
+    /// Its letter in a terminal.
+    pub(crate) letter: char,
+    /// Its words in a legend.
+    pub(crate) words: &'static str,
+    /// Its colour, as the style sheet of a page names it.
+    pub(crate) colour: &'static str,
+    /// What tells it from others of its colour.
+    pub(crate) pattern: Pattern,
+}
+
+/// What is drawn over a colour. There are more activities than colours that everybody can tell apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pattern {
+    /// Nothing.
+    Plain,
+    /// Slanting stripes.
+    Striped,
+    /// A row of dots.
+    Dotted,
 }
 
 impl Story {
@@ -203,10 +237,14 @@ mod tests {
 
     #[test]
     fn every_activity_is_in_the_legend_and_has_a_letter_of_its_own() {
-        let mut letters: Vec<char> = Activity::ALL.iter().map(|one| one.look().0).collect();
+        let mut letters: Vec<char> = Activity::ALL.iter().map(|one| one.look().letter).collect();
         letters.sort_unstable();
         letters.dedup();
         assert_eq!(letters.len(), Activity::ALL.len());
+        for (i, one) in Activity::ALL.iter().enumerate() {
+            let fill = |one: &Activity| (one.look().colour, one.look().pattern);
+            assert!(Activity::ALL[..i].iter().all(|other| fill(other) != fill(one)), "{one:?}");
+        }
         let mut all = Activity::ALL;
         all.sort_unstable();
         assert!(all.windows(2).all(|pair| pair[0] < pair[1]));

@@ -1,6 +1,6 @@
 //! The life of a request for a terminal: lanes of letters, and sentences.
 
-use super::{Activity, Lane, Part, Story, ticks};
+use super::{Activity, Lane, Look, Part, Story, ticks};
 use crate::format::latency;
 
 /// Columns of a lane's name, and of the lane.
@@ -71,7 +71,7 @@ fn lanes(story: &Story, colour: bool) -> String {
         text += &format!("and {} dies more\n", story.dies_left_out);
     }
     let legend = story.activities().into_iter().map(|activity| {
-        let (letter, words, _) = activity.look();
+        let Look { letter, words, .. } = activity.look();
         format!("{} {words}", painted(letter, activity, colour))
     });
     let legend: Vec<String> = legend.collect();
@@ -110,7 +110,7 @@ fn row(lane: &Lane, column: impl Fn(f64) -> f64, colour: bool) -> String {
     }
     let cell = |cell: Option<Activity>| match cell {
         None => String::from(" "),
-        Some(activity) => painted(activity.look().0, activity, colour),
+        Some(activity) => painted(activity.look().letter, activity, colour),
     };
     cells.into_iter().map(cell).collect()
 }

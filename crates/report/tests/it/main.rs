@@ -1,3 +1,6 @@
 //! The integration tests of `report`: one program, because each test program is linked separately.
 
 mod chromium;
+mod keys;
+mod layout;
+mod palette;

@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use nvme::ArrayDescription;
-use report::WindowCurve;
+use report::{AskedLoad, WindowCurve};
 
 /// Widths of the article's Figure 4a.
 const WIDTHS: std::ops::RangeInclusive<u32> = 4..=24;
@@ -26,7 +26,21 @@ pub(crate) fn by_width(answer: &Answer) -> WindowCurve {
 pub(crate) fn by_load(answer: &Answer) -> WindowCurve {
     let config = answer.config();
     let daily = config.bytes_per_second(1.0);
-    let most = (config.contract.burst_bytes_per_second / daily).max(LEAST_DAILY * 2.0);
+    let asked: Vec<AskedLoad> = answer
+        .judged
+        .iter()
+        .map(|judged| AskedLoad {
+            name: judged.load.to_string(),
+            at: judged.outlook.promise.load_bytes_per_second / daily,
+        })
+        .filter(|load| load.at >= LEAST_DAILY)
+        .collect();
+    // As far as what was asked for, so that it has its place on the curve.
+    let most = asked
+        .iter()
+        .map(|load| load.at)
+        .fold(config.contract.burst_bytes_per_second / daily, f64::max)
+        .max(LEAST_DAILY * 2.0);
     let terms = config.likely_parameters();
     let point = |step: u32| {
         let writes = LEAST_DAILY * (most / LEAST_DAILY).powf(f64::from(step) / f64::from(STEPS));
@@ -35,7 +49,7 @@ pub(crate) fn by_load(answer: &Answer) -> WindowCurve {
         (writes, window.as_millis_f64())
     };
     let points = (0..=STEPS).map(point).filter(|(_, window)| *window > 0.0).collect();
-    curve(answer, points, config.contract.drive_writes_per_day)
+    WindowCurve { asked, ..curve(answer, points, config.contract.drive_writes_per_day) }
 }
 
 fn curve(answer: &Answer, points: Vec<(f64, f64)>, own: f64) -> WindowCurve {
@@ -44,5 +58,6 @@ fn curve(answer: &Answer, points: Vec<(f64, f64)>, own: f64) -> WindowCurve {
         points,
         shortest_ms: answer.config().shortest_window(answer.question.guard).as_millis_f64(),
         own,
+        asked: Vec::new(),
     }
 }
