@@ -2,11 +2,12 @@
 
 use super::Talk;
 use crate::exit::{self, Failure};
+use crate::kept_runs::Journal;
 use crate::names::Unknown;
 use crate::output::{self, remark};
 use crate::quantity::{PolicyName, Text};
 use crate::settings::{Settings, WorkloadSettings};
-use crate::survey::{self, Journal, Matrix, Question};
+use crate::survey::{self, Matrix, Question};
 use array::policy::PolicyKind;
 use clap::Args;
 use report::survey::Survey;

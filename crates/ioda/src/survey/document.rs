@@ -1,16 +1,17 @@
 //! The document of a survey, from what was asked and what was kept.
 
-use super::journal::{Journal, Record};
 use super::matrix::{Candidate, Matrix, Question};
+use super::record::Record;
 use crate::describe;
 use crate::exit::Failure;
+use crate::kept_runs::Journal;
 use report::survey::{SCHEMA, Survey, SurveyPolicy, costs};
 
 /// Everything that `journal` has of `matrix`.
 pub(crate) fn document(
     question: &Question,
     matrix: &Matrix,
-    journal: &Journal,
+    journal: &Journal<Record>,
 ) -> Result<Survey, Failure> {
     let plan = matrix.standard.plan();
     let policies = matrix.candidates.iter().map(policy).collect::<Result<Vec<_>, _>>()?;

@@ -1,13 +1,12 @@
 //! What a survey runs: policies, workloads, seeds, and what is measured once for each policy.
 
 use crate::exit::Failure;
+use crate::kept_runs::{self, key};
 use crate::settings::Settings;
 use crate::setup::Setup;
 use array::policy::PolicyKind;
 use report::survey::SurveyWorkload;
-use sha2::{Digest, Sha256};
 use sim::Plan;
-use std::fmt::Debug;
 use units::{GIB, MIB};
 use workload::{BlockSizes, Preset, Rw, Source, Synthetic};
 
@@ -26,8 +25,6 @@ const SATURATION_STAGE_BYTES: u64 = 256 * MIB;
 const SATURATION_READS: [u32; 3] = [100, 80, 0];
 /// Size of their requests, and of the blocks at which they begin.
 const SATURATION_BYTES: u32 = 4096;
-/// Hexadecimal digits of a key: enough that two of them are never equal by chance.
-const KEY_DIGITS: usize = 32;
 
 /// What is asked.
 pub(crate) struct Question {
@@ -69,16 +66,7 @@ pub(crate) enum Subject {
 }
 
 /// One run.
-pub(crate) struct Job {
-    /// A hash of everything that determines what comes of it.
-    pub(crate) key: String,
-    /// What it is about.
-    pub(crate) subject: Subject,
-    /// What is run.
-    pub(crate) plan: Plan,
-    /// Where requests come from.
-    pub(crate) source: Source,
-}
+pub(crate) type Job = kept_runs::Job<Subject>;
 
 /// Everything that a survey runs.
 pub(crate) struct Matrix {
@@ -157,25 +145,6 @@ impl Matrix {
     }
 }
 
-impl Job {
-    fn new(subject: Subject, plan: Plan, source: &Source) -> Self {
-        Self { key: key(&(&plan, source)), subject, plan, source: source.clone() }
-    }
-
-    /// What it is, in a few words.
-    pub(crate) fn title(&self) -> String {
-        let policy = self.plan.policy.label();
-        match self.subject {
-            Subject::Workload { workload, seed } => {
-                format!("{workload} under {policy}, seed {seed}")
-            }
-            Subject::Saturation { read_percent } => {
-                format!("{read_percent} % reads at saturation under {policy}")
-            }
-        }
-    }
-}
-
 /// The plans of those `candidates` that can be run, with `seed`.
 fn possible(candidates: &[Candidate], seed: u64) -> impl Iterator<Item = Plan> {
     let plans = candidates.iter().filter_map(|candidate| candidate.plan.as_ref().ok());
@@ -247,16 +216,6 @@ fn describe(preset: &Preset, setup: &Setup) -> SurveyWorkload {
         rate,
         notes: setup.notes.clone(),
     }
-}
-
-/// A hash of the version of the program and everything that `what` says of itself. Plans and sources
-/// say all that there is to them, so a field that is added later changes the key as it should.
-fn key(what: &impl Debug) -> String {
-    let mut hash = Sha256::new();
-    hash.update(env!("CARGO_PKG_VERSION"));
-    hash.update(format!("{what:?}"));
-    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    digits[..KEY_DIGITS].to_owned()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! `runs.jsonl`: what is done, one JSON object in a line, so that a survey can be interrupted.
+//! `runs.jsonl`: what is done, one JSON object in a line, so that many runs can be interrupted.
 //!
 //! A line is written and flushed to the medium when its run ends. What an interrupt leaves of a last
 //! line is dropped at the next start.
 
 use crate::exit::Failure;
-use report::survey::{Outcome, ProcessorTime, SCHEMA, SaturationRun, SurveyRun};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -14,28 +14,16 @@ use std::path::{Path, PathBuf};
 /// Name of the file.
 const NAME: &str = "runs.jsonl";
 
-/// What came of one measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Record {
-    /// A workload.
-    Run(SurveyRun),
-    /// Throughput at saturation.
-    Saturation(SaturationRun),
-    /// Processor time of all policies.
-    Processor(Vec<ProcessorTime>),
-}
+/// What is kept of a run.
+pub(crate) trait Kept: Clone + Serialize + DeserializeOwned + Send {
+    /// Version of the schema. It grows with every change that a reader of an earlier version would
+    /// misunderstand.
+    const SCHEMA: u32;
+    /// What keeps it, for messages: a survey.
+    const OF: &'static str;
 
-impl Record {
-    /// Whether it need not be made again. What failed is tried again.
-    fn is_final(&self) -> bool {
-        let outcome = match self {
-            Self::Run(run) => &run.outcome,
-            Self::Saturation(run) => &run.outcome,
-            Self::Processor(_) => return true,
-        };
-        matches!(outcome, Outcome::Measured(_))
-    }
+    /// Whether the run need not be made again. What failed is tried again.
+    fn is_final(&self) -> bool;
 }
 
 /// What every line says of itself, whoever wrote it.
@@ -46,21 +34,21 @@ struct Origin {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct Line<R> {
     #[serde(flatten)]
     origin: Origin,
     key: String,
-    record: Record,
+    record: R,
 }
 
 /// The file and what it says.
-pub(crate) struct Journal {
+pub(crate) struct Journal<R> {
     path: PathBuf,
     file: File,
-    records: BTreeMap<String, Record>,
+    records: BTreeMap<String, R>,
 }
 
-impl Journal {
+impl<R: Kept> Journal<R> {
     /// Opens the file in `folder`, which is made if there is none; an empty one if `fresh`.
     pub(crate) fn open(folder: &Path, fresh: bool) -> Result<Self, Failure> {
         std::fs::create_dir_all(folder).map_err(|error| {
@@ -91,18 +79,19 @@ impl Journal {
     }
 
     /// What came of the measurement with this key, if it was made.
-    pub(crate) fn get(&self, key: &str) -> Option<&Record> {
+    pub(crate) fn get(&self, key: &str) -> Option<&R> {
         self.records.get(key)
     }
 
     /// Whether the measurement with this key need not be made again.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.get(key).is_some_and(Record::is_final)
+        self.get(key).is_some_and(Kept::is_final)
     }
 
     /// Keeps what came of a measurement; when this returns it is on the medium.
-    pub(crate) fn keep(&mut self, key: &str, record: Record) -> Result<(), Failure> {
-        let origin = Origin { schema: SCHEMA, ioda_version: env!("CARGO_PKG_VERSION").to_owned() };
+    pub(crate) fn keep(&mut self, key: &str, record: R) -> Result<(), Failure> {
+        let origin =
+            Origin { schema: R::SCHEMA, ioda_version: env!("CARGO_PKG_VERSION").to_owned() };
         let line = Line { origin, key: key.to_owned(), record };
         let mut text = serde_json::to_string(&line)
             .map_err(|error| Failure::internal(format!("cannot write a result: {error}")))?;
@@ -121,21 +110,23 @@ fn unusable(path: &Path, what: &str, error: &Error) -> Failure {
 }
 
 /// Reads a line. A line of another version is refused, because its results may differ.
-fn read(path: &Path, number: usize, line: &[u8]) -> Result<Line, Failure> {
+fn read<R: Kept>(path: &Path, number: usize, line: &[u8]) -> Result<Line<R>, Failure> {
     let path = path.display();
     let damaged = |error| {
         Failure::data(format!(
-            "{path}, line {number} is no result of a survey: {error}; remove the line, or start \
-             again with --fresh"
+            "{path}, line {number} is no result of a {}: {error}; remove the line, choose another \
+             --output, or start again with --fresh",
+            R::OF
         ))
     };
     let Origin { schema, ioda_version } = serde_json::from_slice(line).map_err(damaged)?;
-    if schema != SCHEMA || ioda_version != env!("CARGO_PKG_VERSION") {
+    if schema != R::SCHEMA || ioda_version != env!("CARGO_PKG_VERSION") {
         return Err(Failure::usage(format!(
             "{path}, line {number} was written by ioda {ioda_version} (schema {schema}), and this \
-             is {} (schema {SCHEMA}), whose results may differ; choose another --output, or start \
-             again with --fresh",
-            env!("CARGO_PKG_VERSION")
+             is {} (schema {}), whose results may differ; choose another --output, or start again \
+             with --fresh",
+            env!("CARGO_PKG_VERSION"),
+            R::SCHEMA
         )));
     }
     serde_json::from_slice(line).map_err(damaged)
@@ -145,45 +136,53 @@ fn read(path: &Path, number: usize, line: &[u8]) -> Result<Line, Failure> {
 mod tests {
     use super::*;
 
-    fn record(seed: &str, outcome: Outcome) -> Record {
-        let (policy, workload, seed) = ("base".to_owned(), "tpcc".to_owned(), seed.to_owned());
-        Record::Run(SurveyRun { policy, workload, seed, outcome })
+    /// A number, which is final if it is even.
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Number(u32);
+
+    impl Kept for Number {
+        const SCHEMA: u32 = 1;
+        const OF: &'static str = "test";
+
+        fn is_final(&self) -> bool {
+            self.0.is_multiple_of(2)
+        }
     }
 
-    fn measured(seed: &str) -> Record {
-        record(seed, Outcome::Measured(Box::default()))
+    fn open(folder: &Path, fresh: bool) -> Journal<Number> {
+        Journal::open(folder, fresh).unwrap()
     }
 
     #[test]
     fn what_was_kept_is_found_again_and_a_torn_line_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
-        let mut journal = Journal::open(folder.path(), false).unwrap();
-        journal.keep("a", measured("1")).unwrap();
-        journal.keep("b", record("2", Outcome::Failed("why".to_owned()))).unwrap();
+        let mut journal = open(folder.path(), false);
+        journal.keep("a", Number(2)).unwrap();
+        journal.keep("b", Number(1)).unwrap();
         let whole = std::fs::read(&path).unwrap();
         // Every possible end of the last line, also within a character.
         for length in 0..=whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();
             let lines = whole[..length].iter().filter(|&&byte| byte == b'\n').count();
-            let mut journal = Journal::open(folder.path(), false).unwrap();
+            let mut journal = open(folder.path(), false);
             assert_eq!((journal.has("a"), journal.get("b").is_some()), (lines > 0, lines > 1));
             assert!(!journal.has("b"), "what failed is tried again");
-            journal.keep("c", measured("3")).unwrap();
-            let journal = Journal::open(folder.path(), false).unwrap();
+            journal.keep("c", Number(4)).unwrap();
+            let journal = open(folder.path(), false);
             assert!(journal.has("c") && journal.records.len() == lines + 1);
         }
-        assert!(Journal::open(folder.path(), true).unwrap().records.is_empty());
+        assert!(open(folder.path(), true).records.is_empty());
         assert_eq!(std::fs::read(&path).unwrap(), b"");
     }
 
     #[test]
     fn the_last_result_of_a_key_counts() {
         let folder = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(folder.path(), false).unwrap();
-        journal.keep("a", record("1", Outcome::Failed("why".to_owned()))).unwrap();
-        journal.keep("a", measured("1")).unwrap();
-        assert!(Journal::open(folder.path(), false).unwrap().has("a"));
+        let mut journal = open(folder.path(), false);
+        journal.keep("a", Number(1)).unwrap();
+        journal.keep("a", Number(2)).unwrap();
+        assert!(open(folder.path(), false).has("a"));
     }
 
     #[test]
@@ -192,10 +191,10 @@ mod tests {
         let path = folder.path().join(NAME);
         let refused = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            Journal::open(folder.path(), false).map(drop).unwrap_err().to_string()
+            Journal::<Number>::open(folder.path(), false).map(drop).unwrap_err().to_string()
         };
         let damaged = refused("{}\n");
-        assert!(damaged.contains("runs.jsonl, line 1 is no result of a survey"), "{damaged}");
+        assert!(damaged.contains("runs.jsonl, line 1 is no result of a test"), "{damaged}");
         assert!(refused("\n\u{fffd}\n").contains("line 2 is no result"));
         let other = refused("{\"schema\":1,\"ioda_version\":\"0.0.1\",\"what\":7}\n");
         assert!(other.contains("line 1 was written by ioda 0.0.1 (schema 1)"), "{other}");

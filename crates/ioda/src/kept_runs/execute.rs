@@ -1,0 +1,55 @@
+//! Makes what is missing, several runs side by side.
+
+use super::job::{Job, Subject};
+use super::journal::Journal;
+use super::shelf::Shelf;
+use crate::exit::Failure;
+use crate::progress::{Show, Tally};
+use sim::RunResult;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Makes those of `jobs` that `journal` does not have, and keeps them there. What a run does wrong is
+/// kept as well; only what concerns all runs ends this early.
+pub(crate) fn run<S: Subject>(
+    jobs: &[Job<S>],
+    journal: &mut Journal<S::Record>,
+    threads: usize,
+    show: Show,
+) -> Result<(), Failure> {
+    let missing: Vec<&Job<S>> = jobs.iter().filter(|job| !journal.has(&job.key)).collect();
+    let tally = Tally::new(show, S::COMMAND, missing.len());
+    let shelf = Shelf::default();
+    let next = AtomicUsize::new(0);
+    let kept = Mutex::new((journal, Ok(())));
+    let worker = || {
+        while let Some(job) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+            tally.begin(&job.subject.title(&job.plan));
+            let record = job.subject.record(&job.plan, measure(job, &shelf).as_ref());
+            tally.end();
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let (journal, result) = &mut *kept;
+            if let Err(failure) = journal.keep(&job.key, record) {
+                *result = Err(failure);
+            }
+            if result.is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..threads.clamp(1, missing.len().max(1))).for_each(|_| {
+            scope.spawn(worker);
+        });
+    });
+    let (_, result) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    result
+}
+
+fn measure<S>(job: &Job<S>, shelf: &Shelf) -> Result<RunResult, Failure> {
+    let Job { plan, source, .. } = job;
+    let workload = source.open(plan.capacity_bytes()?)?;
+    let arrival = workload.arrival();
+    let drives = shelf.take(plan)?;
+    Ok(sim::run(plan, drives, arrival, workload, &AtomicU64::new(0))?)
+}

@@ -1,0 +1,54 @@
+//! One run and the key by which it is known again.
+
+use super::journal::Kept;
+use crate::exit::Failure;
+use sha2::{Digest, Sha256};
+use sim::{Plan, RunResult};
+use std::fmt::Debug;
+use workload::Source;
+
+/// Hexadecimal digits of a key: enough that two of them are never equal by chance.
+const KEY_DIGITS: usize = 32;
+
+/// What a run is about, in the words of whoever asked for it.
+pub(crate) trait Subject: Sync {
+    /// What is kept of a run.
+    type Record: Kept;
+    /// The name of the command, for the progress bar.
+    const COMMAND: &'static str;
+
+    /// What the run is, in a few words.
+    fn title(&self, plan: &Plan) -> String;
+
+    /// What is kept of a run that ended, or failed, like this.
+    fn record(&self, plan: &Plan, result: Result<&RunResult, &Failure>) -> Self::Record;
+}
+
+/// One run.
+pub(crate) struct Job<S> {
+    /// A hash of everything that determines what comes of it.
+    pub(crate) key: String,
+    /// What it is about.
+    pub(crate) subject: S,
+    /// What is run.
+    pub(crate) plan: Plan,
+    /// Where requests come from.
+    pub(crate) source: Source,
+}
+
+impl<S> Job<S> {
+    /// A run of `plan` with the requests of `source`.
+    pub(crate) fn new(subject: S, plan: Plan, source: &Source) -> Self {
+        Self { key: key(&(&plan, source)), subject, plan, source: source.clone() }
+    }
+}
+
+/// A hash of the version of the program and everything that `what` says of itself. Plans and sources
+/// say all that there is to them, so a field that is added later changes the key as it should.
+pub(crate) fn key(what: &impl Debug) -> String {
+    let mut hash = Sha256::new();
+    hash.update(env!("CARGO_PKG_VERSION"));
+    hash.update(format!("{what:?}"));
+    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    digits[..KEY_DIGITS].to_owned()
+}

@@ -1,0 +1,14 @@
+//! Many runs that are kept one by one, so that they can be interrupted: the survey and the sweep.
+//!
+//! A [`Job`] is one run and knows by its key whether it was made before. [`Journal`] keeps what came of
+//! jobs in `runs.jsonl`, and [`run`] makes those that it does not have, several side by side on drives
+//! that are prepared once.
+
+mod execute;
+mod job;
+mod journal;
+mod shelf;
+
+pub(crate) use execute::run;
+pub(crate) use job::{Job, Subject, key};
+pub(crate) use journal::{Journal, Kept};

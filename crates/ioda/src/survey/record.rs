@@ -1,0 +1,98 @@
+//! What is kept of the runs of a survey, and how those that are missing are made.
+
+use super::matrix::{CLIENTS, Matrix, Subject};
+use crate::convert;
+use crate::exit::Failure;
+use crate::kept_runs::{self, Journal, Kept};
+use crate::progress::Show;
+use report::survey::{Outcome, ProcessorTime, SCHEMA, SaturationRun, SurveyRun};
+use serde::{Deserialize, Serialize};
+use sim::{Plan, RunResult};
+
+/// Requests and rounds of the measurement of processor time.
+const PROCESSOR_REQUESTS: u64 = 100_000;
+const PROCESSOR_ROUNDS: u32 = 5;
+
+/// What came of one measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Record {
+    /// A workload.
+    Run(SurveyRun),
+    /// Throughput at saturation.
+    Saturation(SaturationRun),
+    /// Processor time of all policies.
+    Processor(Vec<ProcessorTime>),
+}
+
+impl Kept for Record {
+    const SCHEMA: u32 = SCHEMA;
+    const OF: &'static str = "survey";
+
+    fn is_final(&self) -> bool {
+        let outcome = match self {
+            Self::Run(run) => &run.outcome,
+            Self::Saturation(run) => &run.outcome,
+            Self::Processor(_) => return true,
+        };
+        matches!(outcome, Outcome::Measured(_))
+    }
+}
+
+impl kept_runs::Subject for Subject {
+    type Record = Record;
+    const COMMAND: &'static str = "survey";
+
+    fn title(&self, plan: &Plan) -> String {
+        let policy = plan.policy.label();
+        match self {
+            Self::Workload { workload, seed } => format!("{workload} under {policy}, seed {seed}"),
+            Self::Saturation { read_percent } => {
+                format!("{read_percent} % reads at saturation under {policy}")
+            }
+        }
+    }
+
+    fn record(&self, plan: &Plan, result: Result<&RunResult, &Failure>) -> Record {
+        let outcome = match result {
+            Ok(result) => Outcome::Measured(Box::new(convert::run(result))),
+            Err(failure) => Outcome::Failed(failure.to_string()),
+        };
+        let policy = plan.policy.name().to_owned();
+        match *self {
+            Self::Workload { workload, seed } => {
+                let (workload, seed) = (workload.to_owned(), seed.to_string());
+                Record::Run(SurveyRun { policy, workload, seed, outcome })
+            }
+            Self::Saturation { read_percent } => {
+                let (clients, iops) = (CLIENTS, result.ok().and_then(RunResult::second_half_iops));
+                Record::Saturation(SaturationRun { policy, read_percent, clients, iops, outcome })
+            }
+        }
+    }
+}
+
+/// Makes what of `matrix` is missing in `journal`, and keeps it there.
+pub(crate) fn run(
+    matrix: &Matrix,
+    journal: &mut Journal<Record>,
+    threads: usize,
+    show: Show,
+) -> Result<(), Failure> {
+    kept_runs::run(&matrix.jobs, journal, threads, show)?;
+    if !journal.has(&matrix.processor_key) {
+        // Alone on the machine, as far as it is up to us: it is a measurement.
+        let times = sim::bench_policies(&matrix.plans(), PROCESSOR_REQUESTS, PROCESSOR_ROUNDS)?;
+        let times = times.iter().map(processor_time).collect();
+        journal.keep(&matrix.processor_key, Record::Processor(times))?;
+    }
+    Ok(())
+}
+
+fn processor_time(time: &sim::PolicyTime) -> ProcessorTime {
+    ProcessorTime {
+        policy: time.policy.name().to_owned(),
+        nanos_per_io: time.nanos_per_io,
+        of_base: time.of_base,
+    }
+}
