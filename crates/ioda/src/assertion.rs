@@ -11,7 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Fewer requests than this beyond a percentile make it doubtful.
-const FEWEST_SAMPLES: u64 = 100;
+pub(crate) const FEWEST_SAMPLES: u64 = 100;
 
 /// A comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

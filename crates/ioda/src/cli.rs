@@ -2,7 +2,8 @@
 
 use crate::assertion::Assertion;
 use crate::commands::{
-    bench, completions, ctl, explain, load, plan, presets, reproduce, serve, survey, torture, trace,
+    bench, completions, ctl, explain, load, plan, presets, reproduce, serve, survey, sweep,
+    torture, trace,
 };
 use crate::exit;
 use crate::log::LogArgs;
@@ -47,6 +48,7 @@ Start here:
   ioda plan                        which busy windows keep the contract, on paper
   ioda reproduce                   the figures of the article, claim by claim
   ioda survey                      all policies, nine workloads, and what each policy costs
+  ioda sweep --vary load=0.01,0.1  one parameter or two over a range, curves and heat maps
   ioda torture                     power cuts and failing drives under a seed; what is flushed stays
   ioda serve                       the array as a block device, for fio, QEMU, a file system
   ioda load                        load it: open loop, each request sent when it is due
@@ -89,6 +91,9 @@ pub(crate) enum Command {
     /// Run every policy under every workload and say what each costs; can be interrupted
     #[command(after_help = survey::EXAMPLES)]
     Survey(survey::SurveyArgs),
+    /// Run one parameter or two over a range, under several policies and seeds; can be interrupted
+    #[command(after_help = sweep::EXAMPLES)]
+    Sweep(Box<sweep::SweepArgs>),
     /// Torture arrays under a seed: power cuts, failing drives and orders, every sector compared
     #[command(after_help = torture::EXAMPLES)]
     Torture(torture::TortureArgs),

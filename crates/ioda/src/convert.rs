@@ -64,7 +64,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
     Run {
         policy: result.policy.label().to_owned(),
         label: result.policy.label().to_owned(),
-        result_hash: format!("{:016x}", result.hash),
+        result_hash: result_hash(result),
         layout: String::new(),
         capacity_bytes: result.capacity_bytes,
         simulated_seconds: seconds,
@@ -191,6 +191,11 @@ fn rain(totals: &ssd::Counters) -> Option<RainCounters> {
         rotation_breaches: totals.rotation_breaches,
         moved_stripes: totals.moved_stripes,
     })
+}
+
+/// The hash of a run as documents have it.
+pub(crate) fn result_hash(result: &RunResult) -> String {
+    format!("{:016x}", result.hash)
 }
 
 pub(crate) fn latency(summary: &LatencySummary) -> Latency {

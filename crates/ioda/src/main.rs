@@ -30,6 +30,7 @@ mod settings;
 mod setup;
 mod simulate;
 mod survey;
+mod sweep;
 mod table;
 mod words;
 

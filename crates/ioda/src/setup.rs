@@ -7,7 +7,9 @@ use crate::names::Unknown;
 use crate::pace;
 use crate::quantity::exact_percent;
 use crate::rate::Rerate;
-use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings, WorkloadSettings};
+use crate::settings::{
+    ArraySettings, DriveFlags, DriveSettings, RunSettings, Settings, WorkloadSettings,
+};
 use array::Level;
 use array::policy::{PolicyKind, PolicySettings};
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
@@ -118,11 +120,7 @@ impl Setup {
         for plan in &plans {
             plan.layout()?;
         }
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = run.threads.unwrap_or_else(cores);
-        if !(1..=1024).contains(&threads) {
-            return Err(Failure::usage(format!("--threads is {threads}; it must be 1 to 1024")));
-        }
+        let threads = threads(run)?;
         let mut resolved = settings.clone();
         resolved.drive = DriveSettings::full(&plan.drive);
         if plan.spare > Ratio::ZERO {
@@ -161,6 +159,16 @@ pub(crate) fn load_source(
         }
     };
     Ok((faster(source, rate), seed, notes))
+}
+
+/// How many runs are made side by side.
+pub(crate) fn threads(run: &RunSettings) -> Result<usize, Failure> {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = run.threads.unwrap_or_else(cores);
+    if !(1..=1024).contains(&threads) {
+        return Err(Failure::usage(format!("--threads is {threads}; it must be 1 to 1024")));
+    }
+    Ok(threads)
 }
 
 /// What is left free on every drive unless it is said: a little where one of the policies moves pages.

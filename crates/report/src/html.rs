@@ -8,6 +8,7 @@ mod escape;
 mod numbers;
 mod story;
 mod survey;
+mod sweep;
 mod tables;
 mod view;
 mod windows;
@@ -20,6 +21,7 @@ use serde::Serialize;
 pub(crate) use numbers::nines;
 pub use story::render as render_story;
 pub use survey::render as render_survey;
+pub use sweep::render as render_sweep;
 pub use windows::render as render_windows;
 
 const UPLOT_JS: &str = include_str!("../assets/uplot/uPlot.iife.min.js");

@@ -21,6 +21,7 @@ pub mod json;
 pub mod sample;
 pub mod story;
 pub mod survey;
+pub mod sweep;
 pub mod table;
 
 pub use document::{

@@ -5,6 +5,7 @@
 
 mod story;
 mod survey;
+mod sweep;
 
 use crate::{
     AskedLoad, Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary,
@@ -14,6 +15,7 @@ use crate::{
 
 pub use story::story;
 pub use survey::survey;
+pub use sweep::sweep;
 
 /// Number of reads per policy.
 const READS: u64 = 600_000;

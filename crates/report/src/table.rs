@@ -8,6 +8,7 @@ mod claims;
 mod costs;
 mod latency;
 mod survey;
+mod sweep;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
@@ -15,6 +16,7 @@ use crate::layouts::layouts;
 use crate::{Comparison, Run, Weight, findings};
 
 pub use survey::{costs as render_costs, render as render_survey};
+pub use sweep::render as render_sweep;
 
 /// Policies side by side in one table.
 const POLICIES_ABREAST: usize = 6;

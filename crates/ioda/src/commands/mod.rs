@@ -11,6 +11,7 @@ pub(crate) mod presets;
 pub(crate) mod reproduce;
 pub(crate) mod serve;
 pub(crate) mod survey;
+pub(crate) mod sweep;
 pub(crate) mod torture;
 pub(crate) mod trace;
 
@@ -41,6 +42,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Bench(args) => bench::run(args, talk),
         Command::Reproduce(args) => reproduce::run(args, talk),
         Command::Survey(args) => survey::run(args, talk),
+        Command::Sweep(args) => sweep::run(args, talk),
         Command::Torture(args) => torture::run(args, talk),
         Command::Serve(args) => serve::run(args, talk),
         Command::Load(args) => load::run(args, talk),

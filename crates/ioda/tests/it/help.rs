@@ -16,6 +16,7 @@ fn every_command_explains_itself() {
         "bench",
         "reproduce",
         "survey",
+        "sweep",
         "torture",
         "ctl",
         "ctl status",

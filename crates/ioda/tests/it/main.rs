@@ -25,5 +25,6 @@ mod plan;
 mod replacing;
 mod serve;
 mod survey;
+mod sweep;
 mod torture;
 mod traces;

@@ -158,7 +158,7 @@ fn surveyed(browser: &Path, address: &str, steps: &str) -> String {
 }
 
 /// What the page noted under `key`.
-fn noted<'a>(page: &'a str, key: &str) -> &'a str {
+pub(crate) fn noted<'a>(page: &'a str, key: &str) -> &'a str {
     let start = format!("data-{key}=\"");
     let at = page.find(&start).unwrap_or_else(|| panic!("no {key} in {}", &page[..600]));
     page[at + start.len()..].split('"').next().unwrap()
@@ -230,7 +230,7 @@ fn a_survey_can_be_worked_with_keys_and_read_aloud() {
     assert_drawn(&opened_page(&browser, &empty), 0);
 }
 
-fn assert_drawn(page: &str, plots: usize) {
+pub(crate) fn assert_drawn(page: &str, plots: usize) {
     let end = page.find("<head>").unwrap();
     let root = &page[..end];
     assert!(!root.contains("data-error"), "{root}");
@@ -245,7 +245,7 @@ fn opened(browser: &Path, comparison: &Comparison) -> String {
     opened_page(browser, &html::render(comparison))
 }
 
-fn opened_page(browser: &Path, content: &str) -> String {
+pub(crate) fn opened_page(browser: &Path, content: &str) -> String {
     opened_at(browser, content, "")
 }
 

@@ -4,3 +4,4 @@ mod chromium;
 mod keys;
 mod layout;
 mod palette;
+mod sweep;

@@ -1,0 +1,167 @@
+//! `ioda sweep`: one parameter or two over a range.
+
+use super::Talk;
+use crate::cli::ArrayArgs;
+use crate::exit::{self, Failure};
+use crate::kept_runs::Journal;
+use crate::output::{self, remark};
+use crate::settings::{RunSettings, Settings, WorkloadSettings};
+use crate::setup;
+use crate::sweep::{self, Matrix, Parameter, Question, Wanted};
+use array::policy::PolicyKind;
+use clap::Args;
+use report::sweep::Sweep;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda sweep tpcc --vary load=0.01,0.02,0.05,0.1 --policy base,ioda,ideal
+      how latency grows with load; writes ioda-sweep/sweep.html, sweep.json and runs.jsonl
+  ioda sweep tpcc --vary load=0.01,0.02,0.05,0.1 --policy base,ioda,ideal --metric read.p99
+      another metric of the same runs: nothing is run again
+  ioda sweep --vary width=4..16:4 --vary window=50ms,100ms,200ms --seeds 3 --output my-sweep
+      two parameters: a heat map for each policy
+  ioda sweep --vary over-provisioning=10%..40%:10% --vary buffer=none,1m..64m:x4
+  ioda sweep synthetic --rw randrw --number_ios 100000 --vary iodepth=1..64:x2 --policy ioda
+
+KEY is a path of the configuration such as drive.over_provisioning, its last word if that is the only
+such (iodepth), or one of load (workload.rerate), width (array.drives), window (array.tw),
+over-provisioning and buffer (drive.write_buffer). VALUES is a list a,b,c whose members are values or
+ranges FIRST..LAST:STEP or FIRST..LAST:xFACTOR, with units where the key has them.
+
+A run is kept when it ends, so Ctrl-C loses the runs that are under way and no more; runs are known by a
+hash of everything that determines them, and may be shared by sweeps in one folder. Every run is that of
+`ioda run` with the same settings. docs/sweep.md is the tutorial.
+
+Exit code 4 if a run failed; the others are shown all the same.";
+
+/// More seeds than this are a mistake.
+const MOST_SEEDS: u32 = 100;
+/// What is shown unless metrics are named.
+const METRICS: [&str; 3] = ["read.p99.9", "write.p99.9", "waf"];
+
+/// Options of `ioda sweep`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SweepArgs {
+    /// What is varied and its values, such as load=0.01,0.1 or width=4..16:4; once or twice
+    #[arg(long, value_name = "KEY=VALUES", required = true)]
+    vary: Vec<String>,
+    /// What is shown, in the words of --assert; repeatable [default: read.p99.9, write.p99.9, waf]
+    #[arg(long, value_name = "METRIC")]
+    metric: Vec<Wanted>,
+    /// So many seeds, counted from --seed, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seeds: u32,
+    /// Where results go and are kept
+    #[arg(long, value_name = "FOLDER", default_value = "ioda-sweep")]
+    output: PathBuf,
+    /// Forget the runs that are kept in the folder
+    #[arg(long)]
+    fresh: bool,
+    /// Print everything as JSON instead of the table, or write it to FILE beside the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// TOML file with the sections array, windows, stage, policies, drive, workload and run; flags
+    /// override it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The workload.
+    #[command(flatten)]
+    workload: WorkloadSettings,
+    /// The array and its drives.
+    #[command(flatten)]
+    array: ArrayArgs,
+    /// The run.
+    #[command(flatten)]
+    run: RunSettings,
+}
+
+/// Runs what is missing and shows everything.
+pub(crate) fn run(args: &SweepArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let question = question(args)?;
+    let threads = setup::threads(&question.settings.run)?;
+    let matrix = Matrix::new(&question)?;
+    let mut journal = Journal::open(&args.output, args.fresh)?;
+    if !talk.quiet {
+        let found = matrix.jobs.iter().filter(|job| journal.has(&job.key)).count();
+        let (all, folder) = (matrix.jobs.len(), args.output.display());
+        remark(&format!("{found} of {all} runs found in {folder}"));
+    }
+    crate::kept_runs::run(&matrix.jobs, &mut journal, threads, talk.progress)?;
+    let sweep = sweep::document(&question, &matrix, &journal, &metrics(args)?)?;
+    write(&args.output, &sweep, talk)?;
+    let document = serde_json::to_value(&sweep)
+        .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
+    output::show(args.json.as_deref(), || document, || report::table::render_sweep(&sweep))?;
+    match sweep.failures() {
+        0 => Ok(ExitCode::from(exit::OK)),
+        failed => Err(Failure::internal(format!(
+            "{failed} of {} runs failed; they are tried again the next time",
+            sweep.runs.len()
+        ))),
+    }
+}
+
+fn question(args: &SweepArgs) -> Result<Question, Failure> {
+    if !(1..=MOST_SEEDS).contains(&args.seeds) {
+        return Err(Failure::usage(format!(
+            "--seeds is {}; it must be 1 to {MOST_SEEDS}",
+            args.seeds
+        )));
+    }
+    let file = match &args.config {
+        Some(path) => crate::settings::load(path)?,
+        None => Settings::default(),
+    };
+    let others =
+        Settings { workload: args.workload.clone(), run: args.run.clone(), ..Settings::default() };
+    let settings = args.array.overlay(&file, others)?;
+    let parameters = args.vary.iter().map(|text| Parameter::parse(text, &settings));
+    let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
+    Parameter::check_all(&parameters)?;
+    let mut policies: Vec<PolicyKind> = Vec::new();
+    for policy in settings.run.policy.iter().map(|text| text.value.0) {
+        if !policies.contains(&policy) {
+            policies.push(policy);
+        }
+    }
+    if policies.is_empty() {
+        policies = setup::possible(&PolicyKind::IODA_PARTS, &settings.array);
+    }
+    let first = settings.run.seed.as_ref().map_or(1, |seed| seed.value);
+    let seeds = (0..u64::from(args.seeds)).map(|index| first.wrapping_add(index)).collect();
+    Ok(Question { settings, parameters, policies, seeds })
+}
+
+/// The metrics that are shown, each once.
+fn metrics(args: &SweepArgs) -> Result<Vec<Wanted>, Failure> {
+    let usual = METRICS.iter().map(|name| name.parse().map_err(Failure::internal));
+    let wanted = match args.metric.is_empty() {
+        true => usual.collect::<Result<Vec<Wanted>, _>>()?,
+        false => args.metric.clone(),
+    };
+    let mut metrics: Vec<Wanted> = Vec::new();
+    for metric in wanted {
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    Ok(metrics)
+}
+
+/// Writes the document and the page.
+fn write(folder: &Path, sweep: &Sweep, talk: Talk) -> Result<(), Failure> {
+    let text = serde_json::to_string(sweep)
+        .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
+    let files = [("sweep.json", text + "\n"), ("sweep.html", report::html::render_sweep(sweep))];
+    for (name, text) in files {
+        let path = folder.join(name);
+        output::write(&path, &text)?;
+        if !talk.quiet {
+            remark(&format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! A sweep: one or two parameters of the configuration over a range, under several policies and seeds.
+//!
+//! [`Parameter`] is what `--vary` says, [`Matrix`] the runs that follow from it, `kept_runs` makes and
+//! keeps them, and `document` makes the document of the report from both.
+
+mod document;
+mod key;
+mod matrix;
+mod number;
+mod parameter;
+mod record;
+mod values;
+
+pub(crate) use document::{Wanted, document};
+pub(crate) use matrix::{Matrix, Question};
+pub(crate) use parameter::Parameter;

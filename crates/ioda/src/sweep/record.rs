@@ -1,0 +1,75 @@
+//! What is kept of a run of a sweep: every standard metric, so that others can be shown later.
+
+use crate::assertion::FEWEST_SAMPLES;
+use crate::convert;
+use crate::exit::Failure;
+use crate::kept_runs::{self, Kept};
+use crate::metric::{Metric, Unit};
+use report::sweep::{Measured, Outcome, SCHEMA};
+use serde::{Deserialize, Serialize};
+use sim::{Plan, RunResult};
+
+/// Nanoseconds in a microsecond, the unit of the document.
+const NANOS_PER_MICRO: f64 = 1e3;
+
+/// What came of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// What a reader of the file should know; the key says the rest.
+    title: String,
+    /// What came of it.
+    pub(crate) outcome: Outcome,
+}
+
+impl Kept for Record {
+    const SCHEMA: u32 = SCHEMA;
+    const OF: &'static str = "sweep";
+
+    fn is_final(&self) -> bool {
+        matches!(self.outcome, Outcome::Measured(_))
+    }
+}
+
+/// What a run of a sweep is about.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Subject {
+    /// The point in words.
+    pub(super) point: String,
+}
+
+impl kept_runs::Subject for Subject {
+    type Record = Record;
+    const COMMAND: &'static str = "sweep";
+
+    fn title(&self, plan: &Plan) -> String {
+        format!("{} under {}, seed {}", self.point, plan.policy.label(), plan.seed)
+    }
+
+    fn record(&self, plan: &Plan, result: Result<&RunResult, &Failure>) -> Record {
+        let outcome = match result {
+            Ok(result) => Outcome::Measured(measured(result)),
+            Err(failure) => Outcome::Failed(failure.to_string()),
+        };
+        Record { title: self.title(plan), outcome }
+    }
+}
+
+/// Every standard metric of a run.
+fn measured(result: &RunResult) -> Measured {
+    let mut measured =
+        Measured { result_hash: convert::result_hash(result), ..Measured::default() };
+    for metric in Metric::standard() {
+        if metric.is_of_nothing(result) {
+            continue;
+        }
+        let value = match metric.unit() {
+            Unit::Time => metric.of(result) / NANOS_PER_MICRO,
+            Unit::Percent | Unit::Number => metric.of(result),
+        };
+        measured.metrics.insert(metric.to_string(), value);
+        if metric.samples_beyond(result).is_some_and(|samples| samples < FEWEST_SAMPLES) {
+            measured.few_samples.insert(metric.to_string());
+        }
+    }
+    measured
+}

@@ -1,0 +1,212 @@
+//! Sweeps from end to end on tiny drives: what is kept, what is found again, what is refused.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where a document lacks something")]
+
+use crate::common::{Ran, data, ioda};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A small workload under two policies.
+const SMALL: [&str; 7] =
+    ["dtrs", "--config", "tiny.toml", "--requests", "2000", "--policy", "base,ioda"];
+const LOADS: [&str; 4] = ["--vary", "load=0.002,0.004", "--seeds", "2"];
+/// Runs of two loads, two policies and two seeds.
+const RUNS: usize = 2 * 2 * 2;
+
+fn arguments<'a>(folder: &'a Path, extra: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec!["sweep", "--output", folder.to_str().unwrap()];
+    all.extend(SMALL);
+    all.extend(extra);
+    all
+}
+
+fn sweep(folder: &Path, extra: &[&str]) -> Ran {
+    ioda(&arguments(folder, extra))
+}
+
+fn document(folder: &Path) -> Value {
+    let text = std::fs::read_to_string(folder.join("sweep.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The result hash of every run that ended, by values, policy and seed.
+fn hashes(document: &Value) -> BTreeMap<String, String> {
+    let mut hashes = BTreeMap::new();
+    for run in document["runs"].as_array().unwrap() {
+        let point = &document["points"][run["point"].as_u64().unwrap() as usize];
+        let values =
+            point["values"].as_array().unwrap().iter().map(|value| value.as_str().unwrap());
+        let rest = ["policy", "seed"].map(|key| run[key].as_str().unwrap());
+        let name = values.chain(rest).collect::<Vec<_>>().join(" ");
+        if let Some(hash) = run["outcome"]["measured"]["result_hash"].as_str() {
+            hashes.insert(name, hash.to_owned());
+        }
+    }
+    hashes
+}
+
+#[test]
+fn a_sweep_is_made_once_and_shows_any_metric() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = sweep(folder.path(), &LOADS);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    assert!(first.stderr.starts_with(&format!("0 of {RUNS} runs found in ")), "{}", first.stderr);
+    let made = document(folder.path());
+    assert_eq!((&made["schema"], hashes(&made).len()), (&1.into(), RUNS));
+    assert_eq!(made["parameters"][0]["key"], "workload.rerate");
+    for words in ["read.p99.9\n", "write.p99.9\n", "waf\n", "0.004", " to ", "IODA"] {
+        assert!(first.stdout.contains(words), "no {words:?} in {}", first.stdout);
+    }
+    let page = std::fs::read_to_string(folder.path().join("sweep.html")).unwrap();
+    assert!(page.contains("id=\"plot-2\"") && page.contains("read.p99.9 by load"));
+
+    // Another metric, and one thread: nothing is run again.
+    let other = ["--metric", "read.mean", "--metric", "busy1", "--threads", "1"];
+    let second = sweep(folder.path(), &[&LOADS[..], &other].concat());
+    assert!(
+        second.stderr.starts_with(&format!("{RUNS} of {RUNS} runs found")),
+        "{}",
+        second.stderr
+    );
+    assert!(second.stdout.contains("read.mean\n") && second.stdout.contains("busy1\n"));
+    assert!(!second.stdout.contains("waf"), "{}", second.stdout);
+    assert_eq!(document(folder.path())["runs"], made["runs"]);
+
+    // A run of a sweep is the run of `ioda run` with the same settings.
+    let settings = ["--rerate", "0.004", "--seed", "2", "--policy", "ioda", "--quiet", "--json"];
+    let alone = ioda(&[&["run"], &SMALL[..5], &settings].concat()).json();
+    let run = &alone["runs"][0];
+    assert_eq!(run["result_hash"], hashes(&made)["0.004 ioda 2"].as_str());
+    let of_sweep = made["runs"].as_array().unwrap();
+    let of_sweep =
+        of_sweep.iter().find(|one| one["outcome"]["measured"]["result_hash"] == run["result_hash"]);
+    let metrics = &of_sweep.unwrap()["outcome"]["measured"]["metrics"];
+    assert_eq!(metrics["read.mean"], run["read"]["mean_us"]);
+    assert_eq!(metrics["waf"], run["write_amplification_device"]);
+
+    // A narrower sweep finds its runs, too; anew and on one thread they come out the same.
+    let narrow = ["--vary", "load=0.004", "--seeds", "2"];
+    let fewer = sweep(folder.path(), &narrow);
+    assert!(fewer.stderr.starts_with("4 of 4 runs found"), "{}", fewer.stderr);
+    let fresh = sweep(folder.path(), &[&narrow[..], &["--fresh", "--threads", "1"]].concat());
+    assert!(fresh.stderr.starts_with("0 of 4 runs found"), "{}", fresh.stderr);
+    for (name, hash) in hashes(&document(folder.path())) {
+        assert_eq!(hashes(&made)[&name], hash, "{name}");
+    }
+}
+
+#[test]
+fn a_sweep_that_was_killed_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = tempfile::tempdir().unwrap();
+    assert_eq!(sweep(whole.path(), &LOADS).code, 0);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ioda"))
+        .args(arguments(folder.path(), &LOADS))
+        .current_dir(data())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let journal = folder.path().join("runs.jsonl");
+    let lines = || {
+        let text = std::fs::read(&journal).unwrap_or_default();
+        text.iter().filter(|&&byte| byte == b'\n').count()
+    };
+    while lines() < 2 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = lines();
+    assert!(kept >= 2);
+    // As if the power had failed in the middle of a line, too.
+    let text = std::fs::read(&journal).unwrap();
+    std::fs::write(&journal, [&text[..], &text[..100]].concat()).unwrap();
+    let ran = sweep(folder.path(), &LOADS);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.starts_with(&format!("{kept} of {RUNS} runs found")), "{}", ran.stderr);
+    assert_eq!(hashes(&document(folder.path())), hashes(&document(whole.path())));
+}
+
+#[test]
+fn points_that_cannot_be_built_are_shown_and_the_others_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let vary = ["--vary", "width=4..6:1", "--vary", "raid=5,10", "--quiet", "--json"];
+    let ran = sweep(folder.path(), &vary);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let printed = ran.json();
+    assert_eq!(printed, document(folder.path()), "--json prints what is kept");
+    let made = hashes(&printed);
+    let names: Vec<&str> = made.keys().map(String::as_str).collect();
+    let expected = [
+        "4 10 base 1",
+        "4 10 ioda 1",
+        "4 5 base 1",
+        "4 5 ioda 1",
+        "5 5 base 1",
+        "5 5 ioda 1",
+        "6 10 base 1",
+        "6 10 ioda 1",
+        "6 5 base 1",
+        "6 5 ioda 1",
+    ];
+    assert_eq!(names, expected);
+    let refused: Vec<&str> = printed["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|run| run["outcome"]["refused"].as_str())
+        .collect();
+    assert_eq!(refused.len(), 2);
+    assert!(refused[0].contains("raid10"), "{}", refused[0]);
+    let page = std::fs::read_to_string(folder.path().join("sweep.html")).unwrap();
+    assert_eq!(page.matches("<table class=\"heat\"").count(), 3 * 2);
+    assert!(page.contains("<td class=\"none\">") && page.contains("Not run:"));
+    let file = folder.path().join("all.json");
+    let beside =
+        sweep(folder.path(), &[&vary[..5], &[&format!("--json={}", file.display())]].concat());
+    assert!(beside.stdout.contains("- not run: width 5, raid 10 under Base"), "{}", beside.stdout);
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(hashes(&written), made);
+}
+
+#[test]
+fn what_cannot_be_varied_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases: [(&[&str], &str); 14] = [
+        (&["--vary", "widht=4,8"], "did you mean width?"),
+        (&["--vary", "width"], "has no values"),
+        (&["--vary", "width=4..16"], "has no step"),
+        (&["--vary", "width=four"], "cannot set array.drives to four"),
+        (&["--vary", "width=1..100:1"], "more than 64 values"),
+        (&["--vary", "width=2"], "no point can be built: "),
+        (&["--vary", "window=100"], "has no unit"),
+        (&["--vary", "seed=1,2"], "--seeds says how many"),
+        (&["--vary", "width=4", "--vary", "array.drives=5"], "twice for array.drives"),
+        (&["--vary", "width=4", "--vary", "load=1", "--vary", "raid=5"], "one parameter or two"),
+        (&["--vary", "width=4", "--metric", "read.p98"], "a sweep does not keep read.p98"),
+        (&["--vary", "width=4", "--metric", "speed"], "there is no metric \"speed\""),
+        (&["--vary", "width=4", "--seeds", "0"], "must be 1 to 100"),
+        (&["--vary", "width=4", "--threads", "0"], "--threads is 0"),
+    ];
+    for (extra, why) in cases {
+        let output = folder.path().join("new");
+        let ran = sweep(&output, extra);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{extra:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(why), "{extra:?}: {}", ran.stderr);
+        assert!(!output.exists(), "{extra:?} made a folder");
+    }
+    assert_eq!(sweep(folder.path(), &[]).code, 2, "--vary is required");
+    // What a survey has kept is no sweep.
+    let line = format!(
+        "{{\"schema\":1,\"ioda_version\":\"{}\",\"key\":\"\",\"record\":{{\"run\":1}}}}\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    std::fs::write(folder.path().join("runs.jsonl"), line).unwrap();
+    let other = sweep(folder.path(), &LOADS);
+    assert_eq!(other.code, 3);
+    assert!(other.stderr.contains("is no result of a sweep"), "{}", other.stderr);
+}
