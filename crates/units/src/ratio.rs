@@ -70,6 +70,7 @@ impl fmt::Debug for Ratio {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn shares_are_shown_as_they_were_given() {

@@ -528,7 +528,7 @@ mod tests {
         let writes = intent.blocks_to_write();
         assert_eq!(writes.iter().map(|write| write.block).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(marks(&writes[0]), [0, 63, 200, OF_BLOCK - 1]);
-        assert_eq!(marks(&writes[1]), []);
+        assert!(marks(&writes[1]).is_empty());
         intent.written(0);
         intent.not_written(1);
         let again = intent.blocks_to_write();

@@ -126,9 +126,12 @@ fn steps_are_read_and_compared() {
     assert_eq!((steps[0].command.as_str(), steps[0].line), ("one more", 2));
     assert_eq!((steps[0].expected.clone(), steps[1].code), (words(&["a", "...", "z"]), 2));
     let expected = words(&["a", "...", "z"]);
-    for (printed, does) in
-        [(&["a", "z"][..], true), (&["a", "b", "z"], true), (&["a", "z", "b"], false), (&["z"], false)]
-    {
+    for (printed, does) in [
+        (&["a", "z"][..], true),
+        (&["a", "b", "z"], true),
+        (&["a", "z", "b"], false),
+        (&["z"], false),
+    ] {
         assert_eq!(fits(&expected, printed), does, "{printed:?}");
     }
 }

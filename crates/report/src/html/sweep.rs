@@ -172,7 +172,7 @@ fn curves(sweep: &Sweep, index: usize, metric: &SweepMetric) -> String {
         "<figure>\n<div class=\"legend\" id=\"legend-{index}\"></div>\n\
          <div class=\"plot\" id=\"{}\"></div>\n{CURVES}</figure>\n{}",
         plot_id(index),
-        table(&header, &rows)
+        table(&format!("{} by {}", metric.name, parameter.name), &header, &rows)
     );
     let title = format!("{} by {}", text(&metric.name), text(&parameter.name));
     section(&format!("metric-{index}"), &title, &meaning(sweep, metric), &content)
@@ -346,7 +346,7 @@ fn points(sweep: &Sweep) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let notes = table(&["point".to_owned(), "remarks".to_owned()], &rows);
+    let notes = table("Remarks on points", &["point".to_owned(), "remarks".to_owned()], &rows);
     let content = format!(
         "<details><summary>Remarks on {} of {} points</summary>\n\
          <div class=\"words\">{notes}</div></details>\n",
