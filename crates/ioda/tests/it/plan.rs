@@ -88,14 +88,14 @@ fn contradictions_are_refused_with_the_parameter_and_the_limit() {
              or there is nothing that may fill between two windows",
         ),
         (
-            &["--over-provisioning", "100"],
+            &["--over-provisioning", "100%"],
             "over_provisioning (R_p) of sim, changed is 100%; it must be above 0% and below 100%, \
              or there is nothing that may fill between two windows",
         ),
         (
-            &["--over-provisioning", "120"],
-            "invalid value '120' for '--over-provisioning <PERCENT>': share \"120\" is not a \
-             number of per cent from 0 to 100",
+            &["--over-provisioning", "120%"],
+            "invalid value '120%' for '--over-provisioning <PERCENT>': share \"120%\" is not a \
+             share from 0% to 100%, such as 25%",
         ),
         (&["--drives", "2"], "--drives (N_ssd) is 2; raid5 needs 3 to 64 drives"),
         (&["--raid", "6", "--drives", "3"], "--drives (N_ssd) is 3; raid6 needs 4 to 64 drives"),

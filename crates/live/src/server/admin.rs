@@ -169,7 +169,7 @@ impl Server {
             return Ok(id);
         }
         let others: Vec<String> =
-            DriveSet::from_bits(missing).iter().map(|drive| drive.0.to_string()).collect();
+            DriveSet::from_bits(missing).iter().map(|drive| format!("drive {}", drive.0)).collect();
         let level = array.layout().level().name();
         Err(refused(match others.is_empty() {
             true => format!(
@@ -177,9 +177,10 @@ impl Server {
                  same, use --force"
             ),
             false => format!(
-                "data would be gone: drives {} are missing or being rebuilt, and {level} cannot miss \
-                 drive {drive} as well; to fail it all the same, use --force",
-                others.join(", ")
+                "data would be gone: {} {} missing or being rebuilt, and {level} cannot miss drive {drive} \
+                 as well; to fail it all the same, use --force",
+                others.join(" and "),
+                if others.len() == 1 { "is" } else { "are" },
             ),
         }))
     }

@@ -144,8 +144,8 @@ mod tests {
     #[test]
     fn shares_are_above_zero_and_at_most_all() {
         assert_eq!("5%".parse(), Ok(UsableShare::Of(0.05)));
-        assert_eq!("1.0".parse(), Ok(UsableShare::Of(1.0)));
-        for wrong in ["0", "1.01", "101%", "some", "-0.1"] {
+        assert_eq!("100%".parse(), Ok(UsableShare::Of(1.0)));
+        for wrong in ["0", "0%", "0.5", "101%", "some", "-0.1"] {
             assert!(wrong.parse::<UsableShare>().is_err(), "{wrong}");
         }
     }

@@ -29,7 +29,6 @@ impl Handler {
     fn enter(&self) -> Result<MutexGuard<'_, World>, Errno> {
         let mut world = self.0.lock();
         let age = world.age;
-        world.counts.held += u64::from(world.power == Power::Off);
         while world.power == Power::Off {
             world = self.0.changed.wait(world).unwrap_or_else(PoisonError::into_inner);
         }

@@ -40,8 +40,6 @@ pub(crate) struct Counts {
     pub(crate) lost: u64,
     /// Requests that found no room.
     pub(crate) full: u64,
-    /// Requests that were not answered, for want of power.
-    pub(crate) held: u64,
 }
 
 /// The file system as those who handle its requests see it.
