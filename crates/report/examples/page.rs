@@ -1,5 +1,5 @@
 //! Writes an invented comparison as a page, to look at, or what a second argument names: `survey`,
-//! `windows`, `story`, or a file that `ioda compare --json` wrote:
+//! `windows`, `story`, `sweep`, `heat-maps`, or a file that `ioda compare --json` wrote:
 //! `cargo run -p report --example page -- page.html survey`.
 
 use report::{html, json, sample};
@@ -12,6 +12,8 @@ fn main() -> ExitCode {
         Some("survey") => Some(html::render_survey(&sample::survey())),
         Some("windows") => Some(html::render_windows(&sample::windows())),
         Some("story") => Some(html::render_story(&sample::story())),
+        Some("sweep") => Some(html::render_sweep(&sample::sweep(1))),
+        Some("heat-maps") => Some(html::render_sweep(&sample::sweep(2))),
         Some(file) => std::fs::read_to_string(file)
             .ok()
             .and_then(|text| json::from_str(&text).ok())

@@ -121,4 +121,5 @@ function drawLegend(id, shown) {
   }));
 }
 
+hintAtMore();
 keepDrawn(() => data.figures.forEach(drawFigure));

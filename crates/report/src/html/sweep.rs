@@ -5,7 +5,7 @@
 
 use super::escape::text;
 use super::numbers::four_digits;
-use super::tables::{section, table};
+use super::tables::{scroll, section, table};
 use crate::sweep::{Scale, Spread, Sweep, SweepMetric, SweepPolicy, Unit};
 use serde::Serialize;
 
@@ -13,11 +13,13 @@ use serde::Serialize;
 const CURVES: &str = include_str!("../../assets/page/sweep.html");
 
 /// The scripts of the page in the order in which they build on each other.
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("../../assets/page/theme.js"),
     include_str!("../../assets/page/numbers.js"),
     include_str!("../../assets/page/plot.js"),
     include_str!("../../assets/page/elements.js"),
+    include_str!("../../assets/page/keys.js"),
+    include_str!("../../assets/page/scroll.js"),
     include_str!("../../assets/page/redraw.js"),
     include_str!("../../assets/page/sweep.js"),
 ];
@@ -311,14 +313,16 @@ fn heat_map(sweep: &Sweep, metric: &SweepMetric, policy: &SweepPolicy, shades: &
             format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", text(&value.text))
         })
         .collect();
-    format!(
-        "<div class=\"scroll\"><table class=\"heat\"><caption>{}</caption>\n\
+    let map = format!(
+        "<table class=\"heat\"><caption>{}</caption>\n\
          <thead><tr><th scope=\"col\">{} \\ {}</th>{heads}</tr></thead>\n\
-         <tbody>\n{rows}</tbody></table></div>\n",
+         <tbody>\n{rows}</tbody></table>",
         text(&policy.label),
         text(&down.name),
         text(&across.name)
-    )
+    );
+    let name = format!("{} under {}", metric.name, policy.label);
+    format!("<div>{}</div>\n", scroll(&name, &map))
 }
 
 /// The colours from the lowest value to the highest.
