@@ -1,6 +1,6 @@
 # The commands of the README, and what they stand on.
 
-.PHONY: demo check test install lint ci
+.PHONY: demo check test install docs lint ci
 
 # Where `make install` puts the command: PREFIX/bin.
 PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
@@ -13,6 +13,11 @@ demo:
 # Puts `ioda` on the path, built as for the demonstration.
 install:
 	cargo install --path crates/ioda --locked --root "$(PREFIX)" --target-dir target
+
+# The documents as a site in target/book.
+docs:
+	scripts/install-mdbook
+	target/tools/bin/mdbook build docs --dest-dir ../target/book
 
 # After every edit: format, lints, house rules and unit tests. Compiles with the developer's profile,
 # which is made for small changes, and not with that of the tests, which is made to run them fast.

@@ -117,6 +117,52 @@ fn tutorials_do_what_they_show() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// All documents below `docs/`, by their path from there.
+fn documents() -> Vec<PathBuf> {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let (mut folders, mut all) = (vec![docs.clone()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                _ if path.is_dir() => folders.push(path),
+                Some(extension) if extension == "md" => {
+                    all.push(path.strip_prefix(&docs).unwrap().to_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn every_document_is_in_the_summary_and_links_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = root.join("docs");
+    let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let mut wrong = Vec::new();
+    for document in documents() {
+        let name = document.display();
+        if name.to_string() != "SUMMARY.md" && !summary.contains(&format!("]({name})")) {
+            wrong.push(format!("docs/{name} is not in docs/SUMMARY.md"));
+        }
+    }
+    let pages = documents().into_iter().map(|path| docs.join(path));
+    for page in pages.chain([root.join("README.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            let is_elsewhere = file.is_empty() || link.contains("://") || file.contains(' ');
+            if !is_elsewhere && !page.parent().unwrap().join(file).exists() {
+                wrong.push(format!("{} links to {link}, which is not there", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn steps_are_read_and_compared() {
     let text = "```console\n$ one \\\n    more\na\n...\nz\n$ two\n? 2\n```\n$ not this\n";
