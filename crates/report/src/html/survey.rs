@@ -315,7 +315,7 @@ fn manifest(survey: &Survey) -> String {
     format!(
         "<section id=\"manifest\">\n<h2>How to run it again</h2>\n\
          <p>ioda {}: <code>{}</code></p>\n\
-         <details><summary>The whole configuration</summary>\n<pre>{}</pre></details>\n</section>",
+         <details><summary>The whole configuration</summary>\n<pre tabindex=\"0\">{}</pre></details>\n</section>",
         text(&survey.ioda_version),
         text(&survey.command_line),
         text(&survey.configuration_toml)

@@ -364,7 +364,7 @@ fn manifest(sweep: &Sweep) -> String {
     format!(
         "<section id=\"manifest\">\n<h2>How to run it again</h2>\n\
          <p>ioda {}: <code>{}</code></p>\n\
-         <details><summary>The whole configuration</summary>\n<pre>{}</pre></details>\n</section>",
+         <details><summary>The whole configuration</summary>\n<pre tabindex=\"0\">{}</pre></details>\n</section>",
         text(&sweep.ioda_version),
         text(&sweep.command_line),
         text(&sweep.configuration_toml)

@@ -46,6 +46,8 @@ fn the_other_pages_fit_at_every_size() {
         ("survey", html::render_survey(&sample::survey())),
         ("windows", html::render_windows(&sample::windows())),
         ("story", html::render_story(&sample::story())),
+        ("curves", html::render_sweep(&sample::sweep(1))),
+        ("maps", html::render_sweep(&sample::sweep(2))),
     ];
     for (name, page) in pages {
         look_at(&mut browser, folder.path(), name, &page);
