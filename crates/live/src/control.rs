@@ -267,6 +267,16 @@ pub struct DriveStatus {
     pub free_share: f64,
     /// Commands it has not answered.
     pub queued: u64,
+    /// What an emulated drive has done.
+    #[serde(flatten)]
+    pub flash: FlashCounters,
+    /// Commands that the drive answered with an error.
+    pub errors: u64,
+}
+
+/// What an emulated drive has done. Zeros, and an amplification of 1, of others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlashCounters {
     /// Pages that the array read.
     pub read_pages: u64,
     /// Pages that the array wrote.
@@ -277,8 +287,13 @@ pub struct DriveStatus {
     pub erased_blocks: u64,
     /// Pages programmed per page that the array wrote.
     pub write_amplification: f64,
-    /// Commands that the drive answered with an error.
-    pub errors: u64,
+}
+
+impl Default for FlashCounters {
+    fn default() -> Self {
+        let (read_pages, written_pages, copied_pages, erased_blocks) = (0, 0, 0, 0);
+        Self { read_pages, written_pages, copied_pages, erased_blocks, write_amplification: 1.0 }
+    }
 }
 
 /// Most busy windows in the status of a drive: enough for a second, which is how often they

@@ -298,22 +298,22 @@ fn drives(out: &mut Exposition, drives: &[DriveStatus]) {
             drive.free_share
         }),
         ("drive_write_amplification_ratio", Gauge, "Pages programmed per page written.", |drive| {
-            drive.write_amplification
+            drive.flash.write_amplification
         }),
         ("drive_queued_commands", Gauge, "Commands that the drive has not answered.", |drive| {
             drive.queued as f64
         }),
         ("drive_read_pages_total", Counter, "Pages that the array read.", |drive| {
-            drive.read_pages as f64
+            drive.flash.read_pages as f64
         }),
         ("drive_written_pages_total", Counter, "Pages that the array wrote.", |drive| {
-            drive.written_pages as f64
+            drive.flash.written_pages as f64
         }),
         ("drive_copied_pages_total", Counter, "Pages that collections copied.", |drive| {
-            drive.copied_pages as f64
+            drive.flash.copied_pages as f64
         }),
         ("drive_erased_blocks_total", Counter, "Blocks that were erased.", |drive| {
-            drive.erased_blocks as f64
+            drive.flash.erased_blocks as f64
         }),
         ("drive_errors_total", Counter, "Commands answered with an error.", |drive| {
             drive.errors as f64

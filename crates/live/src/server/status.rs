@@ -3,8 +3,8 @@
 use super::Server;
 use crate::clock::processor_time;
 use crate::control::{
-    BusyWindow, DriveStatus, Identity, JobStatus, PolicyCounters, RECENT_WINDOWS, RequestStatus,
-    Status, TallyStatus,
+    BusyWindow, DriveStatus, FlashCounters, Identity, JobStatus, PolicyCounters, RECENT_WINDOWS,
+    RequestStatus, Status, TallyStatus,
 };
 use crate::durable::MemberState;
 use array::{DriveState, JobKind};
@@ -102,7 +102,6 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
         in_window: window.is_some_and(|(start, end)| start <= now && now < end),
         queued: u64::from(queue.read_blocks + queue.write_blocks),
         free_share: 1.0,
-        write_amplification: 1.0,
         errors: io.errors[position],
         ..DriveStatus::default()
     };
@@ -111,11 +110,13 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
         status.emulated = true;
         status.collecting = ssd.status().collecting;
         status.free_share = ssd.free_share();
-        status.read_pages = counters.host_reads_pages;
-        status.written_pages = counters.host_programs_pages;
-        status.copied_pages = counters.collection_programs_pages;
-        status.erased_blocks = counters.erases;
-        status.write_amplification = counters.write_amplification();
+        status.flash = FlashCounters {
+            read_pages: counters.host_reads_pages,
+            written_pages: counters.host_programs_pages,
+            copied_pages: counters.collection_programs_pages,
+            erased_blocks: counters.erases,
+            write_amplification: counters.write_amplification(),
+        };
     }
     status
 }

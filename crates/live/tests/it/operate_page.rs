@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 use crate::fake_array::{self, CHANGE, get};
-use live::control::{AdminCommand, BusyWindow, CauseStatus, DriveStatus, Recorder, Status};
+use live::control::{
+    AdminCommand, BusyWindow, CauseStatus, DriveStatus, FlashCounters, Recorder, Status,
+};
 use live::operate::{DriveSample, Operate, Percentiles, Sample, Settings};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -187,7 +189,7 @@ fn answers(seconds: u64) -> String {
                 emulated: true,
                 collecting: true,
                 in_window: true,
-                read_pages: 1_234_567,
+                flash: FlashCounters { read_pages: 1_234_567, ..FlashCounters::default() },
                 ..DriveStatus::default()
             })
             .collect(),

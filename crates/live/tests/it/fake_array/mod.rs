@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its array fails")]
 
 use live::control::{
-    AdminCommand, Answer, ArrayHandle, BusyWindow, CauseStatus, DriveStatus, Identity, Inbox,
-    JobStatus, Message, PolicyCounters, PrefillStatus, Recorder, RequestStatus, Status,
-    TallyStatus, channel,
+    AdminCommand, Answer, ArrayHandle, BusyWindow, CauseStatus, DriveStatus, FlashCounters,
+    Identity, Inbox, JobStatus, Message, PolicyCounters, PrefillStatus, Recorder, RequestStatus,
+    Status, TallyStatus, channel,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -87,8 +87,11 @@ fn status(uptime: Duration, reads: &Recorder, writes: &Recorder, lateness: &Reco
             in_window: windows.last().is_some_and(|window| window.closed_nanoseconds.is_none()),
             recent_windows: windows[windows.len().saturating_sub(16)..].to_vec(),
             free_share: 0.25,
-            write_amplification: 1.5,
-            read_pages: now / 1000,
+            flash: FlashCounters {
+                write_amplification: 1.5,
+                read_pages: now / 1000,
+                ..FlashCounters::default()
+            },
             ..DriveStatus::default()
         }
     });
