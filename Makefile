@@ -2,7 +2,7 @@
 
 .PHONY: demo check test install docs lint ci
 
-# Where `make install` puts the command: PREFIX/bin.
+# Where `make install` puts the command: PREFIX/bin. Its manual and its completions go below PREFIX/share.
 PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
 
 # Simulates the article's array under six policies and writes ioda-report.html.
@@ -10,9 +10,10 @@ demo:
 	cargo build --release --locked --bin ioda
 	./target/release/ioda compare
 
-# Puts `ioda` on the path, built as for the demonstration.
+# Puts `ioda` on the path, built as for the demonstration, with its manual and completions.
 install:
 	cargo install --path crates/ioda --locked --root "$(PREFIX)" --target-dir target
+	scripts/install-extras "$(PREFIX)/bin/ioda" "$(PREFIX)/share"
 
 # The documents as a site in target/book.
 docs:

@@ -2,8 +2,8 @@
 
 use crate::assertion::Assertion;
 use crate::commands::{
-    bench, completions, ctl, explain, load, plan, presets, reproduce, serve, survey, sweep,
-    torture, trace,
+    bench, completions, ctl, explain, load, man, plan, presets, reproduce, schema, serve, survey,
+    sweep, torture, trace,
 };
 use crate::exit;
 use crate::log::LogArgs;
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     #[command(after_help = plan::EXAMPLES)]
     Plan(plan::PlanArgs),
     /// Look into trace files and convert them
-    #[command(subcommand)]
+    #[command(subcommand, after_help = trace::EXAMPLES)]
     Trace(trace::TraceCommand),
     /// List drives, workloads and policies
     #[command(after_help = presets::EXAMPLES)]
@@ -106,6 +106,12 @@ pub(crate) enum Command {
     /// Show the status of a running array and administer it
     #[command(after_help = ctl::EXAMPLES)]
     Ctl(ctl::CtlArgs),
+    /// List the JSON Schemas of all documents and files, print one, or write the reference
+    #[command(after_help = schema::EXAMPLES)]
+    Schema(schema::SchemaArgs),
+    /// Write pages of the manual, one for each command
+    #[command(after_help = man::EXAMPLES)]
+    Man(man::ManArgs),
     /// Print completions for a shell
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::CompletionsArgs),
@@ -343,5 +349,81 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Every command that is shown, built as it is when it is run.
+    fn commands() -> Vec<clap::Command> {
+        fn add(command: &clap::Command, all: &mut Vec<clap::Command>) {
+            all.push(command.clone());
+            let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+            inner.for_each(|inner| add(inner, all));
+        }
+        let mut root = Cli::command().term_width(100);
+        root.build();
+        let mut all = Vec::new();
+        add(&root, &mut all);
+        all
+    }
+
+    fn called(command: &clap::Command) -> &str {
+        command.get_bin_name().unwrap_or_else(|| command.get_name())
+    }
+
+    #[test]
+    fn help_fits_a_hundred_columns_and_has_examples() {
+        let mut wrong = Vec::new();
+        for mut command in commands() {
+            let name = called(&command).to_owned();
+            for help in [command.render_help(), command.render_long_help()] {
+                let help = help.to_string();
+                let lines = help.lines().filter(|line| line.chars().count() > 100);
+                wrong.extend(lines.map(|line| format!("{name}: {line}")));
+            }
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let has_examples = after.lines().any(|line| line.starts_with("  ioda "));
+            if !has_examples {
+                wrong.push(format!("{name}: has no example"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// Whether a text has a range such as `1 to 64` or a list such as `csv, fio or msr`.
+    fn has_range(text: &str) -> bool {
+        let ends = |before: &str| before.ends_with(|c: char| c.is_ascii_digit() || c == '%');
+        let begins = |after: &str| after.starts_with(|c: char| c.is_ascii_digit());
+        let is_list = text.split_once(": ").is_some_and(|(_, list)| list.contains(" or "));
+        is_list
+            || text
+                .match_indices(" to ")
+                .any(|(at, to)| ends(&text[..at]) && begins(&text[at + to.len()..]))
+    }
+
+    /// Names of values that say what may stand there.
+    const PLACES: [&str; 7] = ["FILE", "FOLDER", "PATH", "DIR", "OUT", "TEXT", "WHERE"];
+
+    #[test]
+    fn options_say_which_values_they_take() {
+        let mut wrong = Vec::new();
+        for command in commands() {
+            for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+                if !argument.get_action().takes_values() {
+                    continue;
+                }
+                let help = argument.get_long_help().or(argument.get_help());
+                let help = help.map(ToString::to_string).unwrap_or_default();
+                let value = argument.get_value_names().and_then(|names| names.first());
+                let words = ["[default: ", "such as ", "above 0", "see `ioda ", "counted from "];
+                let is_said = !argument.get_default_values().is_empty()
+                    || !argument.get_possible_values().is_empty()
+                    || value.is_some_and(|value| PLACES.contains(&value.as_str()))
+                    || words.iter().any(|word| help.contains(word))
+                    || has_range(&help);
+                if !is_said {
+                    wrong.push(format!("{} {}: {help}", called(&command), argument.get_id()));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

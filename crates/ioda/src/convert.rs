@@ -62,7 +62,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
     let per_second = |value: f64| if seconds > 0.0 { value / seconds } else { 0.0 };
     let array = &result.array;
     Run {
-        policy: result.policy.label().to_owned(),
+        policy: result.policy.name().to_owned(),
         label: result.policy.label().to_owned(),
         result_hash: result_hash(result),
         layout: String::new(),

@@ -24,7 +24,9 @@ mod planned;
 mod progress;
 mod quantity;
 mod rate;
+mod reference;
 mod reproduce;
+mod schemas;
 mod serving;
 mod settings;
 mod setup;
@@ -32,6 +34,7 @@ mod simulate;
 mod survey;
 mod sweep;
 mod table;
+mod typed;
 mod words;
 
 use clap::Parser;

@@ -1,6 +1,7 @@
 //! Where text goes: results to stdout, remarks to stderr, documents to files.
 
 use crate::exit::Failure;
+use report::schema::Document;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
@@ -35,9 +36,9 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 }
 
 /// Prints `text`, or `document` as JSON where `--json` asks for it: instead of the text, or in a file beside it.
-pub(crate) fn show(
+pub(crate) fn show<T: Document>(
     json: Option<&Path>,
-    document: impl FnOnce() -> serde_json::Value,
+    document: impl FnOnce() -> T,
     text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     match json {
@@ -50,7 +51,7 @@ pub(crate) fn show(
     }
 }
 
-/// A value as indented JSON with a line end.
-pub(crate) fn json(value: &serde_json::Value) -> String {
-    format!("{value:#}\n")
+/// A document as indented JSON with a line end.
+pub(crate) fn json<T: Document>(document: &T) -> String {
+    report::schema::to_string(document) + "\n"
 }

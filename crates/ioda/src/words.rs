@@ -1,6 +1,7 @@
 //! Options that are one of a few words.
 
 use crate::quantity::not_understood;
+use crate::typed::Spelled;
 use array::policy::BaseRule;
 use sim::Preparation;
 use ssd::{Blocking, CollectionUnit, FlushRule, RangePlacement, Rotation};
@@ -51,6 +52,10 @@ const COORDINATORS: Words<Coordinator> = Words {
     ],
 };
 
+impl Spelled for Coordinator {
+    const TYPE: &str = COORDINATORS.expected;
+}
+
 impl FromStr for Coordinator {
     type Err = OptionError;
 
@@ -79,6 +84,10 @@ const PREPARATIONS: Words<Preparation> = Words {
     ],
 };
 
+impl Spelled for Precondition {
+    const TYPE: &str = PREPARATIONS.expected;
+}
+
 impl FromStr for Precondition {
     type Err = OptionError;
 
@@ -97,6 +106,10 @@ const BASES: Words<BaseRule> = Words {
     words: &[("equal", BaseRule::Equal), ("prioritized", BaseRule::Prioritized)],
 };
 
+impl Spelled for Base {
+    const TYPE: &str = BASES.expected;
+}
+
 impl FromStr for Base {
     type Err = OptionError;
 
@@ -114,6 +127,10 @@ const FLUSH_RULES: Words<FlushRule> = Words {
     expected: "one of when-full, in-window",
     words: &[("when-full", FlushRule::WhenFull), ("in-window", FlushRule::InWindow)],
 };
+
+impl Spelled for Flush {
+    const TYPE: &str = FLUSH_RULES.expected;
+}
 
 impl FromStr for Flush {
     type Err = OptionError;
@@ -139,6 +156,10 @@ const ROTATIONS: Words<Rotation> = Words {
     words: &[("off", Rotation::Off), ("on", Rotation::On), ("forced", Rotation::Forced)],
 };
 
+impl Spelled for Rotating {
+    const TYPE: &str = ROTATIONS.expected;
+}
+
 impl FromStr for Rotating {
     type Err = OptionError;
 
@@ -162,6 +183,10 @@ const UNITS: Words<CollectionUnit> = Words {
     expected: "one of block, line",
     words: &[("block", CollectionUnit::Block), ("line", CollectionUnit::Line)],
 };
+
+impl Spelled for Unit {
+    const TYPE: &str = UNITS.expected;
+}
 
 impl FromStr for Unit {
     type Err = OptionError;
@@ -191,6 +216,10 @@ const BLOCKING: Words<Blocking> = Words {
     ],
 };
 
+impl Spelled for Blocks {
+    const TYPE: &str = BLOCKING.expected;
+}
+
 impl FromStr for Blocks {
     type Err = OptionError;
 
@@ -214,6 +243,10 @@ const PLACEMENTS: Words<RangePlacement> = Words {
     expected: "one of channels, chips",
     words: &[("channels", RangePlacement::Channels), ("chips", RangePlacement::Chips)],
 };
+
+impl Spelled for Placement {
+    const TYPE: &str = PLACEMENTS.expected;
+}
 
 impl FromStr for Placement {
     type Err = OptionError;

@@ -2,13 +2,16 @@
 //! that owns the array.
 
 mod latency;
+mod schema;
 
 pub use latency::{Latency, PERCENTILES, Recorder};
+pub use schema::{ANSWER_SCHEMA, Marked, STATUS_SCHEMA};
 
 use crate::durable::OpenError;
 use crate::nbd::Connection;
 use crate::storage::{Disk, Place, PrefillProgress, PrefillState};
 use rustix::event::{EventfdFlags, eventfd};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -19,7 +22,7 @@ use thiserror::Error;
 use units::DriveId;
 
 /// An admin command for a running array.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "order")]
 pub enum AdminCommand {
     /// Report the status.
@@ -61,7 +64,7 @@ pub enum AdminCommand {
 }
 
 /// The answer to an admin command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Answer {
     /// The status of the array.
@@ -80,7 +83,7 @@ pub enum Answer {
 
 /// The status of a running array: everything that people and monitors are shown. Counters only grow;
 /// times are in nanoseconds. As JSON it is one flat object.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// Which array it is.
     #[serde(flatten)]
@@ -120,7 +123,7 @@ pub struct Status {
 }
 
 /// Pages that drives could not read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntegrityStatus {
     /// Whether data have checksums.
     pub checksums: bool,
@@ -139,7 +142,7 @@ pub struct IntegrityStatus {
 }
 
 /// A page that a drive could not read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DamagedPage {
     /// The drive.
     pub drive: u8,
@@ -150,7 +153,7 @@ pub struct DamagedPage {
 }
 
 /// Which array a [`Status`] is of.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
     /// Version of the program.
     pub version: String,
@@ -163,7 +166,7 @@ pub struct Identity {
 }
 
 /// What clients do, and how long it takes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestStatus {
     /// Clients that are connected.
     pub connections: u64,
@@ -188,7 +191,7 @@ pub struct RequestStatus {
 }
 
 /// What a policy has done.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyCounters {
     /// Stripe reads by how many of their members met a collection.
     pub busy_sub_ios: Vec<u64>,
@@ -203,7 +206,7 @@ pub struct PolicyCounters {
 }
 
 /// A rebuild, a resync or a scrub.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobStatus {
     /// `rebuild`, `resync` or `scrub`.
     pub what: String,
@@ -218,7 +221,7 @@ pub struct JobStatus {
 }
 
 /// How far the memory of drives in memory is taken in advance.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PrefillStatus {
     /// Bytes that are taken.
     pub done_bytes: u64,
@@ -243,7 +246,7 @@ impl From<PrefillProgress> for PrefillStatus {
 }
 
 /// A drive of a running array.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveStatus {
     /// Its position.
     pub drive: u8,
@@ -301,7 +304,7 @@ impl Default for FlashCounters {
 pub const RECENT_WINDOWS: usize = 16;
 
 /// A busy window, by the time since the start of the array.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BusyWindow {
     /// When it opened.
     pub opened_nanoseconds: u64,
@@ -310,7 +313,7 @@ pub struct BusyWindow {
 }
 
 /// Time that reads spent for one cause.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseStatus {
     /// The cause in words.
     pub cause: String,
@@ -319,7 +322,7 @@ pub struct CauseStatus {
 }
 
 /// Something that the policy has counted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TallyStatus {
     /// What.
     pub name: String,

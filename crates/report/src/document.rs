@@ -3,13 +3,15 @@
 //! Every number must be finite, because JSON has no way to write infinity. Units stand at the end
 //! of the names; a name without a unit is a count or a ratio.
 
+use crate::schema::Document;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A percentile with fewer samples beyond it than this is marked wherever it is shown.
 pub(crate) const FEWEST_SAMPLES_BEYOND: u64 = 100;
 
 /// Several runs of the same workload on the same array, one per policy.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// What was compared, in one line.
     pub title: String,
@@ -21,6 +23,10 @@ pub struct Comparison {
     pub claims: Vec<Claim>,
 }
 
+impl Document for Comparison {
+    const SCHEMA: &'static str = "ioda.compare/1";
+}
+
 impl Comparison {
     /// The run of the policy `Ideal`, to which the others are compared.
     #[must_use]
@@ -30,13 +36,14 @@ impl Comparison {
 }
 
 /// What is needed to run the comparison again and to get the same numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Version of the program.
     pub ioda_version: String,
     /// The command as it was typed.
     pub command_line: String,
-    /// The seed; a string, because JavaScript loses integer bits above 2^53.
+    /// The seed, a number of 64 bits in decimal digits. A string, because JavaScript and other readers of JSON
+    /// lose bits of numbers above 2^53.
     pub seed: String,
     /// The workload in words.
     pub workload: String,
@@ -55,11 +62,11 @@ pub struct Manifest {
 }
 
 /// One policy under the workload.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// Name of the policy; decides the colour.
+    /// Name of the policy as people type it, such as `ioda`; decides the colour.
     pub policy: String,
-    /// How the run is called in tables and plots; the policy's name if empty.
+    /// How the run is called in tables and plots, such as `IODA`; the policy's name if empty.
     pub label: String,
     /// Hash over every result; equal hashes mean equal runs.
     pub result_hash: String,
@@ -210,7 +217,7 @@ impl Run {
 }
 
 /// A length of the busy window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgrammedWindow {
     /// When the drives were told, in seconds of simulated time.
     pub at_s: f64,
@@ -219,7 +226,7 @@ pub struct ProgrammedWindow {
 }
 
 /// Host reads that waited because of collections, each counted once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockedReads {
     /// Reads that waited for a collection itself.
     pub by_collection: u64,
@@ -228,7 +235,7 @@ pub struct BlockedReads {
 }
 
 /// Reads of (parts of) stripes whose answers were late.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HedgeCounters {
     /// Those that were rebuilt as well.
@@ -240,7 +247,7 @@ pub struct HedgeCounters {
 }
 
 /// Something that a policy has counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tally {
     /// What.
@@ -250,7 +257,7 @@ pub struct Tally {
 }
 
 /// What went through write buffers, in pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BufferCounters {
     /// Pages that host writes put into the buffers.
     pub buffered_writes_pages: u64,
@@ -263,7 +270,7 @@ pub struct BufferCounters {
 }
 
 /// What went through the fast memory of the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteCacheCounters {
     /// Most bytes that it held at once.
     pub host_buffer_peak_bytes: u64,
@@ -282,7 +289,7 @@ pub struct WriteCacheCounters {
 }
 
 /// Parity within the drives, on all of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RainCounters {
     /// Parity pages programmed.
     pub parity_programs_pages: u64,
@@ -299,7 +306,7 @@ pub struct RainCounters {
 }
 
 /// The distribution of a latency.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Number of requests.
     pub count: u64,
@@ -324,7 +331,7 @@ impl Latency {
 }
 
 /// The latency of one of several hosts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostLatency {
     /// Its class of service.
     pub host: String,
@@ -335,7 +342,7 @@ pub struct HostLatency {
 }
 
 /// One percentile of a latency.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentile {
     /// Which one, in percent: 99.9 for p99.9.
     pub percentile: f64,
@@ -354,7 +361,7 @@ impl Percentile {
 }
 
 /// The latency at one percentile, split by cause.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseSplit {
     /// Which percentile, in percent.
     pub percentile: f64,
@@ -365,7 +372,7 @@ pub struct CauseSplit {
 }
 
 /// A stretch of a run in detail.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
     /// Start in milliseconds of simulated time.
     pub start_ms: f64,
@@ -382,7 +389,7 @@ pub struct Timeline {
 }
 
 /// One read on the timeline.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimelinePoint {
     /// Intended arrival in milliseconds of simulated time.
     pub t_ms: f64,
@@ -393,7 +400,7 @@ pub struct TimelinePoint {
 }
 
 /// Something that lasted on one drive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Band {
     /// Index of the drive in the array.
     pub drive: u32,
@@ -404,7 +411,7 @@ pub struct Band {
 }
 
 /// One drive at the end of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveSummary {
     /// Index of the drive in the array.
     pub drive: u32,
@@ -421,7 +428,7 @@ pub struct DriveSummary {
 }
 
 /// A claim of an article and what we found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// Short and stable name.
     pub id: String,

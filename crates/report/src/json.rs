@@ -1,15 +1,14 @@
 //! The document as JSON, to keep and to read back.
 
-use crate::Comparison;
+use crate::{Comparison, schema};
 
 /// The document as indented JSON.
 ///
 /// # Panics
 /// Never: the document has only string keys and plain values.
 #[must_use]
-#[expect(clippy::expect_used, reason = "a document of strings and numbers always serialises")]
 pub fn to_string(comparison: &Comparison) -> String {
-    serde_json::to_string_pretty(comparison).expect("a plain document serialises")
+    schema::to_string(comparison)
 }
 
 /// Reads a document back.

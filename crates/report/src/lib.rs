@@ -19,6 +19,7 @@ pub mod html;
 pub mod json;
 #[doc(hidden)]
 pub mod sample;
+pub mod schema;
 pub mod story;
 pub mod survey;
 pub mod sweep;

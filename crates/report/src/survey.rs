@@ -1,30 +1,35 @@
 //! The document of a survey: every policy under every workload, and what each policy costs.
 //!
-//! The schema is versioned ([`SCHEMA`]) and described in `docs/survey.md`. As in the document of a
+//! The schema is versioned ([`Document`]) and described in `docs/survey.md`. As in the document of a
 //! comparison every number is finite, and units stand at the end of the names.
 
 mod costs;
 mod spread;
 
 use crate::document::{Latency, Run};
+use crate::schema::Document;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use costs::{PolicyCosts, costs};
 pub(crate) use costs::{columns, drive_changes};
 pub use spread::{Spread, Statistic, quantile_curve};
 
-/// Version of the schema of [`Survey`] and of the records that it is made of. It grows with every
-/// change that a reader of an earlier version would misunderstand.
-pub const SCHEMA: u32 = 1;
+/// Version of the records that a [`Survey`] is made of. It grows with every change that a reader of an earlier
+/// version would misunderstand.
+pub const SCHEMA: u32 = 2;
+
+/// In version 1 `schema` was the number alone, and `policy` in a run was the label; both can be read still.
+impl Document for Survey {
+    const SCHEMA: &'static str = "ioda.survey/2";
+}
 
 /// Name of the policy to which latencies are compared.
 const IDEAL: &str = "ideal";
 
 /// Many policies under many workloads.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Survey {
-    /// [`SCHEMA`] of the program that wrote it.
-    pub schema: u32,
     /// What was surveyed, in one line.
     pub title: String,
     /// Version of the program.
@@ -37,7 +42,8 @@ pub struct Survey {
     pub array: String,
     /// The whole configuration.
     pub configuration_toml: String,
-    /// The seeds; strings, because JavaScript loses integer bits above 2^53.
+    /// The seeds, each a number of 64 bits in decimal digits. Strings, because JavaScript and other readers of
+    /// JSON lose bits of numbers above 2^53.
     pub seeds: Vec<String>,
     /// Anything else that a reader should know.
     pub notes: Vec<String>,
@@ -56,7 +62,7 @@ pub struct Survey {
 }
 
 /// A policy of a survey.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SurveyPolicy {
     /// The name people type.
     pub name: String,
@@ -79,7 +85,7 @@ pub struct SurveyPolicy {
 }
 
 /// A workload of a survey.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SurveyWorkload {
     /// The name people type.
     pub name: String,
@@ -94,7 +100,7 @@ pub struct SurveyWorkload {
 }
 
 /// One policy under one workload with one seed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SurveyRun {
     /// Name of the policy.
     pub policy: String,
@@ -107,7 +113,7 @@ pub struct SurveyRun {
 }
 
 /// What came of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It ended, and this was measured. Without a timeline.
@@ -128,7 +134,7 @@ impl Outcome {
 }
 
 /// One policy under as many requests as a fixed number of clients can send.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SaturationRun {
     /// Name of the policy.
     pub policy: String,
@@ -144,7 +150,7 @@ pub struct SaturationRun {
 }
 
 /// Processor time that one policy takes, measured on the machine of the survey.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessorTime {
     /// Name of the policy.
     pub policy: String,
@@ -278,7 +284,15 @@ mod tests {
     #[test]
     fn the_document_survives_a_round_trip() {
         let survey = crate::sample::survey();
-        let text = serde_json::to_string(&survey).unwrap();
+        let text = crate::schema::to_string(&survey);
         assert!(serde_json::from_str::<Survey>(&text).unwrap() == survey);
+    }
+
+    #[test]
+    fn documents_from_before_schemas_had_names_are_read() {
+        let survey = crate::sample::survey();
+        let mut older = serde_json::to_value(&survey).unwrap();
+        older["schema"] = 1.into();
+        assert!(serde_json::from_value::<Survey>(older).unwrap() == survey);
     }
 }

@@ -1,25 +1,29 @@
 //! The document of a sweep: one or two parameters over a range, under several policies and seeds.
 //!
-//! The schema is versioned ([`SCHEMA`]) and described in `docs/sweep.md`. As in the document of a
+//! The schema is versioned ([`Document`]) and described in `docs/sweep.md`. As in the document of a
 //! comparison every number is finite. Metrics have the names that `--assert` knows them by; times among
 //! them are in microseconds.
 
 use crate::format;
+use crate::schema::Document;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Version of the schema of [`Sweep`] and of the records that it is made of. It grows with every
-/// change that a reader of an earlier version would misunderstand.
+/// Version of the records that a [`Sweep`] is made of. It grows with every change that a reader of an earlier
+/// version would misunderstand.
 pub const SCHEMA: u32 = 1;
+
+impl Document for Sweep {
+    const SCHEMA: &'static str = "ioda.sweep/1";
+}
 
 /// Runs that are named where a sentence is about many.
 const NAMED: usize = 4;
 
 /// Parameters over ranges.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
-    /// [`SCHEMA`] of the program that wrote it.
-    pub schema: u32,
     /// What was varied, in one line.
     pub title: String,
     /// Version of the program.
@@ -45,7 +49,7 @@ pub struct Sweep {
 }
 
 /// A parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameter {
     /// The name people type.
     pub name: String,
@@ -58,7 +62,7 @@ pub struct Parameter {
 }
 
 /// A value of a parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Value {
     /// As it is typed.
     pub text: String,
@@ -67,7 +71,7 @@ pub struct Value {
 }
 
 /// How values are spread on an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// By their numbers.
@@ -79,7 +83,7 @@ pub enum Scale {
 }
 
 /// A policy of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPolicy {
     /// The name people type.
     pub name: String,
@@ -88,7 +92,7 @@ pub struct SweepPolicy {
 }
 
 /// A metric that is shown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepMetric {
     /// The name people type.
     pub name: String,
@@ -97,7 +101,7 @@ pub struct SweepMetric {
 }
 
 /// What the numbers of a metric are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Times in microseconds.
@@ -124,7 +128,7 @@ impl Unit {
 }
 
 /// A combination of values.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPoint {
     /// The text of the value of each parameter.
     pub values: Vec<String>,
@@ -133,7 +137,7 @@ pub struct SweepPoint {
 }
 
 /// One policy at one point with one seed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepRun {
     /// Index of the point.
     pub point: usize,
@@ -146,7 +150,7 @@ pub struct SweepRun {
 }
 
 /// What came of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It ended, and this was measured.
@@ -158,7 +162,7 @@ pub enum Outcome {
 }
 
 /// What was measured in a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// Hash over every result; equal hashes mean equal runs.
     pub result_hash: String,
@@ -169,7 +173,7 @@ pub struct Measured {
 }
 
 /// One metric over the seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     /// The median; of an even number of seeds the mean of the two in the middle.
     pub median: f64,

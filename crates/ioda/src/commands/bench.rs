@@ -1,8 +1,8 @@
 //! `ioda bench`: how fast the simulator is, what policies take of a processor, and how punctual
 //! this machine can be.
 
-mod loading;
-mod timer;
+pub(crate) mod loading;
+pub(crate) mod timer;
 
 use super::Talk;
 use crate::exit::Failure;
@@ -11,7 +11,9 @@ use crate::table;
 use array::Level;
 use array::policy::PolicyKind;
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use report::schema::Document;
+use schemars::JsonSchema;
+use serde::Serialize;
 use sim::{BenchResult, Plan, PolicyTime, Preparation};
 use ssd::Config;
 use std::path::PathBuf;
@@ -132,18 +134,38 @@ fn policy_table(times: &[PolicyTime]) -> String {
     table::numbers(&header, &rows)
 }
 
-fn policy_document(times: &[PolicyTime]) -> Value {
-    let list: Vec<Value> = times
-        .iter()
-        .map(|time| {
-            json!({
-                "policy": time.policy.name(),
-                "nanos_per_io": time.nanos_per_io,
-                "of_base": time.of_base,
-            })
-        })
-        .collect();
-    json!({ "policies": list })
+fn policy_document(times: &[PolicyTime]) -> PolicyTimes {
+    let time = |time: &PolicyTime| PolicyCost {
+        policy: time.policy.name(),
+        label: time.policy.label(),
+        nanos_per_io: time.nanos_per_io,
+        of_base: time.of_base,
+    };
+    PolicyTimes { policies: times.iter().map(time).collect() }
+}
+
+/// Processor time of policies, as `ioda bench policies --json` writes it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct PolicyTimes {
+    /// One entry for each policy.
+    policies: Vec<PolicyCost>,
+}
+
+impl Document for PolicyTimes {
+    const SCHEMA: &'static str = "ioda.bench-policies/1";
+}
+
+/// Processor time that a policy takes, the array included and drives not.
+#[derive(Serialize, JsonSchema)]
+struct PolicyCost {
+    /// Name of the policy as people type it, such as `ioda`.
+    policy: &'static str,
+    /// Name of the policy in figures, such as `IODA`.
+    label: &'static str,
+    /// Nanoseconds of one core for a request.
+    nanos_per_io: f64,
+    /// As a multiple of that of Base; null without Base.
+    of_base: Option<f64>,
 }
 
 /// Measures drives and arrays.
@@ -261,22 +283,51 @@ fn show(lines: &[Line]) -> String {
     table::numbers_between(&header, &rows, 2, 0)
 }
 
-fn document(lines: &[Line]) -> Value {
-    let list: Vec<Value> = lines
-        .iter()
-        .map(|Line { series, what, result }| {
-            json!({
-                "series": series,
-                "size": what,
-                "page_operations": result.page_operations,
-                "host_pages": result.host_pages,
-                "page_operations_per_second": result.page_operations_per_second(),
-                "nanos_per_page_operation": result.nanos_per_page_operation(),
-                "write_amplification": result.write_amplification,
-                "wall_seconds": result.wall.as_secs_f64(),
-                "simulated_seconds": result.simulated.as_secs_f64(),
-            })
-        })
-        .collect();
-    json!({ "benchmarks": list })
+fn document(lines: &[Line]) -> Benchmarks {
+    let benchmark = |Line { series, what, result }: &Line| Benchmark {
+        series,
+        size: what.clone(),
+        page_operations: result.page_operations,
+        host_pages: result.host_pages,
+        page_operations_per_second: result.page_operations_per_second(),
+        nanos_per_page_operation: result.nanos_per_page_operation(),
+        write_amplification: result.write_amplification,
+        wall_seconds: result.wall.as_secs_f64(),
+        simulated_seconds: result.simulated.as_secs_f64(),
+    };
+    Benchmarks { benchmarks: lines.iter().map(benchmark).collect() }
+}
+
+/// How fast drives and arrays are simulated, as `ioda bench --json` writes it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Benchmarks {
+    /// One entry for each drive or array.
+    benchmarks: Vec<Benchmark>,
+}
+
+impl Document for Benchmarks {
+    const SCHEMA: &'static str = "ioda.bench/1";
+}
+
+/// A drive or an array, simulated on one core.
+#[derive(Serialize, JsonSchema)]
+struct Benchmark {
+    /// What it is compared with: the entries of the same series.
+    series: &'static str,
+    /// What was simulated, in words.
+    size: String,
+    /// Pages read and programmed, collections included.
+    page_operations: u64,
+    /// Pages read and written by the host.
+    host_pages: u64,
+    /// Page operations for each second that passed.
+    page_operations_per_second: f64,
+    /// Nanoseconds for each page operation.
+    nanos_per_page_operation: f64,
+    /// Pages programmed per page that was written to the drives.
+    write_amplification: f64,
+    /// Time it took, in seconds.
+    wall_seconds: f64,
+    /// Time that passed in the simulation, in seconds.
+    simulated_seconds: f64,
 }

@@ -6,7 +6,7 @@ use crate::exit::{self, Failure};
 use crate::output::{self, remark};
 use crate::quantity::{PolicyName, Span, Text};
 use clap::{Args, Subcommand};
-use live::control::{AdminCommand, Answer, Status};
+use live::control::{ANSWER_SCHEMA, AdminCommand, Answer, Marked, Status};
 use live::operate::ctl::{self, Client};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -62,12 +62,14 @@ pub(crate) struct CtlArgs {
 #[derive(Subcommand, Debug)]
 enum CtlCommand {
     /// Show the status: policy, drives, latencies, background job
+    #[command(after_help = "Example:\n  ioda ctl status --watch")]
     Status {
         /// Every second, until interrupted
         #[arg(long, short)]
         watch: bool,
     },
     /// Treat a drive as failed: it is not read or written any more
+    #[command(after_help = "Example:\n  ioda ctl fail 2")]
     Fail {
         /// Its position, counted from 0
         drive: u8,
@@ -76,6 +78,7 @@ enum CtlCommand {
         force: bool,
     },
     /// Put an empty drive in the place of a failed one and rebuild it
+    #[command(after_help = "Example:\n  ioda ctl replace 2 /dev/nvme3n1")]
     Replace {
         /// Its position, counted from 0
         drive: u8,
@@ -83,22 +86,26 @@ enum CtlCommand {
         path: Option<PathBuf>,
     },
     /// Go on under another policy (see `ioda presets policies`)
+    #[command(after_help = "Example:\n  ioda ctl policy ioda")]
     Policy {
-        /// Its name
+        /// Its name, see `ioda presets policies`
         name: Text<PolicyName>,
     },
     /// Give the busy windows another length, such as 100ms
+    #[command(after_help = "Example:\n  ioda ctl window 50ms")]
     Window {
-        /// The length
+        /// The length, such as 50ms
         length: Span,
     },
     /// Read every page and check the parity of every stripe while serving
+    #[command(after_help = "Example:\n  ioda ctl scrub --repair")]
     Scrub {
         /// Write parity again that does not fit its data
         #[arg(long)]
         repair: bool,
     },
     /// Finish what was begun, write everything down, and end
+    #[command(after_help = "Example:\n  ioda ctl shutdown --socket /run/array.sock.ctl")]
     Shutdown,
 }
 
@@ -160,7 +167,7 @@ fn print(
     json: Option<&Path>,
 ) -> Result<ExitCode, Failure> {
     if let Some(path) = json {
-        let line = serde_json::to_string(answer)
+        let line = serde_json::to_string(&Marked { schema: ANSWER_SCHEMA, document: answer })
             .map_err(|error| Failure::internal(format!("the answer is no JSON: {error}")))?;
         output::write(path, &line)?;
     }

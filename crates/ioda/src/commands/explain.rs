@@ -1,6 +1,6 @@
 //! `ioda explain`.
 
-mod document;
+pub(crate) mod document;
 
 use super::Talk;
 use crate::cli::ArrayArgs;
@@ -58,10 +58,10 @@ pub(crate) struct ExplainArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What to explain")]
 struct Wanted {
-    /// Tell the life of this request; the first of the workload is 1
+    /// Tell the life of this request, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     request: Option<u64>,
-    /// List this many of the slowest reads by number, with what took most of their time
+    /// List this many of the slowest reads by number, such as 5, with what took most of their time
     #[arg(long, value_name = "N", conflicts_with = "request")]
     worst: Option<usize>,
     /// With --worst: writes instead of reads
@@ -70,10 +70,10 @@ struct Wanted {
     /// Run everything twice at the same time and print the first event that differs, or that none does
     #[arg(long, conflicts_with_all = ["request", "worst", "html", "json"])]
     check_repeat: bool,
-    /// Let a drive fail at this time of the run; repeatable
+    /// Let a drive fail at this time of the run, such as 1@200ms; repeatable
     #[arg(long, value_name = "DRIVE@TIME")]
     fail: Vec<Moment>,
-    /// Put an empty drive in the place of one that failed, and rebuild it; repeatable
+    /// Put an empty drive in the place of one that failed, such as 1@300ms, and rebuild it; repeatable
     #[arg(long, value_name = "DRIVE@TIME")]
     replace: Vec<Moment>,
     /// TOML file with the sections array, windows, stage, policies, drive, workload and run; flags
@@ -239,7 +239,10 @@ impl Run<'_> {
             sim::slowest(&plan, drives, workload, self.faults.clone(), (kind, count), progress)
         })?;
         match &wanted.json {
-            Some(path) => output::write(path, document::slowest_json(&outcomes).trim_end())?,
+            Some(path) => output::write(
+                path,
+                &report::schema::to_string(&document::slowest_document(&outcomes, self.setup)),
+            )?,
             None => output::print(&document::slowest(&outcomes, wanted.writes, self.setup))?,
         }
         Ok(ExitCode::from(exit::OK))

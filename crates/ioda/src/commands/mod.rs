@@ -6,9 +6,11 @@ pub(crate) mod completions;
 pub(crate) mod ctl;
 pub(crate) mod explain;
 pub(crate) mod load;
+pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod presets;
 pub(crate) mod reproduce;
+pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod survey;
 pub(crate) mod sweep;
@@ -47,6 +49,8 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Serve(args) => serve::run(args, talk),
         Command::Load(args) => load::run(args, talk),
         Command::Ctl(args) => ctl::run(args),
+        Command::Man(args) => man::run(args, talk),
+        Command::Schema(args) => schema::run(args, talk),
         Command::Completions(args) => completions::run(args),
     }
 }

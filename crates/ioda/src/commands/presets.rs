@@ -7,7 +7,9 @@ use crate::table;
 use array::policy::{About, Needs, PolicyKind};
 use clap::{Args, ValueEnum};
 use nvme::ArrayDescription;
-use serde_json::{Value, json};
+use report::schema::Document;
+use schemars::JsonSchema;
+use serde::Serialize;
 use ssd::Config;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,7 +46,7 @@ pub(crate) struct PresetsArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
         default_missing_value = "-", conflicts_with = "toml")]
     json: Option<PathBuf>,
-    /// Print one drive as a configuration file
+    /// Print one drive as a configuration file (see `ioda presets drives`)
     #[arg(long, value_name = "NAME")]
     toml: Option<String>,
     /// Width of the array for which busy windows are computed
@@ -204,59 +206,131 @@ fn needed_array(needs: Needs) -> &'static str {
     }
 }
 
-fn policy_document(policy: PolicyKind) -> Value {
+/// Drives, workloads and policies, as `ioda presets --json` writes them.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Presets {
+    /// The drives; absent if other presets are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drives: Option<Vec<DrivePreset>>,
+    /// The workloads; absent if other presets are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workloads: Option<Vec<WorkloadPreset>>,
+    /// The policies; absent if other presets are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policies: Option<Vec<Policy>>,
+}
+
+impl Document for Presets {
+    const SCHEMA: &'static str = "ioda.presets/1";
+}
+
+/// A drive.
+#[derive(Serialize, JsonSchema)]
+struct DrivePreset {
+    /// The name people type.
+    name: String,
+    /// Where it comes from.
+    source: &'static str,
+    /// Bytes that the host sees.
+    exposed_bytes: u64,
+    /// Bytes of flash.
+    flash_bytes: u64,
+    /// The drive, spelt out as in a `[drive]` section.
+    settings: DriveSettings,
+    /// Width of the array for which the window is computed.
+    drives: u32,
+    /// Busy window that the drive advertises in that array, in milliseconds; null if any will do.
+    tw_burst_ms: Option<f64>,
+}
+
+/// A workload.
+#[derive(Serialize, JsonSchema)]
+struct WorkloadPreset {
+    /// The name people type.
+    name: &'static str,
+    /// What it is.
+    description: &'static str,
+    /// Number of requests.
+    requests: u64,
+    /// Share of reads among the requests, from 0 to 1.
+    read_share: f64,
+    /// Mean size of a read in bytes.
+    mean_read_bytes: u64,
+    /// Mean size of a write in bytes.
+    mean_write_bytes: u64,
+    /// Size of the largest request in bytes.
+    max_bytes: u64,
+    /// Mean time between two requests in microseconds.
+    mean_interval_us: f64,
+    /// Bytes written by the whole workload.
+    written_bytes: u64,
+}
+
+/// A policy.
+#[derive(Serialize, JsonSchema)]
+struct Policy {
+    /// The name people type, such as `ioda`.
+    name: &'static str,
+    /// The name in figures, such as `IODA`.
+    label: &'static str,
+    /// What it does, in a line.
+    summary: &'static str,
+    /// Where it comes from: a section of an article, or a product.
+    source: &'static str,
+    /// What it needs of the drives beyond what any drive can do.
+    drive_changes: &'static str,
+    /// What it needs of the array, in words.
+    array: &'static str,
+    /// Whether drives collect in windows under it.
+    uses_windows: bool,
+}
+
+fn document(args: &PresetsArgs) -> Presets {
+    Presets {
+        drives: wants(args, Kind::Drives)
+            .then(|| drives().map(|config| drive_document(&config, args)).collect()),
+        workloads: wants(args, Kind::Workloads)
+            .then(|| workload::presets().iter().map(workload_document).collect()),
+        policies: wants(args, Kind::Policies)
+            .then(|| PolicyKind::ALL.iter().map(|&policy| policy_document(policy)).collect()),
+    }
+}
+
+fn drive_document(config: &Config, args: &PresetsArgs) -> DrivePreset {
+    DrivePreset {
+        name: config.name.clone(),
+        source: source(config),
+        exposed_bytes: config.logical_bytes(),
+        flash_bytes: config.geometry.raw_bytes(),
+        settings: DriveSettings::full(config),
+        drives: args.drives,
+        tw_burst_ms: window(config, args).map(Duration::as_millis_f64),
+    }
+}
+
+fn workload_document(preset: &workload::Preset) -> WorkloadPreset {
+    WorkloadPreset {
+        name: preset.name,
+        description: preset.description,
+        requests: preset.requests,
+        read_share: preset.read_share.as_f64(),
+        mean_read_bytes: preset.mean_read_bytes,
+        mean_write_bytes: preset.mean_write_bytes,
+        max_bytes: preset.max_bytes,
+        mean_interval_us: preset.mean_interval.as_micros_f64(),
+        written_bytes: preset.written_bytes,
+    }
+}
+
+fn policy_document(policy: PolicyKind) -> Policy {
     let about = policy.about();
-    json!({
-        "name": about.name,
-        "label": about.label,
-        "summary": about.summary,
-        "source": about.source,
-        "drive_changes": about.drive_changes,
-        "array": needed_array(about.needs),
-        "uses_windows": policy.uses_windows(),
-    })
-}
-
-fn document(args: &PresetsArgs) -> Value {
-    let mut document = serde_json::Map::new();
-    if wants(args, Kind::Drives) {
-        let list: Vec<Value> = drives().map(|config| drive_document(&config, args)).collect();
-        document.insert("drives".into(), list.into());
+    Policy {
+        name: about.name,
+        label: about.label,
+        summary: about.summary,
+        source: about.source,
+        drive_changes: about.drive_changes,
+        array: needed_array(about.needs),
+        uses_windows: policy.uses_windows(),
     }
-    if wants(args, Kind::Workloads) {
-        let list: Vec<Value> = workload::presets().iter().map(workload_document).collect();
-        document.insert("workloads".into(), list.into());
-    }
-    if wants(args, Kind::Policies) {
-        let list: Vec<Value> =
-            PolicyKind::ALL.iter().map(|&policy| policy_document(policy)).collect();
-        document.insert("policies".into(), list.into());
-    }
-    document.into()
-}
-
-fn drive_document(config: &Config, args: &PresetsArgs) -> Value {
-    json!({
-        "name": config.name,
-        "source": source(config),
-        "exposed_bytes": config.logical_bytes(),
-        "flash_bytes": config.geometry.raw_bytes(),
-        "settings": DriveSettings::full(config),
-        "drives": args.drives,
-        "tw_burst_ms": window(config, args).map(Duration::as_millis_f64),
-    })
-}
-
-fn workload_document(preset: &workload::Preset) -> Value {
-    json!({
-        "name": preset.name,
-        "description": preset.description,
-        "requests": preset.requests,
-        "read_share": preset.read_share.as_f64(),
-        "mean_read_bytes": preset.mean_read_bytes,
-        "mean_write_bytes": preset.mean_write_bytes,
-        "max_bytes": preset.max_bytes,
-        "mean_interval_us": preset.mean_interval.as_micros_f64(),
-        "written_bytes": preset.written_bytes,
-    })
 }

@@ -1,18 +1,15 @@
 //! `ioda reproduce`.
 
-mod live;
+pub(crate) mod document;
+pub(crate) mod live;
 
 use super::Talk;
 use crate::exit::{self, Failure};
 use crate::output::{self, remark};
-use crate::reproduce::{
-    self, Done, Event, Experiment, Group, Judged, Number, Page, Plan, Series, pages,
-};
+use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suites, pages};
 use clap::Args;
-use report::{Claim, Comparison, Manifest, Run};
-use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use document::{Figure, PlanNumbers, Reproduction, Runs};
+use report::{Claim, Comparison};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,6 +18,8 @@ Examples:
   ioda reproduce                       all figures: a few minutes on two cores
   ioda reproduce 5a 5b                 two of them
   ioda reproduce --list
+  ioda reproduce --filter ttflash --junit claims.xml --strict
+                                       claims about TTFLASH, as test cases for a build server
   ioda reproduce --output pages          one page per workload in the folder `pages`
   ioda reproduce --quick               a smoke of seconds; its numbers mean nothing
   ioda reproduce live                  the simulator against the array on the real clock, over
@@ -41,6 +40,10 @@ pub(crate) struct ReproduceArgs {
     /// Take the experiments in this folder instead of those of the program
     #[arg(long = "experiments", value_name = "FOLDER")]
     folder: Option<PathBuf>,
+    /// Of these only what has all words of TEXT: experiments by id, figure or title, or else single claims by id
+    /// or statement, such as `ttflash` or `5b-contract` [default: everything]
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
     /// Few requests on small drives, to see that everything works
     #[arg(long)]
     quick: bool,
@@ -54,6 +57,10 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
         default_missing_value = "-")]
     json: Option<PathBuf>,
+    /// Write the claims as JUnit XML, a test suite per experiment and a test case per claim; `-` for standard
+    /// output
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// Write one HTML page per workload, and per figure that compares drives, into this folder
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
@@ -64,6 +71,12 @@ pub(crate) struct ReproduceArgs {
 
 /// Runs the experiments and prints what holds.
 pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let goes_to_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(output::is_stdout);
+    if goes_to_stdout(&args.json) && goes_to_stdout(&args.junit) {
+        return Err(Failure::usage(
+            "--json and --junit cannot both go to standard output; name a file for one of them",
+        ));
+    }
     if args.folder.is_none() && args.experiments.iter().any(|name| name == reproduce::live::NAME) {
         return live::run(args, talk);
     }
@@ -74,9 +87,18 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
         Some(folder) => reproduce::load_folder(folder)?,
         None => reproduce::builtin()?,
     };
-    let experiments = reproduce::select(all, &args.experiments)?;
+    let mut experiments = reproduce::select(all, &args.experiments)?;
+    if let Some(text) = &args.filter {
+        experiments = reproduce::filter(experiments, text);
+        if experiments.is_empty() {
+            return Err(Failure::usage(format!(
+                "no experiment and no claim has {text:?}; see `ioda reproduce --list`"
+            )));
+        }
+    }
     if args.list {
-        let with_live = args.folder.is_none() && args.experiments.is_empty();
+        let with_live =
+            args.folder.is_none() && args.experiments.is_empty() && args.filter.is_none();
         let live = if with_live { reproduce::live::listed()? } else { String::new() };
         output::print(&(list(&experiments) + &live))?;
         return Ok(ExitCode::SUCCESS);
@@ -90,16 +112,6 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     outputs.finish()
 }
 
-/// What `--json` writes.
-#[derive(Serialize)]
-struct Document {
-    claims: Vec<Claim>,
-    /// One document for each group of runs, as text: together they are large.
-    workloads: Vec<Box<RawValue>>,
-    figures: Vec<Value>,
-    plans: Vec<Value>,
-}
-
 /// Everything that is written, kept as text and claims while runs come and go.
 struct Outputs<'a> {
     args: &'a ReproduceArgs,
@@ -109,10 +121,11 @@ struct Outputs<'a> {
     /// Workload and notes of each group of runs, once it is done.
     summaries: Vec<String>,
     /// The document of each group of runs, once it is done and if it is wanted.
-    workloads: Vec<Option<Box<RawValue>>>,
+    workloads: Vec<Option<Runs>>,
     claims: Vec<Claim>,
-    figures: Vec<Value>,
-    plans: Vec<Value>,
+    figures: Vec<Figure>,
+    plans: Vec<PlanNumbers>,
+    suites: Suites,
 }
 
 impl<'a> Outputs<'a> {
@@ -132,20 +145,25 @@ impl<'a> Outputs<'a> {
             claims: Vec::new(),
             figures: Vec::new(),
             plans: Vec::new(),
+            suites: Suites::new(),
         })
     }
 
-    /// Whether results go to standard output as JSON, instead of tables.
-    fn is_json_printed(&self) -> bool {
-        self.args.json.as_ref().is_some_and(|path| output::is_stdout(path))
+    /// Whether results go to standard output as a document, instead of tables.
+    fn is_document_printed(&self) -> bool {
+        [&self.args.json, &self.args.junit]
+            .into_iter()
+            .flatten()
+            .any(|path| output::is_stdout(path))
     }
 
     /// Shows an experiment.
     fn judged(&mut self, judged: &Judged<'_>) -> Result<(), Failure> {
         let (experiment, own, claims) = judged;
-        if !self.is_json_printed() {
+        if !self.is_document_printed() {
             self.text += &reproduce::figure(experiment, own, claims)?;
         }
+        self.suites.add(&experiment.id, claims);
         self.claims.extend(claims.iter().cloned());
         if self.args.json.is_none() && self.args.output.is_none() {
             return Ok(());
@@ -155,9 +173,9 @@ impl<'a> Outputs<'a> {
             if let Some(folder) = &self.args.output {
                 write_page(folder, &name, &comparison, self.talk)?;
             }
-            self.figures.push(system(&name, &comparison));
+            self.figures.push(Figure::new(&name, &comparison));
         }
-        self.plans.extend(plans(judged));
+        self.plans.extend(document::plans(judged));
         Ok(())
     }
 
@@ -174,24 +192,26 @@ impl<'a> Outputs<'a> {
             write_page(folder, &group.name, &comparison, self.talk)?;
         }
         if self.args.json.is_some() {
-            self.workloads[index] = Some(raw(&comparison).map_err(unwritable)?);
+            self.workloads[index] = Some(Runs::new(&comparison).map_err(unwritable)?);
         }
         Ok(())
     }
 
     /// Writes and prints what is left to say.
     fn finish(self) -> Result<ExitCode, Failure> {
-        let is_json_printed = self.is_json_printed();
-        let Self { args, claims, figures, plans, .. } = self;
+        let is_document_printed = self.is_document_printed();
+        let Self { args, claims, figures, plans, suites, .. } = self;
         let holds = claims.iter().all(|claim| claim.holds);
         let conclusion = conclusion(&claims, args.quick && !self.summaries.is_empty());
         if let Some(path) = &args.json {
             let workloads = self.workloads.into_iter().flatten().collect();
-            let document = Document { claims, workloads, figures, plans };
-            let text = serde_json::to_string_pretty(&document).map_err(unwritable)?;
-            output::write(path, &text)?;
+            let document = Reproduction { claims, workloads, figures, plans };
+            output::write(path, &report::schema::to_string(&document))?;
         }
-        if !is_json_printed {
+        if let Some(path) = &args.junit {
+            output::write(path, suites.to_xml()?.trim_end())?;
+        }
+        if !is_document_printed {
             output::print(&(self.text + &self.summaries.concat() + &conclusion))?;
         }
         Ok(ExitCode::from(if holds || !args.strict { exit::OK } else { exit::FAILED }))
@@ -200,12 +220,6 @@ impl<'a> Outputs<'a> {
 
 fn unwritable(error: serde_json::Error) -> Failure {
     Failure::internal(format!("cannot write the results: {error}"))
-}
-
-/// A document as text, indented as it will be inside of the list of all.
-fn raw(comparison: &Comparison) -> Result<Box<RawValue>, serde_json::Error> {
-    let text = serde_json::to_string_pretty(comparison)?.replace('\n', "\n    ");
-    RawValue::from_string(text)
 }
 
 fn list(experiments: &[Experiment]) -> String {
@@ -227,41 +241,6 @@ fn list(experiments: &[Experiment]) -> String {
         }
     }
     text
-}
-
-/// The numbers of each plan that is shown; windows without bound are null.
-fn plans((experiment, own, _): &Judged<'_>) -> Vec<Value> {
-    let plan = |(series, plan): (Series, &Plan)| {
-        let number = |number: Number| (number.to_string(), own.value(0, &series, number).into());
-        let shows = experiment.shows.iter().map(|text| number(text.value));
-        let numbers: serde_json::Map<String, Value> = shows.collect();
-        json!({
-            "experiment": experiment.id,
-            "name": plan.name,
-            "drives": plan.drives,
-            "numbers": numbers,
-        })
-    };
-    experiment.series().into_iter().zip(&experiment.plans).map(plan).collect()
-}
-
-/// What the series of a figure with variants were run on; their numbers are in `workloads`, with
-/// the same hash.
-fn system(name: &str, comparison: &Comparison) -> Value {
-    let series = |manifest: &Manifest, run: &Run| {
-        let differs = |common: &String| (!common.is_empty()).then(|| common.clone());
-        let own = (!run.layout.is_empty()).then(|| run.layout.clone());
-        let words = [differs(&manifest.drive), differs(&manifest.array), own];
-        json!({
-            "series": run.name(),
-            "system": words.into_iter().flatten().collect::<Vec<_>>().join("; "),
-            "capacity_bytes": run.capacity_bytes,
-            "result_hash": run.result_hash,
-        })
-    };
-    let Comparison { manifest, runs, .. } = comparison;
-    let all: Vec<Value> = runs.iter().map(|run| series(manifest, run)).collect();
-    json!({ "figure": name, "series": all })
 }
 
 fn write_page(

@@ -167,7 +167,7 @@ fn workloads(named: &[String]) -> Result<Vec<&'static Preset>, Failure> {
 
 /// Writes the document and the page.
 fn write(folder: &Path, survey: &Survey, talk: Talk) -> Result<(), Failure> {
-    let text = serde_json::to_string(survey)
+    let text = serde_json::to_string(&report::schema::marked(survey))
         .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
     let files =
         [("survey.json", text + "\n"), ("survey.html", report::html::render_survey(survey))];

@@ -92,9 +92,7 @@ pub(crate) fn run(args: &SweepArgs, talk: Talk) -> Result<ExitCode, Failure> {
     crate::kept_runs::run(&matrix.jobs, &mut journal, threads, talk.progress)?;
     let sweep = sweep::document(&question, &matrix, &journal, &metrics(args)?)?;
     write(&args.output, &sweep, talk)?;
-    let document = serde_json::to_value(&sweep)
-        .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
-    output::show(args.json.as_deref(), || document, || report::table::render_sweep(&sweep))?;
+    output::show(args.json.as_deref(), || sweep.clone(), || report::table::render_sweep(&sweep))?;
     match sweep.failures() {
         0 => Ok(ExitCode::from(exit::OK)),
         failed => Err(Failure::internal(format!(
@@ -153,7 +151,7 @@ fn metrics(args: &SweepArgs) -> Result<Vec<Wanted>, Failure> {
 
 /// Writes the document and the page.
 fn write(folder: &Path, sweep: &Sweep, talk: Talk) -> Result<(), Failure> {
-    let text = serde_json::to_string(sweep)
+    let text = serde_json::to_string(&report::schema::marked(sweep))
         .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
     let files = [("sweep.json", text + "\n"), ("sweep.html", report::html::render_sweep(sweep))];
     for (name, text) in files {

@@ -1,6 +1,7 @@
 //! `ioda torture`: whole arrays under power cuts, failing drives and orders, as seeds draw them or as
 //! every short script has them.
 
+pub(crate) mod document;
 mod show;
 mod trial;
 mod work;
@@ -52,7 +53,7 @@ pub(crate) struct TortureArgs {
     /// RAID level: raid1, raid4, raid5, raid6 or raid10; repeatable [default: any]
     #[arg(long, value_name = "LEVEL")]
     level: Vec<Text<Raid>>,
-    /// The history of this seed, and no other
+    /// The history of this seed, such as 17, and no other
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first_seed", "time"])]
     seed: Option<u64>,
     /// So many histories
@@ -75,7 +76,7 @@ pub(crate) struct TortureArgs {
     #[arg(long, value_name = "N", default_value_t = 2, requires = "sweep",
         value_parser = clap::value_parser!(u8).range(1..=5))]
     length: u8,
-    /// One script: LEVEL:ACTS, or LEVEL:ACTS:LOSS:COMMANDS for a power cut after that many commands; the
+    /// One script, such as raid5:write,fail:mixed:17: LEVEL:ACTS, or LEVEL:ACTS:LOSS:COMMANDS for a power cut after that many commands; the
     /// level with -degraded is an array that journals only while drives are missing
     #[arg(long, value_name = "SCRIPT",
         conflicts_with_all = ["sweep", "level", "seed", "seeds", "first_seed", "time", "steps"])]
@@ -134,7 +135,7 @@ pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<ExitCode, Failure> {
         false => levels,
     };
     let shown = show::Shown { title, sum, seconds, levels, demands, story, shortest };
-    output::show(args.json.as_deref(), || shown.document(), || shown.text())?;
+    output::show(args.json.as_deref(), || document::of(&shown), || shown.text())?;
     match shown.sum.failed.len() {
         0 => Ok(ExitCode::from(exit::OK)),
         failed => {

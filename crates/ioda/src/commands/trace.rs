@@ -1,5 +1,7 @@
 //! `ioda trace inspect` and `ioda trace convert`.
 
+pub(crate) mod document;
+
 use super::Talk;
 use crate::describe;
 use crate::exit::Failure;
@@ -7,7 +9,6 @@ use crate::output::{self, remark};
 use crate::rate::Rerate;
 use crate::settings::{self, WorkloadSettings};
 use clap::{Arg, Args, Subcommand};
-use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,11 @@ use workload::{Fit, Source, Trace, TraceSource, TraceWriter, WorkloadError, Writ
 
 /// The most that addresses reach where there is no array.
 const CAPACITY_OF_NOTHING: u64 = 1 << 60;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda trace inspect trace.csv.zst
+  ioda trace convert trace.csv.zst trace.log --to fio";
 
 const INSPECT_EXAMPLES: &str = "\
 Examples:
@@ -111,7 +117,7 @@ fn inspect(args: &InspectArgs) -> Result<(), Failure> {
     }
     // Only what it is like is asked for, so none of its requests are kept.
     let trace = Trace::open_holding(path, &args.options.read_options(), 0)?;
-    output::show(args.json.as_deref(), || document(&trace), || text(path, &trace))
+    output::show(args.json.as_deref(), || document::of(&trace), || text(path, &trace))
 }
 
 /// What a trace is like, for people.
@@ -124,65 +130,6 @@ fn text(path: &Path, trace: &Trace) -> String {
         path.display(),
         trace.identity().sha256
     )
-}
-
-fn document(trace: &Trace) -> Value {
-    let (identity, detected) = (trace.identity(), trace.detected());
-    let (counts, s) = (trace.counts(), trace.statistics());
-    let skipped: serde_json::Map<String, Value> =
-        counts.skipped.iter().map(|(reason, count)| (reason.to_string(), json!(count))).collect();
-    json!({
-        "file": trace.path().display().to_string(),
-        "sha256": identity.sha256,
-        "bytes": identity.bytes,
-        "format": detected.format.to_string(),
-        "time_unit": detected.time_unit.to_string(),
-        "sector_bytes": detected.sector_bytes,
-        "compression": detected.compression.to_string(),
-        "evidence": detected.evidence,
-        "lines": counts.lines,
-        "skipped": skipped,
-        "reordered": counts.reordered,
-        "clamped": counts.clamped,
-        "requests": s.requests,
-        "reads": s.reads,
-        "writes": s.writes,
-        "read_bytes": s.read_bytes,
-        "written_bytes": s.written_bytes,
-        "mean_read_kib": s.mean_read_kib(),
-        "mean_write_kib": s.mean_write_kib(),
-        "longest_bytes": s.longest_bytes,
-        "span_seconds": s.span().as_secs_f64(),
-        "gaps": gaps(trace),
-        "mean_interval_us": s.mean_interval().as_micros_f64(),
-        "footprint_bytes": s.footprint_bytes,
-        "written_footprint_bytes": s.written_footprint_bytes,
-        "unaligned_share": s.unaligned_share(),
-        "devices": s.devices.len(),
-        "end_bytes": s.end_bytes(),
-    })
-}
-
-/// The pauses of a trace.
-fn gaps(trace: &Trace) -> Value {
-    let gaps = trace.gaps();
-    let longest = gaps.longest.map(|longest| {
-        json!({
-            "request": longest.request,
-            "line": longest.line,
-            "seconds": longest.length.as_secs_f64(),
-            "share_of_span": gaps.longest_share(),
-            "doubtful": gaps.doubtful().is_some(),
-        })
-    });
-    json!({
-        "longest": longest,
-        "span_seconds_in_file": gaps.span.as_secs_f64(),
-        "closed_to_seconds": gaps.limit.map(|limit| limit.as_secs_f64()),
-        "closed": gaps.closed,
-        "closed_seconds": gaps.closed_time.as_secs_f64(),
-        "remark": describe::gaps(trace),
-    })
 }
 
 fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {

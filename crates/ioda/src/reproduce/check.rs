@@ -7,6 +7,7 @@ use super::series::Series;
 use crate::metric::{Metric, three_digits};
 use crate::quantity::Text;
 use report::Claim;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use sim::RunResult;
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ const FEWEST_SAMPLES: u64 = 100;
 const EXPLANATIONS: &str = "docs/claims.md";
 
 /// How a claim is checked, for each workload and each metric.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Check {
     /// Each series has more than the next.
@@ -31,7 +32,7 @@ pub(crate) enum Check {
 }
 
 /// One of them, or a list of which each must hold.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "series are names, or a list of lists of names")]
 enum Several<T> {
     One(T),
@@ -48,46 +49,59 @@ impl<T> Several<T> {
 }
 
 /// Each series has more than the next.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Order {
+    /// The numbers that are compared, such as `read.p99`.
     metrics: Vec<Text<Number>>,
+    /// The series, the one that has most first; or several such lists. `policies` means the same.
     #[serde(alias = "policies")]
     series: Several<Vec<String>>,
-    /// Whether the same is enough.
+    /// Whether the same is enough [default: false].
     #[serde(default)]
     or_equal: bool,
-    /// By which share a step may go the wrong way, 0 to 1.
+    /// By which share a step may go the wrong way, 0 to 1 [default: 0].
     #[serde(default)]
     tolerance: f64,
 }
 
 /// `of` has between `low` and `high` times as much as `to`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ratio {
+    /// The numbers that are compared, such as `read.p99`.
     metrics: Vec<Text<Number>>,
+    /// The series whose number is divided.
     of: String,
+    /// The series by whose number it is divided.
     to: String,
+    /// The least quotient with which the claim holds [default: no bound].
     low: Option<f64>,
+    /// The largest quotient with which the claim holds [default: no bound].
     high: Option<f64>,
 }
 
 /// `of` has between `low` and `high`; latencies in microseconds.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Within {
+    /// The numbers that are compared with the limits, such as `read.p99`.
     metrics: Vec<Text<Number>>,
+    /// The series, or a list of series of which each must lie within.
     of: Several<String>,
+    /// The least value with which the claim holds; latencies in microseconds [default: no bound].
     low: Option<f64>,
+    /// The largest value with which the claim holds; latencies in microseconds [default: no bound].
     high: Option<f64>,
 }
 
 /// Each series in `of` has exactly the number beside its name: for what an article prints.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Equals {
+    /// The number that is compared.
     metric: Text<Number>,
+    /// What it must be of each series, by the name of the series.
     of: BTreeMap<String, f64>,
 }
 

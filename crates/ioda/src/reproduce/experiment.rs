@@ -8,6 +8,7 @@ use crate::exit::Failure;
 use crate::names::Unknown;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::{self, Settings, WorkloadSettings};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -73,7 +74,7 @@ const BUILTIN: &[(&str, &str)] = &[
 ];
 
 /// One experiment.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Experiment {
     /// Short and stable name, as typed.
@@ -104,7 +105,7 @@ pub(crate) struct Experiment {
 }
 
 /// One claim of the article.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expectation {
     /// Short and stable name.

@@ -19,6 +19,7 @@ use crate::serving;
 use crate::settings::{self, Settings, WorkloadSettings};
 use crate::setup::Setup;
 use array::policy::PolicyKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serve::Served;
 use sim::{Plan, Progress, RunResult};
@@ -32,7 +33,7 @@ const QUICK_REQUESTS: u64 = 1_000;
 const QUICK_BLOCKS: u32 = 48;
 
 /// What is compared.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Cases {
     /// The array, the drives, and the policies under which each workload runs.
@@ -40,7 +41,7 @@ struct Cases {
     workloads: Vec<Case>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Case {
     /// How it is called in tables and claims.
@@ -49,7 +50,7 @@ struct Case {
 }
 
 /// One workload, simulated and served under every policy.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Workload {
     /// How it is called in tables and claims.
     pub(crate) name: String,

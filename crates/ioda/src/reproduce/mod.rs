@@ -8,6 +8,8 @@
 mod check;
 mod experiment;
 mod figure;
+mod filter;
+mod junit;
 pub(crate) mod live;
 mod number;
 pub(crate) mod pages;
@@ -19,6 +21,8 @@ mod series;
 pub(crate) use check::judge;
 pub(crate) use experiment::{Experiment, builtin, load_folder, select};
 pub(crate) use figure::figure;
+pub(crate) use filter::filter;
+pub(crate) use junit::Suites;
 pub(crate) use number::Number;
 pub(crate) use pages::{Judged, Page};
 pub(crate) use plan::Plan;

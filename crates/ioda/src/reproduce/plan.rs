@@ -6,18 +6,20 @@ use crate::quantity::{Raid, Text};
 use crate::settings::DriveSettings;
 use array::Level;
 use nvme::ArrayDescription;
+use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use ssd::Config;
 
 /// One array: `[[plans]]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Plan {
     /// Short and stable name, as in checks and tables.
     pub(crate) name: String,
     /// Its drives: a preset, or settings as in a drive section.
     #[serde(deserialize_with = "preset_or_settings")]
+    #[schemars(with = "PresetOrSettings")]
     drive: DriveSettings,
     /// How many, `N_ssd`.
     pub(crate) drives: u32,
@@ -25,6 +27,17 @@ pub(crate) struct Plan {
     raid: Option<Text<Raid>>,
     /// How many may be busy at once, `k`; the number of parities unless it is named.
     busy_drives: Option<u32>,
+}
+
+/// A drive as it is written.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it is a type for schemas only")]
+enum PresetOrSettings {
+    /// The name of a preset.
+    Preset(String),
+    /// Settings.
+    Settings(Box<DriveSettings>),
 }
 
 /// What the arithmetic is asked about.

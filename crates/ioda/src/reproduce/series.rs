@@ -6,10 +6,11 @@ use crate::exit::Failure;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::{Settings, WorkloadSettings};
 use array::policy::PolicyKind;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A variant of an experiment: whatever it leaves out is as in the experiment.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Variant {
     /// Short and stable name, as in checks and tables.

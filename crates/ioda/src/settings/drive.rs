@@ -7,6 +7,7 @@ use crate::quantity::{
     exact_size,
 };
 use crate::words::{Blocks, Flush, Placement, Rotating, Unit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ssd::{Config, RainConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig};
 use std::str::FromStr;
@@ -20,7 +21,7 @@ const SUSPEND_PROGRAM: Duration = Duration::from_micros(10);
 const SUSPEND_ERASE: Duration = Duration::from_micros(100);
 
 /// The drives: `[drive]`. Whatever is left out is as in `base`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct DriveSettings {
     /// The preset to start from.

@@ -16,17 +16,18 @@ pub(crate) use file::{drive_from, load, parse};
 pub(crate) use policies::PolicyOptions;
 pub(crate) use serve::ServeSettings;
 pub(crate) use stage::WriteCacheSettings;
-pub(crate) use windows::WindowSettings;
+pub(crate) use windows::{Change, WindowSettings};
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
 use crate::exit::Failure;
 use crate::quantity::{BufferSize, Percent, PolicyName, Raid, Size, Span, Text, TimeWindow};
 use crate::words::{Flush, Precondition};
 use clap::Args;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The array: `[array]`.
-#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Array")]
 pub(crate) struct ArraySettings {
@@ -64,10 +65,11 @@ pub(crate) struct DriveFlags {
     /// [default: femu-artifact]
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) drive: Option<String>,
-    /// Blocks in a plane: makes a preset smaller or larger
+    /// Blocks in a plane: makes a preset smaller or larger [default: the preset's]
     #[arg(long, value_name = "N")]
     pub(crate) blocks_per_plane: Option<u32>,
-    /// Share of the flash that the host does not see; watermarks keep their share of it
+    /// Share of the flash that the host does not see; watermarks keep their share of it [default: the
+    /// preset's]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) over_provisioning: Option<Text<Percent>>,
     /// Write buffer in each drive, or `none` [default: none]
@@ -79,7 +81,7 @@ pub(crate) struct DriveFlags {
 }
 
 /// How to run: `[run]`.
-#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunSettings {
@@ -105,7 +107,7 @@ pub(crate) struct RunSettings {
 }
 
 /// Everything that a configuration file can say.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
     /// The array.

@@ -7,11 +7,12 @@ use array::policy::{
     AllocationConfig, HedgeSettings, PlmLightSettings, PolicySettings, SitOutSettings,
 };
 use clap::Args;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Ratio};
 
 /// Options of single policies; the others do not look at them.
-#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Policies")]
 pub(crate) struct PolicyOptions {

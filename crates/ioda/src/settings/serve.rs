@@ -2,11 +2,12 @@
 
 use crate::quantity::{JournalUse, OnOff, Size, Text};
 use clap::Args;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Serving: `[serve]`.
-#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Serving")]
 pub(crate) struct ServeSettings {

@@ -4,13 +4,14 @@ use crate::exit::Failure;
 use crate::quantity::{Size, Span, Text};
 use array::policy::WriteCacheSettings as PolicySettings;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most drain commands that make sense: as many as an NVMe queue holds.
 const MOST_DRAIN_DEPTH: u32 = 65_535;
 
 /// The write cache in front of the drives: `[stage]`.
-#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Staging (rails, ioda-nvm, plm-light)")]
 pub(crate) struct WriteCacheSettings {

@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use crate::quantity::{Span, Text, TimeWindow, not_understood, of_part};
 use crate::words::Coordinator;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::{Coordinate, Plan, WindowPlan};
 use std::str::FromStr;
@@ -40,7 +41,7 @@ impl FromStr for Change {
 }
 
 /// When drives may collect: `[windows]`. For policies with windows.
-#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Windows")]
 pub(crate) struct WindowSettings {

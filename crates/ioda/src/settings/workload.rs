@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use crate::quantity::{Factor, Runtime, Size, Span, Text};
 use crate::rate::{PhaseRate, RequestRate, Rerate, phases};
 use clap::Args;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Duration;
 use workload::{
@@ -17,7 +18,7 @@ const TRACE: &str = "Reading a trace";
 pub(crate) const FIO: &str = "Synthetic workload, in fio's words";
 
 /// The workload: `[workload]`. One flat section, so the struct is flat, too.
-#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WorkloadSettings {
     /// A preset (see `ioda presets workloads`), a trace file, or `synthetic` with fio's options
@@ -33,10 +34,10 @@ pub(crate) struct WorkloadSettings {
     /// How many requests [default: as many as there are; tpcc: 800000]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) requests: Option<u64>,
-    /// Multiply the sizes of reads by this
+    /// Multiply the sizes of reads by this, above 0 [default: 1]
     #[arg(long, value_name = "FACTOR", help_heading = REQUESTS)]
     pub(crate) resize_read: Option<Text<Factor>>,
-    /// Multiply the sizes of writes by this
+    /// Multiply the sizes of writes by this, above 0 [default: 1]
     #[arg(long, value_name = "FACTOR", help_heading = REQUESTS)]
     pub(crate) resize_write: Option<Text<Factor>>,
     /// Addresses beyond the array: wrap, scale, compact or refuse [default: wrap]
@@ -45,13 +46,13 @@ pub(crate) struct WorkloadSettings {
     /// Several devices as one: concatenate, hash or overlay [default: concatenate]
     #[arg(long, value_name = "HOW", help_heading = REQUESTS)]
     pub(crate) fold: Option<Text<Fold>>,
-    /// Leave out requests before this time of the trace
+    /// Leave out requests before this time of the trace, such as 10m [default: 0]
     #[arg(long, value_name = "TIME", help_heading = REQUESTS)]
     pub(crate) cut_start: Option<Text<Span>>,
-    /// Leave out requests from this time of the trace on
+    /// Leave out requests from this time of the trace on, such as 20m [default: none]
     #[arg(long, value_name = "TIME", help_heading = REQUESTS)]
     pub(crate) cut_end: Option<Text<Span>>,
-    /// Leave out this many requests at the start
+    /// Leave out this many requests at the start [default: 0]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) skip: Option<u64>,
     /// Play the trace this many times [default: 1]
@@ -97,19 +98,20 @@ pub(crate) struct WorkloadSettings {
     #[arg(long, value_name = "BOOL", help_heading = TRACE)]
     pub(crate) spread_seconds: Option<bool>,
     /// Make every pause longer than this as long as this: for a trace in which one request has a
-    /// time years away from all others
+    /// time years away from all others, such as 60s [default: none]
     #[arg(long, value_name = "TIME", help_heading = TRACE)]
     pub(crate) close_gaps: Option<Text<Span>>,
     /// read, write, randread, randwrite, rw or randrw [default: randread]
     #[arg(long = "rw", alias = "readwrite", value_name = "MODE", help_heading = FIO)]
     pub(crate) rw: Option<Text<Rw>>,
-    /// Percentage of reads in rw and randrw [default: 50]
+    /// Percentage of reads in rw and randrw, 0 to 100 [default: 50]
     #[arg(long, value_name = "PERCENT", help_heading = FIO)]
     pub(crate) rwmixread: Option<u32>,
     /// Block size, or one for reads and one for writes: 8k,128k [default: 4k]
     #[arg(long, alias = "blocksize", value_name = "SIZE", help_heading = FIO)]
     pub(crate) bs: Option<Text<BlockSizes>>,
-    /// Sizes of requests in the place of --bs, any multiple of the first up to the second: 4k-128k
+    /// Sizes of requests in the place of --bs, any multiple of the first up to the second, such
+    /// as 4k-128k
     #[arg(long, alias = "blocksize_range", value_name = "RANGE", conflicts_with = "bs", help_heading = FIO)]
     pub(crate) bsrange: Option<Text<SizeRange>>,
     /// Hosts, each with a rate of --rate_iops of its own; under plm-light the first is of the class
@@ -119,12 +121,14 @@ pub(crate) struct WorkloadSettings {
     /// Requests under way at once, in a closed loop [default: 1]
     #[arg(long, value_name = "N", help_heading = FIO)]
     pub(crate) iodepth: Option<u32>,
-    /// Requests per second, or a load on each drive as for --rerate: an open loop
+    /// Requests per second, or a load on each drive as for --rerate, such as 500 or 20dwpd: an open loop
     #[arg(long = "rate_iops", alias = "rate-iops", value_name = "N|LOAD", help_heading = FIO)]
     pub(crate) rate_iops: Option<Text<RequestRate>>,
-    /// Open loops one after the other, each with its rate and length: 20dwpd:60s,burst:10s,500:1m
+    /// Open loops one after the other, each with its rate and length, such as
+    /// 20dwpd:60s,burst:10s,500:1m
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = FIO)]
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "phases")]
+    #[schemars(with = "Phases")]
     pub(crate) phases: Vec<Text<PhaseRate>>,
     /// How they come: poisson or linear [default: poisson]
     #[arg(long = "rate_process", alias = "rate-process", value_name = "NAME", help_heading = FIO)]
@@ -138,12 +142,23 @@ pub(crate) struct WorkloadSettings {
     /// random, zipf:THETA or pareto:H [default: random]
     #[arg(long = "random_distribution", alias = "random-distribution", value_name = "NAME", help_heading = FIO)]
     pub(crate) random_distribution: Option<Text<RandomDistribution>>,
-    /// End after this many requests
+    /// End after this many requests, such as 200000
     #[arg(long = "number_ios", alias = "number-ios", value_name = "N", help_heading = FIO)]
     pub(crate) number_ios: Option<u64>,
-    /// End after this much simulated time; as in fio, a number alone is in seconds
+    /// End after this much simulated time, such as 60s; as in fio, a number alone is in seconds
     #[arg(long, value_name = "TIME", help_heading = FIO)]
     pub(crate) runtime: Option<Text<Runtime>>,
+}
+
+/// Phases as they are written: a list, or one text with commas.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it is a type for schemas only")]
+enum Phases {
+    /// A list.
+    List(Vec<Text<PhaseRate>>),
+    /// One text with commas.
+    Text(String),
 }
 
 fn value<T: Copy>(setting: &Option<Text<T>>) -> Option<T> {

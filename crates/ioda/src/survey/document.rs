@@ -5,7 +5,7 @@ use super::record::Record;
 use crate::describe;
 use crate::exit::Failure;
 use crate::kept_runs::Journal;
-use report::survey::{SCHEMA, Survey, SurveyPolicy, costs};
+use report::survey::{Survey, SurveyPolicy, costs};
 
 /// Everything that `journal` has of `matrix`.
 pub(crate) fn document(
@@ -24,7 +24,6 @@ pub(crate) fn document(
         counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
     let [of_policies, of_workloads, of_seeds] = counts;
     let mut survey = Survey {
-        schema: SCHEMA,
         title: format!("Survey: {of_policies} under {of_workloads}, {of_seeds}"),
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: std::env::args().collect::<Vec<_>>().join(" "),

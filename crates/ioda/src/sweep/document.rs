@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::kept_runs::Journal;
 use crate::metric::{self, Metric};
 use crate::setup::Setup;
-use report::sweep::{Outcome, SCHEMA, Sweep, SweepMetric, SweepPoint, SweepPolicy, SweepRun, Unit};
+use report::sweep::{Outcome, Sweep, SweepMetric, SweepPoint, SweepPolicy, SweepRun, Unit};
 
 /// A metric that is to be shown; all that are kept can be.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -53,7 +53,6 @@ pub(crate) fn document(
         Some(SweepRun { point: asked.point, policy, seed, outcome })
     };
     Ok(Sweep {
-        schema: SCHEMA,
         title: format!("Sweep of {}: {}", names.join(" and "), counts.join(", ")),
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: std::env::args().collect::<Vec<_>>().join(" "),

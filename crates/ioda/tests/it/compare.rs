@@ -17,7 +17,9 @@ fn a_comparison_has_six_runs_that_collect_and_keep_the_contract() {
     let document = ran.json();
     let runs = document["runs"].as_array().unwrap();
     let policies: Vec<&str> = runs.iter().map(|run| run["policy"].as_str().unwrap()).collect();
-    assert_eq!(policies, ["Base", "IOD1", "IOD2", "IOD3", "IODA", "Ideal"]);
+    assert_eq!(policies, ["base", "iod1", "iod2", "iod3", "ioda", "ideal"]);
+    let labels: Vec<&str> = runs.iter().map(|run| run["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["Base", "IOD1", "IOD2", "IOD3", "IODA", "Ideal"]);
     for run in runs {
         assert!(run["collections"].as_u64().unwrap() > 0, "{} does not collect", run["policy"]);
         let reads = run["read"]["count"].as_u64().unwrap();
@@ -41,7 +43,7 @@ fn a_drive_alone_is_a_whole_system() {
     let document = compared.json();
     let runs = document["runs"].as_array().unwrap();
     let policies: Vec<&str> = runs.iter().map(|run| run["policy"].as_str().unwrap()).collect();
-    assert_eq!(policies, ["Base", "Ideal"]);
+    assert_eq!(policies, ["base", "ideal"]);
     assert!(runs[0]["collections"].as_u64().unwrap() > 0);
     let requests = runs[0]["read"]["count"].as_u64().unwrap();
     // Few requests are cut; with chunks of 4 KiB there would be ten times as many.
@@ -196,7 +198,7 @@ fn fio_words_are_understood_in_both_spellings() {
             ],
         );
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let job = &ran.json()["jobs"][0];
+        let job = &ran.foreign_json()["jobs"][0];
         assert!(job["read"]["clat_ns"]["percentile"]["99.000000"].as_u64().unwrap() > 0);
     }
     let closed = ["synthetic", "--rw", "randwrite", "--iodepth", "8", "--size", "16m"];

@@ -50,7 +50,10 @@ fn orders_are_given_and_answers_told() {
         (&["replace", "1", replaced.to_str().unwrap()], "done\n"),
         (&["policy", "IODA"], "done\n"),
         (&["window", "50ms"], "done\n"),
-        (&["scrub", "--json"], "{\"answer\":\"done\",\"text\":\"done\"}\n"),
+        (
+            &["scrub", "--json"],
+            "{\"schema\":\"ioda.answer/1\",\"answer\":\"done\",\"text\":\"done\"}\n",
+        ),
     ] {
         let ran = ctl(&socket, arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (0, said), "{arguments:?}: {}", ran.stderr);

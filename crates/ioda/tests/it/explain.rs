@@ -65,10 +65,14 @@ fn slow_requests_are_listed_and_runs_repeat() {
         common::ioda(&arguments)
     };
     let listed = explain(&["--worst", "3", "--json"]).json();
-    assert_eq!(listed.as_array().unwrap().len(), 3);
-    let number = listed[0]["request"].to_string();
+    let requests = listed["requests"].as_array().unwrap();
+    assert_eq!(
+        (requests.len(), &listed["policy"], &listed["label"]),
+        (3, &"ioda".into(), &"IODA".into())
+    );
+    let number = requests[0]["request"].to_string();
     let life = explain(&["--request", &number, "--json"]).json();
-    assert_eq!(life["latency_us"], listed[0]["latency_us"]);
+    assert_eq!(life["latency_us"], requests[0]["latency_us"]);
     let repeated = explain(&["--check-repeat"]);
     assert!(repeated.code == 0 && repeated.stdout.starts_with("no event differs"));
     let absent = explain(&["--request", "301"]);

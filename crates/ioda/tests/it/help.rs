@@ -21,6 +21,8 @@ fn every_command_explains_itself() {
         "ctl",
         "ctl status",
         "ctl replace",
+        "schema",
+        "man",
         "completions",
     ] {
         let mut arguments: Vec<&str> = command.split_whitespace().collect();

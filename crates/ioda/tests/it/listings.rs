@@ -93,6 +93,18 @@ fn experiments_about_plans_need_no_runs() {
     assert_eq!((ran.code, ran.stderr.as_str()), (1, ""));
     assert_eq!(std::fs::read_dir(pages).unwrap().count(), 0, "arithmetic has no pages");
     insta::assert_snapshot!("plans", ran.stdout);
+
+    // Words choose claims, and a build server is told of each.
+    let junit = ioda(&["reproduce", "--experiments", path, "--filter", "EQUALS", "--junit", "-"]);
+    assert_eq!((junit.code, junit.stderr.as_str()), (0, ""));
+    assert!(junit.stdout.starts_with("<?xml "), "{}", junit.stdout);
+    assert_eq!(junit.stdout.matches("<testcase ").count(), 1, "{}", junit.stdout);
+    assert!(junit.stdout.contains("<testsuite name=\"mine\" tests=\"1\""), "{}", junit.stdout);
+    assert!(junit.stdout.contains("instead of"), "the figures: {}", junit.stdout);
+    let nothing = ioda(&["reproduce", "--experiments", path, "--filter", "nothing at all"]);
+    assert_eq!((nothing.code, nothing.stdout.as_str()), (2, ""));
+    let both = ioda(&["reproduce", "--experiments", path, "--json", "--junit", "-"]);
+    assert_eq!((both.code, both.stdout.as_str()), (2, ""));
 }
 
 #[test]

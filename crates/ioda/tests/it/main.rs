@@ -22,6 +22,8 @@ mod kill;
 mod listings;
 mod live;
 mod plan;
+mod replacing;
+mod schemas;
 mod serve;
 mod survey;
 mod sweep;

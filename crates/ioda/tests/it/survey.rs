@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails where a document lacks something")]
 
-use crate::common::{Ran, data, ioda};
+use crate::common::{Ran, data, ioda, schemas};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -23,7 +23,9 @@ fn survey(folder: &Path, extra: &[&str]) -> Ran {
 
 fn document(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("survey.json")).unwrap();
-    serde_json::from_str(&text).unwrap()
+    let document = serde_json::from_str(&text).unwrap();
+    schemas::validate(&document);
+    document
 }
 
 /// The result hash of every run, by policy, workload and seed.
@@ -46,7 +48,7 @@ fn a_survey_is_made_once_and_shows_what_was_measured() {
     assert_eq!(first.code, 0, "{}", first.stderr);
     assert!(first.stderr.starts_with(&format!("0 of {RUNS} runs found in ")), "{}", first.stderr);
     let made = document(folder.path());
-    assert_eq!(made["schema"], 1);
+    assert_eq!(made["schema"], "ioda.survey/2");
     assert_eq!(made["runs"].as_array().unwrap().len(), 12);
     assert_eq!(made["saturation"].as_array().unwrap().len(), 9);
     for title in ["dtrs: ", "tpcc: ", "Read latency, × Ideal", "What each policy costs"] {

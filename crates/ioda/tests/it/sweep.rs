@@ -55,7 +55,7 @@ fn a_sweep_is_made_once_and_shows_any_metric() {
     assert_eq!(first.code, 0, "{}", first.stderr);
     assert!(first.stderr.starts_with(&format!("0 of {RUNS} runs found in ")), "{}", first.stderr);
     let made = document(folder.path());
-    assert_eq!((&made["schema"], hashes(&made).len()), (&1.into(), RUNS));
+    assert_eq!((&made["schema"], hashes(&made).len()), (&"ioda.sweep/1".into(), RUNS));
     assert_eq!(made["parameters"][0]["key"], "workload.rerate");
     for words in ["read.p99.9\n", "write.p99.9\n", "waf\n", "0.004", " to ", "IODA"] {
         assert!(first.stdout.contains(words), "no {words:?} in {}", first.stdout);

@@ -5,6 +5,7 @@
 //! hundredth. What is sent is merged into wider ones, because there are many histograms in a status
 //! and people look at intervals of a second, for which they are fine enough.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Each doubling is divided into so many buckets of one width, so no bucket is wider than a
@@ -132,7 +133,7 @@ fn coarse_bound(bucket: usize) -> u64 {
 }
 
 /// Latencies since the start, or of an interval, as a histogram.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// How many.
     pub count: u64,

@@ -8,7 +8,7 @@
 
 use super::accept::{Place, accept_clients};
 use super::service::Service;
-use crate::control::{AdminCommand, Answer};
+use crate::control::{ANSWER_SCHEMA, AdminCommand, Answer, Marked};
 use crate::unix_socket::{self, BindError, SocketAccess};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -112,7 +112,7 @@ async fn serve_client(
             }
             Line::Complete(line) => (execute(&line, service).await, false),
         };
-        let mut text = serde_json::to_vec(&answer)?;
+        let mut text = serde_json::to_vec(&Marked { schema: ANSWER_SCHEMA, document: &answer })?;
         text.push(b'\n');
         // A client that does not take its answer is as good as an idle one.
         drop(busy);

@@ -8,6 +8,7 @@ use super::accept::{Place, accept_clients};
 use super::host::Hosts;
 use super::metrics::exposition;
 use super::service::Service;
+use crate::control::{Marked, STATUS_SCHEMA};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -136,7 +137,7 @@ async fn answer(
             Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{error}\n")),
         },
         "/status.json" => match service.status().await {
-            Ok(status) => json(&*status),
+            Ok(status) => json(&Marked { schema: STATUS_SCHEMA, document: &*status }),
             Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{error}\n")),
         },
         "/history.json" => match after(request.uri().query().unwrap_or_default()) {

@@ -17,6 +17,8 @@ pub fn story() -> Story {
         |name: &str, nested: bool, spans: Vec<Span>| Lane { name: text(name), nested, spans };
     Story {
         title: text("request 7 under IODA: a read of 4 KiB"),
+        policy: text("ioda"),
+        label: text("IODA"),
         facts: vec![(text("workload"), text("tpcc")), (text("seed"), text("1"))],
         latency_us: 44.0,
         chain: vec![part(1.0, "drive 2: fails fast"), part(43.0, "drive 1: reads & computes")],

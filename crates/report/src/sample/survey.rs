@@ -2,8 +2,7 @@
 
 use super::{INVENTIONS, comparison};
 use crate::survey::{
-    Outcome, ProcessorTime, SCHEMA, SaturationRun, Survey, SurveyPolicy, SurveyRun, SurveyWorkload,
-    costs,
+    Outcome, ProcessorTime, SaturationRun, Survey, SurveyPolicy, SurveyRun, SurveyWorkload, costs,
 };
 use crate::{Latency, Percentile, Run, WriteCacheCounters};
 
@@ -12,7 +11,6 @@ use crate::{Latency, Percentile, Run, WriteCacheCounters};
 pub fn survey() -> Survey {
     let text = |text: &str| text.to_owned();
     let mut survey = Survey {
-        schema: SCHEMA,
         title: text("Invented numbers: 7 policies under 2 workloads, 2 seeds"),
         ioda_version: text("0.1.0"),
         command_line: text("ioda survey"),

@@ -1,8 +1,8 @@
 //! An invented sweep.
 
 use crate::sweep::{
-    Measured, Outcome, Parameter, SCHEMA, Scale, Sweep, SweepMetric, SweepPoint, SweepPolicy,
-    SweepRun, Unit, Value,
+    Measured, Outcome, Parameter, Scale, Sweep, SweepMetric, SweepPoint, SweepPolicy, SweepRun,
+    Unit, Value,
 };
 
 /// Two policies and two seeds over three widths and, if `parameters` is 2, five loads. Arrays of eight
@@ -24,7 +24,6 @@ pub fn sweep(parameters: usize) -> Sweep {
     }
     let metric = |name, unit| SweepMetric { name: text(name), unit };
     Sweep {
-        schema: SCHEMA,
         title: text("Invented numbers: a sweep"),
         ioda_version: text("0.1.0"),
         command_line: text("ioda sweep --vary width=4,8,16"),

@@ -2,18 +2,24 @@
 
 mod text;
 
+use crate::schema;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use text::render;
 
 /// The life of one request. Times are in microseconds from its arrival.
-#[derive(Serialize, Clone, PartialEq, Debug, Default)]
+#[derive(Serialize, Clone, PartialEq, Debug, Default, JsonSchema)]
 pub struct Story {
     /// What it was, in a line.
     pub title: String,
+    /// Name of the policy as people type it, such as `ioda`.
+    pub policy: String,
+    /// Name of the policy in figures, such as `IODA`.
+    pub label: String,
     /// Names and values of what one needs to know: array, workload, command.
     pub facts: Vec<(String, String)>,
-    /// How long it took.
+    /// How long it took, in microseconds.
     pub latency_us: f64,
     /// What it waited for, one after the other; the parts sum to the latency.
     pub chain: Vec<Part>,
@@ -28,16 +34,16 @@ pub struct Story {
 }
 
 /// A part of the latency.
-#[derive(Serialize, Clone, PartialEq, Debug)]
+#[derive(Serialize, Clone, PartialEq, Debug, JsonSchema)]
 pub struct Part {
     /// What it went to.
     pub name: String,
-    /// How long it is.
+    /// How long it is, in microseconds.
     pub us: f64,
 }
 
 /// One row of the picture.
-#[derive(Serialize, Clone, PartialEq, Debug)]
+#[derive(Serialize, Clone, PartialEq, Debug, JsonSchema)]
 pub struct Lane {
     /// Where.
     pub name: String,
@@ -48,11 +54,11 @@ pub struct Lane {
 }
 
 /// A stretch of time.
-#[derive(Serialize, Clone, PartialEq, Debug)]
+#[derive(Serialize, Clone, PartialEq, Debug, JsonSchema)]
 pub struct Span {
-    /// Its start; negative if the request had not come.
+    /// Its start in microseconds from the arrival; negative if the request had not come.
     pub from_us: f64,
-    /// Its end.
+    /// Its end in microseconds from the arrival.
     pub until_us: f64,
     /// What it went to.
     pub activity: Activity,
@@ -61,16 +67,16 @@ pub struct Span {
 }
 
 /// Something that happened.
-#[derive(Serialize, Clone, PartialEq, Debug)]
+#[derive(Serialize, Clone, PartialEq, Debug, JsonSchema)]
 pub struct Sentence {
-    /// When.
+    /// When, in microseconds from the arrival.
     pub at_us: f64,
     /// What.
     pub text: String,
 }
 
 /// What a stretch of time went to.
-#[derive(Serialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each says in a table below what it is")]
 pub enum Activity {
@@ -215,9 +221,12 @@ pub fn time(us: f64) -> String {
 
 /// The document as JSON.
 #[must_use]
-#[expect(clippy::expect_used, reason = "a document of strings and numbers always serialises")]
 pub fn to_json(story: &Story) -> String {
-    serde_json::to_string_pretty(story).expect("a plain document serialises")
+    schema::to_string(story)
+}
+
+impl schema::Document for Story {
+    const SCHEMA: &'static str = "ioda.explain/1";
 }
 
 /// Times from `from` to `until` for the marks of an axis with about `wanted` of them.

@@ -3,13 +3,14 @@
 use super::Survey;
 use crate::document::Run;
 use crate::format;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Name of the policy whose device reads and processor time are the unit.
 const BASE: &str = "base";
 
 /// What one policy costs. Totals are over all workloads and seeds that ended.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyCosts {
     /// Name of the policy.
     pub policy: String,

@@ -4,7 +4,9 @@ use crate::exit::Failure;
 use crate::output;
 use crate::table;
 use array::Level;
-use serde_json::json;
+use report::schema::Document;
+use schemars::JsonSchema;
+use serde::Serialize;
 use sim::{Plan, TraceTime};
 use std::path::Path;
 use std::time::Duration as WallTime;
@@ -119,27 +121,71 @@ fn show(size: &Size, waiting: &[Waiting], preparation: WallTime, trace: &TraceTi
     )
 }
 
-fn document(
-    size: &Size,
-    waiting: &[Waiting],
-    preparation: WallTime,
-    trace: &TraceTime,
-) -> serde_json::Value {
-    let rows = waiting.iter().map(|(number, same, spread)| {
-        json!({ "waiting": number, "nanos_same_stripes": same, "nanos_spread": spread })
+fn document(size: &Size, waiting: &[Waiting], preparation: WallTime, trace: &TraceTime) -> Loading {
+    let waiting = waiting.iter().map(|&(waiting, nanos_same_stripes, nanos_spread)| WaitingCost {
+        waiting,
+        nanos_same_stripes,
+        nanos_spread,
     });
-    json!({
-        "waiting": rows.collect::<Vec<_>>(),
-        "preparation": {
-            "drives": size.drives,
-            "seconds": preparation.as_secs_f64(),
+    Loading {
+        waiting: waiting.collect(),
+        preparation: PreparationCost { drives: size.drives, seconds: preparation.as_secs_f64() },
+        trace: TraceCost {
+            requests: size.trace_requests,
+            parse_nanos_per_request: each(trace.parse, size),
+            prepare_nanos_per_request: each(trace.prepare, size),
+            replay_nanos_per_request: each(trace.replay, size),
+            page_operations: trace.page_operations,
         },
-        "trace": {
-            "requests": size.trace_requests,
-            "parse_nanos_per_request": each(trace.parse, size),
-            "prepare_nanos_per_request": each(trace.prepare, size),
-            "replay_nanos_per_request": each(trace.replay, size),
-            "page_operations": trace.page_operations,
-        },
-    })
+    }
+}
+
+/// What requests cost that wait, and what is done before a run, as `ioda bench loading --json` writes it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Loading {
+    /// Writes while so many are under way.
+    waiting: Vec<WaitingCost>,
+    /// Drives that are brought into steady state.
+    preparation: PreparationCost,
+    /// A trace file.
+    trace: TraceCost,
+}
+
+impl Document for Loading {
+    const SCHEMA: &'static str = "ioda.bench-loading/1";
+}
+
+/// What a write costs while others wait.
+#[derive(Serialize, JsonSchema)]
+struct WaitingCost {
+    /// Writes under way.
+    waiting: u64,
+    /// Nanoseconds for each write if all go to the same few stripes.
+    nanos_same_stripes: f64,
+    /// Nanoseconds for each write if they go to all stripes.
+    nanos_spread: f64,
+}
+
+/// What it costs to prepare drives.
+#[derive(Serialize, JsonSchema)]
+struct PreparationCost {
+    /// Number of drives.
+    drives: u32,
+    /// Time for all of them, in seconds.
+    seconds: f64,
+}
+
+/// What a trace file costs on one drive.
+#[derive(Serialize, JsonSchema)]
+struct TraceCost {
+    /// Requests in the file.
+    requests: u64,
+    /// Nanoseconds to read it, for each request.
+    parse_nanos_per_request: f64,
+    /// Nanoseconds to prepare the drive, for each request.
+    prepare_nanos_per_request: f64,
+    /// Nanoseconds to replay it, for each request.
+    replay_nanos_per_request: f64,
+    /// Pages read and programmed, collections included.
+    page_operations: u64,
 }

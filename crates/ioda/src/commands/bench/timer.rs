@@ -5,7 +5,10 @@ use crate::exit::Failure;
 use crate::output::{self, remark};
 use crate::table;
 use live::clock::{Spin, TimerFloor, WaitMethod};
-use serde_json::{Value, json};
+use report::schema::Document;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 use units::Duration;
 
@@ -61,33 +64,58 @@ fn words(floor: &TimerFloor) -> String {
     }
 }
 
-fn document(floors: &[TimerFloor]) -> Value {
-    let list: Vec<Value> = floors
-        .iter()
-        .map(|floor| {
-            let late = &floor.late_nanoseconds;
-            let percentiles: serde_json::Map<String, Value> = PERCENTILES
-                .map(|(percent, name)| (name.to_owned(), late.value_at_percentile(percent).into()))
-                .into_iter()
-                .collect();
-            json!({
-                "way": match floor.method {
-                    WaitMethod::Sleep => "sleep",
-                    WaitMethod::Hybrid(Spin::Fixed(_)) => "hybrid",
-                    WaitMethod::Hybrid(Spin::Adaptive) => "adaptive",
-                    WaitMethod::Spin => "spin",
-                },
-                "margin_nanoseconds": match floor.method {
-                    WaitMethod::Hybrid(_) => Some(floor.margin.as_nanos()),
-                    WaitMethod::Sleep | WaitMethod::Spin => None,
-                },
-                "moments": late.len(),
-                "late_nanoseconds": percentiles,
-                "late_max_nanoseconds": late.max(),
-                "processor_share": floor.processor_share,
-                "measured_seconds": floor.measured.as_secs_f64(),
-            })
-        })
-        .collect();
-    json!({ "timers": list })
+fn document(floors: &[TimerFloor]) -> Timers {
+    let timer = |floor: &TimerFloor| {
+        let late = &floor.late_nanoseconds;
+        let percentile =
+            |(percent, name): (f64, &str)| (name.to_owned(), late.value_at_percentile(percent));
+        Timer {
+            way: match floor.method {
+                WaitMethod::Sleep => "sleep",
+                WaitMethod::Hybrid(Spin::Fixed(_)) => "hybrid",
+                WaitMethod::Hybrid(Spin::Adaptive) => "adaptive",
+                WaitMethod::Spin => "spin",
+            },
+            margin_nanoseconds: match floor.method {
+                WaitMethod::Hybrid(_) => Some(floor.margin.as_nanos()),
+                WaitMethod::Sleep | WaitMethod::Spin => None,
+            },
+            moments: late.len(),
+            late_nanoseconds: PERCENTILES.into_iter().map(percentile).collect(),
+            late_max_nanoseconds: late.max(),
+            processor_share: floor.processor_share,
+            measured_seconds: floor.measured.as_secs_f64(),
+        }
+    };
+    Timers { timers: floors.iter().map(timer).collect() }
+}
+
+/// How late ways to wait are on this machine, as `ioda bench timer --json` writes it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Timers {
+    /// One entry for each way to wait.
+    timers: Vec<Timer>,
+}
+
+impl Document for Timers {
+    const SCHEMA: &'static str = "ioda.bench-timer/1";
+}
+
+/// How late a way to wait is.
+#[derive(Serialize, JsonSchema)]
+struct Timer {
+    /// `sleep`, `spin`, `hybrid` (sleeps, then spins for a fixed time) or `adaptive` (for as long as is needed).
+    way: &'static str,
+    /// The time that it spins before a moment, in nanoseconds; null where it does not do both.
+    margin_nanoseconds: Option<u64>,
+    /// Moments that were waited for.
+    moments: u64,
+    /// How late it was, in nanoseconds: `p50`, `p99` and `p99.9`.
+    late_nanoseconds: BTreeMap<String, u64>,
+    /// How late it was at most, in nanoseconds.
+    late_max_nanoseconds: u64,
+    /// Share of a processor core that it took, from 0 to 1.
+    processor_share: f64,
+    /// For how long it was measured, in seconds.
+    measured_seconds: f64,
 }

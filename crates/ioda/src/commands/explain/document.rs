@@ -6,8 +6,11 @@ use crate::setup::Setup;
 use crate::table;
 use array::{Ended, Outcome, RequestKind};
 use nvme::{Cause, Delays};
+use report::schema::Document;
 use report::story::{Activity, Lane, Part, Sentence, Span, Story};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use units::{Bytes, Duration, Instant};
 
 /// The document of a story.
@@ -49,6 +52,8 @@ pub(super) fn of(story: &sim::Story, setup: &Setup) -> Result<Story, Failure> {
             story.policy.label(),
             Bytes(story.size_bytes)
         ),
+        policy: story.policy.name().to_owned(),
+        label: story.policy.label().to_owned(),
         facts: vec![
             fact("workload", setup.source.open(plan.capacity_bytes()?)?.description().to_owned()),
             fact("array", describe::array(&setup.plans)?),
@@ -126,20 +131,50 @@ pub(super) fn slowest(outcomes: &[Outcome], writes: bool, setup: &Setup) -> Stri
     )
 }
 
-/// The same as JSON.
-pub(super) fn slowest_json(outcomes: &[Outcome]) -> String {
-    let rows = outcomes.iter().map(|outcome| {
-        let causes: serde_json::Map<_, _> = causes(&outcome.delays)
-            .map(|(cause, length)| (cause.label().to_owned(), json!(micros(length))))
-            .collect();
-        json!({
-            "request": outcome.request.0,
-            "arrived_us": outcome.arrived.as_nanos() as f64 / 1e3,
-            "latency_us": micros(outcome.completed.since(outcome.arrived)),
-            "causes_us": causes,
-        })
-    });
-    crate::output::json(&rows.collect())
+/// The slowest requests of a run, as `ioda explain --worst N --json` writes them.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Slowest {
+    /// Name of the policy as people type it, such as `ioda`.
+    policy: String,
+    /// Name of the policy in figures, such as `IODA`.
+    label: String,
+    /// The requests, the slowest first.
+    requests: Vec<SlowRequest>,
+}
+
+impl Document for Slowest {
+    const SCHEMA: &'static str = "ioda.slowest/1";
+}
+
+/// A slow request.
+#[derive(Serialize, JsonSchema)]
+struct SlowRequest {
+    /// Its number, counted from 1; `--request N` tells its life.
+    request: u64,
+    /// When it came, in microseconds from the start of the run.
+    arrived_us: f64,
+    /// How long it took, in microseconds.
+    latency_us: f64,
+    /// The parts of the latency that are not zero, in microseconds by cause.
+    causes_us: BTreeMap<String, f64>,
+}
+
+/// The same as a document.
+pub(super) fn slowest_document(outcomes: &[Outcome], setup: &Setup) -> Slowest {
+    let policy = setup.plan().policy;
+    let request = |outcome: &Outcome| SlowRequest {
+        request: outcome.request.0,
+        arrived_us: outcome.arrived.as_nanos() as f64 / 1e3,
+        latency_us: micros(outcome.completed.since(outcome.arrived)),
+        causes_us: causes(&outcome.delays)
+            .map(|(cause, length)| (cause.label().to_owned(), micros(length)))
+            .collect(),
+    };
+    Slowest {
+        policy: policy.name().to_owned(),
+        label: policy.label().to_owned(),
+        requests: outcomes.iter().map(request).collect(),
+    }
 }
 
 /// The same word of the document.

@@ -5,7 +5,7 @@
 
 mod answer;
 mod curves;
-mod document;
+pub(crate) mod document;
 mod load;
 mod question;
 mod sentence;
@@ -50,10 +50,11 @@ pub(crate) struct PlanArgs {
     /// [default: the six drives of the article]
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', help_heading = "Drives")]
     drive: Vec<String>,
-    /// Blocks in a plane: makes a preset smaller or larger
+    /// Blocks in a plane: makes a preset smaller or larger [default: the preset's]
     #[arg(long, value_name = "N", help_heading = "Drives")]
     blocks_per_plane: Option<u32>,
-    /// Share of the flash that the host does not see; watermarks keep their share of it
+    /// Share of the flash that the host does not see; watermarks keep their share of it [default: the
+    /// preset's]
     #[arg(long, value_name = "PERCENT", help_heading = "Drives")]
     over_provisioning: Option<Text<Percent>>,
     /// Share of the over-provisioned space that may fill in one cycle, above 0% and at most 100%, or
@@ -120,7 +121,7 @@ pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<ExitCode, Failure> {
         output::write(path, text)
     };
     if let Some(path) = &args.json {
-        file(path, &format!("{:#}", document::of(&answers)))?;
+        file(path, &report::schema::to_string(&document::of(&answers)))?;
     }
     if let Some(path) = &args.html {
         file(path, &report::html::render_windows(&page(&answers)))?;

@@ -1,21 +1,31 @@
 //! `ioda reproduce live`.
 
-use super::{ReproduceArgs, conclusion, unwritable};
+use super::{ReproduceArgs, conclusion};
 use crate::commands::Talk;
 use crate::exit::{self, Failure};
 use crate::output;
+use crate::reproduce::Suites;
 use crate::reproduce::live::{self, Workload, claims, tables};
 use crate::table;
 use report::Claim;
+use report::schema::Document;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// What `--json` writes.
-#[derive(Serialize)]
-struct Document {
+/// The simulator against the array on the real clock, as `ioda reproduce live --json` writes it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Clocks {
+    /// The claims and whether they hold.
     claims: Vec<Claim>,
+    /// What was measured under each workload.
     workloads: Vec<Workload>,
+    /// What a reader should know.
     notes: Vec<String>,
+}
+
+impl Document for Clocks {
+    const SCHEMA: &'static str = "ioda.reproduce-live/1";
 }
 
 /// Compares both clocks and prints what holds.
@@ -28,6 +38,9 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     if args.output.is_some() {
         return Err(Failure::usage("--output is not for `live`, which has no page; use --json"));
     }
+    if args.filter.is_some() {
+        return Err(Failure::usage("--filter is not for `live`, whose claims are about one run"));
+    }
     if args.requests == Some(0) {
         return Err(Failure::usage("--requests is 0; it must be at least 1"));
     }
@@ -39,8 +52,14 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     let claims = claims(&workloads);
     let holds = claims.iter().all(|claim| claim.holds);
     let notes = notes(&workloads);
-    let is_json_printed = args.json.as_ref().is_some_and(|path| output::is_stdout(path));
-    if !is_json_printed {
+    let documents = [&args.json, &args.junit];
+    let is_document_printed = documents.into_iter().flatten().any(|path| output::is_stdout(path));
+    if let Some(path) = &args.junit {
+        let mut suites = Suites::new();
+        suites.add(live::NAME, &claims);
+        output::write(path, suites.to_xml()?.trim_end())?;
+    }
+    if !is_document_printed {
         let mut text: String = workloads.iter().map(tables).collect();
         for claim in &claims {
             text += &verdict(claim);
@@ -52,8 +71,8 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
         output::print(&(text + &conclusion(&claims, args.quick)))?;
     }
     if let Some(path) = &args.json {
-        let document = Document { claims, workloads, notes };
-        output::write(path, &serde_json::to_string_pretty(&document).map_err(unwritable)?)?;
+        let document = Clocks { claims, workloads, notes };
+        output::write(path, &report::schema::to_string(&document))?;
     }
     Ok(ExitCode::from(if holds || !args.strict { exit::OK } else { exit::FAILED }))
 }

@@ -1,10 +1,9 @@
-//! What came of it, as text and as JSON.
+//! What came of it, as text.
 
 use super::trial::{Failed, Shortest};
 use super::work::Sum;
 use crate::table;
 use array::Level;
-use serde_json::{Value, json};
 use sim::torture::{Coverage, Demands, Event, State};
 use std::fmt::Write;
 
@@ -82,11 +81,11 @@ impl Shown {
         text
     }
 
-    fn failures_count(&self) -> u64 {
+    pub(super) fn failures_count(&self) -> u64 {
         self.sum.failed.iter().map(|failed| 1 + failed.more).sum()
     }
 
-    fn never_met(&self) -> Vec<(Event, State)> {
+    pub(super) fn never_met(&self) -> Vec<(Event, State)> {
         self.sum.coverage.never_met(&self.levels)
     }
 
@@ -108,68 +107,9 @@ impl Shown {
         }
         text
     }
-
-    /// For machines.
-    pub(super) fn document(&self) -> Value {
-        let Sum { histories, counts, coverage, failed } = &self.sum;
-        let met: Vec<Value> = pairs()
-            .map(|(event, state)| {
-                json!({
-                    "event": event.name(),
-                    "state": state.name(),
-                    "met": coverage.met(event, state),
-                })
-            })
-            .collect();
-        let never: Vec<Value> = self
-            .never_met()
-            .into_iter()
-            .map(|(event, state)| json!({ "event": event.name(), "state": state.name() }))
-            .collect();
-        let failures: Vec<Value> = failed
-            .iter()
-            .map(|failed| {
-                json!({
-                    "history": failed.subject.to_string(),
-                    "array": failed.subject.history().shape.to_string(),
-                    "failure": failed.wrong.to_string(),
-                    "later_commands": failed.more,
-                    "repeat": failed.subject.repeat(self.demands),
-                })
-            })
-            .collect();
-        let shortest = self.shortest.as_ref().map(|shortest| {
-            json!({
-                "history": shortest.subject.to_string(),
-                "steps": shortest.steps,
-                "story": shortest.story,
-            })
-        });
-        json!({
-            "what": self.title,
-            "histories": histories,
-            "requests": counts.requests,
-            "power_cuts": counts.cuts,
-            "faults": counts.faults,
-            "orders": counts.orders,
-            "sectors_compared": counts.sectors,
-            "journal_records_replayed": counts.replayed,
-            "cut_creations": counts.cut_creations,
-            "cut_formats": counts.cut_formats,
-            "rebuilds_resumed": counts.resumed,
-            "seconds": self.seconds,
-            "histories_per_second": *histories as f64 / self.seconds,
-            "coverage": met,
-            "never_met": never,
-            "failed": self.failures_count(),
-            "failures": failures,
-            "shortest": shortest,
-            "story": self.story,
-        })
-    }
 }
 
-fn pairs() -> impl Iterator<Item = (Event, State)> {
+pub(super) fn pairs() -> impl Iterator<Item = (Event, State)> {
     Event::ALL.into_iter().flat_map(|event| State::ALL.map(|state| (event, state)))
 }
 

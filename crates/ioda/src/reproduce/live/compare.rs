@@ -7,6 +7,7 @@ use crate::metric::three_digits;
 use array::policy::PolicyKind;
 use live::control::Latency;
 use report::Claim;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sim::{LatencySummary, RunResult};
 
@@ -25,7 +26,7 @@ pub(super) const ORDER: &str = "On the real clock the same policy is faster: whe
 const FEWEST_SAMPLES: u64 = 100;
 
 /// Reads or writes at one percentile. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Compared {
     /// Of 100.
     pub(crate) percent: f64,
@@ -53,7 +54,7 @@ impl Compared {
 }
 
 /// Reads or writes of one run on both clocks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Direction {
     /// Requests on both clocks.
     pub(crate) count: u64,
@@ -62,20 +63,24 @@ pub(crate) struct Direction {
 }
 
 /// The median, and what 99 of 100 do not exceed, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Late {
+    /// The median.
     pub(crate) p50_nanoseconds: u64,
+    /// What 99 of 100 do not exceed.
     pub(crate) p99_nanoseconds: u64,
 }
 
 /// One workload under one policy, on both clocks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Pair {
     /// Name of the policy.
     pub(crate) policy: String,
     /// The policy for people.
     pub(crate) label: String,
+    /// Reads.
     pub(crate) read: Direction,
+    /// Writes.
     pub(crate) write: Direction,
     /// How late emulated drives answered.
     pub(crate) lateness: Late,

@@ -5,6 +5,7 @@
 
 pub(crate) mod checker;
 pub(crate) mod mounted;
+pub(crate) mod schemas;
 pub(crate) mod served;
 pub(crate) mod tools;
 
@@ -19,8 +20,15 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// The JSON document on stdout.
+    /// The JSON document on stdout, which is as its schema says.
     pub(crate) fn json(&self) -> serde_json::Value {
+        let document = self.foreign_json();
+        schemas::validate(&document);
+        document
+    }
+
+    /// The JSON document on stdout in the layout of another program.
+    pub(crate) fn foreign_json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error} in {}\nstderr: {}", self.stdout, self.stderr))
     }

@@ -1,0 +1,38 @@
+//! `ioda man`.
+
+use super::Talk;
+use crate::exit::Failure;
+use crate::output::{self, remark};
+use crate::reference::manual;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  ioda man ~/.local/share/man/man1
+      then `man ioda` and `man ioda-compare` work; `make install` does this";
+
+/// Options of `ioda man`.
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// The folder to write ioda.1, ioda-compare.1 and so on into; it is made if it is not there
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+/// Writes the pages.
+pub(crate) fn run(args: &ManArgs, talk: Talk) -> Result<ExitCode, Failure> {
+    let ManArgs { folder } = args;
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
+    })?;
+    let pages = manual::pages()?;
+    for (name, text) in &pages {
+        output::write(&folder.join(name), text)?;
+    }
+    if !talk.quiet {
+        remark(&format!("wrote {} pages into {}", pages.len(), folder.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}

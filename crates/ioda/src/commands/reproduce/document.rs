@@ -1,0 +1,120 @@
+//! What came of experiments, as JSON.
+
+use crate::reproduce::{Judged, Number, Plan, Series};
+use report::schema::Document;
+use report::{Claim, Comparison, Manifest, Run};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Claims and runs of experiments, as `ioda reproduce --json` writes them.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Reproduction {
+    /// The claims and whether they hold.
+    pub(super) claims: Vec<Claim>,
+    /// One document for each group of runs of one workload.
+    pub(super) workloads: Vec<Runs>,
+    /// What the series of figures that compare variants were run on.
+    pub(super) figures: Vec<Figure>,
+    /// The numbers of each plan that is shown.
+    pub(super) plans: Vec<PlanNumbers>,
+}
+
+impl Document for Reproduction {
+    const SCHEMA: &'static str = "ioda.reproduce/1";
+}
+
+/// The document of a group of runs, kept as text: together they are large.
+#[derive(Serialize)]
+pub(super) struct Runs(Box<RawValue>);
+
+impl Runs {
+    /// The text of `comparison`, indented as it will be inside of the list of all.
+    pub(super) fn new(comparison: &Comparison) -> Result<Self, serde_json::Error> {
+        let text = serde_json::to_string_pretty(comparison)?.replace('\n', "\n    ");
+        RawValue::from_string(text).map(Self)
+    }
+}
+
+impl JsonSchema for Runs {
+    fn schema_name() -> Cow<'static, str> {
+        Comparison::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Comparison::json_schema(generator)
+    }
+}
+
+/// What the series of a figure with variants were run on.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Figure {
+    /// Experiment and workload.
+    figure: String,
+    /// Its series. Their numbers are in `workloads`, with the same hash.
+    series: Vec<FigureSeries>,
+}
+
+/// One series of a figure.
+#[derive(Serialize, JsonSchema)]
+struct FigureSeries {
+    /// How tables and plots call it.
+    series: String,
+    /// Its drives and its array, in words.
+    system: String,
+    /// Bytes that the host can use.
+    capacity_bytes: u64,
+    /// Hash over every result; equal hashes mean equal runs.
+    result_hash: String,
+}
+
+impl Figure {
+    /// What the figure called `name` compares.
+    pub(super) fn new(name: &str, comparison: &Comparison) -> Self {
+        let series = |manifest: &Manifest, run: &Run| {
+            let differs = |common: &String| (!common.is_empty()).then(|| common.clone());
+            let own = (!run.layout.is_empty()).then(|| run.layout.clone());
+            let words = [differs(&manifest.drive), differs(&manifest.array), own];
+            FigureSeries {
+                series: run.name().to_owned(),
+                system: words.into_iter().flatten().collect::<Vec<_>>().join("; "),
+                capacity_bytes: run.capacity_bytes,
+                result_hash: run.result_hash.clone(),
+            }
+        };
+        let Comparison { manifest, runs, .. } = comparison;
+        let series = runs.iter().map(|run| series(manifest, run)).collect();
+        Self { figure: name.to_owned(), series }
+    }
+}
+
+/// The numbers of one plan.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PlanNumbers {
+    /// Short name of the experiment.
+    experiment: String,
+    /// Short name of the plan.
+    name: String,
+    /// Number of drives.
+    drives: u32,
+    /// Its numbers by name; windows without bound are null.
+    numbers: BTreeMap<String, Option<f64>>,
+}
+
+/// The numbers of each plan that is shown.
+pub(super) fn plans((experiment, own, _): &Judged<'_>) -> Vec<PlanNumbers> {
+    let plan = |(series, plan): (Series, &Plan)| {
+        let finite =
+            |number: Number| own.value(0, &series, number).filter(|value| value.is_finite());
+        let shows = experiment.shows.iter();
+        PlanNumbers {
+            experiment: experiment.id.clone(),
+            name: plan.name.clone(),
+            drives: plan.drives,
+            numbers: shows.map(|text| (text.value.to_string(), finite(text.value))).collect(),
+        }
+    };
+    experiment.series().into_iter().zip(&experiment.plans).map(plan).collect()
+}

@@ -1,0 +1,51 @@
+//! Choosing experiments and claims by words.
+
+use super::experiment::{Expectation, Experiment};
+
+/// What of `all` has every word of `text`: experiments by id, figure and title with all their claims, and others
+/// with those of their claims that have it by id, statement and number of the article.
+pub(crate) fn filter(all: Vec<Experiment>, text: &str) -> Vec<Experiment> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    let has_all = |texts: &[&str]| {
+        let texts = texts.join("\n").to_lowercase();
+        words.iter().all(|word| texts.contains(word))
+    };
+    let is_wanted = |Expectation { id, statement, article, .. }: &Expectation| {
+        has_all(&[id, statement, article])
+    };
+    let filtered = all.into_iter().filter_map(|mut experiment| {
+        let Experiment { id, figure, title, claims, .. } = &mut experiment;
+        if !has_all(&[id, figure, title]) {
+            claims.retain(is_wanted);
+            if claims.is_empty() {
+                return None;
+            }
+        }
+        Some(experiment)
+    });
+    filtered.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::builtin;
+
+    fn found(text: &str) -> Vec<(String, usize)> {
+        let filtered = filter(builtin().unwrap(), text);
+        filtered.into_iter().map(|one| (one.id, one.claims.len())).collect()
+    }
+
+    #[test]
+    fn experiments_are_found_with_all_claims_and_claims_alone() {
+        let all = builtin().unwrap();
+        let of_5a = all.iter().find(|one| one.id == "figure-5a").unwrap().claims.len();
+        assert_eq!(found("figure-5A"), [("figure-5a".to_owned(), of_5a)]);
+        assert_eq!(found("5b-contract"), [("figure-5b".to_owned(), 1)]);
+        assert_eq!(found("no such words anywhere"), []);
+        let ttflash = found("ttflash");
+        assert!(ttflash.len() > 5 && ttflash.iter().all(|(id, _)| id.starts_with("ttflash")));
+        // Every word counts.
+        assert!(found("ttflash 9a").len() < ttflash.len());
+    }
+}

@@ -1,0 +1,79 @@
+//! Claims as test cases in the XML of JUnit, which build servers show.
+
+use crate::exit::Failure;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use report::Claim;
+
+/// Test suites, one for each experiment.
+pub(crate) struct Suites(Report);
+
+impl Suites {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self(Report::new("ioda reproduce"))
+    }
+
+    /// Adds the experiment called `id` with its claims, each a test case.
+    pub(crate) fn add(&mut self, id: &str, claims: &[Claim]) {
+        let mut suite = TestSuite::new(id);
+        suite.add_test_cases(claims.iter().map(case));
+        self.0.add_test_suite(suite);
+    }
+
+    /// The XML.
+    pub(crate) fn to_xml(&self) -> Result<String, Failure> {
+        self.0
+            .to_string()
+            .map_err(|error| Failure::internal(format!("cannot write the test cases: {error}")))
+    }
+}
+
+fn case(claim: &Claim) -> TestCase {
+    let Claim { id, figure, statement, article, ours, holds, note } = claim;
+    let sentence = format!("{statement} The article: {article}. Here: {ours}.");
+    let status = match holds {
+        true => TestCaseStatus::success(),
+        false => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(sentence.clone()).set_type("claim").set_description(note.clone());
+            status
+        }
+    };
+    let mut case = TestCase::new(id.clone(), status);
+    case.set_classname(figure.clone());
+    case.set_system_out(sentence);
+    case
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_that_do_not_hold_are_failures_with_the_figures() {
+        let claim = |id: &str, holds| Claim {
+            id: id.to_owned(),
+            figure: "Figure 5a".to_owned(),
+            statement: "Base < Ideal.".to_owned(),
+            article: "3 ×".to_owned(),
+            ours: "2 × & more".to_owned(),
+            holds,
+            note: "does not hold in 1 of 2 cases".to_owned(),
+        };
+        let mut suites = Suites::new();
+        suites.add("figure-5a", &[claim("good", true), claim("bad", false)]);
+        let xml = suites.to_xml().unwrap();
+        let failure =
+            "<failure message=\"Base &lt; Ideal. The article: 3 ×. Here: 2 × &amp; more.\"";
+        for part in [
+            "<testsuite name=\"figure-5a\" tests=\"2\"",
+            "failures=\"1\"",
+            "<testcase name=\"bad\" classname=\"Figure 5a\"",
+            failure,
+            "does not hold in 1 of 2 cases",
+        ] {
+            assert!(xml.contains(part), "no {part} in\n{xml}");
+        }
+        assert_eq!(xml.matches("<failure").count(), 1);
+    }
+}
