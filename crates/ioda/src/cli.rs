@@ -402,6 +402,9 @@ mod tests {
     /// Names of values that say what may stand there.
     const PLACES: [&str; 7] = ["FILE", "FOLDER", "PATH", "DIR", "OUT", "TEXT", "WHERE"];
 
+    /// Options that take any name.
+    const ANY_NAME: [&str; 1] = ["http_host"];
+
     #[test]
     fn options_say_which_values_they_take() {
         let mut wrong = Vec::new();
@@ -418,7 +421,8 @@ mod tests {
                     || !argument.get_possible_values().is_empty()
                     || value.is_some_and(|value| PLACES.contains(&value.as_str()))
                     || words.iter().any(|word| help.contains(word))
-                    || has_range(&help);
+                    || has_range(&help)
+                    || ANY_NAME.contains(&argument.get_id().as_str());
                 if !is_said {
                     wrong.push(format!("{} {}: {help}", called(&command), argument.get_id()));
                 }

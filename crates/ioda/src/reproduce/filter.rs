@@ -44,7 +44,8 @@ mod tests {
         assert_eq!(found("5b-contract"), [("figure-5b".to_owned(), 1)]);
         assert_eq!(found("no such words anywhere"), []);
         let ttflash = found("ttflash");
-        assert!(ttflash.len() > 5 && ttflash.iter().all(|(id, _)| id.starts_with("ttflash")));
+        // And some claims of other experiments, in which it is named.
+        assert!(ttflash.iter().filter(|(id, _)| id.starts_with("ttflash")).count() > 5);
         // Every word counts.
         assert!(found("ttflash 9a").len() < ttflash.len());
     }
