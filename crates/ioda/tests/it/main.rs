@@ -22,7 +22,6 @@ mod kill;
 mod listings;
 mod live;
 mod plan;
-mod replacing;
 mod schemas;
 mod serve;
 mod survey;
