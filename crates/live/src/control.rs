@@ -278,7 +278,7 @@ pub struct DriveStatus {
 }
 
 /// What an emulated drive has done. Zeros, and an amplification of 1, of others.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlashCounters {
     /// Pages that the array read.
     pub read_pages: u64,

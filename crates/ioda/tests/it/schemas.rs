@@ -1,4 +1,5 @@
 //! What is written and read is as the schemas say.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::schemas::{errors, validate, validate_as};
 use crate::common::{data, ioda};

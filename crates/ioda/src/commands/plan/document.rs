@@ -357,7 +357,7 @@ fn load(answer: &Answer, judged: &Judged) -> Load {
         verdict,
         reason,
         burst_lasts_seconds: lasts,
-        advice: reason.is_some().then(|| Advice {
+        advice: reason.is_some().then_some(Advice {
             drives: advice.width,
             load_bytes_per_second: advice.load_bytes_per_second,
             usable_share: advice.usable_share,
