@@ -70,17 +70,20 @@ fn type_document(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let steps = steps(&text);
     assert!(!steps.is_empty(), "{} shows nothing", path.display());
-    for step in steps {
-        let log = folder.path().join(".printed");
-        let ran = Command::new("bash")
-            .args(["-c", "exec >.printed 2>&1; eval \"$0\"", &step.command])
+    let typed = |command: &str| {
+        Command::new("bash")
+            .args(["-c", "exec >.printed 2>&1; eval \"$0\"", command])
             .current_dir(folder.path())
             .env("PATH", &search)
             .env("XDG_RUNTIME_DIR", folder.path())
             .env("COLUMNS", "100")
             .env_remove("IODA_LOG")
             .status()
-            .unwrap();
+            .unwrap()
+    };
+    for step in steps {
+        let log = folder.path().join(".printed");
+        let ran = typed(&step.command);
         let printed = std::fs::read_to_string(log).unwrap();
         let lines: Vec<&str> = printed.lines().collect();
         if ran.code() != Some(step.code) || !fits(&step.expected, &lines) {
@@ -94,6 +97,8 @@ fn type_document(path: &Path) -> String {
             );
         }
     }
+    // Whatever a wrong document has left running ends.
+    typed("ioda ctl shutdown");
     wrong
 }
 
