@@ -125,10 +125,13 @@ impl Model {
         let ended = self.tick();
         let oldest_read = self.oldest_read();
         for sector in sectors {
-            let entries = &mut self.sectors[sector as usize].entries;
+            let Sector { entries, alternatives } = &mut self.sectors[sector as usize];
             for entry in entries.iter_mut().filter(|entry| entry.id == id) {
                 entry.ended = Some(ended);
                 entry.stable |= stable;
+            }
+            if stable {
+                alternatives.clear();
             }
             prune(entries, oldest_read);
         }
@@ -208,11 +211,12 @@ impl Model {
     /// be found as another had it, unless something that was written since is stable.
     pub(super) fn drives_lost(&mut self) {
         for Sector { entries, alternatives } in &mut self.sectors {
-            let settled = entries.iter().all(|entry| entry.begun == 0);
+            // A write that is under way, or that was answered and not promised, may be lost too.
+            let replaced = entries.iter().any(|entry| entry.begun > 0 && entry.stable);
             let known = |entry: &Entry, entries: &[Entry]| {
                 entries.iter().any(|other| other.version == entry.version)
             };
-            if !alternatives.is_empty() && settled {
+            if !alternatives.is_empty() && !replaced {
                 alternatives.retain(|entry| !known(entry, entries));
                 entries.append(alternatives);
             }
@@ -322,6 +326,29 @@ mod tests {
             model.cut();
             assert!(read(&mut model, kept));
         }
+    }
+
+    #[test]
+    fn another_copy_may_be_found_when_a_drive_is_lost_until_something_newer_is_promised() {
+        let mut model = Model::new(8);
+        let write_1 = model.begin(3..4, 1);
+        model.end(3..4, write_1, false);
+        model.cut();
+        assert!(read(&mut model, 0) && !read(&mut model, 1), "what was found stays");
+        let write_2 = model.begin(3..4, 2);
+        let mut lost = model.clone();
+        lost.drives_lost();
+        assert!([0, 1, 2].into_iter().all(|version| read(&mut lost, version)), "2 is under way");
+        lost.end(3..4, write_2, false);
+        assert!(read(&mut lost, 2) && !read(&mut lost, 1), "2 is answered");
+        model.end(3..4, write_2, true);
+        model.drives_lost();
+        model.cut();
+        model.drives_lost();
+        assert!(
+            !read(&mut model, 1) && !read(&mut model, 0) && read(&mut model, 2),
+            "2 was promised"
+        );
     }
 
     #[test]
