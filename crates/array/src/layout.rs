@@ -460,15 +460,14 @@ impl Layout {
     /// Whether every stripe still has its data without these drives, given as bits.
     #[must_use]
     pub fn can_miss(&self, drives: u64) -> bool {
-        // Stripes are dealt in turn, so their places repeat.
-        let period = u64::from(self.width).min(self.stripes);
-        (0..period).all(|stripe| (self.members(stripe) & drives).count_ones() <= self.parities())
+        self.drives_to_spare(drives).is_some()
     }
 
     /// How many drives besides these, given as bits, may be missing whichever they are; none if too many
     /// are missing already.
     #[must_use]
     pub fn drives_to_spare(&self, drives: u64) -> Option<u32> {
+        // Stripes are dealt in turn, so their places repeat.
         let period = u64::from(self.width).min(self.stripes);
         let missing = (0..period).map(|stripe| (self.members(stripe) & drives).count_ones());
         self.parities().checked_sub(missing.max().unwrap_or(0))

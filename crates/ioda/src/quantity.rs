@@ -74,14 +74,6 @@ pub(crate) fn not_understood(
     OptionError::NotUnderstood { option, value: value.to_owned(), expected }
 }
 
-/// The error about one part of a text: what is missing of that part, or that the whole is not understood.
-pub(crate) fn of_part(error: OptionError, whole: impl Fn() -> OptionError) -> OptionError {
-    match error {
-        OptionError::NoUnit { .. } => error,
-        _ => whole(),
-    }
-}
-
 /// A size in bytes, such as `4k` or `1.5g`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Size(pub(crate) u64);

@@ -1,7 +1,7 @@
 //! Rates as people type them: factors, requests per second, and loads on each drive.
 
 use crate::metric::three_digits;
-use crate::quantity::{Text, not_understood, of_part};
+use crate::quantity::{Text, not_understood};
 use serde::Deserializer;
 use serde::de::{Error, SeqAccess, Visitor};
 use std::fmt;
@@ -143,7 +143,7 @@ impl FromStr for PhaseRate {
         let (rate, length) = text.split_once(':').ok_or_else(wrong)?;
         Ok(Self {
             rate: rate.parse().map_err(|_| wrong())?,
-            length: workload::parse_duration(length).map_err(|error| of_part(error, wrong))?,
+            length: workload::parse_duration(length).map_err(|error| error.of_part(wrong))?,
         })
     }
 }

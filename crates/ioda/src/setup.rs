@@ -16,7 +16,7 @@ use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::Config;
 use std::path::Path;
 use units::{Duration, Ratio};
-use workload::{Source, Trace, TraceSource, WorkloadError};
+use workload::{ReadOptions, Source, Trace, TraceError, TraceSource, WorkloadError};
 
 /// The workload of the demonstration.
 const DEFAULT_WORKLOAD: &str = "tpcc";
@@ -81,6 +81,15 @@ impl Setup {
         settings: &Settings,
         default_policies: &[PolicyKind],
     ) -> Result<Self, Failure> {
+        Self::sharing(settings, default_policies, &mut Traces::default())
+    }
+
+    /// The same with a trace of `traces`, if it is there; else it is read, and is there from then on.
+    pub(crate) fn sharing(
+        settings: &Settings,
+        default_policies: &[PolicyKind],
+        traces: &mut Traces,
+    ) -> Result<Self, Failure> {
         let run = &settings.run;
         let seed = run.seed.as_ref().map_or(1, |seed| seed.value);
         let named: Vec<PolicyKind> = run.policy.iter().map(|text| text.value.0).collect();
@@ -93,7 +102,7 @@ impl Setup {
         let capacity = plan.capacity_bytes()?;
         let mut notes = Vec::new();
         let kind = Kind::of(&settings.workload)?;
-        let original = kind.source(settings, &plan, capacity, &mut notes)?;
+        let original = kind.source(settings, &plan, capacity, traces, &mut notes)?;
         let measured = load::measure(&plan, &original, capacity)?;
         let rate = match kind.rerate(settings) {
             Rerate::Auto => measured.automatic_rate(&mut notes),
@@ -136,6 +145,22 @@ impl Setup {
     }
 }
 
+/// Traces that were read: setups that differ in other things share them.
+#[derive(Default)]
+pub(crate) struct Traces(Vec<Trace>);
+
+impl Traces {
+    /// The trace in a file, which is read once for all that read it in the same way.
+    fn open(&mut self, path: &Path, options: &ReadOptions) -> Result<Trace, TraceError> {
+        if let Some(known) = self.0.iter().find(|trace| trace.is_of(path, options)) {
+            return Ok(known.clone());
+        }
+        let trace = Trace::open(path, options)?;
+        self.0.push(trace.clone());
+        Ok(trace)
+    }
+}
+
 /// The workload of a device of `capacity_bytes` whose insides are not known, its seed, and what to say
 /// about it. Nothing is made slower for the device's sake: the rate is that of the workload unless it
 /// is said.
@@ -147,7 +172,8 @@ pub(crate) fn load_source(
     let plan = plan(settings, seed)?;
     let mut notes = Vec::new();
     let kind = Kind::of(&settings.workload)?;
-    let source = kind.source(settings, &plan, capacity_bytes, &mut notes)?;
+    let mut traces = Traces::default();
+    let source = kind.source(settings, &plan, capacity_bytes, &mut traces, &mut notes)?;
     let rate = match settings.workload.rerate.as_ref().map(|rerate| rerate.value) {
         None | Some(Rerate::Auto) => 1.0,
         Some(Rerate::By(rate)) => rate,
@@ -293,6 +319,7 @@ impl Kind {
         settings: &Settings,
         plan: &Plan,
         capacity: u64,
+        traces: &mut Traces,
         notes: &mut Vec<String>,
     ) -> Result<Source, Failure> {
         let seed = plan.seed;
@@ -310,7 +337,7 @@ impl Kind {
                 // What is wrong with an option is said before a long file is read.
                 let transform = words.transform(1.0);
                 transform.check(capacity).map_err(WorkloadError::from)?;
-                let trace = Trace::open(path, &words.read_options())?;
+                let trace = traces.open(Path::new(path), &words.read_options())?;
                 notes.extend(describe::gaps(&trace));
                 Source::from(TraceSource { trace, transform })
             }

@@ -1,17 +1,16 @@
 //! `ioda survey`: every policy under every workload.
 
 use super::Talk;
-use crate::exit::{self, Failure};
-use crate::kept_runs::Journal;
+use crate::exit::Failure;
+use crate::kept_runs::{self, Journal};
 use crate::names::Unknown;
-use crate::output::{self, remark};
+use crate::output;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::{Settings, WorkloadSettings};
 use crate::survey::{self, Matrix, Question};
 use array::policy::PolicyKind;
 use clap::Args;
-use report::survey::Survey;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use workload::Preset;
 
@@ -40,8 +39,6 @@ Exit code 4 if a run failed; the others are shown all the same.";
 /// Presets of a survey unless workloads are named: those of the article's table.
 const WORKLOADS: [&str; 9] =
     ["azure", "bingidx", "bingsel", "cosmos", "dtrs", "exch", "lmbe", "msnfs", "tpcc"];
-/// More seeds than this are a mistake.
-const MOST_SEEDS: u32 = 100;
 
 /// Options of `ioda survey`.
 #[derive(Args, Debug)]
@@ -82,39 +79,20 @@ pub(crate) fn run(args: &SurveyArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let question = question(args)?;
     let matrix = Matrix::new(&question)?;
     let mut journal = Journal::open(&args.output, args.fresh)?;
-    if !talk.quiet {
-        let found = matrix.jobs.iter().filter(|job| journal.has(&job.key)).count();
-        remark(&format!(
-            "{found} of {} runs found in {}",
-            matrix.jobs.len(),
-            args.output.display()
-        ));
-    }
+    kept_runs::say_found(&matrix.jobs, &journal, &args.output, talk);
     survey::run(&matrix, &mut journal, matrix.standard.threads, talk.progress)?;
     let survey = survey::document(&question, &matrix, &journal)?;
-    write(&args.output, &survey, talk)?;
+    kept_runs::write(&args.output, "survey", &survey, report::html::render_survey(&survey), talk)?;
     let text = match args.costs {
         true => report::table::render_costs(&survey),
         false => report::table::render_survey(&survey),
     };
     output::print(&text)?;
-    let failed = survey.failures().count();
-    if failed > 0 {
-        return Err(Failure::internal(format!(
-            "{failed} of {} runs failed; they are tried again the next time",
-            matrix.jobs.len()
-        )));
-    }
-    Ok(ExitCode::from(exit::OK))
+    kept_runs::end(survey.failures().count(), matrix.jobs.len())
 }
 
 fn question(args: &SurveyArgs) -> Result<Question, Failure> {
-    if !(1..=MOST_SEEDS).contains(&args.seeds) {
-        return Err(Failure::usage(format!(
-            "--seeds is {}; it must be 1 to {MOST_SEEDS}",
-            args.seeds
-        )));
-    }
+    kept_runs::check_seeds(args.seeds)?;
     let mut settings = match &args.config {
         Some(path) => crate::settings::load(path)?,
         None => Settings::default(),
@@ -124,11 +102,10 @@ fn question(args: &SurveyArgs) -> Result<Question, Failure> {
     let named = if args.policy.is_empty() { &settings.run.policy } else { &args.policy };
     let named: Vec<PolicyKind> = named.iter().map(|text| text.value.0).collect();
     let is_wanted = |policy: &PolicyKind| named.is_empty() || named.contains(policy);
-    let first = settings.run.seed.as_ref().map_or(1, |seed| seed.value);
     Ok(Question {
         policies: PolicyKind::ALL.iter().copied().filter(is_wanted).collect(),
         workloads: workloads(&args.workload)?,
-        seeds: (0..u64::from(args.seeds)).map(|index| first.wrapping_add(index)).collect(),
+        seeds: kept_runs::seeds(args.seeds, &settings.run),
         requests: args.requests.or(settings.workload.requests),
         settings,
     })
@@ -163,20 +140,4 @@ fn workloads(named: &[String]) -> Result<Vec<&'static Preset>, Failure> {
         false => named.iter().any(|name| name == preset.name),
     };
     Ok(workload::presets().iter().filter(is_wanted).collect())
-}
-
-/// Writes the document and the page.
-fn write(folder: &Path, survey: &Survey, talk: Talk) -> Result<(), Failure> {
-    let text = serde_json::to_string(&report::schema::marked(survey))
-        .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
-    let files =
-        [("survey.json", text + "\n"), ("survey.html", report::html::render_survey(survey))];
-    for (name, text) in files {
-        let path = folder.join(name);
-        output::write(&path, &text)?;
-        if !talk.quiet {
-            remark(&format!("wrote {}", path.display()));
-        }
-    }
-    Ok(())
 }

@@ -2,16 +2,15 @@
 
 use super::Talk;
 use crate::cli::ArrayArgs;
-use crate::exit::{self, Failure};
-use crate::kept_runs::Journal;
-use crate::output::{self, remark};
+use crate::exit::Failure;
+use crate::kept_runs::{self, Journal};
+use crate::output;
 use crate::settings::{RunSettings, Settings, WorkloadSettings};
 use crate::setup;
 use crate::sweep::{self, Matrix, Parameter, Question, Wanted};
 use array::policy::PolicyKind;
 use clap::Args;
-use report::sweep::Sweep;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -36,8 +35,6 @@ hash of everything that determines them, and may be shared by sweeps in one fold
 
 Exit code 4 if a run failed; the others are shown all the same.";
 
-/// More seeds than this are a mistake.
-const MOST_SEEDS: u32 = 100;
 /// What is shown unless metrics are named.
 const METRICS: [&str; 3] = ["read.p99.9", "write.p99.9", "waf"];
 
@@ -84,31 +81,16 @@ pub(crate) fn run(args: &SweepArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let threads = setup::threads(&question.settings.run)?;
     let matrix = Matrix::new(&question)?;
     let mut journal = Journal::open(&args.output, args.fresh)?;
-    if !talk.quiet {
-        let found = matrix.jobs.iter().filter(|job| journal.has(&job.key)).count();
-        let (all, folder) = (matrix.jobs.len(), args.output.display());
-        remark(&format!("{found} of {all} runs found in {folder}"));
-    }
-    crate::kept_runs::run(&matrix.jobs, &mut journal, threads, talk.progress)?;
+    kept_runs::say_found(&matrix.jobs, &journal, &args.output, talk);
+    kept_runs::run(&matrix.jobs, &mut journal, threads, talk.progress)?;
     let sweep = sweep::document(&question, &matrix, &journal, &metrics(args)?)?;
-    write(&args.output, &sweep, talk)?;
+    kept_runs::write(&args.output, "sweep", &sweep, report::html::render_sweep(&sweep), talk)?;
     output::show(args.json.as_deref(), || sweep.clone(), || report::table::render_sweep(&sweep))?;
-    match sweep.failures() {
-        0 => Ok(ExitCode::from(exit::OK)),
-        failed => Err(Failure::internal(format!(
-            "{failed} of {} runs failed; they are tried again the next time",
-            sweep.runs.len()
-        ))),
-    }
+    kept_runs::end(sweep.failures(), sweep.runs.len())
 }
 
 fn question(args: &SweepArgs) -> Result<Question, Failure> {
-    if !(1..=MOST_SEEDS).contains(&args.seeds) {
-        return Err(Failure::usage(format!(
-            "--seeds is {}; it must be 1 to {MOST_SEEDS}",
-            args.seeds
-        )));
-    }
+    kept_runs::check_seeds(args.seeds)?;
     let file = match &args.config {
         Some(path) => crate::settings::load(path)?,
         None => Settings::default(),
@@ -128,8 +110,7 @@ fn question(args: &SweepArgs) -> Result<Question, Failure> {
     if policies.is_empty() {
         policies = setup::possible(&PolicyKind::IODA_PARTS, &settings.array);
     }
-    let first = settings.run.seed.as_ref().map_or(1, |seed| seed.value);
-    let seeds = (0..u64::from(args.seeds)).map(|index| first.wrapping_add(index)).collect();
+    let seeds = kept_runs::seeds(args.seeds, &settings.run);
     Ok(Question { settings, parameters, policies, seeds })
 }
 
@@ -147,19 +128,4 @@ fn metrics(args: &SweepArgs) -> Result<Vec<Wanted>, Failure> {
         }
     }
     Ok(metrics)
-}
-
-/// Writes the document and the page.
-fn write(folder: &Path, sweep: &Sweep, talk: Talk) -> Result<(), Failure> {
-    let text = serde_json::to_string(&report::schema::marked(sweep))
-        .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
-    let files = [("sweep.json", text + "\n"), ("sweep.html", report::html::render_sweep(sweep))];
-    for (name, text) in files {
-        let path = folder.join(name);
-        output::write(&path, &text)?;
-        if !talk.quiet {
-            remark(&format!("wrote {}", path.display()));
-        }
-    }
-    Ok(())
 }

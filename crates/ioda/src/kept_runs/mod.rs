@@ -4,11 +4,13 @@
 //! jobs in `runs.jsonl`, and [`run`] makes those that it does not have, several side by side on drives
 //! that are prepared once.
 
+mod command;
 mod execute;
 mod job;
 mod journal;
 mod shelf;
 
+pub(crate) use command::{check_seeds, end, say_found, seeds, write};
 pub(crate) use execute::run;
 pub(crate) use job::{Job, Subject, key};
 pub(crate) use journal::{Journal, Kept};

@@ -1,7 +1,7 @@
 //! When drives may collect: `[windows]`.
 
 use crate::exit::Failure;
-use crate::quantity::{Span, Text, TimeWindow, not_understood, of_part};
+use crate::quantity::{Span, Text, TimeWindow, not_understood};
 use crate::words::Coordinator;
 use clap::Args;
 use schemars::JsonSchema;
@@ -34,8 +34,8 @@ impl FromStr for Change {
         let refused = || not_understood("change of windows", text, wanted);
         let (after, window) = text.split_once('=').ok_or_else(refused)?;
         let after =
-            workload::parse_duration(after.trim()).map_err(|error| of_part(error, refused))?;
-        let window = window.trim().parse().map_err(|error| of_part(error, refused))?;
+            workload::parse_duration(after.trim()).map_err(|error| error.of_part(refused))?;
+        let window = window.trim().parse().map_err(|error: OptionError| error.of_part(refused))?;
         Ok(Self { after, window })
     }
 }

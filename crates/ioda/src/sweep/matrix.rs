@@ -5,11 +5,11 @@ use super::record::Subject;
 use crate::exit::Failure;
 use crate::kept_runs;
 use crate::settings::Settings;
-use crate::setup::Setup;
+use crate::setup::{Setup, Traces};
 use array::policy::PolicyKind;
 use sim::Plan;
 use std::collections::BTreeSet;
-use workload::{Source, Trace};
+use workload::Source;
 
 /// More runs than this are a mistake.
 const MOST_RUNS: usize = 10_000;
@@ -77,13 +77,11 @@ impl Matrix {
         let mut points: Vec<Point> =
             points.into_iter().map(|values| Point { values, setup: None }).collect();
         let (mut asked, mut jobs) = (Vec::new(), Vec::<Job>::new());
-        let (mut known, mut traces) = (BTreeSet::new(), Vec::new());
+        let (mut known, mut traces) = (BTreeSet::new(), Traces::default());
         for &seed in &question.seeds {
             for (index, point) in points.iter_mut().enumerate() {
-                let mut built = Built::new(&question.at(point, seed)?, &question.policies);
-                if let Some(setup) = &mut built.setup {
-                    share(&mut setup.source, &mut traces);
-                }
+                let settings = question.at(point, seed)?;
+                let built = Built::new(&settings, &question.policies, &mut traces);
                 let subject = Subject { point: question.words(point) };
                 for &policy in &question.policies {
                     let key = built.planned(policy).map(|(plan, source)| {
@@ -147,8 +145,8 @@ struct Built {
 }
 
 impl Built {
-    fn new(settings: &Settings, policies: &[PolicyKind]) -> Self {
-        let setup = |policies: &[PolicyKind]| Setup::new(settings, policies);
+    fn new(settings: &Settings, policies: &[PolicyKind], traces: &mut Traces) -> Self {
+        let mut setup = |policies: &[PolicyKind]| Setup::sharing(settings, policies, traces);
         if let Ok(all) = setup(policies) {
             return Self { setup: Some(all), refused: Vec::new() };
         }
@@ -186,16 +184,6 @@ impl Built {
             Some((plan, &setup.source))
         });
         planned.ok_or_else(|| format!("nothing was planned for {}", policy.label()))
-    }
-}
-
-/// Gives `source` the trace of an earlier one that is the same, so that each is in memory once.
-fn share(source: &mut Source, traces: &mut Vec<Trace>) {
-    if let Source::Trace(own) = source {
-        match traces.iter().find(|trace| **trace == own.trace) {
-            Some(known) => own.trace = known.clone(),
-            None => traces.push(own.trace.clone()),
-        }
     }
 }
 

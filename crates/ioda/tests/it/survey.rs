@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails where a document lacks something")]
 
-use crate::common::{Ran, data, ioda, schemas};
+use crate::common::{Ran, data, ioda, kept, schemas};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 const LIMITS: [&str; 6] = ["--workload", "dtrs,tpcc", "--requests", "2000", "--seeds", "2"];
 
@@ -100,28 +98,7 @@ fn a_survey_that_was_killed_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let whole = tempfile::tempdir().unwrap();
     assert_eq!(survey(whole.path(), &THREE).code, 0);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_ioda"))
-        .args(arguments(folder.path(), &THREE))
-        .current_dir(data())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let journal = folder.path().join("runs.jsonl");
-    let lines = || {
-        let text = std::fs::read(&journal).unwrap_or_default();
-        text.iter().filter(|&&byte| byte == b'\n').count()
-    };
-    while lines() < 2 && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let kept = lines();
-    assert!(kept >= 2);
-    // As if the power had failed in the middle of a line, too.
-    let text = std::fs::read(&journal).unwrap();
-    std::fs::write(&journal, [&text[..], &text[..100]].concat()).unwrap();
+    let kept = kept::killed(&arguments(folder.path(), &THREE), folder.path());
     let ran = survey(folder.path(), &THREE);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     // One line more than runs is the processor time.

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails where a document lacks something")]
 
-use crate::common::{Ran, data, ioda};
+use crate::common::{Ran, ioda, kept};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 /// A small workload under two policies.
 const SMALL: [&str; 7] =
@@ -103,28 +101,7 @@ fn a_sweep_that_was_killed_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let whole = tempfile::tempdir().unwrap();
     assert_eq!(sweep(whole.path(), &LOADS).code, 0);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_ioda"))
-        .args(arguments(folder.path(), &LOADS))
-        .current_dir(data())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let journal = folder.path().join("runs.jsonl");
-    let lines = || {
-        let text = std::fs::read(&journal).unwrap_or_default();
-        text.iter().filter(|&&byte| byte == b'\n').count()
-    };
-    while lines() < 2 && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let kept = lines();
-    assert!(kept >= 2);
-    // As if the power had failed in the middle of a line, too.
-    let text = std::fs::read(&journal).unwrap();
-    std::fs::write(&journal, [&text[..], &text[..100]].concat()).unwrap();
+    let kept = kept::killed(&arguments(folder.path(), &LOADS), folder.path());
     let ran = sweep(folder.path(), &LOADS);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.starts_with(&format!("{kept} of {RUNS} runs found")), "{}", ran.stderr);

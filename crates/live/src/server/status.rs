@@ -16,7 +16,8 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
     let array = io.engine().array();
     let counters = array.counters();
     let window = array.coordinator().busy_time_window();
-    let spare = array.layout().drives_to_spare(missing(server));
+    let missing = missing(server);
+    let spare = array.layout().drives_to_spare(missing);
     let tally =
         |tally: array::policy::Tally| TallyStatus { name: tally.name.into(), count: tally.count };
     Status {
@@ -30,7 +31,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
         policy_since_nanoseconds: admin.policy_since().as_nanos(),
         uptime_nanoseconds: now.as_nanos(),
         busy_window_nanoseconds: window.map(units::Duration::as_nanos),
-        degraded: io.drives().any(|drive| !serves(server, drive)),
+        degraded: missing != 0,
         failed: spare.is_none(),
         drives_to_spare: u64::from(spare.unwrap_or(0)),
         stopped: io.volume.stopped().map(|reason| reason.to_string()),

@@ -22,6 +22,17 @@ function swatch(...shapes) {
   return svg;
 }
 
+/** A legend of lines: what has a name and a style stands in it. */
+function drawLineLegend(id, all) {
+  document.getElementById(id).replaceChildren(...all.map((one) => {
+    const { dash, width } = one.style;
+    return element("span", {}, swatch(["line", {
+      x1: 0, x2: 24, y1: 6, y2: 6, stroke: color(one.style.color),
+      "stroke-width": width * 1.4, "stroke-dasharray": dash.map((d) => d * 0.8).join(" "),
+    }]), one.name);
+  }));
+}
+
 const box = (fill, height) => ["rect", { x: 4, y: 6 - height / 2, width: 16, height, fill }];
 
 /** The look of a cause as a box, with stripes if it is hatched. */

@@ -106,16 +106,6 @@ function drawBars({ workload, all }) {
     : `Nothing to show of ${choice.direction}s under ${workload.name}.`;
 }
 
-function drawLegend(all) {
-  byId("legend").replaceChildren(...all.map((one) => {
-    const { dash, width } = one.style;
-    return element("span", {}, swatch(["line", {
-      x1: 0, x2: 24, y1: 6, y2: 6, stroke: color(one.style.color),
-      "stroke-width": width * 1.4, "stroke-dasharray": dash.map((d) => d * 0.8).join(" "),
-    }]), one.name);
-  }));
-}
-
 /** Makes the controls show what is chosen. */
 function showChoices() {
   byId("choose-workload").value = choice.workload;
@@ -161,7 +151,7 @@ function drawAll() {
   showChoices();
   const view = shown();
   drawBars(view);
-  drawLegend(view.all);
+  drawLineLegend("legend", view.all);
   drawCdf(view.all, choice.direction);
 }
 

@@ -38,7 +38,7 @@ function drawFigure(figure, index) {
   const height = (value) => (unit.log ? Math.log10(Math.max(value, 1e-3)) : value);
   const curves = data.policies.map((policy, i) => ({ ...policy, spreads: figure.curves[i] }));
   const shown = curves.filter((one) => one.spreads.some(Boolean));
-  drawLegend(`legend-${index}`, shown);
+  drawLineLegend(`legend-${index}`, shown);
   if (!shown.length) {
     missing(figure.id, "No run has this metric.");
     return;
@@ -109,16 +109,6 @@ function paintBand(u, one, height) {
   one.spreads.forEach((spread, i) => (spread ? stretch.push(i) : close()));
   close();
   ctx.globalAlpha = 1;
-}
-
-function drawLegend(id, shown) {
-  document.getElementById(id).replaceChildren(...shown.map((one) => {
-    const { dash, width } = one.style;
-    return element("span", {}, swatch(["line", {
-      x1: 0, x2: 24, y1: 6, y2: 6, stroke: color(one.style.color),
-      "stroke-width": width * 1.4, "stroke-dasharray": dash.map((d) => d * 0.8).join(" "),
-    }]), one.name);
-  }));
 }
 
 hintAtMore();

@@ -1,5 +1,6 @@
 //! A comparison worked with keys only: every control and plot is reached in its order, one sees where
 //! one is, and what a plot shows is read aloud.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use report::{html, sample};
 use testing::browser::Browser;
@@ -7,14 +8,20 @@ use testing::browser::Browser;
 /// Presses of Tab after which the end of a page must have been reached.
 const MOST_TABS: usize = 200;
 
-#[test]
-fn every_control_and_plot_is_reached_with_keys() {
-    let Some(mut browser) = Browser::start() else { return };
+/// A comparison in a browser, and the folder that it lies in; none where there is no browser.
+fn comparison() -> Option<(Browser, tempfile::TempDir)> {
+    let mut browser = Browser::start()?;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     std::fs::write(&file, html::render(&sample::comparison())).unwrap();
     browser.look(1280, false);
     browser.open(&format!("file://{}", file.display()));
+    Some((browser, folder))
+}
+
+#[test]
+fn every_control_and_plot_is_reached_with_keys() {
+    let Some((mut browser, _folder)) = comparison() else { return };
     // One radio button of a group is a stop, and arrows go on from there.
     let stops = browser.ask(
         "(() => { const all = [...document.querySelectorAll('button, select, summary, input:checked, [tabindex=\"0\"]')]\
@@ -35,12 +42,7 @@ fn every_control_and_plot_is_reached_with_keys() {
 
 #[test]
 fn arrows_move_through_a_plot_and_what_they_meet_is_read_aloud() {
-    let Some(mut browser) = Browser::start() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("page.html");
-    std::fs::write(&file, html::render(&sample::comparison())).unwrap();
-    browser.look(1280, false);
-    browser.open(&format!("file://{}", file.display()));
+    let Some((mut browser, _folder)) = comparison() else { return };
     let plots = browser.ask("[...document.querySelectorAll('.plot')].map((plot) => plot.id)");
     let plots = plots.as_array().unwrap().clone();
     assert!(plots.len() > 10);

@@ -34,10 +34,7 @@ impl FromStr for Phase {
         let (rate, length) = text.split_once(':').ok_or_else(wrong)?;
         Ok(Self {
             rate_iops: rate.trim().parse().map_err(|_| wrong())?,
-            length: parse_duration(length).map_err(|error| match error {
-                OptionError::NoUnit { .. } => error,
-                _ => wrong(),
-            })?,
+            length: parse_duration(length).map_err(|error| error.of_part(wrong))?,
         })
     }
 }

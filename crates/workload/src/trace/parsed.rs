@@ -158,6 +158,12 @@ impl Trace {
         &self.0.path
     }
 
+    /// Whether it is what reading this file with these options gives.
+    #[must_use]
+    pub fn is_of(&self, path: &Path, options: &ReadOptions) -> bool {
+        self.0.path == path && self.0.options == *options
+    }
+
     /// Which file it is.
     #[must_use]
     pub fn identity(&self) -> &FileIdentity {

@@ -1,6 +1,6 @@
 //! Loads and shares as people type them.
 
-use crate::quantity::{Percent, of_part};
+use crate::quantity::Percent;
 use ssd::Config;
 use std::fmt;
 use std::str::FromStr;
@@ -119,7 +119,7 @@ impl FromStr for UsableShare {
         match text.parse::<Percent>() {
             Ok(Percent(share)) if share == Ratio::ZERO => Err(wrong()),
             Ok(Percent(share)) => Ok(Self::Of(share.as_f64())),
-            Err(error) => Err(of_part(error, wrong)),
+            Err(error) => Err(error.of_part(wrong)),
         }
     }
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a test says what it skips and what a server said")]
 
 pub(crate) mod checker;
+pub(crate) mod kept;
 pub(crate) mod mounted;
 pub(crate) mod schemas;
 pub(crate) mod served;

@@ -1,0 +1,71 @@
+//! What the commands that keep runs have in common: their seeds, what they say, and what they write.
+
+use super::job::{Job, Subject};
+use super::journal::Journal;
+use crate::commands::Talk;
+use crate::exit::{self, Failure};
+use crate::output::{self, remark};
+use crate::settings::RunSettings;
+use report::schema::Document;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// More seeds than this are a mistake.
+const MOST_SEEDS: u32 = 100;
+
+/// Refuses no seed, and too many.
+pub(crate) fn check_seeds(count: u32) -> Result<(), Failure> {
+    match count {
+        1..=MOST_SEEDS => Ok(()),
+        _ => Err(Failure::usage(format!("--seeds is {count}; it must be 1 to {MOST_SEEDS}"))),
+    }
+}
+
+/// So many seeds, counted from that of `run`, or from 1.
+pub(crate) fn seeds(count: u32, run: &RunSettings) -> Vec<u64> {
+    let first = run.seed.as_ref().map_or(1, |seed| seed.value);
+    (0..u64::from(count)).map(|index| first.wrapping_add(index)).collect()
+}
+
+/// Says how many of the runs need not be made.
+pub(crate) fn say_found<S: Subject>(
+    jobs: &[Job<S>],
+    journal: &Journal<S::Record>,
+    folder: &Path,
+    talk: Talk,
+) {
+    if !talk.quiet {
+        let found = jobs.iter().filter(|job| journal.has(&job.key)).count();
+        remark(&format!("{found} of {} runs found in {}", jobs.len(), folder.display()));
+    }
+}
+
+/// Writes the document NAME.json and the page NAME.html.
+pub(crate) fn write<D: Document>(
+    folder: &Path,
+    name: &str,
+    document: &D,
+    page: String,
+    talk: Talk,
+) -> Result<(), Failure> {
+    let text = serde_json::to_string(&report::schema::marked(document))
+        .map_err(|error| Failure::internal(format!("cannot write the results: {error}")))?;
+    for (ending, text) in [("json", text + "\n"), ("html", page)] {
+        let path = folder.join(format!("{name}.{ending}"));
+        output::write(&path, &text)?;
+        if !talk.quiet {
+            remark(&format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// How the command ends when so many of its runs have failed.
+pub(crate) fn end(failed: usize, runs: usize) -> Result<ExitCode, Failure> {
+    match failed {
+        0 => Ok(ExitCode::from(exit::OK)),
+        _ => Err(Failure::internal(format!(
+            "{failed} of {runs} runs failed; they are tried again the next time"
+        ))),
+    }
+}
