@@ -1,7 +1,7 @@
 //! Getting the members of a stripe that an operation wants: commands on their way out, answers on their
 //! way in, and what [`Fetch`] decides in between.
 
-use super::{Array, repairing};
+use super::{Array, background, repairing};
 use crate::action::{Action, DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose};
 use crate::event::{Event, Origin, Why};
@@ -56,7 +56,7 @@ impl<O: Observe> Array<O> {
         };
         let touched = match request.kind {
             RequestKind::Read if self.layout.level().is_mirrored() => {
-                self.choose_copy(now, stripe, segment.first_row)
+                self.choose_copy(now, segment)
             }
             RequestKind::Write if segment.chunks == self.layout.data_chunks() => {
                 self.layout.member_set(stripe) - parity
@@ -122,13 +122,20 @@ impl<O: Observe> Array<O> {
         op
     }
 
-    /// The member of a mirror that a read of `stripe` goes to.
-    pub(super) fn choose_copy(&mut self, now: Instant, stripe: u64, first_row: u32) -> MemberSet {
+    /// The member of a mirror that a read goes to.
+    fn choose_copy(&mut self, now: Instant, segment: &Segment) -> MemberSet {
+        let Segment { stripe, first_row, .. } = *segment;
         let primary = self.layout.member_of(stripe, 0);
         let all = self.layout.member_set(stripe);
-        let readable = all - self.unreadable(stripe);
+        let mut copies = all - self.unreadable(stripe);
+        if !self.availability.is_optimal()
+            && let Some(sources) = background::copies_being_resynced_from(self, segment)
+        {
+            // If they are lost the read waits for the resync.
+            copies = if copies.meets(sources) { copies & sources } else { sources };
+        }
         // If there is none the read fails, whichever is asked.
-        let copies = if readable.is_empty() { all } else { readable };
+        let copies = if copies.is_empty() { all } else { copies };
         let primary = match copies.first() {
             Some(first) if !copies.contains(primary.0) => DriveId(first),
             _ => primary,

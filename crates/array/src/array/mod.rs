@@ -1,6 +1,7 @@
 //! The array: a router between machines that own their state. Inputs come in here, and only here and in
 //! the two files beside it are actions and events emitted.
 
+mod background;
 mod constants;
 mod fetching;
 mod repairing;
@@ -292,7 +293,7 @@ impl<O: Observe> Array<O> {
         while let Some((op, serial)) = self.timers.pop_late(now) {
             self.hedge(now, op, serial);
         }
-        self.pump_jobs(now);
+        background::pump(self, now);
         self.refresh_deadline();
     }
 
@@ -497,14 +498,14 @@ impl<O: Observe> Array<O> {
         self.handle_deadline(now);
         self.end_command(now, completion);
         repairing::pump(self, now);
-        self.pump_jobs(now);
+        background::pump(self, now);
         self.end_input();
     }
 
     /// Takes the answer to [`Action::Check`]: whether parity `member` fits.
     pub fn handle_checked(&mut self, now: Instant, op: OpId, member: u8, fits: bool) {
-        self.end_comparison(now, op, member, fits);
-        self.pump_jobs(now);
+        background::compared(self, now, op, member, fits);
+        background::pump(self, now);
         self.end_input();
     }
 
@@ -567,7 +568,7 @@ impl<O: Observe> Array<O> {
         self.out.emit(Action::DriveFailed { drive });
         self.answer_for_absent(now);
         self.abandon_cache(now, drive);
-        self.pump_jobs(now);
+        background::pump(self, now);
         self.refresh_deadline();
     }
 
@@ -648,7 +649,7 @@ impl<O: Observe> Array<O> {
     fn add_job(&mut self, now: Instant, job: JobKind, stripes: u64) {
         self.out.emit_event(now, || Event::JobStarted { job });
         self.jobs.add(job, stripes);
-        self.pump_jobs(now);
+        background::pump(self, now);
         self.end_input();
     }
 
@@ -670,7 +671,7 @@ impl<O: Observe> Array<O> {
         if let Some(cache) = &mut self.cache {
             cache.set_closed(false);
         }
-        self.pump_jobs(now);
+        background::pump(self, now);
         self.end_input();
     }
 

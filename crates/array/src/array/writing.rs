@@ -1,14 +1,10 @@
 //! Changing stripes: writes from their turn to the end of their commit, relocation, background jobs, and the
 //! write cache below them.
 
-use super::fetching::Read;
-use super::{Array, repairing};
-use crate::action::{Action, DataAction, OpId, Slot};
+use super::{Array, background, repairing};
+use crate::action::{DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose};
-use crate::event::{Event, OperationKind, Origin, Why};
-use crate::fetch::StripeShape;
-use crate::jobs::{JobKind, Step};
-use crate::layout::Segment;
+use crate::event::{Event, OperationKind, Why};
 use crate::members::MemberSet;
 use crate::operation::{Phase, Work};
 use crate::parity;
@@ -24,9 +20,9 @@ impl<O: Observe> Array<O> {
     pub(super) fn go_on_changing(&mut self, now: Instant, op: OpId) {
         match self.ops[op].work {
             Work::Write { .. } | Work::Deallocate { .. } => self.begin_commit(now, op),
-            Work::Repair { .. } => self.commit_restored(now, op),
+            Work::Repair { .. } => background::commit_repair(self, now, op),
             Work::Rewrite { .. } => repairing::commit(self, now, op),
-            Work::Check { .. } => self.end_check(now, op),
+            Work::Check { .. } => background::compare(self, now, op),
             Work::Read { .. } => unreachable!("a read changes nothing"),
         }
     }
@@ -48,8 +44,8 @@ impl<O: Observe> Array<O> {
         match self.ops[op].work {
             Work::Write { .. } => self.plan_write(now, op),
             Work::Deallocate { .. } => self.begin_commit(now, op),
-            Work::Repair { .. } => self.plan_restore(now, op),
-            Work::Check { .. } => self.plan_check(now, op),
+            Work::Repair { .. } => background::plan_repair(self, now, op),
+            Work::Check { .. } => background::plan_check(self, now, op),
             Work::Rewrite { members, .. } => repairing::plan(self, now, op, members),
             Work::Read { .. } => unreachable!("reads take no turn"),
         }
@@ -239,7 +235,10 @@ impl<O: Observe> Array<O> {
                 Phase::WaitWrite => self.retry(now, op),
                 Phase::WaitReaders => {
                     self.out.emit_event(now, || Event::LockObtained { op });
-                    self.commit(now, op);
+                    match self.ops[op].work {
+                        Work::Repair { .. } => background::write_repaired(self, now, op),
+                        _ => self.commit(now, op),
+                    }
                 }
                 _ => {}
             }
@@ -337,205 +336,6 @@ impl<O: Observe> Array<O> {
                 self.relocation.release(from);
             } else {
                 self.change(now, op, chunk.member, Opcode::Deallocate, from, Why::Relocate);
-            }
-        }
-    }
-
-    /// Begins as many stripes of the first job as may run at a time, and goes to the next job when one is
-    /// done.
-    #[inline]
-    pub(super) fn pump_jobs(&mut self, now: Instant) {
-        if !self.jobs.is_empty() {
-            self.step_jobs(now);
-        }
-    }
-
-    #[cold]
-    pub(super) fn step_jobs(&mut self, now: Instant) {
-        loop {
-            match self.jobs.step(&self.availability, self.layout.stripes()) {
-                Step::Nothing => return,
-                Step::Ended(job) => {
-                    let (what, lost) = (job.what, job.lost);
-                    self.out.emit_event(now, || Event::JobEnded { job: what, lost });
-                    self.out.emit(Action::JobEnded { job: what, skipped: lost });
-                }
-                Step::Stripe { job, kind, stripe } => self.begin_stripe(now, job, kind, stripe),
-            }
-        }
-    }
-
-    /// Begins a stripe of a job, or passes over it if the drive that is rebuilt has no member of it.
-    pub(super) fn begin_stripe(&mut self, now: Instant, job: u32, kind: JobKind, stripe: u64) {
-        if let JobKind::Rebuild(drive) = kind
-            // A write that is under way may bring a chunk here: its turn is waited for.
-            && !self.relocation.can_move()
-            && self.relocation.members_on(&self.layout, stripe, MemberSet::of(drive.0)).is_empty()
-        {
-            self.jobs.operation_ended();
-            self.note_stripe(job, stripe, MemberSet::EMPTY, true);
-            return;
-        }
-        let segment = Segment {
-            stripe,
-            first_row: 0,
-            rows: self.layout.chunk_pages(),
-            first_chunk: 0,
-            chunks: self.layout.data_chunks(),
-        };
-        let work = match kind {
-            JobKind::Rebuild(_) | JobKind::Resync => Work::Repair { job, drive_failures: 0 },
-            JobKind::Scrub | JobKind::ScrubRepair => Work::Check {
-                job,
-                rewrites: kind == JobKind::ScrubRepair,
-                wrong: MemberSet::EMPTY,
-                left: 0,
-            },
-        };
-        let op = self.insert_op(now, &segment, work, Origin::Job(job));
-        self.enter_writer(now, op);
-    }
-
-    /// It is the operation's turn: reads the members that it computes the others from.
-    pub(super) fn plan_restore(&mut self, now: Instant, op: OpId) {
-        let stripe = self.ops[op].stripe;
-        let unreadable = self.unreadable(stripe);
-        let absent = self.relocation.members_on(&self.layout, stripe, self.availability.absent());
-        let failures = self.availability.drive_failures();
-        let target = &mut self.ops[op];
-        target.phase = Phase::Fetch;
-        let wanted = unreadable - absent;
-        target.fetch.begin_lost(unreadable, wanted);
-        if let Work::Repair { drive_failures, .. } = &mut target.work {
-            *drive_failures = failures;
-        }
-        if wanted.is_empty() {
-            // A write or another job has repaired this stripe in the meantime.
-            return self.leave_and_finish(now, op, &Delays::ZERO);
-        }
-        self.decide(now, op, &Delays::ZERO);
-    }
-
-    /// It is the operation's turn: reads what it compares.
-    pub(super) fn plan_check(&mut self, now: Instant, op: OpId) {
-        let target = &self.ops[op];
-        let StripeShape { data, parity, .. } = target.shape(&self.layout);
-        let readable = (data | parity) - self.unreadable(target.stripe);
-        let target = &mut self.ops[op];
-        target.phase = Phase::Fetch;
-        target.fetch.begin(readable);
-        if !(data - readable).is_empty() || !parity.meets(readable) {
-            // Nothing to compare: not an error if nothing is missing (there is no parity).
-            target.failed = !parity.is_empty();
-            return self.leave_and_finish(now, op, &Delays::ZERO);
-        }
-        for member in readable {
-            self.read(now, op, Read::wanted(member, PlFlag::Off, Why::Job));
-        }
-    }
-
-    /// The members that an operation of a rebuild or resync writes are known: writes them.
-    pub(super) fn commit_restored(&mut self, now: Instant, op: OpId) {
-        let target = &mut self.ops[op];
-        target.phase = Phase::Commit;
-        let (stripe, wanted) = (target.stripe, target.fetch.wanted());
-        let absent = self.relocation.members_on(&self.layout, stripe, self.availability.absent());
-        let members = wanted - absent;
-        self.out.emit_event(now, || Event::CommitBegun { op, members });
-        self.write_members(now, op, members, Why::Job);
-        if self.ops[op].writing.is_empty() {
-            self.leave_and_finish(now, op, &Delays::ZERO);
-        }
-    }
-
-    /// Has the parities compared that were read.
-    pub(super) fn end_check(&mut self, now: Instant, op: OpId) {
-        if !self.out.has_data_actions() {
-            return self.leave_and_finish(now, op, &Delays::ZERO);
-        }
-        let target = &mut self.ops[op];
-        target.phase = Phase::Compute;
-        let stripe = target.stripe;
-        let parities = target.fetch.wanted() & self.layout.parity_set(stripe);
-        if let Work::Check { left, .. } = &mut target.work {
-            *left = parities.len();
-        }
-        for member in parities {
-            let terms = parity::full(&self.layout, stripe, member, MemberSet::EMPTY);
-            self.out.emit(Action::Check { op, target: Slot { new: false, member }, terms });
-        }
-    }
-
-    /// A parity was compared. With the last of its stripe those that do not fit are reported, and written
-    /// again if that was ordered.
-    pub(super) fn end_comparison(&mut self, now: Instant, op: OpId, member: u8, fits: bool) {
-        let target = &mut self.ops[op];
-        let stripe = target.stripe;
-        let Work::Check { rewrites, wrong, left, .. } = &mut target.work else { return };
-        *left -= 1;
-        if !fits {
-            wrong.insert(member);
-        }
-        if *left > 0 {
-            return;
-        }
-        let (members, rewrites) = (*wrong, *rewrites);
-        if !members.is_empty() {
-            self.out.emit_event(now, || Event::ParityMismatch { stripe, members });
-            self.out.emit(Action::ParityMismatch { stripe, members });
-        }
-        if members.is_empty() || !rewrites {
-            return self.leave_and_finish(now, op, &Delays::ZERO);
-        }
-        target.phase = Phase::Commit;
-        for member in members {
-            let terms = parity::full(&self.layout, stripe, member, MemberSet::EMPTY);
-            let target = Slot { new: true, member };
-            self.out.emit_data(|| DataAction::Combine { op, target, terms });
-        }
-        self.out.emit_event(now, || Event::CommitBegun { op, members });
-        self.write_members(now, op, members, Why::Job);
-        if self.ops[op].writing.is_empty() {
-            self.leave_and_finish(now, op, &Delays::ZERO);
-        }
-    }
-
-    /// Notes what an operation of a job has come to.
-    pub(super) fn end_stripe_of_job(&mut self, op: OpId) {
-        let target = &self.ops[op];
-        let (stripe, failed) = (target.stripe, target.failed);
-        let (job, written, seen) = match target.work {
-            Work::Repair { job, drive_failures } => (job, target.fetch.wanted(), drive_failures),
-            Work::Check { job, .. } => (job, MemberSet::EMPTY, 0),
-            _ => return,
-        };
-        self.jobs.operation_ended();
-        if !written.is_empty() && seen != self.availability.drive_failures() {
-            // It may have written to a drive that failed, and was even replaced, meanwhile; or read from one
-            // that failed, and there is another copy.
-            self.jobs.repeat(job, stripe);
-            return;
-        }
-        self.note_stripe(job, stripe, written, !failed);
-    }
-
-    /// A stripe is done; `written` are the members that had to be written: everything that could not be
-    /// read and is not absent.
-    pub(super) fn note_stripe(
-        &mut self,
-        job: u32,
-        stripe: u64,
-        written: MemberSet,
-        succeeded: bool,
-    ) {
-        self.jobs.stripe_done(job, succeeded);
-        if succeeded {
-            self.counters.repaired_stripes += u64::from(!written.is_empty());
-            self.availability.restored(&self.layout, &self.relocation, stripe, written);
-            let stripes = self.layout.stripes();
-            if let Some((drive, stripe)) = self.jobs.rebuilt_part(job, &self.availability, stripes)
-            {
-                self.out.emit(Action::RebuiltBefore { drive, stripe });
             }
         }
     }
@@ -755,7 +555,7 @@ impl<O: Observe> Array<O> {
         };
         let request = match target.work {
             Work::Repair { .. } | Work::Check { .. } => {
-                self.end_stripe_of_job(op);
+                background::end(self, op);
                 return self.close_if_drained(now, op);
             }
             Work::Rewrite { waiter, .. } => {

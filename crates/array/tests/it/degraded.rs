@@ -315,3 +315,60 @@ fn the_policy_changes_when_nothing_is_under_way() {
     s.request(READ, 0, 1);
     assert_eq!(told(&mut s), "r0 done R0");
 }
+
+/// A mirror of two copies that a crash may have left different, and its first stripe in resync.
+fn mirror_in_resync() -> Script {
+    let mut s = Script::new(Level::Raid1, 2, named("base"));
+    s.array.resync(s.now, core::iter::once(0..1));
+    s.collect();
+    assert_eq!(told(&mut s), "r0");
+    s
+}
+
+#[test]
+fn a_copy_is_not_read_while_a_resync_writes_it() {
+    // The first copy cannot be read again, and its drive fails.
+    let lost: [fn(&mut Script); 2] = [
+        |s| lost(s, 0),
+        |s| {
+            fail(s, 0);
+            lost(s, 0);
+        },
+    ];
+    for lose in lost {
+        let mut s = mirror_in_resync();
+        s.request(READ, 0, 1);
+        s.ok(0);
+        s.compute();
+        assert_eq!(told(&mut s), "r0 W1", "the second copy becomes what the first is");
+        lose(&mut s);
+        s.request(READ, 0, 1);
+        let sent = told(&mut s);
+        assert!(!sent.contains("r1"), "{sent}: old data, after others may have found the new");
+        s.ok(1);
+        let sent = told(&mut s);
+        assert!(sent.starts_with("r1 r1"), "{sent}: both reads go on with the second copy");
+    }
+}
+
+#[test]
+fn a_resync_begins_again_if_its_copy_is_not_the_one_that_is_read_any_more() {
+    let mut s = Script::new(Level::Raid1, 2, named("base"));
+    s.array.resync(s.now, core::iter::once(0..1));
+    s.request(READ, 0, 1);
+    assert_eq!(told(&mut s), "r0 r0");
+    // The answers come in the order in which the reads were sent: the resync's is held back.
+    let resync = s.out.remove(0);
+    lost(&mut s, 0);
+    assert_eq!(told(&mut s), "r1");
+    s.ok(1);
+    s.compute();
+    s.out.push(resync);
+    s.ok(0);
+    s.compute();
+    let sent = told(&mut s);
+    assert!(!sent.contains("W1"), "{sent}: the second copy was found by a client");
+    s.ok(1);
+    s.compute();
+    assert!(told(&mut s).contains("W0"), "the first copy becomes what the second is");
+}

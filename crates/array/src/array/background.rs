@@ -1,0 +1,258 @@
+//! Operations of background jobs: stripes that are rebuilt, resynced or compared.
+
+use super::Array;
+use super::fetching::Read;
+use crate::action::{Action, DataAction, OpId, Slot};
+use crate::event::{Event, Origin, Why};
+use crate::fetch::StripeShape;
+use crate::jobs::{JobKind, Step};
+use crate::layout::Segment;
+use crate::members::MemberSet;
+use crate::operation::{Phase, Work};
+use crate::parity;
+use crate::stripe_queues::Access;
+use nvme::{Delays, PlFlag};
+use units::{Instant, Observe};
+
+/// Begins as many stripes of the first job as may run at a time, and goes to the next job when one is
+/// done.
+#[inline]
+pub(super) fn pump<O: Observe>(array: &mut Array<O>, now: Instant) {
+    if !array.jobs.is_empty() {
+        step(array, now);
+    }
+}
+
+#[cold]
+pub(super) fn step<O: Observe>(array: &mut Array<O>, now: Instant) {
+    loop {
+        match array.jobs.step(&array.availability, array.layout.stripes()) {
+            Step::Nothing => return,
+            Step::Ended(job) => {
+                let (what, lost) = (job.what, job.lost);
+                array.out.emit_event(now, || Event::JobEnded { job: what, lost });
+                array.out.emit(Action::JobEnded { job: what, skipped: lost });
+            }
+            Step::Stripe { job, kind, stripe } => begin(array, now, job, kind, stripe),
+        }
+    }
+}
+
+/// Begins a stripe of a job, or passes over it if the drive that is rebuilt has no member of it.
+pub(super) fn begin<O: Observe>(
+    array: &mut Array<O>,
+    now: Instant,
+    job: u32,
+    kind: JobKind,
+    stripe: u64,
+) {
+    if let JobKind::Rebuild(drive) = kind
+        // A write that is under way may bring a chunk here: its turn is waited for.
+        && !array.relocation.can_move()
+        && array.relocation.members_on(&array.layout, stripe, MemberSet::of(drive.0)).is_empty()
+    {
+        array.jobs.operation_ended();
+        note_stripe(array, job, stripe, MemberSet::EMPTY, true);
+        return;
+    }
+    let segment = Segment {
+        stripe,
+        first_row: 0,
+        rows: array.layout.chunk_pages(),
+        first_chunk: 0,
+        chunks: array.layout.data_chunks(),
+    };
+    let work = match kind {
+        JobKind::Rebuild(_) | JobKind::Resync => Work::Repair { job, drive_failures: 0 },
+        JobKind::Scrub | JobKind::ScrubRepair => Work::Check {
+            job,
+            rewrites: kind == JobKind::ScrubRepair,
+            wrong: MemberSet::EMPTY,
+            left: 0,
+        },
+    };
+    let op = array.insert_op(now, &segment, work, Origin::Job(job));
+    array.enter_writer(now, op);
+}
+
+/// It is the operation's turn: reads the members that it computes the others from.
+pub(super) fn plan_repair<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
+    let stripe = array.ops[op].stripe;
+    let unreadable = array.unreadable(stripe);
+    let absent = array.relocation.members_on(&array.layout, stripe, array.availability.absent());
+    let failures = array.availability.drive_failures();
+    let target = &mut array.ops[op];
+    target.phase = Phase::Fetch;
+    let wanted = unreadable - absent;
+    target.fetch.begin_lost(unreadable, wanted);
+    if let Work::Repair { drive_failures, .. } = &mut target.work {
+        *drive_failures = failures;
+    }
+    if wanted.is_empty() {
+        // A write or another job has repaired this stripe in the meantime.
+        return array.leave_and_finish(now, op, &Delays::ZERO);
+    }
+    array.decide(now, op, &Delays::ZERO);
+}
+
+/// It is the operation's turn: reads what it compares.
+pub(super) fn plan_check<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
+    let target = &array.ops[op];
+    let StripeShape { data, parity, .. } = target.shape(&array.layout);
+    let readable = (data | parity) - array.unreadable(target.stripe);
+    let target = &mut array.ops[op];
+    target.phase = Phase::Fetch;
+    target.fetch.begin(readable);
+    if !(data - readable).is_empty() || !parity.meets(readable) {
+        // Nothing to compare: not an error if nothing is missing (there is no parity).
+        target.failed = !parity.is_empty();
+        return array.leave_and_finish(now, op, &Delays::ZERO);
+    }
+    for member in readable {
+        array.read(now, op, Read::wanted(member, PlFlag::Off, Why::Job));
+    }
+}
+
+/// The members that an operation of a rebuild or resync writes are known: writes them.
+pub(super) fn commit_repair<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
+    let target = &mut array.ops[op];
+    target.phase = Phase::WaitReaders;
+    // Copies of a mirror that may differ can be read, one after the other, should those before it be lost.
+    // Who would read a copy that is being written waits, as for any write, or might find its old data after
+    // others have found the new. Nobody reads other members before they are written.
+    let is_readable =
+        array.layout.level().is_mirrored() && array.availability.is_in_doubt(target.stripe);
+    if is_readable && !array.stripes.begin_change(op, false, false) {
+        return array.out.emit_event(now, || Event::LockWaited { op, behind: None });
+    }
+    write_repaired(array, now, op);
+}
+
+/// Writes the members that an operation of a rebuild or resync has computed, unless a drive or a copy has
+/// failed since it began to read: another copy may be the one that is read by now. Then it begins again.
+pub(super) fn write_repaired<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
+    let target = &mut array.ops[op];
+    target.phase = Phase::Commit;
+    if matches!(target.work, Work::Repair { drive_failures, .. }
+        if drive_failures != array.availability.drive_failures())
+    {
+        return array.leave_and_finish(now, op, &Delays::ZERO);
+    }
+    let (stripe, wanted) = (target.stripe, target.fetch.wanted());
+    let absent = array.relocation.members_on(&array.layout, stripe, array.availability.absent());
+    let members = wanted - absent;
+    array.out.emit_event(now, || Event::CommitBegun { op, members });
+    array.write_members(now, op, members, Why::Job);
+    if array.ops[op].writing.is_empty() {
+        array.leave_and_finish(now, op, &Delays::ZERO);
+    }
+}
+
+/// The copies from which a resync writes the others at this moment: those are not to be read now.
+pub(super) fn copies_being_resynced_from<O: Observe>(
+    array: &Array<O>,
+    segment: &Segment,
+) -> Option<MemberSet> {
+    let rows = segment.first_row..segment.first_row + segment.rows;
+    let Access::Wait(op) = array.stripes.access(segment.stripe, rows) else { return None };
+    let target = &array.ops[op];
+    matches!(target.work, Work::Repair { .. })
+        .then(|| array.layout.member_set(target.stripe) - target.fetch.wanted())
+}
+
+/// Has the parities compared that were read.
+pub(super) fn compare<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
+    if !array.out.has_data_actions() {
+        return array.leave_and_finish(now, op, &Delays::ZERO);
+    }
+    let target = &mut array.ops[op];
+    target.phase = Phase::Compute;
+    let stripe = target.stripe;
+    let parities = target.fetch.wanted() & array.layout.parity_set(stripe);
+    if let Work::Check { left, .. } = &mut target.work {
+        *left = parities.len();
+    }
+    for member in parities {
+        let terms = parity::full(&array.layout, stripe, member, MemberSet::EMPTY);
+        array.out.emit(Action::Check { op, target: Slot { new: false, member }, terms });
+    }
+}
+
+/// A parity was compared. With the last of its stripe those that do not fit are reported, and written
+/// again if that was ordered.
+pub(super) fn compared<O: Observe>(
+    array: &mut Array<O>,
+    now: Instant,
+    op: OpId,
+    member: u8,
+    fits: bool,
+) {
+    let target = &mut array.ops[op];
+    let stripe = target.stripe;
+    let Work::Check { rewrites, wrong, left, .. } = &mut target.work else { return };
+    *left -= 1;
+    if !fits {
+        wrong.insert(member);
+    }
+    if *left > 0 {
+        return;
+    }
+    let (members, rewrites) = (*wrong, *rewrites);
+    if !members.is_empty() {
+        array.out.emit_event(now, || Event::ParityMismatch { stripe, members });
+        array.out.emit(Action::ParityMismatch { stripe, members });
+    }
+    if members.is_empty() || !rewrites {
+        return array.leave_and_finish(now, op, &Delays::ZERO);
+    }
+    target.phase = Phase::Commit;
+    for member in members {
+        let terms = parity::full(&array.layout, stripe, member, MemberSet::EMPTY);
+        let target = Slot { new: true, member };
+        array.out.emit_data(|| DataAction::Combine { op, target, terms });
+    }
+    array.out.emit_event(now, || Event::CommitBegun { op, members });
+    array.write_members(now, op, members, Why::Job);
+    if array.ops[op].writing.is_empty() {
+        array.leave_and_finish(now, op, &Delays::ZERO);
+    }
+}
+
+/// Notes what an operation of a job has come to.
+pub(super) fn end<O: Observe>(array: &mut Array<O>, op: OpId) {
+    let target = &array.ops[op];
+    let (stripe, failed) = (target.stripe, target.failed);
+    let (job, written, seen) = match target.work {
+        Work::Repair { job, drive_failures } => (job, target.fetch.wanted(), drive_failures),
+        Work::Check { job, .. } => (job, MemberSet::EMPTY, 0),
+        _ => return,
+    };
+    array.jobs.operation_ended();
+    if !written.is_empty() && seen != array.availability.drive_failures() {
+        // It may have written to a drive that failed, and was even replaced, meanwhile; or read from one
+        // that failed, and there is another copy.
+        array.jobs.repeat(job, stripe);
+        return;
+    }
+    note_stripe(array, job, stripe, written, !failed);
+}
+
+/// A stripe is done; `written` are the members that had to be written: everything that could not be
+/// read and is not absent.
+pub(super) fn note_stripe<O: Observe>(
+    array: &mut Array<O>,
+    job: u32,
+    stripe: u64,
+    written: MemberSet,
+    succeeded: bool,
+) {
+    array.jobs.stripe_done(job, succeeded);
+    if succeeded {
+        array.counters.repaired_stripes += u64::from(!written.is_empty());
+        array.availability.restored(&array.layout, &array.relocation, stripe, written);
+        let stripes = array.layout.stripes();
+        if let Some((drive, stripe)) = array.jobs.rebuilt_part(job, &array.availability, stripes) {
+            array.out.emit(Action::RebuiltBefore { drive, stripe });
+        }
+    }
+}
