@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::quantity::{exact_duration, exact_percent};
 use crate::words::Flush;
 use sim::{Coordinate, Plan, Preparation};
-use ssd::{Blocking, Config, RainConfig, Rotation, SchedulingConfig};
+use ssd::{Blocking, CollectionTrigger, Config, RainConfig, Rotation, SchedulingConfig};
 use units::{Bytes, Duration, Ratio};
 
 /// What a reader of `trace` should know about its pauses, with the option that closes them.
@@ -97,6 +97,7 @@ fn features(drive: &Config) -> String {
     let scope = match drive.collection.blocking {
         Blocking::Controller => "the whole drive",
         Blocking::Channel => "their channel",
+        Blocking::ChannelForCopies => "their channel for copies, their die for the erase",
         Blocking::Die => "their die",
     };
     let mut text = format!("collections block {scope}");
@@ -106,11 +107,16 @@ fn features(drive: &Config) -> String {
             text += words;
         }
     };
+    let waits_for_host = drive.collection.trigger == CollectionTrigger::HostCommand;
+    add(waits_for_host, "begin with commands of the host only");
     add(drive.collection.copyback, "copyback");
     add(preemptive_collection, "preemptive collection");
     add(read_priority, "reads first");
     let most = suspension.map_or(0, |suspension| suspension.most);
     add(most > 0, &format!("up to {most} suspensions of a program or erase"));
+    if let Some(depth) = drive.queue_depth {
+        add(true, &format!("{depth} commands at a time"));
+    }
     if let Some(scrub) = drive.scrub {
         add(true, &format!("scrubbing after {}", short(scrub.after)));
     }

@@ -4,7 +4,7 @@ use crate::quantity::not_understood;
 use crate::typed::Spelled;
 use array::policy::BaseRule;
 use sim::Preparation;
-use ssd::{Blocking, CollectionUnit, FlushRule, RangePlacement, Rotation};
+use ssd::{Blocking, CollectionTrigger, CollectionUnit, FlushRule, RangePlacement, Rotation};
 use std::fmt;
 use std::str::FromStr;
 use workload::OptionError;
@@ -202,16 +202,48 @@ impl fmt::Display for Unit {
     }
 }
 
+/// What lets a drive look whether a collection is due.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Trigger(pub(crate) CollectionTrigger);
+
+const TRIGGERS: Words<CollectionTrigger> = Words {
+    option: "collection_trigger",
+    expected: "one of free-space, host-command",
+    words: &[
+        ("free-space", CollectionTrigger::FreeSpace),
+        ("host-command", CollectionTrigger::HostCommand),
+    ],
+};
+
+impl Spelled for Trigger {
+    const TYPE: &str = TRIGGERS.expected;
+}
+
+impl FromStr for Trigger {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        TRIGGERS.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(TRIGGERS.word(self.0))
+    }
+}
+
 /// What a collection blocks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Blocks(pub(crate) Blocking);
 
 const BLOCKING: Words<Blocking> = Words {
     option: "blocking",
-    expected: "one of controller, channel, die",
+    expected: "one of controller, channel, channel-for-copies, die",
     words: &[
         ("controller", Blocking::Controller),
         ("channel", Blocking::Channel),
+        ("channel-for-copies", Blocking::ChannelForCopies),
         ("die", Blocking::Die),
     ],
 };

@@ -285,7 +285,9 @@ impl Plan {
         };
         let dies_held = match (drive.collection.unit, drive.collection.blocking) {
             (CollectionUnit::Line, _) | (_, Blocking::Controller) => geometry.dies(),
-            (_, Blocking::Channel) => geometry.dies() / geometry.channels,
+            (_, Blocking::Channel | Blocking::ChannelForCopies) => {
+                geometry.dies() / geometry.channels
+            }
             (_, Blocking::Die) => 1,
         };
         let block_pages = f64::from(geometry.pages_per_block * blocks_at_once);

@@ -298,10 +298,15 @@ impl<O: Observe> Flash<O> {
 
     fn release_dies(&mut self, dies: Range<u32>) {
         for die in dies {
-            self.dies.release(die);
-            if let Some(turns) = &mut self.collector.turns {
-                turns.give_back(die);
-            }
+            self.release_die(die);
+        }
+    }
+
+    /// A collection gives a die back.
+    pub(crate) fn release_die(&mut self, die: u32) {
+        self.dies.release(die);
+        if let Some(turns) = &mut self.collector.turns {
+            turns.give_back(die);
         }
     }
 

@@ -9,6 +9,7 @@ use crate::plane_groups::GroupTurns;
 use crate::rights::Rights;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 use units::{Instant, Slab};
 
 /// Why a collection is wanted.
@@ -60,7 +61,7 @@ impl Collector {
         let dies = config.geometry.dies();
         let scopes = match (unit, blocking) {
             (CollectionUnit::Line, _) | (_, Blocking::Controller) => 1,
-            (_, Blocking::Channel) => config.geometry.channels,
+            (_, Blocking::Channel | Blocking::ChannelForCopies) => config.geometry.channels,
             (_, Blocking::Die) => dies,
         };
         Self {
@@ -85,14 +86,16 @@ impl Collector {
     pub(crate) fn scope_of(&self, die: u32) -> usize {
         match (self.unit, self.blocking) {
             (CollectionUnit::Line, _) | (_, Blocking::Controller) => 0,
-            (_, Blocking::Channel) => (die / self.chips_per_channel) as usize,
+            (_, Blocking::Channel | Blocking::ChannelForCopies) => {
+                (die / self.chips_per_channel) as usize
+            }
             (_, Blocking::Die) => die as usize,
         }
     }
 
     /// The dies of a scope of which one has to be chosen. All dies of a line have the same free space
     /// and the same victim, so the first stands for all.
-    pub(crate) fn candidates(&self, scope: usize) -> core::ops::Range<u32> {
+    pub(crate) fn candidates(&self, scope: usize) -> Range<u32> {
         let dies = self.dies / self.scope_busy.len() as u32;
         let first = scope as u32 * dies;
         let tried = if self.unit == CollectionUnit::Line { 1 } else { dies };
@@ -108,7 +111,7 @@ impl Collector {
         let chips = self.chips_per_channel;
         match self.blocking {
             Blocking::Die => (die, 1),
-            Blocking::Channel => (die / chips * chips, chips),
+            Blocking::Channel | Blocking::ChannelForCopies => (die / chips * chips, chips),
             Blocking::Controller => (0, self.dies),
         }
     }
@@ -171,6 +174,14 @@ impl Collector {
         let collection = self.collections.get_mut(collection);
         collection.began = now;
         collection.jobs_active = workers;
+    }
+
+    /// A collection keeps its victim's die, and gives the others back. Returns all that it had.
+    pub(crate) fn keep_victim(&mut self, collection: u32, victim: u32) -> Range<u32> {
+        let collection = self.collections.get_mut(collection);
+        let dies = collection.first_die..collection.first_die + collection.dies;
+        (collection.first_die, collection.dies) = (victim, 1);
+        dies
     }
 
     /// A die has done its part of a collection. Returns whether all have.

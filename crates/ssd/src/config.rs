@@ -82,8 +82,21 @@ pub enum Blocking {
     Controller,
     /// Every die on the channel.
     Channel,
+    /// Every die on the channel while pages are copied; the erase holds its own die only, because nothing
+    /// crosses the channel then (SSDSim).
+    ChannelForCopies,
     /// The die that is collected.
     Die,
+}
+
+/// What lets a drive look whether a collection is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CollectionTrigger {
+    /// Whatever changes free space or the right to collect: a window that opens, a collection that ends.
+    FreeSpace,
+    /// A command of the host, and nothing else: the public IODA artifact tries to collect after it has
+    /// served one, a line at most.
+    HostCommand,
 }
 
 /// Garbage collection.
@@ -93,6 +106,8 @@ pub struct CollectionConfig {
     pub unit: CollectionUnit,
     /// What it keeps the host from using.
     pub blocking: Blocking,
+    /// What lets the drive look whether one is due.
+    pub trigger: CollectionTrigger,
     /// Soft watermark: collect when no more than this share of the blocks is free.
     pub soft: Ratio,
     /// Hard watermark: host writes stall when no more than this share of the blocks is free.
@@ -264,6 +279,8 @@ pub struct Config {
     pub ranges: RangeConfig,
     /// What may overtake what.
     pub scheduling: SchedulingConfig,
+    /// Commands that the drive works on at a time; none for as many as come. Others wait for a slot.
+    pub queue_depth: Option<u32>,
     /// Checking of copied pages in idle time, if there is any.
     pub scrub: Option<ScrubConfig>,
     /// The terms of the window contract.
@@ -352,6 +369,11 @@ impl Config {
         self.validate_scheduling()?;
         self.rain.map_or(Ok(()), |rain| rain.validate(self))?;
         self.validate_scrub()?;
+        if self.queue_depth == Some(0) {
+            return refuse(String::from(
+                "queue_depth is 0, so the drive would never work; give it at least 1, or leave it out",
+            ));
+        }
         self.validate_room()?;
         self.write_buffer.map_or(Ok(()), |buffer| buffer.validate())
     }

@@ -161,7 +161,7 @@ impl Config {
         let rounds = (window.as_nanos() / collection) as f64;
         let dies_at_once = match (self.collection.unit, self.collection.blocking) {
             (CollectionUnit::Line, _) | (_, Blocking::Die) => self.geometry.dies(),
-            (_, Blocking::Channel) => self.geometry.channels,
+            (_, Blocking::Channel | Blocking::ChannelForCopies) => self.geometry.channels,
             (_, Blocking::Controller) => 1,
         };
         let (dies_at_once, host_share) = match self.rain {
@@ -203,7 +203,10 @@ impl Config {
     pub(crate) fn collection_bound(&self, valid: u32) -> Duration {
         let transfer = self.copy_transfer();
         let alone = match (self.collection.unit, self.collection.blocking) {
-            (CollectionUnit::Block, Blocking::Channel | Blocking::Controller) => true,
+            (
+                CollectionUnit::Block,
+                Blocking::Channel | Blocking::ChannelForCopies | Blocking::Controller,
+            ) => true,
             _ => transfer.is_zero(),
         };
         let undisturbed = self.collection_time(u64::from(valid));

@@ -1,8 +1,9 @@
 //! The drive: commands in, completions out, and the machines in between.
 
+use crate::admission::Admission;
 use crate::collection::CollectionSpan;
 use crate::collector::Urgency;
-use crate::config::{Config, ConfigError};
+use crate::config::{CollectionTrigger, Config, ConfigError};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::flash::{Flash, Outcome};
@@ -15,7 +16,7 @@ use core::ops::Range;
 use nvme::{
     Advertised, ArrayDescription, CollectionReport, CollectionRight, Command, DriveStatus, Opcode,
 };
-use units::{Instant, Lba, Observe, Unobserved};
+use units::{Duration, Instant, Lba, Observe, Unobserved};
 
 /// One flash drive. `O` says whether its events are kept; see [`Ssd::drain_events`].
 ///
@@ -28,6 +29,8 @@ pub struct Ssd<O: Observe = Unobserved> {
     pub(crate) placement: Placement,
     /// The back end: mapping, dies, collections.
     pub(crate) flash: Flash<O>,
+    /// Slots for commands, if the drive has a limit.
+    admission: Option<Admission>,
     /// When something is due next: the earliest of what the machines wait for.
     next: Instant,
     /// Where the pages of the read being accepted are; kept to spare an allocation per command.
@@ -45,6 +48,7 @@ impl Ssd {
         Ok(Self {
             link: HostLink::new(&flash.config),
             placement: Placement::new(&flash.config),
+            admission: flash.config.queue_depth.map(Admission::new),
             flash,
             next: Instant::NEVER,
             scratch: Vec::new(),
@@ -62,8 +66,8 @@ impl<O: Observe> Ssd<O> {
     #[must_use]
     pub fn observed<O2: Observe>(self) -> Ssd<O2> {
         assert_eq!(self.commands_in_flight(), 0, "observing a drive in use");
-        let Self { link, placement, flash, next, scratch } = self;
-        Ssd { link, placement, flash: flash.observed(), next, scratch }
+        let Self { link, placement, flash, admission, next, scratch } = self;
+        Ssd { link, placement, flash: flash.observed(), admission, next, scratch }
     }
 
     /// Gives all events since the last call to `take`, in their order.
@@ -118,7 +122,7 @@ impl<O: Observe> Ssd<O> {
     /// Commands that have arrived and not completed.
     #[must_use]
     pub fn commands_in_flight(&self) -> usize {
-        self.link.in_flight()
+        self.link.in_flight() + self.admission.as_ref().map_or(0, Admission::waiting)
     }
 
     /// Pages in the write buffer, dirty or on their way to flash; 0 without a buffer.
@@ -259,6 +263,21 @@ impl<O: Observe> Ssd<O> {
         let completed = self.link.completed().len();
         let Command { id, opcode, lba, blocks, pl } = *command;
         self.flash.journal.emit(now, || Event::Accepted { id, opcode, lba, blocks, pl });
+        if self.admission.as_mut().is_none_or(|admission| admission.arrive(now, command)) {
+            self.begin(now, command);
+        }
+        if self.flash.config.collection.trigger == CollectionTrigger::HostCommand {
+            self.collect_where_due(now);
+        }
+        self.dispatch_freed(now);
+        self.admit(now, completed);
+        self.next = self.earliest();
+        self.emit_completed(completed);
+    }
+
+    /// Begins to work on a command.
+    #[inline]
+    fn begin(&mut self, now: Instant, command: &Command) {
         match command.opcode {
             Opcode::Read => self.accept_read(now, command),
             Opcode::Write => self.accept_write(now, command),
@@ -268,8 +287,30 @@ impl<O: Observe> Ssd<O> {
                 self.link.complete_at_once(now, command);
             }
         }
-        self.next = self.earliest();
-        self.emit_completed(completed);
+    }
+
+    /// Begins to work on commands that wait for the slots of those that have completed, which are all
+    /// but the first so many.
+    #[inline]
+    fn admit(&mut self, now: Instant, before: usize) {
+        if let Some(admission) = &mut self.admission {
+            admission.end(self.link.completed().len() - before);
+            self.admit_waiting(now);
+        }
+    }
+
+    fn admit_waiting(&mut self, now: Instant) {
+        while let Some(admission) = &mut self.admission
+            && let Some((command, waited)) = admission.begin_next(now)
+        {
+            let completed = self.link.completed().len();
+            self.link.take_after(waited);
+            self.begin(now, &command);
+            self.link.take_after(Duration::ZERO);
+            if let Some(admission) = &mut self.admission {
+                admission.end(self.link.completed().len() - completed);
+            }
+        }
     }
 
     /// Lets time pass until `now`.
@@ -278,6 +319,7 @@ impl<O: Observe> Ssd<O> {
         while self.next <= now && self.next != Instant::NEVER {
             let completed = self.link.completed().len();
             self.advance(self.next);
+            self.admit(self.next, completed);
             self.next = self.earliest();
             self.emit_completed(completed);
         }
@@ -287,9 +329,12 @@ impl<O: Observe> Ssd<O> {
     /// end, so that the host can change windows while collections run.
     pub fn set_right(&mut self, now: Instant, right: CollectionRight) {
         self.handle_deadline(now);
+        let completed = self.link.completed().len();
         self.flash.collector.rights.set(now, right);
         self.flash.journal.emit(now, || Event::RightChanged { right });
         self.use_right(now);
+        self.dispatch_freed(now);
+        self.admit(now, completed);
         self.next = self.earliest();
     }
 
@@ -298,7 +343,9 @@ impl<O: Observe> Ssd<O> {
     fn advance(&mut self, due: Instant) {
         if self.flash.dies.earliest() == due {
             if let Some(die) = self.flash.dies.first_due() {
-                match self.flash.end_step(due, die) {
+                let outcome = self.flash.end_step(due, die);
+                self.dispatch_freed(due);
+                match outcome {
                     Outcome::Nothing => {}
                     Outcome::Finished(task) => self.end_task(due, die, task),
                     Outcome::Held(collection) => self.begin_collection(due, collection),
@@ -325,10 +372,29 @@ impl<O: Observe> Ssd<O> {
             }
         }
         self.placement.flush(now, &mut self.flash);
+        if self.flash.config.collection.trigger == CollectionTrigger::FreeSpace {
+            self.collect_where_due(now);
+        }
+    }
+
+    /// Starts the collections that are due, unless the flush of the write buffer goes first.
+    fn collect_where_due(&mut self, now: Instant) {
         let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
         if self.flash.collect_where_due(now, Urgency::Due, first) {
             self.placement.collection_waits();
         }
+    }
+
+    /// Gives dies their next operation that a collection gave back before its end.
+    #[inline]
+    fn dispatch_freed(&mut self, now: Instant) {
+        if self.flash.freed.is_empty() {
+            return;
+        }
+        while let Some(die) = self.flash.freed.pop() {
+            self.end_hold(now, die..die + 1);
+        }
+        self.placement.flush(now, &mut self.flash);
     }
 
     /// Gives a die its next operation.
@@ -341,7 +407,9 @@ impl<O: Observe> Ssd<O> {
 
     /// A collection has all its dies.
     fn begin_collection(&mut self, now: Instant, collection: u32) {
-        if let Some(dies) = self.flash.begin_collection(now, collection) {
+        let cancelled = self.flash.begin_collection(now, collection);
+        self.dispatch_freed(now);
+        if let Some(dies) = cancelled {
             self.end_hold(now, dies);
             self.placement.relieve(now, &mut self.flash, &mut self.link);
         }
@@ -352,9 +420,11 @@ impl<O: Observe> Ssd<O> {
         self.end_hold(now, ended.dies);
         self.placement.flush(now, &mut self.flash);
         if let Some(scope) = ended.scope {
-            let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
-            if self.flash.collect_in_scope(now, scope, first) {
-                self.placement.collection_waits();
+            if self.flash.config.collection.trigger == CollectionTrigger::FreeSpace {
+                let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
+                if self.flash.collect_in_scope(now, scope, first) {
+                    self.placement.collection_waits();
+                }
             }
             self.placement.relieve(now, &mut self.flash, &mut self.link);
         }
@@ -390,6 +460,9 @@ impl<O: Observe> Ssd<O> {
     /// If they do not.
     pub fn check_invariants(&self) {
         self.link.check_invariants();
+        if let Some(admission) = &self.admission {
+            admission.check_invariants(self.link.in_flight());
+        }
         self.flash.check_invariants(self.placement.pages_in_flight());
         self.placement.check_invariants(&self.flash);
         self.check_commands();

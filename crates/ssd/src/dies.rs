@@ -474,12 +474,27 @@ impl DieArray {
         target.ledger.switch(now, Some(Work::CollectionErase));
         let after = *target.ledger.spent();
         self.deadlines.set(die as usize, Instant::NEVER);
+        self.catch_up(now, job, &after);
+        (collection, job)
+    }
+
+    /// The dies that followed the job of `die`, which has just begun to erase, go their own way.
+    pub(crate) fn end_following(&mut self, now: Instant, die: u32) {
+        let target = &mut self.dies[die as usize];
+        let Some(job) = &mut target.job else { return };
+        let whole = *job;
+        (job.first_held, job.held) = (die, 1);
+        let after = target.ledger.read(now);
+        self.catch_up(now, whole, &after);
+    }
+
+    /// The dies that a job kept from the host have spent their time as its own die did.
+    fn catch_up(&mut self, now: Instant, job: Job, after: &Spent) {
         for held in &mut self.dies[job.first_held as usize..(job.first_held + job.held) as usize] {
             if let Some((_, before)) = held.follows.take() {
-                held.ledger.catch_up(now, &before, &after, Work::CollectionErase);
+                held.ledger.catch_up(now, &before, after, Work::CollectionErase);
             }
         }
-        (collection, job)
     }
 
     /// What it takes to interrupt the program or erase of a die for a read that has just arrived:

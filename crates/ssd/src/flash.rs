@@ -5,7 +5,7 @@
 //! commands and their completions, nor what becomes of a page of the host before it has a place.
 
 use crate::collector::Collector;
-use crate::config::{Config, ConfigError};
+use crate::config::{Blocking, Config, ConfigError};
 use crate::die::{Copy, State};
 use crate::dies::{DieArray, StepEnd, Taken};
 use crate::event::Origin;
@@ -15,6 +15,7 @@ use crate::journal::Journal;
 use crate::media::Media;
 use crate::ops::Task;
 use crate::scrub::Unchecked;
+use alloc::vec::Vec;
 use units::{Duration, Instant, Observe};
 
 /// What the end of a step means to the front end.
@@ -40,6 +41,8 @@ pub(crate) struct Flash<O: Observe> {
     /// Copies to check in idle time, if the drive does that.
     pub(crate) unchecked: Option<Unchecked>,
     pub(crate) journal: Journal<O>,
+    /// Dies that a collection gave back before its end: they wait to be given their next operation.
+    pub(crate) freed: Vec<u32>,
 }
 
 impl<O: Observe> Flash<O> {
@@ -51,13 +54,14 @@ impl<O: Observe> Flash<O> {
             collector: Collector::new(&config),
             unchecked: Unchecked::new(&config),
             journal: Journal::new(),
+            freed: Vec::new(),
             config,
         })
     }
 
     pub(crate) fn observed<O2: Observe>(self) -> Flash<O2> {
-        let Self { config, ftl, dies, collector, unchecked, journal } = self;
-        Flash { config, ftl, dies, collector, unchecked, journal: journal.observed() }
+        let Self { config, ftl, dies, collector, unchecked, journal, freed } = self;
+        Flash { config, ftl, dies, collector, unchecked, journal: journal.observed(), freed }
     }
 
     /// Whether a read that arrives now on `die` would wait for a collection or buffer flush, or for
@@ -240,6 +244,9 @@ impl<O: Observe> Flash<O> {
         let Some((from, logical)) = next else {
             self.dies.begin_erase(now, die);
             self.emit_began(now, die, PageOperation::Erase, origin);
+            if self.config.collection.blocking == Blocking::ChannelForCopies {
+                self.free_channel(now, die, collection);
+            }
             return;
         };
         // It will be changed when the copy is done; a cache miss then would stall for longer.
@@ -247,6 +254,20 @@ impl<O: Observe> Flash<O> {
         let to = self.ftl.allocate_for_collection(die);
         self.dies.begin_copy(now, die, Copy { from, to, logical });
         self.emit_began(now, die, PageOperation::Copy, origin);
+    }
+
+    /// A collection that erases keeps its own die only.
+    fn free_channel(&mut self, now: Instant, victim: u32, collection: u32) {
+        if self.collector.get(collection).victim_die.is_none() {
+            // Each die of a line works for itself.
+            return;
+        }
+        let dies = self.collector.keep_victim(collection, victim);
+        self.dies.end_following(now, victim);
+        for die in dies.filter(|&die| die != victim) {
+            self.release_die(die);
+            self.freed.push(die);
+        }
     }
 
     #[inline]

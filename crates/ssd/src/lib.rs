@@ -28,6 +28,7 @@
 
 extern crate alloc;
 
+mod admission;
 mod aged;
 mod channel;
 mod codec;
@@ -71,9 +72,9 @@ mod untimed;
 pub use codec::StateError;
 pub use collection::CollectionSpan;
 pub use config::{
-    Blocking, CollectionConfig, CollectionUnit, Config, ConfigError, ContractConfig, FlushRule,
-    Geometry, RangeConfig, RangePlacement, SchedulingConfig, ScrubConfig, SuspensionConfig, Timing,
-    WriteBufferConfig,
+    Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config, ConfigError,
+    ContractConfig, FlushRule, Geometry, RangeConfig, RangePlacement, SchedulingConfig,
+    ScrubConfig, SuspensionConfig, Timing, WriteBufferConfig,
 };
 pub use counters::Counters;
 pub use device::Ssd;

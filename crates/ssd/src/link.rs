@@ -27,6 +27,8 @@ pub(crate) struct InFlight {
     /// Some page of it queued where a collection had held something up.
     pub(crate) held_up: bool,
     pub(crate) arrived: Instant,
+    /// Time that it waited for a slot of the drive before.
+    pub(crate) waited: Duration,
     /// Time that its data was moved: over PCIe before page operations began, to and from DRAM.
     pub(crate) transfer: Duration,
 }
@@ -42,13 +44,15 @@ impl InFlight {
             met_collection: false,
             held_up: false,
             arrived: now,
+            waited: Duration::ZERO,
             transfer: Duration::ZERO,
         }
     }
 
     /// Its successful completion after these delays.
     #[inline]
-    fn succeeded(&self, delays: Delays) -> Completion {
+    fn succeeded(&self, mut delays: Delays) -> Completion {
+        delays.add(Cause::HeldBack, self.waited);
         Completion {
             id: self.id,
             status: Status::Success,
@@ -72,6 +76,8 @@ pub(crate) struct HostLink {
     /// Writes whose data is crossing PCIe.
     arriving: VecDeque<(Instant, u32)>,
     arriving_until: Instant,
+    /// For how long the command that is being taken has waited for a slot.
+    waited: Duration,
     /// Fast failures on their way; their delay is constant, so they stay in order.
     failing: VecDeque<Completed>,
     /// Reads whose data is crossing PCIe, in order.
@@ -91,6 +97,7 @@ impl HostLink {
             commands: Slab::new(),
             arriving: VecDeque::new(),
             arriving_until: Instant::ZERO,
+            waited: Duration::ZERO,
             failing: VecDeque::new(),
             leaving: VecDeque::new(),
             leaving_until: Instant::ZERO,
@@ -149,7 +156,13 @@ impl HostLink {
     /// Takes a command in. A read or a write whose data is there at once begins now.
     #[inline]
     pub(crate) fn insert(&mut self, command: InFlight) -> u32 {
-        self.commands.insert(command)
+        self.commands.insert(InFlight { waited: self.waited, ..command })
+    }
+
+    /// The command that is taken next has waited for so long.
+    #[inline]
+    pub(crate) fn take_after(&mut self, waited: Duration) {
+        self.waited = waited;
     }
 
     /// Takes in a write. Returns whether its data is there already.
@@ -250,6 +263,7 @@ impl HostLink {
     ) {
         let mut delays = Delays::ZERO;
         delays.add(Cause::FailFast, delay);
+        delays.add(Cause::HeldBack, self.waited);
         let completion = Completion {
             id,
             status: Status::FailedFast,
@@ -264,7 +278,8 @@ impl HostLink {
 
     /// A command is done as it arrives.
     pub(crate) fn complete_at_once(&mut self, now: Instant, command: &Command) {
-        let completion = InFlight::new(now, command).succeeded(Delays::ZERO);
+        let command = InFlight { waited: self.waited, ..InFlight::new(now, command) };
+        let completion = command.succeeded(Delays::ZERO);
         self.completed.push_back(Completed { at: now, completion });
     }
 

@@ -7,8 +7,8 @@
 //! with 25 % over-provisioning).
 
 use crate::config::{
-    Blocking, CollectionConfig, CollectionUnit, Config, ContractConfig, Geometry, RangeConfig,
-    SchedulingConfig, Timing, WriteBufferConfig,
+    Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config, ContractConfig,
+    Geometry, RangeConfig, SchedulingConfig, Timing, WriteBufferConfig,
 };
 use crate::rain::RainConfig;
 use alloc::string::String;
@@ -37,6 +37,7 @@ struct Row {
     burst_mib_per_second: f64,
     unit: CollectionUnit,
     blocking: Blocking,
+    trigger: CollectionTrigger,
     min_invalid_percent: u32,
     /// Soft and hard watermark; 0 to derive them from the over-provisioned space.
     watermarks_percent: (u32, u32),
@@ -70,6 +71,7 @@ const TABLE_2: Row = Row {
     burst_mib_per_second: 4000.0,
     unit: CollectionUnit::Block,
     blocking: Blocking::Channel,
+    trigger: CollectionTrigger::FreeSpace,
     min_invalid_percent: 0,
     watermarks_percent: (0, 0),
     copyback: false,
@@ -317,6 +319,7 @@ fn build(row: &Row) -> Config {
         collection: CollectionConfig {
             unit: row.unit,
             blocking: row.blocking,
+            trigger: row.trigger,
             soft,
             hard,
             restore: soft,
@@ -329,6 +332,7 @@ fn build(row: &Row) -> Config {
             read_priority: row.read_priority,
             ..SchedulingConfig::FIRST_COME
         },
+        queue_depth: None,
         scrub: None,
         contract: ContractConfig {
             valid_ratio: row.valid_ratio,

@@ -163,10 +163,24 @@ impl Degraded {
         u64::from(channel.report.collecting) + beyond.div_ceil(freed)
     }
 
+    /// `n_r` and `n_w`: what is "en-queued" on a channel (§3.2). A write leaves the queue when its chip
+    /// takes it, and keeps nobody waiting then who wants another chip; of a read the channel is needed
+    /// until its end. Counting the writes in service made a read go round one write.
+    fn queued(&self, drive: DriveId, view: &View<'_>) -> (u64, u64) {
+        let queue = view.queues.of(drive);
+        let waiting = queue.write_blocks.saturating_sub(self.profile.dies);
+        (u64::from(queue.read_blocks), u64::from(waiting))
+    }
+
+    /// All that is queued on a channel.
+    fn queued_blocks(&self, drive: DriveId, view: &View<'_>) -> u64 {
+        let (reads, writes) = self.queued(drive, view);
+        reads + writes
+    }
+
     /// `T_wait`: what is in the queue of a channel and its collections (equation 1).
     fn wait(&self, drive: DriveId, view: &View<'_>) -> Duration {
-        let queue = view.queues.of(drive);
-        let (reads, writes) = (u64::from(queue.read_blocks), u64::from(queue.write_blocks));
+        let (reads, writes) = self.queued(drive, view);
         self.profile.read * reads
             + self.profile.write * writes
             + self.collection(drive) * self.collections(drive, writes)
@@ -184,7 +198,7 @@ impl Degraded {
     fn degraded(&self, drive: DriveId, view: &View<'_>) -> Duration {
         let others = members_of(view.stripe & !(1 << drive.0));
         others.fold(self.compute, |cost, other| {
-            let queued = u64::from(view.queues.of(other).blocks());
+            let queued = self.queued_blocks(other, view);
             let collections = match self.knows {
                 Knows::OfAll => self.collection(other) * self.collections(other, 0),
                 Knows::Nothing | Knows::OfTarget => Duration::ZERO,
@@ -227,7 +241,7 @@ impl Policy for Degraded {
     ) -> Option<DriveId> {
         self.evaluations += 1;
         let taker = self.most_idle(free, view)?;
-        let queued = u64::from(view.queues.of(taker).blocks());
+        let queued = self.queued_blocks(taker, view);
         let degraded = self.degraded(drive, view) + self.profile.write * queued;
         if self.normal(now, drive, self.profile.write, view) <= degraded {
             return None;
@@ -329,12 +343,13 @@ mod tests {
     fn the_equations_come_out_as_by_hand() {
         let mut policy = policy();
         let mut queues = Queues::new(8);
-        // Channel 0 has 2 reads and 3 writes, channels 1 to 3 have 1, 2 and 4 requests.
+        // Channel 0 has 2 reads and 3 writes that wait, channels 1 to 3 have 1, 2 and 4 requests. One write
+        // more is in service on each channel with writes, and counts for nobody.
         for (drive, opcode, blocks) in [
             (0, Opcode::Read, 2),
-            (0, Opcode::Write, 3),
+            (0, Opcode::Write, 4),
             (1, Opcode::Read, 1),
-            (2, Opcode::Write, 2),
+            (2, Opcode::Write, 3),
             (3, Opcode::Read, 4),
         ] {
             queues.add(DriveId(drive), opcode, blocks);
@@ -382,7 +397,7 @@ mod tests {
         policy.knows = Knows::OfAll;
         assert_eq!(policy.degraded(DriveId(0), &view), XOR + ERASE);
         let attempt = policy.first_attempt(at(2), DriveId(0), Lba(0), &view);
-        assert_eq!(attempt, Attempt::Send(PlFlag::Off), "1.4 ms against 3.5");
+        assert_eq!(attempt, Attempt::Send(PlFlag::Off), "0.7 ms against 3.5");
         policy.knows = Knows::Nothing;
         assert_eq!(policy.collections(DriveId(3), 0), 0);
     }

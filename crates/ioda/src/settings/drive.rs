@@ -6,7 +6,7 @@ use crate::quantity::{
     Bandwidth, BufferSize, Percent, ScrubAfter, Size, Span, Text, exact_duration, exact_percent,
     exact_size,
 };
-use crate::words::{Blocks, Flush, Placement, Rotating, Unit};
+use crate::words::{Blocks, Flush, Placement, Rotating, Trigger, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ssd::{Config, RainConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig};
@@ -56,8 +56,10 @@ pub(crate) struct DriveSettings {
     pub(crate) over_provisioning: Option<Text<Percent>>,
     /// What is collected at a time: block or line.
     pub(crate) collection_unit: Option<Text<Unit>>,
-    /// What a collection blocks: controller, channel or die.
+    /// What a collection blocks: controller, channel, channel-for-copies (its erase blocks its die only) or die.
     pub(crate) blocking: Option<Text<Blocks>>,
+    /// What lets the drive look whether a collection is due: free-space or host-command.
+    pub(crate) collection_trigger: Option<Text<Trigger>>,
     /// Soft watermark: share of free blocks at which collection may start.
     pub(crate) soft: Option<Text<Percent>>,
     /// Share of free blocks up to which a busy window collects [default: soft].
@@ -78,6 +80,8 @@ pub(crate) struct DriveSettings {
     pub(crate) suspend_program: Option<Text<Span>>,
     /// Time to suspend an erase, and again to resume it [default: 100us].
     pub(crate) suspend_erase: Option<Text<Span>>,
+    /// Commands that the drive works on at a time; 0 for as many as come.
+    pub(crate) queue_depth: Option<u32>,
     /// Idle time after which a die checks what was copied past error correction, or `none`.
     pub(crate) scrub_after: Option<Text<ScrubAfter>>,
     /// Ranges of logical blocks with dies of their own.
@@ -163,6 +167,7 @@ impl DriveSettings {
             over_provisioning: text(&exact_percent(*over_provisioning)),
             collection_unit: text(&Unit(c.unit).to_string()),
             blocking: text(&Blocks(c.blocking).to_string()),
+            collection_trigger: text(&Trigger(c.trigger).to_string()),
             soft: text(&exact_percent(c.soft)),
             restore: text(&exact_percent(c.restore)),
             hard: text(&exact_percent(c.hard)),
@@ -177,6 +182,7 @@ impl DriveSettings {
             suspend_erase: scheduling
                 .suspension
                 .and_then(|suspension| text(&exact_duration(suspension.erase))),
+            queue_depth: Some(config.queue_depth.unwrap_or(0)),
             scrub_after: text(
                 &scrub.map_or("none".to_owned(), |scrub| exact_duration(scrub.after)),
             ),
@@ -227,6 +233,7 @@ impl DriveSettings {
         let c = &mut config.collection;
         put(&mut c.unit, value(&self.collection_unit).map(|Unit(unit)| unit));
         put(&mut c.blocking, value(&self.blocking).map(|Blocks(blocking)| blocking));
+        put(&mut c.trigger, value(&self.collection_trigger).map(|Trigger(trigger)| trigger));
         let spare = (before.over_provisioning, config.over_provisioning);
         c.soft = share(&self.soft).unwrap_or(in_proportion(c.soft, spare));
         c.hard = share(&self.hard).unwrap_or(in_proportion(c.hard, spare));
@@ -240,6 +247,8 @@ impl DriveSettings {
             length(&self.suspend_program),
             length(&self.suspend_erase),
         )?;
+        let depth = self.queue_depth.map(|depth| (depth > 0).then_some(depth));
+        put(&mut config.queue_depth, depth);
         let scrub = value(&self.scrub_after)
             .map(|ScrubAfter(after)| after.map(|after| ScrubConfig { after }));
         put(&mut config.scrub, scrub);

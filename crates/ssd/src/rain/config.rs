@@ -65,6 +65,11 @@ impl RainConfig {
                 "rain keeps each page on a die of its own, but lines reach over all dies; set collection_unit to block",
             ));
         }
+        if drive.collection.blocking == Blocking::ChannelForCopies {
+            return refuse(String::from(
+                "rain flushes where no collection holds a die, from its beginning to its end; set blocking to die or channel",
+            ));
+        }
         if drive.ranges.count > 1 {
             return refuse(format!(
                 "rain stripes reach over all channels, so lba_ranges must be 1, not {}",

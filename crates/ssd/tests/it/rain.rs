@@ -295,6 +295,8 @@ fn drives_that_cannot_do_it_are_refused() {
     assert!(refused(|c| c.write_buffer = None).contains("set write_buffer"));
     assert!(refused(|c| c.write_buffer.as_mut().unwrap().pages = 15).contains("at least 16"));
     assert!(refused(|c| c.collection.blocking = Blocking::Channel).contains("blocking to die"));
+    let copies = refused(|c| c.collection.blocking = Blocking::ChannelForCopies);
+    assert!(copies.contains("blocking to die or channel"));
     assert!(refused(|c| c.ranges.count = 2).contains("lba_ranges"));
     assert!(refused(|c| c.rain.as_mut().unwrap().wear_leveling = Some(0)).contains("at least 1"));
     assert!(

@@ -2,10 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::{Host, any_drive};
-use nvme::{Cause, Command, CommandId, Opcode, PlFlag};
+use nvme::{
+    ArrayDescription, Cause, CollectionRight, Command, CommandId, Opcode, PlFlag, WindowSchedule,
+};
 use proptest::prelude::*;
-use ssd::{CollectionUnit, Config, SchedulingConfig, Ssd, SuspensionConfig, presets};
-use units::{Duration, Instant, Lba, Rng};
+use ssd::{
+    Blocking, CollectionTrigger, CollectionUnit, Config, Event, PageOperation, SchedulingConfig,
+    Ssd, SuspensionConfig, presets,
+};
+use units::{Duration, Instant, Lba, Recorded, Rng};
 
 const SUSPENSION: SuspensionConfig = SuspensionConfig {
     program: Duration::from_micros(10),
@@ -74,6 +79,102 @@ fn reads_overtake_writes_and_interrupt_them() {
         Instant::ZERO + Duration::from_micros(200 + 10 + 40 + 10)
     );
     assert_eq!(drive.counters().suspensions, 1);
+}
+
+/// Two chips on a channel, in use for long, and due to collect when that is allowed.
+fn due(blocking: Blocking, trigger: CollectionTrigger) -> (Ssd, Instant) {
+    let mut config = small(SchedulingConfig::FIRST_COME);
+    config.geometry.chips_per_channel = 2;
+    config.timing.transfer = Duration::from_micros(20);
+    (config.collection.blocking, config.collection.trigger) = (blocking, trigger);
+    let mut drive = Ssd::new(config).unwrap();
+    drive.age(1);
+    drive.set_right(Instant::ZERO, CollectionRight::Lease { until: Instant::ZERO });
+    let mut host = Host::new(1, 1, 100);
+    while !drive.status().must_collect {
+        host.run(&mut drive, 1, |_, _| {});
+    }
+    host.drain(&mut drive);
+    (drive, host.now)
+}
+
+#[test]
+fn an_erase_that_needs_no_channel_holds_its_die_only() {
+    for (blocking, all) in [(Blocking::Channel, true), (Blocking::ChannelForCopies, false)] {
+        let (drive, now) = due(blocking, CollectionTrigger::FreeSpace);
+        let mut drive = drive.observed::<Recorded>();
+        drive.set_right(now, CollectionRight::Always);
+        let held = |drive: &Ssd<Recorded>| {
+            let held = (0..drive.logical_blocks()).filter(|&lba| drive.is_collecting_at(Lba(lba)));
+            held.count() as u64
+        };
+        assert_eq!(held(&drive), drive.logical_blocks(), "both dies while pages are copied");
+        let mut erases = false;
+        while !erases {
+            drive.handle_deadline(drive.next_deadline());
+            drive.check_invariants();
+            drive.drain_events(|_, event| {
+                erases |= matches!(event, Event::Began { operation: PageOperation::Erase, .. });
+            });
+        }
+        let held = held(&drive);
+        assert!(held > 0, "the die that erases");
+        assert_eq!(held == drive.logical_blocks(), all, "{blocking:?}");
+    }
+}
+
+#[test]
+fn a_drive_that_collects_with_commands_only_waits_for_one() {
+    for (trigger, at_once) in
+        [(CollectionTrigger::FreeSpace, true), (CollectionTrigger::HostCommand, false)]
+    {
+        let (mut drive, now) = due(Blocking::Die, trigger);
+        let schedule = WindowSchedule {
+            array: ArrayDescription { width: 2, parities: 1 },
+            busy_time_window: Duration::from_secs(1),
+            cycle_start: now + Duration::from_millis(1),
+            not_before: now,
+            guard: Duration::ZERO,
+        };
+        drive.set_right(now, CollectionRight::Windows(schedule));
+        let open = now + Duration::from_millis(2);
+        drive.handle_deadline(open);
+        assert_eq!(drive.status().collecting, at_once, "{trigger:?}: the window is open");
+        send(&mut drive, open, 3, Opcode::Read);
+        assert!(drive.status().collecting, "{trigger:?}");
+        drive.check_invariants();
+    }
+}
+
+#[test]
+fn commands_beyond_the_depth_of_the_queue_wait_for_a_slot() {
+    let mut config = small(SchedulingConfig::FIRST_COME);
+    config.geometry.chips_per_channel = 4;
+    config.queue_depth = Some(2);
+    let mut drive = Ssd::new(config.clone()).unwrap();
+    // Four pages on four dies, that are read side by side.
+    (0..4).for_each(|id| send(&mut drive, Instant::ZERO, id, Opcode::Write));
+    (0..4).for_each(|id| _ = completion_of(&mut drive, id));
+    let start = Instant::ZERO + Duration::from_millis(10);
+    (0..4).for_each(|id| send(&mut drive, start, id, Opcode::Read));
+    let mut ends = Vec::new();
+    while drive.commands_in_flight() > 0 {
+        drive.check_invariants();
+        drive.handle_deadline(drive.next_deadline());
+        while let Some(completed) = drive.poll_completion() {
+            let waited = completed.completion.delays.get(Cause::HeldBack);
+            let total = completed.completion.delays.total();
+            assert_eq!(total, completed.at.since(start));
+            ends.push((
+                completed.completion.id.0,
+                total.as_nanos() / 1_000,
+                waited.as_nanos() / 1_000,
+            ));
+        }
+    }
+    assert_eq!(ends, [(0, 40, 0), (1, 40, 0), (2, 80, 40), (3, 80, 40)]);
+    config.queue_depth = Some(0);
+    assert!(Ssd::new(config).unwrap_err().to_string().contains("queue_depth is 0"));
 }
 
 #[test]

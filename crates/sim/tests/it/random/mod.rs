@@ -8,8 +8,9 @@ use array::policy::{
 };
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
-    Blocking, CollectionUnit, FlushRule, RainConfig, RangeConfig, RangePlacement, Rotation,
-    SchedulingConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig, presets,
+    Blocking, CollectionTrigger, CollectionUnit, FlushRule, RainConfig, RangeConfig,
+    RangePlacement, Rotation, SchedulingConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig,
+    presets,
 };
 use units::{Duration, Ratio, Rng};
 
@@ -27,9 +28,10 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
     drive.collection.hard = Ratio::from_percent(13);
     drive.collection.unit =
         if rng.below(2) == 0 { CollectionUnit::Block } else { CollectionUnit::Line };
-    drive.collection.blocking = match rng.below(3) {
+    drive.collection.blocking = match rng.below(4) {
         0 => Blocking::Die,
         1 => Blocking::Channel,
+        2 => Blocking::ChannelForCopies,
         _ => Blocking::Controller,
     };
     if rng.below(2) == 0 {
@@ -42,6 +44,11 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
         _ => None,
     }
     .map(|flush| WriteBufferConfig { flush, ..WriteBufferConfig::new(1 + rng.below(64) as u32) });
+    drive.collection.trigger = match rng.below(4) {
+        0 => CollectionTrigger::HostCommand,
+        _ => CollectionTrigger::FreeSpace,
+    };
+    drive.queue_depth = (rng.below(4) == 0).then(|| 1 + rng.below(40) as u32);
     drive.collection.copyback = rng.below(2) == 0;
     if drive.collection.copyback && rng.below(2) == 0 {
         let after = Duration::from_micros(1 + rng.below(2_000));
@@ -83,6 +90,9 @@ fn add_rain(drive: &mut ssd::Config, rng: &mut Rng) {
     let pages = 2 * width + rng.below(60) as u32;
     drive.write_buffer = Some(WriteBufferConfig::new(pages));
     let rotation = [Rotation::Off, Rotation::On, Rotation::Forced][rng.below(3) as usize];
+    if drive.collection.blocking == Blocking::ChannelForCopies {
+        drive.collection.blocking = Blocking::Channel;
+    }
     let rotates = drive.collection.blocking == Blocking::Die;
     drive.rain = Some(RainConfig {
         tolerant_reads: rng.below(4) > 0,

@@ -13,8 +13,8 @@ use nvme::{
 };
 use proptest::prelude::*;
 use ssd::{
-    Blocking, CollectionUnit, Config, RainConfig, RangeConfig, RangePlacement, Rotation,
-    SchedulingConfig, ScrubConfig, Ssd, SuspensionConfig, WriteBufferConfig, presets,
+    Blocking, CollectionTrigger, CollectionUnit, Config, RainConfig, RangeConfig, RangePlacement,
+    Rotation, SchedulingConfig, ScrubConfig, Ssd, SuspensionConfig, WriteBufferConfig, presets,
 };
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
@@ -98,12 +98,13 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
     (
         (1u32..5, 1u32..5, 1u32..3, 10u32..40, 1u32..20),
         (35u32..70, 5u32..20, 3u32..10, 0u32..6, 0u32..30),
-        (0usize..2, 0usize..3, 0u64..3, 1u32..3, 0usize..2),
-        (any::<bool>(), any::<bool>(), 0u32..4, any::<bool>(), 0u64..4),
+        (0usize..2, 0usize..4, 0u64..3, 1u32..3, 0usize..2),
+        (any::<bool>(), any::<bool>(), 0u32..4, any::<bool>(), 0u64..4, any::<bool>()),
     )
         .prop_map(
             |(geometry, shares, (unit, blocking, transfer, ranges, placement), scheduling)| {
-                let (read_priority, preemptive_collection, most, copyback, scrub) = scheduling;
+                let (read_priority, preemptive_collection, most, copyback, scrub, waits) =
+                    scheduling;
                 let mut config = presets::preset("femu-artifact").unwrap();
                 config.geometry.channels = geometry.0;
                 config.geometry.chips_per_channel = geometry.1;
@@ -116,8 +117,16 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                 config.collection.restore = Ratio::from_percent(shares.1 + shares.2 + shares.3);
                 config.collection.min_invalid = Ratio::from_percent(shares.4);
                 config.collection.unit = [CollectionUnit::Block, CollectionUnit::Line][unit];
-                config.collection.blocking =
-                    [Blocking::Die, Blocking::Channel, Blocking::Controller][blocking];
+                config.collection.blocking = [
+                    Blocking::Die,
+                    Blocking::Channel,
+                    Blocking::ChannelForCopies,
+                    Blocking::Controller,
+                ][blocking];
+                if waits {
+                    config.collection.trigger = CollectionTrigger::HostCommand;
+                    config.queue_depth = Some(1 + most);
+                }
                 config.timing.transfer = Duration::from_micros(10 * transfer);
                 config.ranges.placement =
                     [RangePlacement::Channels, RangePlacement::Chips][placement];
@@ -154,6 +163,9 @@ pub fn any_rain_drive() -> impl Strategy<Value = Config> {
             config.collection.unit = CollectionUnit::Block;
             config.ranges = RangeConfig::ONE;
             config.write_buffer = Some(WriteBufferConfig::new(2 * width + pages));
+            if config.collection.blocking == Blocking::ChannelForCopies {
+                config.collection.blocking = Blocking::Channel;
+            }
             let rotates = config.collection.blocking == Blocking::Die;
             let rotation = [Rotation::Off, Rotation::On, Rotation::Forced][rotation];
             config.rain = Some(RainConfig {
