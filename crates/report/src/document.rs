@@ -427,17 +427,32 @@ pub struct DriveSummary {
     pub free_share: f64,
 }
 
-/// A claim of an article and what we found.
+/// Who claims something, or has set its limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClaimKind {
+    /// The article, in its words or figures.
+    #[default]
+    Article,
+    /// We.
+    Ours,
+}
+
+/// A claim and what we found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// Short and stable name.
     pub id: String,
+    /// Whose claim it is.
+    pub kind: ClaimKind,
     /// The figure or section of the article.
     pub figure: String,
     /// The claim in a sentence.
     pub statement: String,
-    /// The article's number.
+    /// The article's words or number; empty for a claim of ours.
     pub article: String,
+    /// Where the limit comes from, and what it was before if it was changed.
+    pub limit: String,
     /// Our number.
     pub ours: String,
     /// Whether the shape holds.

@@ -26,9 +26,9 @@ pub mod sweep;
 pub mod table;
 
 pub use document::{
-    Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary, HedgeCounters,
-    HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Tally,
-    Timeline, TimelinePoint, WriteCacheCounters,
+    Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, Comparison, DriveSummary,
+    HedgeCounters, HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run,
+    Tally, Timeline, TimelinePoint, WriteCacheCounters,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{AskedLoad, WindowCurve, WindowReport};

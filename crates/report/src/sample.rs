@@ -8,9 +8,9 @@ mod survey;
 mod sweep;
 
 use crate::{
-    AskedLoad, Band, BlockedReads, BufferCounters, CauseSplit, Claim, Comparison, DriveSummary,
-    Finding, Latency, Manifest, Percentile, ProgrammedWindow, Run, Timeline, TimelinePoint, Weight,
-    WindowCurve, WindowReport,
+    AskedLoad, Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, Comparison,
+    DriveSummary, Finding, Latency, Manifest, Percentile, ProgrammedWindow, Run, Timeline,
+    TimelinePoint, Weight, WindowCurve, WindowReport,
 };
 
 pub use story::story;
@@ -149,6 +149,8 @@ fn claims() -> Vec<Claim> {
     vec![
         Claim {
             id: "fig5a-order".to_owned(),
+            kind: ClaimKind::Article,
+            limit: "in this order (the article's: that order)".to_owned(),
             figure: "Figure 5a".to_owned(),
             statement: "At p99.9 the policies rank Base, IOD1, IOD2, IOD3, IODA, Ideal.".to_owned(),
             article: "that order".to_owned(),
@@ -158,6 +160,8 @@ fn claims() -> Vec<Claim> {
         },
         Claim {
             id: "fig5a-gap".to_owned(),
+            kind: ClaimKind::Article,
+            limit: "at most 1.09 times (the article's: 1.09)".to_owned(),
             figure: "Figure 5a".to_owned(),
             statement: "At p99.99 IODA is at most 1.09 times as slow as Ideal.".to_owned(),
             article: "1.09".to_owned(),

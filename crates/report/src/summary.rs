@@ -112,12 +112,12 @@ fn claims(comparison: &Comparison) -> Option<String> {
     let holding = all - failing.len();
     match (all, failing.as_slice()) {
         (0, _) => None,
-        (1, []) => Some("The claim of the article holds here.".to_owned()),
-        (_, []) => Some(format!("All {all} claims of the article hold here.")),
+        (1, []) => Some("The claim holds here.".to_owned()),
+        (_, []) => Some(format!("All {all} claims hold here.")),
         (_, failing) => {
             let verb = if failing.len() == 1 { "This one does" } else { "These do" };
             Some(format!(
-                "{holding} of {all} claims of the article hold here. {verb} not: {}.",
+                "{holding} of {all} claims hold here. {verb} not: {}.",
                 failing.join("; ")
             ))
         }

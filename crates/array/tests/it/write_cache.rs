@@ -207,6 +207,24 @@ fn plm_light_counts_reads_by_class() {
     assert_eq!(s.log, "r0 r1 r0 r1 r0 ", "page 12 of host 0, 7 and 8 of host 1, 5 and 6 of host 2");
 }
 
+/// All writes of up to 64 KiB, so that under such a workload nothing about their latency is left to chance.
+#[test]
+fn a_cached_write_takes_the_time_of_the_memory_however_many_there_are() {
+    let mut s = Script::new(Level::Raid0, 2, named("plm-light"));
+    for page in 0..50 {
+        s.request(RequestKind::Write, page, 1);
+    }
+    let mut wait_until = |micros| {
+        let end = Instant::ZERO + Duration::from_micros(micros);
+        while s.array.next_deadline() <= end {
+            s.compute();
+        }
+        s.log.clone()
+    };
+    assert_eq!(wait_until(9), "");
+    assert_eq!(wait_until(10), "done ".repeat(50));
+}
+
 #[test]
 fn plm_light_ends_its_window_early_when_large_writes_are_too_many() {
     let settings = PolicySettings {

@@ -9,7 +9,7 @@ use crate::output::{self, remark};
 use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suites, pages};
 use clap::Args;
 use document::{Figure, PlanNumbers, Reproduction, Runs};
-use report::{Claim, Comparison};
+use report::{Claim, ClaimKind, Comparison};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -41,7 +41,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long = "experiments", value_name = "FOLDER")]
     folder: Option<PathBuf>,
     /// Of these only what has all words of TEXT: experiments by id, figure or title, or else single claims by id
-    /// or statement, such as `ttflash` or `5b-contract` [default: everything]
+    /// or statement, such as `ttflash` or `6-iod1-iod2` [default: everything]
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// Few requests on small drives, to see that everything works
@@ -276,12 +276,19 @@ fn conclusion(claims: &[Claim], is_smoke: bool) -> String {
     if is_smoke {
         text += "\nThis was a smoke with few requests: the numbers of runs mean nothing.\n";
     }
-    let failed: Vec<&str> =
-        claims.iter().filter(|claim| !claim.holds).map(|claim| claim.id.as_str()).collect();
-    text += &format!("\n{} of {} claims hold", claims.len() - failed.len(), claims.len());
-    match failed.as_slice() {
-        [] => text += ".\n",
-        _ => text += &format!("; these do not: {}. See docs/claims.md.\n", failed.join(", ")),
+    for (kind, whose) in [(ClaimKind::Article, "of the articles"), (ClaimKind::Ours, "of ours")] {
+        let of_kind = || claims.iter().filter(|claim| claim.kind == kind);
+        let failed: Vec<&str> =
+            of_kind().filter(|claim| !claim.holds).map(|claim| claim.id.as_str()).collect();
+        let all = of_kind().count();
+        if all == 0 {
+            continue;
+        }
+        text += &format!("\n{} of {all} claims {whose} hold", all - failed.len());
+        match failed.as_slice() {
+            [] => text += ".\n",
+            _ => text += &format!("; these do not: {}. See docs/claims.md.\n", failed.join(", ")),
+        }
     }
     text
 }

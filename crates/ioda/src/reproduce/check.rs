@@ -1,7 +1,8 @@
 //! How a claim is checked: a closed set of four ways.
 
 use super::Results;
-use super::experiment::{Expectation, Experiment};
+use super::claim::{Expectation, Over};
+use super::experiment::Experiment;
 use super::number::Number;
 use super::series::Series;
 use crate::metric::{Metric, three_digits};
@@ -114,10 +115,12 @@ enum Part<'a> {
     Equals(&'a str, f64),
 }
 
-/// One metric of one workload, or of the plans, and one part of the check.
+/// One metric of one workload, of several on average, or of the plans, and one part of the check.
 struct Case<'a> {
+    /// The name of the workload, or of what is averaged.
     workload: &'a str,
-    index: usize,
+    /// The workloads, by index.
+    indexes: Vec<usize>,
     metric: Number,
     part: Part<'a>,
     /// What tells it from the other cases.
@@ -140,13 +143,30 @@ impl Case<'_> {
         self.series.iter().find(|series| series.is_called(name))
     }
 
-    fn result(&self, name: &str) -> Option<&RunResult> {
-        self.results.run(self.index, self.find(name)?)
+    fn results(&self, name: &str) -> impl Iterator<Item = &RunResult> {
+        let series = self.find(name);
+        let run = move |&index| self.results.run(index, series?);
+        self.indexes.iter().filter_map(run)
     }
 
+    /// The number of a series under each workload.
+    fn values(&self, name: &str) -> impl Iterator<Item = f64> {
+        let series = self.find(name);
+        let value = move |index| self.results.value(index, series?, self.metric);
+        self.indexes.iter().map(move |&index| value(index).unwrap_or(f64::NAN))
+    }
+
+    /// The number of a series, or its mean over the workloads.
     fn value(&self, name: &str) -> f64 {
-        let value = |series| self.results.value(self.index, series, self.metric);
-        self.find(name).and_then(value).unwrap_or(f64::NAN)
+        self.values(name).sum::<f64>() / self.indexes.len() as f64
+    }
+
+    /// How many times as much one series has as another, or the mean of that over the workloads.
+    fn quotient(&self, of: &str, to: &str) -> f64 {
+        // Nothing is as much as nothing.
+        let quotient = |(of, to)| if of == to { 1.0 } else { of / to };
+        let sum: f64 = self.values(of).zip(self.values(to)).map(quotient).sum();
+        sum / self.indexes.len() as f64
     }
 
     /// Where it is, with the workload even if there is only one.
@@ -218,6 +238,40 @@ impl Check {
         self.parts().into_iter().flat_map(Part::series).collect()
     }
 
+    /// Whether it compares with exact numbers.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self, Self::Equals(_))
+    }
+
+    /// Its limits, in words.
+    pub(crate) fn limits(&self) -> String {
+        let between = |low: Option<f64>, high: Option<f64>| match (low, high) {
+            (Some(low), Some(high)) if low == high => format!("exactly {low}"),
+            (Some(low), Some(high)) => format!("{low} to {high}"),
+            (Some(low), None) => format!("at least {low}"),
+            (None, Some(high)) => format!("at most {high}"),
+            (None, None) => "any".to_owned(),
+        };
+        match self {
+            Self::Order(Order { or_equal, tolerance, .. }) => {
+                let mut text = "in this order".to_owned();
+                if *or_equal {
+                    text += ", or equal";
+                }
+                if *tolerance > 0.0 {
+                    text += &format!(", a step may go the wrong way by {} %", tolerance * 100.0);
+                }
+                text
+            }
+            Self::Ratio(ratio) => format!("{} times", between(ratio.low, ratio.high)),
+            Self::Within(within) => between(within.low, within.high),
+            Self::Equals(equals) => {
+                let each = equals.of.iter().map(|(name, value)| format!("{name} {value}"));
+                each.collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
     /// Refuses a check that says nothing.
     pub(crate) fn validate(&self) -> Result<(), String> {
         let parts = self.parts();
@@ -249,17 +303,20 @@ impl Case<'_> {
                     format!("{} {}", self.label(name), self.metric.show(*value))
                 };
                 let shown: Vec<String> = series.iter().zip(&values).map(shown).collect();
-                let ratios = values.windows(2).map(|pair| pair[0] / pair[1]);
+                let ratios: Vec<f64> =
+                    series.windows(2).map(|pair| self.quotient(&pair[0], &pair[1])).collect();
+                let holds = match self.indexes.as_slice() {
+                    [_] => values.windows(2).all(|pair| order.allows(pair[0], pair[1])),
+                    _ => ratios.iter().all(|&ratio| order.allows(ratio, 1.0)),
+                };
                 Found {
                     text: shown.join(", "),
-                    value: ratios.fold(f64::INFINITY, f64::min),
-                    holds: values.windows(2).all(|pair| order.allows(pair[0], pair[1])),
+                    value: ratios.into_iter().fold(f64::INFINITY, f64::min),
+                    holds,
                 }
             }
             Part::Ratio(ratio) => {
-                let (of, to) = (self.value(&ratio.of), self.value(&ratio.to));
-                // Nothing is as much as nothing.
-                let value = if of == to { 1.0 } else { of / to };
+                let value = self.quotient(&ratio.of, &ratio.to);
                 Found {
                     text: format!("{} ×", three_digits(value)),
                     value,
@@ -306,7 +363,16 @@ fn judge_one(
     let several_workloads = experiment.workloads.len() > 1;
     let parts = claim.check.parts();
     let mut cases = Vec::new();
-    for (index, workload) in experiment.tables().into_iter().enumerate() {
+    let tables = experiment.tables();
+    let is_wanted = |name: &str| {
+        claim.workloads.is_empty() || claim.workloads.iter().any(|wanted| wanted == name)
+    };
+    let wanted: Vec<usize> = (0..tables.len()).filter(|&index| is_wanted(tables[index])).collect();
+    let places: Vec<(&str, Vec<usize>)> = match claim.over {
+        Over::Each => wanted.into_iter().map(|index| (tables[index], vec![index])).collect(),
+        Over::Mean => vec![("on average", wanted)],
+    };
+    for (workload, indexes) in places {
         for metric in claim.check.numbers() {
             for &part in &parts {
                 let of = (parts.len() > 1).then(|| part.series()[0]);
@@ -315,7 +381,8 @@ fn judge_one(
                     words.into_iter().flatten().map(str::to_owned).collect();
                 place.push(short(metric));
                 let place = place.join(" ");
-                cases.push(Case { workload, index, metric, part, place, series, results });
+                let indexes = indexes.clone();
+                cases.push(Case { workload, indexes, metric, part, place, series, results });
             }
         }
     }
@@ -325,9 +392,11 @@ fn judge_one(
     let holds = !found.is_empty() && found.iter().all(|(_, found)| found.holds);
     Claim {
         id: claim.id.clone(),
-        figure: experiment.figure.clone(),
+        kind: claim.kind,
+        figure: claim.place(&experiment.figure).to_owned(),
         statement: claim.statement.clone(),
         article: claim.article.clone(),
+        limit: format!("{} ({})", claim.limits(), claim.pedigree()),
         ours: ours(&found),
         holds,
         note: note(claim, &found, holds),
@@ -372,10 +441,14 @@ fn note(claim: &Expectation, found: &[(&Case<'_>, Found)], holds: bool) -> Strin
     let fewest = found
         .iter()
         .flat_map(|(case, _)| {
-            case.part.series().into_iter().filter_map(|name| {
-                let Number::Run(metric) = case.metric else { return None };
-                metric.samples_beyond(case.result(name)?).map(|beyond| (beyond, *case))
-            })
+            let samples = |name| {
+                let results = case.results(name);
+                results.filter_map(|result| match case.metric {
+                    Number::Run(metric) => metric.samples_beyond(result),
+                    Number::Plan(_) => None,
+                })
+            };
+            case.part.series().into_iter().flat_map(samples).map(|beyond| (beyond, *case))
         })
         .min_by_key(|(beyond, _)| *beyond);
     if let Some((beyond, case)) = fewest.filter(|(beyond, _)| *beyond < FEWEST_SAMPLES) {

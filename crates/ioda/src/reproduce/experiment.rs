@@ -1,6 +1,6 @@
 //! What an experiment file says.
 
-use super::check::Check;
+use super::claim::{Expectation, Over};
 use super::number::Number;
 use super::plan::Plan;
 use super::series::Variant;
@@ -15,6 +15,7 @@ use std::path::Path;
 /// The experiments of this program, so that it works anywhere.
 const BUILTIN: &[(&str, &str)] = &[
     ("table-2.toml", include_str!("../../../../experiments/table-2.toml")),
+    ("figure-1.toml", include_str!("../../../../experiments/figure-1.toml")),
     ("figure-4a.toml", include_str!("../../../../experiments/figure-4a.toml")),
     ("figure-5a.toml", include_str!("../../../../experiments/figure-5a.toml")),
     ("figure-5b.toml", include_str!("../../../../experiments/figure-5b.toml")),
@@ -30,6 +31,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("figure-10g.toml", include_str!("../../../../experiments/figure-10g.toml")),
     ("figure-10h.toml", include_str!("../../../../experiments/figure-10h.toml")),
     ("figure-10i.toml", include_str!("../../../../experiments/figure-10i.toml")),
+    ("figure-10j.toml", include_str!("../../../../experiments/figure-10j.toml")),
     ("figure-10k.toml", include_str!("../../../../experiments/figure-10k.toml")),
     ("figure-10l.toml", include_str!("../../../../experiments/figure-10l.toml")),
     ("table-4.toml", include_str!("../../../../experiments/table-4.toml")),
@@ -43,6 +45,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("section-7.2.toml", include_str!("../../../../experiments/section-7.2.toml")),
     ("section-7.4.toml", include_str!("../../../../experiments/section-7.4.toml")),
     ("tokens.toml", include_str!("../../../../experiments/tokens.toml")),
+    ("ttflash-1.toml", include_str!("../../../../experiments/ttflash-1.toml")),
     ("ttflash-3.toml", include_str!("../../../../experiments/ttflash-3.toml")),
     ("ttflash-5.toml", include_str!("../../../../experiments/ttflash-5.toml")),
     ("ttflash-6.toml", include_str!("../../../../experiments/ttflash-6.toml")),
@@ -67,6 +70,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("degraded-13.toml", include_str!("../../../../experiments/degraded-13.toml")),
     ("degraded-hot.toml", include_str!("../../../../experiments/degraded-hot.toml")),
     ("degraded-table-4.toml", include_str!("../../../../experiments/degraded-table-4.toml")),
+    ("plmlight-2.toml", include_str!("../../../../experiments/plmlight-2.toml")),
     ("plmlight-4.toml", include_str!("../../../../experiments/plmlight-4.toml")),
     ("plmlight-8.toml", include_str!("../../../../experiments/plmlight-8.toml")),
     ("plmlight-9.toml", include_str!("../../../../experiments/plmlight-9.toml")),
@@ -100,22 +104,8 @@ pub(crate) struct Experiment {
     pub(crate) variants: Vec<Variant>,
     /// The numbers that the figure shows.
     pub(crate) shows: Vec<Text<Number>>,
-    /// What the article says.
+    /// What is claimed about it, by the article or by us.
     pub(crate) claims: Vec<Expectation>,
-}
-
-/// One claim of the article.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Expectation {
-    /// Short and stable name.
-    pub(crate) id: String,
-    /// The claim in a sentence.
-    pub(crate) statement: String,
-    /// The article's figure.
-    pub(crate) article: String,
-    /// How it is checked.
-    pub(crate) check: Check,
 }
 
 impl Experiment {
@@ -146,8 +136,17 @@ impl Experiment {
                 let names = series.iter().map(|one| one.name.as_str());
                 return refused(Unknown::new("series", missing, names).to_string());
             }
-            if let Err(why) = claim.check.validate() {
+            if let Err(why) = claim.check.validate().and_then(|()| claim.check_pedigree()) {
                 return refused(why);
+            }
+            let tables = self.tables();
+            if let Some(missing) =
+                claim.workloads.iter().find(|name| !tables.contains(&name.as_str()))
+            {
+                return refused(Unknown::new("workload", missing, tables).to_string());
+            }
+            if claim.over == Over::Mean && claim.check.is_exact() {
+                return refused("a mean cannot be compared with exact numbers".to_owned());
             }
         }
         Ok(())
@@ -267,11 +266,72 @@ mod tests {
         assert_eq!(chosen.len(), 3);
     }
 
+    /// The limits that claims have had, each as `id: limit`, the oldest first.
+    const LIMITS: &str = include_str!("../../../../experiments/limits.txt");
+
+    #[test]
+    fn a_limit_that_was_changed_is_kept_with_the_reason() {
+        let lines = || LIMITS.lines().filter(|line| !line.starts_with('#'));
+        let experiments = builtin().unwrap();
+        let claims = || experiments.iter().flat_map(|experiment| &experiment.claims);
+        for claim in claims() {
+            let prefix = format!("{}: ", claim.id);
+            let mut had: Vec<&str> =
+                lines().filter_map(|line| line.strip_prefix(&prefix)).collect();
+            let now = had.pop().unwrap_or_else(|| {
+                panic!("experiments/limits.txt lacks the line {prefix}{}", claim.limits())
+            });
+            assert_eq!(now, claim.limits(), "add a line to experiments/limits.txt: {prefix}");
+            for limit in had {
+                let is_kept = claim.was.iter().any(|was| was.limit == limit);
+                assert!(is_kept, "{prefix}`was` lacks {limit:?} and the reason why it changed");
+            }
+        }
+        // One that is given up is named with the reason, as a comment.
+        let is_known =
+            |line: &str| claims().any(|claim| line.starts_with(&format!("{}: ", claim.id)));
+        assert_eq!(lines().find(|line| !is_known(line)), None, "a claim that is not there");
+    }
+
+    #[test]
+    fn a_claim_says_where_it_and_its_limit_come_from() {
+        let parse_one = |keys: &str| {
+            let text = format!(
+                "id='x'\nfigure='X'\ntitle=''\npolicies=['base', 'ioda']\nshows=[]\n\
+                 [[workloads]]\nname='tpcc'\n\
+                 [[claims]]\nid='c'\nstatement=''\n{keys}\n\
+                 check.ratio={{metrics=['waf'],of='ioda',to='base',high=1}}\n"
+            );
+            parse(&text, "x.toml").map_err(|error| error.to_string())
+        };
+        let limit = "limit={from='ours',because='a tenth is noise'}";
+        assert!(parse_one(&format!("kind='ours'\n{limit}")).is_ok());
+        assert!(parse_one(&format!("kind='article'\narticle='less'\n{limit}")).is_ok());
+        let refused = [
+            ("kind='ours'", "missing field `limit`"),
+            (limit, "missing field `kind`"),
+            (&format!("kind='article'\n{limit}"), "it is the article's, but has no words of it"),
+            (&format!("kind='ours'\narticle='less'\n{limit}"), "has words of an article"),
+            ("kind='ours'\nlimit={from='article',because='1'}", "cannot be the article's"),
+            ("kind='ours'\nlimit={from='ours',because=' '}", "limit.because is empty"),
+            (
+                &format!("kind='ours'\n{limit}\nwas=[{{limit='at most 2',because=''}}]"),
+                "a former limit lacks its value or the reason",
+            ),
+            (&format!("kind='ours'\n{limit}\nworkloads=['azure']"), "there is no workload"),
+        ];
+        for (keys, wanted) in refused {
+            let error = parse_one(keys).unwrap_err();
+            assert!(error.contains(wanted), "{keys}: {error}");
+        }
+    }
+
     #[test]
     fn a_claim_about_nothing_that_runs_is_refused() {
         let text = "id='x'\nfigure='X'\ntitle=''\npolicies=['base']\nshows=[]\n\
             [[workloads]]\nname='tpcc'\n\
-            [[claims]]\nid='c'\nstatement=''\narticle=''\n\
+            [[claims]]\nid='c'\nstatement=''\nkind='ours'\n\
+            limit={from='ours',because='none'}\n\
             check.within={metrics=['busy2plus'],of='ioda',high=0}\n";
         let error = parse(text, "x.toml").unwrap_err().to_string();
         assert_eq!(

@@ -4,7 +4,7 @@ use super::number::Number;
 use super::{Experiment, Results, Series};
 use crate::exit::Failure;
 use crate::{describe, table};
-use report::Claim;
+use report::{Claim, ClaimKind};
 use sim::Plan;
 
 /// More series than this are rows, because so many columns do not fit on a terminal.
@@ -28,10 +28,12 @@ pub(crate) fn figure(
     text += &systems(experiment, results)?;
     for claim in claims {
         let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
-        text += &format!(
-            "\n{}: {verdict}\n  claim    {}\n  article  {}\n  ours     {}\n",
-            claim.id, claim.statement, claim.article, claim.ours
-        );
+        text += &format!("\n{}: {verdict}\n  claim    {}\n", claim.id, claim.statement);
+        text += &match claim.kind {
+            ClaimKind::Article => format!("  article  {} ({})\n", claim.article, claim.figure),
+            ClaimKind::Ours => "  article  says nothing about it; the claim is ours\n".to_owned(),
+        };
+        text += &format!("  limit    {}\n  here     {}\n", claim.limit, claim.ours);
         if !claim.note.is_empty() {
             text += &format!("  note     {}\n", claim.note);
         }

@@ -1,6 +1,7 @@
 //! Choosing experiments and claims by words.
 
-use super::experiment::{Expectation, Experiment};
+use super::claim::Expectation;
+use super::experiment::Experiment;
 
 /// What of `all` has every word of `text`: experiments by id, figure and title with all their claims, and others
 /// with those of their claims that have it by id, statement and number of the article.
@@ -41,7 +42,7 @@ mod tests {
         let all = builtin().unwrap();
         let of_5a = all.iter().find(|one| one.id == "figure-5a").unwrap().claims.len();
         assert_eq!(found("figure-5A"), [("figure-5a".to_owned(), of_5a)]);
-        assert_eq!(found("5b-contract"), [("figure-5b".to_owned(), 1)]);
+        assert_eq!(found("6-iod1-iod2"), [("figure-6".to_owned(), 1)]);
         assert_eq!(found("no such words anywhere"), []);
         let ttflash = found("ttflash");
         // And some claims of other experiments, in which it is named.

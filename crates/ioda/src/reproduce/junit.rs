@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use report::Claim;
+use report::{Claim, ClaimKind};
 
 /// Test suites, one for each experiment.
 pub(crate) struct Suites(Report);
@@ -29,8 +29,16 @@ impl Suites {
 }
 
 fn case(claim: &Claim) -> TestCase {
-    let Claim { id, figure, statement, article, ours, holds, note } = claim;
-    let sentence = format!("{statement} The article: {article}. Here: {ours}.");
+    let Claim { id, figure, statement, ours, holds, note, .. } = claim;
+    let sentence = match claim.kind {
+        ClaimKind::Article => {
+            format!(
+                "{statement} The article: {}. Here: {ours}. Limit: {}.",
+                claim.article, claim.limit
+            )
+        }
+        ClaimKind::Ours => format!("{statement} Here: {ours}. Limit: {}.", claim.limit),
+    };
     let status = match holds {
         true => TestCaseStatus::success(),
         false => {
@@ -56,6 +64,8 @@ mod tests {
             figure: "Figure 5a".to_owned(),
             statement: "Base < Ideal.".to_owned(),
             article: "3 ×".to_owned(),
+            limit: "at least 3 times".to_owned(),
+            kind: ClaimKind::Article,
             ours: "2 × & more".to_owned(),
             holds,
             note: "does not hold in 1 of 2 cases".to_owned(),
@@ -63,8 +73,8 @@ mod tests {
         let mut suites = Suites::new();
         suites.add("figure-5a", &[claim("good", true), claim("bad", false)]);
         let xml = suites.to_xml().unwrap();
-        let failure =
-            "<failure message=\"Base &lt; Ideal. The article: 3 ×. Here: 2 × &amp; more.\"";
+        let failure = "<failure message=\"Base &lt; Ideal. The article: 3 ×. Here: 2 × &amp; more. Limit: \
+            at least 3 times.\"";
         for part in [
             "<testsuite name=\"figure-5a\" tests=\"2\"",
             "failures=\"1\"",

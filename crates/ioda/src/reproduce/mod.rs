@@ -6,6 +6,7 @@
 //! variants of its setup. The one experiment that is not a file there is [`live`], which needs a real clock.
 
 mod check;
+mod claim;
 mod experiment;
 mod figure;
 mod filter;

@@ -175,7 +175,8 @@ mod tests {
     const HEAD: &str = "id='x'\nfigure='X'\ntitle=''\npolicies=['base','ioda']\nshows=[]\n\
         setup.array={drives=6, chunk='8k'}\nsetup.run.seed=7\n\
         workloads=[{name='tpcc', requests=5}, {name='azure'}]\n";
-    const CLAIM: &str = "[[claims]]\nid='c'\nstatement=''\narticle=''\n";
+    const CLAIM: &str = "[[claims]]\nid='c'\nstatement=''\nkind='ours'\n\
+        limit={from='ours',because='none'}\n";
     const VARIANTS: &str = "[[variants]]\nname='plain'\n\
         [[variants]]\nname='six'\npolicies=['ioda']\n\
         setup.array={raid=6}\nsetup.drive={read='50us'}\nworkload={rerate='20dwpd'}\n";

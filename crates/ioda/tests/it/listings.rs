@@ -65,8 +65,8 @@ fn experiments_are_listed_and_run_quickly() {
         let claim = claims.iter().find(|claim| claim["id"] == id).unwrap();
         assert_eq!(claim["holds"], true, "{claim:#}");
     };
-    holds("5b-contract");
-    holds("8-ioda-none");
+    holds("11b-predictable-bound");
+    holds("13-predictable");
     holds("table-2-tw-burst");
     // Two of the six windows are shorter than one collection, and the program says so.
     let bound = claims.iter().find(|claim| claim["id"] == "table-2-lower-bound").unwrap();
@@ -81,9 +81,9 @@ fn experiments_about_plans_need_no_runs() {
         plans = [{ name = 'four', drive = 'sim', drives = 4 }, \
         { name = 'bare', drive = { base = 'sim', usable_share = '100%' }, drives = 8 }, \
         { name = 'two', drive = 'sim', drives = 8, raid = 6 }]\n\
-        [[claims]]\nid = 'order'\nstatement = ''\narticle = ''\ncheck.order.metrics = ['tw_burst_ms']\n\
+        [[claims]]\nid = 'order'\nstatement = ''\nkind = 'ours'\nlimit = { from = 'ours', because = 'none' }\ncheck.order.metrics = ['tw_burst_ms']\n\
         check.order.series = [['bare', 'four'], ['bare', 'two']]\n\
-        [[claims]]\nid = 'equals'\nstatement = ''\narticle = ''\n\
+        [[claims]]\nid = 'equals'\nstatement = ''\nkind = 'ours'\nlimit = { from = 'ours', because = 'none' }\n\
         check.equals = { metric = 'printed.tw_burst_ms', of = { bare = 5130, two = 516 } }\n";
     std::fs::write(folder.path().join("mine.toml"), experiment).unwrap();
     let path = folder.path().to_str().unwrap();
@@ -112,7 +112,8 @@ fn experiments_of_ones_own_can_fail_strictly() {
     let folder = tempfile::tempdir().unwrap();
     let experiment = "id = 'mine'\nfigure = 'mine'\ntitle = 'a test'\npolicies = ['base']\n\
         shows = ['read.p99']\n[[workloads]]\nname = 'exch'\n[[claims]]\nid = 'no'\n\
-        statement = 'Base is fast.'\narticle = 'none'\n\
+        statement = 'Base is fast.'\nkind = 'ours'\n\
+        limit = { from = 'ours', because = 'none' }\n\
         check.within = { metrics = ['read.p99'], of = 'base', high = 0.001 }\n";
     std::fs::write(folder.path().join("mine.toml"), experiment).unwrap();
     let path = folder.path().to_str().unwrap();

@@ -3,7 +3,7 @@
 use super::escape::text;
 use crate::costs::{self, Cell};
 use crate::document::{busy_members_shown, percent};
-use crate::{Claim, Comparison, format, hosts};
+use crate::{Claim, ClaimKind, Comparison, format, hosts};
 
 /// Read latency by percentile with the ratio to Ideal, one row per policy.
 pub(super) fn latency(comparison: &Comparison) -> String {
@@ -228,7 +228,12 @@ pub(super) fn claims(claims: &[Claim]) -> String {
         .map(|claim| {
             let (class, verdict) =
                 if claim.holds { ("holds", "✓ holds") } else { ("fails", "✗ does not hold") };
-            let cells = [&claim.figure, &claim.statement, &claim.article, &claim.ours, &claim.note];
+            let article = match claim.kind {
+                ClaimKind::Article => claim.article.as_str(),
+                ClaimKind::Ours => "(our claim)",
+            };
+            let Claim { figure, statement, limit, ours, note, .. } = claim;
+            let cells = [figure, statement, article, limit, ours, note];
             let cells: String = cells.map(|cell| format!("<td>{}</td>", text(cell))).concat();
             format!(
                 "<tr id=\"claim-{}\"><td class=\"{class}\">{verdict}</td>{cells}</tr>\n",
@@ -236,20 +241,20 @@ pub(super) fn claims(claims: &[Claim]) -> String {
             )
         })
         .collect();
-    let header = ["verdict", "figure", "claim", "article", "ours", "note"]
+    let header = ["verdict", "figure", "claim", "article", "limit", "ours", "note"]
         .map(|name| format!("<th scope=\"col\">{name}</th>"))
         .concat();
     section(
         "claims",
-        "Claims of the article",
+        "Claims",
         "A claim holds if its shape does: the order of policies, a ratio to Ideal, a zero. \
          Absolute latencies depend on the machine and the drive model and are not compared.",
         &scroll(
-            "Claims of the article",
+            "Claims",
             &format!(
                 "<table class=\"words\">{}\n<thead><tr>{header}</tr></thead>\n\
                  <tbody>{rows}</tbody></table>",
-                caption("Claims of the article")
+                caption("Claims")
             ),
         ),
     )

@@ -3,20 +3,31 @@
 use comfy_table::ContentArrangement;
 
 use super::{WIDTH, plain, titled, wrapped};
-use crate::Claim;
+use crate::{Claim, ClaimKind};
 
 /// Each claim with the article's number, ours, and whether it holds.
 pub(super) fn render(claims: &[Claim]) -> String {
     if claims.is_empty() {
         return String::new();
     }
-    let mut table = plain(&["figure", "claim", "article", "ours", ""].map(str::to_owned));
+    let mut table = plain(&["figure", "claim", "article", "limit", "ours", ""].map(str::to_owned));
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
     for claim in claims {
         let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
-        table.add_row([&claim.figure, &claim.statement, &claim.article, &claim.ours, verdict]);
+        let article = match claim.kind {
+            ClaimKind::Article => claim.article.as_str(),
+            ClaimKind::Ours => "(our claim)",
+        };
+        table.add_row([
+            &claim.figure,
+            &claim.statement,
+            article,
+            &claim.limit,
+            &claim.ours,
+            verdict,
+        ]);
     }
-    let mut text = titled("Claims of the article", &table);
+    let mut text = titled("Claims", &table);
     for claim in claims.iter().filter(|claim| !claim.note.is_empty()) {
         text += &wrapped("  ", &format!("{}: {}", claim.id, claim.note));
     }

@@ -92,6 +92,24 @@ fn with_two_parities_two_drives_are_busy_and_never_three() {
 }
 
 #[test]
+fn with_one_parity_one_drive_is_busy_and_never_two() {
+    // In RAID-4 the parity drive is written three times as much as any other, so its array bears less.
+    let arrays = [(Level::Raid4, 4, 0.3), (Level::Raid5, 8, 0.8), (Level::Raid5, 16, 0.8)];
+    for (level, width, share) in arrays {
+        let windows = WindowPlan::fixed(Duration::from_millis(60));
+        let plan = plan(level, width, PolicyKind::IODA, windows);
+        let result = simulate(&plan, &steady(&plan, 6, share));
+        let totals = result.drive_totals();
+        let name = level.name();
+        assert_eq!(totals.contract_violations, 0, "{name}, {width} drives");
+        assert_eq!(busy_at_least(&result, 2), 0, "{name}, {width}: {:?}", result.busy_members);
+        assert!(busy_at_least(&result, 1) > 100, "{name}, {width}: {:?}", result.busy_members);
+        assert_eq!(result.array.resubmitted, 0, "whatever failed was rebuilt");
+        assert!(totals.collections > 20, "{totals:?}");
+    }
+}
+
+#[test]
 fn one_of_two_parities_can_be_kept_in_reserve() {
     let windows =
         WindowPlan { busy_drives: Some(1), ..WindowPlan::fixed(Duration::from_millis(60)) };

@@ -6,7 +6,7 @@ use crate::common::{Host, any_rain_drive, worn_out};
 use nvme::{Cause, Command, CommandId, Completion, Opcode, PlFlag};
 use proptest::prelude::*;
 use ssd::{Blocking, CollectionSpan, Config, Media, RainConfig, Rotation, Ssd, presets};
-use units::{Duration, Instant, Lba, Ratio, Rng};
+use units::{Duration, Instant, Lba, MIB, Ratio, Rng};
 
 /// A drive like that of the article, with few and small blocks.
 fn small(channels: u32, chips: u32, width: u32) -> Config {
@@ -223,6 +223,33 @@ fn dies_of_a_group_take_turns_until_one_is_out_of_blocks() {
     println!("overlaps: {free} without turns, {rotating} with, {forced} if they are forced");
     assert!(rotating < free);
     assert_eq!((forced, drive.counters().rotation_breaches), (0, 0));
+}
+
+/// TTFLASH's Table 3 with the drive of its Table 1: how wide stripes may be if all dies of a group are to have
+/// their turns.
+#[test]
+fn stripes_may_be_as_wide_as_the_article_proves() {
+    let config = presets::preset("ttflash").unwrap();
+    let timing = config.timing;
+    let page_bytes = f64::from(config.geometry.page_bytes);
+    // (b) What a die can be written: 4.5 MB/s.
+    let bytes_per_second = page_bytes / (timing.program + timing.transfer).as_secs_f64();
+    assert_eq!((bytes_per_second / 1e5).floor() / 10.0, 4.5);
+    // (c to e) How long it copies in a second, if a quarter of the pages are valid. The article counts in MiB.
+    let copies_seconds = |mib_per_second: f64| {
+        let written_pages = mib_per_second * MIB as f64 / page_bytes;
+        0.25 * written_pages * (timing.read + timing.program).as_secs_f64()
+    };
+    let (at_most, in_practice) = (copies_seconds(4.5), copies_seconds(0.7));
+    assert_eq!((at_most * 1e3).round(), 242.0);
+    // (f) The others have the rest of it: N < 1 / T_gc.
+    assert_eq!((1.0 / at_most).floor(), 4.0);
+    // (h to j) The same with five drive writes per day of eight hours, 0.7 MB/s.
+    let die_pages = config.geometry.blocks_per_die() * config.geometry.pages_per_block;
+    let die_mib = f64::from(die_pages) * page_bytes / MIB as f64;
+    assert_eq!((die_mib * 5.0 / (8.0 * 3600.0) * 10.0).round() / 10.0, 0.7);
+    assert_eq!((in_practice * 1e3).round(), 38.0);
+    assert_eq!((1.0 / in_practice).floor(), 26.0);
 }
 
 /// Most and fewest erases of a die, and of a plane group on average.

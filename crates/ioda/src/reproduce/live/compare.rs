@@ -6,7 +6,7 @@ use super::serve::Served;
 use crate::metric::three_digits;
 use array::policy::PolicyKind;
 use live::control::Latency;
-use report::Claim;
+use report::{Claim, ClaimKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sim::{LatencySummary, RunResult};
@@ -196,9 +196,11 @@ pub(crate) fn claims(workloads: &[Workload]) -> Vec<Claim> {
 fn claim(id: String, statement: &str) -> Claim {
     Claim {
         id,
+        kind: ClaimKind::Ours,
         figure: String::from("live"),
         statement: statement.to_owned(),
-        article: String::from("ours: the simulator is the measure"),
+        article: String::new(),
+        limit: String::from("ours: the simulator is the measure"),
         ours: String::new(),
         holds: false,
         note: String::new(),
