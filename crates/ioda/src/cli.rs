@@ -6,6 +6,7 @@ use crate::commands::{
     sweep, torture, trace,
 };
 use crate::exit;
+use crate::flags::JsonArgs;
 use crate::log::LogArgs;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::DriveSettings;
@@ -302,10 +303,9 @@ pub(crate) struct OutputArgs {
     /// Write no HTML page
     #[arg(long)]
     pub(crate) no_html: bool,
-    /// Print everything as JSON instead of the table, or write it to FILE beside the table
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-")]
-    pub(crate) json: Option<PathBuf>,
+    /// Everything as JSON.
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
     /// Write fio's JSON layout, one job per policy; `-` for standard output
     #[arg(long, alias = "fio_json", value_name = "FILE")]
     pub(crate) fio_json: Option<PathBuf>,

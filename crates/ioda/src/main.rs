@@ -11,6 +11,7 @@ mod commands;
 mod convert;
 mod describe;
 mod exit;
+mod flags;
 mod kept_runs;
 mod load;
 mod loading;

@@ -6,6 +6,7 @@ pub(crate) mod timer;
 
 use super::Talk;
 use crate::exit::Failure;
+use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::table;
 use array::Level;
@@ -16,7 +17,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sim::{BenchResult, Plan, PolicyTime, Preparation};
 use ssd::Config;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use units::{Bytes, Duration};
 
@@ -73,10 +73,9 @@ pub(crate) struct BenchArgs {
     /// A smoke of a few seconds on small drives
     #[arg(long)]
     quick: bool,
-    /// Print JSON instead of the text, or write it to FILE beside the text
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-")]
-    json: Option<PathBuf>,
+    /// Everything as JSON.
+    #[command(flatten)]
+    json: JsonArgs,
     /// Seed of the addresses
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -99,11 +98,11 @@ pub(crate) fn run(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
         What::Simulator => simulator(args, talk),
         What::Policies => policies(args),
         What::Loading => {
-            loading::run(&plan(4, args.seed)?, args.quick, args.json.as_deref())?;
+            loading::run(&plan(4, args.seed)?, args.quick, args.json.path())?;
             Ok(ExitCode::SUCCESS)
         }
         What::Timer => {
-            timer::run(args.seconds, args.json.as_deref(), talk)?;
+            timer::run(args.seconds, args.json.path(), talk)?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -118,7 +117,7 @@ fn policies(args: &BenchArgs) -> Result<ExitCode, Failure> {
         false => (POLICY_REQUESTS, POLICY_ROUNDS),
     };
     let times = sim::bench_policies(&plans, requests, rounds)?;
-    output::show(args.json.as_deref(), || policy_document(&times), || policy_table(&times))?;
+    output::show(args.json.path(), || policy_document(&times), || policy_table(&times))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -186,7 +185,7 @@ fn simulator(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
         let (result, _) = sim::bench_array(&plan(width, args.seed)?, requests, IODEPTH)?;
         lines.push(Line { series: "array by width", what, result });
     }
-    output::show(args.json.as_deref(), || document(&lines), || show(&lines))?;
+    output::show(args.json.path(), || document(&lines), || show(&lines))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -83,7 +83,7 @@ fn is_stdout(path: Option<&PathBuf>) -> bool {
 
 /// Refuses outputs that would overwrite each other.
 pub(crate) fn check_outputs(output: &OutputArgs) -> Result<(), Failure> {
-    if is_stdout(output.json.as_ref()) && is_stdout(output.fio_json.as_ref()) {
+    if output.json.is_printed() && is_stdout(output.fio_json.as_ref()) {
         return Err(Failure::usage(
             "--json and --fio-json cannot both go to standard output; name a file for one of them",
         ));
@@ -106,7 +106,7 @@ pub(crate) fn write(
         }
         output::write(path, text)
     };
-    if let Some(path) = &args.json {
+    if let Some(path) = args.json.path() {
         file(path, &report::json::to_string(comparison))?;
     }
     if let Some(path) = &args.fio_json {
@@ -115,10 +115,7 @@ pub(crate) fn write(
     if let Some(path) = &page {
         file(path, &report::html::render(comparison))?;
     }
-    if !is_stdout(args.json.as_ref())
-        && !is_stdout(args.fio_json.as_ref())
-        && !is_stdout(page.as_ref())
-    {
+    if !args.json.is_printed() && !is_stdout(args.fio_json.as_ref()) && !is_stdout(page.as_ref()) {
         output::print(&report::table::render(comparison))?;
     }
     if !talk.quiet && !wrote.is_empty() {
@@ -131,8 +128,8 @@ pub(crate) fn write(
 fn judge(args: &OutputArgs, outcome: &Outcome) -> Result<ExitCode, Failure> {
     let verdicts: Vec<_> =
         args.asserts.iter().flat_map(|assertion| assertion.check(&outcome.results)).collect();
-    let documents = [args.json.as_ref(), args.fio_json.as_ref(), args.html.as_ref()];
-    let to_stderr = documents.into_iter().any(is_stdout);
+    let documents = [args.fio_json.as_ref(), args.html.as_ref()];
+    let to_stderr = args.json.is_printed() || documents.into_iter().any(is_stdout);
     for verdict in &verdicts {
         match to_stderr {
             true => remark(&verdict.line),

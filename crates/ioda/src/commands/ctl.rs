@@ -3,6 +3,7 @@
 mod show;
 
 use crate::exit::{self, Failure};
+use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::quantity::{PolicyName, Span, Text};
 use clap::{Args, Subcommand};
@@ -45,6 +46,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Options of `ioda ctl`.
 #[derive(Args, Debug)]
+#[command(mut_arg("json", |json| json.global(true)))]
 pub(crate) struct CtlArgs {
     /// The admin command.
     #[command(subcommand)]
@@ -53,10 +55,9 @@ pub(crate) struct CtlArgs {
     /// [default: ioda.sock.ctl in $XDG_RUNTIME_DIR, or in /tmp]
     #[arg(long, global = true, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Print the answer as JSON, one object a line, instead of the text, or write it to FILE beside the text
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-", global = true)]
-    json: Option<PathBuf>,
+    /// The answer as JSON.
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 #[derive(Subcommand, Debug)]
@@ -138,7 +139,7 @@ pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode, Failure> {
     let socket = args.socket.clone();
     let socket = socket.unwrap_or_else(|| ctl::control_socket(&ctl::default_socket()));
     let mut client = Client::connect(&socket, PATIENCE).map_err(Failure::internal)?;
-    let json = args.json.as_deref();
+    let json = args.json.path();
     if let CtlCommand::Status { watch: true } = args.command {
         return watch(&mut client, json);
     }

@@ -5,6 +5,7 @@ pub(crate) mod document;
 use super::Talk;
 use crate::cli::ArrayArgs;
 use crate::exit::{self, Failure};
+use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::progress;
 use crate::quantity::Span;
@@ -83,10 +84,9 @@ struct Wanted {
     /// Write the life of the request as one HTML page, with lanes to point at
     #[arg(long, value_name = "FILE", requires = "request")]
     html: Option<PathBuf>,
-    /// Print it as JSON instead of the text, or write it to FILE
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-")]
-    json: Option<PathBuf>,
+    /// Everything as JSON.
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 /// A drive and a time of the run.
@@ -207,8 +207,11 @@ impl Run<'_> {
         };
         let mut wrote = Vec::new();
         let documents = [
-            (&wanted.html, report::html::render_story as fn(&report::story::Story) -> String),
-            (&wanted.json, report::story::to_json),
+            (
+                wanted.html.as_deref(),
+                report::html::render_story as fn(&report::story::Story) -> String,
+            ),
+            (wanted.json.path(), report::story::to_json),
         ];
         let mut is_printed = false;
         for (path, render) in documents {
@@ -238,13 +241,11 @@ impl Run<'_> {
             let workload = self.open().map_err(SimError::Workload)?;
             sim::slowest(&plan, drives, workload, self.faults.clone(), (kind, count), progress)
         })?;
-        match &wanted.json {
-            Some(path) => output::write(
-                path,
-                &report::schema::to_string(&document::slowest_document(&outcomes, self.setup)),
-            )?,
-            None => output::print(&document::slowest(&outcomes, wanted.writes, self.setup))?,
-        }
+        output::show(
+            wanted.json.path(),
+            || document::slowest_document(&outcomes, self.setup),
+            || document::slowest(&outcomes, wanted.writes, self.setup),
+        )?;
         Ok(ExitCode::from(exit::OK))
     }
 

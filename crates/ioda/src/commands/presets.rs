@@ -1,6 +1,7 @@
 //! `ioda presets`.
 
 use crate::exit::Failure;
+use crate::flags::JsonArgs;
 use crate::output;
 use crate::settings::DriveSettings;
 use crate::table;
@@ -11,7 +12,6 @@ use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ssd::Config;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use units::{Bytes, Duration};
 
@@ -42,12 +42,11 @@ enum Kind {
 pub(crate) struct PresetsArgs {
     /// What to list [default: everything]
     kind: Option<Kind>,
-    /// Print JSON instead of the text, or write it to FILE beside the text
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-", conflicts_with = "toml")]
-    json: Option<PathBuf>,
+    /// Everything as JSON.
+    #[command(flatten)]
+    json: JsonArgs,
     /// Print one drive as a configuration file (see `ioda presets drives`)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
     toml: Option<String>,
     /// Width of the array for which busy windows are computed
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..=64))]
@@ -58,7 +57,7 @@ pub(crate) struct PresetsArgs {
 pub(crate) fn run(args: &PresetsArgs) -> Result<ExitCode, Failure> {
     match &args.toml {
         Some(name) => output::print(&drive_toml(name)?)?,
-        None => output::show(args.json.as_deref(), || document(args), || tables(args))?,
+        None => output::show(args.json.path(), || document(args), || tables(args))?,
     }
     Ok(ExitCode::SUCCESS)
 }

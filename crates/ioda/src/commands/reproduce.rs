@@ -5,6 +5,7 @@ pub(crate) mod live;
 
 use super::Talk;
 use crate::exit::{self, Failure};
+use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suites, pages};
 use clap::Args;
@@ -53,10 +54,9 @@ pub(crate) struct ReproduceArgs {
     /// Exit with 1 if a claim does not hold
     #[arg(long)]
     strict: bool,
-    /// Print claims and runs as JSON instead of the tables, or write them to FILE beside the tables
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-")]
-    json: Option<PathBuf>,
+    /// Everything as JSON.
+    #[command(flatten)]
+    json: JsonArgs,
     /// Write the claims as JUnit XML, a test suite per experiment and a test case per claim; `-` for standard
     /// output
     #[arg(long, value_name = "FILE")]
@@ -72,7 +72,7 @@ pub(crate) struct ReproduceArgs {
 /// Runs the experiments and prints what holds.
 pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let goes_to_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(output::is_stdout);
-    if goes_to_stdout(&args.json) && goes_to_stdout(&args.junit) {
+    if args.json.is_printed() && goes_to_stdout(&args.junit) {
         return Err(Failure::usage(
             "--json and --junit cannot both go to standard output; name a file for one of them",
         ));
@@ -151,10 +151,8 @@ impl<'a> Outputs<'a> {
 
     /// Whether results go to standard output as a document, instead of tables.
     fn is_document_printed(&self) -> bool {
-        [&self.args.json, &self.args.junit]
-            .into_iter()
-            .flatten()
-            .any(|path| output::is_stdout(path))
+        let junit = self.args.junit.as_deref();
+        self.args.json.is_printed() || junit.is_some_and(output::is_stdout)
     }
 
     /// Shows an experiment.
@@ -165,7 +163,7 @@ impl<'a> Outputs<'a> {
         }
         self.suites.add(&experiment.id, claims);
         self.claims.extend(claims.iter().cloned());
-        if self.args.json.is_none() && self.args.output.is_none() {
+        if self.args.json.path().is_none() && self.args.output.is_none() {
             return Ok(());
         }
         for page in pages::figures(judged) {
@@ -184,14 +182,14 @@ impl<'a> Outputs<'a> {
         let Done { index, group, claims, is_plain } = *done;
         self.summaries[index] = summary(group);
         let page = self.args.output.as_ref().filter(|_| is_plain);
-        if self.args.json.is_none() && page.is_none() {
+        if self.args.json.path().is_none() && page.is_none() {
             return Ok(());
         }
         let comparison = pages::of_group(group, claims)?;
         if let Some(folder) = page {
             write_page(folder, &group.name, &comparison, self.talk)?;
         }
-        if self.args.json.is_some() {
+        if self.args.json.path().is_some() {
             self.workloads[index] = Some(Runs::new(&comparison).map_err(unwritable)?);
         }
         Ok(())
@@ -203,7 +201,7 @@ impl<'a> Outputs<'a> {
         let Self { args, claims, figures, plans, suites, .. } = self;
         let holds = claims.iter().all(|claim| claim.holds);
         let conclusion = conclusion(&claims, args.quick && !self.summaries.is_empty());
-        if let Some(path) = &args.json {
+        if let Some(path) = args.json.path() {
             let workloads = self.workloads.into_iter().flatten().collect();
             let document = Reproduction { claims, workloads, figures, plans };
             output::write(path, &report::schema::to_string(&document))?;

@@ -3,6 +3,7 @@
 use super::Talk;
 use crate::cli::ArrayArgs;
 use crate::exit::Failure;
+use crate::flags::JsonArgs;
 use crate::kept_runs::{self, Journal};
 use crate::output;
 use crate::settings::{RunSettings, Settings, WorkloadSettings};
@@ -56,10 +57,9 @@ pub(crate) struct SweepArgs {
     /// Forget the runs that are kept in the folder
     #[arg(long)]
     fresh: bool,
-    /// Print everything as JSON instead of the table, or write it to FILE beside the table
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-")]
-    json: Option<PathBuf>,
+    /// Everything as JSON.
+    #[command(flatten)]
+    json: JsonArgs,
     /// TOML file with the sections array, windows, stage, policies, drive, workload and run; flags
     /// override it
     #[arg(long, value_name = "FILE")]
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &SweepArgs, talk: Talk) -> Result<ExitCode, Failure> {
     kept_runs::run(&matrix.jobs, &mut journal, threads, talk.progress)?;
     let sweep = sweep::document(&question, &matrix, &journal, &metrics(args)?)?;
     kept_runs::write(&args.output, "sweep", &sweep, report::html::render_sweep(&sweep), talk)?;
-    output::show(args.json.as_deref(), || sweep.clone(), || report::table::render_sweep(&sweep))?;
+    output::show(args.json.path(), || sweep.clone(), || report::table::render_sweep(&sweep))?;
     kept_runs::end(sweep.failures(), sweep.runs.len())
 }
 

@@ -8,13 +8,13 @@ mod work;
 
 use super::Talk;
 use crate::exit::{self, Failure};
+use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::progress;
 use crate::quantity::{Raid, Span, Text};
 use array::Level;
 use clap::Args;
 use sim::torture::{Case, Demands, Script};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -95,10 +95,9 @@ pub(crate) struct TortureArgs {
     /// Histories side by side; of no influence on any result [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Print JSON instead of the text, or write it to FILE beside the text
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-")]
-    json: Option<PathBuf>,
+    /// Everything as JSON.
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 /// Tortures, and says what came of it.
@@ -135,7 +134,7 @@ pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<ExitCode, Failure> {
         false => levels,
     };
     let shown = show::Shown { title, sum, seconds, levels, demands, story, shortest };
-    output::show(args.json.as_deref(), || document::of(&shown), || shown.text())?;
+    output::show(args.json.path(), || document::of(&shown), || shown.text())?;
     match shown.sum.failed.len() {
         0 => Ok(ExitCode::from(exit::OK)),
         failed => {

@@ -5,6 +5,7 @@ pub(crate) mod document;
 use super::Talk;
 use crate::describe;
 use crate::exit::Failure;
+use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::rate::Rerate;
 use crate::settings::{self, WorkloadSettings};
@@ -52,10 +53,9 @@ pub(crate) struct InspectArgs {
     /// How it is read; its name is the file
     #[command(flatten)]
     options: WorkloadSettings,
-    /// Print JSON instead of the text, or write it to FILE beside the text
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-")]
-    json: Option<PathBuf>,
+    /// Everything as JSON.
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 /// Options of `ioda trace convert`.
@@ -117,7 +117,7 @@ fn inspect(args: &InspectArgs) -> Result<(), Failure> {
     }
     // Only what it is like is asked for, so none of its requests are kept.
     let trace = Trace::open_holding(path, &args.options.read_options(), 0)?;
-    output::show(args.json.as_deref(), || document::of(&trace), || text(path, &trace))
+    output::show(args.json.path(), || document::of(&trace), || text(path, &trace))
 }
 
 /// What a trace is like, for people.

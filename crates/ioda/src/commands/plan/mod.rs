@@ -14,6 +14,7 @@ mod table;
 
 use super::Talk;
 use crate::exit::Failure;
+use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::quantity::{Percent, Raid, Span, Text, TimeWindow};
 use answer::Answer;
@@ -92,10 +93,9 @@ pub(crate) struct PlanArgs {
     /// TOML file with the sections array and drive; flags override it
     #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
     config: Option<PathBuf>,
-    /// Print everything as JSON instead of the table, or write it to FILE beside the table
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-", help_heading = "Configuration and results")]
-    json: Option<PathBuf>,
+    /// Everything as JSON.
+    #[command(flatten, next_help_heading = "Configuration and results")]
+    json: JsonArgs,
     /// Write one HTML page with the window over the width of the array and over the load
     #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
     html: Option<PathBuf>,
@@ -104,7 +104,7 @@ pub(crate) struct PlanArgs {
 /// Answers and prints.
 pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let is_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(output::is_stdout);
-    if is_stdout(&args.json) && is_stdout(&args.html) {
+    if args.json.is_printed() && is_stdout(&args.html) {
         return Err(Failure::usage(
             "--json and --html cannot both go to standard output; name a file for one of them",
         ));
@@ -120,13 +120,13 @@ pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<ExitCode, Failure> {
         }
         output::write(path, text)
     };
-    if let Some(path) = &args.json {
+    if let Some(path) = args.json.path() {
         file(path, &report::schema::to_string(&document::of(&answers)))?;
     }
     if let Some(path) = &args.html {
         file(path, &report::html::render_windows(&page(&answers)))?;
     }
-    if !is_stdout(&args.json) && !is_stdout(&args.html) {
+    if !args.json.is_printed() && !is_stdout(&args.html) {
         output::print(&terminal(&answers))?;
     }
     if !talk.quiet && !wrote.is_empty() {

@@ -52,8 +52,8 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     let claims = claims(&workloads);
     let holds = claims.iter().all(|claim| claim.holds);
     let notes = notes(&workloads);
-    let documents = [&args.json, &args.junit];
-    let is_document_printed = documents.into_iter().flatten().any(|path| output::is_stdout(path));
+    let junit = args.junit.as_deref();
+    let is_document_printed = args.json.is_printed() || junit.is_some_and(output::is_stdout);
     if let Some(path) = &args.junit {
         let mut suites = Suites::new();
         suites.add(live::NAME, &claims);
@@ -70,7 +70,7 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
         }
         output::print(&(text + &conclusion(&claims, args.quick)))?;
     }
-    if let Some(path) = &args.json {
+    if let Some(path) = args.json.path() {
         let document = Clocks { claims, workloads, notes };
         output::write(path, &report::schema::to_string(&document))?;
     }
