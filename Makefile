@@ -8,7 +8,7 @@ PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
 # Simulates the article's array under six policies and writes ioda-report.html.
 demo:
 	cargo build --release --locked --bin ioda
-	./target/release/ioda compare
+	./target/release/ioda compare --html
 
 # Puts `ioda` on the path, built as for the demonstration, with its manual and completions.
 install:

@@ -6,7 +6,7 @@ use crate::commands::{
     sweep, torture, trace,
 };
 use crate::exit;
-use crate::flags::JsonArgs;
+use crate::flags::{HtmlArgs, JsonArgs};
 use crate::log::LogArgs;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::DriveSettings;
@@ -42,7 +42,7 @@ pub(crate) struct Cli {
 
 const GENERAL_EXAMPLES: &str = "\
 Start here:
-  ioda compare                     six policies on tpcc; writes ioda-report.html
+  ioda compare --html              six policies on tpcc; the page is ioda-report.html
   ioda compare azure --seed 7      another workload
   ioda run my.csv.zst              your own trace under IODA
   ioda explain --worst 5           the slowest reads, and why; --request N tells one life
@@ -297,12 +297,9 @@ pub(crate) struct OutputArgs {
     /// override it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Write the report as one HTML page [default: ioda-report.html; `ioda run`: none]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_html")]
-    pub(crate) html: Option<PathBuf>,
-    /// Write no HTML page
-    #[arg(long)]
-    pub(crate) no_html: bool,
+    /// The report as a page.
+    #[command(flatten)]
+    pub(crate) html: HtmlArgs,
     /// Everything as JSON.
     #[command(flatten)]
     pub(crate) json: JsonArgs,

@@ -2,6 +2,13 @@
 //! a remark says so.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Options that have another name now, by their command.
+const RENAMED: [(&str, &str, &str); 1] = [("reproduce", "--html", "--output")];
+
+/// What may stand in front of the command and takes a value.
+const WITH_VALUE: &str = "--log";
 
 /// The arguments with every old spelling replaced, and a remark for each.
 pub(crate) fn replaced(
@@ -10,10 +17,16 @@ pub(crate) fn replaced(
     let mut arguments = arguments.into_iter().peekable();
     let (mut new, mut remarks) = (Vec::new(), Vec::new());
     let mut command: Option<OsString> = None;
+    // Where the words of the command begin.
+    let mut words_at = 0;
     while let Some(argument) = arguments.next() {
         let is = |option: &str| argument == OsStr::new(option);
         let of = |name: &str| command.as_deref() == Some(OsStr::new(name));
-        if is("--json")
+        let is_word = !argument.as_encoded_bytes().starts_with(b"-");
+        if let Some(spelling) = renamed(&argument, command.as_deref()) {
+            remarks.push(remark(&argument, &spelling));
+            new.push(spelling);
+        } else if is("--json")
             && let Some(file) = arguments.next_if(|next| is_json_file(next))
         {
             let spelling = match file == OsStr::new("-") {
@@ -22,19 +35,26 @@ pub(crate) fn replaced(
             };
             remarks.push(remark(&joined("--json ", &file), &spelling));
             new.push(spelling);
-        } else if is("--html") && of("reproduce") {
-            remarks.push(remark(&argument, OsStr::new("--output")));
-            new.push(OsString::from("--output"));
-        } else if of("serve") && new.len() == 2 && !argument.as_encoded_bytes().starts_with(b"-") {
+        } else if is("--html")
+            && let Some(file) = arguments.next_if(|next| is_page(next))
+        {
+            let spelling = joined("--html=", &file);
+            remarks.push(remark(&joined("--html ", &file), &spelling));
+            new.push(spelling);
+        } else if is("--no-html") && command.is_some() {
+            remarks.push(String::from(
+                "note: leave out `--no-html`, which the next release will refuse: a page is written only \
+                 where `--html` says so",
+            ));
+        } else if of("serve") && is_word && new.len() == words_at {
             remarks
                 .push(remark(&joined("serve ", &argument), &joined("serve --config ", &argument)));
             new.extend([OsString::from("--config"), argument]);
         } else {
-            if command.is_none()
-                && !new.is_empty()
-                && !argument.as_encoded_bytes().starts_with(b"-")
-            {
+            let is_value = new.last().is_some_and(|last| last == OsStr::new(WITH_VALUE));
+            if command.is_none() && !new.is_empty() && is_word && !is_value {
                 command = Some(argument.clone());
+                words_at = new.len() + 1;
             }
             new.push(argument);
         }
@@ -42,9 +62,28 @@ pub(crate) fn replaced(
     (new, remarks)
 }
 
+/// `argument` with the name that its option has now, if it has another; its value stays, joined or not.
+fn renamed(argument: &OsStr, command: Option<&OsStr>) -> Option<OsString> {
+    RENAMED.iter().find_map(|(of, old, new)| {
+        let rest = argument.as_encoded_bytes().strip_prefix(old.as_bytes())?;
+        if command != Some(OsStr::new(of)) || !(rest.is_empty() || rest.starts_with(b"=")) {
+            return None;
+        }
+        // What is cut off in front is ASCII.
+        let rest = OsStr::from_bytes(rest);
+        Some(joined(new, rest))
+    })
+}
+
 /// Whether what follows `--json` is where it is written to. Nothing else that may follow ends so.
 fn is_json_file(next: &OsStr) -> bool {
     next == OsStr::new("-") || next.as_encoded_bytes().ends_with(b".json")
+}
+
+/// Whether what follows `--html` is where the page is written to.
+fn is_page(next: &OsStr) -> bool {
+    let bytes = next.as_encoded_bytes();
+    bytes == b"-" || bytes.ends_with(b".html") || bytes.ends_with(b".htm")
 }
 
 fn joined(front: &str, back: &OsStr) -> OsString {
@@ -70,7 +109,13 @@ mod tests {
             ("ioda compare --json tpcc", "ioda compare --json tpcc", 0),
             ("ioda -q ctl status --json", "ioda -q ctl status --json", 0),
             ("ioda reproduce 5a --html pages", "ioda reproduce 5a --output pages", 1),
-            ("ioda compare --html page.html", "ioda compare --html page.html", 0),
+            ("ioda reproduce 5a --html=pages", "ioda reproduce 5a --output=pages", 1),
+            ("ioda compare --html page.html", "ioda compare --html=page.html", 1),
+            ("ioda plan --html -", "ioda plan --html=-", 1),
+            ("ioda compare --html tpcc", "ioda compare --html tpcc", 0),
+            ("ioda compare --no-html tpcc", "ioda compare tpcc", 1),
+            ("ioda --log info serve lab.toml", "ioda --log info serve --config lab.toml", 1),
+            ("ioda serve --listener 1", "ioda serve --listener 1", 0),
             ("ioda serve lab.toml --raid 6", "ioda serve --config lab.toml --raid 6", 1),
             ("ioda serve --config lab.toml", "ioda serve --config lab.toml", 0),
         ];

@@ -1,5 +1,6 @@
 //! Where text goes: results to stdout, remarks to stderr, documents to files.
 
+use crate::commands::Talk;
 use crate::exit::Failure;
 use report::schema::Document;
 use std::io::{ErrorKind, Write};
@@ -28,6 +29,33 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     }
     std::fs::write(path, text)
         .map_err(|error| Failure::internal(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Documents of one command, of which those in files are told at the end.
+#[derive(Default)]
+pub(crate) struct Documents(Vec<String>);
+
+impl Documents {
+    /// Writes one more.
+    pub(crate) fn write(&mut self, path: &Path, text: &str) -> Result<(), Failure> {
+        let is_replaced = path.exists();
+        write(path, text)?;
+        if !is_stdout(path) {
+            let name = path.display();
+            self.0.push(match is_replaced {
+                true => format!("{name} (replaced)"),
+                false => name.to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Says which files were written.
+    pub(crate) fn tell(&self, talk: Talk) {
+        if !talk.quiet && !self.0.is_empty() {
+            remark(&format!("wrote {}", self.0.join(", ")));
+        }
+    }
 }
 
 /// Whether a path means standard output.

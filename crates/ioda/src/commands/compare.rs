@@ -3,22 +3,18 @@
 use super::Talk;
 use crate::cli::{OutputArgs, SimulationArgs};
 use crate::exit::{self, Failure};
-use crate::output::{self, remark};
+use crate::output::{self, Documents, remark};
 use crate::setup::{self, Setup};
 use crate::simulate::{self, Outcome};
 use crate::{convert, quantity::exact_duration};
 use array::policy::PolicyKind;
 use report::Comparison;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// Where the page of a comparison goes unless a file is named.
-const REPORT: &str = "ioda-report.html";
 
 /// `ioda compare`.
 pub(crate) fn compare(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure> {
-    let page = (!args.output.no_html).then(|| PathBuf::from(REPORT));
-    simulate(args, &PolicyKind::IODA_PARTS, page, talk)
+    simulate(args, &PolicyKind::IODA_PARTS, talk)
 }
 
 /// `ioda run`.
@@ -28,13 +24,12 @@ pub(crate) fn run(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure
             "`ioda run` takes one policy; `ioda compare` takes several".to_owned(),
         ));
     }
-    simulate(args, &[PolicyKind::IODA], None, talk)
+    simulate(args, &[PolicyKind::IODA], talk)
 }
 
 fn simulate(
     args: &SimulationArgs,
     policies: &[PolicyKind],
-    page: Option<PathBuf>,
     talk: Talk,
 ) -> Result<ExitCode, Failure> {
     let output = &args.output;
@@ -47,7 +42,7 @@ fn simulate(
     }
     let outcome = simulate::run(&setup, talk.progress, "", talk.quiet)?;
     let comparison = convert::comparison(&setup, &outcome, title(&setup))?;
-    write(output, page, &comparison, talk)?;
+    write(output, &comparison, talk)?;
     judge(output, &outcome)
 }
 
@@ -83,44 +78,37 @@ fn is_stdout(path: Option<&PathBuf>) -> bool {
 
 /// Refuses outputs that would overwrite each other.
 pub(crate) fn check_outputs(output: &OutputArgs) -> Result<(), Failure> {
-    if output.json.is_printed() && is_stdout(output.fio_json.as_ref()) {
-        return Err(Failure::usage(
-            "--json and --fio-json cannot both go to standard output; name a file for one of them",
-        ));
+    let printed = [
+        ("--json", output.json.is_printed()),
+        ("--fio-json", is_stdout(output.fio_json.as_ref())),
+        ("--html", output.html.is_printed()),
+    ];
+    let printed: Vec<&str> =
+        printed.iter().filter(|(_, is_printed)| *is_printed).map(|(flag, _)| *flag).collect();
+    if let [first, second, ..] = printed[..] {
+        return Err(Failure::usage(format!(
+            "{first} and {second} cannot both go to standard output; name a file for one of them"
+        )));
     }
     Ok(())
 }
 
 /// Writes what is asked for, or prints the table.
-pub(crate) fn write(
-    args: &OutputArgs,
-    default_page: Option<PathBuf>,
-    comparison: &Comparison,
-    talk: Talk,
-) -> Result<(), Failure> {
-    let page = args.html.clone().or(default_page);
-    let mut wrote = Vec::new();
-    let mut file = |path: &Path, text: &str| -> Result<(), Failure> {
-        if !output::is_stdout(path) {
-            wrote.push(path.display().to_string());
-        }
-        output::write(path, text)
-    };
+pub(crate) fn write(args: &OutputArgs, comparison: &Comparison, talk: Talk) -> Result<(), Failure> {
+    let mut documents = Documents::default();
     if let Some(path) = args.json.path() {
-        file(path, &report::json::to_string(comparison))?;
+        documents.write(path, &report::json::to_string(comparison))?;
     }
     if let Some(path) = &args.fio_json {
-        file(path, &report::fio::to_string(comparison))?;
+        documents.write(path, &report::fio::to_string(comparison))?;
     }
-    if let Some(path) = &page {
-        file(path, &report::html::render(comparison))?;
+    if let Some(path) = args.html.path() {
+        documents.write(path, &report::html::render(comparison))?;
     }
-    if !args.json.is_printed() && !is_stdout(args.fio_json.as_ref()) && !is_stdout(page.as_ref()) {
+    if !args.json.is_printed() && !is_stdout(args.fio_json.as_ref()) && !args.html.is_printed() {
         output::print(&report::table::render(comparison))?;
     }
-    if !talk.quiet && !wrote.is_empty() {
-        remark(&format!("wrote {}", wrote.join(", ")));
-    }
+    documents.tell(talk);
     Ok(())
 }
 
@@ -128,8 +116,8 @@ pub(crate) fn write(
 fn judge(args: &OutputArgs, outcome: &Outcome) -> Result<ExitCode, Failure> {
     let verdicts: Vec<_> =
         args.asserts.iter().flat_map(|assertion| assertion.check(&outcome.results)).collect();
-    let documents = [args.fio_json.as_ref(), args.html.as_ref()];
-    let to_stderr = args.json.is_printed() || documents.into_iter().any(is_stdout);
+    let to_stderr =
+        args.json.is_printed() || args.html.is_printed() || is_stdout(args.fio_json.as_ref());
     for verdict in &verdicts {
         match to_stderr {
             true => remark(&verdict.line),

@@ -5,8 +5,8 @@ pub(crate) mod document;
 use super::Talk;
 use crate::cli::ArrayArgs;
 use crate::exit::{self, Failure};
-use crate::flags::JsonArgs;
-use crate::output::{self, remark};
+use crate::flags::{HtmlArgs, JsonArgs};
+use crate::output::{self, Documents};
 use crate::progress;
 use crate::quantity::Span;
 use crate::settings::{RunSettings, Settings, WorkloadSettings};
@@ -31,7 +31,7 @@ Examples:
       those under Base
   ioda explain --request 22254
       what that read of the demonstration went through, drive by drive, die by die
-  ioda explain azure --policy base --requests 20000 --request 815 --html request.html
+  ioda explain azure --policy base --requests 20000 --request 815 --html=request.html
       another workload, and a page as well
   ioda explain --requests 50000 --fail 2@1s --replace 2@2s --worst 3
       drive 2 fails and is rebuilt
@@ -57,7 +57,7 @@ pub(crate) struct ExplainArgs {
 
 /// What to tell, and where to.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "What to explain")]
+#[command(next_help_heading = "What to explain", mut_arg("html", |html| html.requires("request")))]
 struct Wanted {
     /// Tell the life of this request, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -81,9 +81,9 @@ struct Wanted {
     /// override it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Write the life of the request as one HTML page, with lanes to point at
-    #[arg(long, value_name = "FILE", requires = "request")]
-    html: Option<PathBuf>,
+    /// The life of the request as a page.
+    #[command(flatten)]
+    html: HtmlArgs,
     /// Everything as JSON.
     #[command(flatten)]
     json: JsonArgs,
@@ -205,31 +205,23 @@ impl Run<'_> {
                 )));
             }
         };
-        let mut wrote = Vec::new();
-        let documents = [
-            (
-                wanted.html.as_deref(),
-                report::html::render_story as fn(&report::story::Story) -> String,
-            ),
+        let mut documents = Documents::default();
+        let wanted = [
+            (wanted.html.path(), report::html::render_story as fn(&report::story::Story) -> String),
             (wanted.json.path(), report::story::to_json),
         ];
         let mut is_printed = false;
-        for (path, render) in documents {
+        for (path, render) in wanted {
             if let Some(path) = path {
-                output::write(path, &render(&story))?;
-                match output::is_stdout(path) {
-                    true => is_printed = true,
-                    false => wrote.push(path.display().to_string()),
-                }
+                documents.write(path, &render(&story))?;
+                is_printed |= output::is_stdout(path);
             }
         }
         if !is_printed {
             let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             output::print(&report::story::render(&story, colour))?;
         }
-        if !self.talk.quiet && !wrote.is_empty() {
-            remark(&format!("wrote {}", wrote.join(", ")));
-        }
+        documents.tell(self.talk);
         Ok(ExitCode::from(exit::OK))
     }
 

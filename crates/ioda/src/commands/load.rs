@@ -74,7 +74,7 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<ExitCode, Failure> {
         runs: vec![run],
         claims: Vec::new(),
     };
-    super::compare::write(&args.output, None, &comparison, talk)?;
+    super::compare::write(&args.output, &comparison, talk)?;
     if loaded.errors > 0 {
         remark(&format!("{} requests were answered with an error", loaded.errors));
         return Ok(ExitCode::from(exit::INTERNAL));

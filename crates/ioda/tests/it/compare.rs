@@ -284,15 +284,35 @@ fn pages_and_documents_are_written_where_they_should_be() {
         all.extend(extra);
         ioda_in(folder.path(), &all)
     };
-    let ran = run(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("wrote ioda-report.html\n"), "{}", ran.stderr);
+    let none = run(&[]);
+    assert_eq!(
+        (none.code, none.stderr.as_str()),
+        (0, ""),
+        "a page is written where it is asked for"
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    for said in ["wrote ioda-report.html\n", "wrote ioda-report.html (replaced)\n"] {
+        let ran = run(&["--html"]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, said));
+        assert_eq!(ran.stdout, none.stdout, "the page is written beside the table");
+    }
+    let old = run(&["--no-html"]);
+    assert!(
+        old.code == 0 && old.stderr.starts_with("note: leave out `--no-html`"),
+        "{}",
+        old.stderr
+    );
     let page = std::fs::read_to_string(folder.path().join("ioda-report.html")).unwrap();
     assert!(page.starts_with("<!doctype html>"));
-    assert_eq!(run(&["--html", "x.html", "--json=x.json", "--fio-json", "f.json"]).code, 0);
+    assert_eq!(run(&["--html=x.html", "--json=x.json", "--fio-json", "f.json"]).code, 0);
     let document = std::fs::read_to_string(folder.path().join("x.json")).unwrap();
     assert!(report::json::from_str(&document).is_ok());
-    assert_eq!(run(&["--html", "no/such/folder.html"]).code, 4);
+    let both = run(&["--html=-", "--json"]);
+    assert_eq!((both.code, both.stdout.as_str()), (2, ""));
+    assert!(both.stderr.starts_with("error: --json and --html cannot both go"), "{}", both.stderr);
+    let printed = run(&["--html=-"]);
+    assert!(printed.stdout.starts_with("<!doctype html>"), "{}", printed.stdout);
+    assert_eq!(run(&["--html=no/such/folder.html"]).code, 4);
 }
 
 #[test]

@@ -45,7 +45,8 @@ fn a_life_is_a_page_and_a_document_too() {
     let life = ["synthetic", "--rw", "randrw", "--number_ios", "300", "--request", "123"];
     let mut arguments = vec!["explain", "--config", "tiny.toml", "--quiet", "--json"];
     arguments.extend(life);
-    arguments.extend(["--html", page]);
+    let html = format!("--html={page}");
+    arguments.push(&html);
     let ran = common::ioda(&arguments);
     let document = ran.json();
     let chain = document["chain"].as_array().unwrap();

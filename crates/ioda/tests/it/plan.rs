@@ -180,13 +180,13 @@ fn the_json_document_has_units_and_every_number() {
 #[test]
 fn documents_go_to_files_and_the_table_stays() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = ["plan", "--drive", "femu", "--html", "windows.html", "--json=plan.json"];
+    let arguments = ["plan", "--drive", "femu", "--html=windows.html", "--json=plan.json"];
     let ran = ioda_in(folder.path(), &arguments);
     assert_eq!((ran.code, ran.stderr.trim()), (0, "wrote plan.json, windows.html"));
     assert!(ran.stdout.contains("TW_burst ms"));
     let page = std::fs::read_to_string(folder.path().join("windows.html")).unwrap();
     assert!(page.contains("id=\"plot-width\"") && page.contains("4 × femu, burst"));
-    let both = ioda(&["plan", "--json", "--html", "-"]);
+    let both = ioda(&["plan", "--json", "--html=-"]);
     assert_eq!((both.code, both.stdout.as_str()), (2, ""));
 }
 

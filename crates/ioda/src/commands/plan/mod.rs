@@ -14,14 +14,14 @@ mod table;
 
 use super::Talk;
 use crate::exit::Failure;
-use crate::flags::JsonArgs;
-use crate::output::{self, remark};
+use crate::flags::{HtmlArgs, JsonArgs};
+use crate::output::{self, Documents};
 use crate::quantity::{Percent, Raid, Span, Text, TimeWindow};
 use answer::Answer;
 use clap::Args;
 use load::{Load, UsableShare};
 use report::WindowReport;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -36,7 +36,7 @@ Examples:
       judge one window; my-drive.toml as `ioda presets drives --toml` prints it
   ioda plan --drive femu --drives 8 --simulate
       how tight the formula is: the longest window that a simulated drive bears
-  ioda plan --html windows.html --json=plan.json
+  ioda plan --html=windows.html --json=plan.json
       the article's Figure 4a as a page, and everything as numbers
 
 A verdict `holds` is for ever: what is written in a cycle is reclaimed in a window. `burst` is for
@@ -96,15 +96,14 @@ pub(crate) struct PlanArgs {
     /// Everything as JSON.
     #[command(flatten, next_help_heading = "Configuration and results")]
     json: JsonArgs,
-    /// Write one HTML page with the window over the width of the array and over the load
-    #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
-    html: Option<PathBuf>,
+    /// The window over the width of the array and over the load as a page.
+    #[command(flatten, next_help_heading = "Configuration and results")]
+    html: HtmlArgs,
 }
 
 /// Answers and prints.
 pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<ExitCode, Failure> {
-    let is_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(output::is_stdout);
-    if args.json.is_printed() && is_stdout(&args.html) {
+    if args.json.is_printed() && args.html.is_printed() {
         return Err(Failure::usage(
             "--json and --html cannot both go to standard output; name a file for one of them",
         ));
@@ -113,25 +112,17 @@ pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<ExitCode, Failure> {
     if args.simulate {
         simulated::simulate(&mut answers, talk.progress)?;
     }
-    let mut wrote = Vec::new();
-    let mut file = |path: &Path, text: &str| -> Result<(), Failure> {
-        if !output::is_stdout(path) {
-            wrote.push(path.display().to_string());
-        }
-        output::write(path, text)
-    };
+    let mut documents = Documents::default();
     if let Some(path) = args.json.path() {
-        file(path, &report::schema::to_string(&document::of(&answers)))?;
+        documents.write(path, &report::schema::to_string(&document::of(&answers)))?;
     }
-    if let Some(path) = &args.html {
-        file(path, &report::html::render_windows(&page(&answers)))?;
+    if let Some(path) = args.html.path() {
+        documents.write(path, &report::html::render_windows(&page(&answers)))?;
     }
-    if !args.json.is_printed() && !is_stdout(&args.html) {
+    if !args.json.is_printed() && !args.html.is_printed() {
         output::print(&terminal(&answers))?;
     }
-    if !talk.quiet && !wrote.is_empty() {
-        remark(&format!("wrote {}", wrote.join(", ")));
-    }
+    documents.tell(talk);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn data() -> PathBuf {
 }
 
 /// Options for an array of tiny drives that collect all the time.
-pub(crate) const TINY: [&str; 4] = ["--config", "tiny.toml", "--no-html", "--quiet"];
+pub(crate) const TINY: [&str; 3] = ["--config", "tiny.toml", "--quiet"];
 
 /// `arguments` on the tiny array.
 pub(crate) fn tiny(command: &str, arguments: &[&str]) -> Ran {
