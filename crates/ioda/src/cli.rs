@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::address::Address;
 use crate::assertion::Assertion;
 use crate::commands::{
     bench, completions, ctl, explain, load, man, plan, presets, reproduce, schema, serve, survey,
@@ -254,10 +255,11 @@ const SERVED_DRIVE: &str = "live";
 /// Options of `ioda load`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LoadArgs {
-    /// The device, such as nbd://localhost:10809/NAME or nbd+unix:///NAME?socket=PATH; without a name
-    /// the server's default export [default: the socket that `ioda serve` listens at]
-    #[arg(long, value_name = "URI")]
-    pub(crate) uri: Option<String>,
+    /// Where the device is served, as in `ioda serve --address`: the path of a Unix socket, a host with a
+    /// port, or a URI such as nbd://localhost:10809/NAME or nbd+unix:///NAME?socket=PATH; without a name
+    /// the server's default export [default: ioda.sock in $XDG_RUNTIME_DIR, or else in /tmp]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Option<Address>,
     /// How the device is called in the results [default: NBD]
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,

@@ -5,6 +5,7 @@
 //!
 //! Results go to stdout, progress and remarks to stderr. The exit codes are in [`exit`].
 
+mod address;
 mod assertion;
 mod cli;
 mod commands;

@@ -5,7 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 /// Options that have another name now, by their command.
-const RENAMED: [(&str, &str, &str); 1] = [("reproduce", "--html", "--output")];
+const RENAMED: [(&str, &str, &str); 4] = [
+    ("reproduce", "--html", "--output"),
+    ("serve", "--listen", "--address"),
+    ("load", "--uri", "--address"),
+    ("ctl", "--socket", "--control"),
+];
 
 /// What may stand in front of the command and takes a value.
 const WITH_VALUE: &str = "--log";
@@ -114,6 +119,9 @@ mod tests {
             ("ioda plan --html -", "ioda plan --html=-", 1),
             ("ioda compare --html tpcc", "ioda compare --html tpcc", 0),
             ("ioda compare --no-html tpcc", "ioda compare tpcc", 1),
+            ("ioda --log info serve --listen a.sock", "ioda --log info serve --address a.sock", 1),
+            ("ioda load --uri=nbd://a", "ioda load --address=nbd://a", 1),
+            ("ioda ctl status --socket a.ctl", "ioda ctl status --control a.ctl", 1),
             ("ioda --log info serve lab.toml", "ioda --log info serve --config lab.toml", 1),
             ("ioda serve --listener 1", "ioda serve --listener 1", 0),
             ("ioda serve lab.toml --raid 6", "ioda serve --config lab.toml --raid 6", 1),

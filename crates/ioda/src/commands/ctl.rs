@@ -2,13 +2,14 @@
 
 mod show;
 
+use crate::address::Address;
 use crate::exit::{self, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::quantity::{PolicyName, Span, Text};
 use clap::{Args, Subcommand};
 use live::control::{ANSWER_SCHEMA, AdminCommand, Answer, Marked, Status};
-use live::operate::ctl::{self, Client};
+use live::operate::ctl::Client;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,7 +31,7 @@ Examples:
       put an empty one in and rebuild it
   ioda ctl scrub
       read every page and check all parity while serving
-  ioda ctl shutdown --socket /run/array.sock.ctl
+  ioda ctl shutdown --address /run/array.sock
       end another array, with everything written down
   ioda ctl status --json
       for scripts
@@ -51,10 +52,14 @@ pub(crate) struct CtlArgs {
     /// The admin command.
     #[command(subcommand)]
     command: CtlCommand,
-    /// The array's control socket, which is the path of its NBD socket with .ctl at the end
-    /// [default: ioda.sock.ctl in $XDG_RUNTIME_DIR, or in /tmp]
-    #[arg(long, global = true, value_name = "PATH")]
-    socket: Option<PathBuf>,
+    /// Where the array is served, as in `ioda serve --address`: the path of its Unix socket, or
+    /// nbd+unix:///?socket=PATH [default: ioda.sock in $XDG_RUNTIME_DIR, or else in /tmp]
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    address: Option<Address>,
+    /// The array's control socket, as in `ioda serve --control` [default: the path of its Unix socket with
+    /// .ctl at its end]
+    #[arg(long, global = true, value_name = "PATH", conflicts_with = "address")]
+    control: Option<PathBuf>,
     /// The answer as JSON.
     #[command(flatten)]
     json: JsonArgs,
@@ -106,7 +111,7 @@ enum CtlCommand {
         repair: bool,
     },
     /// Finish what was begun, write everything down, and end
-    #[command(after_help = "Example:\n  ioda ctl shutdown --socket /run/array.sock.ctl")]
+    #[command(after_help = "Example:\n  ioda ctl shutdown --address /run/array.sock")]
     Shutdown,
 }
 
@@ -136,8 +141,12 @@ impl CtlCommand {
 /// Sends the admin command and prints the answer.
 pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode, Failure> {
     let command = args.command.admin_command()?;
-    let socket = args.socket.clone();
-    let socket = socket.unwrap_or_else(|| ctl::control_socket(&ctl::default_socket()));
+    let socket = match &args.control {
+        Some(path) => path.clone(),
+        None => {
+            args.address.clone().unwrap_or_default().control_socket().map_err(Failure::usage)?
+        }
+    };
     let mut client = Client::connect(&socket, PATIENCE).map_err(Failure::internal)?;
     let json = args.json.path();
     if let CtlCommand::Status { watch: true } = args.command {

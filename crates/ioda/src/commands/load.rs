@@ -7,10 +7,7 @@ use crate::loading::{self, Loaded};
 use crate::output::remark;
 use crate::progress;
 use crate::setup;
-use live::nbd::Listen;
 use live::nbd::client::Client;
-use live::nbd::uri::{Uri, UriError};
-use live::operate::ctl::default_socket;
 use report::{Comparison, Manifest};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicU64;
@@ -18,7 +15,7 @@ use units::Duration;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  ioda load --uri 'nbd+unix:///?socket=/tmp/ioda.sock'
+  ioda load --address /tmp/ioda.sock
       tpcc, as fast as the device has room for, on the array that `ioda serve` serves
   ioda load azure --rerate 0.5 --json=load.json
       another workload at half its rate
@@ -35,11 +32,9 @@ Writes go to the device: what is on it is lost.";
 pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<ExitCode, Failure> {
     super::compare::check_outputs(&args.output)?;
     let settings = args.settings()?;
-    let uri = match &args.uri {
-        Some(uri) => uri.parse().map_err(|error: UriError| Failure::usage(error))?,
-        None => Uri::of(&Listen::Unix(default_socket()), false),
-    };
-    let mut client = Client::connect(&uri).map_err(Failure::usage)?;
+    let address = args.address.clone().unwrap_or_default();
+    let uri = address.uri();
+    let mut client = Client::connect(uri).map_err(Failure::usage)?;
     let capacity_bytes = client.size_bytes();
     let (source, seed, notes) = setup::load_source(&settings, capacity_bytes)?;
     let workload = source.open(capacity_bytes)?;

@@ -4,7 +4,7 @@ use super::Talk;
 use crate::cli::ServeArgs;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::serving::{self, Addresses, Built};
+use crate::serving::{self, Addresses, Built, EXPORT};
 use live::control::channel;
 use live::nbd::uri::Uri;
 use live::nbd::{Acceptor, Export, Listen};
@@ -23,7 +23,7 @@ Examples:
       a file per drive in a directory; the array is there again when it is served again
   ioda serve --plain --create --storage /dev/nvme0n1,/dev/nvme1n1,/dev/nvme2n1,/dev/nvme3n1
       your own drives, as they are
-  ioda serve --listen 0.0.0.0:10809 --tls /etc/ioda/tls --tls-required --tls-verify-peer
+  ioda serve --address 0.0.0.0:10809 --tls /etc/ioda/tls --tls-required --tls-verify-peer
       over the network, with certificates on both sides
   ioda serve --config array.toml
       a configuration file; flags override it
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let built = &opened.built;
     let summary = summary(built, &settings.serve.storage);
     let export = Export {
-        name: settings.serve.export.clone().unwrap_or_else(|| "ioda".into()),
+        name: settings.serve.export.clone().unwrap_or_else(|| EXPORT.into()),
         description: summary.clone(),
         size_bytes: built.config.layout.capacity_pages() * u64::from(built.config.page_bytes),
         preferred_block_bytes: built.config.page_bytes,

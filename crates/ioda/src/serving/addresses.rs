@@ -1,5 +1,6 @@
 //! Where an array can be reached.
 
+use crate::address::Address;
 use crate::exit::Failure;
 use crate::settings::ServeSettings;
 use live::SocketAccess;
@@ -13,6 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// Where the live page is, unless it is said.
 const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9640);
+
+/// Name of the export, unless it is said.
+pub(crate) const EXPORT: &str = "ioda";
 
 /// The system's groups.
 const GROUPS: &str = "/etc/group";
@@ -47,26 +51,19 @@ fn address(text: &str) -> Option<SocketAddr> {
     }
 }
 
-fn listen(text: &str) -> Result<Listen, Failure> {
-    if let Some(address) = address(text) {
-        return Ok(Listen::Tcp(address));
-    }
-    let path = text.strip_prefix("unix:").unwrap_or(text);
-    let looks_like_a_path = path.contains('/') || path.ends_with(".sock") || path != text;
-    if looks_like_a_path && !path.is_empty() {
-        return Ok(Listen::Unix(PathBuf::from(path)));
-    }
-    Err(Failure::usage(format!(
-        "--listen {text} is neither an address with a port, such as 127.0.0.1:10809 or [::1]:10809, \
-         nor the path of a socket, such as ./ioda.sock"
-    )))
+/// Where clients are waited for.
+fn listen(text: &str, settings: &ServeSettings) -> Result<Listen, Failure> {
+    let export = settings.export.as_deref().unwrap_or(EXPORT);
+    let address = text.parse::<Address>();
+    let listen = address.and_then(|address| address.listen(export, settings.tls.is_some()));
+    listen.map_err(|error| Failure::usage(format!("--address: {error}")))
 }
 
 impl Addresses {
     /// Works out what is set.
     pub(crate) fn new(settings: &ServeSettings) -> Result<Self, Failure> {
         let mut places: Vec<Listen> =
-            settings.listen.iter().map(|text| listen(text)).collect::<Result<_, _>>()?;
+            settings.address.iter().map(|text| listen(text, settings)).collect::<Result<_, _>>()?;
         if places.is_empty() {
             places.push(Listen::Unix(default_socket()));
         }
@@ -134,7 +131,14 @@ impl Addresses {
         if self.control == control_socket(&default_socket()) {
             return String::new();
         }
-        format!(" --socket {}", self.control.display())
+        let sockets = self.listen.iter().filter_map(|place| match place {
+            Listen::Unix(path) => Some(path),
+            Listen::Tcp(_) => None,
+        });
+        match sockets.into_iter().find(|path| control_socket(path) == self.control) {
+            Some(path) => format!(" --address {}", path.display()),
+            None => format!(" --control {}", self.control.display()),
+        }
     }
 }
 
@@ -185,13 +189,10 @@ mod tests {
 
     #[test]
     fn a_port_alone_is_on_the_loopback_interface() {
-        assert_eq!(listen("10809").unwrap(), Listen::Tcp("127.0.0.1:10809".parse().unwrap()));
-        assert_eq!(listen("0.0.0.0:1").unwrap(), Listen::Tcp("0.0.0.0:1".parse().unwrap()));
-        assert_eq!(listen("[::1]:1").unwrap(), Listen::Tcp("[::1]:1".parse().unwrap()));
-        assert_eq!(listen("./a").unwrap(), Listen::Unix("./a".into()));
-        assert_eq!(listen("unix:a").unwrap(), Listen::Unix("a".into()));
-        let error = listen("localhost").unwrap_err().to_string();
-        assert!(error.starts_with("--listen localhost is neither"), "{error}");
+        assert_eq!(address("9640"), "127.0.0.1:9640".parse().ok());
+        assert_eq!(address("0.0.0.0:1"), "0.0.0.0:1".parse().ok());
+        let error = listen("localhost", &ServeSettings::default()).unwrap_err().to_string();
+        assert!(error.starts_with("--address: localhost is neither"), "{error}");
     }
 
     #[test]
@@ -216,10 +217,15 @@ mod tests {
     #[test]
     fn the_control_socket_is_beside_the_first() {
         let settings = ServeSettings {
-            listen: vec!["10809".into(), "/run/a.sock".into()],
+            address: vec!["10809".into(), "/run/a.sock".into()],
             ..ServeSettings::default()
         };
         let addresses = Addresses::new(&settings).unwrap();
         assert_eq!(addresses.control, Path::new("/run/a.sock.ctl"));
+        assert_eq!(addresses.control_flag(), " --address /run/a.sock");
+        let settings = ServeSettings { control: Some("/run/c".into()), ..settings };
+        assert_eq!(Addresses::new(&settings).unwrap().control_flag(), " --control /run/c");
+        let usual = Addresses::new(&ServeSettings::default()).unwrap();
+        assert_eq!(usual.control_flag(), "", "`ioda ctl` looks there");
     }
 }

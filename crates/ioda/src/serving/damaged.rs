@@ -11,7 +11,7 @@ use units::Rng;
 /// A file with most of what there is.
 const DOCUMENT: &str = r#"
 [serve]
-listen = ["/tmp/ioda.sock", "127.0.0.1:10809"]
+address = ["/tmp/ioda.sock", "127.0.0.1:10809"]
 storage = ["/tmp/array6"]
 plain = false
 drive_size = "16m"

@@ -8,7 +8,7 @@ mod damaged;
 mod drives;
 mod forced;
 
-pub(crate) use addresses::Addresses;
+pub(crate) use addresses::{Addresses, EXPORT};
 pub(crate) use bytes::open;
 
 use crate::exit::Failure;

@@ -11,12 +11,12 @@ use std::path::PathBuf;
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Serving")]
 pub(crate) struct ServeSettings {
-    /// Where clients connect: the path of a Unix socket, or an address with a port such as
-    /// 127.0.0.1:10809; repeatable. A port alone is on the loopback interface [default: ioda.sock in
-    /// $XDG_RUNTIME_DIR, or else in /tmp]
-    #[arg(long, value_name = "PATH|ADDRESS", value_delimiter = ',')]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) listen: Vec<String>,
+    /// Where clients connect: the path of a Unix socket, a host with a port such as 127.0.0.1:10809, or a
+    /// URI such as nbd://127.0.0.1:10809 or nbd+unix:///?socket=PATH; repeatable. A port alone is on the
+    /// loopback interface [default: ioda.sock in $XDG_RUNTIME_DIR, or else in /tmp]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty", alias = "listen")]
+    pub(crate) address: Vec<String>,
     /// Where the drives keep their bytes: `memory`, a directory that gets a file per drive, or a
     /// list with the file or block device of each [default: memory]
     #[arg(long, value_name = "WHERE", value_delimiter = ',')]
@@ -88,7 +88,8 @@ pub(crate) struct ServeSettings {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) http_host: Vec<String>,
-    /// Socket for `ioda ctl` [default: that of the first Unix socket with .ctl behind it]
+    /// The control socket, for `ioda ctl` [default: the path of the first Unix socket with .ctl at its
+    /// end, or else that of the usual one]
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
     /// Group whose members may connect to the Unix sockets as well, by its name or number [default:

@@ -9,7 +9,7 @@ use live::operate::{Operate, Settings};
 use std::path::Path;
 
 fn ctl(socket: &Path, arguments: &[&str]) -> Ran {
-    let mut all = vec!["ctl", "--socket", socket.to_str().unwrap()];
+    let mut all = vec!["ctl", "--control", socket.to_str().unwrap()];
     all.extend(arguments);
     ioda(&all)
 }
@@ -87,6 +87,11 @@ fn orders_are_given_and_answers_told() {
     operate.close();
     let nobody = ctl(&socket, &["status"]);
     assert_eq!(nobody.code, 4);
+    let network = ioda(&["ctl", "status", "--address", "nbd://127.0.0.1:10809"]);
+    assert_eq!((network.code, network.stdout.as_str()), (2, ""));
+    assert!(network.stderr.contains("at its control socket only"), "{}", network.stderr);
+    let old = ioda(&["ctl", "status", "--socket", socket.to_str().unwrap()]);
+    assert!(old.code == 4 && old.stderr.starts_with("note: write `--control`"), "{}", old.stderr);
     assert!(nobody.stderr.starts_with("error: no array can be reached at "), "{}", nobody.stderr);
 }
 

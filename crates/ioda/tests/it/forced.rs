@@ -17,7 +17,7 @@ fn arguments(folder: &Path, more: &[&str]) -> Vec<String> {
 /// What a server says that does not start.
 fn refusal(folder: &Path, more: &[&str]) -> String {
     let other = folder.join("other").display().to_string();
-    let mut all = vec!["serve", "--quiet", "--http", "none", "--listen", &other];
+    let mut all = vec!["serve", "--quiet", "--http", "none", "--address", &other];
     let arguments = arguments(folder, more);
     all.extend(arguments.iter().map(String::as_str));
     let ran = common::ioda_in(folder, &all);

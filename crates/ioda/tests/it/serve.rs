@@ -26,7 +26,7 @@ const EMULATED: &str = "--blocks-per-plane 20";
 
 /// The sentence with which a server that cannot start ends.
 fn refusal(folder: &Path, arguments: &[String]) -> String {
-    let mut all = words("serve --quiet --listen");
+    let mut all = words("serve --quiet --address");
     all.push(folder.join("other").display().to_string());
     if !arguments.iter().any(|argument| argument == "--http") {
         all.extend(words("--http none"));
@@ -138,7 +138,7 @@ fn who_reads_the_log_may_go() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
     let mut child = Command::new(env!("CARGO_BIN_EXE_ioda"))
-        .args(["--log", "info", "serve", "--quiet", "--http", "none", "--listen"])
+        .args(["--log", "info", "serve", "--quiet", "--http", "none", "--address"])
         .arg(&socket)
         .args(words(PLAIN))
         .stdout(Stdio::null())
@@ -261,7 +261,7 @@ fn foreign_stale_and_missing_drives_are_not_mixed_in() {
 fn settings_that_cannot_be_are_refused_with_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, words_of_it) in [
-        ("--listen localhost", "--listen localhost is neither"),
+        ("--address localhost", "--address: localhost is neither"),
         ("--http nowhere", "--http nowhere is neither"),
         ("--restore-depth 0", "--restore-depth is 0"),
         ("--plain --drive-size 5000", "--drive-size is 5000"),
@@ -275,4 +275,26 @@ fn settings_that_cannot_be_are_refused_with_a_sentence() {
         assert!(sentence.contains(words_of_it), "{arguments}: {sentence}");
         assert!(sentence.starts_with("error: "), "{sentence}");
     }
+}
+
+#[test]
+fn one_address_serves_administers_and_loads() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut served = Served::start(folder.path(), &words(EMULATED));
+    drop(served.connect());
+    let path = served.socket().display().to_string();
+    for address in [path.clone(), format!("unix:{path}"), format!("nbd+unix:///?socket={path}")] {
+        let status = common::ioda(&["ctl", "status", "--address", &address]);
+        assert_eq!((status.code, status.stderr.as_str()), (0, ""), "{address}");
+        let load = ["--rw", "randread", "--bs", "4k", "--iodepth", "4", "--number_ios", "40"];
+        let mut all = vec!["load", "synthetic", "--quiet", "--address", &address];
+        all.extend(load);
+        let loaded = common::ioda(&all);
+        assert_eq!((loaded.code, loaded.stderr.as_str()), (0, ""), "{address}");
+        assert!(loaded.stdout.contains("40 requests sent"), "{}", loaded.stdout);
+    }
+    // The options of these commands as they were.
+    let old = common::ioda(&["ctl", "--socket", &format!("{path}.ctl"), "status"]);
+    assert!(old.code == 0 && old.stderr.starts_with("note: write `--control`"), "{}", old.stderr);
+    assert!(served.terminate());
 }

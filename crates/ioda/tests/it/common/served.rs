@@ -30,7 +30,7 @@ impl Served {
         let child = Command::new("env")
             .args(["--default-signal=HUP", "sh", "-c", "umask 0; exec \"$0\" \"$@\""])
             .arg(env!("CARGO_BIN_EXE_ioda"))
-            .args(["--log", "info", "serve", "--quiet", "--http", "none", "--listen"])
+            .args(["--log", "info", "serve", "--quiet", "--http", "none", "--address"])
             .arg(&socket)
             .args(arguments)
             .stdin(Stdio::null())
