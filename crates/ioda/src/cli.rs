@@ -92,7 +92,7 @@ pub(crate) enum Command {
     Reproduce(reproduce::ReproduceArgs),
     /// Run every policy under every workload and say what each costs; can be interrupted
     #[command(after_help = survey::EXAMPLES)]
-    Survey(survey::SurveyArgs),
+    Survey(Box<survey::SurveyArgs>),
     /// Run one parameter or two over a range, under several policies and seeds; can be interrupted
     #[command(after_help = sweep::EXAMPLES)]
     Sweep(Box<sweep::SweepArgs>),

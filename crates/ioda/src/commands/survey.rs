@@ -1,12 +1,13 @@
 //! `ioda survey`: every policy under every workload.
 
 use super::Talk;
+use crate::cli::ArrayArgs;
 use crate::exit::Failure;
+use crate::flags;
 use crate::kept_runs::{self, Journal};
 use crate::names::Unknown;
 use crate::output;
-use crate::quantity::{PolicyName, Text};
-use crate::settings::{Settings, WorkloadSettings};
+use crate::settings::{RunSettings, Settings, WorkloadSettings};
 use crate::survey::{self, Matrix, Question};
 use array::policy::PolicyKind;
 use clap::Args;
@@ -27,8 +28,10 @@ Examples:
       a look in a minute; percentiles far out mean little then
   ioda survey --costs
       what each policy costs, and nothing else on the terminal
+  ioda survey --drives 6 --raid 6 --drive femu --output six
+      on another array of other drives
   ioda survey --config lab.toml --output lab
-      on your own array and drives
+      on your own array and drives; flags override the file
 
 Every policy gets the same requests at the same times. A run is kept when it ends, so Ctrl-C loses the
 runs that are under way and no more; runs are known by a hash of everything that determines them, and
@@ -42,28 +45,22 @@ const WORKLOADS: [&str; 9] =
 
 /// Options of `ioda survey`.
 #[derive(Args, Debug)]
+#[command(mut_arg("policy", all_policies))]
 pub(crate) struct SurveyArgs {
-    /// Policies, a list or repeated (see `ioda presets policies`) [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    policy: Vec<Text<PolicyName>>,
     /// Workloads, a list or repeated (see `ioda presets workloads`) [default: the nine of IODA's
     /// Table 3]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     workload: Vec<String>,
-    /// So many seeds, counted from 1 or from the one in the configuration, 1 to 100
+    /// So many seeds, counted from --seed, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 2)]
     seeds: u32,
     /// Requests of each run [default: as many as the table has, or as move 7 GiB if that is fewer]
     #[arg(long, value_name = "N")]
     requests: Option<u64>,
-    /// Runs side by side; of no influence on any result [default: one per core]
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
     /// Where results go and are kept
     #[arg(long, value_name = "FOLDER", default_value = "ioda-survey")]
     output: PathBuf,
-    /// TOML file with the sections array, windows, drive and run [default: four femu-artifact drives
-    /// in RAID-5]
+    /// TOML file with the sections array, windows, stage, policies, drive and run; flags override it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Forget the runs that are kept in the folder
@@ -72,6 +69,20 @@ pub(crate) struct SurveyArgs {
     /// Print the table of costs only
     #[arg(long)]
     costs: bool,
+    /// The array and its drives.
+    #[command(flatten)]
+    array: ArrayArgs,
+    /// The run.
+    #[command(flatten)]
+    run: RunSettings,
+}
+
+/// Which policies these are.
+fn all_policies(policy: clap::Arg) -> clap::Arg {
+    policy.help(
+        "Policies by name, a list or repeated; `ioda presets policies` says what each does \
+         [default: all]",
+    )
 }
 
 /// Runs what is missing and shows everything.
@@ -92,20 +103,19 @@ pub(crate) fn run(args: &SurveyArgs, talk: Talk) -> Result<ExitCode, Failure> {
 }
 
 fn question(args: &SurveyArgs) -> Result<Question, Failure> {
-    kept_runs::check_seeds(args.seeds)?;
-    let mut settings = match &args.config {
+    let file = match &args.config {
         Some(path) => crate::settings::load(path)?,
         None => Settings::default(),
     };
-    check_workload(&settings.workload)?;
-    settings.run.threads = args.threads.or(settings.run.threads);
-    let named = if args.policy.is_empty() { &settings.run.policy } else { &args.policy };
-    let named: Vec<PolicyKind> = named.iter().map(|text| text.value.0).collect();
+    check_workload(&file.workload)?;
+    let others = Settings { run: args.run.clone(), ..Settings::default() };
+    let settings = args.array.overlay(&file, others)?;
+    let named: Vec<PolicyKind> = settings.run.policy.iter().map(|text| text.value.0).collect();
     let is_wanted = |policy: &PolicyKind| named.is_empty() || named.contains(policy);
     Ok(Question {
         policies: PolicyKind::ALL.iter().copied().filter(is_wanted).collect(),
         workloads: workloads(&args.workload)?,
-        seeds: kept_runs::seeds(args.seeds, &settings.run),
+        seeds: flags::seeds(args.seeds, settings.run.seed.as_ref())?,
         requests: args.requests.or(settings.workload.requests),
         settings,
     })

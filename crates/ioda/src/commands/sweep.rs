@@ -3,7 +3,7 @@
 use super::Talk;
 use crate::cli::ArrayArgs;
 use crate::exit::Failure;
-use crate::flags::JsonArgs;
+use crate::flags::{self, JsonArgs};
 use crate::kept_runs::{self, Journal};
 use crate::output;
 use crate::settings::{RunSettings, Settings, WorkloadSettings};
@@ -90,7 +90,6 @@ pub(crate) fn run(args: &SweepArgs, talk: Talk) -> Result<ExitCode, Failure> {
 }
 
 fn question(args: &SweepArgs) -> Result<Question, Failure> {
-    kept_runs::check_seeds(args.seeds)?;
     let file = match &args.config {
         Some(path) => crate::settings::load(path)?,
         None => Settings::default(),
@@ -110,7 +109,7 @@ fn question(args: &SweepArgs) -> Result<Question, Failure> {
     if policies.is_empty() {
         policies = setup::possible(&PolicyKind::IODA_PARTS, &settings.array);
     }
-    let seeds = kept_runs::seeds(args.seeds, &settings.run);
+    let seeds = flags::seeds(args.seeds, settings.run.seed.as_ref())?;
     Ok(Question { settings, parameters, policies, seeds })
 }
 

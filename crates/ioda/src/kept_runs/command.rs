@@ -1,31 +1,13 @@
-//! What the commands that keep runs have in common: their seeds, what they say, and what they write.
+//! What the commands that keep runs have in common: what they say, and what they write.
 
 use super::job::{Job, Subject};
 use super::journal::Journal;
 use crate::commands::Talk;
 use crate::exit::{self, Failure};
 use crate::output::{self, remark};
-use crate::settings::RunSettings;
 use report::schema::Document;
 use std::path::Path;
 use std::process::ExitCode;
-
-/// More seeds than this are a mistake.
-const MOST_SEEDS: u32 = 100;
-
-/// Refuses no seed, and too many.
-pub(crate) fn check_seeds(count: u32) -> Result<(), Failure> {
-    match count {
-        1..=MOST_SEEDS => Ok(()),
-        _ => Err(Failure::usage(format!("--seeds is {count}; it must be 1 to {MOST_SEEDS}"))),
-    }
-}
-
-/// So many seeds, counted from that of `run`, or from 1.
-pub(crate) fn seeds(count: u32, run: &RunSettings) -> Vec<u64> {
-    let first = run.seed.as_ref().map_or(1, |seed| seed.value);
-    (0..u64::from(count)).map(|index| first.wrapping_add(index)).collect()
-}
 
 /// Says how many of the runs need not be made.
 pub(crate) fn say_found<S: Subject>(

@@ -10,7 +10,7 @@ mod job;
 mod journal;
 mod shelf;
 
-pub(crate) use command::{check_seeds, end, say_found, seeds, write};
+pub(crate) use command::{end, say_found, write};
 pub(crate) use execute::run;
 pub(crate) use job::{Job, Subject, key};
 pub(crate) use journal::{Journal, Kept};

@@ -137,6 +137,42 @@ fn policies_run_on_what_they_need() {
 }
 
 #[test]
+fn flags_say_the_array_and_the_drives_and_kept_runs_notice() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |extra: &[&str]| survey(folder.path(), &[&["--policy", "base"], extra].concat());
+    assert!(of(&[]).stderr.starts_with("0 of 7 runs found"));
+    let flags = [
+        &["--drives", "5", "--raid", "6"][..],
+        &["--blocks-per-plane", "40"],
+        &["--precondition", "fresh"],
+        &["--seed", "5"],
+    ];
+    let mut seen = vec![hashes(&document(folder.path()))];
+    for extra in flags {
+        let ran = of(extra);
+        assert!(ran.code == 0 && ran.stderr.starts_with("0 of 7 runs found"), "{}", ran.stderr);
+        let made = hashes(&document(folder.path()));
+        let runs = made.iter().zip(&seen[0]);
+        assert!(runs.into_iter().all(|((_, hash), (_, before))| hash != before), "{extra:?}");
+        assert!(!seen.contains(&made), "{extra:?}");
+        seen.push(made);
+    }
+    let again = of(&["--drives", "5", "--raid", "6"]);
+    assert!(again.stderr.starts_with("7 of 7 runs found"), "{}", again.stderr);
+    let made = document(folder.path());
+    assert_eq!(made["policies"][0]["level"], "raid6");
+    assert!(made["array"].as_str().unwrap().starts_with("raid6 of 5 drives"), "{}", made["array"]);
+    assert_eq!(hashes(&made), seen[1], "of every workload");
+    // Every workload runs there as `ioda run` runs it.
+    let alone = ["run", "dtrs", "--config", "tiny.toml", "--requests", "2000", "--policy", "base"];
+    let alone =
+        ioda(&[&alone[..], &["--drives", "5", "--raid", "6", "--quiet", "--json"]].concat());
+    assert_eq!(alone.json()["runs"][0]["result_hash"], hashes(&made)[0].1[..]);
+    // The file is what flags lie over.
+    assert!(made["configuration_toml"].as_str().unwrap().contains("drives = 5"));
+}
+
+#[test]
 fn folders_that_cannot_be_used_are_refused_with_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
