@@ -5,11 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 /// Options that have another name now, by their command.
-const RENAMED: [(&str, &str, &str); 4] = [
+const RENAMED: [(&str, &str, &str); 5] = [
     ("reproduce", "--html", "--output"),
     ("serve", "--listen", "--address"),
     ("load", "--uri", "--address"),
     ("ctl", "--socket", "--control"),
+    ("torture", "--first-seed", "--seed"),
 ];
 
 /// What may stand in front of the command and takes a value.
@@ -122,6 +123,7 @@ mod tests {
             ("ioda --log info serve --listen a.sock", "ioda --log info serve --address a.sock", 1),
             ("ioda load --uri=nbd://a", "ioda load --address=nbd://a", 1),
             ("ioda ctl status --socket a.ctl", "ioda ctl status --control a.ctl", 1),
+            ("ioda torture --first-seed 7", "ioda torture --seed 7", 1),
             ("ioda --log info serve lab.toml", "ioda --log info serve --config lab.toml", 1),
             ("ioda serve --listener 1", "ioda serve --listener 1", 0),
             ("ioda serve lab.toml --raid 6", "ioda serve --config lab.toml --raid 6", 1),

@@ -5,7 +5,7 @@ pub(crate) mod live;
 
 use super::Talk;
 use crate::exit::{self, Failure};
-use crate::flags::JsonArgs;
+use crate::flags::{JsonArgs, SeedArgs};
 use crate::output::{self, remark};
 use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suites, pages};
 use clap::Args;
@@ -22,6 +22,7 @@ Examples:
   ioda reproduce --filter ttflash --junit claims.xml --strict
                                        claims about TTFLASH, as test cases for a build server
   ioda reproduce --output pages          one page per workload in the folder `pages`
+  ioda reproduce 5a --seeds 3          what holds with three seeds; claims are judged for each
   ioda reproduce --quick               a smoke of seconds; its numbers mean nothing
   ioda reproduce live                  the simulator against the array on the real clock, over
                                        NBD: two minutes of a quiet machine, only if it is named
@@ -29,8 +30,14 @@ Examples:
 What is checked is the shape: orders, ratios and zeros, with the article's limits. Experiments are
 TOML files; --experiments FOLDER runs your own.";
 
+/// Experiments have seeds of their own.
+fn own_seed(seed: clap::Arg) -> clap::Arg {
+    seed.help("Seed of everything that is drawn by chance [default: that of the experiment, or 1]")
+}
+
 /// Options of `ioda reproduce`.
 #[derive(Args, Debug)]
+#[command(mut_arg("seed", own_seed))]
 pub(crate) struct ReproduceArgs {
     /// Experiments, such as 5a or figure-5a [default: all], or `live`
     #[arg(value_name = "EXPERIMENT")]
@@ -45,6 +52,9 @@ pub(crate) struct ReproduceArgs {
     /// or statement, such as `ttflash` or `6-iod1-iod2` [default: everything]
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
+    /// The seeds.
+    #[command(flatten)]
+    seeds: SeedArgs,
     /// Few requests on small drives, to see that everything works
     #[arg(long)]
     quick: bool,
@@ -95,6 +105,9 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
                 "no experiment and no claim has {text:?}; see `ioda reproduce --list`"
             )));
         }
+    }
+    if let Some(seeds) = args.seeds.given()? {
+        experiments = reproduce::with_seeds(experiments, &seeds)?;
     }
     if args.list {
         let with_live =

@@ -47,21 +47,21 @@ Exit code 4 if a history failed.";
 /// Levels that can lose a drive.
 const LEVELS: [Level; 5] = [Level::Raid1, Level::Raid4, Level::Raid5, Level::Raid6, Level::Raid10];
 
+/// Histories unless their number is given.
+const HISTORIES: u64 = 1000;
+
 /// Options of `ioda torture`.
 #[derive(Args, Debug)]
 pub(crate) struct TortureArgs {
     /// RAID level: raid1, raid4, raid5, raid6 or raid10; repeatable [default: any]
     #[arg(long, value_name = "LEVEL")]
     level: Vec<Text<Raid>>,
-    /// The history of this seed, such as 17, and no other
-    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first_seed", "time"])]
+    /// Seed of the first history, and of the only one unless --seeds or --time asks for more [default: 1]
+    #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// So many histories
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    seeds: u64,
-    /// The first seed
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    first_seed: u64,
+    /// So many seeds, counted from --seed, a history for each [default: 1000, or 1 with --seed]
+    #[arg(long, value_name = "N")]
+    seeds: Option<u64>,
     /// As many histories as end in this time, such as 10m or 1h, instead of a number of them
     #[arg(long, value_name = "TIME", conflicts_with = "seeds")]
     time: Option<Text<Span>>,
@@ -70,7 +70,7 @@ pub(crate) struct TortureArgs {
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     steps: u32,
     /// Every short script, with the power cut at every command of the disks, instead of what seeds draw
-    #[arg(long, conflicts_with_all = ["seed", "seeds", "first_seed", "time", "steps"])]
+    #[arg(long, conflicts_with_all = ["seed", "seeds", "time", "steps"])]
     sweep: bool,
     /// Most acts of the scripts of --sweep, 1 to 5; each more takes about twenty times as long
     #[arg(long, value_name = "N", default_value_t = 2, requires = "sweep",
@@ -79,7 +79,7 @@ pub(crate) struct TortureArgs {
     /// One script, such as raid5:write,fail:mixed:17: LEVEL:ACTS, or LEVEL:ACTS:LOSS:COMMANDS for a power cut after that many commands; the
     /// level with -degraded is an array that journals only while drives are missing
     #[arg(long, value_name = "SCRIPT",
-        conflicts_with_all = ["sweep", "level", "seed", "seeds", "first_seed", "time", "steps"])]
+        conflicts_with_all = ["sweep", "level", "seed", "seeds", "time", "steps"])]
     script: Option<Case>,
     /// Demand of RAID-4, 5 and 6 that journal only while drives are missing (`--journal degraded`,
     /// scripts of raid5-degraded) that drives may be lost in the moment of a power cut, which is always
@@ -151,12 +151,12 @@ fn one(args: &TortureArgs, levels: &[Level]) -> Result<Option<Subject>, Failure>
         }
         return Ok(Some(Subject::Case(case.clone())));
     }
-    if args.seed.is_some() && levels.len() > 1 {
+    let is_alone = args.time.is_none() && args.seeds.is_none_or(|seeds| seeds == 1);
+    let Some(seed) = args.seed.filter(|_| is_alone) else { return Ok(None) };
+    if levels.len() > 1 {
         return Err(Failure::usage("--seed is for one history, so --level can be given once"));
     }
-    let level = levels.first().copied();
-    let seed = |seed| Subject::Seed { seed, level, steps: args.steps };
-    Ok(args.seed.map(seed))
+    Ok(Some(Subject::Seed { seed, level: levels.first().copied(), steps: args.steps }))
 }
 
 fn levels(named: &[Text<Raid>]) -> Result<Vec<Level>, Failure> {
@@ -190,22 +190,23 @@ fn drawn(
 ) -> (Sum, String) {
     let steps = args.steps;
     let time = args.time.as_ref().map(|time| Duration::from_nanos(time.value.0.as_nanos()));
+    let (first, count) = (args.seed.unwrap_or(1), args.seeds.unwrap_or(HISTORIES));
     let until = match time {
         Some(time) => Until::Time(Instant::now() + time),
-        None => Until::Number(args.seeds),
+        None => Until::Number(count),
     };
-    let total = time.is_none().then_some(args.seeds);
+    let total = time.is_none().then_some(count);
     let done = AtomicU64::new(0);
     let sum = progress::counting_all(talk.progress, "torture", "histories", total, &done, || {
         work::side_by_side(threads, until, |index, sum| {
-            let seed = args.first_seed.wrapping_add(index);
+            let seed = first.wrapping_add(index);
             // Which level a seed gets depends on nothing but the seed.
             let level = levels.get((seed % levels.len().max(1) as u64) as usize).copied();
             sum.add(index, &Subject::Seed { seed, level, steps }, demands);
             done.fetch_add(1, Ordering::Relaxed);
         })
     });
-    (sum, format!("histories of {steps} steps, seeds from {}", args.first_seed))
+    (sum, format!("histories of {steps} steps, seeds from {first}"))
 }
 
 /// Every short script with every cut.

@@ -238,6 +238,35 @@ pub(crate) fn select(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Expe
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
+/// `experiments` under each of `seeds`. What is under one of several says so in its names; plans, which are
+/// arithmetic, stay as they are.
+pub(crate) fn with_seeds(
+    experiments: Vec<Experiment>,
+    seeds: &[u64],
+) -> Result<Vec<Experiment>, Failure> {
+    let mut all = Vec::new();
+    for experiment in experiments {
+        if !experiment.plans.is_empty() {
+            all.push(experiment);
+            continue;
+        }
+        for seed in seeds {
+            let text: Text<u64> = seed.to_string().parse().map_err(Failure::internal)?;
+            let mut experiment = experiment.clone();
+            experiment.setup.run.seed = Some(text);
+            experiment.variants.iter_mut().for_each(Variant::keep_seed);
+            if seeds.len() > 1 {
+                let claims = experiment.claims.iter_mut().map(|claim| &mut claim.id);
+                for name in claims.chain([&mut experiment.id, &mut experiment.title]) {
+                    *name += &format!(", seed {seed}");
+                }
+            }
+            all.push(experiment);
+        }
+    }
+    Ok(all)
+}
+
 fn is_called(experiment: &Experiment, name: &str) -> bool {
     let short = |id: &str| {
         let id = id.to_lowercase();
@@ -324,6 +353,26 @@ mod tests {
             let error = parse_one(keys).unwrap_err();
             assert!(error.contains(wanted), "{keys}: {error}");
         }
+    }
+
+    #[test]
+    fn seeds_are_those_that_are_asked_for() {
+        let names = |experiments: &[Experiment]| -> Vec<String> {
+            experiments.iter().map(|experiment| experiment.id.clone()).collect()
+        };
+        let chosen = || {
+            let wanted = ["table-2", "degraded-5"].map(str::to_owned);
+            select(builtin().unwrap(), &wanted).unwrap()
+        };
+        let one = with_seeds(chosen(), &[7]).unwrap();
+        assert_eq!(names(&one), names(&chosen()));
+        let runs: Vec<_> = one.iter().flat_map(|one| one.wanted().unwrap()).flatten().collect();
+        assert!(runs.len() > 1);
+        assert!(runs.iter().all(|run| run.settings.run.seed == "7".parse().ok()));
+        let two = with_seeds(chosen(), &[1, 2]).unwrap();
+        assert_eq!(names(&two), ["table-2", "degraded-5, seed 1", "degraded-5, seed 2"]);
+        let claims = |seed: usize| two[seed].claims.iter().map(|claim| claim.id.as_str());
+        assert!(claims(1).zip(claims(2)).all(|(one, two)| one != two));
     }
 
     #[test]

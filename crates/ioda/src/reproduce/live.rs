@@ -15,6 +15,7 @@ pub(crate) use show::tables;
 use crate::commands::Talk;
 use crate::exit::Failure;
 use crate::progress;
+use crate::quantity::Text;
 use crate::serving;
 use crate::settings::{self, Settings, WorkloadSettings};
 use crate::setup::Setup;
@@ -90,6 +91,7 @@ pub(crate) fn listed() -> Result<String, Failure> {
 /// If a run fails, on either clock.
 pub(crate) fn run(
     requests: Option<u64>,
+    seed: Option<Text<u64>>,
     quick: bool,
     threads: Option<usize>,
     talk: Talk,
@@ -111,6 +113,7 @@ pub(crate) fn run(
             settings.drive.blocks_per_plane = Some(QUICK_BLOCKS);
         }
         settings.run.threads = threads;
+        settings.run.seed = seed.clone().or(settings.run.seed);
         compare_clocks(&settings, case.label, talk)
     };
     workloads.into_iter().map(run_case).collect()

@@ -20,7 +20,7 @@ mod sequence;
 mod series;
 
 pub(crate) use check::judge;
-pub(crate) use experiment::{Experiment, builtin, load_folder, select};
+pub(crate) use experiment::{Experiment, builtin, load_folder, select, with_seeds};
 pub(crate) use figure::figure;
 pub(crate) use filter::filter;
 pub(crate) use junit::Suites;

@@ -26,6 +26,13 @@ pub(crate) struct Variant {
     workload: WorkloadSettings,
 }
 
+impl Variant {
+    /// Takes the seed of the experiment.
+    pub(super) fn keep_seed(&mut self) {
+        self.setup.run.seed = None;
+    }
+}
+
 /// A plan, or one run of each workload: what checks and columns are about.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Series {

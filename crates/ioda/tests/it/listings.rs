@@ -122,4 +122,26 @@ fn experiments_of_ones_own_can_fail_strictly() {
     assert!(ran.stdout.contains("no: DOES NOT HOLD"), "{}", ran.stdout);
     let strict = ioda(&["reproduce", "mine", "--experiments", path, "--quick", "--strict", "-q"]);
     assert_eq!(strict.code, 1, "{}", strict.stderr);
+    // The seed is 1 unless one is given, and each of several is judged.
+    let hashes = |extra: &[&str]| -> Vec<(String, String)> {
+        let arguments = ["reproduce", "--experiments", path, "--quick", "--quiet", "--json"];
+        let document = ioda(&[&arguments[..], extra].concat()).json();
+        let workloads = document["workloads"].as_array().unwrap();
+        let runs = workloads.iter().map(|workload| &workload["runs"][0]["result_hash"]);
+        let claims = document["claims"].as_array().unwrap().iter().map(|claim| &claim["id"]);
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        claims.map(text).zip(runs.map(text)).collect()
+    };
+    let usual = hashes(&[]);
+    assert_eq!(hashes(&["--seed", "1"]), usual);
+    let two = hashes(&["--seed", "1", "--seeds", "2"]);
+    let names: Vec<&str> = two.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!((names, &two[0].1), (vec!["no, seed 1", "no, seed 2"], &usual[0].1));
+    assert_ne!(two[1].1, usual[0].1);
+    assert_eq!(hashes(&["--seed", "2"])[0].1, two[1].1);
+    let none = ioda(&["reproduce", "--experiments", path, "--seeds", "0"]);
+    assert_eq!(
+        (none.code, none.stderr.as_str()),
+        (2, "error: --seeds is 0; it must be 1 to 100\n")
+    );
 }

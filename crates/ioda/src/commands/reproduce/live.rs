@@ -41,6 +41,9 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     if args.filter.is_some() {
         return Err(Failure::usage("--filter is not for `live`, whose claims are about one run"));
     }
+    if args.seeds.seeds != 1 {
+        return Err(Failure::usage("--seeds is not for `live`, which takes one; use --seed"));
+    }
     if args.requests == Some(0) {
         return Err(Failure::usage("--requests is 0; it must be at least 1"));
     }
@@ -48,7 +51,8 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
         output::print(&live::listed()?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let workloads = live::run(args.requests, args.quick, args.threads, talk)?;
+    let workloads =
+        live::run(args.requests, args.seeds.seed.clone(), args.quick, args.threads, talk)?;
     let claims = claims(&workloads);
     let holds = claims.iter().all(|claim| claim.holds);
     let notes = notes(&workloads);
