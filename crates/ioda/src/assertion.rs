@@ -8,6 +8,7 @@ use crate::metric::{Metric, Unit, three_digits};
 use array::policy::PolicyKind;
 use sim::RunResult;
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 /// Fewer requests than this beyond a percentile make it doubtful.
@@ -141,65 +142,82 @@ fn limit(text: &str, metric: Metric) -> Result<Limit, String> {
 }
 
 impl Assertion {
-    /// Refuses an assertion about a policy that will not run.
+    /// The assertion about runs of these policies, in this order.
     ///
     /// # Errors
     ///
-    /// A sentence that names the policies that will.
-    pub(crate) fn check_policies(&self, run: &[PolicyKind]) -> Result<(), String> {
+    /// A sentence that names the policies that will run, if it is about another.
+    pub(crate) fn about(&self, run: &[PolicyKind]) -> Result<Bound<'_>, String> {
+        let place = |policy: PolicyKind| {
+            run.iter().position(|&other| other == policy).ok_or_else(|| {
+                let names: Vec<&str> = run.iter().map(|policy| policy.name()).collect();
+                format!(
+                    "--assert {:?} is about {}, which is not run: add it to --policy, which is {}",
+                    self.text,
+                    policy.name(),
+                    names.join(",")
+                )
+            })
+        };
+        let about = match self.policy {
+            Some(policy) => {
+                let place = place(policy)?;
+                place..place + 1
+            }
+            None => 0..run.len(),
+        };
         let compared = match self.limit {
-            Limit::Times(_, policy) => Some(policy),
-            Limit::Value(_) => None,
+            Limit::Times(factor, policy) => Compared::Times(factor, place(policy)?),
+            Limit::Value(limit) => Compared::Value(limit),
         };
-        let named = [self.policy, compared].into_iter().flatten();
-        let Some(absent) = named.into_iter().find(|policy| !run.contains(policy)) else {
-            return Ok(());
-        };
-        let names: Vec<&str> = run.iter().map(|policy| policy.name()).collect();
-        Err(format!(
-            "--assert {:?} is about {}, which is not run: add it to --policy, which is {}",
-            self.text,
-            absent.name(),
-            names.join(",")
-        ))
+        Ok(Bound { assertion: self, about, compared })
     }
+}
 
-    /// Whether it holds, once for each policy that it is about.
+/// What a metric is compared with, where it is known which runs there are.
+#[derive(Clone, Copy, Debug)]
+enum Compared {
+    /// A number, or nanoseconds.
+    Value(f64),
+    /// A factor of the same metric of this run.
+    Times(f64, usize),
+}
+
+/// An assertion whose policies are all run.
+#[derive(Debug)]
+pub(crate) struct Bound<'a> {
+    assertion: &'a Assertion,
+    /// The runs that it is about.
+    about: Range<usize>,
+    compared: Compared,
+}
+
+impl Bound<'_> {
+    /// Whether it holds, once for each policy that it is about. `results` are of the policies that it was
+    /// bound to.
     pub(crate) fn check(&self, results: &[RunResult]) -> Vec<Verdict> {
-        let about: Vec<&RunResult> = results
-            .iter()
-            .filter(|result| self.policy.is_none_or(|policy| policy == result.policy))
-            .collect();
-        if about.is_empty() {
-            return vec![self.failed("that policy was not run")];
-        }
-        about.into_iter().map(|result| self.check_one(result, results)).collect()
-    }
-
-    fn failed(&self, why: &str) -> Verdict {
-        Verdict { holds: false, line: format!("assert {}: FAILED: {why}", self.text) }
+        results[self.about.clone()].iter().map(|result| self.check_one(result, results)).collect()
     }
 
     fn check_one(&self, result: &RunResult, results: &[RunResult]) -> Verdict {
-        let (limit, compared) = match self.limit {
-            Limit::Value(limit) => (limit, String::new()),
-            Limit::Times(factor, policy) => {
-                let Some(other) = results.iter().find(|result| result.policy == policy) else {
-                    return self.failed(&format!("{} was not run", policy.label()));
-                };
-                let base = self.metric.of(other);
-                let shown = self.metric.unit().show(base);
-                let ratio = self.metric.of(result) / base;
+        let Assertion { text, metric, operator, .. } = self.assertion;
+        let (limit, compared) = match self.compared {
+            Compared::Value(limit) => (limit, String::new()),
+            Compared::Times(factor, place) => {
+                let other = &results[place];
+                let base = metric.of(other);
+                let shown = metric.unit().show(base);
+                let ratio = metric.of(result) / base;
                 let ratio = match ratio.is_finite() {
                     true => format!(", {} times that", three_digits(ratio)),
                     false => String::new(),
                 };
-                (base * factor, format!(" ({} has {shown}{ratio})", policy.label()))
+                (base * factor, format!(" ({} has {shown}{ratio})", other.policy.label()))
             }
         };
-        let value = self.metric.of(result);
-        let holds = self.operator.holds(value, limit);
-        let doubt = match self.metric.samples_beyond(result) {
+        let value = metric.of(result);
+        let holds = operator.holds(value, limit);
+        let doubt = match metric.samples_beyond(result) {
             Some(beyond) if beyond < FEWEST_SAMPLES => {
                 format!(" (only {beyond} requests lie beyond it)")
             }
@@ -207,11 +225,9 @@ impl Assertion {
         };
         let verdict = if holds { "ok" } else { "FAILED" };
         let line = format!(
-            "assert {}: {verdict}: {} has {} = {}{compared}{doubt}",
-            self.text,
+            "assert {text}: {verdict}: {} has {metric} = {}{compared}{doubt}",
             result.policy.label(),
-            self.metric,
-            self.metric.unit().show(value),
+            metric.unit().show(value),
         );
         Verdict { holds, line }
     }
@@ -238,6 +254,21 @@ mod tests {
         assert_eq!(parsed("ioda:busy2plus<=0.01%").limit, Limit::Value(0.01));
         assert_eq!(parsed("window<=20ms").limit, Limit::Value(20_000_000.0));
         assert_eq!(parsed("write.p50<base").limit, Limit::Times(1.0, PolicyKind::BASE));
+    }
+
+    #[test]
+    fn an_assertion_is_about_policies_that_run() {
+        let run = [PolicyKind::BASE, PolicyKind::IODA];
+        let about = |text: &str| {
+            let assertion = parsed(text);
+            assertion.about(&run).map(|bound| bound.about)
+        };
+        assert_eq!(about("read.p99<1ms"), Ok(0..2));
+        assert_eq!(about("ioda:read.p99<=base"), Ok(1..2));
+        for text in ["ideal:read.p99<1ms", "ioda:read.p99<=1.1*ideal"] {
+            let why = "is about ideal, which is not run: add it to --policy, which is base,ioda";
+            assert_eq!(about(text), Err(format!("--assert {text:?} {why}")));
+        }
     }
 
     #[test]

@@ -196,6 +196,20 @@ pub(crate) struct SimulationArgs {
     /// The results.
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Exit with 1 unless this holds: METRIC OPERATOR LIMIT, with POLICY: in front for one policy;
+    /// repeatable
+    ///
+    /// Metrics: read. or write. with p50 to p99.999, mean, max, iops or count; violations,
+    /// waf (pages that the drives programmed per page that the array wrote to them), collections, stalled (pages of writes that waited for space), rebuilds, extra_reads,
+    /// fail_fasts (both in per cent), forced_flushes (pages flushed outside of busy windows),
+    /// window (the busy window at the end, 0s if there is none), window_changes, permits (leases
+    /// granted, extended or taken back), overloads (stripes with more busy members than
+    /// parities), busy2plus (per cent of stripe reads with two or more busy members), total_latency,
+    /// collections_cv, drive_commands_cv and queued_blocks_cv (how unevenly these fall on drives),
+    /// degraded_reads and degraded_updates. Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
+    /// Without a policy it is for every policy of the run.
+    #[arg(long = "assert", value_name = "CONDITION", help_heading = "Configuration and results")]
+    pub(crate) asserts: Vec<Assertion>,
 }
 
 /// Options of `ioda serve`.
@@ -308,20 +322,6 @@ pub(crate) struct OutputArgs {
     /// Write fio's JSON layout, one job per policy; `-` for standard output
     #[arg(long, alias = "fio_json", value_name = "FILE")]
     pub(crate) fio_json: Option<PathBuf>,
-    /// Exit with 1 unless this holds: METRIC OPERATOR LIMIT, with POLICY: in front for one policy;
-    /// repeatable
-    ///
-    /// Metrics: read. or write. with p50 to p99.999, mean, max, iops or count; violations, waf,
-    /// collections, stalled (pages of writes that waited for space), rebuilds, extra_reads,
-    /// fail_fasts (both in per cent), forced_flushes (pages flushed outside of busy windows),
-    /// window (the busy window at the end, 0s if there is none), window_changes, permits (leases
-    /// granted, extended or taken back), overloads (stripes with more busy members than
-    /// parities), busy2plus (per cent of stripe reads with two or more busy members), total_latency,
-    /// collections_cv, drive_commands_cv and queued_blocks_cv (how unevenly these fall on drives),
-    /// degraded_reads and degraded_updates. Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
-    /// Without a policy it is for every policy of the run.
-    #[arg(long = "assert", value_name = "CONDITION")]
-    pub(crate) asserts: Vec<Assertion>,
 }
 
 impl SimulationArgs {

@@ -1,6 +1,7 @@
 //! `ioda compare` and `ioda run`.
 
 use super::Talk;
+use crate::assertion::Bound;
 use crate::cli::{OutputArgs, SimulationArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, Documents, remark};
@@ -35,15 +36,18 @@ fn simulate(
     let output = &args.output;
     check_outputs(output)?;
     let settings = args.settings()?;
-    let setup = Setup::new(&settings, &setup::possible(policies, &settings.array))?;
-    let run: Vec<PolicyKind> = setup.plans.iter().map(|plan| plan.policy).collect();
-    for assertion in &output.asserts {
-        assertion.check_policies(&run).map_err(Failure::usage)?;
+    let mut policies = setup::possible(policies, &settings.array);
+    if !settings.run.policy.is_empty() {
+        policies = settings.run.policy.iter().map(|text| text.value.0).collect();
     }
+    // Before a long trace is read.
+    let asserts = args.asserts.iter().map(|assertion| assertion.about(&policies));
+    let asserts = asserts.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?;
+    let setup = Setup::new(&settings, &policies)?;
     let outcome = simulate::run(&setup, talk.progress, "", talk.quiet)?;
     let comparison = convert::comparison(&setup, &outcome, title(&setup))?;
     write(output, &comparison, talk)?;
-    judge(output, &outcome)
+    judge(output, &asserts, &outcome)
 }
 
 /// What is compared, in one line.
@@ -113,9 +117,9 @@ pub(crate) fn write(args: &OutputArgs, comparison: &Comparison, talk: Talk) -> R
 }
 
 /// Checks the assertions; they go where the table goes, or to stderr if that is a document.
-fn judge(args: &OutputArgs, outcome: &Outcome) -> Result<ExitCode, Failure> {
+fn judge(args: &OutputArgs, asserts: &[Bound<'_>], outcome: &Outcome) -> Result<ExitCode, Failure> {
     let verdicts: Vec<_> =
-        args.asserts.iter().flat_map(|assertion| assertion.check(&outcome.results)).collect();
+        asserts.iter().flat_map(|assertion| assertion.check(&outcome.results)).collect();
     let to_stderr =
         args.json.is_printed() || args.html.is_printed() || is_stdout(args.fio_json.as_ref());
     for verdict in &verdicts {

@@ -4,7 +4,6 @@ use super::Talk;
 use crate::cli::LoadArgs;
 use crate::exit::{self, Failure};
 use crate::loading::{self, Loaded};
-use crate::output::remark;
 use crate::progress;
 use crate::setup;
 use live::nbd::client::Client;
@@ -70,11 +69,10 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<ExitCode, Failure> {
         claims: Vec::new(),
     };
     super::compare::write(&args.output, &comparison, talk)?;
-    if loaded.errors > 0 {
-        remark(&format!("{} requests were answered with an error", loaded.errors));
-        return Ok(ExitCode::from(exit::INTERNAL));
+    match loaded.errors {
+        0 => Ok(ExitCode::from(exit::OK)),
+        errors => Err(Failure::internal(format!("{errors} requests were answered with an error"))),
     }
-    Ok(ExitCode::from(exit::OK))
 }
 
 /// What a reader should know about the generator itself.

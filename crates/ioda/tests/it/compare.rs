@@ -108,6 +108,10 @@ fn assertions_decide_the_exit_code() {
     let compared =
         tiny("compare", &["dtrs", "--requests", "3000", "--assert", "ideal:read.p99.9<=1*base"]);
     assert_eq!(compared.code, 0, "{}", compared.stdout);
+    // A trace that cannot be read is not looked at before.
+    let early = tiny("compare", &["no-such.csv", "--policy", "base", "--assert", "ioda:waf<2"]);
+    assert_eq!(early.code, 2);
+    assert!(early.stderr.contains("is about ioda, which is not run"), "{}", early.stderr);
 }
 
 /// The line about the array, the only run and the output for assertions of a short run.
