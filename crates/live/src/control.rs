@@ -288,7 +288,7 @@ pub struct FlashCounters {
     pub copied_pages: u64,
     /// Blocks that were erased.
     pub erased_blocks: u64,
-    /// Pages programmed per page that the array wrote.
+    /// Write amplification of the drive: pages of flash that it programmed per page that the array wrote to it.
     pub write_amplification: f64,
 }
 

@@ -20,10 +20,15 @@ const COSTS: [(&str, Cell); 12] = [
     ("rebuilds", |run| format::count(run.rebuilds)),
     ("fail-fasts", |run| format::count(run.fail_fasts)),
     ("sent again to wait", |run| format::count(run.resubmitted)),
-    ("WAF, drives", |run| format::three_digits(run.write_amplification_device)),
-    ("WAF, array", |run| format::three_digits(run.write_amplification_array)),
+    ("WAF, drives", |run| of_drives(run, run.write_amplification_device)),
+    ("WAF, array", |run| of_drives(run, run.write_amplification_array)),
     ("write stalls", |run| format::count(run.host_write_stalls)),
 ];
+
+/// A number that is known where the drives are.
+fn of_drives(run: &Run, number: f64) -> String {
+    if run.drives.is_empty() { "–".to_owned() } else { format::three_digits(number) }
+}
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
 const OCCASIONAL: [(&str, Occurs, Cell); 20] = [

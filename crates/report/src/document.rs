@@ -142,9 +142,12 @@ pub struct Run {
     pub collections: u64,
     /// Host writes that waited until a drive had free space again.
     pub host_write_stalls: u64,
-    /// Pages programmed by the drives per page that the array wrote to them.
+    /// Write amplification of the drives: pages of flash that they programmed, parity within them and what
+    /// collections moved included, per page programmed for a write of the array. 1 before the first write,
+    /// and where nothing is known of the drives.
     pub write_amplification_device: f64,
-    /// Pages programmed by the drives per page that the host wrote to the array.
+    /// Write amplification of the whole array: the same per page that the host wrote to the array, so that
+    /// parity of the array counts as well.
     pub write_amplification_array: f64,
     /// Blocks erased on all drives.
     pub erases: u64,
@@ -415,7 +418,8 @@ pub struct Band {
 pub struct DriveSummary {
     /// Index of the drive in the array.
     pub drive: u32,
-    /// Pages programmed per page written to the drive.
+    /// Write amplification of the drive: pages of flash that it programmed per page programmed for a write
+    /// of the array.
     pub write_amplification: f64,
     /// Blocks erased.
     pub erases: u64,

@@ -185,6 +185,17 @@ pub struct Spread {
     pub few: bool,
 }
 
+impl SweepMetric {
+    /// What its numbers are of, where its name does not say.
+    #[must_use]
+    pub fn meaning(&self) -> Option<&'static str> {
+        (self.name == "waf").then_some(
+            "write amplification of the drives: pages of flash programmed per page that the array wrote to \
+             them",
+        )
+    }
+}
+
 impl Sweep {
     /// `metric` of `policy` at `point` over the seeds that ended; none if no run has it.
     #[must_use]

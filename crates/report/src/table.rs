@@ -24,6 +24,10 @@ const POLICIES_ABREAST: usize = 6;
 /// Widest line where we choose where it breaks.
 const WIDTH: u16 = 100;
 
+/// What the rows of write amplification are.
+const WAF: &str = "WAF, write amplification: pages of flash that the drives programmed, parity and copies included, \
+    per page that the array wrote to them (WAF, drives) or that the host wrote to the array (WAF, array)";
+
 /// The whole report as text.
 #[must_use]
 pub fn render(comparison: &Comparison) -> String {
@@ -75,11 +79,14 @@ fn footnotes(comparison: &Comparison) -> String {
         .iter()
         .flat_map(|run| run.read.percentiles.iter().chain(&run.write.percentiles))
         .any(crate::Percentile::has_few_samples);
+    let mut text = String::new();
     if few {
-        "~ fewer than 100 samples lie beyond this percentile\n".to_owned()
-    } else {
-        String::new()
+        text += "~ fewer than 100 samples lie beyond this percentile\n";
     }
+    if comparison.runs.iter().any(|run| !run.drives.is_empty()) {
+        text += &wrapped("", WAF);
+    }
+    text
 }
 
 fn sentences(comparison: &Comparison) -> String {

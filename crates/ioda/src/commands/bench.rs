@@ -279,7 +279,10 @@ fn show(lines: &[Line]) -> String {
             ]
         })
         .collect();
-    table::numbers_between(&header, &rows, 2, 0)
+    format!(
+        "{}  WAF: write amplification, pages of flash programmed per page written to the drives\n",
+        table::numbers_between(&header, &rows, 2, 0)
+    )
 }
 
 fn document(lines: &[Line]) -> Benchmarks {
@@ -323,7 +326,7 @@ struct Benchmark {
     page_operations_per_second: f64,
     /// Nanoseconds for each page operation.
     nanos_per_page_operation: f64,
-    /// Pages programmed per page that was written to the drives.
+    /// Write amplification of the drives: pages of flash programmed per page that was written to them.
     write_amplification: f64,
     /// Time it took, in seconds.
     wall_seconds: f64,

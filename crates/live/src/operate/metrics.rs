@@ -297,9 +297,12 @@ fn drives(out: &mut Exposition, drives: &[DriveStatus]) {
         ("drive_free_blocks_ratio", Gauge, "Share of the drive's blocks that are free.", |drive| {
             drive.free_share
         }),
-        ("drive_write_amplification_ratio", Gauge, "Pages programmed per page written.", |drive| {
-            drive.flash.write_amplification
-        }),
+        (
+            "drive_write_amplification_ratio",
+            Gauge,
+            "Pages of flash programmed per page that the array wrote to the drive.",
+            |drive| drive.flash.write_amplification,
+        ),
         ("drive_queued_commands", Gauge, "Commands that the drive has not answered.", |drive| {
             drive.queued as f64
         }),

@@ -200,6 +200,9 @@ fn cell(metric: &SweepMetric, spread: &Spread) -> String {
 /// What stands in the cells.
 fn meaning(sweep: &Sweep, metric: &SweepMetric) -> String {
     let mut sentences = Vec::new();
+    if let Some(meaning) = metric.meaning() {
+        sentences.push(format!("This is {meaning}."));
+    }
     if sweep.seeds.len() > 1 {
         sentences.push(format!(
             "Medians over {} seeds, with the lowest and the highest where these differ.",

@@ -196,8 +196,8 @@ pub(super) fn costs(comparison: &Comparison) -> String {
         "Throughput and cost in numbers",
         "Blocked reads are reads of the host that waited for a collection, or for I/O that a \
          collection had held up. Extra reads are reads of drives made only because of the policy, per hundred that were \
-         needed anyway. WAF is write amplification: pages programmed per page that the array \
-         wrote to the drives, and per page that the host wrote to the array. A contract violation \
+         needed anyway. WAF is write amplification: pages of flash that the drives programmed, parity and copies \
+         included, per page that the array wrote to them, and per page that the host wrote to the array. A contract violation \
          is a collection that a drive had to run in its predictable window. Only where they occur: \
          the busy window at the end and how often it changed; lease messages, by which the host \
          granted, extended or took back the right to collect; suspensions, programs and erases that \

@@ -21,7 +21,8 @@ pub struct PolicyCosts {
     pub rebuilds_per_host_read: Option<f64>,
     /// Most memory of the host that held data for the policy at once, in bytes, in any run.
     pub host_buffer_peak_bytes: u64,
-    /// Pages programmed by the drives per page that the array wrote to them.
+    /// Write amplification of the drives: pages of flash that they programmed, parity within them and what
+    /// collections moved included, per page programmed for a write of the array.
     pub write_amplification_device: Option<f64>,
     /// Requests per simulated second at saturation, as (reads in per cent, requests per second).
     pub saturation_iops: Vec<(u32, f64)>,
@@ -161,7 +162,7 @@ pub(crate) fn columns(all: &[PolicyCosts]) -> Vec<Column> {
         ),
         Column::new(
             "WAF",
-            "Pages that the drives programmed per page that the array wrote to them.",
+            "Write amplification of the drives: pages of flash programmed per page that the array wrote to them.",
             move |costs| or_none(costs.write_amplification_device.map(format::three_digits)),
         ),
     ];

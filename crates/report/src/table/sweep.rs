@@ -121,6 +121,11 @@ fn footnotes(sweep: &Sweep) -> String {
     if sweep.metrics.iter().any(|metric| sweep.has_few_samples(&metric.name)) {
         text += "~ fewer than 100 samples lie beyond this percentile with some seed\n";
     }
+    for metric in &sweep.metrics {
+        if let Some(meaning) = metric.meaning() {
+            text += &wrapped("", &format!("{}: {meaning}", metric.name));
+        }
+    }
     for (failed, why, runs) in sweep.remarks() {
         let (bullet, what) = if failed { ("! ", "failed") } else { ("- ", "not run") };
         text += &wrapped(bullet, &format!("{what}: {runs}: {why}"));

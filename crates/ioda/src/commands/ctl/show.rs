@@ -210,5 +210,11 @@ fn drives(status: &Status) -> String {
             ]
         })
         .collect();
-    table::numbers_between(&header, &rows, 3, 1)
+    let text = table::numbers_between(&header, &rows, 3, 1);
+    match status.drives.iter().any(|drive| drive.emulated) {
+        true => {
+            text + "  WAF: write amplification, pages of flash programmed per page that the array wrote\n"
+        }
+        false => text,
+    }
 }

@@ -115,7 +115,8 @@ struct Collections {
     collection_bytes_per_second: f64,
     /// Share of valid pages in a victim in the steady state, from 0 to 1.
     steady_valid_ratio: f64,
-    /// Pages programmed per page written in the steady state.
+    /// Write amplification of the drive in the steady state: pages of flash programmed per page written to
+    /// it, under uniform random overwrites.
     steady_write_amplification: f64,
 }
 

@@ -159,6 +159,8 @@ pub(crate) fn legend(answers: &[Answer]) -> Vec<&'static str> {
          window is the bound that also holds where collection outruns the load, with victims as \
          full as in steady state and guards included; the shortest is one likely collection and \
          two guards.",
+        "Write amplification is of one drive in the steady state: pages of flash programmed per page that \
+         is written to it.",
         "Sustained is what can be written for ever in windows of the length that is judged. What \
          holds for a burst only would hold for ever with a load below that, fewer drives, more of \
          them busy at once, or more spare space, with which victims hold less valid data.",
