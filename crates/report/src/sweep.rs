@@ -9,6 +9,7 @@ use crate::schema::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
 /// Version of the records that a [`Sweep`] is made of. It grows with every change that a reader of an earlier
 /// version would misunderstand.
@@ -196,14 +197,35 @@ impl SweepMetric {
     }
 }
 
-impl Sweep {
+/// A sweep with its runs by point and policy, so that a cell of a table looks at its own runs only.
+#[derive(Debug)]
+pub struct Cells<'a> {
+    sweep: &'a Sweep,
+    /// By policy, then by point.
+    runs: BTreeMap<&'a str, BTreeMap<usize, Vec<&'a SweepRun>>>,
+}
+
+impl Deref for Cells<'_> {
+    type Target = Sweep;
+
+    fn deref(&self) -> &Sweep {
+        self.sweep
+    }
+}
+
+impl Cells<'_> {
+    /// The runs of `policy` at `point`, one for each seed.
+    fn at(&self, point: usize, policy: &str) -> &[&SweepRun] {
+        let of_policy = self.runs.get(policy);
+        of_policy.and_then(|points| points.get(&point)).map_or(&[], Vec::as_slice)
+    }
+
     /// `metric` of `policy` at `point` over the seeds that ended; none if no run has it.
     #[must_use]
     pub fn spread(&self, point: usize, policy: &str, metric: &str) -> Option<Spread> {
         let ended: Vec<&Measured> = self
-            .runs
+            .at(point, policy)
             .iter()
-            .filter(|run| run.point == point && run.policy == policy)
             .filter_map(|run| match &run.outcome {
                 Outcome::Measured(measured) => Some(measured),
                 Outcome::Refused(_) | Outcome::Failed(_) => None,
@@ -230,24 +252,35 @@ impl Sweep {
         })
     }
 
+    /// What stands in the place of a number that is not there: whether the runs of `policy` at `point`
+    /// were not built, failed or have no such number.
+    #[must_use]
+    pub fn absent(&self, point: usize, policy: &str) -> &'static str {
+        let runs = self.at(point, policy);
+        match runs.first().map(|run| &run.outcome) {
+            Some(Outcome::Refused(_)) => "not run",
+            Some(_) if runs.iter().all(|run| matches!(run.outcome, Outcome::Failed(_))) => "failed",
+            _ => "–",
+        }
+    }
+}
+
+impl Sweep {
+    /// The runs by point and policy.
+    #[must_use]
+    pub fn cells(&self) -> Cells<'_> {
+        let mut runs: BTreeMap<&str, BTreeMap<usize, Vec<&SweepRun>>> = BTreeMap::new();
+        for run in &self.runs {
+            runs.entry(&run.policy).or_default().entry(run.point).or_default().push(run);
+        }
+        Cells { sweep: self, runs }
+    }
+
     /// The point at these indices into the values of the parameters.
     #[must_use]
     pub fn point(&self, indices: &[usize]) -> usize {
         let places = self.parameters.iter().zip(indices);
         places.fold(0, |point, (parameter, index)| point * parameter.values.len() + index)
-    }
-
-    /// What stands in the place of a number that is not there: whether the runs of `policy` at `point`
-    /// were not built, failed or have no such number.
-    #[must_use]
-    pub fn absent(&self, point: usize, policy: &str) -> &'static str {
-        let mut runs =
-            self.runs.iter().filter(|run| run.point == point && run.policy == policy).peekable();
-        match runs.peek().map(|run| &run.outcome) {
-            Some(Outcome::Refused(_)) => "not run",
-            Some(_) if runs.all(|run| matches!(run.outcome, Outcome::Failed(_))) => "failed",
-            _ => "–",
-        }
     }
 
     /// Runs that could not be built or failed, the same sentence once: whether it failed, the sentence
@@ -321,14 +354,16 @@ mod tests {
             }
         };
         let (first, second) = (of_seed(0), of_seed(1));
-        let spread = sweep.spread(2, "ioda", "read.p99.9").unwrap();
+        let spread = sweep.cells().spread(2, "ioda", "read.p99.9").unwrap();
         assert_eq!((spread.low, spread.high), (first.min(second), first.max(second)));
         assert_eq!(spread.median, f64::midpoint(first, second));
-        assert!(sweep.has_few_samples("read.p99.9") && !sweep.has_few_samples("waf"));
-        assert_eq!(sweep.spread(2, "ioda", "read.p97"), None);
-        assert_eq!(sweep.spread(2, "nobody", "read.p99.9"), None);
+        assert!(
+            sweep.cells().has_few_samples("read.p99.9") && !sweep.cells().has_few_samples("waf")
+        );
+        assert_eq!(sweep.cells().spread(2, "ioda", "read.p97"), None);
+        assert_eq!(sweep.cells().spread(2, "nobody", "read.p99.9"), None);
         sweep.runs.retain(|run| run.seed == "1");
-        let alone = sweep.spread(2, "ioda", "read.p99.9").unwrap();
+        let alone = sweep.cells().spread(2, "ioda", "read.p99.9").unwrap();
         assert_eq!((alone.median, alone.low, alone.high), (first, first, first));
     }
 
@@ -343,10 +378,10 @@ mod tests {
             remarks.iter().map(|(failed, why, runs)| (*failed, &why[..], &runs[..])).collect();
         assert_eq!(told, expected);
         let mut sweep = crate::sample::sweep(1);
-        assert_eq!((sweep.failures(), sweep.absent(1, "ioda")), (1, "not run"));
-        assert_eq!(sweep.absent(2, "base"), "–", "the other seed ended");
+        assert_eq!((sweep.failures(), sweep.cells().absent(1, "ioda")), (1, "not run"));
+        assert_eq!(sweep.cells().absent(2, "base"), "–", "the other seed ended");
         sweep.runs.retain(|run| run.seed == "2");
-        assert_eq!(sweep.absent(2, "base"), "failed");
+        assert_eq!(sweep.cells().absent(2, "base"), "failed");
         let many = crate::sample::sweep(2).remarks();
         assert!(many[0].2.ends_with("width 8, load 0.02 under IODA and 6 more"), "{}", many[0].2);
     }

@@ -6,7 +6,7 @@
 use super::escape::text;
 use super::numbers::four_digits;
 use super::tables::{scroll, section, table};
-use crate::sweep::{Scale, Spread, Sweep, SweepMetric, SweepPolicy, Unit};
+use crate::sweep::{Cells, Scale, Spread, Sweep, SweepMetric, SweepPolicy, Unit};
 use serde::Serialize;
 
 /// What a reader should know about the pictures.
@@ -70,6 +70,7 @@ struct FigureView {
 /// The whole page.
 #[must_use]
 pub fn render(sweep: &Sweep) -> String {
+    let sweep = &sweep.cells();
     let mut body = vec![header(sweep)];
     body.extend(sweep.metrics.iter().enumerate().map(|(index, metric)| {
         match sweep.parameters.as_slice() {
@@ -83,7 +84,7 @@ pub fn render(sweep: &Sweep) -> String {
     super::page(&sweep.title, &body.join("\n"), &view(sweep), &SCRIPTS)
 }
 
-fn header(sweep: &Sweep) -> String {
+fn header(sweep: &Cells<'_>) -> String {
     let fact = |(name, value): &(String, String)| {
         format!("<div><dt>{}</dt><dd>{}</dd></div>\n", text(name), text(value))
     };
@@ -107,7 +108,7 @@ fn header(sweep: &Sweep) -> String {
     )
 }
 
-fn view(sweep: &Sweep) -> View {
+fn view(sweep: &Cells<'_>) -> View {
     let mut view = View {
         parameter: String::new(),
         logarithmic: false,
@@ -140,7 +141,7 @@ fn plot_id(index: usize) -> String {
     format!("plot-{index}")
 }
 
-fn curve(sweep: &Sweep, policy: &SweepPolicy, metric: &SweepMetric) -> Vec<Option<Spread>> {
+fn curve(sweep: &Cells<'_>, policy: &SweepPolicy, metric: &SweepMetric) -> Vec<Option<Spread>> {
     let spread = |point| sweep.spread(point, &policy.name, &metric.name);
     let rounded = |spread: Spread| Spread {
         median: four_digits(spread.median),
@@ -152,7 +153,7 @@ fn curve(sweep: &Sweep, policy: &SweepPolicy, metric: &SweepMetric) -> Vec<Optio
 }
 
 /// One metric over one parameter: a plot, and the table of its numbers.
-fn curves(sweep: &Sweep, index: usize, metric: &SweepMetric) -> String {
+fn curves(sweep: &Cells<'_>, index: usize, metric: &SweepMetric) -> String {
     let parameter = &sweep.parameters[0];
     let mut header = vec![parameter.name.clone()];
     header.extend(sweep.policies.iter().map(|policy| policy.label.clone()));
@@ -198,7 +199,7 @@ fn cell(metric: &SweepMetric, spread: &Spread) -> String {
 }
 
 /// What stands in the cells.
-fn meaning(sweep: &Sweep, metric: &SweepMetric) -> String {
+fn meaning(sweep: &Cells<'_>, metric: &SweepMetric) -> String {
     let mut sentences = Vec::new();
     if let Some(meaning) = metric.meaning() {
         sentences.push(format!("This is {meaning}."));
@@ -223,7 +224,7 @@ struct Shades {
 }
 
 impl Shades {
-    fn of(sweep: &Sweep, metric: &SweepMetric) -> Option<Self> {
+    fn of(sweep: &Cells<'_>, metric: &SweepMetric) -> Option<Self> {
         let medians = || {
             sweep.policies.iter().flat_map(|policy| {
                 (0..sweep.points.len())
@@ -269,7 +270,7 @@ fn luminance(channels: [f64; 3]) -> f64 {
 }
 
 /// One metric over two parameters: a coloured table for each policy.
-fn heat_maps(sweep: &Sweep, index: usize, metric: &SweepMetric) -> String {
+fn heat_maps(sweep: &Cells<'_>, index: usize, metric: &SweepMetric) -> String {
     let [down, across] = [0, 1].map(|which| text(&sweep.parameters[which].name));
     let title = format!("{} by {down} and {across}", text(&metric.name));
     let Some(shades) = Shades::of(sweep, metric) else {
@@ -286,7 +287,12 @@ fn heat_maps(sweep: &Sweep, index: usize, metric: &SweepMetric) -> String {
     section(&format!("metric-{index}"), &title, &explanation, &content)
 }
 
-fn heat_map(sweep: &Sweep, metric: &SweepMetric, policy: &SweepPolicy, shades: &Shades) -> String {
+fn heat_map(
+    sweep: &Cells<'_>,
+    metric: &SweepMetric,
+    policy: &SweepPolicy,
+    shades: &Shades,
+) -> String {
     let [down, across] = [&sweep.parameters[0], &sweep.parameters[1]];
     let heads: String = across
         .values
@@ -345,7 +351,7 @@ fn legend(metric: &SweepMetric, shades: &Shades) -> String {
 }
 
 /// What is to be known about each point.
-fn points(sweep: &Sweep) -> String {
+fn points(sweep: &Cells<'_>) -> String {
     let with_notes = sweep.points.iter().enumerate().filter(|(_, point)| !point.notes.is_empty());
     let rows: Vec<(String, Vec<String>)> = with_notes
         .map(|(index, point)| (sweep.point_in_words(index), vec![text(&point.notes.join(" "))]))
@@ -363,7 +369,7 @@ fn points(sweep: &Sweep) -> String {
     section("points", "What is to be known", "Under the first seed.", &content)
 }
 
-fn manifest(sweep: &Sweep) -> String {
+fn manifest(sweep: &Cells<'_>) -> String {
     format!(
         "<section id=\"manifest\">\n<h2>How to run it again</h2>\n\
          <p>ioda {}: <code>{}</code></p>\n\
@@ -408,7 +414,7 @@ mod tests {
     fn every_number_is_in_a_table() {
         let sweep = sample::sweep(1);
         let page = render(&sweep);
-        let spread = sweep.spread(0, "ioda", "read.p99.9").unwrap();
+        let spread = sweep.cells().spread(0, "ioda", "read.p99.9").unwrap();
         let shown =
             format!("<span class=\"few\">{}</span>", Unit::Microseconds.show(spread.median));
         assert!(page.contains(&shown), "{shown}");
@@ -438,7 +444,7 @@ mod tests {
     #[test]
     fn shades_go_from_the_lowest_to_the_highest() {
         let sweep = sample::sweep(2);
-        let shades = Shades::of(&sweep, &sweep.metrics[0]).unwrap();
+        let shades = Shades::of(&sweep.cells(), &sweep.metrics[0]).unwrap();
         assert!(shades.logarithmic);
         assert_eq!((shades.share(shades.low), shades.share(shades.high)), (0.0, 1.0));
         let middle = shades.share((shades.low * shades.high).sqrt());

@@ -1,7 +1,7 @@
 //! A sweep for the terminal: a table per metric, or with two parameters one per metric and policy.
 
 use super::{plain, push_section, titled, wrapped};
-use crate::sweep::{Spread, Sweep, SweepMetric, SweepPolicy};
+use crate::sweep::{Cells, Spread, Sweep, SweepMetric, SweepPolicy};
 use comfy_table::CellAlignment;
 
 /// Columns of numbers side by side, without and with the range over the seeds.
@@ -14,6 +14,7 @@ const MOST_NOTES: usize = 8;
 /// The whole sweep as text.
 #[must_use]
 pub fn render(sweep: &Sweep) -> String {
+    let sweep = &sweep.cells();
     let mut text = heading(sweep);
     for metric in &sweep.metrics {
         let tables = match sweep.parameters.as_slice() {
@@ -33,7 +34,7 @@ pub fn render(sweep: &Sweep) -> String {
     text
 }
 
-fn heading(sweep: &Sweep) -> String {
+fn heading(sweep: &Cells<'_>) -> String {
     let mut text = format!("{}\n", sweep.title);
     for (name, value) in &sweep.facts {
         text += &format!("  {name:<9} {value}\n");
@@ -42,7 +43,7 @@ fn heading(sweep: &Sweep) -> String {
 }
 
 /// Values down, policies across.
-fn one_parameter(sweep: &Sweep, metric: &SweepMetric, parameter: &str) -> Vec<String> {
+fn one_parameter(sweep: &Cells<'_>, metric: &SweepMetric, parameter: &str) -> Vec<String> {
     let mut tables = Vec::new();
     for policies in sweep.policies.chunks(abreast(sweep)) {
         let mut header = vec![parameter.to_owned()];
@@ -57,7 +58,7 @@ fn one_parameter(sweep: &Sweep, metric: &SweepMetric, parameter: &str) -> Vec<St
 }
 
 /// Values of the first parameter down, of the second across.
-fn two_parameters(sweep: &Sweep, metric: &SweepMetric, policy: &SweepPolicy) -> Vec<String> {
+fn two_parameters(sweep: &Cells<'_>, metric: &SweepMetric, policy: &SweepPolicy) -> Vec<String> {
     let [down, across] = [0, 1].map(|which| sweep.parameters[which].name.as_str());
     let title = format!("{} under {}: {down} down, {across} across", metric.name, policy.label);
     let all: Vec<(usize, &str)> = values(sweep, 1).enumerate().collect();
@@ -79,11 +80,16 @@ fn values(sweep: &Sweep, parameter: usize) -> impl Iterator<Item = &str> {
     sweep.parameters[parameter].values.iter().map(|value| value.text.as_str())
 }
 
-fn abreast(sweep: &Sweep) -> usize {
+fn abreast(sweep: &Cells<'_>) -> usize {
     if sweep.seeds.len() > 1 { RANGES_ABREAST } else { ABREAST }
 }
 
-fn cell(sweep: &Sweep, indices: &[usize], policy: &SweepPolicy, metric: &SweepMetric) -> String {
+fn cell(
+    sweep: &Cells<'_>,
+    indices: &[usize],
+    policy: &SweepPolicy,
+    metric: &SweepMetric,
+) -> String {
     let point = sweep.point(indices);
     let spread = sweep.spread(point, &policy.name, &metric.name);
     spread.map_or_else(
@@ -113,7 +119,7 @@ fn numbers(title: &str, header: &[String], rows: Vec<Vec<String>>) -> String {
 }
 
 /// What the marks mean, what was left out, and what failed.
-fn footnotes(sweep: &Sweep) -> String {
+fn footnotes(sweep: &Cells<'_>) -> String {
     let mut text = String::new();
     if sweep.seeds.len() > 1 {
         text += "Medians over the seeds, with the lowest and the highest where these differ.\n";
@@ -134,7 +140,7 @@ fn footnotes(sweep: &Sweep) -> String {
 }
 
 /// What is to be known about points, of which there may be many.
-fn notes(sweep: &Sweep) -> String {
+fn notes(sweep: &Cells<'_>) -> String {
     let all = || sweep.points.iter().enumerate().filter(|(_, point)| !point.notes.is_empty());
     let mut text = String::new();
     for (index, point) in all().take(MOST_NOTES) {
