@@ -109,7 +109,10 @@ impl From<sim::SimError<workload::WorkloadError>> for Failure {
         match error {
             E::Plan(error) => error.into(),
             E::Workload(error) => error.into(),
-            E::OutOfRange { .. } | E::Empty { .. } | E::BackInTime { .. } => Self::data(error),
+            E::OutOfRange { .. }
+            | E::Empty { .. }
+            | E::BackInTime { .. }
+            | E::Overloaded { .. } => Self::data(error),
             E::Stalled { .. } | E::Mismatch { .. } => Self::internal(error),
         }
     }

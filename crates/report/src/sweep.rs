@@ -158,8 +158,45 @@ pub enum Outcome {
     Measured(Measured),
     /// It cannot be built, and this sentence says why.
     Refused(String),
+    /// The array did not keep up with the requests, so the run was ended; this sentence says when.
+    Overloaded(String),
     /// It failed, and this sentence says why.
     Failed(String),
+}
+
+/// Why a run has no numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// It cannot be built.
+    NotRun,
+    /// The array did not keep up.
+    Overloaded,
+    /// It failed.
+    Failed,
+}
+
+impl Missing {
+    /// What stands in the place of a number.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotRun => "not run",
+            Self::Overloaded => "overloaded",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl Outcome {
+    /// Why there are no numbers, and the sentence about it; none if there are.
+    fn missing(&self) -> Option<(Missing, &String)> {
+        match self {
+            Self::Measured(_) => None,
+            Self::Refused(why) => Some((Missing::NotRun, why)),
+            Self::Overloaded(why) => Some((Missing::Overloaded, why)),
+            Self::Failed(why) => Some((Missing::Failed, why)),
+        }
+    }
 }
 
 /// What was measured in a run.
@@ -220,15 +257,19 @@ impl Cells<'_> {
         of_policy.and_then(|points| points.get(&point)).map_or(&[], Vec::as_slice)
     }
 
-    /// `metric` of `policy` at `point` over the seeds that ended; none if no run has it.
+    /// `metric` of `policy` at `point` over the seeds that ended; none if no run has it, and none if the
+    /// array did not keep up with some seed, for the others would make that look better than it is.
     #[must_use]
     pub fn spread(&self, point: usize, policy: &str, metric: &str) -> Option<Spread> {
-        let ended: Vec<&Measured> = self
-            .at(point, policy)
+        let runs = self.at(point, policy);
+        if runs.iter().any(|run| matches!(run.outcome, Outcome::Overloaded(_))) {
+            return None;
+        }
+        let ended: Vec<&Measured> = runs
             .iter()
             .filter_map(|run| match &run.outcome {
                 Outcome::Measured(measured) => Some(measured),
-                Outcome::Refused(_) | Outcome::Failed(_) => None,
+                _ => None,
             })
             .collect();
         let mut values: Vec<f64> =
@@ -257,9 +298,13 @@ impl Cells<'_> {
     #[must_use]
     pub fn absent(&self, point: usize, policy: &str) -> &'static str {
         let runs = self.at(point, policy);
-        match runs.first().map(|run| &run.outcome) {
-            Some(Outcome::Refused(_)) => "not run",
-            Some(_) if runs.iter().all(|run| matches!(run.outcome, Outcome::Failed(_))) => "failed",
+        let all: Option<Vec<Missing>> =
+            runs.iter().map(|run| run.outcome.missing().map(|(missing, _)| missing)).collect();
+        let has =
+            |missing| runs.iter().any(|run| run.outcome.missing().is_some_and(|m| m.0 == missing));
+        match all.as_deref() {
+            _ if has(Missing::Overloaded) => Missing::Overloaded.name(),
+            Some([first, ..]) => first.name(),
             _ => "–",
         }
     }
@@ -283,32 +328,27 @@ impl Sweep {
         places.fold(0, |point, (parameter, index)| point * parameter.values.len() + index)
     }
 
-    /// Runs that could not be built or failed, the same sentence once: whether it failed, the sentence
-    /// and the runs in words.
+    /// Runs without numbers, the same sentence once: why they have none, the sentence and the runs in words.
     #[must_use]
-    pub fn remarks(&self) -> Vec<(bool, String, String)> {
-        let mut remarks: Vec<(bool, &String, Vec<String>)> = Vec::new();
+    pub fn remarks(&self) -> Vec<(Missing, String, String)> {
+        let mut remarks: Vec<(Missing, &String, Vec<String>)> = Vec::new();
         for run in &self.runs {
-            let (failed, why) = match &run.outcome {
-                Outcome::Measured(_) => continue,
-                Outcome::Refused(why) => (false, why),
-                Outcome::Failed(why) => (true, why),
-            };
-            let words = self.words(run, failed);
-            match remarks.iter_mut().find(|known| (known.0, known.1) == (failed, why)) {
-                // What cannot be built cannot be built with any seed.
+            let Some((missing, why)) = run.outcome.missing() else { continue };
+            let words = self.words(run, missing == Missing::Failed);
+            match remarks.iter_mut().find(|known| (known.0, known.1) == (missing, why)) {
+                // What cannot be built cannot be built with any seed, and one that is overloaded is enough.
                 Some((_, _, runs)) if runs.contains(&words) => {}
                 Some((_, _, runs)) => runs.push(words),
-                None => remarks.push((failed, why, vec![words])),
+                None => remarks.push((missing, why, vec![words])),
             }
         }
-        let joined = |(failed, why, runs): (bool, &String, Vec<String>)| {
+        let joined = |(missing, why, runs): (Missing, &String, Vec<String>)| {
             let named = runs[..runs.len().min(NAMED)].join("; ");
             let runs = match runs.len().saturating_sub(NAMED) {
                 0 => named,
                 more => format!("{named} and {more} more"),
             };
-            (failed, why.clone(), runs)
+            (missing, why.clone(), runs)
         };
         remarks.into_iter().map(joined).collect()
     }
@@ -371,17 +411,27 @@ mod tests {
     fn what_is_missing_is_told_once() {
         let remarks = crate::sample::sweep(1).remarks();
         let expected = [
-            (false, "no such width", "width 8 under Base; width 8 under IODA"),
-            (true, "nothing moved", "width 16 under Base, seed 2"),
+            (Missing::NotRun, "no such width", "width 8 under Base; width 8 under IODA"),
+            (Missing::Failed, "nothing moved", "width 16 under Base, seed 2"),
         ];
-        let told: Vec<(bool, &str, &str)> =
-            remarks.iter().map(|(failed, why, runs)| (*failed, &why[..], &runs[..])).collect();
+        let told: Vec<(Missing, &str, &str)> =
+            remarks.iter().map(|(missing, why, runs)| (*missing, &why[..], &runs[..])).collect();
         assert_eq!(told, expected);
         let mut sweep = crate::sample::sweep(1);
         assert_eq!((sweep.failures(), sweep.cells().absent(1, "ioda")), (1, "not run"));
         assert_eq!(sweep.cells().absent(2, "base"), "–", "the other seed ended");
         sweep.runs.retain(|run| run.seed == "2");
         assert_eq!(sweep.cells().absent(2, "base"), "failed");
+        // With one seed of two the array kept up, which is no number for both.
+        let mut sweep = crate::sample::sweep(1);
+        let overloaded =
+            |run: &&mut SweepRun| run.point == 2 && run.policy == "ioda" && run.seed == "2";
+        let run = sweep.runs.iter_mut().find(overloaded).unwrap();
+        run.outcome = Outcome::Overloaded("it waits".to_owned());
+        assert_eq!(sweep.cells().spread(2, "ioda", "waf"), None);
+        assert_eq!((sweep.cells().absent(2, "ioda"), sweep.failures()), ("overloaded", 1));
+        let told = sweep.remarks();
+        assert!(told.iter().any(|told| (told.0, &told.1[..]) == (Missing::Overloaded, "it waits")));
         let many = crate::sample::sweep(2).remarks();
         assert!(many[0].2.ends_with("width 8, load 0.02 under IODA and 6 more"), "{}", many[0].2);
     }

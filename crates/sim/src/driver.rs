@@ -38,6 +38,24 @@ pub fn run<E>(
     run_with_faults(plan, drives, arrival, requests, Vec::new(), progress)
 }
 
+/// The same, given up as soon as more than `most_waiting` requests are in flight: the array does not keep up
+/// with them, and the backlog would only grow.
+///
+/// # Errors
+///
+/// As [`run`], and [`SimError::Overloaded`].
+pub fn run_bounded<E>(
+    plan: &Plan,
+    drives: Vec<Ssd>,
+    arrival: Arrival,
+    requests: impl Iterator<Item = Result<Request, E>>,
+    most_waiting: usize,
+    progress: &AtomicU64,
+) -> Result<RunResult, SimError<E>> {
+    let input = Input { drives, arrival, requests, faults: Vec::new(), most_waiting };
+    run_input(plan, input, progress, &mut Nobody)
+}
+
 /// The same with faults at given times. The run ends when the last of them has come and nothing is
 /// being restored any more; what is verified at the end is verified only if no drive is missing then.
 ///
@@ -66,7 +84,16 @@ pub(crate) fn run_watched<E, W: Watch>(
     progress: &AtomicU64,
     watch: &mut W,
 ) -> Result<RunResult, SimError<E>> {
-    let input = Input { drives, arrival, requests, faults };
+    let input = Input { drives, arrival, requests, faults, most_waiting: usize::MAX };
+    run_input(plan, input, progress, watch)
+}
+
+fn run_input<E, W: Watch>(
+    plan: &Plan,
+    input: Input<impl Iterator<Item = Result<Request, E>>>,
+    progress: &AtomicU64,
+    watch: &mut W,
+) -> Result<RunResult, SimError<E>> {
     if plan.verify {
         let tags = Tags::new(u64::from(plan.drive.geometry.page_bytes), &input.drives);
         run_on(tags, plan, input, progress, watch)
@@ -81,6 +108,8 @@ struct Input<I> {
     arrival: Arrival,
     requests: I,
     faults: Vec<(Instant, Fault)>,
+    /// Requests in flight with which the run is given up if one more comes.
+    most_waiting: usize,
 }
 
 fn run_on<E, P: MaybeTags, W: Watch>(
@@ -101,6 +130,7 @@ struct Run<'a, I, P, W: Watch> {
     engine: Engine<P, W::Observe>,
     feed: Feed<I>,
     faults: Faults,
+    most_waiting: usize,
     /// Changes of the busy windows that were made.
     changes_made: usize,
     measures: Measures,
@@ -137,7 +167,7 @@ where
         progress: &'a AtomicU64,
         watch: &'a mut W,
     ) -> Result<Self, SimError<E>> {
-        let Input { mut drives, arrival, requests, faults } = input;
+        let Input { mut drives, arrival, requests, faults, most_waiting } = input;
         for drive in &mut drives {
             if plan.timeline.is_some() {
                 drive.record_collections();
@@ -159,6 +189,7 @@ where
             feed: Feed::new(requests, arrival, engine.array().capacity_bytes()),
             engine,
             faults: Faults::new(faults),
+            most_waiting,
             changes_made: 0,
             measures: Measures::new(),
             busy_members: BusyMembers::new(width, u64::from(plan.drive.geometry.page_bytes)),
@@ -309,6 +340,10 @@ where
                 self.reference.begin_request(tags, &request);
             }
             self.engine.handle_request(now, &request);
+            let in_flight = self.engine.array().requests_in_flight();
+            if in_flight > self.most_waiting {
+                return Err(SimError::Overloaded { most_waiting: self.most_waiting });
+            }
             self.feed.note_begun();
             self.feed.fetch(now)?;
         }
@@ -491,7 +526,7 @@ mod tests {
             let requests = (0..3).map(write);
             let tags = Tags::new(u64::from(plan.drive.geometry.page_bytes), &drives);
             let (arrival, faults) = (Arrival::Open, Vec::new());
-            let input = Input { drives, arrival, requests, faults };
+            let input = Input { drives, arrival, requests, faults, most_waiting: usize::MAX };
             let mut nobody = Nobody;
             let mut run = Run::new(tags, &plan, input, &progress, &mut nobody).unwrap();
             run.drive().unwrap();
@@ -501,6 +536,21 @@ mod tests {
             let error = run.finish(std::time::Instant::now()).unwrap_err();
             assert!(matches!(error, SimError::Mismatch { .. }), "drive {wrong_drive}: {error}");
         }
+    }
+
+    #[test]
+    fn a_backlog_ends_a_run_that_is_bounded() {
+        let plan = plan();
+        let progress = AtomicU64::new(0);
+        let bounded = |most_waiting| {
+            let drives = prepare_drives(&plan).unwrap();
+            // They come a nanosecond apart, and none is done by then.
+            let requests = (0..40).map(write);
+            run_bounded(&plan, drives, Arrival::Open, requests, most_waiting, &progress)
+        };
+        assert_eq!(bounded(40).unwrap().requests, 40);
+        let error = bounded(39).unwrap_err();
+        assert!(matches!(error, SimError::Overloaded { most_waiting: 39 }), "{error}");
     }
 
     #[test]

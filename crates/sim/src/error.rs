@@ -59,6 +59,14 @@ pub enum SimError<E> {
         /// The seed.
         seed: u64,
     },
+    /// Requests come faster than they are answered.
+    #[error(
+        "the array does not keep up: more than {most_waiting} requests waited at once, so the run was ended"
+    )]
+    Overloaded {
+        /// So many may wait.
+        most_waiting: usize,
+    },
     /// A verified run read something that was never written there.
     #[error("verification failed: {mismatch}; repeat with seed {seed} and policy {policy}")]
     Mismatch {

@@ -41,7 +41,7 @@ pub use burst::{AtRest, Burst, BurstResult, breaks_contract, burst, longest_simu
 pub use causes::{CauseBuckets, CauseSplit};
 pub use compare::{Progress, run_all};
 pub use difference::{Compared, Difference, Side, first_difference};
-pub use driver::{run, run_with_faults};
+pub use driver::{run, run_bounded, run_with_faults};
 pub use error::SimError;
 pub use faults::Fault;
 pub use latency::{LatencySummary, PERCENTILES};

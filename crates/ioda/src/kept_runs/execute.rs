@@ -1,13 +1,14 @@
 //! Makes what is missing, several runs side by side.
 
-use super::job::{Job, Subject};
+use super::job::{Ended, Job, Subject};
 use super::journal::Journal;
 use super::shelf::Shelf;
 use crate::exit::Failure;
 use crate::progress::{Show, Tally};
-use sim::RunResult;
+use sim::{RunResult, SimError};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use workload::WorkloadError;
 
 /// Makes those of `jobs` that `journal` does not have, and keeps them there. What a run does wrong is
 /// kept as well; only what concerns all runs ends this early.
@@ -25,7 +26,7 @@ pub(crate) fn run<S: Subject>(
     let worker = || {
         while let Some(job) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
             tally.begin(&job.subject.title(&job.plan));
-            let record = job.subject.record(&job.plan, measure(job, &shelf).as_ref());
+            let record = job.subject.record(&job.plan, &measure(job, &shelf));
             tally.end();
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             let (journal, result) = &mut *kept;
@@ -46,10 +47,18 @@ pub(crate) fn run<S: Subject>(
     result
 }
 
-fn measure<S>(job: &Job<S>, shelf: &Shelf) -> Result<RunResult, Failure> {
-    let Job { plan, source, .. } = job;
-    let workload = source.open(plan.capacity_bytes()?)?;
-    let arrival = workload.arrival();
-    let drives = shelf.take(plan)?;
-    Ok(sim::run(plan, drives, arrival, workload, &AtomicU64::new(0))?)
+fn measure<S: Subject>(job: &Job<S>, shelf: &Shelf) -> Ended {
+    let run = || -> Result<RunResult, SimError<WorkloadError>> {
+        let Job { plan, source, .. } = job;
+        let workload = source.open(plan.capacity_bytes()?).map_err(SimError::Workload)?;
+        let arrival = workload.arrival();
+        let drives = shelf.take(plan)?;
+        let progress = AtomicU64::new(0);
+        sim::run_bounded(plan, drives, arrival, workload, S::MOST_WAITING, &progress)
+    };
+    match run() {
+        Ok(result) => Ended::Measured(Box::new(result)),
+        Err(overloaded @ SimError::Overloaded { .. }) => Ended::Overloaded(overloaded.to_string()),
+        Err(error) => Ended::Failed(error.into()),
+    }
 }

@@ -20,8 +20,21 @@ pub(crate) trait Subject: Sync {
     /// What the run is, in a few words.
     fn title(&self, plan: &Plan) -> String;
 
-    /// What is kept of a run that ended, or failed, like this.
-    fn record(&self, plan: &Plan, result: Result<&RunResult, &Failure>) -> Self::Record;
+    /// A run is given up if more requests than this wait at once.
+    const MOST_WAITING: usize;
+
+    /// What is kept of a run that ended like this.
+    fn record(&self, plan: &Plan, ended: &Ended) -> Self::Record;
+}
+
+/// How a run ended.
+pub(crate) enum Ended {
+    /// It was measured.
+    Measured(Box<RunResult>),
+    /// The array did not keep up, in a sentence.
+    Overloaded(String),
+    /// It failed.
+    Failed(Failure),
 }
 
 /// One run.

@@ -12,5 +12,5 @@ mod shelf;
 
 pub(crate) use command::{end, say_found, write};
 pub(crate) use execute::run;
-pub(crate) use job::{Job, Subject, key};
+pub(crate) use job::{Ended, Job, Subject, key};
 pub(crate) use journal::{Journal, Kept};

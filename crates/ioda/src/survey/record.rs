@@ -3,11 +3,11 @@
 use super::matrix::{CLIENTS, Matrix, Subject};
 use crate::convert;
 use crate::exit::Failure;
-use crate::kept_runs::{self, Journal, Kept};
+use crate::kept_runs::{self, Ended, Journal, Kept};
 use crate::progress::Show;
 use report::survey::{Outcome, ProcessorTime, SCHEMA, SaturationRun, SurveyRun};
 use serde::{Deserialize, Serialize};
-use sim::{Plan, RunResult};
+use sim::Plan;
 
 /// Requests and rounds of the measurement of processor time.
 const PROCESSOR_REQUESTS: u64 = 100_000;
@@ -42,6 +42,8 @@ impl Kept for Record {
 impl kept_runs::Subject for Subject {
     type Record = Record;
     const COMMAND: &'static str = "survey";
+    // Whatever is asked is measured: its rates are those that drives can bear.
+    const MOST_WAITING: usize = usize::MAX;
 
     fn title(&self, plan: &Plan) -> String {
         let policy = plan.policy.label();
@@ -53,10 +55,11 @@ impl kept_runs::Subject for Subject {
         }
     }
 
-    fn record(&self, plan: &Plan, result: Result<&RunResult, &Failure>) -> Record {
-        let outcome = match result {
-            Ok(result) => Outcome::Measured(Box::new(convert::run(result))),
-            Err(failure) => Outcome::Failed(failure.to_string()),
+    fn record(&self, plan: &Plan, ended: &Ended) -> Record {
+        let outcome = match ended {
+            Ended::Measured(result) => Outcome::Measured(Box::new(convert::run(result))),
+            Ended::Overloaded(why) => Outcome::Failed(why.clone()),
+            Ended::Failed(failure) => Outcome::Failed(failure.to_string()),
         };
         let policy = plan.policy.name().to_owned();
         match *self {
@@ -65,7 +68,11 @@ impl kept_runs::Subject for Subject {
                 Record::Run(SurveyRun { policy, workload, seed, outcome })
             }
             Self::Saturation { read_percent } => {
-                let (clients, iops) = (CLIENTS, result.ok().and_then(RunResult::second_half_iops));
+                let iops = match ended {
+                    Ended::Measured(result) => result.second_half_iops(),
+                    Ended::Overloaded(_) | Ended::Failed(_) => None,
+                };
+                let clients = CLIENTS;
                 Record::Saturation(SaturationRun { policy, read_percent, clients, iops, outcome })
             }
         }

@@ -2,8 +2,7 @@
 
 use crate::assertion::FEWEST_SAMPLES;
 use crate::convert;
-use crate::exit::Failure;
-use crate::kept_runs::{self, Kept};
+use crate::kept_runs::{self, Ended, Kept};
 use crate::metric::{Metric, Unit};
 use report::sweep::{Measured, Outcome, SCHEMA};
 use serde::{Deserialize, Serialize};
@@ -26,7 +25,7 @@ impl Kept for Record {
     const OF: &'static str = "sweep";
 
     fn is_final(&self) -> bool {
-        matches!(self.outcome, Outcome::Measured(_))
+        matches!(self.outcome, Outcome::Measured(_) | Outcome::Overloaded(_))
     }
 }
 
@@ -40,15 +39,18 @@ pub(crate) struct Subject {
 impl kept_runs::Subject for Subject {
     type Record = Record;
     const COMMAND: &'static str = "sweep";
+    // More than ever wait for windows, and few enough that a point beyond what the drives can bear ends.
+    const MOST_WAITING: usize = 250_000;
 
     fn title(&self, plan: &Plan) -> String {
         format!("{} under {}, seed {}", self.point, plan.policy.label(), plan.seed)
     }
 
-    fn record(&self, plan: &Plan, result: Result<&RunResult, &Failure>) -> Record {
-        let outcome = match result {
-            Ok(result) => Outcome::Measured(measured(result)),
-            Err(failure) => Outcome::Failed(failure.to_string()),
+    fn record(&self, plan: &Plan, ended: &Ended) -> Record {
+        let outcome = match ended {
+            Ended::Measured(result) => Outcome::Measured(measured(result)),
+            Ended::Overloaded(why) => Outcome::Overloaded(why.clone()),
+            Ended::Failed(failure) => Outcome::Failed(failure.to_string()),
         };
         Record { title: self.title(plan), outcome }
     }

@@ -6,7 +6,7 @@
 use super::escape::text;
 use super::numbers::four_digits;
 use super::tables::{scroll, section, table};
-use crate::sweep::{Cells, Scale, Spread, Sweep, SweepMetric, SweepPolicy, Unit};
+use crate::sweep::{Cells, Missing, Scale, Spread, Sweep, SweepMetric, SweepPolicy, Unit};
 use serde::Serialize;
 
 /// What a reader should know about the pictures.
@@ -89,10 +89,11 @@ fn header(sweep: &Cells<'_>) -> String {
         format!("<div><dt>{}</dt><dd>{}</dd></div>\n", text(name), text(value))
     };
     let facts: String = sweep.facts.iter().map(fact).collect();
-    let remark = |(failed, why, runs): (bool, String, String)| {
-        let (class, what) = match failed {
-            true => (" class=\"warning\"", "<strong>Failed.</strong>"),
-            false => ("", "Not run:"),
+    let remark = |(missing, why, runs): (Missing, String, String)| {
+        let (class, what) = match missing {
+            Missing::Failed => (" class=\"warning\"", "<strong>Failed.</strong>"),
+            Missing::Overloaded => ("", "Overloaded:"),
+            Missing::NotRun => ("", "Not run:"),
         };
         format!("<li{class}>{what} {}: {}</li>\n", text(&runs), text(&why))
     };

@@ -1,7 +1,7 @@
 //! A sweep for the terminal: a table per metric, or with two parameters one per metric and policy.
 
 use super::{plain, push_section, titled, wrapped};
-use crate::sweep::{Cells, Spread, Sweep, SweepMetric, SweepPolicy};
+use crate::sweep::{Cells, Missing, Spread, Sweep, SweepMetric, SweepPolicy};
 use comfy_table::CellAlignment;
 
 /// Columns of numbers side by side, without and with the range over the seeds.
@@ -132,9 +132,9 @@ fn footnotes(sweep: &Cells<'_>) -> String {
             text += &wrapped("", &format!("{}: {meaning}", metric.name));
         }
     }
-    for (failed, why, runs) in sweep.remarks() {
-        let (bullet, what) = if failed { ("! ", "failed") } else { ("- ", "not run") };
-        text += &wrapped(bullet, &format!("{what}: {runs}: {why}"));
+    for (missing, why, runs) in sweep.remarks() {
+        let bullet = if missing == Missing::Failed { "! " } else { "- " };
+        text += &wrapped(bullet, &format!("{}: {runs}: {why}", missing.name()));
     }
     text + &notes(sweep)
 }
