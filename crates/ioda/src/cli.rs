@@ -30,7 +30,7 @@ pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Print results only: no progress, no remarks
+    /// Print results and errors only: no progress, no remarks, and of the log only errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// Report progress even where there is no terminal

@@ -3,7 +3,7 @@
 use super::Talk;
 use crate::cli::ServeArgs;
 use crate::exit::Failure;
-use crate::output::print;
+use crate::output::remark;
 use crate::serving::{self, Addresses, Built, EXPORT};
 use live::control::channel;
 use live::nbd::uri::Uri;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let (operate, page) = addresses.operate(&handle)?;
     let signals = operate::signals::watch(handle.clone()).map_err(internal)?;
     if !talk.quiet {
-        print(&greeting(&summary, &acceptor, &addresses, page))?;
+        remark(greeting(&summary, &acceptor, &addresses, page).trim_end());
     }
     // The array's thread is this one.
     let ended = engine.run();

@@ -22,6 +22,7 @@ mod kill;
 mod listings;
 mod live;
 mod plan;
+mod quiet;
 mod schemas;
 mod serve;
 mod survey;
