@@ -231,7 +231,7 @@ pub(crate) struct ServeArgs {
     /// State of emulated drives at the start: aged, steady or fresh [default: aged]
     #[arg(long, value_name = "STATE", help_heading = "Run")]
     pub(crate) precondition: Option<Text<Precondition>>,
-    /// Seed of everything that is drawn by chance [default: 1]
+    /// Seed of everything that is drawn by chance, any whole number [default: 1]
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub(crate) seed: Option<Text<u64>>,
 }
@@ -280,7 +280,7 @@ pub(crate) struct LoadArgs {
     /// The workload.
     #[command(flatten)]
     pub(crate) workload: WorkloadSettings,
-    /// Seed of everything that is drawn by chance [default: 1]
+    /// Seed of everything that is drawn by chance, any whole number [default: 1]
     #[arg(long, alias = "randseed", value_name = "N")]
     pub(crate) seed: Option<Text<u64>>,
     /// The results.
@@ -341,92 +341,5 @@ impl SimulationArgs {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    /// Every command that is shown, built as it is when it is run.
-    fn commands() -> Vec<clap::Command> {
-        fn add(command: &clap::Command, all: &mut Vec<clap::Command>) {
-            all.push(command.clone());
-            let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
-            inner.for_each(|inner| add(inner, all));
-        }
-        let mut root = Cli::command().term_width(100);
-        root.build();
-        let mut all = Vec::new();
-        add(&root, &mut all);
-        all
-    }
-
-    fn called(command: &clap::Command) -> &str {
-        command.get_bin_name().unwrap_or_else(|| command.get_name())
-    }
-
-    #[test]
-    fn help_fits_a_hundred_columns_and_has_examples() {
-        let mut wrong = Vec::new();
-        for mut command in commands() {
-            let name = called(&command).to_owned();
-            for help in [command.render_help(), command.render_long_help()] {
-                let help = help.to_string();
-                let lines = help.lines().filter(|line| line.chars().count() > 100);
-                wrong.extend(lines.map(|line| format!("{name}: {line}")));
-            }
-            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let has_examples = after.lines().any(|line| line.starts_with("  ioda "));
-            if !has_examples {
-                wrong.push(format!("{name}: has no example"));
-            }
-        }
-        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    }
-
-    /// Whether a text has a range such as `1 to 64` or a list such as `csv, fio or msr`.
-    fn has_range(text: &str) -> bool {
-        let ends = |before: &str| before.ends_with(|c: char| c.is_ascii_digit() || c == '%');
-        let begins = |after: &str| after.starts_with(|c: char| c.is_ascii_digit());
-        let is_list = text.split_once(": ").is_some_and(|(_, list)| list.contains(" or "));
-        is_list
-            || text
-                .match_indices(" to ")
-                .any(|(at, to)| ends(&text[..at]) && begins(&text[at + to.len()..]))
-    }
-
-    /// Names of values that say what may stand there.
-    const PLACES: [&str; 7] = ["FILE", "FOLDER", "PATH", "DIR", "OUT", "TEXT", "WHERE"];
-
-    /// Options that take any name.
-    const ANY_NAME: [&str; 1] = ["http_host"];
-
-    #[test]
-    fn options_say_which_values_they_take() {
-        let mut wrong = Vec::new();
-        for command in commands() {
-            for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
-                if !argument.get_action().takes_values() {
-                    continue;
-                }
-                let help = argument.get_long_help().or(argument.get_help());
-                let help = help.map(ToString::to_string).unwrap_or_default();
-                let value = argument.get_value_names().and_then(|names| names.first());
-                let words = ["[default: ", "such as ", "above 0", "see `ioda ", "counted from "];
-                let is_said = !argument.get_default_values().is_empty()
-                    || !argument.get_possible_values().is_empty()
-                    || value.is_some_and(|value| PLACES.contains(&value.as_str()))
-                    || words.iter().any(|word| help.contains(word))
-                    || has_range(&help)
-                    || ANY_NAME.contains(&argument.get_id().as_str());
-                if !is_said {
-                    wrong.push(format!("{} {}: {help}", called(&command), argument.get_id()));
-                }
-            }
-        }
-        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    }
-}
+#[path = "cli/tests.rs"]
+mod tests;

@@ -76,7 +76,7 @@ pub(crate) struct BenchArgs {
     /// Everything as JSON.
     #[command(flatten)]
     json: JsonArgs,
-    /// Seed of the addresses
+    /// Seed of the addresses, any whole number
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// `ioda bench timer`: seconds for each way to wait, 1 to 3600

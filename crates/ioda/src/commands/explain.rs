@@ -62,7 +62,7 @@ struct Wanted {
     /// Tell the life of this request, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     request: Option<u64>,
-    /// List this many of the slowest reads by number, such as 5, with what took most of their time
+    /// List this many of the slowest reads by number, 1 or more, with what took most of their time
     #[arg(long, value_name = "N", conflicts_with = "request")]
     worst: Option<usize>,
     /// With --worst: writes instead of reads

@@ -48,7 +48,7 @@ pub(crate) struct PresetsArgs {
     /// Print one drive as a configuration file (see `ioda presets drives`)
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     toml: Option<String>,
-    /// Width of the array for which busy windows are computed
+    /// Width of the array for which busy windows are computed, 3 to 64
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..=64))]
     drives: u32,
 }

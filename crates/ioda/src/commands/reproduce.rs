@@ -32,7 +32,7 @@ TOML files; --experiments FOLDER runs your own.";
 
 /// Experiments have seeds of their own.
 fn own_seed(seed: clap::Arg) -> clap::Arg {
-    seed.help("Seed of everything that is drawn by chance [default: that of the experiment, or 1]")
+    seed.help("Seed of everything that is drawn by chance, any whole number [default: that of the experiment, or 1]")
 }
 
 /// Options of `ioda reproduce`.
@@ -58,7 +58,7 @@ pub(crate) struct ReproduceArgs {
     /// Few requests on small drives, to see that everything works
     #[arg(long)]
     quick: bool,
-    /// Of `live`: number of requests of each workload [default: 12000]
+    /// Of `live`: number of requests of each workload, 1 or more [default: 12000]
     #[arg(long, value_name = "N")]
     requests: Option<u64>,
     /// Exit with 1 if a claim does not hold
@@ -74,7 +74,7 @@ pub(crate) struct ReproduceArgs {
     /// Write one HTML page per workload, and per figure that compares drives, into this folder
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Runs side by side; of no influence on any result [default: one per core]
+    /// Runs side by side, 1 to 1024; of no influence on any result [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
 }

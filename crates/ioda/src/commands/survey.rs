@@ -54,7 +54,7 @@ pub(crate) struct SurveyArgs {
     /// So many seeds, counted from --seed, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 2)]
     seeds: u32,
-    /// Requests of each run [default: as many as the table has, or as move 7 GiB if that is fewer]
+    /// Requests of each run, 1 or more [default: as many as the table has, or as move 7 GiB if that is fewer]
     #[arg(long, value_name = "N")]
     requests: Option<u64>,
     /// Where results go and are kept

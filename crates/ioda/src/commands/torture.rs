@@ -56,7 +56,7 @@ pub(crate) struct TortureArgs {
     /// RAID level: raid1, raid4, raid5, raid6 or raid10; repeatable [default: any]
     #[arg(long, value_name = "LEVEL")]
     level: Vec<Text<Raid>>,
-    /// Seed of the first history, and of the only one unless --seeds or --time asks for more [default: 1]
+    /// Seed of the first history, any whole number, and of the only one unless --seeds or --time asks for more [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// So many seeds, counted from --seed, a history for each [default: 1000, or 1 with --seed]
@@ -92,7 +92,7 @@ pub(crate) struct TortureArgs {
     /// Do not make the first failure short
     #[arg(long)]
     no_shrink: bool,
-    /// Histories side by side; of no influence on any result [default: one per core]
+    /// Histories side by side, 1 or more; of no influence on any result [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Everything as JSON.

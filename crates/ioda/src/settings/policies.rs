@@ -26,13 +26,13 @@ pub(crate) struct PolicyOptions {
     /// hedged, hedged-quantile: most reads that hedges send, as a share of all [default: 5%]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) hedge_budget: Option<Text<Percent>>,
-    /// first-k: members of a stripe that are read beyond those that suffice [default: 1]
+    /// first-k: members of a stripe that are read beyond those that suffice, 1 or more [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) spare_reads: Option<u32>,
     /// sit-out: time between two looks at the drives [default: 10ms]
     #[arg(long, value_name = "TIME")]
     pub(crate) sit_out_interval: Option<Text<Span>>,
-    /// sit-out: looks in a row at which a drive must be an outlier [default: 3]
+    /// sit-out: looks in a row at which a drive must be an outlier, 1 or more [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) sit_out_looks: Option<u32>,
     /// sit-out: for how long a drive is not read [default: 1s]

@@ -100,7 +100,7 @@ pub(crate) struct ServeSettings {
     /// machine's, at least 256m]
     #[arg(long, value_name = "SIZE")]
     pub(crate) client_memory: Option<Text<Size>>,
-    /// Stripes that a rebuild works on at once [default: 16]
+    /// Stripes that a rebuild works on at once, 1 or more [default: 16]
     #[arg(long, value_name = "N")]
     pub(crate) restore_depth: Option<u32>,
 }

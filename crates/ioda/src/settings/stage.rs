@@ -15,8 +15,8 @@ const MOST_DRAIN_DEPTH: u32 = 65_535;
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Staging (rails, ioda-nvm, plm-light)")]
 pub(crate) struct WriteCacheSettings {
-    /// What the fast memory in front of the drives holds [default: no bound; what was needed is
-    /// reported]
+    /// What the fast memory in front of the drives holds, such as 256m [default: no bound; what was
+    /// needed is reported]
     #[arg(id = "stage_capacity", long = "stage-capacity", value_name = "SIZE")]
     pub(crate) capacity: Option<Text<Size>>,
     /// From a read of it to the answer [default: 1us; plm-light: 10us]
@@ -28,7 +28,7 @@ pub(crate) struct WriteCacheSettings {
     /// Larger writes to a drive go straight to it [default: all are staged; plm-light: 64k]
     #[arg(long, value_name = "SIZE")]
     pub(crate) largest_write: Option<Text<Size>>,
-    /// Writes that drain it, at once on each drive [default: 32]
+    /// Writes that drain it, at once on each drive, 1 to 65535 [default: 32]
     #[arg(long, value_name = "N")]
     pub(crate) drain_depth: Option<u32>,
 }

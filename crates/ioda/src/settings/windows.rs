@@ -50,14 +50,15 @@ pub(crate) struct WindowSettings {
     /// [default: windows]
     #[arg(long, value_name = "WAY")]
     pub(crate) coordinate: Option<Text<Coordinator>>,
-    /// Drives that may be busy at once [default: the number of parities]
+    /// Drives that may be busy at once, 1 or more [default: the number of parities]
     #[arg(long, value_name = "K")]
     pub(crate) busy_drives: Option<u32>,
-    /// Most by which the clock of any drive is off; drives are put at the worst ends of it
-    /// [default: 0]
+    /// Most by which the clock of any drive is off; drives are put at the worst ends of it,
+    /// such as 2ms [default: 0]
     #[arg(long, value_name = "TIME")]
     pub(crate) clock_skew: Option<Text<Span>>,
-    /// Time at both ends of each window in which nothing is collected [default: the clock skew]
+    /// Time at both ends of each window in which nothing is collected, such as 2ms
+    /// [default: the clock skew]
     #[arg(long, value_name = "TIME")]
     pub(crate) guard: Option<Text<Span>>,
     /// Later windows and from when on, such as 30s=200ms,60s=norm
@@ -70,7 +71,7 @@ pub(crate) struct WindowSettings {
     /// Adaptive: what a window grows by, I [default: 10ms]; --tw is B [default: 500ms]
     #[arg(long, value_name = "TIME")]
     pub(crate) adapt_by: Option<Text<Span>>,
-    /// Token: how long a token is good for [default: twice one collection]
+    /// Token: how long a token is good for, such as 40ms [default: twice one collection]
     #[arg(long, value_name = "TIME")]
     pub(crate) lease: Option<Text<Span>>,
     /// Token: time between two looks at the drives [default: 5ms]

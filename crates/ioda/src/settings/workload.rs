@@ -31,7 +31,7 @@ pub(crate) struct WorkloadSettings {
     /// or `burst` for the most that the drive takes [default: auto for presets, 1 for traces]
     #[arg(long, value_name = "FACTOR|LOAD", help_heading = REQUESTS)]
     pub(crate) rerate: Option<Text<Rerate>>,
-    /// How many requests [default: as many as there are; tpcc: 800000]
+    /// How many requests, 1 or more [default: as many as there are; tpcc: 800000]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) requests: Option<u64>,
     /// Multiply the sizes of reads by this, above 0 [default: 1]
@@ -52,10 +52,10 @@ pub(crate) struct WorkloadSettings {
     /// Leave out requests from this time of the trace on, such as 20m [default: none]
     #[arg(long, value_name = "TIME", help_heading = REQUESTS)]
     pub(crate) cut_end: Option<Text<Span>>,
-    /// Leave out this many requests at the start [default: 0]
+    /// Leave out this many requests at the start, 0 or more [default: 0]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) skip: Option<u64>,
-    /// Play the trace this many times [default: 1]
+    /// Play the trace this many times, 1 or more [default: 1]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) repeat: Option<u64>,
     /// Its format: msr, disksim (also ssdsim, mqsim, msps), systor, tencent, alibaba, spc, blkparse,
@@ -82,7 +82,7 @@ pub(crate) struct WorkloadSettings {
     /// Which blkparse event is a request: D, Q or C [default: D]
     #[arg(long, value_name = "EVENT", help_heading = TRACE)]
     pub(crate) blkparse_event: Option<Text<BlkparseEvent>>,
-    /// Requests held back to put them in order of time [default: 4096]
+    /// Requests held back to put them in order of time, 1 or more [default: 4096]
     #[arg(long, value_name = "N", help_heading = TRACE)]
     pub(crate) reorder_window: Option<usize>,
     /// Move requests that come too late to the time of their predecessor
@@ -115,10 +115,10 @@ pub(crate) struct WorkloadSettings {
     #[arg(long, alias = "blocksize_range", value_name = "RANGE", conflicts_with = "bs", help_heading = FIO)]
     pub(crate) bsrange: Option<Text<SizeRange>>,
     /// Hosts, each with a rate of --rate_iops of its own; under plm-light the first is of the class
-    /// high, the second medium, all others low [default: 1]
+    /// high, the second medium, all others low; 1 to 256 [default: 1]
     #[arg(long, value_name = "N", help_heading = FIO)]
     pub(crate) numjobs: Option<u32>,
-    /// Requests under way at once, in a closed loop [default: 1]
+    /// Requests under way at once, in a closed loop, 1 to 65536 [default: 1]
     #[arg(long, value_name = "N", help_heading = FIO)]
     pub(crate) iodepth: Option<u32>,
     /// Requests per second, or a load on each drive as for --rerate, such as 500 or 20dwpd: an open loop
@@ -136,13 +136,13 @@ pub(crate) struct WorkloadSettings {
     /// Footprint [default: 1g, or the array if that is smaller]
     #[arg(long, value_name = "SIZE", help_heading = FIO)]
     pub(crate) size: Option<Text<Size>>,
-    /// First address [default: 0]
+    /// First address, such as 1g [default: 0]
     #[arg(long, value_name = "SIZE", help_heading = FIO)]
     pub(crate) offset: Option<Text<Size>>,
     /// random, zipf:THETA or pareto:H [default: random]
     #[arg(long = "random_distribution", alias = "random-distribution", value_name = "NAME", help_heading = FIO)]
     pub(crate) random_distribution: Option<Text<RandomDistribution>>,
-    /// End after this many requests, such as 200000
+    /// End after this many requests, 1 or more, such as 200000
     #[arg(long = "number_ios", alias = "number-ios", value_name = "N", help_heading = FIO)]
     pub(crate) number_ios: Option<u64>,
     /// End after this much simulated time, such as 60s; as in fio, a number alone is in seconds

@@ -21,8 +21,8 @@ const COMMANDS: [(&str, bool, bool); 21] = [
     ("trace convert exch.csv again.csv --to csv", true, true),
     ("presets drives", false, true),
     ("bench --quick", true, false),
-    ("bench policies --quick", true, false),
-    ("bench loading --quick", true, false),
+    ("bench policies --quick", false, false),
+    ("bench loading --quick", false, false),
     ("bench timer --seconds 1", true, false),
     ("reproduce figure-5b --quick --output pages", true, true),
     (

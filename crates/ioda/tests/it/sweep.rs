@@ -47,6 +47,50 @@ fn hashes(document: &Value) -> BTreeMap<String, String> {
 }
 
 #[test]
+fn a_point_that_is_too_much_says_so_and_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = || {
+        ioda(&[
+            "sweep",
+            "synthetic",
+            "--output",
+            folder.path().to_str().unwrap(),
+            "--config",
+            "tiny.toml",
+            "--policy",
+            "base",
+            "--rw",
+            "randwrite",
+            "--size",
+            "16m",
+            "--rate_iops",
+            "100000000",
+            "--vary",
+            "number_ios=1000,300000",
+            "--metric",
+            "waf",
+        ])
+    };
+    let first = run();
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let row =
+        |value: &str| first.stdout.lines().find(|line| line.trim().starts_with(value)).unwrap();
+    assert!(row("300000").ends_with(" overloaded"), "{}", first.stdout);
+    assert!(!row("1000").contains("overloaded"), "{}", first.stdout);
+    let remark =
+        "- overloaded: number_ios 300000 under Base: the array does not keep up: more than 250000";
+    assert!(first.stdout.contains(remark), "{}", first.stdout);
+    assert!(first.stdout.contains("waf: write amplification of the drives"), "{}", first.stdout);
+    let again = run();
+    assert!(
+        again.stderr.starts_with("2 of 2 runs found"),
+        "it is kept as a result: {}",
+        again.stderr
+    );
+    assert_eq!(again.stdout, first.stdout);
+}
+
+#[test]
 fn a_sweep_is_made_once_and_shows_any_metric() {
     let folder = tempfile::tempdir().unwrap();
     let first = sweep(folder.path(), &LOADS);

@@ -51,7 +51,8 @@ pub(crate) struct PlanArgs {
     /// [default: the six drives of the article]
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', help_heading = "Drives")]
     drive: Vec<String>,
-    /// Blocks in a plane: makes a preset smaller or larger [default: the preset's]
+    /// Blocks in a plane, any whole number that leaves room to collect: makes a preset smaller or larger
+    /// [default: the preset's]
     #[arg(long, value_name = "N", help_heading = "Drives")]
     blocks_per_plane: Option<u32>,
     /// Share of the flash that the host does not see; watermarks keep their share of it [default: the
@@ -62,23 +63,23 @@ pub(crate) struct PlanArgs {
     /// `watermarks` for what lies between those of the drive [default: the drive's, 5%]
     #[arg(long, value_name = "SHARE", help_heading = "Drives")]
     usable_share: Option<UsableShare>,
-    /// Number of drives, up to 64 [default: the article's for its six drives, 4 for others]
+    /// Number of drives, 2 to 64 [default: the article's for its six drives, 4 for others]
     #[arg(long, value_name = "N", help_heading = "Array")]
     drives: Option<u32>,
     /// RAID level: 1, 4, 5, 6 or 10 [default: 5]
     #[arg(long, value_name = "LEVEL", help_heading = "Array")]
     raid: Option<Text<Raid>>,
-    /// Drives that may be busy at once, k [default: the number of parities]
+    /// Drives that may be busy at once, k, 1 or more [default: the number of parities]
     #[arg(long, value_name = "K", help_heading = "Array")]
     busy_drives: Option<u32>,
-    /// Judge this busy time window, or `burst` for the one that the drives advertise
+    /// Judge this busy time window, such as 100ms, or `burst` for the one that the drives advertise
     /// [default: look for the best]
     #[arg(long, value_name = "TIME", help_heading = "Array")]
     tw: Option<TimeWindow>,
-    /// Most by which the clock of any drive is off [default: 0]
+    /// Most by which the clock of any drive is off, such as 2ms [default: 0]
     #[arg(long, value_name = "TIME", help_heading = "Array")]
     clock_skew: Option<Span>,
-    /// Guard at both ends of each window [default: the clock skew]
+    /// Guard at both ends of each window, such as 2ms [default: the clock skew]
     #[arg(long, value_name = "TIME", help_heading = "Array")]
     guard: Option<Span>,
     /// Bytes written to each drive: `burst` and `norm` of the drive, `flash` for all that its dies
