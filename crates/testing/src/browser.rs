@@ -5,9 +5,11 @@
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A browser that hangs must not hang the tests.
@@ -27,6 +29,61 @@ const READY: &str = "new Promise((done) => { const look = () => { \
 /// Widths at which pages are looked at: a telephone, a tablet, a laptop and a large screen.
 pub const WIDTHS: [u32; 4] = [420, 768, 1280, 1920];
 
+/// Browsers that nobody has at the moment, and how many are had.
+static LENT: Mutex<(Vec<Browser>, usize)> = Mutex::new((Vec::new(), 0));
+
+/// A browser that goes on to the next test: to start one takes longer than to open a page. The last test that
+/// has one ends them all.
+#[derive(Debug)]
+pub struct Lent(Option<Browser>);
+
+impl Lent {
+    /// A browser, started if none is idle; none if there is no program.
+    fn new() -> Option<Self> {
+        let idle = {
+            let mut lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
+            lent.1 += 1;
+            lent.0.pop()
+        };
+        // Given back whatever happens from here on.
+        let mut lent = Self(idle);
+        if lent.0.is_none() {
+            lent.0 = Browser::start();
+        }
+        let browser = lent.0.as_mut()?;
+        let _ = browser.alive.send(());
+        Some(lent)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let mut lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
+        lent.1 -= 1;
+        // After a failure nobody knows in which state it is.
+        lent.0.extend(self.0.take().filter(|_| !std::thread::panicking()));
+        if lent.1 == 0 {
+            lent.0.clear();
+        }
+    }
+}
+
+impl Deref for Lent {
+    type Target = Browser;
+
+    #[expect(clippy::expect_used, reason = "it is there until it is dropped")]
+    fn deref(&self) -> &Browser {
+        self.0.as_ref().expect("a browser")
+    }
+}
+
+impl DerefMut for Lent {
+    #[expect(clippy::expect_used, reason = "it is there until it is dropped")]
+    fn deref_mut(&mut self) -> &mut Browser {
+        self.0.as_mut().expect("a browser")
+    }
+}
+
 /// A browser with one page.
 #[derive(Debug)]
 pub struct Browser {
@@ -34,8 +91,9 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: Option<String>,
     number: u64,
-    /// Dropped with the browser, which ends the thread that would end a browser that hangs.
-    _alive: Sender<()>,
+    /// Says that it is alive. Dropped with the browser, which ends the thread that would end a browser that
+    /// hangs.
+    alive: Sender<()>,
     _folder: tempfile::TempDir,
 }
 
@@ -68,7 +126,7 @@ impl Browser {
         let to = child.stdin.take().expect("a pipe");
         let from = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut browser =
-            Self { to, from, session: None, number: 0, _alive: watch(child), _folder: folder };
+            Self { to, from, session: None, number: 0, alive: watch(child), _folder: folder };
         let targets = browser.call("Target.getTargets", &json!({}));
         let page = targets["targetInfos"]
             .as_array()
@@ -80,6 +138,17 @@ impl Browser {
         browser.call("Page.enable", &json!({}));
         browser.before_scripts(RECORD_TEXT);
         Some(browser)
+    }
+
+    /// A browser that goes on to the next test; none if there is none. Whoever adds scripts to all pages
+    /// starts one of their own.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn lend() -> Option<Lent> {
+        Lent::new()
     }
 
     /// Runs `script` before those of every page that is opened from now on.
@@ -108,6 +177,15 @@ impl Browser {
         self.call("Page.navigate", &json!({ "url": address }));
         let error = self.ask(READY);
         assert_eq!(error, "", "{address}");
+    }
+
+    /// The document as its scripts have left it, `after` so long.
+    pub fn document(&mut self, after: Duration) -> String {
+        let millis = after.as_millis();
+        let document = format!(
+            "new Promise((done) => setTimeout(() => done(document.documentElement.outerHTML), {millis}))"
+        );
+        self.ask(&document).as_str().unwrap_or_default().to_owned()
     }
 
     /// What an expression in the page gives.
@@ -197,8 +275,10 @@ fn sentences(found: &Value) -> Vec<String> {
 fn watch(mut child: Child) -> Sender<()> {
     let (alive, gone) = channel();
     std::thread::spawn(move || {
-        let waited = gone.recv_timeout(LONGEST);
-        debug_assert!(waited != Ok(()));
+        let mut waited = Ok(());
+        while waited.is_ok() {
+            waited = gone.recv_timeout(LONGEST);
+        }
         // Whoever reads from it learns that it is gone.
         let _ = child.kill();
         let _ = child.wait();

@@ -2,23 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
 use report::{Comparison, WindowReport, html, sample};
-use testing::tools;
+use std::time::Duration;
+use testing::browser::Browser;
 
-/// A page takes about two seconds; a browser that hangs must not hang the tests.
-const LONGEST: Duration = Duration::from_secs(90);
+/// What tests do to a page begins 200 ms after its scripts and is done by then.
+const HANDS: Duration = Duration::from_millis(300);
 /// Plots of a page in which everything was recorded.
 const ALL_PLOTS: usize = 14;
 
 #[test]
 fn every_plot_is_drawn() {
-    let Some(browser) = tools::chromium() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let comparison = sample::comparison();
-    let page = opened(&browser, &comparison);
+    let page = opened(&mut browser, &comparison);
     assert_drawn(&page, ALL_PLOTS);
     for run in &comparison.runs {
         assert!(page.contains(&format!("</svg>{}</button>", run.policy)), "no {}", run.policy);
@@ -27,7 +24,7 @@ fn every_plot_is_drawn() {
 
 #[test]
 fn one_run_with_little_recorded_is_drawn() {
-    let Some(browser) = tools::chromium() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let mut comparison = sample::comparison();
     comparison.runs.truncate(1);
     let run = &mut comparison.runs[0];
@@ -35,20 +32,20 @@ fn one_run_with_little_recorded_is_drawn() {
     run.causes.clear();
     run.policy = "toString".to_owned();
     // Two panels of the distribution, busy members and two of cost remain.
-    let page = opened(&browser, &comparison);
+    let page = opened(&mut browser, &comparison);
     assert_drawn(&page, 5);
     assert!(page.contains("<figure id=\"fig-history\" hidden"), "windows did not change");
 }
 
 #[test]
 fn an_empty_comparison_is_no_error() {
-    let Some(browser) = tools::chromium() else { return };
-    assert_drawn(&opened(&browser, &Comparison::default()), 0);
+    let Some(mut browser) = Browser::lend() else { return };
+    assert_drawn(&opened(&mut browser, &Comparison::default()), 0);
 }
 
 #[test]
 fn strings_stay_strings() {
-    let Some(browser) = tools::chromium() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let evil = "</script><script>document.documentElement.dataset.error='ran'</script><!--";
     let mut comparison = sample::comparison();
     comparison.title = evil.to_owned();
@@ -60,12 +57,12 @@ fn strings_stay_strings() {
         }
     }
     comparison.claims[0].note = evil.to_owned();
-    assert_drawn(&opened(&browser, &comparison), ALL_PLOTS);
+    assert_drawn(&opened(&mut browser, &comparison), ALL_PLOTS);
 }
 
 #[test]
 fn the_page_answers_the_pointer() {
-    let Some(browser) = tools::chromium() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     // Sweeps over every plot, uses every choice, enlarges a stretch of time and hides a policy.
     let hand = "<script>setTimeout(() => {\
         const send = (target, type, x, y) => target.dispatchEvent(\
@@ -98,7 +95,7 @@ fn the_page_answers_the_pointer() {
             document.querySelectorAll('[aria-pressed=false]').length;\
     }, 200);</script></body>";
     let page = html::render(&sample::comparison()).replace("</body>", hand);
-    let page = opened_page(&browser, &page);
+    let page = opened_page(&mut browser, &page);
     assert_drawn(&page, ALL_PLOTS);
     assert!(page.contains(&format!("data-told=\"{ALL_PLOTS}\"")), "{}", &page[..300]);
     // The policy is hidden in each of the five legends.
@@ -107,7 +104,7 @@ fn the_page_answers_the_pointer() {
 
 #[test]
 fn windows_are_drawn_and_told() {
-    let Some(browser) = tools::chromium() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     // Points at the middle of both plots, and hides a drive.
     let hand = "<script>setTimeout(() => {\
         const send = (target, type, x, y) => target.dispatchEvent(\
@@ -126,17 +123,17 @@ fn windows_are_drawn_and_told() {
             document.querySelectorAll('[aria-pressed=false]').length;\
     }, 200);</script></body>";
     let page = html::render_windows(&sample::windows());
-    let shown = opened_page(&browser, &page.replace("</body>", hand));
+    let shown = opened_page(&mut browser, &page.replace("</body>", hand));
     assert_drawn(&shown, 2);
     assert!(shown.contains("data-told=\"2\""), "{}", &shown[..300]);
     // The drive is hidden in both legends.
     assert!(shown.contains("data-hidden=\"2\""), "{}", &shown[..300]);
     let empty = html::render_windows(&WindowReport::default());
-    assert_drawn(&opened_page(&browser, &empty), 0);
+    assert_drawn(&opened_page(&mut browser, &empty), 0);
 }
 
 /// Opens the survey with `address` after its name, and does `steps` to it.
-fn surveyed(browser: &Path, address: &str, steps: &str) -> String {
+fn surveyed(browser: &mut Browser, address: &str, steps: &str) -> String {
     let hand = format!(
         "<script>setTimeout(() => {{\
             const bars = () => [...document.querySelectorAll('#bars tbody tr')].map((row) =>\
@@ -166,8 +163,8 @@ pub(crate) fn noted<'a>(page: &'a str, key: &str) -> &'a str {
 
 #[test]
 fn another_workload_changes_the_bars_of_a_survey() {
-    let Some(browser) = tools::chromium() else { return };
-    let page = surveyed(&browser, "", "set('choose-workload', 'azure');");
+    let Some(mut browser) = Browser::lend() else { return };
+    let page = surveyed(&mut browser, "", "set('choose-workload', 'azure');");
     assert_drawn(&page, 2);
     let (before, after) = (noted(&page, "before"), noted(&page, "after"));
     // Row by row another latency, and another length of the bar where one seed failed.
@@ -189,11 +186,11 @@ fn another_workload_changes_the_bars_of_a_survey() {
 
 #[test]
 fn every_choice_of_a_survey_is_kept_in_its_address() {
-    let Some(browser) = tools::chromium() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let steps = "set('choose-statistic', 'p50');\
         document.querySelectorAll('#choices input:not(:checked)').forEach((input) => input.click());\
         document.querySelector('#policy-checks input[value=iod1]').click();";
-    let page = surveyed(&browser, "", steps);
+    let page = surveyed(&mut browser, "", steps);
     assert_drawn(&page, 2);
     let address = "#statistic=p50&amp;direction=write&amp;unit=latency&amp;scale=linear&amp;\
         order=value&amp;policies=base%2Ciod2%2Ciod3%2Cioda%2Cideal";
@@ -202,19 +199,19 @@ fn every_choice_of_a_survey_is_kept_in_its_address() {
     assert_eq!((shown.matches("; ").count(), shown.contains("iod1")), (4, false), "{shown}");
     // Whoever is given the address sees the same, and going back in it goes back on the page.
     let back = "location.hash = '#workload=azure'; window.dispatchEvent(new Event('hashchange'));";
-    let again = surveyed(&browser, &address.replace("&amp;", "&"), back);
+    let again = surveyed(&mut browser, &address.replace("&amp;", "&"), back);
     assert_eq!(noted(&again, "before"), shown);
     let after = noted(&again, "after");
     assert!(after.starts_with("base ") && after.contains("% 27.9 ms; iod1 "), "{after}");
     // Nonsense in an address is ignored.
-    let odd = surveyed(&browser, "#workload=none&statistic=p1&policies=nobody", "");
+    let odd = surveyed(&mut browser, "#workload=none&statistic=p1&policies=nobody", "");
     assert_drawn(&odd, 0);
     assert_eq!(noted(&odd, "bars"), "0");
 }
 
 #[test]
 fn a_survey_can_be_worked_with_keys_and_read_aloud() {
-    let Some(browser) = tools::chromium() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     // Everything that can be chosen is a control with a label; bars are rows of a table with header.
     let steps = "const controls = [...document.querySelectorAll('#survey select, #survey input, #survey button')];\
         note('unlabelled', controls.filter((c) => !(c.labels?.length || c.textContent.trim())).length);\
@@ -222,12 +219,12 @@ fn a_survey_can_be_worked_with_keys_and_read_aloud() {
         note('controls', controls.length);\
         note('rows', document.querySelectorAll('#bars tbody th[scope=row]').length);\
         note('said', document.getElementById('shown').textContent);";
-    let page = surveyed(&browser, "", steps);
+    let page = surveyed(&mut browser, "", steps);
     assert_eq!((noted(&page, "unlabelled"), noted(&page, "unreachable")), ("0", "0"));
     assert_eq!((noted(&page, "controls"), noted(&page, "rows")), ("18", "6"));
     assert!(noted(&page, "said").starts_with("p99.9 of reads under tpcc"));
     let empty = html::render_survey(&report::survey::Survey::default());
-    assert_drawn(&opened_page(&browser, &empty), 0);
+    assert_drawn(&opened_page(&mut browser, &empty), 0);
 }
 
 pub(crate) fn assert_drawn(page: &str, plots: usize) {
@@ -241,52 +238,28 @@ pub(crate) fn assert_drawn(page: &str, plots: usize) {
 }
 
 /// The page of a comparison after its scripts ran.
-fn opened(browser: &Path, comparison: &Comparison) -> String {
+fn opened(browser: &mut Browser, comparison: &Comparison) -> String {
     opened_page(browser, &html::render(comparison))
 }
 
-pub(crate) fn opened_page(browser: &Path, content: &str) -> String {
+pub(crate) fn opened_page(browser: &mut Browser, content: &str) -> String {
     opened_at(browser, content, "")
 }
 
 /// The same, opened at a fragment of its address.
-fn opened_at(browser: &Path, content: &str, fragment: &str) -> String {
+fn opened_at(browser: &mut Browser, content: &str, fragment: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
-    let dump = folder.path().join("dump.html");
     std::fs::write(&page, content).unwrap();
-    let child = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--disable-dev-shm-usage", "--window-size=1280,2000"])
-        .args(["--virtual-time-budget=10000", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
-        .arg(format!("file://{}{fragment}", page.display()))
-        .stdin(Stdio::null())
-        .stdout(std::fs::File::create(&dump).unwrap())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait(child);
-    std::fs::read_to_string(dump).unwrap()
-}
-
-fn wait(mut child: Child) {
-    let start = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > LONGEST {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            panic!("Chromium did not finish in {} s", LONGEST.as_secs());
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    browser.look(1280, false);
+    browser.open(&format!("file://{}{fragment}", page.display()));
+    browser.document(HANDS)
 }
 
 #[test]
 fn the_life_of_a_request_is_drawn() {
-    let Some(browser) = tools::chromium() else { return };
-    let page = opened_page(&browser, &html::render_story(&sample::story()));
+    let Some(mut browser) = Browser::lend() else { return };
+    let page = opened_page(&mut browser, &html::render_story(&sample::story()));
     assert_drawn(&page, 1);
     assert!(page.contains("data-lanes=\"3\""), "{}", &page[..300]);
     assert_eq!(page.matches("<title>").count(), 1 + 4, "one for the page, one for each stretch");

@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use report::{html, sample};
-use testing::browser::Browser;
+use testing::browser::{Browser, Lent};
 
 /// Presses of Tab after which the end of a page must have been reached.
 const MOST_TABS: usize = 200;
 
 /// A comparison in a browser, and the folder that it lies in; none where there is no browser.
-fn comparison() -> Option<(Browser, tempfile::TempDir)> {
-    let mut browser = Browser::start()?;
+fn comparison() -> Option<(Lent, tempfile::TempDir)> {
+    let mut browser = Browser::lend()?;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     std::fs::write(&file, html::render(&sample::comparison())).unwrap();

@@ -4,7 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
-use report::{Band, Comparison, html, sample};
+use report::{
+    AskedLoad, Band, Comparison, Finding, Weight, WindowCurve, WindowReport, html, sample,
+};
 use std::path::Path;
 use testing::browser::{Browser, WIDTHS};
 
@@ -32,7 +34,7 @@ fn look_at(browser: &mut Browser, folder: &Path, name: &str, page: &str) {
 
 #[test]
 fn a_comparison_fits_at_every_size() {
-    let Some(mut browser) = Browser::start() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let folder = tempfile::tempdir().unwrap();
     look_at(&mut browser, folder.path(), "comparison", &html::render(&sample::comparison()));
     look_at(&mut browser, folder.path(), "crowded", &html::render(&crowded()));
@@ -40,11 +42,12 @@ fn a_comparison_fits_at_every_size() {
 
 #[test]
 fn the_other_pages_fit_at_every_size() {
-    let Some(mut browser) = Browser::start() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let folder = tempfile::tempdir().unwrap();
     let pages = [
         ("survey", html::render_survey(&sample::survey())),
         ("windows", html::render_windows(&sample::windows())),
+        ("six-drives", html::render_windows(&six_drives())),
         ("story", html::render_story(&sample::story())),
         ("curves", html::render_sweep(&sample::sweep(1))),
         ("maps", html::render_sweep(&sample::sweep(2))),
@@ -52,6 +55,50 @@ fn the_other_pages_fit_at_every_size() {
     for (name, page) in pages {
         look_at(&mut browser, folder.path(), name, &page);
     }
+}
+
+/// The plan of six drives, as `ioda plan` makes it: long names, long sentences, many columns.
+fn six_drives() -> WindowReport {
+    let drives = ["sim", "oc-ssd-simulator", "femu-artifact", "970-pro", "p4600", "sn260"];
+    let loads = ["burst", "norm", "20dwpd"];
+    let mut report = sample::windows();
+    let curves = |curves: &[WindowCurve]| -> Vec<WindowCurve> {
+        let named = drives.iter().zip(curves.iter().cycle()).zip(1..);
+        named
+            .map(|((name, curve), factor)| WindowCurve {
+                name: (*name).to_owned(),
+                points: curve.points.iter().map(|&(at, ms)| (at, ms * f64::from(factor))).collect(),
+                asked: loads
+                    .iter()
+                    .zip([4.0, 9.0, 20.0])
+                    .map(|(name, at)| AskedLoad { name: (*name).to_owned(), at })
+                    .collect(),
+                ..curve.clone()
+            })
+            .collect()
+    };
+    report.title = format!("Busy windows of {}", drives.join(", "));
+    (report.by_width, report.by_load) = (curves(&report.by_width), curves(&report.by_load));
+    report.findings = drives
+        .iter()
+        .flat_map(|drive| loads.iter().map(move |load| (drive, load)))
+        .map(|(drive, load)| Finding {
+            weight: Weight::Warning,
+            text: format!(
+                "{drive}, {load}: fails: what is written in a cycle of 12,345 ms is more than one window of \
+                 2,057 ms reclaims; a longer window, fewer drives or a load below 12.3 MB/s would do"
+            ),
+        })
+        .collect();
+    report.header = std::iter::once("per drive").chain(drives).map(str::to_owned).collect();
+    let row = |name: &str| {
+        let cells = drives.iter().map(|_| "1,234.5 [1,235]".to_owned());
+        std::iter::once(name.to_owned()).chain(cells).collect()
+    };
+    report.rows = ["T_gc likely, steady state", "over-provisioned GiB (S_p)", "TW_burst ms"]
+        .map(row)
+        .to_vec();
+    report
 }
 
 /// Twelve policies with long names on twenty drives, with reads that took no time.
@@ -72,7 +119,7 @@ fn crowded() -> Comparison {
 
 #[test]
 fn reads_that_took_no_time_are_told_and_have_their_place() {
-    let Some(mut browser) = Browser::start() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut said = |comparison: &Comparison| {
         let file = folder.path().join("page.html");
@@ -100,7 +147,7 @@ fn reads_that_took_no_time_are_told_and_have_their_place() {
 
 #[test]
 fn captions_say_what_is_drawn() {
-    let Some(mut browser) = Browser::start() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut told = |comparison: &Comparison| {
         let file = folder.path().join("page.html");
@@ -136,7 +183,7 @@ fn captions_say_what_is_drawn() {
 
 #[test]
 fn faults_of_a_page_are_found() {
-    let Some(mut browser) = Browser::start() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     let bad = "<!doctype html><html data-ready=true><body><h3>late</h3>\

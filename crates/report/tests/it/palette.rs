@@ -100,7 +100,7 @@ fn causes_of_one_colour_differ_in_their_pattern() {
 
 #[test]
 fn policies_of_one_colour_differ_in_their_dashes() {
-    let Some(mut browser) = Browser::start() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let styles = browser.ask(&format!(
         "(() => {{ {THEME}\n const names = ['base', 'iod1', 'iod2', 'iod3', 'ioda', 'ideal', 'ioda',\
          ...Array.from({{ length: 33 }}, (_, i) => 'other ' + i)];\

@@ -2,11 +2,11 @@
 
 use crate::chromium::{assert_drawn, noted, opened_page};
 use report::{html, sample, sweep::Sweep};
-use testing::tools;
+use testing::browser::Browser;
 
 #[test]
 fn curves_are_drawn_and_told() {
-    let Some(browser) = tools::chromium() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     // Points at the middle of each plot, and notes what is said there.
     let hand = "<script>setTimeout(() => {\
         const send = (target, type, x, y) => target.dispatchEvent(\
@@ -23,7 +23,7 @@ fn curves_are_drawn_and_told() {
         note('named', document.querySelectorAll('.uplot[role=img][aria-label]').length);\
     }, 200);</script></body>";
     let page = html::render_sweep(&sample::sweep(1));
-    let shown = opened_page(&browser, &page.replace("</body>", hand));
+    let shown = opened_page(&mut browser, &page.replace("</body>", hand));
     assert_drawn(&shown, 2);
     let told = noted(&shown, "told");
     assert!(told.starts_with("width 16Base: 108 ms ~IODA: 2.83 ms ~ ("), "{told}");
@@ -33,7 +33,7 @@ fn curves_are_drawn_and_told() {
 
 #[test]
 fn heat_maps_need_no_drawing() {
-    let Some(browser) = tools::chromium() else { return };
+    let Some(mut browser) = Browser::lend() else { return };
     let hand = "<script>setTimeout(() => {\
         const cells = [...document.querySelectorAll('.heat td')];\
         const note = (key, value) => { document.documentElement.dataset[key] = value; };\
@@ -43,7 +43,7 @@ fn heat_maps_need_no_drawing() {
         note('heads', document.querySelectorAll('.heat th[scope]').length);\
     }, 200);</script></body>";
     let page = html::render_sweep(&sample::sweep(2));
-    let shown = opened_page(&browser, &page.replace("</body>", hand));
+    let shown = opened_page(&mut browser, &page.replace("</body>", hand));
     assert_drawn(&shown, 0);
     assert_eq!(noted(&shown, "cells"), "60", "two metrics, two policies, fifteen points");
     assert!(noted(&shown, "shades").parse::<u32>().is_ok_and(|shades| shades > 20));
@@ -53,9 +53,9 @@ fn heat_maps_need_no_drawing() {
 
 #[test]
 fn an_empty_sweep_is_no_error() {
-    let Some(browser) = tools::chromium() else { return };
-    assert_drawn(&opened_page(&browser, &html::render_sweep(&Sweep::default())), 0);
+    let Some(mut browser) = Browser::lend() else { return };
+    assert_drawn(&opened_page(&mut browser, &html::render_sweep(&Sweep::default())), 0);
     let mut nothing = sample::sweep(1);
     nothing.runs.clear();
-    assert_drawn(&opened_page(&browser, &html::render_sweep(&nothing)), 0);
+    assert_drawn(&opened_page(&mut browser, &html::render_sweep(&nothing)), 0);
 }
