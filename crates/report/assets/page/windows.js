@@ -52,7 +52,9 @@ function drawWindows(id, curves, options) {
   const xs = shown.flatMap(({ curve }) => [...curve.points.map((point) => point[0]), ...curve.asked.map((load) => load.at)]).map(toX);
   const ys = shown.flatMap(({ curve }) => [curve.shortest_ms, ...curve.points.map((point) => point[1])]).map(Math.log10);
   const [first, last] = [Math.min(...xs), Math.max(...xs)];
-  const [left, right] = [first - (last - first) * 0.012, last + (last - first) * 0.012];
+  // Half a diamond has room at either end on a telephone.
+  const margin = (last - first) * (options.asked ? 0.035 : 0.012);
+  const [left, right] = [first - margin, last + margin];
   const [low, high] = [Math.min(...ys) - 0.08, Math.max(...ys) + 0.08];
   plot(id, {
     label: options.label + " Curves of " + shown.map(({ curve }) => curve.name).join(", ") + ".",
@@ -176,10 +178,15 @@ function paintAsked(u, shown, toX) {
     ctx.stroke();
     ctx.setLineDash([]);
     const room = ctx.measureText(words).width;
-    const from = Math.max(left, x + room + 6 * px > left + width ? x - room - 5 * px : x + 5 * px);
+    // Beside the line by more than half a diamond, which may lie at the same height.
+    const from = Math.max(left, x + room + 10 * px > left + width ? x - room - 9 * px : x + 9 * px);
     let row = 0;
     while (rows.some((box) => box.row === row && box.to > from - 6 * px && box.from < from + room + 6 * px)) row++;
     rows.push({ row, from, to: from + room });
+    // Curves may run behind it.
+    ctx.strokeStyle = color("paper");
+    ctx.lineWidth = 4 * px;
+    ctx.strokeText(words, from, top + (3 + 15 * row) * px);
     ctx.fillStyle = color("ink");
     ctx.fillText(words, from, top + (3 + 15 * row) * px);
   }

@@ -10,20 +10,28 @@ use report::{
 use std::path::Path;
 use testing::browser::{Browser, WIDTHS};
 
-/// Opens `page` at every size and in both schemes.
+/// Waits until what follows from a change is drawn.
+const NEXT_TASK: &str = "new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))";
+
+/// Opens `page` at every size and shows it in both schemes.
 fn look_at(browser: &mut Browser, folder: &Path, name: &str, page: &str) {
     let file = folder.join(format!("{name}.html"));
     std::fs::write(&file, page).unwrap();
-    for is_dark in [false, true] {
-        for width in WIDTHS {
+    for width in WIDTHS {
+        for is_dark in [false, true] {
             let scheme = if is_dark { "dark" } else { "light" };
             browser.look(width, is_dark);
-            browser.open(&format!("file://{}", file.display()));
+            if is_dark {
+                // A page that is open takes the other colours.
+                browser.ask(NEXT_TASK);
+            } else {
+                browser.open(&format!("file://{}", file.display()));
+            }
             browser.keep_picture(&format!("{name}-{width}-{scheme}.png"));
             // What is folded away is part of the page.
             browser
                 .ask("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
-            browser.ask("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))");
+            browser.ask(NEXT_TASK);
             let faults = browser.layout_faults();
             assert!(faults.is_empty(), "{name} at {width} px, {scheme}: {faults:#?}");
             let faults = browser.access_faults();
