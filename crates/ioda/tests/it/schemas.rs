@@ -79,6 +79,28 @@ fn documents_of_short_commands_are_as_their_schemas_say() {
 }
 
 #[test]
+fn documents_of_sweeps_and_of_experiments_are_as_their_schemas_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().to_str().unwrap();
+    let mut sweep = vec!["sweep", "dtrs", "--config", "tiny.toml", "--requests", "300", "--quiet"];
+    sweep.extend(["--policy", "base,ioda", "--json", "--output", output]);
+    // Five drives cannot be mirrored: a point that is refused is in the document as well.
+    sweep.extend(["--vary", "width=4,5", "--vary", "raid=5,10"]);
+    let reproduce = ["reproduce", "--quick", "--quiet", "--json", "--filter", "5b-contract"];
+    for (name, command) in [("sweep", &sweep[..]), ("reproduce", &reproduce)] {
+        let ran = ioda(command);
+        assert_eq!(ran.code, 0, "{command:?}: {}", ran.stderr);
+        let document = ran.json();
+        assert!(document["schema"].as_str().unwrap().starts_with(&format!("ioda.{name}/")));
+        let mut more = document.clone();
+        more["more"] = json!(1);
+        assert!(!errors(name, &more).is_empty(), "a field that is not described is accepted");
+    }
+    let kept = std::fs::read_to_string(folder.path().join("sweep.json")).unwrap();
+    validate(&serde_json::from_str(&kept).unwrap());
+}
+
+#[test]
 fn schemas_are_listed_and_printed() {
     let list = ioda(&["schema"]);
     assert_eq!(list.code, 0);
