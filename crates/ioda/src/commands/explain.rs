@@ -31,7 +31,7 @@ Examples:
       those under Base
   ioda explain --request 22254
       what that read of the demonstration went through, drive by drive, die by die
-  ioda explain azure --policy base --requests 20000 --request 815 --html=request.html
+  ioda explain azure --policy base --requests 20000 --request 9934 --html=request.html
       another workload, and a page as well
   ioda explain --requests 50000 --fail 2@1s --replace 2@2s --worst 3
       drive 2 fails and is rebuilt

@@ -8,7 +8,7 @@
 //! IODA_LONG=1 cargo test -p ioda --test it -- clients:: file_systems:: --nocapture
 //! ```
 //!
-//! runs every policy on every level that it can run on, and larger data bases. `IODA_FIO_SECONDS` is
+//! runs every policy on every level that it can run on, and larger databases. `IODA_FIO_SECONDS` is
 //! how long fio runs for each pair.
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,41 +1,6 @@
-//! The lives of requests, word for word: the scenarios of docs/explain.md are run as they stand there.
+//! The lives of requests. The scenarios of docs/explain.md are typed with all documents, in `documents`.
 
 use crate::common;
-use std::path::Path;
-
-/// Set it to have the scenarios written into the document instead of compared with it.
-const UPDATE: &str = "IODA_UPDATE_DOCS";
-
-/// Runs what stands behind `$ ioda` in a line of the document.
-fn typed(line: &str) -> String {
-    let mut arguments: Vec<&str> = line.split_whitespace().collect();
-    arguments.push("--quiet");
-    let ran = common::ioda(&arguments);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{line}");
-    ran.stdout
-}
-
-#[test]
-fn the_scenarios_of_the_document_come_out_as_printed() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explain.md");
-    let document = std::fs::read_to_string(&path).unwrap();
-    let (mut expected, mut scenarios) = (String::new(), 0);
-    let mut rest = document.as_str();
-    // A scenario is a block of text that begins with a command.
-    while let Some((before, block)) = rest.split_once("```text\n$ ioda ") {
-        let (line, block) = block.split_once('\n').unwrap();
-        let (_, after) = block.split_once("```\n").unwrap();
-        expected += &format!("{before}```text\n$ ioda {line}\n{}```\n", typed(line));
-        rest = after;
-        scenarios += 1;
-    }
-    expected += rest;
-    if std::env::var_os(UPDATE).is_some() {
-        return std::fs::write(&path, expected).unwrap();
-    }
-    assert!(scenarios >= 10, "only {scenarios} scenarios");
-    assert!(document == expected, "{UPDATE}=1 writes docs/explain.md anew:\n{expected}");
-}
 
 #[test]
 fn a_life_is_a_page_and_a_document_too() {

@@ -1,5 +1,5 @@
 //! ext4 on a served array, and RocksDB on that: what was synced is there after the server was killed,
-//! and the file system and the data base find themselves in order.
+//! and the file system and the database find themselves in order.
 //!
 //! Needs root, FUSE and loop devices, and the programs that `scripts/install-test-tools` installs; a
 //! test that cannot run says why it was skipped. `IODA_LONG=1` kills more often and makes larger data
@@ -203,7 +203,7 @@ fn rocksdb_finds_every_checksum_right() {
         assert!(!said.to_lowercase().contains("corruption"), "{said}");
         said
     };
-    // A policy is switched while the data base is at work.
+    // A policy is switched while the database is at work.
     std::thread::scope(|scope| {
         let load = scope.spawn(|| db_bench("fillrandom,overwrite,readrandom", false));
         for policy in ["base", "ioda", "proactive", "ioda"] {
