@@ -380,10 +380,7 @@ impl<C: Change> WriteGate<C> {
         records.into_iter().for_each(|sequence| self.leave_record(sequence, journal));
         let mut leaving = Vec::new();
         for (write, Held { id, extent, change }) in cancelled {
-            let behind = self.leave(now, id, &extent, intent);
-            if let Some(pending) = self.pending.get_mut(&write) {
-                pending.behind -= behind;
-            }
+            self.leave(now, id, &extent, intent);
             self.changed.insert(write);
             self.forget_if_empty(write);
             leaving.push((id, drive, change));
@@ -391,20 +388,18 @@ impl<C: Change> WriteGate<C> {
         leaving
     }
 
-    /// Returns in how many blocks others were before the change.
-    fn leave(&mut self, now: Instant, id: ChangeId, extent: &Extent, intent: &mut Intent) -> usize {
+    /// A change is over: those that were behind it come to the front.
+    fn leave(&mut self, now: Instant, id: ChangeId, extent: &Extent, intent: &mut Intent) {
         for region in extent.regions.clone() {
             intent.finish(now, region);
         }
         self.cached.remove(&id);
-        let (first, behind) = self.order.leave(extent.drive, extent.blocks(), id);
-        for write in first {
+        for write in self.order.leave(extent.drive, extent.blocks(), id) {
             if let Some(pending) = self.pending.get_mut(&write) {
                 pending.behind -= 1;
             }
             self.changed.insert(write);
         }
-        behind
     }
 
     fn leave_record(&mut self, sequence: u64, journal: &mut Journal) {

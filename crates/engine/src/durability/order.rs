@@ -42,28 +42,27 @@ impl ChangeOrder {
         behind
     }
 
-    /// A change has ended, or was cancelled. Returns the writes that come to the front of a block by
-    /// that, once for each block, and in how many blocks others were before the change.
+    /// A change has ended, or was cancelled: nothing of its drive is before it, because a write joins only the
+    /// end of a queue, and a drive that fails takes its changes with it in the order of their writes. Returns
+    /// the writes that come to the front of a block by that, once for each block.
     pub(super) fn leave(
         &mut self,
         drive: DriveId,
         blocks: Range<u64>,
         id: ChangeId,
-    ) -> (Vec<WriteId>, usize) {
-        let (mut first, mut behind) = (Vec::new(), 0);
+    ) -> Vec<WriteId> {
+        let mut first = Vec::new();
         for block in blocks {
             let Some(queue) = self.blocks.get_mut(&(drive, block)) else { continue };
-            if queue.front().is_some_and(|(other, _)| *other == id) {
-                queue.pop_front();
-                first.extend(queue.front().map(|&(_, write)| write));
-            } else {
-                queue.retain(|(other, _)| *other != id);
-                behind += 1;
-            }
-            if queue.is_empty() {
-                self.blocks.remove(&(drive, block));
+            let left = queue.pop_front();
+            debug_assert_eq!(left.map(|(left, _)| left), Some(id), "others are before it");
+            match queue.front() {
+                Some(&(_, write)) => first.push(write),
+                None => {
+                    self.blocks.remove(&(drive, block));
+                }
             }
         }
-        (first, behind)
+        first
     }
 }

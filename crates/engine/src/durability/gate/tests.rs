@@ -477,11 +477,25 @@ fn every_change_leaves_once_and_in_order() {
         let mut held: Vec<(ChangeId, u8, Range<u64>)> = Vec::new();
         let mut in_flight: Vec<ChangeId> = Vec::new();
         let mut landing: Option<u64> = None;
+        let mut there: Vec<u8> = (0..DRIVES).collect();
         for step in 0..400 {
             let is_over = step >= 200;
+            if there.len() > 1 && rng.below(100) == 0 {
+                // Its changes in flight count as ended, and those that were held come back, each once.
+                let failed = there.swap_remove(rng.below(there.len() as u64) as usize);
+                let mut cancelled = world.fail(failed);
+                cancelled.sort_unstable();
+                let is_its = |(_, drive, _): &(ChangeId, u8, Range<u64>)| *drive == failed;
+                let mut of_drive: Vec<ChangeId> =
+                    held.iter().filter(|it| is_its(it)).map(|(id, ..)| *id).collect();
+                of_drive.retain(|id| !in_flight.contains(id));
+                assert_eq!(cancelled, of_drive, "seed {seed}");
+                in_flight.retain(|id| !held.iter().any(|it| it.0 == *id && is_its(it)));
+                held.retain(|it| !is_its(it));
+            }
             match if is_over { 2 + rng.below(4) } else { rng.below(8) } {
                 0 | 1 | 6 => {
-                    let drive = rng.below(u64::from(DRIVES)) as u8;
+                    let drive = there[rng.below(there.len() as u64) as usize];
                     let start = BLOCKS_PER_REGION - 50 + rng.below(12) * 8;
                     let blocks = start..start + 1 + rng.below(20);
                     let id = world.hold(rng.below(4), drive, blocks.clone());
