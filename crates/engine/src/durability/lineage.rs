@@ -117,3 +117,111 @@ fn contained(drives: &[Claim]) -> Vec<Vec<bool>> {
     }
     within
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::superblock::{Geometry, Journalled};
+    use super::super::uuid::Uuid;
+    use super::*;
+    use array::Level;
+    use units::{DriveId, Rng};
+
+    /// What some drive says, of a past that may or may not be that of others.
+    fn said(rng: &mut Rng, member: u8, width: u8) -> Superblock {
+        let states = (0..width).map(|drive| match rng.below(4) {
+            _ if drive == member && rng.below(8) > 0 => MemberState::Serving,
+            0 => MemberState::Serving,
+            1 => MemberState::Rebuilding { cursor_bytes: 0 },
+            _ => MemberState::Failed,
+        });
+        let states = states.collect();
+        Superblock {
+            uuid: Uuid([1; 16]),
+            member: DriveId(member),
+            geometry: Geometry {
+                level: Level::Raid6,
+                width,
+                stripe_width: width,
+                chunk_bytes: 4096,
+                page_bytes: 4096,
+                drive_bytes: 1 << 20,
+                journalled: Journalled::Degraded,
+                checksums: false,
+            },
+            region_bytes: 1 << 20,
+            generation: rng.below(3),
+            committed: rng.below(3),
+            states,
+            joined: (0..width).map(|_| rng.below(2)).collect(),
+            past: Vec::new(),
+            proposed: 0,
+            clean: false,
+            created_seconds: 0,
+        }
+    }
+
+    /// Whether a history is in another, by way of any drives.
+    fn leads_to(drives: &[Claim], from: usize, to: usize) -> bool {
+        let (mut seen, mut next) = (vec![from], vec![from]);
+        while let Some(at) = next.pop() {
+            for further in 0..drives.len() {
+                if !seen.contains(&further) && drives[at].1.is_contained_in(drives[further].1) {
+                    seen.push(further);
+                    next.push(further);
+                }
+            }
+        }
+        seen.contains(&to)
+    }
+
+    #[test]
+    fn histories_are_contained_by_way_of_others() {
+        let (mut by_others, mut apart, mut led) = (0, 0, 0);
+        for seed in testing::seeds(0..3000) {
+            let mut rng = Rng::stream(seed, "lineage");
+            let width = 2 + rng.below(6) as u8;
+            let mut all: Vec<Superblock> =
+                (0..width).map(|member| said(&mut rng, member, width)).collect();
+            for one in 0..all.len() {
+                if rng.below(3) == 0 {
+                    let other = rng.below(u64::from(width)) as usize;
+                    let change = all[other].change();
+                    all[one].past.push(change);
+                }
+            }
+            let drives: Vec<Claim> = all.iter().enumerate().collect();
+            let within = contained(&drives);
+            for (one, row) in within.iter().enumerate() {
+                for (other, &is_within) in row.iter().enumerate() {
+                    assert_eq!(
+                        is_within,
+                        leads_to(&drives, one, other),
+                        "{one} in {other}: {all:?}"
+                    );
+                    let knows = one == other || all[one].is_contained_in(&all[other]);
+                    by_others += u32::from(is_within && !knows);
+                }
+            }
+            let holds_all = |drive: usize| (0..all.len()).all(|of| leads_to(&drives, of, drive));
+            let rank = |drive: &usize| {
+                let Superblock { states, committed, generation, .. } = &all[*drive];
+                let serves = states[*drive] == MemberState::Serving;
+                (serves, *committed, *generation, Reverse(*drive))
+            };
+            let best = (0..all.len()).filter(|drive| holds_all(*drive)).max_by_key(rank);
+            match leader(&drives) {
+                Ok(first) => {
+                    led += 1;
+                    assert_eq!(first.map(|(place, _)| place), best, "{all:?}");
+                }
+                Err((first, second)) => {
+                    apart += 1;
+                    assert_eq!(best, None);
+                    assert_eq!(Some(first), (0..all.len()).max_by_key(rank));
+                    assert!(!leads_to(&drives, second, first), "{second} in {first}: {all:?}");
+                }
+            }
+        }
+        assert!(testing::is_repeat() || by_others > 500 && apart > 100 && led > 500);
+    }
+}
