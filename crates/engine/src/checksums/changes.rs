@@ -99,3 +99,99 @@ impl Changes {
         self.in_flight.retain(|_, change| change.drive != drive);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use units::Rng;
+
+    /// Every change that ever was, and what is true of all of them.
+    #[derive(Default)]
+    struct Model {
+        in_flight: Vec<(u32, u8, Range<u64>, Vec<u32>)>,
+        /// In the order in which they ended.
+        ended: Vec<(u8, Range<u64>)>,
+    }
+
+    impl Model {
+        fn brings(&self, drive: u8, block: u64, sum: u32) -> bool {
+            let mut all = self.in_flight.iter();
+            all.any(|(_, other, blocks, sums)| {
+                *other == drive
+                    && blocks.contains(&block)
+                    && sums[(block - blocks.start) as usize] == sum
+            })
+        }
+
+        /// `since` is how many had ended.
+        fn may_touch(&self, drive: u8, block: u64, since: usize) -> bool {
+            let is_it = |other: u8, blocks: &Range<u64>| other == drive && blocks.contains(&block);
+            self.in_flight.iter().any(|(_, other, blocks, _)| is_it(*other, blocks))
+                || self.ended[since..].iter().any(|(other, blocks)| is_it(*other, blocks))
+                || self.ended.len() - since > ENDED_MAX
+        }
+    }
+
+    #[test]
+    fn it_agrees_with_all_changes_that_ever_were() {
+        for seed in testing::seeds(0..4) {
+            let mut rng = Rng::stream(seed, "changes");
+            let (mut changes, mut model) = (Changes::default(), Model::default());
+            let mut stamps = vec![(changes.now(), 0)];
+            for tag in 0..6000 {
+                let drive = rng.below(2) as u8;
+                match rng.below(30) {
+                    0 => {
+                        changes.drive_gone(drive);
+                        model.in_flight.retain(|(_, other, ..)| *other != drive);
+                    }
+                    1..16 if model.in_flight.len() < 5 => {
+                        let start = rng.below(20);
+                        let blocks = start..start + 1 + rng.below(3);
+                        let is_data = rng.below(2) == 0;
+                        let sums = blocks.clone().map(|_| rng.below(3) as u32);
+                        let sums: Vec<u32> =
+                            sums.map(|sum| if is_data { sum } else { 0 }).collect();
+                        let new =
+                            if is_data { NewSums::Data(sums.clone()) } else { NewSums::Zeros };
+                        changes.begin(tag, InFlight { drive, blocks: blocks.clone(), sums: new });
+                        model.in_flight.push((tag, drive, blocks, sums));
+                    }
+                    _ if !model.in_flight.is_empty() => {
+                        let at = rng.below(model.in_flight.len() as u64) as usize;
+                        let (tag, drive, blocks, sums) = model.in_flight.swap_remove(at);
+                        let ended = changes.end(tag).expect("it is in flight");
+                        assert_eq!((ended.drive, &ended.blocks), (drive, &blocks));
+                        for (index, sum) in sums.into_iter().enumerate() {
+                            assert_eq!(ended.sums.at(index), sum);
+                        }
+                        assert!(changes.end(tag).is_none(), "it ends once");
+                        model.ended.push((drive, blocks));
+                    }
+                    _ => {}
+                }
+                if rng.below(4) == 0 {
+                    stamps.push((changes.now(), model.ended.len()));
+                }
+                for _ in 0..6 {
+                    // Now and then one that is older than all that is remembered.
+                    let recent = stamps.len().min(1 + rng.below(1200) as usize);
+                    let (since, count) = stamps[stamps.len() - recent];
+                    let (drive, block) = (rng.below(2) as u8, rng.below(24));
+                    assert_eq!(
+                        changes.may_touch(drive, block, since),
+                        model.may_touch(drive, block, count),
+                        "seed {seed}: block {block} of drive {drive} since {count}"
+                    );
+                    let sum = rng.below(3) as u32;
+                    assert_eq!(
+                        changes.brings(drive, block, sum),
+                        model.brings(drive, block, sum),
+                        "seed {seed}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -55,3 +55,130 @@ pub(crate) fn note_written<'a, D: Disk>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::SUMS;
+    use super::*;
+    use alloc::boxed::Box;
+    use alloc::vec::Vec;
+    use core::convert::Infallible;
+    use core::ops::Range;
+    use units::Rng;
+
+    const UUID: Uuid = Uuid([3; 16]);
+    const DRIVE: DriveId = DriveId(2);
+    const BLOCK: u64 = BLOCK_BYTES as u64;
+    const BLOCKS: u64 = SUMS as u64;
+    /// Blocks of the table.
+    const TABLES: u64 = 3;
+    /// Blocks of data: the last block of the table stands for a part only.
+    const DATA: u64 = 2 * BLOCKS + 40;
+
+    /// A drive of which only the table is ever touched.
+    struct TableOnly {
+        blocks: Vec<Vec<u8>>,
+        written: Vec<u64>,
+    }
+
+    fn number(offset_bytes: u64) -> usize {
+        let at = offset_bytes.checked_sub(HEAD_BYTES + DATA * BLOCK).expect("in the table");
+        assert!(at.is_multiple_of(BLOCK) && at / BLOCK < TABLES, "{at}");
+        (at / BLOCK) as usize
+    }
+
+    impl Disk for TableOnly {
+        type Error = Infallible;
+
+        fn size_bytes(&mut self) -> Result<u64, Infallible> {
+            Ok(HEAD_BYTES + (DATA + TABLES) * BLOCK)
+        }
+
+        fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), Infallible> {
+            into.copy_from_slice(&self.blocks[number(offset_bytes)]);
+            Ok(())
+        }
+
+        fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> Result<(), Infallible> {
+            self.written.push(number(offset_bytes) as u64);
+            self.blocks[number(offset_bytes)] = bytes.to_vec();
+            Ok(())
+        }
+
+        fn sync(&mut self) -> Result<(), Infallible> {
+            panic!("whoever calls syncs once for all")
+        }
+    }
+
+    #[test]
+    fn every_block_that_was_written_gets_its_sum_and_no_other() {
+        let zero_sum = crc32c(&[0; SUMMED_BYTES]);
+        for seed in testing::seeds(0..40) {
+            let mut rng = Rng::stream(seed, "replayed");
+            let mut expected: Vec<Option<Box<[u32; SUMS]>>> = Vec::new();
+            let mut disk = TableOnly { blocks: Vec::new(), written: Vec::new() };
+            for number in 0..TABLES {
+                let mut block = vec![0; BLOCK_BYTES];
+                let mut sums = Box::new([0; SUMS]);
+                sums.fill_with(|| rng.next_u64() as u32);
+                encode(UUID, Key { drive: DRIVE.0, number }, &sums, &mut block);
+                if rng.below(4) == 0 {
+                    block[77] ^= 1;
+                }
+                expected.push(decode(UUID, Key { drive: DRIVE.0, number }, &block));
+                disk.blocks.push(block);
+            }
+            let torn: Vec<_> = disk
+                .blocks
+                .iter()
+                .zip(&expected)
+                .map(|(block, sums)| sums.is_none().then(|| block.clone()))
+                .collect();
+            let mut parts: Vec<(Range<u64>, Option<Vec<u8>>)> = Vec::new();
+            for _ in 0..rng.below(6) {
+                // Now and then over the end of a block of the table.
+                let start = match rng.below(3) {
+                    0 => BLOCKS - 1 - rng.below(3),
+                    _ => rng.below(DATA),
+                };
+                let blocks = start..(start + 1 + rng.below(5)).min(DATA);
+                let bytes = (rng.below(3) > 0).then(|| {
+                    let count = (blocks.end - blocks.start) * BLOCK;
+                    (0..count).map(|_| rng.next_u64() as u8).collect::<Vec<u8>>()
+                });
+                for (index, block) in blocks.clone().enumerate() {
+                    let sum = bytes.as_ref().map_or(0, |bytes| {
+                        let start = index * SUMMED_BYTES;
+                        crc32c(&bytes[start..start + SUMMED_BYTES]) ^ zero_sum
+                    });
+                    if let Some(sums) = &mut expected[(block / BLOCKS) as usize] {
+                        sums[(block % BLOCKS) as usize] = sum;
+                    }
+                }
+                parts.push((blocks, bytes));
+            }
+            let written = parts.iter().map(|(blocks, bytes)| Written {
+                offset_bytes: blocks.start * BLOCK,
+                length_bytes: (blocks.end - blocks.start) * BLOCK,
+                bytes: bytes.as_deref(),
+            });
+            let Ok(()) = note_written(&mut disk, UUID, DRIVE, DATA * BLOCK, written);
+            for (number, block) in disk.blocks.iter().enumerate() {
+                let key = Key { drive: DRIVE.0, number: number as u64 };
+                assert_eq!(decode(UUID, key, block), expected[number], "seed {seed}: {number}");
+                if let Some(torn) = &torn[number] {
+                    assert_eq!(block, torn, "seed {seed}: it says nothing, as before");
+                }
+            }
+            let touched = |number: u64| {
+                let its = number * BLOCKS..(number + 1) * BLOCKS;
+                let is_its = |(blocks, _): &(Range<u64>, _)| {
+                    blocks.start < its.end && its.start < blocks.end
+                };
+                parts.iter().any(is_its) && torn[number as usize].is_none()
+            };
+            let written: Vec<u64> = (0..TABLES).filter(|number| touched(*number)).collect();
+            assert_eq!(disk.written, written, "seed {seed}: each once");
+        }
+    }
+}

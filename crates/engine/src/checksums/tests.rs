@@ -1,5 +1,7 @@
 //! The machine against drives that a test plays.
 
+mod recovery;
+
 use super::table::{decode, encode};
 use super::*;
 use alloc::vec;
