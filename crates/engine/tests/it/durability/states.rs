@@ -7,7 +7,7 @@ use engine::durability::{
     AnswerId, Change, ChangeId, Durability, Intent, IoId, IoResult, Journal, MemberState,
     OperationId, Output, Records, Superblock, WantedChange,
 };
-use units::{DriveId, Instant};
+use units::{DriveId, Duration, Instant};
 
 const NOW: Instant = Instant::ZERO;
 
@@ -28,8 +28,12 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(level: Level, width: u8) -> Self {
+        let drive_bytes = geometry(level, width).drive_bytes;
+        Self::with(level, width, Intent::new(UUID, drive_bytes, REGION_BYTES, QUIET_FOR))
+    }
+
+    fn with(level: Level, width: u8, intent: Intent) -> Self {
         let geometry = geometry(level, width);
-        let intent = Intent::new(UUID, geometry.drive_bytes, REGION_BYTES, QUIET_FOR);
         let states = vec![MemberState::Serving; usize::from(width)];
         let superblock = Superblock {
             uuid: UUID,
@@ -51,12 +55,16 @@ impl Bench {
     }
 
     pub(super) fn write(&mut self, operation: u64, drives: &[u8]) {
+        self.write_at(operation, drives, 0);
+    }
+
+    fn write_at(&mut self, operation: u64, drives: &[u8], block: u64) {
         for &drive in drives {
             self.machine.handle_change(
                 NOW,
                 WantedChange {
                     drive: DriveId(drive),
-                    offset_bytes: 0,
+                    offset_bytes: block * 4096,
                     length_bytes: 4096,
                     operation: OperationId(operation),
                     cached: false,
@@ -107,6 +115,42 @@ impl Bench {
             self.machine.handle_io_ended(NOW, id, IoResult::Done);
         }
         self.asked()
+    }
+
+    /// As [`Bench::end_ios`], until nothing is asked for any more.
+    fn settle(&mut self) -> String {
+        let mut said = vec![self.asked()];
+        while !self.ios.is_empty() {
+            said.push(self.end_ios());
+        }
+        said.retain(|more| !more.is_empty());
+        said.join(", ")
+    }
+
+    /// The time has come, and the deadline.
+    fn at(&mut self, now: Instant) -> String {
+        self.machine.handle_deadline(now);
+        self.asked()
+    }
+
+    /// What the machine says of itself, drives in brackets.
+    fn state(&self) -> String {
+        let mut words = Vec::new();
+        if self.machine.is_idle() {
+            words.push("idle".to_owned());
+        }
+        if self.machine.answers_at_once() {
+            words.push("answers".to_owned());
+        }
+        let drives = || (0..self.machine.superblock().geometry.width).map(DriveId);
+        let those = |name: &str, is: &dyn Fn(DriveId) -> bool| {
+            let numbers: String =
+                drives().filter(|it| is(*it)).map(|it| it.0.to_string()).collect();
+            (!numbers.is_empty()).then(|| format!("{name}{numbers}"))
+        };
+        words.extend(those("journalled", &|drive| self.machine.is_journalled(drive)));
+        words.extend(those("failed", &|drive| self.machine.is_failure_recorded(drive)));
+        words.join(" ")
     }
 
     fn end_changes(&mut self) -> String {
@@ -236,4 +280,249 @@ fn drives_that_cannot_write_their_superblocks_fail_until_too_few_are_left() {
     bench.machine.handle_io_ended(NOW, ios[1], IoResult::Failed);
     let said = bench.asked();
     assert!(said.ends_with("too few drives are left to write down that others failed"), "{said}");
+}
+
+#[test]
+fn the_machine_says_what_is_journalled_and_recorded_and_whether_anything_is_under_way() {
+    let mut bench = Bench::new(Level::Raid5, 3);
+    assert_eq!((bench.asked().as_str(), bench.state().as_str()), ("", "idle answers"));
+    bench.write(1, &[0, 1, 2]);
+    assert_eq!(bench.state(), "answers", "a change is held");
+    bench.asked();
+    bench.end_ios();
+    assert_eq!(bench.state(), "answers", "a change is in flight");
+    bench.end_changes();
+    assert_eq!(bench.state(), "idle answers");
+    bench.machine.handle_flush(NOW, AnswerId(1));
+    assert_eq!((bench.asked().as_str(), bench.state().as_str()), ("sync0 sync1 sync2", "answers"));
+    assert_eq!(bench.end_ios(), "answer1");
+    assert_eq!(bench.state(), "idle answers");
+    bench.machine.handle_answer(AnswerId(2));
+    assert_eq!(bench.state(), "", "an answer is to be given");
+    assert_eq!(bench.asked(), "answer2");
+
+    bench.machine.handle_drive_failed(NOW, DriveId(2));
+    bench.machine.handle_answer(AnswerId(3));
+    for asked in ["sync0 sync1", "superblock0 superblock1", "superblock0 superblock1"] {
+        let said = if asked.starts_with('s') && asked.contains("sync") {
+            bench.asked()
+        } else {
+            bench.end_ios()
+        };
+        assert_eq!((said.as_str(), bench.state().as_str()), (asked, ""));
+    }
+    assert_eq!(bench.end_ios(), "header0 header1 answer3");
+    assert_eq!(bench.state(), "answers journalled01", "the journal is being cleared");
+    assert_eq!(bench.end_ios(), "");
+    assert_eq!(bench.state(), "idle answers journalled01 failed2");
+    bench.machine.handle_drive_failed(NOW, DriveId(2));
+    assert_eq!(
+        (bench.asked().as_str(), bench.state().as_str()),
+        ("", "idle answers journalled01 failed2")
+    );
+
+    bench.machine.handle_drive_replaced(NOW, DriveId(2));
+    assert!(bench.asked().ends_with("sync0 sync1 sync2"));
+    assert_eq!(bench.state(), "answers journalled01", "the loss is recorded");
+    bench.settle();
+    assert_eq!(bench.state(), "idle answers journalled01");
+    bench.machine.handle_drive_rebuilt(NOW, DriveId(2));
+    bench.settle();
+    assert_eq!(bench.state(), "idle answers");
+
+    // A drive whose failure is not recorded journals nothing, though the others say it does.
+    bench.machine.handle_drive_failed(NOW, DriveId(1));
+    bench.settle();
+    bench.machine.handle_drive_failed(NOW, DriveId(0));
+    assert_eq!(bench.state(), "journalled2 failed1");
+    bench.machine.handle_checksums_failed(NOW, DriveId(2), IoResult::Done);
+    assert!(!bench.asked().contains("no room"));
+    bench.machine.handle_checksums_failed(NOW, DriveId(2), IoResult::NoRoom);
+    assert!(bench.asked().contains("no room left"));
+    assert_eq!(bench.state(), "", "nothing comes any more");
+}
+
+#[test]
+fn a_drive_fails_that_cannot_write_its_checksums() {
+    let mut bench = Bench::new(Level::Raid6, 4);
+    bench.machine.handle_checksums_failed(NOW, DriveId(1), IoResult::Done);
+    assert_eq!(bench.asked(), "");
+    bench.machine.handle_checksums_failed(NOW, DriveId(1), IoResult::Failed);
+    assert_eq!(bench.asked(), "fail1 sync0 sync2 sync3");
+    bench.settle();
+    assert_eq!(bench.state(), "idle answers journalled023 failed1");
+}
+
+#[test]
+fn how_far_a_rebuild_has_come_is_recorded_when_it_has_come_further() {
+    let mut bench = Bench::new(Level::Raid1, 2);
+    let cursor = |bench: &Bench| match bench.machine.superblock().states[1] {
+        MemberState::Rebuilding { cursor_bytes } => cursor_bytes,
+        other => panic!("{other:?}"),
+    };
+    bench.machine.handle_drive_failed(NOW, DriveId(1));
+    bench.settle();
+    bench.machine.handle_rebuilt_before(NOW, DriveId(1), 4);
+    assert_eq!(bench.settle(), "", "a failed drive is not being rebuilt");
+    bench.machine.handle_drive_replaced(NOW, DriveId(1));
+    bench.settle();
+    assert_eq!(cursor(&bench), 0);
+    let recorded = "sync0 sync1, superblock0 superblock1, superblock0 superblock1";
+    for (stripe, is_more, before) in
+        [(0, false, 0), (3, true, 3), (3, false, 3), (2, false, 3), (4, true, 4)]
+    {
+        bench.machine.handle_rebuilt_before(NOW, DriveId(1), stripe);
+        assert_eq!(bench.settle(), if is_more { recorded } else { "" }, "{stripe}");
+        assert_eq!(cursor(&bench), bench.machine.superblock().geometry.bytes_before(before));
+        bench.machine.handle_rebuilt_before(NOW, DriveId(0), stripe + 1);
+        assert_eq!(bench.settle(), "", "it serves");
+    }
+}
+
+/// The record of an array that was cut short while everything was being written.
+fn marked() -> Intent {
+    let mut intent =
+        Intent::new(UUID, geometry(Level::Raid5, 3).drive_bytes, REGION_BYTES, QUIET_FOR);
+    let record = vec![0; intent.record_bytes()];
+    intent.recover(&record);
+    intent
+}
+
+#[test]
+fn an_array_ends_cleanly_if_nothing_is_held_and_all_parity_was_resynced() {
+    for (is_resynced, is_held, end) in [
+        (false, false, "ParityNotResynced"),
+        (true, false, "Clean"),
+        (false, true, "ChangesHeld"),
+        (true, true, "ChangesHeld"),
+    ] {
+        let mut bench = Bench::with(Level::Raid5, 3, marked());
+        assert!(bench.machine.intent().is_resyncing());
+        if is_resynced {
+            bench.machine.handle_parity_resynced(NOW);
+            assert!(!bench.machine.intent().is_resyncing());
+        }
+        bench.machine.handle_end(NOW);
+        assert!(bench.asked().ends_with("sync0 sync1 sync2"));
+        if is_held {
+            bench.write(1, &[0, 1]);
+        }
+        let said = bench.settle();
+        assert!(said.ends_with(end), "{said}");
+        assert_eq!(bench.machine.superblock().clean, end == "Clean");
+        // Nothing is written if nothing can be said that is not said already.
+        assert_eq!(said.contains("superblock"), end == "Clean", "{said}");
+    }
+}
+
+#[test]
+fn what_was_resynced_beside_a_sync_is_synced_before_it_is_recorded() {
+    let mut bench = Bench::with(Level::Raid5, 3, marked());
+    bench.machine.handle_end(NOW);
+    assert!(bench.asked().ends_with("sync0 sync1 sync2"));
+    bench.machine.handle_parity_resynced(NOW);
+    assert_eq!(bench.end_ios(), "sync0 sync1 sync2", "once more");
+    assert_eq!(bench.end_ios(), "superblock0 superblock1 superblock2");
+    assert!(bench.settle().ends_with("Clean"));
+    // What is not resynced yet is not waited for.
+    let mut bench = Bench::with(Level::Raid5, 3, marked());
+    bench.machine.handle_drive_failed(NOW, DriveId(2));
+    assert!(bench.asked().ends_with("sync0 sync1"));
+    assert_eq!(bench.end_ios(), "superblock0 superblock1");
+}
+
+#[test]
+fn a_mark_is_taken_back_when_its_region_was_quiet_and_all_was_synced() {
+    let mut bench = Bench::new(Level::Raid5, 3);
+    let (before, last) =
+        (QUIET_FOR.saturating_sub(Duration::from_nanos(1)), Instant::ZERO + QUIET_FOR);
+    let before = Instant::ZERO + before;
+    assert_eq!(bench.machine.next_deadline(), Instant::NEVER);
+    bench.write(1, &[0, 1]);
+    assert_eq!(bench.asked(), "intent0 intent1 intent2");
+    assert_eq!(bench.end_ios(), "release0 release1");
+    bench.write_at(2, &[2], 9);
+    assert_eq!(bench.asked(), "release2", "the region is marked");
+    assert_eq!(bench.end_changes(), "");
+    assert!(bench.machine.next_deadline() < last);
+    assert_eq!(bench.at(before), "");
+    assert_eq!(bench.at(before), "", "not before its time");
+    assert!(bench.machine.next_deadline() > last);
+    assert_eq!(bench.at(last), "", "it is looked at now and then");
+    assert_eq!(bench.at(bench.machine.next_deadline()), "sync0 sync1 sync2");
+    assert!(bench.machine.intent().has_marks());
+    assert_eq!(bench.end_ios(), "intent0 intent1 intent2");
+    assert!(!bench.machine.intent().has_marks());
+    assert_eq!(bench.end_ios(), "");
+    assert_eq!(bench.state(), "idle answers");
+    assert_eq!(bench.at(bench.machine.next_deadline()), "");
+    assert_eq!(bench.machine.next_deadline(), Instant::NEVER);
+    // While a loss is not recorded every mark is needed.
+    bench.write(3, &[0]);
+    bench.settle();
+    bench.end_changes();
+    bench.machine.handle_drive_failed(last, DriveId(2));
+    bench.asked();
+    let later = bench.machine.next_deadline() + QUIET_FOR;
+    assert_eq!(bench.at(later), "");
+    let said = bench.settle();
+    assert!(!said.contains("intent"), "{said}");
+    assert!(bench.machine.intent().has_marks());
+}
+
+#[test]
+fn writes_that_come_while_a_batch_is_written_share_the_next() {
+    let mut bench = Bench::new(Level::Raid5, 3);
+    bench.machine.handle_drive_failed(NOW, DriveId(2));
+    bench.settle();
+    bench.write_at(1, &[0, 1], 0);
+    assert_eq!(bench.asked(), "intent0 intent1 record0 record1");
+    bench.write_at(2, &[0], 1);
+    assert_eq!(bench.asked(), "");
+    bench.write_at(3, &[1], 2);
+    assert_eq!(bench.asked(), "", "one batch at a time");
+    assert_eq!(bench.end_ios(), "record0 record1 release0 release1");
+    assert_eq!(bench.end_ios(), "release0 release1");
+}
+
+#[test]
+fn a_half_of_the_journal_that_is_done_is_synced_and_used_again() {
+    let mut bench = Bench::new(Level::Raid5, 3);
+    bench.machine.handle_drive_failed(NOW, DriveId(2));
+    bench.settle();
+    // What is written of zeros takes a block of the journal.
+    let mut operation = 0;
+    let mut fill = |bench: &mut Bench| {
+        for _ in 0..4000 {
+            operation += 1;
+            bench.write_at(operation, &[0, 1], operation % 16);
+            let mut said = bench.asked();
+            while said.contains("record") || said.contains("intent") {
+                said = bench.end_ios();
+            }
+            if !said.starts_with("release0 release1") {
+                return said;
+            }
+            let said = bench.end_changes();
+            if !said.is_empty() {
+                return said;
+            }
+        }
+        panic!("the journal is never full");
+    };
+    // The second half is begun: all that the first has is stable when that is synced.
+    assert_eq!(fill(&mut bench), "header0 header1 release0 release1");
+    assert_eq!(bench.end_changes(), "");
+    // Its header is being written when a drive fails: two headers must not be torn at once.
+    let headers = std::mem::take(&mut bench.ios);
+    bench.machine.handle_drive_replaced(NOW, DriveId(2));
+    let said = bench.asked();
+    assert!(said.ends_with("sync0 sync1 sync2"), "{said}");
+    let said = bench.settle();
+    assert_eq!(said, "superblock0 superblock1, superblock0 superblock1 superblock2");
+    assert!(!bench.machine.is_idle());
+    bench.ios.extend(headers);
+    assert_eq!(bench.end_ios(), "header0 header1 header2");
+    assert_eq!(bench.end_ios(), "");
+    assert!(bench.machine.is_idle());
 }

@@ -437,8 +437,12 @@ impl World {
             }
             let output = self.machine.poll_output();
             self.machine.check_invariants();
-            let Some(output) = output else { return };
+            let Some(output) = output else { break };
             self.act(output);
+        }
+        // What is under way is at some disk: nothing waits for anything else.
+        if self.ended.is_none() {
+            assert_eq!(self.machine.is_idle(), self.works.is_empty());
         }
     }
 
