@@ -9,6 +9,7 @@ pub(crate) mod damage;
 mod disk;
 mod forced;
 mod history;
+mod opening;
 mod sectors;
 mod stalls;
 mod states;

@@ -7,6 +7,7 @@ use engine::durability::{Disk, HEAD_BYTES};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::rc::Rc;
 use units::Rng;
 
@@ -101,6 +102,21 @@ impl SectorDisk {
     /// The blocks of the head that were ever written.
     pub(crate) fn head_blocks(&self) -> Vec<u64> {
         self.stable.range(..HEAD_BYTES / BLOCK as u64).map(|(number, _)| *number).collect()
+    }
+
+    /// The power goes, and nothing is left that was not synced.
+    pub(crate) fn forget(&mut self) {
+        self.volatile.clear();
+    }
+
+    /// How many blocks of these bytes of the file were ever written, and are on stable storage.
+    pub(crate) fn blocks(&self, bytes: Range<u64>) -> usize {
+        self.stable.range(bytes.start / BLOCK as u64..bytes.end / BLOCK as u64).count()
+    }
+
+    /// Whether another disk has the same on stable storage, and neither anything else.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.stable == other.stable && self.volatile.is_empty() && other.volatile.is_empty()
     }
 
     /// Whether nothing was ever written.
