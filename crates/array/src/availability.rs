@@ -324,3 +324,164 @@ impl fmt::Display for CannotReplace {
 }
 
 impl core::error::Error for CannotReplace {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Level;
+    use alloc::collections::BTreeSet;
+    use alloc::format;
+    use core::iter::once;
+    use units::Rng;
+
+    /// Stripe by stripe, what each drive lacks.
+    #[derive(Default)]
+    struct Model {
+        absent: BTreeSet<u8>,
+        behind: BTreeMap<u8, BTreeSet<u64>>,
+        doubtful: BTreeSet<u64>,
+        unread: BTreeSet<(u64, u8)>,
+        failures: u32,
+    }
+
+    impl Model {
+        fn lacks(&self, stripe: u64, member: u8) -> bool {
+            let behind = self.behind.get(&member);
+            self.absent.contains(&member) || behind.is_some_and(|its| its.contains(&stripe))
+        }
+
+        fn unreadable(&self, layout: &Layout, stripe: u64) -> MemberSet {
+            let members = layout.member_set(stripe);
+            let lacking = members.iter().filter(|&member| self.lacks(stripe, member));
+            if !self.doubtful.contains(&stripe) {
+                return lacking.collect();
+            }
+            let parity = layout.parity_set(stripe);
+            if !layout.level().is_mirrored() {
+                return lacking.chain(parity).collect();
+            }
+            // One copy is read by all: the first by rank that is there and was not found unreadable; if
+            // all were, again the first that is there.
+            let mut copies: Vec<u8> =
+                members.iter().filter(|&member| !self.lacks(stripe, member)).collect();
+            copies.sort_by_key(|&member| {
+                (self.unread.contains(&(stripe, member)), parity.contains(member), member)
+            });
+            members.iter().filter(|member| copies.first() != Some(member)).collect()
+        }
+
+        fn is_optimal(&self) -> bool {
+            let is_behind = self.behind.values().any(|stripes| !stripes.is_empty());
+            self.absent.is_empty() && !is_behind && self.doubtful.is_empty()
+        }
+    }
+
+    #[test]
+    fn it_agrees_with_what_each_drive_lacks_of_each_stripe() {
+        for seed in testing::seeds(0..300) {
+            let mut rng = Rng::stream(seed, "availability");
+            let shapes = [
+                (Level::Raid5, 4, 4),
+                (Level::Raid5, 5, 3),
+                (Level::Raid6, 5, 5),
+                (Level::Raid1, 3, 3),
+                (Level::Raid10, 4, 2),
+            ];
+            let (level, width, stripe_width) = shapes[rng.below(5) as usize];
+            let layout = Layout::striped(level, width, stripe_width, 1, 9).expect("a layout");
+            let relocation = Relocation::new(&layout, 0, 0);
+            let all = layout.stripes();
+            let mut machine = Availability::new(MemberSet::EMPTY);
+            let mut model = Model::default();
+            for _ in 0..60 {
+                let drive = rng.below(u64::from(width)) as u8;
+                let stripe = rng.below(all);
+                match rng.below(10) {
+                    0 => {
+                        let was_there = model.absent.insert(drive);
+                        model.failures += u32::from(was_there);
+                        model.behind.remove(&drive);
+                        assert_eq!(machine.drive_failed(DriveId(drive)), was_there);
+                    }
+                    1 | 2 if model.absent.remove(&drive) => {
+                        let first = rng.below(all);
+                        let lacks = machine.drive_replaced(DriveId(drive), once(first..all));
+                        assert_eq!(lacks, all - first);
+                        model.behind.insert(drive, (first..all).collect());
+                    }
+                    3 => {
+                        let ranges = [stripe..stripe + rng.below(4), all - 1..all + 5];
+                        let left = machine.begin_resync(&layout, &relocation, ranges.clone());
+                        let ranges = ranges.into_iter().flatten().filter(|stripe| *stripe < all);
+                        let mut doubtful: BTreeSet<u64> = ranges.collect();
+                        // Parity is all that tells of data that is missing.
+                        if !level.is_mirrored() && !model.absent.is_empty() {
+                            doubtful.retain(|&stripe| {
+                                let data = layout.member_set(stripe) - layout.parity_set(stripe);
+                                data.iter().all(|member| !model.lacks(stripe, member))
+                            });
+                        }
+                        assert_eq!(left, doubtful.len() as u64, "seed {seed}");
+                        model.doubtful = doubtful;
+                    }
+                    4 | 5 => {
+                        machine.copy_not_read(&layout, stripe, drive);
+                        if level.is_mirrored() && model.doubtful.contains(&stripe) {
+                            model.unread.insert((stripe, drive));
+                            model.failures += 1;
+                        }
+                    }
+                    6..9 => {
+                        let written = machine.unreadable(&layout, &relocation, stripe);
+                        let absent: MemberSet = model.absent.iter().copied().collect();
+                        let written = written - absent;
+                        machine.restored(&layout, &relocation, stripe, written);
+                        for (member, stripes) in &mut model.behind {
+                            let is_in = layout.member_set(stripe).contains(*member);
+                            if !is_in || written.contains(*member) {
+                                stripes.remove(&stripe);
+                            }
+                        }
+                        if !written.is_empty() {
+                            model.doubtful.remove(&stripe);
+                            model.unread.retain(|(of, _)| *of != stripe);
+                        }
+                    }
+                    _ => {}
+                }
+                machine.check_invariants();
+                assert_eq!(machine.drive_failures(), model.failures, "seed {seed}");
+                assert_eq!(machine.is_optimal(), model.is_optimal(), "seed {seed}");
+                assert!(machine.absent().iter().eq(model.absent.iter().copied()));
+                for stripe in 0..all {
+                    let lacking = layout.member_set(stripe);
+                    let lacking =
+                        lacking.iter().filter(|&member| model.lacks(stripe, member)).collect();
+                    let unreadable = model.unreadable(&layout, stripe);
+                    let text = format!("seed {seed}: stripe {stripe}");
+                    assert_eq!(machine.unwritable(&layout, &relocation, stripe), lacking, "{text}");
+                    assert_eq!(
+                        machine.unreadable(&layout, &relocation, stripe),
+                        unreadable,
+                        "{text}"
+                    );
+                    assert_eq!(
+                        machine.is_beyond_repair(&layout, &relocation, stripe),
+                        unreadable.len() > layout.parities(),
+                        "{text}"
+                    );
+                    assert_eq!(machine.is_in_doubt(stripe), model.doubtful.contains(&stripe));
+                    let next = model.doubtful.range(stripe..).next().copied();
+                    assert_eq!(machine.next_to_resync(stripe), next);
+                    for drive in 0..width as u8 {
+                        let stripes = model.behind.get(&drive);
+                        let next = stripes.and_then(|its| its.range(stripe..).next().copied());
+                        assert_eq!(machine.next_to_rebuild(DriveId(drive), stripe), next);
+                        let left = stripes.map_or(0, |its| its.len() as u64);
+                        assert_eq!(machine.stripes_to_rebuild(DriveId(drive)), left);
+                    }
+                }
+            }
+        }
+    }
+}

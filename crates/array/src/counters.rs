@@ -99,3 +99,22 @@ impl Counters {
         self.drive_written_pages as f64 / self.host_written_pages as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_are_amplified_by_what_drives_write_more_than_the_host() {
+        let mut counters = Counters::new(4);
+        assert_eq!(counters.write_amplification().to_bits(), 1.0f64.to_bits());
+        counters.drive_written_pages = 9;
+        assert_eq!(
+            counters.write_amplification().to_bits(),
+            1.0f64.to_bits(),
+            "nothing was written"
+        );
+        counters.host_written_pages = 4;
+        assert_eq!(counters.write_amplification().to_bits(), 2.25f64.to_bits());
+    }
+}

@@ -96,6 +96,23 @@ mod tests {
                 assert_eq!(multiply(a, inverse(a)), 1);
             }
         }
-        assert_eq!(power(1), GENERATOR);
+        let mut product = 1;
+        for exponent in 0..1000 {
+            assert_eq!(power(exponent), product, "{exponent}");
+            product = naive(product, GENERATOR);
+        }
+    }
+
+    #[test]
+    fn sums_agree_with_shifts() {
+        let bytes: alloc::vec::Vec<u8> = (0..=255).collect();
+        for coefficient in 0..=255 {
+            let mut target: alloc::vec::Vec<u8> = bytes.iter().map(|byte| byte / 3).collect();
+            multiply_add(&mut target, &bytes, coefficient);
+            for (&sum, &byte) in target.iter().zip(&bytes) {
+                let expected = (byte / 3) ^ naive(byte, coefficient);
+                assert_eq!(sum, expected, "{coefficient} times {byte}");
+            }
+        }
     }
 }

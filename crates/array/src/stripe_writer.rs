@@ -155,3 +155,69 @@ impl StripeWriter {
         self.detour.as_mut().map_or(Vec::new(), |detour| core::mem::take(&mut detour.relocations))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{DriveId, Lba};
+
+    fn set(members: &[u8]) -> MemberSet {
+        members.iter().copied().collect()
+    }
+
+    /// What is touched, of that in part, unreadable and not written; how parity is had, and what is read.
+    type Row<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a [u8], Plan, &'a [u8]);
+
+    #[test]
+    fn parity_is_had_whichever_way_reads_less() {
+        use Plan::{FullStripe, ReadModifyWrite, Reconstruct};
+        // Four data members, and parity on the fifth.
+        let (data, parity) = (set(&[0, 1, 2, 3]), set(&[4]));
+        let table: &[Row<'_>] = &[
+            (&[0], &[], &[], &[], ReadModifyWrite, &[0, 4]),
+            (&[0], &[0], &[], &[], ReadModifyWrite, &[0, 4]),
+            (&[0, 1], &[], &[], &[], Reconstruct, &[2, 3]),
+            (&[0, 1], &[1], &[], &[], Reconstruct, &[1, 2, 3]),
+            (&[0, 1, 2, 3], &[], &[], &[], FullStripe, &[]),
+            (&[0, 1, 2, 3], &[3], &[], &[], Reconstruct, &[3]),
+            // Parity that is not there is not had at all, and parity that may be wrong not from itself.
+            (&[0], &[], &[4], &[4], Reconstruct, &[]),
+            (&[0, 2], &[2], &[4], &[4], Reconstruct, &[2]),
+            (&[0, 1, 2, 3], &[], &[4], &[4], FullStripe, &[]),
+            (&[0], &[], &[4], &[], Reconstruct, &[1, 2, 3]),
+            // What cannot be read costs as many reads as there are data members.
+            (&[0], &[], &[0], &[0], Reconstruct, &[1, 2, 3]),
+            (&[0, 1], &[], &[2], &[2], ReadModifyWrite, &[0, 1, 4]),
+            (&[0, 1, 2], &[], &[3], &[3], Reconstruct, &[3]),
+        ];
+        for &(touched, partial, unreadable, not_written, plan, wanted) in table {
+            let mut writer = StripeWriter::new(set(touched), set(partial), parity);
+            let planned = writer.plan(data, set(unreadable), set(not_written));
+            assert_eq!(planned, (plan, set(wanted)), "{touched:?} {partial:?} {unreadable:?}");
+            assert_eq!(writer.how(), plan);
+            assert_eq!((writer.touched(), writer.partial()), (set(touched), set(partial)));
+            let not_written = set(not_written);
+            assert_eq!(writer.written(), (set(touched) | parity) - not_written);
+            assert_eq!(writer.written_parity(), parity - not_written);
+            assert_eq!(writer.outdated_parity(), parity & not_written);
+            assert_eq!(writer.in_memory(), set(touched) | (parity - not_written));
+            writer.forget_plan();
+            assert_eq!(writer.written(), set(touched) | parity, "{touched:?}");
+            assert!(writer.outdated_parity().is_empty());
+        }
+    }
+
+    #[test]
+    fn what_goes_elsewhere_is_not_read_first() {
+        let mut writer = StripeWriter::new(set(&[0]), MemberSet::EMPTY, set(&[4]));
+        assert!(!writer.relocates() && writer.relocated().is_empty());
+        let to = Place { drive: DriveId(6), block: Lba(9) };
+        writer.relocate(Move { member: 0, to });
+        assert!(writer.relocates() && writer.relocated() == set(&[0]));
+        assert_eq!((writer.new_place(0), writer.new_place(1)), (Some(to), None));
+        let planned = writer.plan(set(&[0, 1, 2, 3]), MemberSet::EMPTY, MemberSet::EMPTY);
+        assert_eq!(planned, (Plan::Reconstruct, set(&[1, 2, 3])));
+        assert_eq!(writer.take_moves().len(), 1);
+        assert!(!writer.relocates() && writer.take_moves().is_empty());
+    }
+}
