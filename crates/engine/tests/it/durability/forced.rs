@@ -6,8 +6,8 @@ use super::sectors::{Power, SectorDisk};
 use super::world::{QUIET_FOR, UUID, geometry};
 use array::{Layout, Level};
 use engine::durability::{
-    Change, Disk, Durability, Fate, Geometry, HEAD_BYTES, IoResult, OpenError, Opened, Output,
-    Refusal, Uuid, create, find_forced, open, prepare,
+    Change, Disk, Durability, Fate, Geometry, HEAD_BYTES, IoResult, Note, OpenError, Opened,
+    Output, Refusal, Uuid, create, find_forced, open, prepare,
 };
 use engine::volume::Repairs;
 use units::{DriveId, Instant, Rng};
@@ -233,6 +233,9 @@ fn what_is_not_of_the_array_or_cannot_be_read_is_never_taken() {
     damage(&mut found[1]);
     let (opening, fates_now) = fates(found.clone()).unwrap();
     assert_eq!(fates_now, [Fate::Outdated, Fate::Missing, Fate::Outdated, Fate::Leads]);
+    assert_eq!(opening.assembly.forced, Some(0b0101), "those that are outdated");
+    let is_moved = |note: &Note| matches!(note, Note::Moved { .. });
+    assert!(!opening.assembly.notes.iter().any(is_moved), "each is in its place");
     assert_eq!(opening.assembly.absent, 0b0010);
     damage(&mut found[0]);
     assert!(matches!(forced_refusal(found), Refusal::TooFew { .. }));
