@@ -172,13 +172,13 @@ mod tests {
         let said = |comparison: &Comparison| claims(comparison).unwrap();
         assert_eq!(
             said(&comparison),
-            "1 of 2 claims of the article hold here. This one does not: fig5a-gap (At p99.99 IODA is \
+            "1 of 2 claims hold here. This one does not: fig5a-gap (At p99.99 IODA is \
              at most 1.09 times as slow as Ideal)."
         );
         comparison.claims[0].holds = false;
         assert!(said(&comparison).contains("These do not: fig5a-order ("));
         comparison.claims.iter_mut().for_each(|claim| claim.holds = true);
-        assert_eq!(said(&comparison), "All 2 claims of the article hold here.");
+        assert_eq!(said(&comparison), "All 2 claims hold here.");
     }
 
     #[test]

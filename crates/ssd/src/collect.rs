@@ -2,7 +2,7 @@
 
 use crate::collection::{Collection, CollectionSpan};
 use crate::collector::{Start, Urgency};
-use crate::config::{Blocking, CollectionUnit};
+use crate::config::{Blocking, CollectionTrigger, CollectionUnit};
 use crate::die::{Job, State};
 use crate::event::Event;
 use crate::flash::Flash;
@@ -34,6 +34,14 @@ impl<O: Observe> Flash<O> {
             }
             CollectionRight::Order { .. } => self.config.geometry.blocks_per_die(),
         }
+    }
+
+    /// Whether the drive looks by itself whether a collection is due. A host that says until when the drive
+    /// may collect has said it by that, and may hold its commands back until it has been done.
+    pub(crate) fn collects_by_itself(&self) -> bool {
+        let right = self.collector.rights.right();
+        self.config.collection.trigger == CollectionTrigger::FreeSpace
+            || matches!(right, CollectionRight::Lease { .. } | CollectionRight::Order { .. })
     }
 
     /// Starts every collection that is due, or with force whatever makes room. `flush_first` says that

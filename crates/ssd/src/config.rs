@@ -95,7 +95,8 @@ pub enum CollectionTrigger {
     /// Whatever changes free space or the right to collect: a window that opens, a collection that ends.
     FreeSpace,
     /// A command of the host, and nothing else: the public IODA artifact tries to collect after it has
-    /// served one, a line at most.
+    /// served one, a line at most. A host that hands out the right to collect (tokens, Harmonia, Rails) has
+    /// commanded it by that.
     HostCommand,
 }
 

@@ -3,7 +3,7 @@
 use crate::admission::Admission;
 use crate::collection::CollectionSpan;
 use crate::collector::Urgency;
-use crate::config::{CollectionTrigger, Config, ConfigError};
+use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::flash::{Flash, Outcome};
@@ -266,7 +266,7 @@ impl<O: Observe> Ssd<O> {
         if self.admission.as_mut().is_none_or(|admission| admission.arrive(now, command)) {
             self.begin(now, command);
         }
-        if self.flash.config.collection.trigger == CollectionTrigger::HostCommand {
+        if !self.flash.collects_by_itself() {
             self.collect_where_due(now);
         }
         self.dispatch_freed(now);
@@ -372,7 +372,7 @@ impl<O: Observe> Ssd<O> {
             }
         }
         self.placement.flush(now, &mut self.flash);
-        if self.flash.config.collection.trigger == CollectionTrigger::FreeSpace {
+        if self.flash.collects_by_itself() {
             self.collect_where_due(now);
         }
     }
@@ -420,7 +420,7 @@ impl<O: Observe> Ssd<O> {
         self.end_hold(now, ended.dies);
         self.placement.flush(now, &mut self.flash);
         if let Some(scope) = ended.scope {
-            if self.flash.config.collection.trigger == CollectionTrigger::FreeSpace {
+            if self.flash.collects_by_itself() {
                 let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
                 if self.flash.collect_in_scope(now, scope, first) {
                     self.placement.collection_waits();

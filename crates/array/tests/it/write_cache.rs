@@ -211,8 +211,9 @@ fn plm_light_counts_reads_by_class() {
 #[test]
 fn a_cached_write_takes_the_time_of_the_memory_however_many_there_are() {
     let mut s = Script::new(Level::Raid0, 2, named("plm-light"));
-    for page in 0..50 {
-        s.request(RequestKind::Write, page, 1);
+    // Each to a stripe of its own: writes of one stripe take turns.
+    for stripe in 0..50 {
+        s.request(RequestKind::Write, 2 * stripe, 1);
     }
     let mut wait_until = |micros| {
         let end = Instant::ZERO + Duration::from_micros(micros);

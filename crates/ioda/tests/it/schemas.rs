@@ -86,7 +86,7 @@ fn documents_of_sweeps_and_of_experiments_are_as_their_schemas_say() {
     sweep.extend(["--policy", "base,ioda", "--json", "--output", output]);
     // Five drives cannot be mirrored: a point that is refused is in the document as well.
     sweep.extend(["--vary", "width=4,5", "--vary", "raid=5,10"]);
-    let reproduce = ["reproduce", "--quick", "--quiet", "--json", "--filter", "5b-contract"];
+    let reproduce = ["reproduce", "--quick", "--quiet", "--json", "--filter", "6-iod1-iod2"];
     for (name, command) in [("sweep", &sweep[..]), ("reproduce", &reproduce)] {
         let ran = ioda(command);
         assert_eq!(ran.code, 0, "{command:?}: {}", ran.stderr);

@@ -260,7 +260,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(
         SERVING,
         "error: bad.toml, line 2",
-        Words(&["printf '[serve]\\nlisen = []\\n' > bad.toml", "ioda serve --config bad.toml"]),
+        Words(&["printf '[serve]\\nadress = []\\n' > bad.toml", "ioda serve --config bad.toml"]),
         STATE,
     ),
     on(SERVING, "[Unit]", File("ioda.service"), OWN),

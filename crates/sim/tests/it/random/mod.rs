@@ -28,10 +28,9 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
     drive.collection.hard = Ratio::from_percent(13);
     drive.collection.unit =
         if rng.below(2) == 0 { CollectionUnit::Block } else { CollectionUnit::Line };
-    drive.collection.blocking = match rng.below(4) {
+    drive.collection.blocking = match rng.below(3) {
         0 => Blocking::Die,
         1 => Blocking::Channel,
-        2 => Blocking::ChannelForCopies,
         _ => Blocking::Controller,
     };
     if rng.below(2) == 0 {
@@ -44,11 +43,6 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
         _ => None,
     }
     .map(|flush| WriteBufferConfig { flush, ..WriteBufferConfig::new(1 + rng.below(64) as u32) });
-    drive.collection.trigger = match rng.below(4) {
-        0 => CollectionTrigger::HostCommand,
-        _ => CollectionTrigger::FreeSpace,
-    };
-    drive.queue_depth = (rng.below(4) == 0).then(|| 1 + rng.below(40) as u32);
     drive.collection.copyback = rng.below(2) == 0;
     if drive.collection.copyback && rng.below(2) == 0 {
         let after = Duration::from_micros(1 + rng.below(2_000));
@@ -75,6 +69,19 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
         drive.ranges = ranges;
     }
     drive
+}
+
+/// Some drives get a queue of limited depth, collect with commands only, or erase beside their channel.
+fn add_ssdsim(drive: &mut ssd::Config, rng: &mut Rng) {
+    if rng.below(4) == 0 {
+        drive.collection.trigger = CollectionTrigger::HostCommand;
+    }
+    if rng.below(4) == 0 {
+        drive.queue_depth = Some(1 + rng.below(40) as u32);
+    }
+    if drive.collection.blocking == Blocking::Channel && rng.below(2) == 0 {
+        drive.collection.blocking = Blocking::ChannelForCopies;
+    }
 }
 
 /// Turns a drive in three into one with parity of its own.
@@ -168,6 +175,7 @@ fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
 pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     let mut rng = Rng::stream(seed, "plan");
     let mut drive = tiny_drive(&mut rng);
+    add_ssdsim(&mut drive, &mut Rng::stream(seed, "ssdsim"));
     add_rain(&mut drive, &mut Rng::stream(seed, "rain"));
     let page = u64::from(drive.geometry.page_bytes);
     let windows = random_windows(&mut rng, drive.ranges.count);
