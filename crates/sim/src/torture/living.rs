@@ -6,7 +6,7 @@ use super::disk::{DiskError, Faults, Loss, SimDisk};
 use super::history::Start;
 use super::powered::{Fuse, PoweredDisk};
 use super::world::{
-    Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, QUIET_FOR, REST, Waiting, World,
+    Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, QUIET_FOR, REST, Waiting, World, damaged,
 };
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind, PageRepair};
@@ -284,7 +284,8 @@ impl World {
     fn plug_in_stale_disks(&mut self, bays: &mut [Bay]) {
         let returning = std::mem::take(&mut self.returning);
         for drive in self.drives().filter(|drive| returning >> drive.0 & 1 == 1) {
-            let would_lose = self.explained | self.dead(bays) | 1 << drive.0;
+            // What nobody has noticed counts as well: the copy that is taken away may be the only right one.
+            let would_lose = self.explained | self.dead(bays) | damaged(bays) | 1 << drive.0;
             if self.is_too_much(would_lose) {
                 continue;
             }

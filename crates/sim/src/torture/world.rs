@@ -1,6 +1,6 @@
 //! One history, from the creation of the array to the check of every sector.
 
-use super::array::Running;
+use super::array::{Bay, Running};
 use super::coverage::{Coverage, Event, State};
 use super::disk::{Loss, SECTOR_BYTES, Silent, SimDisk};
 use super::history::{Access, Fault, History, Order, Shape, Start, Step};
@@ -531,12 +531,7 @@ impl World {
 
     /// Drives that hold something else than they were given, or are about to, as bits.
     pub(super) fn damaged(&mut self) -> u64 {
-        let Some(array) = &mut self.array else { return 0 };
-        let bays = array.bays.iter_mut().enumerate();
-        bays.fold(0, |bits, (drive, bay)| {
-            let damaged = bay.disk.faults.silent.is_some() || bay.disk.is_damaged();
-            bits | u64::from(damaged) << drive
-        })
+        self.array.as_mut().map_or(0, |array| damaged(&mut array.bays))
     }
 
     fn order(&mut self, order: Order) -> Done {
@@ -608,4 +603,12 @@ impl World {
         bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
         self.start(bays, Start { missing: 0, rotated: 0, outdated: 0, cut_after }, clean, now)
     }
+}
+
+/// Drives in these bays that hold something else than they were given, or are about to, as bits.
+pub(super) fn damaged(bays: &mut [Bay]) -> u64 {
+    bays.iter_mut().enumerate().fold(0, |bits, (drive, bay)| {
+        let damaged = bay.disk.faults.silent.is_some() || bay.disk.is_damaged();
+        bits | u64::from(damaged) << drive
+    })
 }
