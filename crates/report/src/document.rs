@@ -465,6 +465,16 @@ pub struct Claim {
     pub note: String,
 }
 
+impl Claim {
+    /// What the article says, for a table.
+    pub(crate) fn article_or_ours(&self) -> &str {
+        match self.kind {
+            ClaimKind::Article => &self.article,
+            ClaimKind::Ours => "(our claim)",
+        }
+    }
+}
+
 /// How many busy members are worth a row in a table: at least four if the array is that wide,
 /// and all that occur in any run. Wide arrays would otherwise fill tables with zeros.
 pub(crate) fn busy_members_shown(runs: &[Run]) -> usize {

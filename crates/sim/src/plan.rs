@@ -6,7 +6,7 @@ use array::{
     policy::{DriveProfile, Needs, PolicyKind, PolicySettings, PolicySetup, WindowUse},
 };
 use nvme::ArrayDescription;
-use ssd::{Blocking, CollectionUnit};
+use ssd::CollectionUnit;
 use std::ops::Range;
 use thiserror::Error;
 use units::{Duration, Instant, Ratio};
@@ -283,12 +283,9 @@ impl Plan {
             CollectionUnit::Line => geometry.dies(),
             CollectionUnit::Block => 1,
         };
-        let dies_held = match (drive.collection.unit, drive.collection.blocking) {
-            (CollectionUnit::Line, _) | (_, Blocking::Controller) => geometry.dies(),
-            (_, Blocking::Channel | Blocking::ChannelForCopies) => {
-                geometry.dies() / geometry.channels
-            }
-            (_, Blocking::Die) => 1,
+        let dies_held = match drive.collection.unit {
+            CollectionUnit::Line => geometry.dies(),
+            CollectionUnit::Block => drive.collection.blocking.held_dies(geometry),
         };
         let block_pages = f64::from(geometry.pages_per_block * blocks_at_once);
         let profile = DriveProfile {

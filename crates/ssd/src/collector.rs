@@ -4,7 +4,7 @@
 //! not know: what a die does for a collection, where pages lie.
 
 use crate::collection::Collection;
-use crate::config::{Blocking, CollectionUnit, Config};
+use crate::config::{CollectionUnit, Config};
 use crate::plane_groups::GroupTurns;
 use crate::rights::Rights;
 use alloc::vec;
@@ -42,8 +42,8 @@ pub(crate) enum Start {
 #[derive(Clone, Debug)]
 pub(crate) struct Collector {
     unit: CollectionUnit,
-    blocking: Blocking,
-    chips_per_channel: u32,
+    /// Dies that a collection keeps from the host when it begins.
+    dies_held: u32,
     dies: u32,
     collections: Slab<Collection>,
     /// Whether a collection runs in the die, channel or drive that a collection blocks.
@@ -57,17 +57,16 @@ pub(crate) struct Collector {
 
 impl Collector {
     pub(crate) fn new(config: &Config) -> Self {
-        let (unit, blocking) = (config.collection.unit, config.collection.blocking);
+        let unit = config.collection.unit;
         let dies = config.geometry.dies();
-        let scopes = match (unit, blocking) {
-            (CollectionUnit::Line, _) | (_, Blocking::Controller) => 1,
-            (_, Blocking::Channel | Blocking::ChannelForCopies) => config.geometry.channels,
-            (_, Blocking::Die) => dies,
+        let dies_held = config.collection.blocking.held_dies(&config.geometry);
+        let scopes = match unit {
+            CollectionUnit::Line => 1,
+            CollectionUnit::Block => dies / dies_held,
         };
         Self {
             unit,
-            blocking,
-            chips_per_channel: config.geometry.chips_per_channel,
+            dies_held,
             dies,
             collections: Slab::new(),
             scope_busy: vec![false; scopes as usize],
@@ -84,12 +83,9 @@ impl Collector {
 
     /// The scope of a die.
     pub(crate) fn scope_of(&self, die: u32) -> usize {
-        match (self.unit, self.blocking) {
-            (CollectionUnit::Line, _) | (_, Blocking::Controller) => 0,
-            (_, Blocking::Channel | Blocking::ChannelForCopies) => {
-                (die / self.chips_per_channel) as usize
-            }
-            (_, Blocking::Die) => die as usize,
+        match self.unit {
+            CollectionUnit::Line => 0,
+            CollectionUnit::Block => (die / self.dies_held) as usize,
         }
     }
 
@@ -108,12 +104,7 @@ impl Collector {
 
     /// First die and number of dies that a collection on `die` keeps from the host.
     pub(crate) fn held_dies(&self, die: u32) -> (u32, u32) {
-        let chips = self.chips_per_channel;
-        match self.blocking {
-            Blocking::Die => (die, 1),
-            Blocking::Channel | Blocking::ChannelForCopies => (die / chips * chips, chips),
-            Blocking::Controller => (0, self.dies),
-        }
+        (die / self.dies_held * self.dies_held, self.dies_held)
     }
 
     /// Whether no collection runs or waits for its dies.

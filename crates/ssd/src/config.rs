@@ -89,6 +89,18 @@ pub enum Blocking {
     Die,
 }
 
+impl Blocking {
+    /// Dies that one collection keeps from the host when it begins.
+    #[must_use]
+    pub fn held_dies(self, geometry: &Geometry) -> u32 {
+        match self {
+            Self::Controller => geometry.dies(),
+            Self::Channel | Self::ChannelForCopies => geometry.chips_per_channel,
+            Self::Die => 1,
+        }
+    }
+}
+
 /// What lets a drive look whether a collection is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CollectionTrigger {

@@ -159,10 +159,11 @@ impl Config {
     pub fn reclaimed_bytes_per_window(&self, window: Duration, valid_ratio: f64) -> f64 {
         let collection = self.unit_time(valid_ratio).as_nanos().max(1);
         let rounds = (window.as_nanos() / collection) as f64;
-        let dies_at_once = match (self.collection.unit, self.collection.blocking) {
-            (CollectionUnit::Line, _) | (_, Blocking::Die) => self.geometry.dies(),
-            (_, Blocking::Channel | Blocking::ChannelForCopies) => self.geometry.channels,
-            (_, Blocking::Controller) => 1,
+        let dies_at_once = match self.collection.unit {
+            CollectionUnit::Line => self.geometry.dies(),
+            CollectionUnit::Block => {
+                self.geometry.dies() / self.collection.blocking.held_dies(&self.geometry)
+            }
         };
         let (dies_at_once, host_share) = match self.rain {
             None => (dies_at_once, 1.0),
@@ -202,13 +203,9 @@ impl Config {
     /// The longest a collection of `valid` pages can take once its dies are held.
     pub(crate) fn collection_bound(&self, valid: u32) -> Duration {
         let transfer = self.copy_transfer();
-        let alone = match (self.collection.unit, self.collection.blocking) {
-            (
-                CollectionUnit::Block,
-                Blocking::Channel | Blocking::ChannelForCopies | Blocking::Controller,
-            ) => true,
-            _ => transfer.is_zero(),
-        };
+        let holds_channel = self.collection.unit == CollectionUnit::Block
+            && self.collection.blocking != Blocking::Die;
+        let alone = holds_channel || transfer.is_zero();
         let undisturbed = self.collection_time(u64::from(valid));
         if alone {
             return undisturbed;

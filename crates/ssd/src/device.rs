@@ -292,24 +292,15 @@ impl<O: Observe> Ssd<O> {
     /// Begins to work on commands that wait for the slots of those that have completed, which are all
     /// but the first so many.
     #[inline]
-    fn admit(&mut self, now: Instant, before: usize) {
-        if let Some(admission) = &mut self.admission {
-            admission.end(self.link.completed().len() - before);
-            self.admit_waiting(now);
-        }
-    }
-
-    fn admit_waiting(&mut self, now: Instant) {
-        while let Some(admission) = &mut self.admission
-            && let Some((command, waited)) = admission.begin_next(now)
-        {
+    fn admit(&mut self, now: Instant, mut before: usize) {
+        while let Some(admission) = &mut self.admission {
             let completed = self.link.completed().len();
+            admission.end(completed - before);
+            let Some((command, waited)) = admission.begin_next(now) else { return };
+            before = completed;
             self.link.take_after(waited);
             self.begin(now, &command);
             self.link.take_after(Duration::ZERO);
-            if let Some(admission) = &mut self.admission {
-                admission.end(self.link.completed().len() - completed);
-            }
         }
     }
 

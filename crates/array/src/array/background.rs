@@ -24,7 +24,7 @@ pub(super) fn pump<O: Observe>(array: &mut Array<O>, now: Instant) {
 }
 
 #[cold]
-pub(super) fn step<O: Observe>(array: &mut Array<O>, now: Instant) {
+fn step<O: Observe>(array: &mut Array<O>, now: Instant) {
     loop {
         match array.jobs.step(&array.availability, array.layout.stripes()) {
             Step::Nothing => return,
@@ -39,13 +39,7 @@ pub(super) fn step<O: Observe>(array: &mut Array<O>, now: Instant) {
 }
 
 /// Begins a stripe of a job, or passes over it if the drive that is rebuilt has no member of it.
-pub(super) fn begin<O: Observe>(
-    array: &mut Array<O>,
-    now: Instant,
-    job: u32,
-    kind: JobKind,
-    stripe: u64,
-) {
+fn begin<O: Observe>(array: &mut Array<O>, now: Instant, job: u32, kind: JobKind, stripe: u64) {
     if let JobKind::Rebuild(drive) = kind
         // A write that is under way may bring a chunk here: its turn is waited for.
         && !array.relocation.can_move()
@@ -141,6 +135,16 @@ pub(super) fn write_repaired<O: Observe>(array: &mut Array<O>, now: Instant, op:
     let (stripe, wanted) = (target.stripe, target.fetch.wanted());
     let absent = array.relocation.members_on(&array.layout, stripe, array.availability.absent());
     let members = wanted - absent;
+    write_back(array, now, op, members);
+}
+
+/// Writes members that should have held this already, as far as their drives are there.
+pub(super) fn write_back<O: Observe>(
+    array: &mut Array<O>,
+    now: Instant,
+    op: OpId,
+    members: MemberSet,
+) {
     array.out.emit_event(now, || Event::CommitBegun { op, members });
     array.write_members(now, op, members, Why::Job);
     if array.ops[op].writing.is_empty() {
@@ -148,7 +152,7 @@ pub(super) fn write_repaired<O: Observe>(array: &mut Array<O>, now: Instant, op:
     }
 }
 
-/// The copies from which a resync writes the others at this moment: those are not to be read now.
+/// The copies from which a resync writes the others at this moment. The others are not to be read now.
 pub(super) fn copies_being_resynced_from<O: Observe>(
     array: &Array<O>,
     segment: &Segment,
@@ -211,11 +215,7 @@ pub(super) fn compared<O: Observe>(
         let target = Slot { new: true, member };
         array.out.emit_data(|| DataAction::Combine { op, target, terms });
     }
-    array.out.emit_event(now, || Event::CommitBegun { op, members });
-    array.write_members(now, op, members, Why::Job);
-    if array.ops[op].writing.is_empty() {
-        array.leave_and_finish(now, op, &Delays::ZERO);
-    }
+    write_back(array, now, op, members);
 }
 
 /// Notes what an operation of a job has come to.
@@ -239,7 +239,7 @@ pub(super) fn end<O: Observe>(array: &mut Array<O>, op: OpId) {
 
 /// A stripe is done; `written` are the members that had to be written: everything that could not be
 /// read and is not absent.
-pub(super) fn note_stripe<O: Observe>(
+fn note_stripe<O: Observe>(
     array: &mut Array<O>,
     job: u32,
     stripe: u64,

@@ -1,5 +1,5 @@
 //! The array: a router between machines that own their state. Inputs come in here, and only here and in
-//! the two files beside it are actions and events emitted.
+//! the files beside it are actions and events emitted.
 
 mod background;
 mod constants;

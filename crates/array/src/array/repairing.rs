@@ -1,7 +1,7 @@
 //! Repairs of pages that a drive could not read: their operations, and those that wait for them.
 
-use super::Array;
 use super::fetching::Read;
+use super::{Array, background};
 use crate::action::{Action, OpId, PageRepair};
 use crate::event::{Event, Origin, Why};
 use crate::fetch::Fetch;
@@ -164,13 +164,10 @@ pub(super) fn commit<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
     let target = &mut array.ops[op];
     target.phase = Phase::Commit;
     let members = target.rewritten();
-    if !members.is_empty() {
-        array.out.emit_event(now, || Event::CommitBegun { op, members });
-        array.write_members(now, op, members, Why::Job);
+    if members.is_empty() {
+        return array.leave_and_finish(now, op, &Delays::ZERO);
     }
-    if array.ops[op].writing.is_empty() {
-        array.leave_and_finish(now, op, &Delays::ZERO);
-    }
+    background::write_back(array, now, op, members);
 }
 
 /// Notes what a repair has come to.

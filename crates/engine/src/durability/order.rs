@@ -55,7 +55,7 @@ impl ChangeOrder {
         for block in blocks {
             let Some(queue) = self.blocks.get_mut(&(drive, block)) else { continue };
             let left = queue.pop_front();
-            debug_assert_eq!(left.map(|(left, _)| left), Some(id), "others are before it");
+            assert_eq!(left.map(|(left, _)| left), Some(id), "others are before it");
             match queue.front() {
                 Some(&(_, write)) => first.push(write),
                 None => {

@@ -80,16 +80,20 @@ fn is_stdout(path: Option<&PathBuf>) -> bool {
     path.is_some_and(|path| output::is_stdout(path))
 }
 
-/// Refuses outputs that would overwrite each other.
-pub(crate) fn check_outputs(output: &OutputArgs) -> Result<(), Failure> {
-    let printed = [
+/// The options by which a document goes to standard output.
+fn printed(output: &OutputArgs) -> impl Iterator<Item = &'static str> {
+    let options = [
         ("--json", output.json.is_printed()),
         ("--fio-json", is_stdout(output.fio_json.as_ref())),
         ("--html", output.html.is_printed()),
     ];
-    let printed: Vec<&str> =
-        printed.iter().filter(|(_, is_printed)| *is_printed).map(|(flag, _)| *flag).collect();
-    if let [first, second, ..] = printed[..] {
+    options.into_iter().filter(|(_, is_printed)| *is_printed).map(|(option, _)| option)
+}
+
+/// Refuses outputs that would overwrite each other.
+pub(crate) fn check_outputs(output: &OutputArgs) -> Result<(), Failure> {
+    let mut printed = printed(output);
+    if let (Some(first), Some(second)) = (printed.next(), printed.next()) {
         return Err(Failure::usage(format!(
             "{first} and {second} cannot both go to standard output; name a file for one of them"
         )));
@@ -109,7 +113,7 @@ pub(crate) fn write(args: &OutputArgs, comparison: &Comparison, talk: Talk) -> R
     if let Some(path) = args.html.path() {
         documents.write(path, &report::html::render(comparison))?;
     }
-    if !args.json.is_printed() && !is_stdout(args.fio_json.as_ref()) && !args.html.is_printed() {
+    if printed(args).next().is_none() {
         output::print(&report::table::render(comparison))?;
     }
     documents.tell(talk);
@@ -120,8 +124,7 @@ pub(crate) fn write(args: &OutputArgs, comparison: &Comparison, talk: Talk) -> R
 fn judge(args: &OutputArgs, asserts: &[Bound<'_>], outcome: &Outcome) -> Result<ExitCode, Failure> {
     let verdicts: Vec<_> =
         asserts.iter().flat_map(|assertion| assertion.check(&outcome.results)).collect();
-    let to_stderr =
-        args.json.is_printed() || args.html.is_printed() || is_stdout(args.fio_json.as_ref());
+    let to_stderr = printed(args).next().is_some();
     for verdict in &verdicts {
         match to_stderr {
             true => remark(&verdict.line),

@@ -3,7 +3,7 @@
 use super::escape::text;
 use crate::costs::{self, Cell};
 use crate::document::{busy_members_shown, percent};
-use crate::{Claim, ClaimKind, Comparison, format, hosts};
+use crate::{Claim, Comparison, format, hosts};
 
 /// Read latency by percentile with the ratio to Ideal, one row per policy.
 pub(super) fn latency(comparison: &Comparison) -> String {
@@ -228,11 +228,8 @@ pub(super) fn claims(claims: &[Claim]) -> String {
         .map(|claim| {
             let (class, verdict) =
                 if claim.holds { ("holds", "✓ holds") } else { ("fails", "✗ does not hold") };
-            let article = match claim.kind {
-                ClaimKind::Article => claim.article.as_str(),
-                ClaimKind::Ours => "(our claim)",
-            };
             let Claim { figure, statement, limit, ours, note, .. } = claim;
+            let article = claim.article_or_ours();
             let cells = [figure, statement, article, limit, ours, note];
             let cells: String = cells.map(|cell| format!("<td>{}</td>", text(cell))).concat();
             format!(

@@ -3,7 +3,7 @@
 use comfy_table::ContentArrangement;
 
 use super::{WIDTH, plain, titled, wrapped};
-use crate::{Claim, ClaimKind};
+use crate::Claim;
 
 /// Each claim with the article's number, ours, and whether it holds.
 pub(super) fn render(claims: &[Claim]) -> String {
@@ -14,14 +14,10 @@ pub(super) fn render(claims: &[Claim]) -> String {
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
     for claim in claims {
         let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
-        let article = match claim.kind {
-            ClaimKind::Article => claim.article.as_str(),
-            ClaimKind::Ours => "(our claim)",
-        };
         table.add_row([
             &claim.figure,
             &claim.statement,
-            article,
+            claim.article_or_ours(),
             &claim.limit,
             &claim.ours,
             verdict,
