@@ -4,7 +4,10 @@ use crate::exit::Failure;
 use crate::quantity::{exact_duration, exact_percent};
 use crate::words::Flush;
 use sim::{Coordinate, Plan, Preparation};
-use ssd::{Blocking, CollectionTrigger, Config, RainConfig, Rotation, SchedulingConfig};
+use ssd::{
+    Arbitration, Blocking, CellConfig, CollectionTrigger, Config, QueueConfig, RainConfig,
+    Rotation, SchedulingConfig,
+};
 use units::{Bytes, Duration, Ratio};
 
 /// What a reader of `trace` should know about its pauses, with the option that closes them.
@@ -75,8 +78,10 @@ pub(crate) fn drive(plan: &Plan) -> String {
         let capacity = u64::from(buffer.pages) * u64::from(drive.geometry.page_bytes);
         format!(", write buffer {} flushed {}", Bytes(capacity), Flush(buffer.flush))
     });
+    let cells =
+        drive.cells.map_or(String::new(), |cells| cell_words(&cells, drive.geometry.page_bytes));
     format!(
-        "{}: {} of {} flash, pages of {}, {} dies{buffer}; {}; {}",
+        "{}: {} of {} flash, pages of {}, {} dies{cells}{buffer}; {}; {}",
         drive.name,
         Bytes(drive.logical_bytes()),
         Bytes(drive.geometry.raw_bytes()),
@@ -91,9 +96,26 @@ pub(crate) fn drive(plan: &Plan) -> String {
     )
 }
 
+/// The flash of a drive that programs many logical blocks at a time.
+fn cell_words(cells: &CellConfig, page_bytes: u32) -> String {
+    let name =
+        ["SLC", "MLC", "TLC", "QLC"].get(cells.bits as usize - 1).copied().unwrap_or("flash");
+    let programmed = u64::from(cells.unit_pages()) * u64::from(page_bytes);
+    let reads = match cells.read_groups {
+        1 => String::new(),
+        groups => format!(", {groups} reads"),
+    };
+    format!(
+        ", {name} with {} planes{reads}, {} programmed at a time",
+        cells.planes,
+        Bytes(programmed)
+    )
+}
+
 /// What collections keep the host from, and what the drive does about it.
 fn features(drive: &Config) -> String {
-    let SchedulingConfig { read_priority, preemptive_collection, suspension } = drive.scheduling;
+    let SchedulingConfig { read_priority, preemptive_collection, paced_writes, suspension } =
+        drive.scheduling;
     let scope = match drive.collection.blocking {
         Blocking::Controller => "the whole drive",
         Blocking::Channel => "their channel",
@@ -111,12 +133,21 @@ fn features(drive: &Config) -> String {
     add(waits_for_host, "begin with commands of the host only");
     add(drive.collection.copyback, "copyback");
     add(preemptive_collection, "preemptive collection");
+    add(paced_writes, "paced writes");
     add(read_priority, "reads first");
     let most = suspension.map_or(0, |suspension| suspension.most);
     add(most > 0, &format!("up to {most} suspensions of a program or erase"));
-    if let Some(depth) = drive.queue_depth {
-        add(true, &format!("{depth} commands at a time"));
+    if let Some(QueueConfig { depth, arbitration }) = drive.queue {
+        let queues = match arbitration {
+            Arbitration::OneQueue => String::new(),
+            Arbitration::RoundRobin => String::from(", reads and writes in turn"),
+            Arbitration::Weighted { reads, writes } => {
+                format!(", {reads} reads to {writes} writes")
+            }
+        };
+        add(true, &format!("{depth} commands at a time{queues}"));
     }
+    add(drive.retry.is_some(), "read retry");
     if let Some(scrub) = drive.scrub {
         add(true, &format!("scrubbing after {}", short(scrub.after)));
     }

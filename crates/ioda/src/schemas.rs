@@ -21,7 +21,7 @@ pub(crate) struct Published {
 }
 
 /// What is written, in the order of the reference.
-pub(crate) const DOCUMENTS: [Published; 17] = [
+pub(crate) const DOCUMENTS: [Published; 18] = [
     document::<Comparison>("`ioda compare`, `run` and `load` with `--json`"),
     document::<Survey>("`survey.json` in the folder of `ioda survey`"),
     document::<Sweep>("`ioda sweep --json`, and `sweep.json` in its folder"),
@@ -31,6 +31,7 @@ pub(crate) const DOCUMENTS: [Published; 17] = [
     document::<reproduce::document::Reproduction>("`ioda reproduce --json`"),
     document::<reproduce::live::Clocks>("`ioda reproduce live --json`"),
     document::<presets::Presets>("`ioda presets --json`"),
+    document::<presets::Calibrations>("`ioda presets drives --calibration --json`"),
     document::<trace::document::Inspected>("`ioda trace inspect --json`"),
     document::<torture::document::Tortured>("`ioda torture --json`"),
     document::<bench::Benchmarks>("`ioda bench --json`"),

@@ -4,7 +4,9 @@ use crate::quantity::not_understood;
 use crate::typed::Spelled;
 use array::policy::BaseRule;
 use sim::Preparation;
-use ssd::{Blocking, CollectionTrigger, CollectionUnit, FlushRule, RangePlacement, Rotation};
+use ssd::{
+    Arbitration, Blocking, CollectionTrigger, CollectionUnit, FlushRule, RangePlacement, Rotation,
+};
 use std::fmt;
 use std::str::FromStr;
 use workload::OptionError;
@@ -199,6 +201,44 @@ impl FromStr for Unit {
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(UNITS.word(self.0))
+    }
+}
+
+/// Which of the commands that wait for a slot of a drive comes next.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Queues(pub(crate) Arbitration);
+
+const QUEUES: &str = "one-queue, round-robin, or the weights of reads and writes such as 4:1";
+
+impl Spelled for Queues {
+    const TYPE: &str = QUEUES;
+}
+
+impl FromStr for Queues {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        let weights = || {
+            let (reads, writes) = text.split_once(':')?;
+            let (reads, writes) = (reads.parse().ok()?, writes.parse().ok()?);
+            Some(Arbitration::Weighted { reads, writes })
+        };
+        let arbitration = match text {
+            "one-queue" => Some(Arbitration::OneQueue),
+            "round-robin" => Some(Arbitration::RoundRobin),
+            _ => weights(),
+        };
+        arbitration.map(Self).ok_or_else(|| not_understood("queue_arbitration", text, QUEUES))
+    }
+}
+
+impl fmt::Display for Queues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Arbitration::OneQueue => f.write_str("one-queue"),
+            Arbitration::RoundRobin => f.write_str("round-robin"),
+            Arbitration::Weighted { reads, writes } => write!(f, "{reads}:{writes}"),
+        }
     }
 }
 

@@ -41,6 +41,7 @@ pub fn with_every_feature(config: &Config) -> Config {
     config.scheduling = SchedulingConfig {
         read_priority: true,
         preemptive_collection: true,
+        paced_writes: false,
         suspension: Some(SUSPENSION),
     };
     config.scrub = Some(ScrubConfig { after: SCRUB_AFTER });

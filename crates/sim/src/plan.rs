@@ -289,8 +289,8 @@ impl Plan {
         };
         let block_pages = f64::from(geometry.pages_per_block * blocks_at_once);
         let profile = DriveProfile {
-            read: drive.timing.read + drive.timing.transfer,
-            write: drive.timing.program + drive.timing.transfer,
+            read: drive.read_service(),
+            write: drive.program_service(),
             erase: drive.timing.erase,
             block_pages: u64::from(geometry.pages_per_block),
             dies: geometry.dies(),

@@ -142,6 +142,8 @@ fn age_dies(
     // blocks in step would all collect at the same moments, which no used drive does.
     let opened: Vec<u32> =
         dies.iter().map(|_| rng.below(u64::from(shape.pages_per_block)) as u32).collect();
+    let opened: Vec<u32> =
+        opened.into_iter().map(|pages| pages - pages % shape.pages_per_program).collect();
     let pages_in_use =
         u64::from(full_blocks) * u64::from(shape.pages_per_block) * dies.len() as u64
             + opened.iter().copied().map(u64::from).sum::<u64>();

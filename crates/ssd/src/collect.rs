@@ -221,6 +221,9 @@ impl<O: Observe> Flash<O> {
     fn hold_dies(&mut self, now: Instant, die: u32, block: u32, until: Instant, violation: bool) {
         self.journal.counters.contract_violations += u64::from(violation);
         self.ftl.begin_collection(die, block);
+        if let Some(pace) = self.pace.as_mut().filter(|_| self.collector.is_idle()) {
+            pace.restart();
+        }
         // All parts exist before the first begins, because a part may end the line.
         for collection in self.collector.start(now, die, block, until, violation) {
             self.emit_requested(now, collection);
@@ -279,7 +282,13 @@ impl<O: Observe> Flash<O> {
         for die in workers {
             let first_page = self.ftl.shape.first_page(die, block);
             let (first_held, held) = if blocked { (first_die, dies) } else { (die, 1) };
-            self.dies.begin_job(now, die, Job { first_page, cursor: first_page, first_held, held });
+            let mut valid = 0;
+            if let Some(pace) = &mut self.pace {
+                valid = self.ftl.count_valid(die, block);
+                pace.begin(die, valid);
+            }
+            let job = Job { first_page, cursor: first_page, valid, first_held, held };
+            self.dies.begin_job(now, die, job);
             self.step_job(now, die);
         }
         None

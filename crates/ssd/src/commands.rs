@@ -230,7 +230,7 @@ impl<O: Observe> Ssd<O> {
                 let Self { link, placement, flash, .. } = self;
                 placement.end_task(now, die, task, flash, link);
                 self.dispatch(now, die);
-                if matches!(task, Task::Flush { .. } | Task::StripeProgram { .. }) {
+                if task.is_flush() || matches!(task, Task::StripeProgram { .. }) {
                     self.placement.flush(now, &mut self.flash);
                 }
             }

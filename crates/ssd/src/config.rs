@@ -1,6 +1,8 @@
 //! What a drive is made of, and which drives cannot exist.
 
+use crate::cells::CellConfig;
 use crate::rain::RainConfig;
+use crate::retry::RetryConfig;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
@@ -64,6 +66,11 @@ pub struct Timing {
     pub pcie_bytes_per_second: Option<u64>,
     /// From the arrival of a command to its fast failure (IODA §4.2.1: 1 µs over PCIe).
     pub fail_fast: Duration,
+    /// What the controller and its firmware add to a read of flash. It keeps nothing busy.
+    pub read_overhead: Duration,
+    /// For how long a command keeps the link to the host busy besides its data, in its direction: the
+    /// inverse of the most commands per second. Needs a PCIe bandwidth.
+    pub command: Duration,
 }
 
 /// What is collected at a time.
@@ -179,14 +186,74 @@ pub struct SchedulingConfig {
     pub read_priority: bool,
     /// The host is served between the page operations of a collection, above the hard watermark.
     pub preemptive_collection: bool,
+    /// While a die collects, programs of the host take turns with it in proportion to what it gives back,
+    /// so that neither free space nor the host runs dry; without it they wait for its end, or go first if
+    /// collection is preemptive. Reads are not affected.
+    pub paced_writes: bool,
     /// Programs and erases are interrupted for reads, above the hard watermark.
     pub suspension: Option<SuspensionConfig>,
 }
 
 impl SchedulingConfig {
     /// First come, first served.
-    pub const FIRST_COME: Self =
-        Self { read_priority: false, preemptive_collection: false, suspension: None };
+    pub const FIRST_COME: Self = Self {
+        read_priority: false,
+        preemptive_collection: false,
+        paced_writes: false,
+        suspension: None,
+    };
+}
+
+/// Which of the commands that wait for a slot of the drive comes next (NVMe Base 2.0, §3.4.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arbitration {
+    /// The one that came first: all are in one submission queue.
+    OneQueue,
+    /// Reads and writes have queues of their own, which take turns.
+    RoundRobin,
+    /// Reads and writes have queues of their own, which send so many in their turn.
+    Weighted {
+        /// Commands of the queue of reads.
+        reads: u32,
+        /// Commands of the queue of writes.
+        writes: u32,
+    },
+}
+
+impl Arbitration {
+    /// Commands that the queues of reads and of writes send in their turn.
+    #[must_use]
+    pub fn weights(self) -> [u32; 2] {
+        match self {
+            Self::OneQueue | Self::RoundRobin => [1, 1],
+            Self::Weighted { reads, writes } => [reads, writes],
+        }
+    }
+}
+
+/// The slots of a drive for commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueConfig {
+    /// Commands that the drive works on at a time.
+    pub depth: u32,
+    /// Which of the others comes next.
+    pub arbitration: Arbitration,
+}
+
+impl QueueConfig {
+    fn validate(self) -> Result<(), ConfigError> {
+        if self.depth == 0 {
+            return refuse(String::from(
+                "queue_depth is 0, so the drive would never work; give it at least 1, or leave it out",
+            ));
+        }
+        if self.arbitration.weights().contains(&0) {
+            return refuse(String::from(
+                "a weight in queue_arbitration is 0, so that its commands would wait for ever; give both at least 1",
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Checking pages that were copied within their die, past error correction, in idle time (TTFLASH §7).
@@ -286,6 +353,9 @@ pub struct Config {
     pub timing: Timing,
     /// `R_p`: share of the flash that the host does not see.
     pub over_provisioning: Ratio,
+    /// Pages that share cells and planes, if many are programmed at a time; instead of `timing.read` and
+    /// `timing.program`.
+    pub cells: Option<CellConfig>,
     /// Garbage collection.
     pub collection: CollectionConfig,
     /// Ranges of logical blocks.
@@ -293,7 +363,9 @@ pub struct Config {
     /// What may overtake what.
     pub scheduling: SchedulingConfig,
     /// Commands that the drive works on at a time; none for as many as come. Others wait for a slot.
-    pub queue_depth: Option<u32>,
+    pub queue: Option<QueueConfig>,
+    /// How often pages have to be sensed again, if at all.
+    pub retry: Option<RetryConfig>,
     /// Checking of copied pages in idle time, if there is any.
     pub scrub: Option<ScrubConfig>,
     /// The terms of the window contract.
@@ -380,13 +452,11 @@ impl Config {
         self.validate_watermarks()?;
         self.validate_ranges()?;
         self.validate_scheduling()?;
+        self.cells.map_or(Ok(()), |cells| cells.validate(self))?;
         self.rain.map_or(Ok(()), |rain| rain.validate(self))?;
         self.validate_scrub()?;
-        if self.queue_depth == Some(0) {
-            return refuse(String::from(
-                "queue_depth is 0, so the drive would never work; give it at least 1, or leave it out",
-            ));
-        }
+        self.queue.map_or(Ok(()), |queue| queue.validate())?;
+        self.retry.map_or(Ok(()), |retry| retry.validate())?;
         self.validate_room()?;
         self.write_buffer.map_or(Ok(()), |buffer| buffer.validate())
     }
@@ -436,6 +506,11 @@ impl Config {
                 "the PCIe bandwidth is zero; leave it out for no limit, or set at least 1 byte per second",
             ));
         }
+        if !self.timing.command.is_zero() && self.timing.pcie_bytes_per_second.is_none() {
+            return refuse(String::from(
+                "command_time is time on the link to the host, which has no limit; set pcie_bytes_per_second or leave out command_time",
+            ));
+        }
         Ok(())
     }
 
@@ -473,7 +548,13 @@ impl Config {
     }
 
     fn validate_scheduling(&self) -> Result<(), ConfigError> {
-        let SchedulingConfig { read_priority, preemptive_collection, suspension } = self.scheduling;
+        let SchedulingConfig { read_priority, preemptive_collection, paced_writes, suspension } =
+            self.scheduling;
+        if paced_writes && !(preemptive_collection && self.cells.is_some()) {
+            return refuse(String::from(
+                "paced_writes lets programs of many pages in between those of a collection; set preemptive_collection to true and describe the cells, or leave it out",
+            ));
+        }
         if preemptive_collection && self.collection.blocking != Blocking::Die {
             return refuse(String::from(
                 "preemptive collection keeps only its die from the host, but blocking is wider; set blocking to die",
@@ -541,7 +622,10 @@ impl Config {
         // One open block per die, and one more while dies drift apart within lines.
         let reserved = self.restore_blocks() + 2;
         let usable_blocks = g.blocks_per_die().saturating_sub(reserved);
-        let usable = u64::from(usable_blocks) * u64::from(g.dies()) * u64::from(g.pages_per_block);
+        // A victim gives back less where the last pages that are moved are programmed with filler.
+        let filler = self.cells.map_or(0, |cells| cells.unit_pages());
+        let pages_per_block = u64::from(g.pages_per_block.saturating_sub(filler));
+        let usable = u64::from(usable_blocks) * u64::from(g.dies()) * pages_per_block;
         let stored = match self.rain {
             Some(_) => self.stored_pages(),
             None => self.range_pages() * u64::from(self.ranges.count),

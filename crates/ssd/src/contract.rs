@@ -1,5 +1,6 @@
 //! The drive's side of the window contract: what it advertises and when it may collect.
 
+use crate::cells::CellConfig;
 use crate::config::{Blocking, CollectionUnit, Config};
 use crate::rain::Rotation;
 use crate::table2::{self, Printed};
@@ -13,7 +14,50 @@ impl Config {
     /// `T_gc`: the time to collect one block with `valid` of its pages valid (IODA Table 2).
     #[must_use]
     pub fn collection_time(&self, valid_pages: u64) -> Duration {
-        self.copy_time() * valid_pages + self.timing.erase
+        match &self.cells {
+            None => self.copy_time() * valid_pages + self.timing.erase,
+            Some(cells) => {
+                let (read, program) = (cells.mean_read(), cells.mean_program());
+                self.relocation_time(cells, read, program, valid_pages)
+            }
+        }
+    }
+
+    /// The time to collect a block where cells take in many pages at a time: valid pages are sensed by
+    /// rows, cross the channel twice, and are programmed in units, the last one with filler.
+    fn relocation_time(
+        &self,
+        cells: &CellConfig,
+        read: Duration,
+        program: Duration,
+        valid_pages: u64,
+    ) -> Duration {
+        let rows = u64::from(self.geometry.pages_per_block / cells.row_pages()).min(valid_pages);
+        let unit = u64::from(cells.unit_pages());
+        let units = valid_pages.div_ceil(unit);
+        // What leaves a die is moved by flash pages, of which few may be wanted.
+        let page = u64::from(cells.blocks_per_page);
+        let out = (rows * u64::from(cells.planes)).min(valid_pages) * page;
+        let moved = self.timing.transfer * (out.max(valid_pages) + units * unit);
+        read * rows + program * units + moved + self.timing.erase
+    }
+
+    /// Sensing a page and moving it out, on average over the page types.
+    #[must_use]
+    pub fn read_service(&self) -> Duration {
+        let read = self.cells.map_or(self.timing.read, |cells| cells.mean_read());
+        read + self.timing.transfer
+    }
+
+    /// Moving in and programming what is programmed at a time, on average over the page types.
+    #[must_use]
+    pub fn program_service(&self) -> Duration {
+        match &self.cells {
+            None => self.timing.program + self.timing.transfer,
+            Some(cells) => {
+                cells.mean_program() + self.timing.transfer * u64::from(cells.unit_pages())
+            }
+        }
     }
 
     /// The time to copy one page within its die: `t_r + t_w + 2 t_cpt`, or `t_r + t_w` where it does
@@ -38,6 +82,10 @@ impl Config {
     /// `T_gc`: the time to collect one block with the share `valid_ratio` of its pages valid.
     #[must_use]
     pub fn unit_time(&self, valid_ratio: f64) -> Duration {
+        if self.cells.is_some() {
+            let valid = valid_ratio * f64::from(self.geometry.pages_per_block);
+            return self.collection_time(libm::ceil(valid) as u64);
+        }
         let valid = valid_ratio * f64::from(self.geometry.pages_per_block);
         let seconds = self.copy_time().as_secs_f64() * valid + self.timing.erase.as_secs_f64();
         Duration::from_nanos((seconds * 1e9) as u64)
@@ -72,8 +120,17 @@ impl Config {
     /// `S_r`: bytes that one collection on every channel gives back (IODA Table 2).
     #[must_use]
     pub fn reclaimed_bytes(&self) -> f64 {
-        let blocks = f64::from(self.geometry.channels);
+        let blocks = f64::from(self.blocks_at_once());
         (1.0 - self.contract.valid_ratio) * self.block_bytes() as f64 * blocks
+    }
+
+    /// Blocks that are collected at a time in the terms of the contract: one on every channel (IODA
+    /// Table 2). Drives whose blocks reach over planes collect all dies of a line at once, and say so.
+    fn blocks_at_once(&self) -> u32 {
+        match (&self.cells, self.collection.unit) {
+            (Some(_), CollectionUnit::Line) => self.geometry.dies(),
+            _ => self.geometry.channels,
+        }
     }
 
     /// `B_gc`: bytes per second that collection reclaims, one block per channel at a time
@@ -103,8 +160,12 @@ impl Config {
         let g = &self.geometry;
         let page = f64::from(g.page_bytes);
         // The register of a die is busy while its page comes in.
-        let per_page = (self.timing.program + self.timing.transfer).as_secs_f64();
-        let dies = f64::from(g.dies()) * page / per_page;
+        let (at_once, program) = match &self.cells {
+            None => (1, self.timing.program),
+            Some(cells) => (u64::from(cells.unit_pages()), cells.mean_program()),
+        };
+        let per_unit = (program + self.timing.transfer * at_once).as_secs_f64();
+        let dies = f64::from(g.dies()) * page * at_once as f64 / per_unit;
         let transfer = self.timing.transfer.as_secs_f64();
         let channels =
             if transfer > 0.0 { f64::from(g.channels) * page / transfer } else { f64::INFINITY };
@@ -206,7 +267,18 @@ impl Config {
         let holds_channel = self.collection.unit == CollectionUnit::Block
             && self.collection.blocking != Blocking::Die;
         let alone = holds_channel || transfer.is_zero();
-        let undisturbed = self.collection_time(u64::from(valid));
+        let undisturbed = match &self.cells {
+            None => self.collection_time(u64::from(valid)),
+            Some(cells) => {
+                let (read, program) = (cells.longest_read(), cells.longest_program());
+                self.relocation_time(cells, read, program, valid.into())
+            }
+        };
+        let valid = match &self.cells {
+            None => valid,
+            // What crosses the channel is rounded up to flash pages and units.
+            Some(cells) => (valid + cells.unit_pages()).min(self.geometry.pages_per_block),
+        };
         if alone {
             return undisturbed;
         }

@@ -40,6 +40,8 @@ pub struct Counters {
     pub stalled_writes_pages: u64,
     /// Programs and erases interrupted for reads.
     pub suspensions: u64,
+    /// Times that a page was sensed again for the host.
+    pub read_retries: u64,
     /// Pages read in idle time to check what was copied past error correction.
     pub scrubbed_pages: u64,
     /// Commands failed fast.
@@ -105,6 +107,7 @@ impl Counters {
             contract_violations,
             stalled_writes_pages,
             suspensions,
+            read_retries,
             scrubbed_pages,
             fail_fasts,
             buffered_writes_pages,
@@ -130,6 +133,7 @@ impl Counters {
         self.contract_violations += contract_violations;
         self.stalled_writes_pages += stalled_writes_pages;
         self.suspensions += suspensions;
+        self.read_retries += read_retries;
         self.scrubbed_pages += scrubbed_pages;
         self.fail_fasts += fail_fasts;
         self.buffered_writes_pages += buffered_writes_pages;

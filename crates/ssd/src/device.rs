@@ -48,7 +48,7 @@ impl Ssd {
         Ok(Self {
             link: HostLink::new(&flash.config),
             placement: Placement::new(&flash.config),
-            admission: flash.config.queue_depth.map(Admission::new),
+            admission: flash.config.queue.map(Admission::new),
             flash,
             next: Instant::NEVER,
             scratch: Vec::new(),
@@ -333,13 +333,15 @@ impl<O: Observe> Ssd<O> {
     #[inline]
     fn advance(&mut self, due: Instant) {
         if self.flash.dies.earliest() == due {
-            if let Some(die) = self.flash.dies.first_due() {
-                let outcome = self.flash.end_step(due, die);
+            if let Some(source) = self.flash.dies.first_due() {
+                let outcome = self.flash.end_step(due, source);
+                let die = self.flash.dies.die_of_source(source);
                 self.dispatch_freed(due);
                 match outcome {
                     Outcome::Nothing => {}
                     Outcome::Finished(task) => self.end_task(due, die, task),
                     Outcome::Held(collection) => self.begin_collection(due, collection),
+                    Outcome::Moved => self.placement.flush(due, &mut self.flash),
                     Outcome::Collected(collection) => self.end_collection(due, collection),
                 }
             }
@@ -403,6 +405,9 @@ impl<O: Observe> Ssd<O> {
         if let Some(dies) = cancelled {
             self.end_hold(now, dies);
             self.placement.relieve(now, &mut self.flash, &mut self.link);
+            if self.flash.pace.is_some() {
+                self.placement.flush(now, &mut self.flash);
+            }
         }
     }
 

@@ -13,8 +13,14 @@ pub(crate) enum State {
     Serving(Task, Step),
     /// A step of a collection's copy.
     Copying(Copy, Step),
+    /// A step of reading pages that a collection moves, on all planes at once.
+    Gathering(Step),
+    /// A step of programming pages that a collection has gathered.
+    Relocating(Step),
     /// Erasing the collected block.
     Erasing,
+    /// Planes read on their own, for the host.
+    Reading,
     /// Interrupting the program or erase in [`Die::suspended`].
     Suspending,
     /// A step of reading the flash page to check it.
@@ -51,6 +57,8 @@ pub(crate) struct Job {
     pub(crate) first_page: u32,
     /// Next flash page to look at.
     pub(crate) cursor: u32,
+    /// Valid pages at the beginning, if somebody paces by them.
+    pub(crate) valid: u32,
     /// First of the dies that this job keeps from the host, itself included.
     pub(crate) first_held: u32,
     /// Number of these dies.
@@ -90,6 +98,10 @@ pub(crate) struct Die {
     pub(crate) suspended: Option<Suspended>,
     /// How often the operation in service was interrupted.
     pub(crate) suspensions: u32,
+    /// Sensing or programming of the operation in service.
+    pub(crate) cells: Duration,
+    /// How often the operation in service has still to move data.
+    pub(crate) transfers: u32,
 }
 
 impl Die {
@@ -107,6 +119,8 @@ impl Die {
             follows: None,
             suspended: None,
             suspensions: 0,
+            cells: Duration::ZERO,
+            transfers: 0,
         }
     }
 }

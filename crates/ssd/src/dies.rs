@@ -7,7 +7,8 @@ use crate::channel::Channel;
 use crate::config::{Config, SchedulingConfig};
 use crate::die::{Copy, Die, Job, State, Step, Suspended};
 use crate::ledger::{Spent, Work};
-use crate::ops::{Op, Task};
+use crate::ops::{Need, Op, Task};
+use crate::planes::PlaneReads;
 use alloc::vec;
 use alloc::vec::Vec;
 use nvme::{Cause, Delays};
@@ -20,25 +21,44 @@ pub(crate) struct Times {
     pub(crate) program: Duration,
     pub(crate) erase: Duration,
     pub(crate) transfer: Duration,
+    /// Moving what a program takes in at a time: a page, or a flash page of many logical blocks.
+    pub(crate) transfer_in: Duration,
     /// The time for which copying a page holds its channel.
     pub(crate) copy_transfer: Duration,
     /// Sensing a page and moving it out.
     pub(crate) read_service: Duration,
-    /// Moving a page in and programming it.
+    /// Moving a page in and programming it; with several bits in a cell, the longest that a program can
+    /// take.
     pub(crate) program_service: Duration,
+    /// What a program moves over the channel, and what copying it moves.
+    pub(crate) moved: Duration,
 }
 
 impl Times {
     fn new(config: &Config) -> Self {
         let timing = &config.timing;
+        let (read, program, per_page, per_program) = match &config.cells {
+            None => (timing.read, timing.program, 1, 1),
+            Some(cells) => {
+                let unit = u64::from(cells.unit_pages());
+                (
+                    cells.longest_read(),
+                    cells.longest_program(),
+                    u64::from(cells.blocks_per_page),
+                    unit,
+                )
+            }
+        };
         Self {
-            read: timing.read,
-            program: timing.program,
+            read,
+            program,
             erase: timing.erase,
             transfer: timing.transfer,
+            transfer_in: timing.transfer * per_page,
             copy_transfer: config.copy_transfer(),
-            read_service: timing.read + timing.transfer,
-            program_service: timing.program + timing.transfer,
+            read_service: read + timing.transfer,
+            program_service: program + timing.transfer * per_program,
+            moved: timing.transfer * per_program * 2,
         }
     }
 }
@@ -50,7 +70,7 @@ pub(crate) struct Pushed {
     pub(crate) held_up: bool,
     /// It went in front of the writes that wait.
     pub(crate) overtook: bool,
-    /// The die has nothing else to do.
+    /// The die has nothing else to do, or a plane of it may take the operation up.
     pub(crate) idle: bool,
 }
 
@@ -75,6 +95,10 @@ pub(crate) enum StepEnd {
     Finished(Task),
     /// A collection's copy is done.
     Copied(Copy),
+    /// Pages that a collection moves have been read.
+    Gathered,
+    /// Pages that a collection gathered have been programmed.
+    Relocated,
     /// A collection's erase is done.
     Erased,
     /// A flash page was read to check it.
@@ -88,14 +112,17 @@ pub(crate) enum StepEnd {
 /// The dies and channels of one drive.
 #[derive(Clone, Debug)]
 pub(crate) struct DieArray {
-    dies: Vec<Die>,
-    channels: Vec<Channel>,
-    /// One deadline per die: the end of its current step.
-    deadlines: Deadlines,
-    ops: Slab<Op>,
+    pub(crate) dies: Vec<Die>,
+    pub(crate) channels: Vec<Channel>,
+    /// One deadline per die: the end of its current step. Behind those, one per plane that reads on its
+    /// own.
+    pub(crate) deadlines: Deadlines,
+    pub(crate) ops: Slab<Op>,
+    /// Planes that read on their own, if they do.
+    pub(crate) planes: Option<PlaneReads>,
     /// Queued operations that a collection held up.
-    held_up: u32,
-    times: Times,
+    pub(crate) held_up: u32,
+    pub(crate) times: Times,
     scheduling: SchedulingConfig,
 }
 
@@ -103,10 +130,13 @@ impl DieArray {
     pub(crate) fn new(config: &Config) -> Self {
         let chips = config.geometry.chips_per_channel;
         let dies: Vec<Die> = (0..config.geometry.dies()).map(|die| Die::new(die / chips)).collect();
+        let planes = PlaneReads::new(config);
+        let readers = planes.as_ref().map_or(0, PlaneReads::len);
         Self {
             channels: vec![Channel::new(); config.geometry.channels as usize],
-            deadlines: Deadlines::new(dies.len()),
+            deadlines: Deadlines::new(dies.len() + readers),
             dies,
+            planes,
             ops: Slab::new(),
             held_up: 0,
             times: Times::new(config),
@@ -138,10 +168,10 @@ impl DieArray {
         self.deadlines.earliest()
     }
 
-    /// The die whose step ends first.
+    /// The die whose step ends first, or a plane of it: see [`DieArray::die_of_source`].
     #[inline]
     pub(crate) fn first_due(&self) -> Option<u32> {
-        self.deadlines.first().map(|die| die as u32)
+        self.deadlines.first().map(|source| source as u32)
     }
 
     /// Whether operations wait that a collection held up.
@@ -160,6 +190,7 @@ impl DieArray {
     pub(crate) fn step_left(&self, now: Instant, die: u32) -> Duration {
         match self.deadlines.get(die as usize) {
             _ if self.die(die).state == State::Idle => Duration::ZERO,
+            _ if self.die(die).state == State::Reading => self.plane_reads_left(now, die),
             Instant::NEVER => Duration::ZERO,
             due => due.since(now),
         }
@@ -184,12 +215,25 @@ impl DieArray {
         self.step_left(now, die) + self.suspended_left(die) + rest + worker.queue.work
     }
 
+    /// What an operation takes of a die that works on one page at a time.
     #[inline]
-    fn service_of(&self, task: Task) -> Duration {
+    pub(crate) fn need_of(&self, task: Task) -> Need {
+        match task {
+            Task::Hold { .. } => Need::of_die(Duration::ZERO),
+            task if task.is_read() => Need::of_die(self.times.read),
+            _ => Need::of_die(self.times.program),
+        }
+    }
+
+    #[inline]
+    fn service_of(&self, task: Task, need: Need) -> Duration {
         match task {
             Task::Hold { .. } => Duration::ZERO,
-            task if task.is_read() => self.times.read_service,
-            _ => self.times.program_service,
+            task if task.is_read() => need.cells + self.times.transfer,
+            Task::FlushUnit { .. } => {
+                need.cells + self.times.transfer_in * u64::from(need.transfers)
+            }
+            _ => need.cells + self.times.transfer,
         }
     }
 
@@ -210,26 +254,31 @@ impl DieArray {
 
     /// Puts an operation into the queue of a die.
     #[inline]
-    pub(crate) fn push(&mut self, now: Instant, die: u32, task: Task) -> Pushed {
+    pub(crate) fn push(&mut self, now: Instant, die: u32, task: Task, need: Need) -> Pushed {
         let overtook = self.overtakes(&self.dies[die as usize], task);
-        let service = self.service_of(task);
+        let service = self.service_of(task, need);
         let target = &mut self.dies[die as usize];
         // What queues up behind I/O that a collection held up is held up by it as well.
         let behind = target.collection.is_some() || (target.queue.held_up > 0 && !overtook);
         let held_up = behind && !matches!(task, Task::Hold { .. });
         self.held_up += u32::from(held_up);
-        if matches!(task, Task::Flush { .. }) {
+        if task.is_flush() {
             target.flushes += 1;
         }
         let before = if task.is_host_read() { self.spent_at(now, die) } else { Spent::ZERO };
         let target = &mut self.dies[die as usize];
-        let op = self.ops.insert(Op::new(task, held_up, service, before));
+        let op = self.ops.insert(Op::new(task, need, held_up, service, before));
         if overtook {
             target.queue.push_read(&mut self.ops, op);
         } else {
             target.queue.push_back(&mut self.ops, op);
         }
-        Pushed { held_up, overtook, idle: matches!(target.state, State::Idle) }
+        let idle = match target.state {
+            State::Idle => true,
+            State::Reading => task.is_host_read(),
+            _ => false,
+        };
+        Pushed { held_up, overtook, idle }
     }
 
     /// The service time of the first operation that waits for a die, and whether it is a read of the
@@ -245,9 +294,10 @@ impl DieArray {
         let target = &mut self.dies[die as usize];
         let Some(op) = target.queue.front() else { return Taken::Nothing };
         let entry = self.ops.get(op);
-        let task = entry.task;
+        let (task, need) = (entry.task, entry.need);
         target.queue.pop_front(op, entry);
         self.held_up -= u32::from(entry.held_up);
+        (target.cells, target.transfers) = (need.cells, need.transfers);
         match task {
             Task::Hold { collection } => {
                 target.state = State::Held;
@@ -265,13 +315,15 @@ impl DieArray {
                     target.ledger.switch(now, Some(Work::HostWrite));
                 }
                 target.state = State::Serving(task, Step::Sense);
-                self.deadlines.set(die as usize, now + self.times.read);
+                self.deadlines.set(die as usize, now + need.cells);
             }
             task => {
                 target.ledger.switch(now, Some(Work::HostWrite));
+                self.forget_registers(die);
+                let target = &mut self.dies[die as usize];
                 if self.times.transfer.is_zero() {
                     target.state = State::Serving(task, Step::Program);
-                    self.deadlines.set(die as usize, now + self.times.program);
+                    self.deadlines.set(die as usize, now + need.cells);
                 } else {
                     target.state = State::Serving(task, Step::WaitChannel);
                     self.request_channel(now, die);
@@ -286,7 +338,7 @@ impl DieArray {
     #[inline]
     pub(crate) fn delays_of_read(&self, die: u32) -> Delays {
         let mut delays = self.die(die).waited.as_delays();
-        delays.add(Cause::NandRead, self.times.read);
+        delays.add(Cause::NandRead, self.die(die).cells);
         delays.add(Cause::Transfer, self.times.transfer);
         delays
     }
@@ -305,9 +357,13 @@ impl DieArray {
         }
     }
 
-    /// The current step of a die is over.
+    /// The current step of a die is over, or that of a plane that reads on its own.
     #[inline]
-    pub(crate) fn end_step(&mut self, now: Instant, die: u32) -> StepEnd {
+    pub(crate) fn end_step(&mut self, now: Instant, source: u32) -> StepEnd {
+        let die = source;
+        if die >= self.len() {
+            return self.end_plane_step(now, source - self.len());
+        }
         let target = &mut self.dies[die as usize];
         if self.scheduling.suspension.is_some() && target.suspended.is_none() {
             target.suspensions = 0;
@@ -316,11 +372,64 @@ impl DieArray {
             State::Serving(task, step) => self.end_host_step(now, die, task, step),
             State::Copying(copy, step) => self.end_copy_step(now, die, copy, step),
             State::Scrubbing(page, step) => self.end_scrub_step(now, die, page, step),
+            State::Gathering(step) => self.end_gather_step(now, die, step),
+            State::Relocating(step) => self.end_relocation_step(now, die, step),
             State::Erasing => StepEnd::Erased,
             State::Suspending => StepEnd::Suspended,
             State::Idle => StepEnd::Idle,
-            State::Held => unreachable!("die {die} has a deadline but no work"),
+            State::Held | State::Reading => {
+                unreachable!("die {die} has a deadline but no work of its own")
+            }
         }
+    }
+
+    /// A die has moved data over its channel. Returns whether that was the last of the operation; if
+    /// not, it asks for the channel again, behind the others that wait for it.
+    #[inline]
+    fn end_transfer(&mut self, now: Instant, die: u32) -> bool {
+        self.release_channel(now, die);
+        let target = &mut self.dies[die as usize];
+        if target.transfers > 1 {
+            target.transfers -= 1;
+            self.request_channel(now, die);
+            return false;
+        }
+        true
+    }
+
+    #[inline]
+    fn end_gather_step(&mut self, now: Instant, die: u32, step: Step) -> StepEnd {
+        match step {
+            Step::Sense if self.times.transfer.is_zero() => StepEnd::Gathered,
+            Step::Sense => {
+                self.request_channel(now, die);
+                StepEnd::Continues
+            }
+            _ if self.end_transfer(now, die) => StepEnd::Gathered,
+            _ => StepEnd::Continues,
+        }
+    }
+
+    #[inline]
+    fn end_relocation_step(&mut self, now: Instant, die: u32, step: Step) -> StepEnd {
+        match step {
+            Step::Transfer => {
+                if self.end_transfer(now, die) {
+                    self.begin_program(now, die);
+                    self.dies[die as usize].ledger.switch(now, Some(Work::CollectionProgram));
+                }
+                StepEnd::Continues
+            }
+            _ => StepEnd::Relocated,
+        }
+    }
+
+    /// The data of a program is in the register.
+    #[inline]
+    fn begin_program(&mut self, now: Instant, die: u32) {
+        self.set_step(die, Step::Program);
+        let cells = self.dies[die as usize].cells;
+        self.deadlines.set(die as usize, now + cells);
     }
 
     #[inline]
@@ -339,13 +448,13 @@ impl DieArray {
                 StepEnd::Finished(task)
             }
             Step::Transfer => {
-                self.release_channel(now, die);
-                self.set_step(die, Step::Program);
-                self.deadlines.set(die as usize, now + self.times.program);
+                if self.end_transfer(now, die) {
+                    self.begin_program(now, die);
+                }
                 StepEnd::Continues
             }
             Step::Program | Step::WaitChannel => {
-                if matches!(task, Task::Flush { .. }) {
+                if task.is_flush() {
                     target.flushes -= 1;
                 }
                 StepEnd::Finished(task)
@@ -456,6 +565,38 @@ impl DieArray {
         self.deadlines.set(die as usize, now + length);
     }
 
+    /// A collecting die senses pages that it moves, which takes so long, and sends them out in so many
+    /// transfers.
+    pub(crate) fn begin_gather(&mut self, now: Instant, die: u32, sense: Duration, transfers: u32) {
+        self.forget_registers(die);
+        let target = &mut self.dies[die as usize];
+        (target.state, target.transfers) = (State::Gathering(Step::Sense), transfers);
+        target.ledger.switch(now, Some(Work::CollectionRead));
+        self.deadlines.set(die as usize, now + sense);
+    }
+
+    /// A collecting die takes in pages that were gathered and programs them, which takes so long.
+    pub(crate) fn begin_relocation(
+        &mut self,
+        now: Instant,
+        die: u32,
+        program: Duration,
+        transfers: u32,
+    ) {
+        self.forget_registers(die);
+        let target = &mut self.dies[die as usize];
+        (target.cells, target.transfers) = (program, transfers);
+        if self.times.transfer.is_zero() {
+            target.state = State::Relocating(Step::Program);
+            target.ledger.switch(now, Some(Work::CollectionProgram));
+            self.deadlines.set(die as usize, now + program);
+        } else {
+            target.state = State::Relocating(Step::WaitChannel);
+            target.ledger.switch(now, Some(Work::CollectionRead));
+            self.request_channel(now, die);
+        }
+    }
+
     /// A collecting die erases its block.
     pub(crate) fn begin_erase(&mut self, now: Instant, die: u32) {
         self.dies[die as usize].state = State::Erasing;
@@ -503,9 +644,9 @@ impl DieArray {
         let suspension = self.scheduling.suspension?;
         let target = self.die(die);
         let cost = match target.state {
-            State::Serving(_, Step::Program) | State::Copying(_, Step::Program) => {
-                suspension.program
-            }
+            State::Serving(_, Step::Program)
+            | State::Copying(_, Step::Program)
+            | State::Relocating(Step::Program) => suspension.program,
             State::Erasing => suspension.erase,
             _ => return None,
         };
@@ -540,7 +681,9 @@ impl DieArray {
         match &mut self.dies[die as usize].state {
             State::Serving(_, current)
             | State::Copying(_, current)
-            | State::Scrubbing(_, current) => *current = step,
+            | State::Scrubbing(_, current)
+            | State::Gathering(current)
+            | State::Relocating(current) => *current = step,
             other => unreachable!("a die in state {other:?} needs no channel"),
         }
     }
@@ -578,7 +721,11 @@ impl DieArray {
             // Out through error correction and back in.
             State::Copying(..) => (Work::CollectionRead, self.times.copy_transfer),
             State::Scrubbing(..) => (Work::CollectionRead, self.times.transfer),
+            State::Gathering(_) | State::Relocating(_) => {
+                (Work::CollectionRead, self.times.transfer_in)
+            }
             State::Serving(task, _) if task.is_host_read() => (Work::HostRead, self.times.transfer),
+            State::Serving(Task::FlushUnit { .. }, _) => (Work::HostWrite, self.times.transfer_in),
             _ => (Work::HostWrite, self.times.transfer),
         };
         channel.busy = true;
@@ -586,12 +733,16 @@ impl DieArray {
         self.deadlines.set(die as usize, now + length);
     }
 
-    fn release_channel(&mut self, now: Instant, die: u32) {
+    pub(crate) fn release_channel(&mut self, now: Instant, die: u32) {
         let channel = &mut self.channels[self.dies[die as usize].channel as usize];
         channel.busy = false;
         channel.ledger.switch(now, None);
-        if let Some(next) = channel.waiting.pop_front() {
-            self.end_channel_wait(now, next);
+        match channel.waiting.pop_front() {
+            None => {}
+            Some(source) if source >= self.len() => {
+                self.end_channel_wait_of_plane(now, source - self.len());
+            }
+            Some(die) => self.end_channel_wait(now, die),
         }
     }
 
@@ -618,7 +769,8 @@ impl DieArray {
                 _ => None,
             });
             let queued = die.queue.iter(&self.ops).map(|op| op.task);
-            queued.chain(served).map(move |task| (number, task))
+            let planes = self.planes.iter().flat_map(move |planes| planes.tasks(number));
+            queued.chain(served).chain(planes).map(move |task| (number, task))
         })
     }
 
@@ -633,8 +785,14 @@ impl DieArray {
             );
             let waits = match die.state {
                 State::Held => true,
-                State::Serving(_, step) | State::Copying(_, step) | State::Scrubbing(_, step) => {
-                    step == Step::WaitChannel
+                State::Serving(_, step)
+                | State::Copying(_, step)
+                | State::Scrubbing(_, step)
+                | State::Gathering(step)
+                | State::Relocating(step) => step == Step::WaitChannel,
+                State::Reading => {
+                    assert!(self.is_reading(index as u32), "die {index} reads on no plane");
+                    true
                 }
                 State::Idle => {
                     assert!(die.queue.front().is_none(), "die {index} idles while work waits");
@@ -662,11 +820,13 @@ impl DieArray {
         assert_eq!(queued, self.ops.len(), "operations in queues");
         for (channel, number) in self.channels.iter().zip(0..) {
             let moving = self.dies.iter().filter(|die| die.channel == number);
-            let moving = moving.filter(|die| is_in(die.state, Step::Transfer)).count();
+            let moving = moving.filter(|die| is_in(die.state, Step::Transfer)).count()
+                + self.planes_in(Step::Transfer, number);
             assert_eq!(moving, usize::from(channel.busy), "pages on channel {number}");
-            assert!(
-                channel.waiting.iter().all(|&die| is_in(self.die(die).state, Step::WaitChannel))
-            );
+            let (planes, dies): (Vec<u32>, Vec<u32>) =
+                channel.waiting.iter().partition(|&&source| source >= self.len());
+            assert!(dies.iter().all(|&die| is_in(self.die(die).state, Step::WaitChannel)));
+            assert_eq!(planes.len(), self.planes_in(Step::WaitChannel, number));
         }
     }
 }
@@ -681,9 +841,11 @@ fn target_of(task: Task) -> Option<u32> {
 
 fn is_in(state: State, wanted: Step) -> bool {
     match state {
-        State::Serving(_, step) | State::Copying(_, step) | State::Scrubbing(_, step) => {
-            step == wanted
-        }
+        State::Serving(_, step)
+        | State::Copying(_, step)
+        | State::Scrubbing(_, step)
+        | State::Gathering(step)
+        | State::Relocating(step) => step == wanted,
         _ => false,
     }
 }

@@ -40,6 +40,11 @@ pub enum Origin {
         /// The logical page, or the number of a parity page.
         page: u32,
     },
+    /// The write buffer, which flushes as many pages as the cells take in at a time.
+    FlushUnit {
+        /// The first flash page that they go to.
+        flash_page: u32,
+    },
     /// New parity of a RAIN stripe, which is computed from this page.
     Parity {
         /// The number of the page.

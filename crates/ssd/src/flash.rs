@@ -6,14 +6,17 @@
 
 use crate::collector::Collector;
 use crate::config::{Blocking, Config, ConfigError};
-use crate::die::{Copy, State};
+use crate::die::{Copy, Job, State};
 use crate::dies::{DieArray, StepEnd, Taken};
 use crate::event::Origin;
 use crate::event::{Event, PageOperation};
 use crate::ftl::Ftl;
 use crate::journal::Journal;
 use crate::media::Media;
-use crate::ops::Task;
+use crate::ops::{Need, Task};
+use crate::pace::Pace;
+use crate::relocator::{Move, Relocator};
+use crate::retry::Retry;
 use crate::scrub::Unchecked;
 use alloc::vec::Vec;
 use units::{Duration, Instant, Observe};
@@ -27,6 +30,8 @@ pub(crate) enum Outcome {
     Finished(Task),
     /// This collection has all its dies now.
     Held(u32),
+    /// A collection has moved some pages, so that the host may program some.
+    Moved,
     /// This collection is over.
     Collected(u32),
 }
@@ -38,6 +43,12 @@ pub(crate) struct Flash<O: Observe> {
     pub(crate) ftl: Ftl,
     pub(crate) dies: DieArray,
     pub(crate) collector: Collector,
+    /// What collections move where many pages are programmed at a time.
+    relocator: Option<Relocator>,
+    /// How fast the host may program meanwhile, if it is paced.
+    pub(crate) pace: Option<Pace>,
+    /// How often pages are sensed again, if they are.
+    pub(crate) retry: Option<Retry>,
     /// Copies to check in idle time, if the drive does that.
     pub(crate) unchecked: Option<Unchecked>,
     pub(crate) journal: Journal<O>,
@@ -52,6 +63,9 @@ impl<O: Observe> Flash<O> {
             ftl: Ftl::new(&config),
             dies: DieArray::new(&config),
             collector: Collector::new(&config),
+            relocator: Relocator::new(&config),
+            pace: Pace::new(&config),
+            retry: config.retry.map(Retry::new),
             unchecked: Unchecked::new(&config),
             journal: Journal::new(),
             freed: Vec::new(),
@@ -60,8 +74,20 @@ impl<O: Observe> Flash<O> {
     }
 
     pub(crate) fn observed<O2: Observe>(self) -> Flash<O2> {
-        let Self { config, ftl, dies, collector, unchecked, journal, freed } = self;
-        Flash { config, ftl, dies, collector, unchecked, journal: journal.observed(), freed }
+        let Self {
+            config,
+            ftl,
+            dies,
+            collector,
+            relocator,
+            pace,
+            retry,
+            unchecked,
+            journal,
+            freed,
+        } = self;
+        let journal = journal.observed();
+        Flash { config, ftl, dies, collector, relocator, pace, retry, unchecked, journal, freed }
     }
 
     /// Whether a read that arrives now on `die` would wait for a collection or buffer flush, or for
@@ -98,10 +124,7 @@ impl<O: Observe> Flash<O> {
         let valid = match worker.job {
             // The erase is the current step.
             Some(_) if worker.state == State::Erasing => None,
-            Some(job) => {
-                let end = job.first_page + self.ftl.shape.pages_per_block;
-                Some(self.ftl.count_valid_between(job.cursor, end))
-            }
+            Some(job) => Some(self.valid_left(number, &job)),
             None if collection.holds_pending > 0 => {
                 Some(self.ftl.count_valid(number, collection.block))
             }
@@ -112,11 +135,61 @@ impl<O: Observe> Flash<O> {
         left + other + work
     }
 
+    /// Pages that the collection on a die has still to move, but for the copy under way.
+    fn valid_left(&self, die: u32, job: &Job) -> u32 {
+        let end = job.first_page + self.ftl.shape.pages_per_block;
+        let gathered = self.relocator.as_ref().map_or(0, |relocator| relocator.gathered(die));
+        self.ftl.count_valid_between(job.cursor, end) + gathered
+    }
+
+    /// What an operation takes of its die.
+    #[inline]
+    fn need_of(&mut self, task: Task) -> Need {
+        let need = self.undisturbed_need_of(task);
+        match (&mut self.retry, task) {
+            (Some(retry), Task::Read { logical, .. }) => {
+                // Pages that were never written cost what written ones cost.
+                let page = self.ftl.lookup(logical).unwrap_or(logical);
+                let block = page / self.ftl.shape.pages_per_block;
+                let retries = retry.draw(self.ftl.erase_counts()[block as usize]);
+                self.journal.counters.read_retries += u64::from(retries);
+                Need { cells: need.cells * u64::from(1 + retries), ..need }
+            }
+            _ => need,
+        }
+    }
+
+    /// The same for a page that is sensed once.
+    #[inline]
+    fn undisturbed_need_of(&self, task: Task) -> Need {
+        let Some(cells) = &self.config.cells else { return self.dies.need_of(task) };
+        let pages_per_block = self.ftl.shape.pages_per_block;
+        match task {
+            Task::Read { logical, .. } => {
+                // One that was never written costs what a written one costs.
+                let page = self.ftl.lookup(logical).unwrap_or(logical);
+                let offset = page % pages_per_block;
+                Need {
+                    cells: cells.read_time(offset),
+                    transfers: 1,
+                    plane: cells.read_group_of(offset),
+                    flash_page: page / cells.blocks_per_page,
+                }
+            }
+            Task::FlushUnit { page, .. } => Need {
+                transfers: cells.unit_pages() / cells.blocks_per_page,
+                ..Need::of_die(cells.program_time(page % pages_per_block))
+            },
+            task => self.dies.need_of(task),
+        }
+    }
+
     /// Queues an operation on a die, which begins at once if it has nothing else to do. Returns
     /// whether a collection holds the operation up.
     #[inline]
     pub(crate) fn enqueue(&mut self, now: Instant, die: u32, task: Task) -> bool {
-        let pushed = self.dies.push(now, die, task);
+        let need = self.need_of(task);
+        let pushed = self.dies.push(now, die, task, need);
         if Journal::<O>::OBSERVED {
             let (operation, origin) = (operation_of(task), self.journal.origin_of(task));
             let overtakes = pushed.overtook;
@@ -134,7 +207,8 @@ impl<O: Observe> Flash<O> {
 
     /// Queues the hold of a collection. Returns whether the collection has all its dies now.
     pub(crate) fn enqueue_hold(&mut self, now: Instant, die: u32, collection: u32) -> bool {
-        let pushed = self.dies.push(now, die, Task::Hold { collection });
+        let hold = Task::Hold { collection };
+        let pushed = self.dies.push(now, die, hold, self.dies.need_of(hold));
         pushed.idle && self.dispatch(now, die) == Some(collection)
     }
 
@@ -143,6 +217,12 @@ impl<O: Observe> Flash<O> {
     #[inline]
     #[must_use]
     pub(crate) fn dispatch(&mut self, now: Instant, die: u32) -> Option<u32> {
+        if self.dies.is_reading(die) {
+            if self.may_read(now, die) {
+                self.begin_plane_reads(now, die);
+            }
+            return None;
+        }
         let target = self.dies.die(die);
         if target.suspended.is_some() {
             if self.resume(now, die) {
@@ -150,6 +230,9 @@ impl<O: Observe> Flash<O> {
             }
         } else if target.job.is_some() && !self.yields_to_host(now, die) {
             self.step_job(now, die);
+            return None;
+        }
+        if self.dies.has_plane_reads() && self.begin_plane_reads(now, die) {
             return None;
         }
         match self.dies.take_next(now, die) {
@@ -167,10 +250,36 @@ impl<O: Observe> Flash<O> {
         None
     }
 
-    /// The current step of a die is over.
+    /// Whether a die may begin another read while some of its planes read: not if what it has to go back
+    /// to cannot wait.
+    fn may_read(&self, now: Instant, die: u32) -> bool {
+        let target = self.dies.die(die);
+        if target.suspended.is_some() {
+            let more = self.dies.times().read_service + self.dies.suspended_left(die);
+            return self.has_time_for(now, die, more);
+        }
+        target.job.is_none() || self.yields_to_host(now, die)
+    }
+
+    /// The free planes of a die take up what reads they find for themselves. Returns whether they found
+    /// any.
+    fn begin_plane_reads(&mut self, now: Instant, die: u32) -> bool {
+        let mut found = false;
+        while let Some(task) = self.dies.begin_plane_read(now, die) {
+            found = true;
+            if Journal::<O>::OBSERVED {
+                let origin = self.journal.origin_of(task);
+                self.emit_began(now, die, PageOperation::Read, origin);
+            }
+        }
+        found
+    }
+
+    /// The current step of a die is over, or of a plane of it: see [`DieArray::die_of_source`].
     #[inline]
-    pub(crate) fn end_step(&mut self, now: Instant, die: u32) -> Outcome {
-        match self.dies.end_step(now, die) {
+    pub(crate) fn end_step(&mut self, now: Instant, source: u32) -> Outcome {
+        let die = self.dies.die_of_source(source);
+        match self.dies.end_step(now, source) {
             StepEnd::Continues => {}
             StepEnd::Finished(task) => {
                 if Journal::<O>::OBSERVED {
@@ -180,6 +289,14 @@ impl<O: Observe> Flash<O> {
                 return Outcome::Finished(task);
             }
             StepEnd::Copied(copy) => self.end_copy(now, die, copy),
+            StepEnd::Gathered => {
+                self.emit_job_ended(now, die, PageOperation::Read);
+                self.step_job(now, die);
+            }
+            StepEnd::Relocated => {
+                self.end_relocation(now, die);
+                return Outcome::Moved;
+            }
             StepEnd::Erased => {
                 if let Some(collection) = self.end_job(now, die) {
                     return Outcome::Collected(collection);
@@ -237,16 +354,16 @@ impl<O: Observe> Flash<O> {
             debug_assert_eq!(held, None, "a die that collects is held already");
             return;
         }
+        if self.relocator.is_some() {
+            self.step_relocation(now, die, &job);
+            return;
+        }
         let origin = Origin::Collection { collection };
         let end = job.first_page + self.ftl.shape.pages_per_block;
         let next = self.ftl.next_valid(job.cursor, end);
         self.dies.advance_job(die, next.map_or(end, |(from, _)| from + 1));
         let Some((from, logical)) = next else {
-            self.dies.begin_erase(now, die);
-            self.emit_began(now, die, PageOperation::Erase, origin);
-            if self.config.collection.blocking == Blocking::ChannelForCopies {
-                self.free_channel(now, die, collection);
-            }
+            self.begin_erase(now, die, collection);
             return;
         };
         // It will be changed when the copy is done; a cache miss then would stall for longer.
@@ -254,6 +371,53 @@ impl<O: Observe> Flash<O> {
         let to = self.ftl.allocate_for_collection(die);
         self.dies.begin_copy(now, die, Copy { from, to, logical });
         self.emit_began(now, die, PageOperation::Copy, origin);
+    }
+
+    fn begin_erase(&mut self, now: Instant, die: u32, collection: u32) {
+        self.dies.begin_erase(now, die);
+        self.emit_job_began(now, die, PageOperation::Erase);
+        if self.config.collection.blocking == Blocking::ChannelForCopies {
+            self.free_channel(now, die, collection);
+        }
+    }
+
+    /// The next pages that a collecting die gathers or programs, or the erase when nothing valid is left.
+    fn step_relocation(&mut self, now: Instant, die: u32, job: &Job) {
+        let (Some(relocator), Some(collection)) =
+            (&mut self.relocator, self.dies.die(die).collection)
+        else {
+            return;
+        };
+        match relocator.next(die, job, &mut self.ftl) {
+            Move::Gather { sense, transfers, cursor } => {
+                self.dies.advance_job(die, cursor);
+                self.dies.begin_gather(now, die, sense, transfers);
+                self.emit_job_began(now, die, PageOperation::Read);
+            }
+            Move::Program { program, transfers } => {
+                self.dies.begin_relocation(now, die, program, transfers);
+                self.emit_job_began(now, die, PageOperation::Program);
+            }
+            Move::Erase => self.begin_erase(now, die, collection),
+        }
+    }
+
+    /// What a collecting die has gathered is in its new place.
+    fn end_relocation(&mut self, now: Instant, die: u32) {
+        let Self { relocator, ftl, dies, pace, journal, .. } = self;
+        if let Some(relocator) = relocator {
+            if let (Some(pace), Some(job)) = (pace, dies.die(die).job) {
+                pace.moved(die, job.valid);
+            }
+            relocator.end_program(die, |Copy { from, to, logical }| {
+                journal.media(|| Media::Copied { from, to });
+                ftl.commit_copy(logical, from, to);
+                journal.counters.collection_reads_pages += 1;
+                journal.counters.collection_programs_pages += 1;
+            });
+        }
+        self.emit_job_ended(now, die, PageOperation::Program);
+        self.step_job(now, die);
     }
 
     /// A collection that erases keeps its own die only.
@@ -316,6 +480,18 @@ impl<O: Observe> Flash<O> {
         next.is_some_and(|(service, _)| self.has_time_for(now, die, service))
     }
 
+    /// Whether the host may program on `die` as far as collections go.
+    pub(crate) fn is_within_pace(&self, die: u32) -> bool {
+        self.collector.is_idle() || self.pace.as_ref().is_none_or(|pace| pace.allows(die))
+    }
+
+    /// The host will program on `die`.
+    pub(crate) fn charge(&mut self, die: u32) {
+        if let Some(pace) = self.pace.as_mut().filter(|_| !self.collector.is_idle()) {
+            pace.programmed(die);
+        }
+    }
+
     /// Whether the collection on `die`, if there is one, may be held up for so long.
     fn has_time_for(&self, now: Instant, die: u32, length: Duration) -> bool {
         if self.ftl.free(die) <= self.ftl.shape.levels.hard {
@@ -331,9 +507,8 @@ impl<O: Observe> Flash<O> {
         if collection.until == Instant::NEVER {
             return true;
         }
-        let end = job.first_page + self.ftl.shape.pages_per_block;
         // The copy under way counts as well: its page stays valid until it is done.
-        let valid = self.ftl.count_valid_between(job.cursor, end) + 1;
+        let valid = self.valid_left(die, &job) + 1;
         let rest = self.dies.step_left(now, die) + self.config.collection_bound(valid);
         now + length + rest <= collection.until
     }
@@ -369,7 +544,8 @@ impl<O: Observe> Flash<O> {
         self.dies.check_invariants();
         let dies = 0..self.dies.len();
         self.collector.check_invariants(dies.map(|die| self.dies.die(die).collection));
-        self.ftl.check_invariants(self.dies.pages_in_flight().chain(in_flight));
+        let relocated = self.relocator.iter().flat_map(Relocator::pages_in_flight);
+        self.ftl.check_invariants(self.dies.pages_in_flight().chain(relocated).chain(in_flight));
     }
 
     #[inline]
@@ -381,6 +557,13 @@ impl<O: Observe> Flash<O> {
     #[inline]
     fn emit_ended(&mut self, now: Instant, die: u32, operation: PageOperation, origin: Origin) {
         self.journal.emit(now, || Event::Ended { die, operation, origin });
+    }
+
+    #[inline]
+    fn emit_job_began(&mut self, now: Instant, die: u32, operation: PageOperation) {
+        if let Some(collection) = self.dies.die(die).collection {
+            self.emit_began(now, die, operation, Origin::Collection { collection });
+        }
     }
 
     #[inline]

@@ -26,6 +26,9 @@ pub(crate) struct Levels {
     pub(crate) restore: u32,
     /// Pages of a victim that must be invalid above the hard watermark.
     pub(crate) min_invalid: u32,
+    /// Pages of a victim that must be invalid for its collection to give anything back: one, or more
+    /// where the last pages that are moved are programmed with filler.
+    least_invalid: u32,
 }
 
 /// Ranges of logical blocks with dies of their own.
@@ -54,6 +57,8 @@ pub(crate) struct Shape {
     pub(crate) stored_pages: u32,
     /// Pages in a block or in a line.
     pub(crate) pages_per_unit: u32,
+    /// Pages that are programmed at a time.
+    pub(crate) pages_per_program: u32,
     pub(crate) levels: Levels,
     pub(crate) ranges: Ranges,
     by_pages_per_die: Divisor,
@@ -74,6 +79,13 @@ impl Shape {
             RangePlacement::Chips => g.chips_per_channel / config.ranges.count,
         };
         let min_invalid = config.collection.min_invalid.of(u64::from(pages_per_unit)) as u32;
+        let pages_per_program = config.cells.map_or(1, |cells| cells.unit_pages());
+        // Each die that collects fills up its last program.
+        let least_invalid = match (pages_per_program, unit) {
+            (1, _) => 1,
+            (pages, CollectionUnit::Block) => pages,
+            (pages, CollectionUnit::Line) => pages * g.dies(),
+        };
         Self {
             unit,
             channels: g.channels,
@@ -84,11 +96,13 @@ impl Shape {
             logical_pages: config.logical_pages() as u32,
             stored_pages: config.stored_pages() as u32,
             pages_per_unit,
+            pages_per_program,
             levels: Levels {
                 soft: config.soft_blocks(),
                 hard: config.hard_blocks(),
                 restore: config.restore_blocks(),
-                min_invalid: min_invalid.max(1),
+                min_invalid: min_invalid.max(least_invalid),
+                least_invalid,
             },
             ranges: Ranges {
                 count: config.ranges.count,
@@ -334,6 +348,21 @@ impl Ftl {
         }
     }
 
+    /// Of the unit that `first`, which has just been allocated on `die`, begins, so many pages are
+    /// programmed with data. The rest is filler.
+    pub(crate) fn fill_unit(&mut self, die: u32, first: u32, used: u32) {
+        debug_assert!(first.is_multiple_of(self.shape.pages_per_program), "page {first}");
+        self.frontiers[die as usize].next = first + self.shape.pages_per_program;
+        self.valid[self.shape.unit_of(first)] += used - 1;
+    }
+
+    /// The next page of every die is the first of a unit: what was placed page by page is followed by
+    /// filler.
+    pub(crate) fn align(&mut self, die: u32) {
+        let frontier = &mut self.frontiers[die as usize];
+        frontier.next = frontier.next.next_multiple_of(self.shape.pages_per_program);
+    }
+
     /// A place on `die` for a page that collection moves.
     #[inline]
     pub(crate) fn allocate_for_collection(&mut self, die: u32) -> u32 {
@@ -416,7 +445,8 @@ impl Ftl {
     /// hard watermark, and unless it is `forced`, a victim must have enough to give.
     pub(crate) fn victim(&self, die: u32, forced: bool) -> Option<u32> {
         let urgent = forced || self.free(die) <= self.shape.levels.hard;
-        let min_invalid = if urgent { 1 } else { self.shape.levels.min_invalid };
+        let levels = &self.shape.levels;
+        let min_invalid = if urgent { levels.least_invalid } else { levels.min_invalid };
         let counts = match self.shape.unit {
             CollectionUnit::Line => &self.valid[..],
             CollectionUnit::Block => {

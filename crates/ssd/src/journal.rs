@@ -115,6 +115,7 @@ impl<O: Observe> Journal<O> {
             Task::Flush { logical: page, .. } | Task::StripeProgram { page, .. } => {
                 Origin::Flush { page }
             }
+            Task::FlushUnit { page, .. } => Origin::FlushUnit { flash_page: page },
             Task::Hold { collection } => Origin::Collection { collection },
         }
     }

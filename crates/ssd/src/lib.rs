@@ -23,13 +23,16 @@
 //! A page operation waits in the queue of its die and is booked when the die takes it up, never
 //! earlier, so a queue can be reordered until then. It holds its die from sensing to the end of
 //! the transfer (or from the transfer to the end of programming), because the page register is
-//! busy for that long. Planes add blocks to a die; they do not work independently of each other.
+//! busy for that long. Planes add blocks to a die; they do not work independently of each other, unless
+//! [`CellConfig`] says so: then blocks reach over planes, many pages are programmed at a time, and each
+//! plane may read on its own.
 #![no_std]
 
 extern crate alloc;
 
 mod admission;
 mod aged;
+mod cells;
 mod channel;
 mod codec;
 mod collect;
@@ -54,13 +57,17 @@ mod link;
 mod media;
 mod ops;
 mod outlook;
+mod pace;
 mod page;
 mod placement;
 mod plane_groups;
+mod planes;
 mod precondition;
 mod prepare;
 pub mod presets;
 mod rain;
+mod relocator;
+mod retry;
 mod rights;
 mod scrub;
 mod space;
@@ -69,12 +76,13 @@ mod state;
 mod table2;
 mod untimed;
 
+pub use cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
 pub use codec::StateError;
 pub use collection::CollectionSpan;
 pub use config::{
-    Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config, ConfigError,
-    ContractConfig, FlushRule, Geometry, RangeConfig, RangePlacement, SchedulingConfig,
-    ScrubConfig, SuspensionConfig, Timing, WriteBufferConfig,
+    Arbitration, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
+    ConfigError, ContractConfig, FlushRule, Geometry, QueueConfig, RangeConfig, RangePlacement,
+    SchedulingConfig, ScrubConfig, SuspensionConfig, Timing, WriteBufferConfig,
 };
 pub use counters::Counters;
 pub use device::Ssd;
@@ -84,4 +92,5 @@ pub use media::Media;
 pub use outlook::{Advice, Outlook, Promise, Reason, Verdict};
 pub use precondition::Preconditioned;
 pub use rain::{RainConfig, Rotation};
+pub use retry::RetryConfig;
 pub use table2::{MODELS, Printed};

@@ -72,6 +72,10 @@ pub(crate) struct HostLink {
     /// Time for one block to cross PCIe: most commands have one, and a division of 128 bits is slow.
     one_block: Option<Duration>,
     page_bytes: u32,
+    /// Added to each command's time on the link.
+    command_time: Duration,
+    /// Added to each read of flash.
+    read_overhead: Duration,
     commands: Slab<InFlight>,
     /// Writes whose data is crossing PCIe.
     arriving: VecDeque<(Instant, u32)>,
@@ -94,6 +98,8 @@ impl HostLink {
             rate: config.timing.pcie_bytes_per_second,
             one_block: None,
             page_bytes: config.geometry.page_bytes,
+            command_time: config.timing.command,
+            read_overhead: config.timing.read_overhead,
             commands: Slab::new(),
             arriving: VecDeque::new(),
             arriving_until: Instant::ZERO,
@@ -150,7 +156,8 @@ impl HostLink {
     fn crossing_by_division(&self, blocks: u32) -> Option<Duration> {
         let bytes = u64::from(blocks) * u64::from(self.page_bytes);
         let rate = u128::from(self.rate?);
-        Some(Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / rate) as u64))
+        let data = Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / rate) as u64);
+        Some(data + self.command_time)
     }
 
     /// Takes a command in. A read or a write whose data is there at once begins now.
@@ -206,7 +213,7 @@ impl HostLink {
         if in_flight.remaining == 0 {
             let done = *in_flight;
             self.commands.release(command);
-            self.send_data(now, &done, delays());
+            self.send_data(now, &done, delays(), self.read_overhead);
         }
     }
 
@@ -225,7 +232,7 @@ impl HostLink {
         if is_read {
             let done = *self.commands.get(command);
             self.commands.release(command);
-            self.send_data(now, &done, transfer(done.transfer));
+            self.send_data(now, &done, transfer(done.transfer), Duration::ZERO);
         } else {
             self.end_write(now, command);
         }
@@ -240,17 +247,22 @@ impl HostLink {
     }
 
     #[inline]
-    fn send_data(&mut self, now: Instant, done: &InFlight, delays: Delays) {
+    fn send_data(&mut self, now: Instant, done: &InFlight, delays: Delays, overhead: Duration) {
         let mut completion = done.succeeded(delays);
-        match self.crossing(done.blocks) {
-            None => self.completed.push_back(Completed { at: now, completion }),
-            Some(crossing) => {
-                self.leaving_until = self.leaving_until.max(now) + crossing;
-                completion.delays.add(Cause::Transfer, self.leaving_until.since(now));
-                self.leaving.push_back(Completed { at: self.leaving_until, completion });
-                self.next = self.next.min(self.leaving_until);
+        let crossing = match self.crossing(done.blocks) {
+            None if overhead.is_zero() => {
+                self.completed.push_back(Completed { at: now, completion });
+                return;
             }
-        }
+            crossing => crossing.unwrap_or_default(),
+        };
+        self.leaving_until = self.leaving_until.max(now) + crossing;
+        let at = self.leaving_until + overhead;
+        completion.delays.add(Cause::Transfer, at.since(now));
+        // What comes out of the write buffer meanwhile does not wait for the firmware.
+        let place = self.leaving.partition_point(|earlier| earlier.at <= at);
+        self.leaving.insert(place, Completed { at, completion });
+        self.next = self.next.min(at);
     }
 
     /// A read fails fast: after `delay` the host is told that the flash is busy for so long.

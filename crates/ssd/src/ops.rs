@@ -18,6 +18,9 @@ pub(crate) enum Task {
     Program { command: u32, block: u32, logical: u32, flash: u32 },
     /// Program a page from the write buffer; `forced` if that is outside of the busy window.
     Flush { logical: u32, flash: u32, forced: bool },
+    /// Program many pages from the write buffer at a time, from this flash page on: what the drive's
+    /// cells take in at once.
+    FlushUnit { unit: u32, page: u32, forced: bool },
     /// Program a page of a RAIN stripe from the write buffer, or its parity.
     StripeProgram { flush: u32, page: u32, flash: u32 },
     /// Hold the die for a collection.
@@ -31,10 +34,36 @@ impl Task {
         matches!(self, Self::Read { .. } | Self::SharedRead { .. } | Self::StripeRead { .. })
     }
 
+    /// Whether it programs what was in the write buffer.
+    #[inline]
+    pub(crate) fn is_flush(self) -> bool {
+        matches!(self, Self::Flush { .. } | Self::FlushUnit { .. })
+    }
+
     /// Whether it senses a page.
     #[inline]
     pub(crate) fn is_read(self) -> bool {
         self.is_host_read() || matches!(self, Self::ParityRead { .. })
+    }
+}
+
+/// What an operation takes of its die.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Need {
+    /// Sensing, or programming.
+    pub(crate) cells: Duration,
+    /// How often it moves data over the channel.
+    pub(crate) transfers: u32,
+    /// The plane that it reads, where planes read on their own.
+    pub(crate) plane: u32,
+    /// The flash page that it reads there.
+    pub(crate) flash_page: u32,
+}
+
+impl Need {
+    /// Of an operation that uses the die as a whole.
+    pub(crate) const fn of_die(cells: Duration) -> Self {
+        Self { cells, transfers: 1, plane: 0, flash_page: 0 }
     }
 }
 
@@ -44,6 +73,7 @@ pub(crate) struct Op {
     pub(crate) task: Task,
     /// Whether the entry queued up behind a collection.
     pub(crate) held_up: bool,
+    pub(crate) need: Need,
     /// How long it takes, waiting aside.
     pub(crate) service: Duration,
     /// The die's ledger when a read arrived.
@@ -52,10 +82,19 @@ pub(crate) struct Op {
 }
 
 impl Op {
-    pub(crate) fn new(task: Task, held_up: bool, service: Duration, before: Spent) -> Self {
-        Self { task, held_up, service, before, next: None }
+    pub(crate) fn new(
+        task: Task,
+        need: Need,
+        held_up: bool,
+        service: Duration,
+        before: Spent,
+    ) -> Self {
+        Self { task, need, held_up, service, before, next: None }
     }
 }
+
+/// Reads at the front of a queue among which a free plane finds one for itself.
+const LOOKAHEAD: u32 = 32;
 
 /// A queue of operations linked through a slab: cheap to reorder, because nothing is booked before
 /// it leaves the queue.
@@ -122,6 +161,42 @@ impl OpQueue {
             self.tail = None;
         }
         self.work -= entry.service;
+    }
+
+    /// Takes out the first of the host's reads at the front that `suits`, looking at no more than
+    /// [`LOOKAHEAD`] of them.
+    pub(crate) fn take_read(
+        &mut self,
+        ops: &mut Slab<Op>,
+        suits: impl Fn(&Op) -> bool,
+    ) -> Option<u32> {
+        let mut before = None;
+        let mut next = self.head;
+        for _ in 0..LOOKAHEAD {
+            let op = next?;
+            let entry = ops.get(op);
+            if !entry.task.is_host_read() {
+                return None;
+            }
+            if suits(entry) {
+                let (after, held_up, service) = (entry.next, entry.held_up, entry.service);
+                match before {
+                    None => self.head = after,
+                    Some(before) => ops.get_mut(before).next = after,
+                }
+                if self.tail == Some(op) {
+                    self.tail = before;
+                }
+                if self.last_read == Some(op) {
+                    self.last_read = before;
+                }
+                self.held_up -= u32::from(held_up);
+                self.work -= service;
+                return Some(op);
+            }
+            (before, next) = (Some(op), entry.next);
+        }
+        None
     }
 
     /// Every waiting entry, first to last.

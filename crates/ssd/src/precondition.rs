@@ -58,5 +58,6 @@ pub(crate) fn precondition<O: Observe>(
         // The first rounds of a fresh drive collect nothing, which is calm but not steady.
         result.stable = calm_rounds >= 2 && flash.journal.counters.collections > 0;
     }
+    (0..flash.ftl.shape.dies).for_each(|die| flash.ftl.align(die));
     result
 }

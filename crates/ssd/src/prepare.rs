@@ -37,6 +37,7 @@ impl<O: Observe> Ssd<O> {
         assert_eq!(self.commands_in_flight(), 0, "preconditioning a drive in use");
         let layout = self.placement.striped().map(|striped| striped.layout());
         let result = precondition(&mut self.flash, layout, seed);
+        self.seed_retries(seed);
         self.reset_counters();
         result
     }
@@ -51,7 +52,14 @@ impl<O: Observe> Ssd<O> {
         assert_eq!(self.commands_in_flight(), 0, "aging a drive in use");
         let layout = self.placement.striped().map(|striped| striped.layout());
         aged::age(&mut self.flash.ftl, layout, seed);
+        self.seed_retries(seed);
         self.reset_counters();
+    }
+
+    fn seed_retries(&mut self, seed: u64) {
+        if let Some(retry) = &mut self.flash.retry {
+            retry.seed(seed);
+        }
     }
 
     /// Lets collections and flushes that run come to their end, in the drive's own time: it may be

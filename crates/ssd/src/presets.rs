@@ -6,6 +6,10 @@
 //! over-provisioned space, the proportions of the public IODA artifact (10 % and 5 % of the flash
 //! with 25 % over-provisioning).
 
+mod today;
+
+pub use today::{DataSheet, Figure};
+
 use crate::config::{
     Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config, ContractConfig,
     Geometry, RangeConfig, SchedulingConfig, Timing, WriteBufferConfig,
@@ -258,19 +262,25 @@ const ROWS: [Row; 11] = [
 
 /// The names of all presets, in the order of their tables.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    ROWS.iter().map(|row| row.name)
+    ROWS.iter().map(|row| row.name).chain(today::names())
 }
 
 /// Where the figures of a preset come from.
 #[must_use]
 pub fn source(name: &str) -> Option<&'static str> {
-    ROWS.iter().find(|row| row.name == name).map(|row| row.source)
+    ROWS.iter().find(|row| row.name == name).map(|row| row.source).or_else(|| today::source(name))
+}
+
+/// What the data sheet of a drive of today promises.
+#[must_use]
+pub fn data_sheet(name: &str) -> Option<DataSheet> {
+    today::data_sheet(name)
 }
 
 /// The drive called `name`.
 #[must_use]
 pub fn preset(name: &str) -> Option<Config> {
-    ROWS.iter().find(|row| row.name == name).map(build)
+    ROWS.iter().find(|row| row.name == name).map(build).or_else(|| today::preset(name))
 }
 
 fn build(row: &Row) -> Config {
@@ -291,6 +301,8 @@ fn build(row: &Row) -> Config {
         transfer: Duration::from_micros(row.transfer),
         pcie_bytes_per_second: (pcie > 0).then_some(pcie),
         fail_fast: Duration::from_micros(1),
+        read_overhead: Duration::ZERO,
+        command: Duration::ZERO,
     };
     // IODA writes MB for MiB throughout Table 2.
     let channel_burst = f64::from(geometry.channels) * f64::from(geometry.page_bytes)
@@ -316,6 +328,7 @@ fn build(row: &Row) -> Config {
         geometry,
         timing,
         over_provisioning,
+        cells: None,
         collection: CollectionConfig {
             unit: row.unit,
             blocking: row.blocking,
@@ -332,7 +345,8 @@ fn build(row: &Row) -> Config {
             read_priority: row.read_priority,
             ..SchedulingConfig::FIRST_COME
         },
-        queue_depth: None,
+        queue: None,
+        retry: None,
         scrub: None,
         contract: ContractConfig {
             valid_ratio: row.valid_ratio,

@@ -26,6 +26,7 @@ impl<O: Observe> Flash<O> {
             }
             for die in dies {
                 let copied = self.collect_block(die, block);
+                self.ftl.align(die);
                 self.journal.counters.collection_reads_pages += u64::from(copied);
                 self.journal.counters.collection_programs_pages += u64::from(copied);
                 self.journal.counters.erases += 1;

@@ -46,6 +46,11 @@ impl<T> Slab<T> {
         &mut self.slots[slot as usize]
     }
 
+    /// The values of all slots, in use or not.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter()
+    }
+
     /// Slots in use.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -1,5 +1,9 @@
 //! `ioda presets`.
 
+mod calibration;
+
+pub(crate) use calibration::Calibrations;
+
 use crate::exit::Failure;
 use crate::flags::JsonArgs;
 use crate::output;
@@ -22,6 +26,8 @@ Examples:
       with the busy window of each drive in an array of eight
   ioda presets drives --toml femu > my-drive.toml
       a file to change and to use with `ioda compare --drive my-drive.toml`
+  ioda presets drives --calibration
+      data sheets of the drives of today and what the model makes of them; takes a minute
   ioda presets workloads --json
   ioda presets policies
       every policy with the article or product it is from and what it needs of the drives";
@@ -48,6 +54,10 @@ pub(crate) struct PresetsArgs {
     /// Print one drive as a configuration file (see `ioda presets drives`)
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     toml: Option<String>,
+    /// Measure the drives of today as data sheets are, and print both side by side; with names, those drives
+    #[arg(long, value_name = "NAME", num_args = 0.., value_delimiter = ',', require_equals = true,
+        conflicts_with = "toml")]
+    calibration: Option<Vec<String>>,
     /// Width of the array for which busy windows are computed, 3 to 64
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..=64))]
     drives: u32,
@@ -55,6 +65,14 @@ pub(crate) struct PresetsArgs {
 
 /// Prints the lists.
 pub(crate) fn run(args: &PresetsArgs) -> Result<ExitCode, Failure> {
+    if let Some(names) = &args.calibration {
+        if args.kind.is_some_and(|kind| kind != Kind::Drives) {
+            return Err(Failure::usage(
+                "--calibration is about drives; write `ioda presets drives`",
+            ));
+        }
+        return calibration::run(names, &args.json);
+    }
     match &args.toml {
         Some(name) => output::print(&drive_toml(name)?)?,
         None => output::show(args.json.path(), || document(args), || tables(args))?,

@@ -6,10 +6,14 @@ use crate::quantity::{
     Bandwidth, BufferSize, Percent, ScrubAfter, Size, Span, Text, exact_duration, exact_percent,
     exact_size,
 };
-use crate::words::{Blocks, Flush, Placement, Rotating, Trigger, Unit};
+use crate::settings::cells::CellSettings;
+use crate::settings::retry::RetrySettings;
+use crate::words::{Blocks, Flush, Placement, Queues, Rotating, Trigger, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use ssd::{Config, RainConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig};
+use ssd::{
+    Arbitration, Config, QueueConfig, RainConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig,
+};
 use std::str::FromStr;
 use units::{Duration, Ratio};
 
@@ -54,6 +58,12 @@ pub(crate) struct DriveSettings {
     pub(crate) fail_fast: Option<Text<Span>>,
     /// R_p.
     pub(crate) over_provisioning: Option<Text<Percent>>,
+    /// What the controller and its firmware add to a read of flash.
+    pub(crate) read_overhead: Option<Text<Span>>,
+    /// Time of a command on the link to the host besides its data: the inverse of the most commands per second.
+    pub(crate) command_time: Option<Text<Span>>,
+    /// Pages that share cells and planes, if many are programmed at a time.
+    pub(crate) cells: Option<CellSettings>,
     /// What is collected at a time: block or line.
     pub(crate) collection_unit: Option<Text<Unit>>,
     /// What a collection blocks: controller, channel, channel-for-copies (its erase blocks its die only) or die.
@@ -74,6 +84,8 @@ pub(crate) struct DriveSettings {
     pub(crate) read_priority: Option<bool>,
     /// The host is served between the page operations of a collection.
     pub(crate) preemptive_collection: Option<bool>,
+    /// Programs of the host take turns with a collection in proportion to what it gives back; for drives with cells.
+    pub(crate) paced_writes: Option<bool>,
     /// Most suspensions of one program or erase for reads; 0 for none.
     pub(crate) suspensions: Option<u32>,
     /// Time to suspend a program, and again to resume it [default: 10us].
@@ -82,6 +94,10 @@ pub(crate) struct DriveSettings {
     pub(crate) suspend_erase: Option<Text<Span>>,
     /// Commands that the drive works on at a time; 0 for as many as come.
     pub(crate) queue_depth: Option<u32>,
+    /// Which of the commands that wait for that comes next: one-queue, or with queues of reads and of writes round-robin, or their weights such as 4:1.
+    pub(crate) queue_arbitration: Option<Text<Queues>>,
+    /// How often pages are sensed again.
+    pub(crate) read_retry: Option<RetrySettings>,
     /// Idle time after which a die checks what was copied past error correction, or `none`.
     pub(crate) scrub_after: Option<Text<ScrubAfter>>,
     /// Ranges of logical blocks with dies of their own.
@@ -164,6 +180,9 @@ impl DriveSettings {
                 &t.pcie_bytes_per_second.map_or("none".to_owned(), |bytes| bytes.to_string()),
             ),
             fail_fast: text(&exact_duration(t.fail_fast)),
+            read_overhead: text(&exact_duration(t.read_overhead)),
+            command_time: text(&exact_duration(t.command)),
+            cells: config.cells.as_ref().map(CellSettings::full),
             over_provisioning: text(&exact_percent(*over_provisioning)),
             collection_unit: text(&Unit(c.unit).to_string()),
             blocking: text(&Blocks(c.blocking).to_string()),
@@ -175,6 +194,7 @@ impl DriveSettings {
             min_invalid: text(&exact_percent(c.min_invalid)),
             read_priority: Some(scheduling.read_priority),
             preemptive_collection: Some(scheduling.preemptive_collection),
+            paced_writes: Some(scheduling.paced_writes),
             suspensions: Some(scheduling.suspension.map_or(0, |suspension| suspension.most)),
             suspend_program: scheduling
                 .suspension
@@ -182,7 +202,11 @@ impl DriveSettings {
             suspend_erase: scheduling
                 .suspension
                 .and_then(|suspension| text(&exact_duration(suspension.erase))),
-            queue_depth: Some(config.queue_depth.unwrap_or(0)),
+            queue_depth: Some(config.queue.map_or(0, |queue| queue.depth)),
+            queue_arbitration: config
+                .queue
+                .and_then(|queue| text(&Queues(queue.arbitration).to_string())),
+            read_retry: config.retry.as_ref().map(RetrySettings::full),
             scrub_after: text(
                 &scrub.map_or("none".to_owned(), |scrub| exact_duration(scrub.after)),
             ),
@@ -226,6 +250,11 @@ impl DriveSettings {
         put(&mut t.erase, length(&self.erase));
         put(&mut t.transfer, length(&self.transfer));
         put(&mut t.fail_fast, length(&self.fail_fast));
+        put(&mut t.read_overhead, length(&self.read_overhead));
+        put(&mut t.command, length(&self.command_time));
+        if let Some(cells) = &self.cells {
+            config.cells = cells.build(config.cells)?;
+        }
         let pcie = value(&self.pcie_bytes_per_second).map(|Bandwidth(limit)| limit);
         put(&mut t.pcie_bytes_per_second, pcie);
         let share = |setting| value(setting).map(|Percent(ratio)| ratio);
@@ -242,13 +271,16 @@ impl DriveSettings {
         put(&mut c.min_invalid, share(&self.min_invalid));
         put(&mut config.scheduling.read_priority, self.read_priority);
         put(&mut config.scheduling.preemptive_collection, self.preemptive_collection);
+        put(&mut config.scheduling.paced_writes, self.paced_writes);
         self.put_suspension(
             &mut config,
             length(&self.suspend_program),
             length(&self.suspend_erase),
         )?;
-        let depth = self.queue_depth.map(|depth| (depth > 0).then_some(depth));
-        put(&mut config.queue_depth, depth);
+        config.queue = self.queue(config.queue)?;
+        if let Some(retry) = &self.read_retry {
+            config.retry = retry.build(config.retry);
+        }
         let scrub = value(&self.scrub_after)
             .map(|ScrubAfter(after)| after.map(|after| ScrubConfig { after }));
         put(&mut config.scrub, scrub);
@@ -267,6 +299,23 @@ impl DriveSettings {
             config.name = self.name.clone().unwrap_or_else(|| format!("{base}, changed"));
         }
         Ok(config)
+    }
+
+    /// The slots for commands, of a drive that had `base`.
+    fn queue(&self, base: Option<QueueConfig>) -> Result<Option<QueueConfig>, Failure> {
+        let depth = self.queue_depth.or(base.map(|queue| queue.depth)).unwrap_or(0);
+        let given = value(&self.queue_arbitration).map(|Queues(arbitration)| arbitration);
+        if depth == 0 {
+            return match given {
+                None | Some(Arbitration::OneQueue) => Ok(None),
+                Some(_) => Err(Failure::usage(
+                    "queue_arbitration chooses among commands that wait for a slot, but queue_depth is 0, \
+                     so that none waits; set queue_depth",
+                )),
+            };
+        }
+        let before = base.map_or(Arbitration::OneQueue, |queue| queue.arbitration);
+        Ok(Some(QueueConfig { depth, arbitration: given.unwrap_or(before) }))
     }
 
     /// The write buffer of the drive that is otherwise `config`.

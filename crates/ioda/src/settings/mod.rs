@@ -3,9 +3,11 @@
 //! Every option is one field here: clap reads it from the command line, serde from the file, and
 //! the manifest of a report writes it back. Flags lie over the file.
 
+mod cells;
 mod drive;
 mod file;
 mod policies;
+mod retry;
 mod serve;
 mod stage;
 mod windows;

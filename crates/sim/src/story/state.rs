@@ -262,7 +262,7 @@ impl State {
     fn worker(&self, origin: Origin) -> Who {
         match origin {
             Origin::Command { id, .. } | Origin::Reconstruction { id } => self.sender(id),
-            Origin::Flush { .. } | Origin::Parity { .. } => Who::Flush,
+            Origin::Flush { .. } | Origin::FlushUnit { .. } | Origin::Parity { .. } => Who::Flush,
             Origin::Collection { collection } => Who::Collection(collection),
             Origin::Scrub => Who::Check,
         }

@@ -214,6 +214,11 @@ impl Buffer {
         self.ready > 0
     }
 
+    /// Dirty pages that a program may take up.
+    pub(crate) fn ready(&self) -> u32 {
+        self.ready
+    }
+
     /// Whether a free-running flush takes the next page.
     pub(crate) fn drains(&mut self) -> bool {
         self.draining |= self.occupied >= self.high;

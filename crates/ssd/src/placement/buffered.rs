@@ -14,7 +14,8 @@ use crate::media::Media;
 use crate::ops::Task;
 use crate::placement::Buffer;
 use crate::rights::Rights;
-use units::{Duration, Instant, Observe};
+use alloc::vec::Vec;
+use units::{Duration, Instant, Observe, Slab};
 
 /// Flush programs that one die has at a time: one to work on and one to go on with. More would not
 /// flush any faster, and reads would find them in their way.
@@ -24,13 +25,18 @@ pub(crate) const FLUSHES_PER_DIE: u32 = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct Buffered {
     pub(crate) buffer: Buffer,
+    /// Pages that are programmed at a time.
+    pages_per_program: u32,
+    /// What programs of many pages take up, as logical page and flash page.
+    units: Slab<Vec<(u32, u32)>>,
     /// A collection was put off until the flush has queued its last page.
     collection_waits: bool,
 }
 
 impl Buffered {
-    pub(crate) fn new(config: WriteBufferConfig) -> Self {
-        Self { buffer: Buffer::new(config), collection_waits: false }
+    pub(crate) fn new(config: WriteBufferConfig, pages_per_program: u32) -> Self {
+        let (buffer, units) = (Buffer::new(config), Slab::new());
+        Self { buffer, pages_per_program, units, collection_waits: false }
     }
 
     /// Queues flush programs as far as the rule, the window and the dies allow, and then the
@@ -45,6 +51,10 @@ impl Buffered {
     /// Queues the program of one page; false if none is due or there is no place for it.
     fn flush_next<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) -> bool {
         if !self.buffer.has_dirty() {
+            return false;
+        }
+        // Many pages are programmed at a time; the last few wait for company, unless writes find no slot.
+        if self.buffer.ready() < self.pages_per_program && !self.buffer.lacks_slots() {
             return false;
         }
         let right = flash.collector.rights.allowed_until(now, 0);
@@ -78,7 +88,9 @@ impl Buffered {
         now: Instant,
         flash: &mut Flash<O>,
     ) -> Option<Allocated> {
-        let bounded = |flash: &Flash<O>, die: u32| flash.dies.die(die).flushes < FLUSHES_PER_DIE;
+        let bounded = |flash: &Flash<O>, die: u32| {
+            flash.dies.die(die).flushes < FLUSHES_PER_DIE && flash.is_within_pace(die)
+        };
         let place = next_place(flash, |flash, die| suits(now, die, Instant::NEVER, flash))
             .or_else(|| next_place(flash, bounded));
         if place.is_some() {
@@ -105,10 +117,28 @@ impl Buffered {
         forced: bool,
         flash: &mut Flash<O>,
     ) {
-        let Some(logical) = self.buffer.start_flush() else { return };
-        flash.journal.counters.forced_flushes_pages += u64::from(forced);
-        flash.journal.media(|| Media::Flushed { logical, page: place.page });
-        flash.enqueue(now, place.die, Task::Flush { logical, flash: place.page, forced });
+        let Allocated { page, die, .. } = place;
+        let task = match self.pages_per_program {
+            1 => {
+                let Some(logical) = self.buffer.start_flush() else { return };
+                flash.journal.counters.forced_flushes_pages += u64::from(forced);
+                flash.journal.media(|| Media::Flushed { logical, page });
+                Task::Flush { logical, flash: page, forced }
+            }
+            unit_pages => {
+                let logical = core::iter::from_fn(|| self.buffer.start_flush());
+                let unit: Vec<(u32, u32)> = logical.take(unit_pages as usize).zip(page..).collect();
+                flash.journal.counters.forced_flushes_pages +=
+                    if forced { unit.len() as u64 } else { 0 };
+                for &(logical, page) in &unit {
+                    flash.journal.media(|| Media::Flushed { logical, page });
+                }
+                flash.ftl.fill_unit(die, page, unit.len() as u32);
+                Task::FlushUnit { unit: self.units.insert(unit), page, forced }
+            }
+        };
+        flash.charge(die);
+        flash.enqueue(now, die, task);
         let first = self.goes_first(now, &flash.collector.rights);
         self.collection_waits |= flash.collect_if_low(now, place, first);
     }
@@ -130,6 +160,26 @@ impl Buffered {
             flash.journal.media(|| Media::Unbuffered { logical });
         }
         self.buffer.admit_waiting(now, flash, link);
+    }
+
+    /// The same for many pages at a time.
+    pub(crate) fn end_flush_unit<O: Observe>(
+        &mut self,
+        now: Instant,
+        (unit, forced): (u32, bool),
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) {
+        let pages = core::mem::take(self.units.get_mut(unit));
+        self.units.release(unit);
+        for (logical, page) in pages {
+            self.end_flush(now, (logical, page, forced), flash, link);
+        }
+    }
+
+    /// Flash pages that programs of many pages at a time are for.
+    pub(crate) fn pages_in_flight(&self) -> impl Iterator<Item = u32> + '_ {
+        self.units.iter().flatten().map(|&(_, page)| page)
     }
 
     /// Whether a coordinated flush that ends now ran into the predictable window, by contention that
@@ -174,7 +224,10 @@ fn next_place<O: Observe>(
 /// Whether a flush program on `die` would not wait for a collection, and be over at `until`.
 fn suits<O: Observe>(now: Instant, die: u32, until: Instant, flash: &Flash<O>) -> bool {
     let target = flash.dies.die(die);
-    if target.collection.is_some() || target.flushes >= FLUSHES_PER_DIE {
+    // With paced writes a program takes turns with the collection; it need not wait for its end.
+    let takes_turns = flash.config.scheduling.paced_writes && until == Instant::NEVER;
+    let waits = target.collection.is_some() && !takes_turns;
+    if waits || target.flushes >= FLUSHES_PER_DIE || !flash.is_within_pace(die) {
         return false;
     }
     until == Instant::NEVER
@@ -189,5 +242,5 @@ fn flush_bound<O: Observe>(die: u32, flash: &Flash<O>) -> Duration {
     let shortest = times.read_service.min(times.program_service).as_nanos();
     let ahead = flash.dies.die(die).queue.work.as_nanos() / shortest + 1;
     // A collection's copy moves its page twice.
-    times.program_service + times.transfer * 2 * others * (ahead + 1)
+    times.program_service + times.moved * others * (ahead + 1)
 }

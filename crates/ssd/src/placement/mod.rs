@@ -59,7 +59,10 @@ impl Placement {
     pub(crate) fn new(config: &Config) -> Self {
         match (config.write_buffer, config.rain) {
             (None, _) => Self::Direct(Direct::default()),
-            (Some(buffer), None) => Self::Buffered(Box::new(Buffered::new(buffer))),
+            (Some(buffer), None) => {
+                let unit = config.cells.map_or(1, |cells| cells.unit_pages());
+                Self::Buffered(Box::new(Buffered::new(buffer, unit)))
+            }
             (Some(buffer), Some(rain)) => {
                 Self::Striped(Box::new(Striped::new(config, rain, Buffer::new(buffer))))
             }
@@ -192,6 +195,9 @@ impl Placement {
             (Self::Buffered(buffered), Task::Flush { logical, flash: page, forced }) => {
                 buffered.end_flush(now, (logical, page, forced), flash, link);
             }
+            (Self::Buffered(buffered), Task::FlushUnit { unit, forced, .. }) => {
+                buffered.end_flush_unit(now, (unit, forced), flash, link);
+            }
             (Self::Striped(striped), task) => striped.end_task(now, die, task, flash, link),
             (_, task) => unreachable!("{task:?} needs a buffer, and the drive has none"),
         }
@@ -235,7 +241,12 @@ impl Placement {
 
     /// Flash pages that are allocated and not mapped, beyond those that dies program and then map.
     pub(crate) fn pages_in_flight(&self) -> impl Iterator<Item = u32> + '_ {
-        self.striped().into_iter().flat_map(|striped| striped.pages_in_flight())
+        let buffered = match self {
+            Self::Buffered(buffered) => Some(buffered),
+            Self::Direct(_) | Self::Striped(_) => None,
+        };
+        let striped = self.striped().into_iter().flat_map(|striped| striped.pages_in_flight());
+        striped.chain(buffered.into_iter().flat_map(|buffered| buffered.pages_in_flight()))
     }
 
     /// Calls `tell` with each command that waits here, and how many of its pages do.
@@ -262,8 +273,9 @@ impl Placement {
             Self::Direct(_) => {}
             Self::Buffered(buffered) => {
                 buffered.buffer.check_invariants();
-                let flushes = |&(_, task): &(u32, Task)| matches!(task, Task::Flush { .. });
-                let flushes = flash.dies.tasks().filter(flushes).count();
+                let single = |&(_, task): &(u32, Task)| matches!(task, Task::Flush { .. });
+                let flushes =
+                    flash.dies.tasks().filter(single).count() + buffered.pages_in_flight().count();
                 assert_eq!(flushes, buffered.buffer.flushing() as usize, "flush programs");
             }
             Self::Striped(striped) => striped.check_invariants(flash),

@@ -1,6 +1,7 @@
 //! The integration tests of `ssd`: one program, because each test program is linked separately.
 
 mod buffer;
+mod cells;
 mod common;
 mod contract;
 mod deallocate;

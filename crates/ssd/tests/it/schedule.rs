@@ -7,8 +7,8 @@ use nvme::{
 };
 use proptest::prelude::*;
 use ssd::{
-    Blocking, CollectionTrigger, CollectionUnit, Config, Event, PageOperation, SchedulingConfig,
-    Ssd, SuspensionConfig, presets,
+    Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, Event, PageOperation,
+    QueueConfig, SchedulingConfig, Ssd, SuspensionConfig, presets,
 };
 use units::{Duration, Instant, Lba, Recorded, Rng};
 
@@ -33,6 +33,7 @@ fn with(read_priority: bool, preemptive: bool, suspension: bool) -> SchedulingCo
     SchedulingConfig {
         read_priority,
         preemptive_collection: preemptive,
+        paced_writes: false,
         suspension: suspension.then_some(SUSPENSION),
     }
 }
@@ -150,7 +151,7 @@ fn a_drive_that_collects_with_commands_only_waits_for_one() {
 fn commands_beyond_the_depth_of_the_queue_wait_for_a_slot() {
     let mut config = small(SchedulingConfig::FIRST_COME);
     config.geometry.chips_per_channel = 4;
-    config.queue_depth = Some(2);
+    config.queue = Some(QueueConfig { depth: 2, arbitration: Arbitration::OneQueue });
     let mut drive = Ssd::new(config.clone()).unwrap();
     // Four pages on four dies, that are read side by side.
     (0..4).for_each(|id| send(&mut drive, Instant::ZERO, id, Opcode::Write));
@@ -173,7 +174,7 @@ fn commands_beyond_the_depth_of_the_queue_wait_for_a_slot() {
         }
     }
     assert_eq!(ends, [(0, 40, 0), (1, 40, 0), (2, 80, 40), (3, 80, 40)]);
-    config.queue_depth = Some(0);
+    config.queue = Some(QueueConfig { depth: 0, arbitration: Arbitration::OneQueue });
     assert!(Ssd::new(config).unwrap_err().to_string().contains("queue_depth is 0"));
 }
 

@@ -304,6 +304,7 @@ fn at_moderate_load_everything_is_checked_and_the_tail_stays() {
     let in_turns = SchedulingConfig {
         read_priority: true,
         preemptive_collection: true,
+        paced_writes: false,
         suspension: Some(suspension),
     };
     let page = Duration::from_micros(40 + 60);

@@ -8,9 +8,9 @@ use array::policy::{
 };
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
-    Blocking, CollectionTrigger, CollectionUnit, FlushRule, RainConfig, RangeConfig,
-    RangePlacement, Rotation, SchedulingConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig,
-    presets,
+    Arbitration, Blocking, CollectionTrigger, CollectionUnit, FlushRule, QueueConfig, RainConfig,
+    RangeConfig, RangePlacement, Rotation, SchedulingConfig, ScrubConfig, SuspensionConfig,
+    WriteBufferConfig, presets,
 };
 use units::{Duration, Ratio, Rng};
 
@@ -53,6 +53,7 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
         let (program, erase) = (Duration::from_micros(10), Duration::from_micros(100));
         let read_priority = rng.below(2) == 0;
         drive.scheduling = SchedulingConfig {
+            paced_writes: false,
             read_priority,
             preemptive_collection: rng.below(2) == 0,
             suspension: (read_priority && most > 0).then_some(SuspensionConfig {
@@ -77,7 +78,9 @@ fn add_ssdsim(drive: &mut ssd::Config, rng: &mut Rng) {
         drive.collection.trigger = CollectionTrigger::HostCommand;
     }
     if rng.below(4) == 0 {
-        drive.queue_depth = Some(1 + rng.below(40) as u32);
+        let depth = 1 + rng.below(40) as u32;
+        let arbitration = Arbitration::RoundRobin;
+        drive.queue = Some(QueueConfig { depth, arbitration });
     }
     if drive.collection.blocking == Blocking::Channel && rng.below(2) == 0 {
         drive.collection.blocking = Blocking::ChannelForCopies;

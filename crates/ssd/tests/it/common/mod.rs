@@ -13,8 +13,9 @@ use nvme::{
 };
 use proptest::prelude::*;
 use ssd::{
-    Blocking, CollectionTrigger, CollectionUnit, Config, RainConfig, RangeConfig, RangePlacement,
-    Rotation, SchedulingConfig, ScrubConfig, Ssd, SuspensionConfig, WriteBufferConfig, presets,
+    Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, QueueConfig, RainConfig,
+    RangeConfig, RangePlacement, Rotation, SchedulingConfig, ScrubConfig, Ssd, SuspensionConfig,
+    WriteBufferConfig, presets,
 };
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
@@ -125,7 +126,14 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                 ][blocking];
                 if waits {
                     config.collection.trigger = CollectionTrigger::HostCommand;
-                    config.queue_depth = Some(1 + most);
+                    config.queue = Some(QueueConfig {
+                        depth: 1 + most,
+                        arbitration: [
+                            Arbitration::OneQueue,
+                            Arbitration::RoundRobin,
+                            Arbitration::Weighted { reads: 3, writes: 1 },
+                        ][(shares.4 % 3) as usize],
+                    });
                 }
                 config.timing.transfer = Duration::from_micros(10 * transfer);
                 config.ranges.placement =
@@ -139,6 +147,7 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                     config.scheduling = SchedulingConfig {
                         read_priority,
                         preemptive_collection,
+                        paced_writes: false,
                         suspension: (read_priority && most > 0).then_some(suspension),
                     };
                 }

@@ -1,0 +1,189 @@
+//! `ioda presets drives --calibration`: data sheets beside what the model makes of the drives.
+
+use crate::exit::Failure;
+use crate::flags::JsonArgs;
+use crate::names::Unknown;
+use crate::progress::{self, Show};
+use crate::{output, table};
+use report::schema::Document;
+use schemars::JsonSchema;
+use serde::Serialize;
+use sim::Calibration;
+use ssd::presets::{DataSheet, Figure, data_sheet, names, preset};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Random addresses of the measurement.
+const SEED: u64 = 1;
+
+/// Drives of today, measured.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Calibrations {
+    /// The drives.
+    drives: Vec<Measured>,
+}
+
+impl Document for Calibrations {
+    const SCHEMA: &'static str = "ioda.calibration/1";
+}
+
+/// One drive, measured.
+#[derive(Serialize, JsonSchema)]
+struct Measured {
+    /// The name people type.
+    name: String,
+    /// Where its figures come from.
+    source: &'static str,
+    /// Figures of the data sheet and of the model.
+    figures: Vec<Compared>,
+    /// Pages programmed per page written at random in steady state.
+    write_amplification: f64,
+    /// 99th percentile of random reads beside as many writes, 32 commands in flight, in microseconds.
+    mixed_read_p99_us: f64,
+}
+
+/// One figure of the data sheet and of the model.
+#[derive(Serialize, JsonSchema)]
+struct Compared {
+    /// What it is.
+    figure: &'static str,
+    /// Its unit.
+    unit: &'static str,
+    /// What the data sheet says; null if it was not at hand.
+    data_sheet: Option<f64>,
+    /// What the model does.
+    model: f64,
+    /// Whether a setting of the model was computed from the data sheet's figure.
+    was_used: bool,
+}
+
+impl Compared {
+    /// By how much the model is off, as a share of the data sheet's figure.
+    fn error(&self) -> Option<f64> {
+        self.data_sheet.map(|promised| self.model / promised - 1.0)
+    }
+}
+
+fn compare(sheet: &DataSheet, model: &Calibration) -> Vec<Compared> {
+    let row = |figure, unit, promised: Option<Figure>, model| Compared {
+        figure,
+        unit,
+        data_sheet: promised.map(|figure| figure.value),
+        model,
+        was_used: promised.is_some_and(|figure| figure.was_used),
+    };
+    vec![
+        row("sequential read", "MB/s", sheet.sequential_read, model.sequential_read / 1e6),
+        row("sequential write", "MB/s", sheet.sequential_write, model.sequential_write / 1e6),
+        row("random read", "IOPS", sheet.random_read, model.random_read),
+        row("random write", "IOPS", sheet.random_write, model.random_write),
+        row("read alone", "us", sheet.read_alone, model.read_alone.as_micros_f64()),
+        row("write alone", "us", sheet.write_alone, model.write_alone.as_micros_f64()),
+    ]
+}
+
+/// The drives to measure.
+fn chosen(wanted: &[String]) -> Result<Vec<&'static str>, Failure> {
+    let all: Vec<&'static str> = names().filter(|name| data_sheet(name).is_some()).collect();
+    let one = |name: &String| {
+        let found = all.iter().copied().find(|known| known == name);
+        found.ok_or_else(|| {
+            Failure::usage(Unknown::new("drive with a data sheet", name, all.iter().copied()))
+        })
+    };
+    if wanted.is_empty() { Ok(all.clone()) } else { wanted.iter().map(one).collect() }
+}
+
+fn measure(name: &'static str) -> Result<Measured, Failure> {
+    let config = preset(name).unwrap_or_else(|| unreachable!("{name} is the name of a preset"));
+    let model = sim::calibrate(&config, SEED)
+        .map_err(|error| Failure::internal(format!("drive {name} cannot work: {error}")))?;
+    Ok(Measured {
+        name: name.to_owned(),
+        source: ssd::presets::source(name).unwrap_or_default(),
+        figures: compare(&data_sheet(name).unwrap_or_default(), &model),
+        write_amplification: model.write_amplification,
+        mixed_read_p99_us: model.mixed_read_p99.as_micros_f64(),
+    })
+}
+
+/// Measures the drives on all cores.
+fn measure_all(names: &[&'static str]) -> Result<Vec<Measured>, Failure> {
+    let done = AtomicU64::new(0);
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(names.len());
+    let work = || {
+        std::thread::scope(|scope| {
+            let worker = || {
+                let mut measured = Vec::new();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(name) = names.get(index) else { return measured };
+                    measured.push((index, measure(name)));
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            };
+            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+            let results = workers.into_iter().flat_map(|worker| match worker.join() {
+                Ok(measured) => measured,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            let mut measured: Vec<_> = results.collect();
+            measured.sort_by_key(|&(index, _)| index);
+            measured.into_iter().map(|(_, result)| result).collect()
+        })
+    };
+    let total = Some(names.len() as u64);
+    progress::counting_all(Show::new(false, false), "measuring:", "drives", total, &done, work)
+}
+
+/// Measures the drives called `names`, or all, and prints them.
+pub(super) fn run(names: &[String], json: &JsonArgs) -> Result<ExitCode, Failure> {
+    let drives = measure_all(&chosen(names)?)?;
+    let calibrations = Calibrations { drives };
+    let text = text(&calibrations);
+    output::show(json.path(), || calibrations, || text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(calibrations: &Calibrations) -> String {
+    let header = table::header(&["drive", "figure", "data sheet", "model", "off by", ""]);
+    let mut rows = Vec::new();
+    for drive in &calibrations.drives {
+        for (index, compared) in drive.figures.iter().enumerate() {
+            let name = if index == 0 { drive.name.clone() } else { String::new() };
+            let number = |value: f64| format!("{value:.0} {}", compared.unit);
+            let error =
+                compared.error().map_or("-".into(), |error| format!("{:+.1}%", error * 100.0));
+            rows.push(vec![
+                name,
+                compared.figure.to_owned(),
+                compared.data_sheet.map_or("not at hand".into(), number),
+                number(compared.model),
+                error,
+                if compared.was_used { "*".into() } else { String::new() },
+            ]);
+        }
+        let own = [
+            ("write amplification", format!("{:.2}", drive.write_amplification)),
+            ("read p99 beside writes", format!("{:.0} us", drive.mixed_read_p99_us)),
+        ];
+        for (figure, value) in own {
+            let empty = String::new;
+            rows.push(vec![empty(), figure.to_owned(), empty(), value, empty(), empty()]);
+        }
+    }
+    let sources: String = calibrations
+        .drives
+        .iter()
+        .map(|drive| table::paragraph(&format!("{}: {}", drive.name, drive.source), 2))
+        .collect();
+    format!(
+        "{}\n  * A setting of the model was computed from this figure, so that the comparison checks \
+         arithmetic only.\n    Sequential commands have 128 KiB, random ones 4 KiB, {} and {} in \
+         flight.\n{sources}",
+        table::numbers_between(&header, &rows, 2, 1),
+        sim::SEQUENTIAL_DEPTH,
+        sim::CALIBRATION_DEPTH,
+    )
+}

@@ -1,0 +1,291 @@
+//! Cells of several bits: what is programmed at a time, how long each page takes, and planes that read
+//! on their own.
+
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use crate::common::{any_drive, worn_out};
+use nvme::{Command, CommandId, Opcode, PlFlag};
+use proptest::prelude::*;
+use ssd::{
+    Blocking, CellConfig, CollectionUnit, Config, FlushRule, PageTime, RangeConfig,
+    SchedulingConfig, Ssd, SuspensionConfig, WriteBufferConfig, presets,
+};
+use units::{Duration, Instant, Lba, Ratio};
+
+fn page(read: u64, program: u64) -> PageTime {
+    PageTime { read: Duration::from_micros(read), program: Duration::from_micros(program) }
+}
+
+/// Three bits in a cell, flash pages of two logical blocks, two planes: units of 12.
+fn tlc(one_shot: bool, independent: bool) -> CellConfig {
+    CellConfig {
+        page_types: [page(40, 400), page(60, 600), page(80, 800), PageTime::default()],
+        bits: 3,
+        blocks_per_page: 2,
+        planes: 2,
+        one_shot,
+        read_groups: if independent { 2 } else { 1 },
+    }
+}
+
+/// One channel of one die without a limit on PCIe, 10 µs for a logical block on the channel.
+fn one_die(cells: CellConfig) -> Config {
+    let mut config = presets::preset("femu-artifact").unwrap();
+    config.geometry.channels = 1;
+    config.geometry.chips_per_channel = 1;
+    config.geometry.blocks_per_plane = 64;
+    config.geometry.pages_per_block = 48;
+    config.timing.transfer = Duration::from_micros(10);
+    config.timing.pcie_bytes_per_second = None;
+    config.over_provisioning = Ratio::from_percent(60);
+    config.cells = Some(cells);
+    config.scheduling.read_priority = true;
+    config.write_buffer = Some(WriteBufferConfig {
+        high: Ratio::from_percent(1),
+        low: Ratio::ZERO,
+        ..WriteBufferConfig::new(48)
+    });
+    config
+}
+
+fn send(drive: &mut Ssd, now: Instant, id: u64, opcode: Opcode, lba: u64, blocks: u32) {
+    let id = CommandId(id as u32);
+    drive.handle_command(now, &Command { id, opcode, lba: Lba(lba), blocks, pl: PlFlag::Off });
+}
+
+/// Lets the drive go on until it is at rest. Gives the commands that were done, and when.
+fn finish(drive: &mut Ssd) -> Vec<(u64, Instant)> {
+    let mut done = Vec::new();
+    loop {
+        drive.check_invariants();
+        while let Some(completed) = drive.poll_completion() {
+            done.push((u64::from(completed.completion.id.0), completed.at));
+        }
+        match drive.next_deadline() {
+            Instant::NEVER => return done,
+            due => drive.handle_deadline(due),
+        }
+    }
+}
+
+/// Writes a block of 48 pages in order, so that logical page `n` is at place `n`.
+fn written(cells: CellConfig) -> (Ssd, Instant) {
+    let mut drive = Ssd::new(one_die(cells)).unwrap();
+    send(&mut drive, Instant::ZERO, 0, Opcode::Write, 0, 48);
+    let _answered = finish(&mut drive);
+    let first = drive.flash_page(Lba(0)).unwrap();
+    for lba in 0..48 {
+        assert_eq!(drive.flash_page(Lba(lba)), Some(first + lba as u32));
+    }
+    assert_eq!(drive.buffered_pages(), 0);
+    (drive, Instant::from_nanos(1_000_000_000))
+}
+
+fn read_alone(drive: &mut Ssd, now: Instant, lba: u64) -> f64 {
+    send(drive, now, lba, Opcode::Read, lba, 1);
+    finish(drive)[0].1.since(now).as_micros_f64()
+}
+
+#[test]
+fn each_page_type_takes_its_own_time_to_read() {
+    for independent in [false, true] {
+        let (mut drive, mut now) = written(tlc(true, independent));
+        for (lba, expected) in [(0, 50.0), (3, 50.0), (4, 70.0), (11, 90.0), (12, 50.0)] {
+            assert_eq!(read_alone(&mut drive, now, lba), expected, "page {lba}");
+            now += Duration::from_millis(1);
+        }
+    }
+}
+
+#[test]
+fn a_unit_is_programmed_in_the_time_of_its_pages() {
+    // 12 pages arrive over the channel, 10 µs each, and three types take 1.8 ms together.
+    let mut drive = Ssd::new(one_die(tlc(true, false))).unwrap();
+    send(&mut drive, Instant::ZERO, 0, Opcode::Write, 0, 12);
+    let mut last = Instant::ZERO;
+    while drive.next_deadline() != Instant::NEVER {
+        last = drive.next_deadline();
+        drive.handle_deadline(last);
+    }
+    assert_eq!(last.since(Instant::ZERO).as_micros_f64(), 120.0 + 1800.0);
+    assert_eq!(drive.counters().host_programs_pages, 12);
+    // Type by type a unit is 4 pages, and each takes its own time.
+    let mut drive = Ssd::new(one_die(tlc(false, false))).unwrap();
+    send(&mut drive, Instant::ZERO, 0, Opcode::Write, 0, 12);
+    while drive.next_deadline() != Instant::NEVER {
+        last = drive.next_deadline();
+        drive.handle_deadline(last);
+    }
+    assert_eq!(last.since(Instant::ZERO).as_micros_f64(), 3.0 * 40.0 + 400.0 + 600.0 + 800.0);
+}
+
+#[test]
+fn the_last_few_pages_wait_in_the_buffer_for_company() {
+    let mut drive = Ssd::new(one_die(tlc(true, false))).unwrap();
+    send(&mut drive, Instant::ZERO, 0, Opcode::Write, 0, 17);
+    let _answered = finish(&mut drive);
+    assert_eq!((drive.counters().host_programs_pages, drive.buffered_pages()), (12, 5));
+}
+
+#[test]
+fn planes_that_read_on_their_own_overlap() {
+    let both = |independent| {
+        let (mut drive, now) = written(tlc(true, independent));
+        // Places 0 and 2 are the lower pages of two planes.
+        send(&mut drive, now, 0, Opcode::Read, 0, 1);
+        send(&mut drive, now, 2, Opcode::Read, 2, 1);
+        let done = finish(&mut drive);
+        done.into_iter().map(|(_, at)| at.since(now).as_micros_f64()).collect::<Vec<f64>>()
+    };
+    assert_eq!(both(false), [50.0, 100.0]);
+    assert_eq!(both(true), [50.0, 60.0], "the second waits for the channel only");
+}
+
+#[test]
+fn a_page_in_the_register_is_not_sensed_again() {
+    let (mut drive, now) = written(tlc(true, true));
+    send(&mut drive, now, 0, Opcode::Read, 0, 2);
+    assert_eq!(finish(&mut drive)[0].1.since(now).as_micros_f64(), 60.0);
+    // A program takes the register for itself.
+    send(&mut drive, now + Duration::from_millis(1), 1, Opcode::Write, 0, 12);
+    let _answered = finish(&mut drive);
+    let later = now + Duration::from_millis(10);
+    assert_eq!(read_alone(&mut drive, later, 13), 50.0);
+    assert_eq!(read_alone(&mut drive, later + Duration::from_millis(1), 12), 10.0);
+}
+
+#[test]
+fn a_plane_that_reads_keeps_only_its_own_reads_waiting() {
+    let (mut drive, now) = written(tlc(true, true));
+    // Two of plane 0, then one of plane 1, which goes in front.
+    for lba in [0, 12, 14] {
+        send(&mut drive, now, lba, Opcode::Read, lba, 1);
+    }
+    let done: Vec<u64> = finish(&mut drive).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(done, [0, 14, 12]);
+}
+
+#[test]
+fn impossible_cells_are_refused() {
+    let refused = |change: fn(&mut Config)| {
+        let mut config = one_die(tlc(true, true));
+        config.validate().unwrap();
+        change(&mut config);
+        config.validate().unwrap_err().to_string()
+    };
+    assert!(refused(|c| c.geometry.pages_per_block = 50).contains("a multiple of the 12"));
+    assert!(refused(|c| c.write_buffer = None).contains("set write_buffer to at least 24"));
+    assert!(refused(|c| c.cells.as_mut().unwrap().bits = 5).contains("1 to 4"));
+    assert!(refused(|c| c.cells.as_mut().unwrap().planes = 0).contains("cells.planes is 0"));
+    assert!(refused(|c| c.collection.copyback = true).contains("copyback"));
+    assert!(refused(|c| c.scheduling.paced_writes = true).contains("preemptive_collection"));
+}
+
+fn any_drive_with_cells() -> impl Strategy<Value = Config> {
+    let cells = (1u32..5, 1u32..4, 1u32..4, any::<bool>(), any::<bool>(), 1u32..4);
+    let buffer = (2u32..6, 0usize..2, 1u32..101, 0u32..100, any::<bool>());
+    (any_drive(), cells, buffer).prop_map(
+        |(mut config, (bits, per_page, planes, one_shot, independent, units), buffer)| {
+            let cells = CellConfig {
+                page_types: [page(20, 100), page(30, 200), page(40, 300), page(50, 400)],
+                bits,
+                blocks_per_page: per_page,
+                planes,
+                one_shot,
+                read_groups: if independent { planes } else { 1 },
+            };
+            let (slots, rule, high, low, paced) = buffer;
+            config.cells = Some(cells);
+            config.geometry.planes_per_chip = 1;
+            config.geometry.blocks_per_plane = 24;
+            config.geometry.pages_per_block = cells.unit_pages() * (units + 2);
+            config.ranges = RangeConfig::ONE;
+            config.collection.copyback = false;
+            config.scrub = None;
+            config.scheduling.paced_writes = paced
+                && config.scheduling.preemptive_collection
+                && config.collection.blocking == Blocking::Die;
+            config.write_buffer = Some(WriteBufferConfig {
+                flush: [FlushRule::WhenFull, FlushRule::InWindow][rule],
+                high: Ratio::from_percent(high),
+                low: Ratio::from_parts_per_million(high * 100 * low),
+                ..WriteBufferConfig::new(cells.unit_pages() * slots)
+            });
+            config
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(testing::cases(300))]
+
+    #[test]
+    fn a_full_drive_with_cells_never_gets_stuck(
+        config in any_drive_with_cells(),
+        seed in 0u64..1000,
+        windows in 0u64..3,
+    ) {
+        prop_assume!(config.validate().is_ok());
+        let mut drive = worn_out(config, seed, windows);
+        for _ in 0..10_000 {
+            if drive.next_deadline() != Instant::NEVER {
+                drive.handle_deadline(drive.next_deadline());
+            }
+        }
+        drive.check_invariants();
+    }
+}
+
+/// Like a drive of today: superblocks, reads first, suspension, paced writes.
+fn modern() -> Config {
+    let mut config = one_die(tlc(true, true));
+    config.geometry.channels = 2;
+    config.geometry.chips_per_channel = 2;
+    config.geometry.pages_per_block = 240;
+    config.write_buffer.as_mut().unwrap().pages = 384;
+    config.over_provisioning = Ratio::from_percent(40);
+    config.collection.unit = CollectionUnit::Line;
+    config.collection.blocking = Blocking::Die;
+    config.collection.soft = Ratio::from_percent(10);
+    config.collection.restore = Ratio::from_percent(10);
+    config.collection.hard = Ratio::from_percent(5);
+    config.scheduling = SchedulingConfig {
+        read_priority: true,
+        preemptive_collection: true,
+        paced_writes: true,
+        suspension: Some(SuspensionConfig {
+            program: Duration::from_micros(20),
+            erase: Duration::from_micros(20),
+            most: 8,
+        }),
+    };
+    config
+}
+
+/// With paced writes a drive that is written as fast as it takes it hardly ever runs out of room, and
+/// writes do not wait for whole collections.
+#[test]
+fn paced_writes_keep_free_space_where_it_is() {
+    let run = |paced| {
+        let mut config = modern();
+        config.scheduling.paced_writes = paced;
+        let mut drive = Ssd::new(config).unwrap();
+        drive.age(1);
+        let mut host = crate::common::Host::new(2, 32, 100);
+        let mut last = Instant::ZERO;
+        let mut longest = Duration::ZERO;
+        host.run(&mut drive, 60_000, |at, _| {
+            longest = longest.max(at.since(last));
+            last = at;
+        });
+        let counters = drive.counters();
+        assert!(counters.collections > 20, "{}", counters.collections);
+        let amplification = counters.write_amplification();
+        let expected = drive.config().steady_write_amplification();
+        assert!((0.7..1.6).contains(&(amplification / expected)), "{amplification} of {expected}");
+        (counters.stalled_writes_pages, longest)
+    };
+    let (paced, alternating) = (run(true), run(false));
+    assert!(paced.0 < 20, "{paced:?}");
+    assert!(paced.1 * 3 < alternating.1 * 2, "{paced:?} and {alternating:?}");
+}
