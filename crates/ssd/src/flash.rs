@@ -280,6 +280,12 @@ impl<O: Observe> Flash<O> {
     pub(crate) fn end_step(&mut self, now: Instant, source: u32) -> Outcome {
         let die = self.dies.die_of_source(source);
         match self.dies.end_step(now, source) {
+            // A read may have come while the data of a program did, when there was nothing to interrupt.
+            StepEnd::Continues if self.config.cells.is_some() => {
+                if self.dies.front(die).is_some_and(|(_, is_read)| is_read) {
+                    self.suspend_for_read(now, die);
+                }
+            }
             StepEnd::Continues => {}
             StepEnd::Finished(task) => {
                 if Journal::<O>::OBSERVED {

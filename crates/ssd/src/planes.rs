@@ -123,13 +123,16 @@ impl DieArray {
         let mut waited = Spent::ZERO;
         waited.add_between(&before, target.ledger.spent());
         let plane = first + need.plane;
-        let sensed = planes.registers[plane as usize] == need.flash_page;
+        // Without a channel to cross a read of the register would take no time at all, and a host that goes
+        // on when it is answered would go on for ever.
+        let is_there = planes.registers[plane as usize] == need.flash_page;
+        let sensed = is_there && !self.times.transfer.is_zero();
         let cells = if sensed { Duration::ZERO } else { need.cells };
         planes.registers[plane as usize] = need.flash_page;
         planes.busy[die as usize] += 1;
         planes.reads[plane as usize] =
             Some(PlaneRead { task, step: Step::Sense, waited, channel_before: Spent::ZERO, cells });
-        if sensed && !self.times.transfer.is_zero() {
+        if sensed {
             self.request_channel_for_plane(now, plane);
         } else {
             self.set_plane_deadline(plane, now + cells);

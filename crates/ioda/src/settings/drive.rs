@@ -72,7 +72,7 @@ pub(crate) struct DriveSettings {
     pub(crate) collection_trigger: Option<Text<Trigger>>,
     /// Soft watermark: share of free blocks at which collection may start.
     pub(crate) soft: Option<Text<Percent>>,
-    /// Share of free blocks up to which a busy window collects [default: soft].
+    /// Share of free blocks up to which a busy window collects [default: as in `base`, or soft if that is given].
     pub(crate) restore: Option<Text<Percent>>,
     /// Hard watermark: share of free blocks at which host writes stall.
     pub(crate) hard: Option<Text<Percent>>,
@@ -266,7 +266,11 @@ impl DriveSettings {
         let spare = (before.over_provisioning, config.over_provisioning);
         c.soft = share(&self.soft).unwrap_or(in_proportion(c.soft, spare));
         c.hard = share(&self.hard).unwrap_or(in_proportion(c.hard, spare));
-        c.restore = share(&self.restore).unwrap_or(c.soft);
+        let restore = match &self.soft {
+            Some(_) => c.soft,
+            None => in_proportion(c.restore, spare),
+        };
+        c.restore = share(&self.restore).unwrap_or(restore);
         put(&mut c.copyback, self.copyback);
         put(&mut c.min_invalid, share(&self.min_invalid));
         put(&mut config.scheduling.read_priority, self.read_priority);

@@ -236,6 +236,8 @@ fn chunks_that_move_are_read_where_they_are() {
                 if policy != MOVER {
                     plan.drive.write_buffer = None;
                     plan.drive.rain = None;
+                    plan.drive.cells = None;
+                    plan.drive.scheduling.paced_writes = false;
                 }
                 let result = random_run(&plan, 1_500);
                 assert_eq!(result.read.count() + result.write.count(), 1_500);

@@ -8,9 +8,9 @@ use array::policy::{
 };
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
-    Arbitration, Blocking, CollectionTrigger, CollectionUnit, FlushRule, QueueConfig, RainConfig,
-    RangeConfig, RangePlacement, Rotation, SchedulingConfig, ScrubConfig, SuspensionConfig,
-    WriteBufferConfig, presets,
+    Arbitration, Blocking, CellConfig, CollectionTrigger, CollectionUnit, FlushRule, PageTime,
+    QueueConfig, RainConfig, RangeConfig, RangePlacement, RetryConfig, Rotation, SchedulingConfig,
+    ScrubConfig, SuspensionConfig, WriteBufferConfig, presets,
 };
 use units::{Duration, Ratio, Rng};
 
@@ -112,6 +112,46 @@ fn add_rain(drive: &mut ssd::Config, rng: &mut Rng) {
     });
 }
 
+/// Turns a drive in four into one that programs many pages at a time.
+fn add_cells(drive: &mut ssd::Config, rng: &mut Rng) {
+    if rng.below(4) > 0 {
+        return;
+    }
+    let bits = 1 + rng.below(4) as u32;
+    let planes = 1 + rng.below(3) as u32;
+    let page = |at: u64| PageTime {
+        read: Duration::from_micros(20 + 10 * at),
+        program: Duration::from_micros(100 + 50 * at),
+    };
+    let cells = CellConfig {
+        page_types: [page(0), page(1), page(2), page(3)],
+        bits,
+        blocks_per_page: 1 + rng.below(3) as u32,
+        planes,
+        one_shot: rng.below(2) == 0,
+        read_groups: if rng.below(2) == 0 { planes } else { 1 },
+    };
+    let unit = cells.unit_pages();
+    drive.geometry.pages_per_block = unit * (5 + rng.below(4) as u32);
+    drive.over_provisioning = Ratio::from_percent(65);
+    (drive.rain, drive.scrub, drive.ranges) = (None, None, RangeConfig::ONE);
+    drive.collection.copyback = false;
+    drive.scheduling.paced_writes = drive.scheduling.preemptive_collection && rng.below(2) == 0;
+    let flush = [FlushRule::WhenFull, FlushRule::InWindow][rng.below(2) as usize];
+    let pages = unit * (2 + rng.below(4) as u32);
+    drive.write_buffer = Some(WriteBufferConfig { flush, ..WriteBufferConfig::new(pages) });
+    drive.cells = Some(cells);
+    drive.retry = (rng.below(2) == 0).then_some(RetryConfig {
+        share: Ratio::from_percent(5),
+        wear_share: Ratio::from_percent(20),
+        rated_erases: 100,
+        worn_erases: 50,
+        age_share: Ratio::from_percent(1),
+        age_months: 3,
+        most: 4,
+    });
+}
+
 /// Windows of every kind, with clocks that disagree and guards that may not suffice: the contract
 /// may break, the data may not.
 fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
@@ -180,6 +220,7 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     let mut drive = tiny_drive(&mut rng);
     add_ssdsim(&mut drive, &mut Rng::stream(seed, "ssdsim"));
     add_rain(&mut drive, &mut Rng::stream(seed, "rain"));
+    add_cells(&mut drive, &mut Rng::stream(seed, "cells"));
     let page = u64::from(drive.geometry.page_bytes);
     let windows = random_windows(&mut rng, drive.ranges.count);
     let more = rng.below(4) as u32;
