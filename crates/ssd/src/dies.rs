@@ -238,12 +238,13 @@ impl DieArray {
     }
 
     /// Whether a read that arrives now goes to the front of the queue of its die. A collection that
-    /// waits for the die is not overtaken: the host was told when it would be over.
+    /// waits for the die is not overtaken: the host was told when it would be over. With paced writes it
+    /// is: reads come before both, and the writes ahead of it take long.
     #[inline]
     fn overtakes(&self, target: &Die, task: Task) -> bool {
         self.scheduling.read_priority
             && task.is_host_read()
-            && (target.collection.is_none() || target.job.is_some())
+            && (target.collection.is_none() || target.job.is_some() || self.scheduling.paced_writes)
     }
 
     /// Whether a read that overtakes the writes on a die meets none of what a collection held up.

@@ -509,7 +509,10 @@ impl<O: Observe> Flash<O> {
         if collection.violation {
             return false;
         }
-        let Some(job) = target.job else { return false };
+        let Some(job) = target.job else {
+            // It waits for the die, and if it is not late it may wait for longer.
+            return self.config.scheduling.paced_writes && collection.until == Instant::NEVER;
+        };
         if collection.until == Instant::NEVER {
             return true;
         }
