@@ -5,8 +5,8 @@ use crate::quantity::{exact_duration, exact_percent};
 use crate::words::Flush;
 use sim::{Coordinate, Plan, Preparation};
 use ssd::{
-    Arbitration, Blocking, CellConfig, CollectionTrigger, Config, QueueConfig, RainConfig,
-    Rotation, SchedulingConfig,
+    Allocation, Arbitration, Blocking, CellConfig, CollectionTrigger, Config, PreemptionScope,
+    QueueConfig, RainConfig, Rotation, SchedulingConfig, Suspendable,
 };
 use units::{Bytes, Duration, Ratio};
 
@@ -114,8 +114,13 @@ fn cell_words(cells: &CellConfig, page_bytes: u32) -> String {
 
 /// What collections keep the host from, and what the drive does about it.
 fn features(drive: &Config) -> String {
-    let SchedulingConfig { read_priority, preemptive_collection, paced_writes, suspension } =
-        drive.scheduling;
+    let SchedulingConfig {
+        read_priority,
+        preemptive_collection,
+        preemption_scope,
+        paced_writes,
+        suspension,
+    } = drive.scheduling;
     let scope = match drive.collection.blocking {
         Blocking::Controller => "the whole drive",
         Blocking::Channel => "their channel",
@@ -132,11 +137,18 @@ fn features(drive: &Config) -> String {
     let waits_for_host = drive.collection.trigger == CollectionTrigger::HostCommand;
     add(waits_for_host, "begin with commands of the host only");
     add(drive.collection.copyback, "copyback");
-    add(preemptive_collection, "preemptive collection");
+    add(drive.allocation == Allocation::Static, "pages on dies by their number");
+    let for_channel = preemption_scope == PreemptionScope::Channel;
+    add(preemptive_collection && !for_channel, "preemptive collection");
+    add(preemptive_collection && for_channel, "preemptive collection while its channel is idle");
     add(paced_writes, "paced writes");
     add(read_priority, "reads first");
     let most = suspension.map_or(0, |suspension| suspension.most);
-    add(most > 0, &format!("up to {most} suspensions of a program or erase"));
+    let of = match suspension.map(|suspension| suspension.what) {
+        Some(Suspendable::Collection) => "of a collection's program or erase",
+        _ => "of a program or erase",
+    };
+    add(most > 0, &format!("up to {most} suspensions {of}"));
     if let Some(QueueConfig { depth, arbitration }) = drive.queue {
         let queues = match arbitration {
             Arbitration::OneQueue => String::new(),

@@ -2,10 +2,11 @@
 
 use crate::quantity::not_understood;
 use crate::typed::Spelled;
-use array::policy::BaseRule;
+use array::policy::{BaseRule, ParityReads};
 use sim::Preparation;
 use ssd::{
-    Arbitration, Blocking, CollectionTrigger, CollectionUnit, FlushRule, RangePlacement, Rotation,
+    Allocation, Arbitration, Blocking, CollectionTrigger, CollectionUnit, FlushRule,
+    PreemptionScope, RangePlacement, Rotation, Suspendable,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -334,6 +335,118 @@ impl fmt::Display for Placement {
     }
 }
 
+/// Which die a page goes to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Allocates(pub(crate) Allocation);
+
+const ALLOCATIONS: Words<Allocation> = Words {
+    option: "allocation",
+    expected: "one of next-die, static",
+    words: &[("next-die", Allocation::NextDie), ("static", Allocation::Static)],
+};
+
+impl Spelled for Allocates {
+    const TYPE: &str = ALLOCATIONS.expected;
+}
+
+impl FromStr for Allocates {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        ALLOCATIONS.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Allocates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(ALLOCATIONS.word(self.0))
+    }
+}
+
+/// Whose commands a preemptive collection gives way to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Preempts(pub(crate) PreemptionScope);
+
+const PREEMPTIONS: Words<PreemptionScope> = Words {
+    option: "preemption_scope",
+    expected: "one of die, channel",
+    words: &[("die", PreemptionScope::Die), ("channel", PreemptionScope::Channel)],
+};
+
+impl Spelled for Preempts {
+    const TYPE: &str = PREEMPTIONS.expected;
+}
+
+impl FromStr for Preempts {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        PREEMPTIONS.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Preempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(PREEMPTIONS.word(self.0))
+    }
+}
+
+/// What is suspended for reads.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Suspends(pub(crate) Suspendable);
+
+const SUSPENDABLE: Words<Suspendable> = Words {
+    option: "suspends",
+    expected: "one of everything, collection",
+    words: &[("everything", Suspendable::Everything), ("collection", Suspendable::Collection)],
+};
+
+impl Spelled for Suspends {
+    const TYPE: &str = SUSPENDABLE.expected;
+}
+
+impl FromStr for Suspends {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        SUSPENDABLE.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Suspends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(SUSPENDABLE.word(self.0))
+    }
+}
+
+/// Where the reads of IOD3 go that a write needs for its parity.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Parity(pub(crate) ParityReads);
+
+const PARITY_READS: Words<ParityReads> = Words {
+    option: "--iod3-parity-reads",
+    expected: "one of around, wait",
+    words: &[("around", ParityReads::Around), ("wait", ParityReads::Wait)],
+};
+
+impl Spelled for Parity {
+    const TYPE: &str = PARITY_READS.expected;
+}
+
+impl FromStr for Parity {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        PARITY_READS.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Parity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(PARITY_READS.word(self.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,5 +464,10 @@ mod tests {
         check(&UNITS);
         check(&BLOCKING);
         check(&PLACEMENTS);
+        check(&TRIGGERS);
+        check(&ALLOCATIONS);
+        check(&PREEMPTIONS);
+        check(&SUSPENDABLE);
+        check(&PARITY_READS);
     }
 }

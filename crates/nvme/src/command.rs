@@ -1,6 +1,6 @@
 //! Commands and completions.
 
-use crate::Delays;
+use crate::{Cause, Delays};
 use units::{Duration, Lba};
 
 /// The predictable-latency flag that a command and its completion carry (IODA §4.2).
@@ -84,7 +84,8 @@ pub struct Completion {
     /// real drive does not say so for commands that wait; the model does, so that policies can be
     /// compared.
     pub met_collection: bool,
-    /// Whether some page of it queued where a collection had held something up.
+    /// Whether some page of it queued where a collection had held something up, or it waited for a slot while
+    /// such pages were queued.
     pub held_up: bool,
     /// Where the time went; the parts sum to the command's latency.
     pub delays: Delays,
@@ -98,7 +99,9 @@ impl Completion {
     pub fn blocked(&self) -> Blocked {
         if !self.delays.behind_collections().is_zero() {
             Blocked::Collection
-        } else if self.held_up && !self.delays.behind_host().is_zero() {
+        } else if self.held_up
+            && !(self.delays.behind_host() + self.delays.get(Cause::HeldBack)).is_zero()
+        {
             Blocked::Queue
         } else {
             Blocked::No

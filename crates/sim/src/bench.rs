@@ -6,8 +6,8 @@ use crate::prepare::prepare_drives;
 use crate::result::RunResult;
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use ssd::{
-    Blocking, CollectionUnit, Config, Counters, RainConfig, SchedulingConfig, ScrubConfig, Ssd,
-    SuspensionConfig, WriteBufferConfig,
+    Blocking, CollectionUnit, Config, Counters, PreemptionScope, RainConfig, SchedulingConfig,
+    ScrubConfig, Ssd, Suspendable, SuspensionConfig, WriteBufferConfig,
 };
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
@@ -24,6 +24,7 @@ const BUFFER_BYTES: u32 = 8 << 20;
 const SCRUB_AFTER: Duration = Duration::from_millis(1);
 /// What its programs and erases suffer from reads.
 const SUSPENSION: SuspensionConfig = SuspensionConfig {
+    what: Suspendable::Everything,
     program: Duration::from_micros(10),
     erase: Duration::from_micros(100),
     most: 3,
@@ -42,6 +43,7 @@ pub fn with_every_feature(config: &Config) -> Config {
         read_priority: true,
         preemptive_collection: true,
         paced_writes: false,
+        preemption_scope: PreemptionScope::Die,
         suspension: Some(SUSPENSION),
     };
     config.scrub = Some(ScrubConfig { after: SCRUB_AFTER });

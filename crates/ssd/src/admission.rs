@@ -5,9 +5,18 @@
 //! arbitrates (NVMe Base 2.0, §3.4.4).
 
 use crate::config::{Arbitration, QueueConfig};
+use crate::link::Waited;
 use alloc::collections::VecDeque;
 use nvme::{Command, Opcode};
-use units::{Duration, Instant};
+use units::Instant;
+
+/// A command that waits for a slot.
+#[derive(Clone, Debug)]
+struct Waiting {
+    arrived: Instant,
+    command: Command,
+    held_up: bool,
+}
 
 /// The slots of a drive, and the commands that wait for one.
 #[derive(Clone, Debug)]
@@ -15,7 +24,7 @@ pub(crate) struct Admission {
     slots: usize,
     in_service: usize,
     /// Commands of each submission queue: of all, or of reads and of writes.
-    waiting: [VecDeque<(Instant, Command)>; 2],
+    waiting: [VecDeque<Waiting>; 2],
     arbitration: Arbitration,
     /// The queue whose turn it is, and how many commands it may still send in it.
     turn: (usize, u32),
@@ -52,14 +61,15 @@ impl Admission {
         queue
     }
 
-    /// A command arrives. Returns whether it begins at once.
-    pub(crate) fn arrive(&mut self, now: Instant, command: &Command) -> bool {
+    /// A command arrives; `held_up` says whether a collection holds up pages of those that have the slots. Returns
+    /// whether it begins at once.
+    pub(crate) fn arrive(&mut self, now: Instant, command: &Command, held_up: bool) -> bool {
         let begins = self.in_service < self.slots;
         if begins {
             self.in_service += 1;
         } else {
             let queue = self.queue_of(command);
-            self.waiting[queue].push_back((now, *command));
+            self.waiting[queue].push_back(Waiting { arrived: now, command: *command, held_up });
         }
         begins
     }
@@ -69,15 +79,15 @@ impl Admission {
         self.in_service -= commands;
     }
 
-    /// The next command that begins, if a slot is free, and for how long it has waited.
-    pub(crate) fn begin_next(&mut self, now: Instant) -> Option<(Command, Duration)> {
+    /// The next command that begins, if a slot is free, and how it has waited.
+    pub(crate) fn begin_next(&mut self, now: Instant) -> Option<(Command, Waited)> {
         if self.in_service == self.slots || self.waiting() == 0 {
             return None;
         }
         let queue = self.take_turn();
-        let (arrived, command) = self.waiting[queue].pop_front()?;
+        let Waiting { arrived, command, held_up } = self.waiting[queue].pop_front()?;
         self.in_service += 1;
-        Some((command, now.since(arrived)))
+        Some((command, Waited { time: now.since(arrived), held_up }))
     }
 
     /// Commands that have not begun.
@@ -105,7 +115,7 @@ mod tests {
         for id in 0..13 {
             let opcode = if id <= 6 { Opcode::Write } else { Opcode::Read };
             let (id, lba, pl) = (CommandId(id), Lba(0), PlFlag::Off);
-            admission.arrive(Instant::ZERO, &Command { id, opcode, lba, blocks: 1, pl });
+            admission.arrive(Instant::ZERO, &Command { id, opcode, lba, blocks: 1, pl }, false);
         }
         let mut order = String::new();
         for _ in 0..12 {

@@ -113,6 +113,14 @@ pub(crate) fn age(ftl: &mut Ftl, layout: Option<&Layout>, seed: u64) {
             let page = |row| layout.page_in_row(die, row);
             age_dies(ftl, &[die], layout.rows, page, &mut placements, &mut rng);
         }
+    } else if ftl.bound_die(0).is_some() {
+        // Every die has pages of its own, one in each round.
+        let (pages, dies) = (ftl.shape.logical_pages, ftl.shape.dies);
+        for first in 0..dies {
+            let (die, rounds) = (ftl.bound_die(first), (pages - first).div_ceil(dies));
+            let page = |round| first + round * dies;
+            age_dies(ftl, die.as_slice(), rounds, page, &mut placements, &mut rng);
+        }
     } else {
         for range in 0..ftl.shape.ranges.count {
             let mut dies = ftl.dies_of_range(range).to_vec();

@@ -168,15 +168,47 @@ impl RangeConfig {
     pub const ONE: Self = Self { count: 1, placement: RangePlacement::Channels };
 }
 
+/// Which die a page of the host goes to, on a drive without RAIN; with RAIN stripes say that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Allocation {
+    /// The next one that has room, whatever the page.
+    NextDie,
+    /// The one that its number says: consecutive pages lie on consecutive channels, and then on the next die of
+    /// each (static allocation in SSDSim).
+    Static,
+}
+
+/// What may be interrupted for reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Suspendable {
+    /// Any program or erase, also those of the host.
+    Everything,
+    /// Programs and erases of a collection (IODA §6.2.5: "a GC write/erase"). Reads need no priority for that:
+    /// what the host sent before them is served before them.
+    Collection,
+}
+
 /// Interrupting programs and erases for reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SuspensionConfig {
+    /// What may be interrupted.
+    pub what: Suspendable,
     /// Time to suspend a program, and again to resume it.
     pub program: Duration,
     /// Time to suspend an erase, and again to resume it.
     pub erase: Duration,
     /// Most suspensions of one operation, so that it ends.
     pub most: u32,
+}
+
+/// Whose commands a preemptive collection gives way to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PreemptionScope {
+    /// Those that wait for its die.
+    Die,
+    /// Those that wait for any die of its channel, and reads that are in service there: a collection goes on only
+    /// while its channel has no queue (SSDSim).
+    Channel,
 }
 
 /// What may overtake what on a die.
@@ -190,6 +222,8 @@ pub struct SchedulingConfig {
     /// so that neither free space nor the host runs dry; without it they wait for its end, or go first if
     /// collection is preemptive. Reads are not affected.
     pub paced_writes: bool,
+    /// Whose commands those are.
+    pub preemption_scope: PreemptionScope,
     /// Programs and erases are interrupted for reads, above the hard watermark.
     pub suspension: Option<SuspensionConfig>,
 }
@@ -199,6 +233,7 @@ impl SchedulingConfig {
     pub const FIRST_COME: Self = Self {
         read_priority: false,
         preemptive_collection: false,
+        preemption_scope: PreemptionScope::Die,
         paced_writes: false,
         suspension: None,
     };
@@ -360,6 +395,8 @@ pub struct Config {
     pub collection: CollectionConfig,
     /// Ranges of logical blocks.
     pub ranges: RangeConfig,
+    /// Which die a page goes to.
+    pub allocation: Allocation,
     /// What may overtake what.
     pub scheduling: SchedulingConfig,
     /// Commands that the drive works on at a time; none for as many as come. Others wait for a slot.
@@ -548,8 +585,9 @@ impl Config {
     }
 
     fn validate_scheduling(&self) -> Result<(), ConfigError> {
-        let SchedulingConfig { read_priority, preemptive_collection, paced_writes, suspension } =
-            self.scheduling;
+        let SchedulingConfig {
+            read_priority, preemptive_collection, paced_writes, suspension, ..
+        } = self.scheduling;
         if paced_writes && !(preemptive_collection && self.cells.is_some()) {
             return refuse(String::from(
                 "paced_writes lets programs of many pages in between those of a collection; set preemptive_collection to true and describe the cells, or leave it out",
@@ -560,9 +598,13 @@ impl Config {
                 "preemptive collection keeps only its die from the host, but blocking is wider; set blocking to die",
             ));
         }
-        if suspension.is_some() && (!read_priority || self.collection.blocking != Blocking::Die) {
+        let needs_priority =
+            suspension.is_some_and(|suspension| suspension.what == Suspendable::Everything);
+        if suspension.is_some() && self.collection.blocking != Blocking::Die
+            || needs_priority && !read_priority
+        {
             return refuse(String::from(
-                "suspension lets reads interrupt the die that serves them; set read_priority to true and blocking to die",
+                "suspension lets reads interrupt the die that serves them; set read_priority to true (or suspends to collection) and blocking to die",
             ));
         }
         Ok(())
@@ -600,6 +642,16 @@ impl Config {
                 "lba_ranges cannot be combined with lines, which reach over all dies; set collection_unit to block",
             ));
         }
+        if self.allocation == Allocation::Static && self.cells.is_some() {
+            return refuse(String::from(
+                "static allocation programs one page at a time; set allocation to next-die, or leave out the cells",
+            ));
+        }
+        if self.allocation == Allocation::Static && (self.write_buffer.is_none() || count > 1) {
+            return refuse(String::from(
+                "with static allocation pages wait for their dies in the write buffer; set write_buffer and leave out lba_ranges, or set allocation to next-die",
+            ));
+        }
         if count > 1 && self.write_buffer.is_some() {
             return refuse(String::from(
                 "lba_ranges cannot be combined with a write buffer, which is flushed to all dies; leave out write_buffer",
@@ -628,6 +680,10 @@ impl Config {
         let usable = u64::from(usable_blocks) * u64::from(g.dies()) * pages_per_block;
         let stored = match self.rain {
             Some(_) => self.stored_pages(),
+            None if self.allocation == Allocation::Static => {
+                let dies = u64::from(g.dies());
+                self.logical_pages().div_ceil(dies) * dies
+            }
             None => self.range_pages() * u64::from(self.ranges.count),
         };
         if stored >= usable {

@@ -8,7 +8,7 @@ use crate::counters::Counters;
 use crate::event::Event;
 use crate::flash::{Flash, Outcome};
 use crate::journal::Journal;
-use crate::link::{Completed, HostLink};
+use crate::link::{Completed, HostLink, Waited};
 use crate::media::Media;
 use crate::placement::{Location, Placement};
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use core::ops::Range;
 use nvme::{
     Advertised, ArrayDescription, CollectionReport, CollectionRight, Command, DriveStatus, Opcode,
 };
-use units::{Duration, Instant, Lba, Observe, Unobserved};
+use units::{Instant, Lba, Observe, Unobserved};
 
 /// One flash drive. `O` says whether its events are kept; see [`Ssd::drain_events`].
 ///
@@ -263,7 +263,11 @@ impl<O: Observe> Ssd<O> {
         let completed = self.link.completed().len();
         let Command { id, opcode, lba, blocks, pl } = *command;
         self.flash.journal.emit(now, || Event::Accepted { id, opcode, lba, blocks, pl });
-        if self.admission.as_mut().is_none_or(|admission| admission.arrive(now, command)) {
+        let begins = match &mut self.admission {
+            None => true,
+            Some(admission) => admission.arrive(now, command, self.flash.dies.is_held_up()),
+        };
+        if begins {
             self.begin(now, command);
         }
         if !self.flash.collects_by_itself() {
@@ -300,7 +304,7 @@ impl<O: Observe> Ssd<O> {
             before = completed;
             self.link.take_after(waited);
             self.begin(now, &command);
-            self.link.take_after(Duration::ZERO);
+            self.link.take_after(Waited::default());
         }
     }
 

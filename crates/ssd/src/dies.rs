@@ -4,7 +4,7 @@
 //! collected, commands.
 
 use crate::channel::Channel;
-use crate::config::{Config, SchedulingConfig};
+use crate::config::{Config, PreemptionScope, SchedulingConfig, Suspendable, SuspensionConfig};
 use crate::die::{Copy, Die, Job, State, Step, Suspended};
 use crate::ledger::{Spent, Work};
 use crate::ops::{Need, Op, Task};
@@ -287,6 +287,37 @@ impl DieArray {
     pub(crate) fn front(&self, die: u32) -> Option<(Duration, bool)> {
         let op = self.ops.get(self.die(die).queue.front()?);
         Some((op.service, op.task.is_host_read()))
+    }
+
+    /// Whether collections alone are suspended.
+    #[inline]
+    fn suspends_collections_only(&self) -> bool {
+        let only = |suspension: SuspensionConfig| suspension.what == Suspendable::Collection;
+        self.scheduling.suspension.is_some_and(only)
+    }
+
+    /// Whether an operation that has joined the end of a queue may suspend what is in service.
+    #[inline]
+    pub(crate) fn suspends_in_order(&self, task: Task) -> bool {
+        task.is_host_read() && self.suspends_collections_only()
+    }
+
+    /// Whether a read of the host waits for a die that goes before what is suspended there.
+    pub(crate) fn read_goes_first(&self, die: u32) -> bool {
+        match self.suspends_collections_only() {
+            // It has not overtaken the writes before it, so these go first as well.
+            true => self.die(die).queue.iter(&self.ops).any(|op| op.task.is_host_read()),
+            false => self.front(die).is_some_and(|(_, is_host_read)| is_host_read),
+        }
+    }
+
+    /// Whether operations wait for a die of this channel, or reads of the host are in service there.
+    pub(crate) fn is_channel_wanted(&self, channel: u32) -> bool {
+        self.dies.iter().filter(|die| die.channel == channel).any(|die| {
+            let is_work = |op: &Op| !matches!(op.task, Task::Hold { .. });
+            matches!(die.state, State::Serving(task, _) if task.is_host_read())
+                || die.queue.iter(&self.ops).any(is_work)
+        })
     }
 
     /// Gives a die the first operation of its queue.
@@ -645,6 +676,7 @@ impl DieArray {
         let suspension = self.scheduling.suspension?;
         let target = self.die(die);
         let cost = match target.state {
+            State::Serving(..) if suspension.what == Suspendable::Collection => return None,
             State::Serving(_, Step::Program)
             | State::Copying(_, Step::Program)
             | State::Relocating(Step::Program) => suspension.program,
@@ -797,7 +829,9 @@ impl DieArray {
                 }
                 State::Idle => {
                     assert!(die.queue.front().is_none(), "die {index} idles while work waits");
-                    assert!(die.job.is_none() && die.suspended.is_none());
+                    // A collection may stand back for others on its channel.
+                    let stands_back = self.scheduling.preemption_scope == PreemptionScope::Channel;
+                    assert!((die.job.is_none() || stands_back) && die.suspended.is_none());
                     continue;
                 }
                 State::Erasing | State::Suspending => false,

@@ -5,7 +5,7 @@
 //! commands and their completions, nor what becomes of a page of the host before it has a place.
 
 use crate::collector::Collector;
-use crate::config::{Blocking, Config, ConfigError};
+use crate::config::{Blocking, Config, ConfigError, PreemptionScope};
 use crate::die::{Copy, Job, State};
 use crate::dies::{DieArray, StepEnd, Taken};
 use crate::event::Origin;
@@ -195,7 +195,7 @@ impl<O: Observe> Flash<O> {
             let overtakes = pushed.overtook;
             self.journal.emit(now, || Event::Queued { die, operation, origin, overtakes });
         }
-        if pushed.overtook {
+        if pushed.overtook || self.dies.suspends_in_order(task) {
             self.suspend_for_read(now, die);
         }
         if pushed.idle {
@@ -217,6 +217,15 @@ impl<O: Observe> Flash<O> {
     #[inline]
     #[must_use]
     pub(crate) fn dispatch(&mut self, now: Instant, die: u32) -> Option<u32> {
+        let held = self.dispatch_die(now, die);
+        if self.config.scheduling.preemption_scope == PreemptionScope::Channel {
+            self.go_on_in_channel(now, self.dies.channel_of(die));
+        }
+        held
+    }
+
+    #[inline]
+    fn dispatch_die(&mut self, now: Instant, die: u32) -> Option<u32> {
         if self.dies.is_reading(die) {
             if self.may_read(now, die) {
                 self.begin_plane_reads(now, die);
@@ -331,8 +340,8 @@ impl<O: Observe> Flash<O> {
     #[inline]
     fn rest(&mut self, now: Instant, die: u32) {
         let wake = match &self.unchecked {
-            None => Instant::NEVER,
-            Some(unchecked) => unchecked.wake(now, die),
+            Some(unchecked) if self.dies.die(die).job.is_none() => unchecked.wake(now, die),
+            _ => Instant::NEVER,
         };
         self.dies.rest(now, die, wake);
     }
@@ -482,8 +491,37 @@ impl<O: Observe> Flash<O> {
         if !self.config.scheduling.preemptive_collection {
             return false;
         }
-        let next = self.dies.front(die);
-        next.is_some_and(|(service, _)| self.has_time_for(now, die, service))
+        match self.dies.front(die) {
+            Some((service, _)) => self.has_time_for(now, die, service),
+            None => self.yields_to_channel(now, die),
+        }
+    }
+
+    /// Whether collections let everything on their channels go first, so that nobody needs to spare them.
+    pub(crate) fn stands_back_for_channels(&self) -> bool {
+        let scheduling = &self.config.scheduling;
+        scheduling.preemptive_collection && scheduling.preemption_scope == PreemptionScope::Channel
+    }
+
+    /// Whether the collection on `die`, for which nothing waits, lets other dies of its channel go first.
+    fn yields_to_channel(&self, now: Instant, die: u32) -> bool {
+        self.config.scheduling.preemption_scope == PreemptionScope::Channel
+            && self.dies.is_channel_wanted(self.dies.channel_of(die))
+            && self.has_time_for(now, die, self.dies.times().program_service)
+    }
+
+    /// The collections of a channel go on that have let others go first.
+    fn go_on_in_channel(&mut self, now: Instant, channel: u32) {
+        for die in 0..self.dies.len() {
+            let target = self.dies.die(die);
+            if target.channel == channel
+                && target.state == State::Idle
+                && target.job.is_some()
+                && !self.yields_to_channel(now, die)
+            {
+                self.step_job(now, die);
+            }
+        }
     }
 
     /// Whether the host may program on `die` as far as collections go.
@@ -537,10 +575,11 @@ impl<O: Observe> Flash<O> {
 
     /// Goes on with what was suspended, if no read is in front of the queue. Returns whether it did.
     fn resume(&mut self, now: Instant, die: u32) -> bool {
-        let is_read = self.dies.front(die).is_some_and(|(_, is_host_read)| is_host_read);
-        let more = self.dies.times().read_service + self.dies.suspended_left(die);
-        if is_read && self.has_time_for(now, die, more) {
-            return false;
+        if self.dies.read_goes_first(die) {
+            let next = self.dies.front(die).map_or(Duration::ZERO, |(service, _)| service);
+            if self.has_time_for(now, die, next + self.dies.suspended_left(die)) {
+                return false;
+            }
         }
         self.dies.resume(now, die);
         self.journal.emit(now, || Event::Resumed { die });

@@ -6,7 +6,7 @@
 //! counts are contiguous, a scan is rare (one per collected block), and keeping sorted lists
 //! instead would cost several cache misses on *every* overwrite.
 
-use crate::config::{CollectionUnit, Config, RangePlacement};
+use crate::config::{Allocation, CollectionUnit, Config, RangePlacement};
 use crate::divisor::Divisor;
 use crate::page::PackedPage;
 use crate::space::Space;
@@ -192,6 +192,8 @@ pub(crate) struct Ftl {
     /// Of each block, the pages that are allocated for a stripe and not mapped before the whole
     /// stripe is programmed; empty without RAIN. A block with such pages is no victim.
     pinned: Vec<u32>,
+    /// Whether host pages have dies by their number, without RAIN.
+    is_static: bool,
 }
 
 /// A place for a host page.
@@ -227,6 +229,7 @@ impl Ftl {
             order,
             turns: vec![0; shape.ranges.count as usize],
             pinned: vec![0; if config.rain.is_some() { blocks as usize } else { 0 }],
+            is_static: config.allocation == Allocation::Static && config.rain.is_none(),
         }
     }
 
@@ -242,9 +245,18 @@ impl Ftl {
         self.flash_to_logical[page as usize].get()
     }
 
+    /// The die that a logical page is bound to, if the drive has dies for pages by their number.
+    #[inline]
+    pub(crate) fn bound_die(&self, logical: u32) -> Option<u32> {
+        self.is_static.then(|| self.order[(logical % self.shape.dies) as usize])
+    }
+
     /// The die that serves a read of a page that was never written: it costs what a written one
     /// costs.
     pub(crate) fn die_of_unwritten(&self, logical: u32) -> u32 {
+        if let Some(die) = self.bound_die(logical) {
+            return die;
+        }
         let chance = logical.wrapping_mul(0x9e37_79b1);
         if self.shape.ranges.count == 1 {
             return chance % self.shape.dies;

@@ -80,9 +80,10 @@ pub use cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
 pub use codec::StateError;
 pub use collection::CollectionSpan;
 pub use config::{
-    Arbitration, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
-    ConfigError, ContractConfig, FlushRule, Geometry, QueueConfig, RangeConfig, RangePlacement,
-    SchedulingConfig, ScrubConfig, SuspensionConfig, Timing, WriteBufferConfig,
+    Allocation, Arbitration, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
+    ConfigError, ContractConfig, FlushRule, Geometry, PreemptionScope, QueueConfig, RangeConfig,
+    RangePlacement, SchedulingConfig, ScrubConfig, Suspendable, SuspensionConfig, Timing,
+    WriteBufferConfig,
 };
 pub use counters::Counters;
 pub use device::Ssd;

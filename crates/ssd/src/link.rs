@@ -16,6 +16,14 @@ pub struct Completed {
     pub completion: Completion,
 }
 
+/// How a command has waited for a slot of the drive.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waited {
+    pub(crate) time: Duration,
+    /// A collection held up page operations of those that had the slots (TTFLASH §6.1, "queue-blocked").
+    pub(crate) held_up: bool,
+}
+
 /// A command whose pages are not all done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
@@ -80,8 +88,8 @@ pub(crate) struct HostLink {
     /// Writes whose data is crossing PCIe.
     arriving: VecDeque<(Instant, u32)>,
     arriving_until: Instant,
-    /// For how long the command that is being taken has waited for a slot.
-    waited: Duration,
+    /// How the command that is being taken has waited for a slot.
+    waited: Waited,
     /// Fast failures on their way; their delay is constant, so they stay in order.
     failing: VecDeque<Completed>,
     /// Reads whose data is crossing PCIe, in order.
@@ -103,7 +111,7 @@ impl HostLink {
             commands: Slab::new(),
             arriving: VecDeque::new(),
             arriving_until: Instant::ZERO,
-            waited: Duration::ZERO,
+            waited: Waited::default(),
             failing: VecDeque::new(),
             leaving: VecDeque::new(),
             leaving_until: Instant::ZERO,
@@ -163,12 +171,13 @@ impl HostLink {
     /// Takes a command in. A read or a write whose data is there at once begins now.
     #[inline]
     pub(crate) fn insert(&mut self, command: InFlight) -> u32 {
-        self.commands.insert(InFlight { waited: self.waited, ..command })
+        let Waited { time, held_up } = self.waited;
+        self.commands.insert(InFlight { waited: time, held_up, ..command })
     }
 
-    /// The command that is taken next has waited for so long.
+    /// How the command that is taken next has waited for a slot.
     #[inline]
-    pub(crate) fn take_after(&mut self, waited: Duration) {
+    pub(crate) fn take_after(&mut self, waited: Waited) {
         self.waited = waited;
     }
 
@@ -275,7 +284,7 @@ impl HostLink {
     ) {
         let mut delays = Delays::ZERO;
         delays.add(Cause::FailFast, delay);
-        delays.add(Cause::HeldBack, self.waited);
+        delays.add(Cause::HeldBack, self.waited.time);
         let completion = Completion {
             id,
             status: Status::FailedFast,
@@ -290,7 +299,7 @@ impl HostLink {
 
     /// A command is done as it arrives.
     pub(crate) fn complete_at_once(&mut self, now: Instant, command: &Command) {
-        let command = InFlight { waited: self.waited, ..InFlight::new(now, command) };
+        let command = InFlight { waited: self.waited.time, ..InFlight::new(now, command) };
         let completion = command.succeeded(Delays::ZERO);
         self.completed.push_back(Completed { at: now, completion });
     }

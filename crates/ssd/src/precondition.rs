@@ -2,6 +2,7 @@
 
 use crate::counters::Counters;
 use crate::flash::Flash;
+use crate::ftl::Ftl;
 use crate::rain::Layout;
 use units::{Observe, Ratio, Rng};
 
@@ -29,10 +30,14 @@ pub(crate) fn precondition<O: Observe>(
     seed: u64,
 ) -> Preconditioned {
     let logical_pages = u64::from(flash.ftl.shape.logical_pages);
-    let bound = |page| layout.map(|layout| layout.die_of(page));
+    let bound = |ftl: &Ftl, page| match layout {
+        Some(layout) => Some(layout.die_of(page)),
+        None => ftl.bound_die(page),
+    };
     // With RAIN the parity pages follow, one of each stripe.
     for page in 0..flash.ftl.shape.stored_pages {
-        flash.write_untimed(page, bound(page));
+        let die = bound(&flash.ftl, page);
+        flash.write_untimed(page, die);
     }
     let mut rng = Rng::stream(seed, "precondition");
     let round = Ratio::from_percent(25).of(logical_pages).max(1);
@@ -42,11 +47,13 @@ pub(crate) fn precondition<O: Observe>(
         flash.journal.counters = Counters::default();
         for _ in 0..round {
             let page = rng.below(logical_pages) as u32;
-            flash.write_untimed(page, bound(page));
+            let die = bound(&flash.ftl, page);
+            flash.write_untimed(page, die);
             flash.journal.counters.host_programs_pages += 1;
             if let Some(layout) = layout {
                 let parity = layout.parity_of(page);
-                flash.write_untimed(parity, bound(parity));
+                let die = bound(&flash.ftl, parity);
+                flash.write_untimed(parity, die);
                 flash.journal.counters.parity_programs_pages += 1;
             }
         }

@@ -11,8 +11,8 @@ mod today;
 pub use today::{DataSheet, Figure};
 
 use crate::config::{
-    Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config, ContractConfig,
-    Geometry, RangeConfig, SchedulingConfig, Timing, WriteBufferConfig,
+    Allocation, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
+    ContractConfig, Geometry, RangeConfig, SchedulingConfig, Timing, WriteBufferConfig,
 };
 use crate::rain::RainConfig;
 use alloc::string::String;
@@ -341,6 +341,7 @@ fn build(row: &Row) -> Config {
             instant: false,
         },
         ranges: RangeConfig::ONE,
+        allocation: Allocation::NextDie,
         scheduling: SchedulingConfig {
             read_priority: row.read_priority,
             ..SchedulingConfig::FIRST_COME

@@ -210,6 +210,7 @@ impl<O: Observe> Array<O> {
             let view = self.permits.view(&self.commands, drives);
             let attempt = match &self.cache {
                 Some(cache) if cache.holds(drive, block, rows) => Attempt::Send(PlFlag::Off),
+                _ if self.rules.sends_at_once(why) => Attempt::Send(PlFlag::Off),
                 _ => self.rules.first_attempt(now, drive, block, &view),
             };
             let pl = match attempt {

@@ -1,6 +1,7 @@
 //! Which questions a policy answers, so that the others cost nothing.
 
 use super::{Answered, Asked, Attempt, Policy, Sent, View};
+use crate::event::Why;
 use alloc::boxed::Box;
 use core::ops::BitOr;
 use units::{DriveId, Instant, Lba};
@@ -52,12 +53,14 @@ impl BitOr for Hooks {
 pub(crate) struct Rules {
     policy: Box<dyn Policy>,
     hooks: Hooks,
+    /// Whether reads for parity are sent without a question.
+    sends_parity_reads: bool,
 }
 
 impl Rules {
     pub(crate) fn new(policy: Box<dyn Policy>) -> Self {
-        let hooks = policy.hooks();
-        Self { policy, hooks }
+        let (hooks, sends_parity_reads) = (policy.hooks(), policy.sends_parity_reads());
+        Self { policy, hooks, sends_parity_reads }
     }
 
     /// The policy, for questions that are rarely asked.
@@ -75,6 +78,11 @@ impl Rules {
     #[inline]
     pub(crate) fn chooses_reads(&self) -> bool {
         self.hooks.has(Hooks::READS)
+    }
+
+    /// Whether this read is sent to its drive without a question.
+    pub(crate) fn sends_at_once(&self, why: Why) -> bool {
+        self.sends_parity_reads && why == Why::Parity
     }
 
     pub(crate) fn first_attempt(

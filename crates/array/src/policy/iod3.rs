@@ -4,7 +4,7 @@
 //! read is reconstructed from the others. Needs no flag. Costs a reconstruction for one read in N, whether or
 //! not the page would have met the collection.
 
-use super::{About, Attempt, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
+use super::{About, Attempt, Hooks, Needs, ParityReads, Policy, PolicyKind, View, WindowUse};
 use alloc::boxed::Box;
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
@@ -19,14 +19,20 @@ pub(super) const IOD3: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Blind,
     collects_instantly: false,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Iod3),
+    build: |setup| Box::new(Iod3 { parity_reads: setup.settings.iod3_parity_reads }),
 });
 
-pub(super) struct Iod3;
+pub(super) struct Iod3 {
+    pub(super) parity_reads: ParityReads,
+}
 
 impl Policy for Iod3 {
     fn hooks(&self) -> Hooks {
         Hooks::FIRST_ATTEMPT
+    }
+
+    fn sends_parity_reads(&self) -> bool {
+        self.parity_reads == ParityReads::Wait
     }
 
     fn first_attempt(

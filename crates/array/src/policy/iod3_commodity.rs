@@ -17,5 +17,5 @@ pub(super) const IOD3_COMMODITY: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Imagined,
     collects_instantly: false,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Iod3),
+    build: |setup| Box::new(Iod3 { parity_reads: setup.settings.iod3_parity_reads }),
 });

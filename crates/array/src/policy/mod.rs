@@ -34,7 +34,7 @@ pub use hooks::Hooks;
 pub(crate) use hooks::Rules;
 pub use plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
 pub use registry::{About, Needs, PolicyKind, PolicySetup, WindowUse};
-pub use settings::{DriveProfile, PolicySettings, WriteCacheSettings};
+pub use settings::{DriveProfile, ParityReads, PolicySettings, WriteCacheSettings};
 pub use sit_out::SitOutSettings;
 
 use crate::coordinate::Coordinator;
@@ -140,6 +140,11 @@ pub trait Policy: Send {
         _view: &View<'_>,
     ) -> Attempt {
         Attempt::Send(PlFlag::Off)
+    }
+
+    /// Whether reads that a write needs for its parity are sent to their drives without a question.
+    fn sends_parity_reads(&self) -> bool {
+        false
     }
 
     /// Which of the `copies` (drives as bits) of the same pages a read of the host goes to, the first

@@ -4,9 +4,21 @@ use super::{HedgeSettings, PlmLightSettings, SitOutSettings};
 use crate::write_cache::WriteCacheConfig;
 use units::Duration;
 
+/// Where reads go that a write needs for its parity, under `iod3`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ParityReads {
+    /// Around the drive whose turn it is, as all other reads.
+    #[default]
+    Around,
+    /// To their drives, whose turn it may be: the public IODA artifact's IOD3 reads so.
+    Wait,
+}
+
 /// Settings of all policies that have any; each reads its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PolicySettings {
+    /// Where reads for parity go, under `iod3`.
+    pub iod3_parity_reads: ParityReads,
     /// When reads are hedged, under `hedged` and `hedged-quantile`.
     pub hedge: HedgeSettings,
     /// Members asked beyond those that suffice, under `first-k`.
@@ -27,6 +39,7 @@ pub struct PolicySettings {
 impl Default for PolicySettings {
     fn default() -> Self {
         Self {
+            iod3_parity_reads: ParityReads::default(),
             hedge: HedgeSettings::default(),
             spare_reads: 1,
             sit_out: SitOutSettings::default(),

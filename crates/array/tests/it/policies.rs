@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, named};
-use array::policy::PolicyKind;
+use array::policy::{ParityReads, PolicyKind, PolicySettings};
 use array::{Level, Request, RequestId, RequestKind};
 use units::{Duration, Instant};
 
@@ -91,6 +91,25 @@ fn iod3_never_reads_from_the_drive_whose_turn_it_is() {
     s.now = Instant::ZERO + Duration::from_millis(150);
     s.request(RequestKind::Read, 0, 1);
     assert_eq!(s.log, "r0 ", "at 150 ms it is drive 1's turn");
+}
+
+#[test]
+fn reads_for_parity_of_iod3_go_around_or_wait() {
+    for (parity_reads, log) in [
+        // The old data of drive 0 would be rebuilt from three reads; two give the parity without it.
+        (ParityReads::Around, "r7 r1 r2 r3 r4 r5 r6 "),
+        (ParityReads::Wait, "r0 r7 "),
+    ] {
+        let settings =
+            PolicySettings { iod3_parity_reads: parity_reads, ..PolicySettings::default() };
+        let mut s = Script::set(Level::Raid5, 8, PolicyKind::IOD3, settings);
+        s.request(RequestKind::Write, 0, 1);
+        assert_eq!(s.log, log, "{parity_reads:?}");
+        s.log.clear();
+        // What the host wants is never read from the drive whose turn it is.
+        s.request(RequestKind::Read, 7, 1);
+        assert!(!s.log.contains("r0"), "{parity_reads:?}: {}", s.log);
+    }
 }
 
 #[test]

@@ -8,11 +8,14 @@ use crate::quantity::{
 };
 use crate::settings::cells::CellSettings;
 use crate::settings::retry::RetrySettings;
-use crate::words::{Blocks, Flush, Placement, Queues, Rotating, Trigger, Unit};
+use crate::words::{
+    Allocates, Blocks, Flush, Placement, Preempts, Queues, Rotating, Suspends, Trigger, Unit,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ssd::{
-    Arbitration, Config, QueueConfig, RainConfig, ScrubConfig, SuspensionConfig, WriteBufferConfig,
+    Arbitration, Config, QueueConfig, RainConfig, ScrubConfig, Suspendable, SuspensionConfig,
+    WriteBufferConfig,
 };
 use std::str::FromStr;
 use units::{Duration, Ratio};
@@ -86,8 +89,12 @@ pub(crate) struct DriveSettings {
     pub(crate) preemptive_collection: Option<bool>,
     /// Programs of the host take turns with a collection in proportion to what it gives back; for drives with cells.
     pub(crate) paced_writes: Option<bool>,
+    /// Whose commands those are: what waits for its die, or for any die of its channel (die or channel).
+    pub(crate) preemption_scope: Option<Text<Preempts>>,
     /// Most suspensions of one program or erase for reads; 0 for none.
     pub(crate) suspensions: Option<u32>,
+    /// What is suspended: everything, or programs and erases of a collection only [default: everything].
+    pub(crate) suspends: Option<Text<Suspends>>,
     /// Time to suspend a program, and again to resume it [default: 10us].
     pub(crate) suspend_program: Option<Text<Span>>,
     /// Time to suspend an erase, and again to resume it [default: 100us].
@@ -100,6 +107,8 @@ pub(crate) struct DriveSettings {
     pub(crate) read_retry: Option<RetrySettings>,
     /// Idle time after which a die checks what was copied past error correction, or `none`.
     pub(crate) scrub_after: Option<Text<ScrubAfter>>,
+    /// Which die a page goes to without RAIN: next-die, or static by its number.
+    pub(crate) allocation: Option<Text<Allocates>>,
     /// Ranges of logical blocks with dies of their own.
     pub(crate) lba_ranges: Option<u32>,
     /// What a range has of its own: channels or chips.
@@ -195,6 +204,10 @@ impl DriveSettings {
             read_priority: Some(scheduling.read_priority),
             preemptive_collection: Some(scheduling.preemptive_collection),
             paced_writes: Some(scheduling.paced_writes),
+            preemption_scope: text(&Preempts(scheduling.preemption_scope).to_string()),
+            suspends: scheduling
+                .suspension
+                .and_then(|suspension| text(&Suspends(suspension.what).to_string())),
             suspensions: Some(scheduling.suspension.map_or(0, |suspension| suspension.most)),
             suspend_program: scheduling
                 .suspension
@@ -210,6 +223,7 @@ impl DriveSettings {
             scrub_after: text(
                 &scrub.map_or("none".to_owned(), |scrub| exact_duration(scrub.after)),
             ),
+            allocation: text(&Allocates(config.allocation).to_string()),
             lba_ranges: Some(ranges.count),
             lba_range_placement: text(&Placement(ranges.placement).to_string()),
             valid_ratio: text(&exact_percent(Ratio::from_f64(contract.valid_ratio))),
@@ -276,6 +290,10 @@ impl DriveSettings {
         put(&mut config.scheduling.read_priority, self.read_priority);
         put(&mut config.scheduling.preemptive_collection, self.preemptive_collection);
         put(&mut config.scheduling.paced_writes, self.paced_writes);
+        let scope = value(&self.preemption_scope).map(|Preempts(scope)| scope);
+        put(&mut config.scheduling.preemption_scope, scope);
+        let allocation = value(&self.allocation).map(|Allocates(allocation)| allocation);
+        put(&mut config.allocation, allocation);
         self.put_suspension(
             &mut config,
             length(&self.suspend_program),
@@ -402,16 +420,18 @@ impl DriveSettings {
     ) -> Result<(), Failure> {
         let before = config.scheduling.suspension;
         let most = self.suspensions.or(before.map(|suspension| suspension.most)).unwrap_or(0);
-        if most == 0 && (program.is_some() || erase.is_some()) {
+        let what = value(&self.suspends).map(|Suspends(what)| what);
+        if most == 0 && (program.is_some() || erase.is_some() || what.is_some()) {
             return Err(Failure::usage(
-                "suspend_program and suspend_erase are of no use while suspensions is 0; set it to \
-                 the most that one operation may suffer",
+                "suspend_program, suspend_erase and suspends are of no use while suspensions is 0; \
+                 set it to the most that one operation may suffer",
             ));
         }
         let cost = |given: Option<Duration>, before: Option<Duration>, usual| {
             given.or(before).unwrap_or(usual)
         };
         config.scheduling.suspension = (most > 0).then(|| SuspensionConfig {
+            what: what.or(before.map(|s| s.what)).unwrap_or(Suspendable::Everything),
             program: cost(program, before.map(|s| s.program), SUSPEND_PROGRAM),
             erase: cost(erase, before.map(|s| s.erase), SUSPEND_ERASE),
             most,

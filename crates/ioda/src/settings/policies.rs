@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::quantity::{Percent, Span, Text};
-use crate::words::Base;
+use crate::words::{Base, Parity};
 use array::policy::{
     AllocationConfig, HedgeSettings, PlmLightSettings, PolicySettings, SitOutSettings,
 };
@@ -16,6 +16,10 @@ use units::{Duration, Ratio};
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Policies")]
 pub(crate) struct PolicyOptions {
+    /// iod3: reads that a write needs for its parity go around the drive whose turn it is, or wait for it:
+    /// around or wait [default: around]
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) iod3_parity_reads: Option<Text<Parity>>,
     /// hedged: time without an answer after which a read is rebuilt as well [default: 2ms]
     #[arg(long, value_name = "TIME")]
     pub(crate) hedge_delay: Option<Text<Span>>,
@@ -117,6 +121,10 @@ impl PolicyOptions {
                 looks: self.sit_out_looks.unwrap_or(default.sit_out.looks),
                 period: span(&self.sit_out_period, default.sit_out.period),
             },
+            iod3_parity_reads: self
+                .iod3_parity_reads
+                .as_ref()
+                .map_or(default.iod3_parity_reads, |text| text.value.0),
             objective: span(&self.objective, default.objective),
             plm_light: self.plm_light()?,
             ..default

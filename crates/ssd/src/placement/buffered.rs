@@ -6,7 +6,7 @@
 //! pages out at the wrong time, while collection has a store of free blocks to live on.
 
 use crate::collector::Urgency;
-use crate::config::WriteBufferConfig;
+use crate::config::{Allocation, Config, WriteBufferConfig};
 use crate::flash::Flash;
 use crate::ftl::Allocated;
 use crate::link::HostLink;
@@ -14,6 +14,8 @@ use crate::media::Media;
 use crate::ops::Task;
 use crate::placement::Buffer;
 use crate::rights::Rights;
+use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 use units::{Duration, Instant, Observe, Slab};
 
@@ -29,14 +31,71 @@ pub(crate) struct Buffered {
     pages_per_program: u32,
     /// What programs of many pages take up, as logical page and flash page.
     units: Slab<Vec<(u32, u32)>>,
+    /// Of each die the dirty pages that are bound to it, in the order in which they became dirty; empty if
+    /// pages go to any die.
+    bound: Vec<VecDeque<u32>>,
     /// A collection was put off until the flush has queued its last page.
     collection_waits: bool,
 }
 
 impl Buffered {
-    pub(crate) fn new(config: WriteBufferConfig, pages_per_program: u32) -> Self {
-        let (buffer, units) = (Buffer::new(config), Slab::new());
-        Self { buffer, pages_per_program, units, collection_waits: false }
+    pub(crate) fn new(config: WriteBufferConfig, drive: &Config) -> Self {
+        let dies = match drive.allocation {
+            Allocation::NextDie => 0,
+            Allocation::Static => drive.geometry.dies() as usize,
+        };
+        Self {
+            buffer: Buffer::new(config),
+            pages_per_program: drive.cells.map_or(1, |cells| cells.unit_pages()),
+            units: Slab::new(),
+            bound: vec![VecDeque::new(); dies],
+            collection_waits: false,
+        }
+    }
+
+    /// Puts new dirty pages where the dies that they are bound to find them.
+    fn sort<O: Observe>(&mut self, flash: &Flash<O>) {
+        if self.bound.is_empty() {
+            return;
+        }
+        while let Some(page) = self.buffer.take_new() {
+            if let Some(die) = flash.ftl.bound_die(page) {
+                self.bound[die as usize].push_back(page);
+            }
+        }
+    }
+
+    /// Whether a dirty page may go to `die`.
+    fn has_page_for(&self, die: u32) -> bool {
+        self.bound.get(die as usize).is_none_or(|pages| !pages.is_empty())
+    }
+
+    /// The oldest dirty page that may go to `die`, which a program takes up now.
+    fn take_page_for(&mut self, die: u32) -> Option<u32> {
+        let Some(pages) = self.bound.get_mut(die as usize) else {
+            return self.buffer.start_flush();
+        };
+        let page = pages.pop_front()?;
+        self.buffer.start_flush_of(page);
+        Some(page)
+    }
+
+    /// A place on the next die that suits, has room, and has a page that may go to it.
+    fn next_place<O: Observe>(
+        &self,
+        flash: &mut Flash<O>,
+        suits: impl Fn(&Flash<O>, u32) -> bool,
+    ) -> Option<Allocated> {
+        for _ in 0..flash.dies.len() {
+            let die = flash.ftl.take_turn(0);
+            if self.has_page_for(die)
+                && suits(flash, die)
+                && let Some(place) = flash.ftl.allocate_for_host_on(die)
+            {
+                return Some(place);
+            }
+        }
+        None
     }
 
     /// Queues flush programs as far as the rule, the window and the dies allow, and then the
@@ -57,6 +116,7 @@ impl Buffered {
         if self.buffer.ready() < self.pages_per_program && !self.buffer.lacks_slots() {
             return false;
         }
+        self.sort(flash);
         let right = flash.collector.rights.allowed_until(now, 0);
         let coordinated = self.buffer.flushes_in_window();
         let until = match right {
@@ -67,7 +127,7 @@ impl Buffered {
         };
         let urgent = self.buffer.lacks_slots();
         if let Some(until) = until
-            && let Some(place) = next_place(flash, |flash, die| suits(now, die, until, flash))
+            && let Some(place) = self.next_place(flash, |flash, die| suits(now, die, until, flash))
         {
             self.flush_to(now, place, false, flash);
             return true;
@@ -91,17 +151,21 @@ impl Buffered {
         let bounded = |flash: &Flash<O>, die: u32| {
             flash.dies.die(die).flushes < FLUSHES_PER_DIE && flash.is_within_pace(die)
         };
-        let place = next_place(flash, |flash, die| suits(now, die, Instant::NEVER, flash))
-            .or_else(|| next_place(flash, bounded));
+        let place = self
+            .next_place(flash, |flash, die| suits(now, die, Instant::NEVER, flash))
+            .or_else(|| self.next_place(flash, bounded));
         if place.is_some() {
             return place;
         }
-        if !(0..flash.dies.len()).all(|die| bounded(flash, die)) {
+        if !(0..flash.dies.len())
+            .filter(|&die| self.has_page_for(die))
+            .all(|die| bounded(flash, die))
+        {
             // Dies with room may be at their bound; the end of a program comes back here.
             return None;
         }
         if flash.collect_everywhere_instantly() {
-            return next_place(flash, bounded);
+            return self.next_place(flash, bounded);
         }
         flash.journal.counters.stalled_writes_pages += u64::from(self.buffer.starve());
         // A drive with a buffer has one range.
@@ -120,13 +184,13 @@ impl Buffered {
         let Allocated { page, die, .. } = place;
         let task = match self.pages_per_program {
             1 => {
-                let Some(logical) = self.buffer.start_flush() else { return };
+                let Some(logical) = self.take_page_for(die) else { return };
                 flash.journal.counters.forced_flushes_pages += u64::from(forced);
                 flash.journal.media(|| Media::Flushed { logical, page });
                 Task::Flush { logical, flash: page, forced }
             }
             unit_pages => {
-                let logical = core::iter::from_fn(|| self.buffer.start_flush());
+                let logical = core::iter::from_fn(|| self.take_page_for(die));
                 let unit: Vec<(u32, u32)> = logical.take(unit_pages as usize).zip(page..).collect();
                 flash.journal.counters.forced_flushes_pages +=
                     if forced { unit.len() as u64 } else { 0 };
@@ -205,27 +269,12 @@ impl Buffered {
     }
 }
 
-/// A place on the next die that suits and has room.
-fn next_place<O: Observe>(
-    flash: &mut Flash<O>,
-    suits: impl Fn(&Flash<O>, u32) -> bool,
-) -> Option<Allocated> {
-    for _ in 0..flash.dies.len() {
-        let die = flash.ftl.take_turn(0);
-        if suits(flash, die)
-            && let Some(place) = flash.ftl.allocate_for_host_on(die)
-        {
-            return Some(place);
-        }
-    }
-    None
-}
-
 /// Whether a flush program on `die` would not wait for a collection, and be over at `until`.
 fn suits<O: Observe>(now: Instant, die: u32, until: Instant, flash: &Flash<O>) -> bool {
     let target = flash.dies.die(die);
     // With paced writes a program takes turns with the collection; it need not wait for its end.
     let takes_turns = flash.config.scheduling.paced_writes && until == Instant::NEVER;
+    let takes_turns = takes_turns || flash.stands_back_for_channels();
     let waits = target.collection.is_some() && !takes_turns;
     if waits || target.flushes >= FLUSHES_PER_DIE || !flash.is_within_pace(die) {
         return false;

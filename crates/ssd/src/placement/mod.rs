@@ -59,10 +59,7 @@ impl Placement {
     pub(crate) fn new(config: &Config) -> Self {
         match (config.write_buffer, config.rain) {
             (None, _) => Self::Direct(Direct::default()),
-            (Some(buffer), None) => {
-                let unit = config.cells.map_or(1, |cells| cells.unit_pages());
-                Self::Buffered(Box::new(Buffered::new(buffer, unit)))
-            }
+            (Some(buffer), None) => Self::Buffered(Box::new(Buffered::new(buffer, config))),
             (Some(buffer), Some(rain)) => {
                 Self::Striped(Box::new(Striped::new(config, rain, Buffer::new(buffer))))
             }

@@ -8,9 +8,9 @@
 
 use crate::cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
 use crate::config::{
-    Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config, ContractConfig,
-    FlushRule, Geometry, RangeConfig, SchedulingConfig, SuspensionConfig, Timing,
-    WriteBufferConfig,
+    Allocation, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
+    ContractConfig, FlushRule, Geometry, PreemptionScope, RangeConfig, SchedulingConfig,
+    Suspendable, SuspensionConfig, Timing, WriteBufferConfig,
 };
 use alloc::string::String;
 use units::{Duration, Ratio};
@@ -361,12 +361,15 @@ fn build(row: &Row) -> Config {
             instant: false,
         },
         ranges: RangeConfig::ONE,
+        allocation: Allocation::NextDie,
         // The times and the number of suspensions are our choice; vendors do not publish theirs.
         scheduling: SchedulingConfig {
             read_priority: true,
             preemptive_collection: true,
+            preemption_scope: PreemptionScope::Die,
             paced_writes: true,
             suspension: Some(SuspensionConfig {
+                what: Suspendable::Everything,
                 program: Duration::from_micros(20),
                 erase: Duration::from_micros(40),
                 most: 20,

@@ -8,7 +8,9 @@ use nvme::{
     Status, WindowSchedule,
 };
 use proptest::prelude::*;
-use ssd::{Blocking, CollectionUnit, Config, FlushRule, Ssd, WriteBufferConfig, presets};
+use ssd::{
+    Allocation, Blocking, CollectionUnit, Config, FlushRule, Ssd, WriteBufferConfig, presets,
+};
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
 fn small(buffer: WriteBufferConfig) -> Config {
@@ -214,6 +216,37 @@ fn any_drive_with_a_buffer() -> impl Strategy<Value = Config> {
             config
         },
     )
+}
+
+#[test]
+fn with_static_allocation_every_page_stays_on_its_die() {
+    let mut config = small(WriteBufferConfig::new(64));
+    config.allocation = Allocation::Static;
+    config.collection.unit = CollectionUnit::Block;
+    let pages_per_die = config.geometry.pages() / u64::from(config.geometry.dies());
+    // One die of each channel, then the next of each.
+    let order = [0, 2, 1, 3];
+    let check = |drive: &Ssd, when: &str| {
+        for lba in 0..drive.logical_blocks() {
+            if let Some(page) = drive.flash_page(Lba(lba)) {
+                let die = u64::from(page) / pages_per_die;
+                assert_eq!(die, order[lba as usize % 4], "{when}: page {lba}");
+            }
+        }
+    };
+    for prepare in [Ssd::age, |drive: &mut Ssd, seed| _ = drive.precondition(seed)] {
+        let mut drive = Ssd::new(config.clone()).unwrap();
+        prepare(&mut drive, 3);
+        check(&drive, "prepared");
+        drive.check_invariants();
+        let mut host = Host::new(5, 16, 90);
+        host.run(&mut drive, 6_000, |_, _| {});
+        host.drain(&mut drive);
+        assert!(drive.counters().collections > 10 && drive.counters().host_programs_pages > 1_000);
+        check(&drive, "written to");
+    }
+    config.write_buffer = None;
+    assert!(Ssd::new(config).unwrap_err().to_string().contains("set write_buffer"));
 }
 
 proptest! {

@@ -7,8 +7,8 @@ use crate::common::{any_drive, worn_out};
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use proptest::prelude::*;
 use ssd::{
-    Blocking, CellConfig, CollectionUnit, Config, FlushRule, PageTime, RangeConfig,
-    SchedulingConfig, Ssd, SuspensionConfig, WriteBufferConfig, presets,
+    Blocking, CellConfig, CollectionUnit, Config, FlushRule, PageTime, PreemptionScope,
+    RangeConfig, SchedulingConfig, Ssd, Suspendable, SuspensionConfig, WriteBufferConfig, presets,
 };
 use units::{Duration, Instant, Lba, Ratio};
 
@@ -250,10 +250,12 @@ fn modern() -> Config {
     config.collection.restore = Ratio::from_percent(10);
     config.collection.hard = Ratio::from_percent(5);
     config.scheduling = SchedulingConfig {
+        preemption_scope: PreemptionScope::Die,
         read_priority: true,
         preemptive_collection: true,
         paced_writes: true,
         suspension: Some(SuspensionConfig {
+            what: Suspendable::Everything,
             program: Duration::from_micros(20),
             erase: Duration::from_micros(20),
             most: 8,

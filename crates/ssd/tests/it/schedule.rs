@@ -3,16 +3,18 @@
 
 use crate::common::{Host, any_drive};
 use nvme::{
-    ArrayDescription, Cause, CollectionRight, Command, CommandId, Opcode, PlFlag, WindowSchedule,
+    ArrayDescription, Blocked, Cause, CollectionRight, Command, CommandId, Opcode, PlFlag,
+    WindowSchedule,
 };
 use proptest::prelude::*;
 use ssd::{
     Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, Event, PageOperation,
-    QueueConfig, SchedulingConfig, Ssd, SuspensionConfig, presets,
+    PreemptionScope, QueueConfig, SchedulingConfig, Ssd, Suspendable, SuspensionConfig, presets,
 };
-use units::{Duration, Instant, Lba, Recorded, Rng};
+use units::{Duration, Instant, Lba, Ratio, Recorded, Rng};
 
 const SUSPENSION: SuspensionConfig = SuspensionConfig {
+    what: Suspendable::Everything,
     program: Duration::from_micros(10),
     erase: Duration::from_micros(100),
     most: 3,
@@ -34,6 +36,7 @@ fn with(read_priority: bool, preemptive: bool, suspension: bool) -> SchedulingCo
         read_priority,
         preemptive_collection: preemptive,
         paced_writes: false,
+        preemption_scope: PreemptionScope::Die,
         suspension: suspension.then_some(SUSPENSION),
     }
 }
@@ -82,10 +85,72 @@ fn reads_overtake_writes_and_interrupt_them() {
     assert_eq!(drive.counters().suspensions, 1);
 }
 
+#[test]
+fn if_only_collections_are_suspended_the_host_is_served_in_order() {
+    let of_collections =
+        SuspensionConfig { what: Suspendable::Collection, most: 1_000, ..SUSPENSION };
+    let scheduling =
+        SchedulingConfig { suspension: Some(of_collections), ..with(false, true, false) };
+    let (in_order, drive) = read_among_writes(scheduling);
+    assert_eq!(in_order, Duration::from_micros(5 * 200 - 50 + 40));
+    assert_eq!(drive.counters().suspensions, 0);
+    let (preempted, _) = slowest_read(with(false, true, false));
+    let (suspended, drive) = slowest_read(scheduling);
+    assert!(drive.counters().suspensions > 100);
+    // A read waits for what came before it, a write and reads, and for a suspension; never for an erase.
+    assert!(preempted >= Duration::from_millis(1), "{preempted}: it met an erase");
+    assert!(suspended <= Duration::from_micros(240 + 100 + 200 + 3 * 40), "{suspended}");
+}
+
+#[test]
+fn a_collection_may_stand_back_for_its_whole_channel() {
+    for (scope, stands_back) in [(PreemptionScope::Die, false), (PreemptionScope::Channel, true)] {
+        let (mut drive, now) = due(Blocking::Die, CollectionTrigger::FreeSpace, |config| {
+            config.scheduling =
+                SchedulingConfig { preemption_scope: scope, ..with(false, true, false) };
+            config.collection.hard = Ratio::from_percent(2);
+        });
+        // Reads of the die that does not collect, of which one is always in service.
+        let mut collecting = drive.clone();
+        collecting.set_right(now, CollectionRight::Always);
+        let mut pages: Vec<Lba> = (0..drive.logical_blocks()).map(Lba).collect();
+        pages.retain(|&lba| !collecting.is_collecting_at(lba));
+        for (id, &lba) in (0..400).zip(&pages) {
+            let command = Command {
+                id: CommandId(id),
+                opcode: Opcode::Read,
+                lba,
+                blocks: 1,
+                pl: PlFlag::Off,
+            };
+            drive.handle_command(now, &command);
+        }
+        drive.set_right(now, CollectionRight::Always);
+        let busy = now + Duration::from_micros(60) * 390;
+        while drive.next_deadline() < busy {
+            drive.handle_deadline(drive.next_deadline());
+            drive.check_invariants();
+        }
+        let copied = drive.counters().collection_programs_pages;
+        assert_eq!(copied == 0, stands_back, "{scope:?}: {copied} pages");
+        // When the reads are done it goes on.
+        while drive.counters().erases == 0 {
+            drive.handle_deadline(drive.next_deadline());
+        }
+        drive.check_invariants();
+        assert!(drive.poll_completion().is_some(), "{scope:?}");
+    }
+}
+
 /// Two chips on a channel, in use for long, and due to collect when that is allowed.
-fn due(blocking: Blocking, trigger: CollectionTrigger) -> (Ssd, Instant) {
+fn due(
+    blocking: Blocking,
+    trigger: CollectionTrigger,
+    change: impl FnOnce(&mut Config),
+) -> (Ssd, Instant) {
     let mut config = small(SchedulingConfig::FIRST_COME);
     config.geometry.chips_per_channel = 2;
+    change(&mut config);
     config.timing.transfer = Duration::from_micros(20);
     (config.collection.blocking, config.collection.trigger) = (blocking, trigger);
     let mut drive = Ssd::new(config).unwrap();
@@ -102,7 +167,7 @@ fn due(blocking: Blocking, trigger: CollectionTrigger) -> (Ssd, Instant) {
 #[test]
 fn an_erase_that_needs_no_channel_holds_its_die_only() {
     for (blocking, all) in [(Blocking::Channel, true), (Blocking::ChannelForCopies, false)] {
-        let (drive, now) = due(blocking, CollectionTrigger::FreeSpace);
+        let (drive, now) = due(blocking, CollectionTrigger::FreeSpace, |_| {});
         let mut drive = drive.observed::<Recorded>();
         drive.set_right(now, CollectionRight::Always);
         let held = |drive: &Ssd<Recorded>| {
@@ -129,7 +194,7 @@ fn a_drive_that_collects_with_commands_only_waits_for_one() {
     for (trigger, at_once) in
         [(CollectionTrigger::FreeSpace, true), (CollectionTrigger::HostCommand, false)]
     {
-        let (mut drive, now) = due(Blocking::Die, trigger);
+        let (mut drive, now) = due(Blocking::Die, trigger, |_| {});
         let schedule = WindowSchedule {
             array: ArrayDescription { width: 2, parities: 1 },
             busy_time_window: Duration::from_secs(1),
@@ -176,6 +241,32 @@ fn commands_beyond_the_depth_of_the_queue_wait_for_a_slot() {
     assert_eq!(ends, [(0, 40, 0), (1, 40, 0), (2, 80, 40), (3, 80, 40)]);
     config.queue = Some(QueueConfig { depth: 0, arbitration: Arbitration::OneQueue });
     assert!(Ssd::new(config).unwrap_err().to_string().contains("queue_depth is 0"));
+}
+
+#[test]
+fn what_waits_for_a_slot_that_a_collection_holds_up_is_blocked() {
+    let (mut drive, now) = due(Blocking::Die, CollectionTrigger::FreeSpace, |config| {
+        config.queue = Some(QueueConfig { depth: 1, arbitration: Arbitration::OneQueue });
+    });
+    drive.set_right(now, CollectionRight::Always);
+    let find = |drive: &Ssd, collecting: bool| {
+        let mut pages = (0..drive.logical_blocks()).map(Lba);
+        pages.find(|&lba| drive.is_collecting_at(lba) == collecting).unwrap()
+    };
+    let reads = [find(&drive, true), find(&drive, false)];
+    for (id, lba) in (0..).zip(reads) {
+        let command =
+            Command { id: CommandId(id), opcode: Opcode::Read, lba, blocks: 1, pl: PlFlag::Off };
+        drive.handle_command(now, &command);
+    }
+    let mut blocked = Vec::new();
+    while drive.commands_in_flight() > 0 {
+        drive.handle_deadline(drive.next_deadline());
+        while let Some(completed) = drive.poll_completion() {
+            blocked.push(completed.completion.blocked());
+        }
+    }
+    assert_eq!(blocked, [Blocked::Collection, Blocked::Queue]);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use crate::common::{Host, any_drive, any_rain_drive, worn_out};
 use nvme::{Cause, Command, CommandId, Opcode, PlFlag, Status};
 use proptest::prelude::*;
 use ssd::{
-    CollectionUnit, Config, Counters, Media, SchedulingConfig, ScrubConfig, Ssd, SuspensionConfig,
-    presets,
+    CollectionUnit, Config, Counters, Media, PreemptionScope, SchedulingConfig, ScrubConfig, Ssd,
+    Suspendable, SuspensionConfig, presets,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Duration, Instant, Lba, Rng};
@@ -297,6 +297,7 @@ fn at_moderate_load_everything_is_checked_and_the_tail_stays() {
     }
     // Where they do not, it is to be seen, and it is not more than one page.
     let suspension = SuspensionConfig {
+        what: Suspendable::Everything,
         program: Duration::from_micros(10),
         erase: Duration::from_micros(100),
         most: 10,
@@ -305,6 +306,7 @@ fn at_moderate_load_everything_is_checked_and_the_tail_stays() {
         read_priority: true,
         preemptive_collection: true,
         paced_writes: false,
+        preemption_scope: PreemptionScope::Die,
         suspension: Some(suspension),
     };
     let page = Duration::from_micros(40 + 60);

@@ -1,5 +1,6 @@
 //! Where requests go.
 
+use super::engine::bound;
 use super::scatter::Scatter;
 use super::zipf::Zipf;
 use crate::Op;
@@ -25,6 +26,8 @@ pub(super) enum Addresses {
     Pareto { blocks: u64, power: f64, scatter: Scatter, block: u64, size: u64 },
     /// Extents of 1 MiB ranked by Zipf's law and scattered, uniform inside on 4 KiB.
     HotExtents { zipf: Zipf, scatter: Scatter, size: u64 },
+    /// The others, but of writes so many (as the bound of a 64-bit draw) begin where the one before ended.
+    Runs { others: Box<Self>, bound: u64, next_write: u64, size: u64 },
 }
 
 impl Addresses {
@@ -35,6 +38,14 @@ impl Addresses {
             zipf: Zipf::new(extents, theta),
             scatter: Scatter::new(extents, rng),
             size,
+        }
+    }
+
+    /// The same, but a `share` of the writes go on where the one before ended.
+    pub(super) fn with_runs(self, share: f64, size: u64) -> Self {
+        match bound(share) {
+            None => self,
+            Some(bound) => Self::Runs { others: Box::new(self), bound, next_write: 0, size },
         }
     }
 
@@ -53,6 +64,18 @@ impl Addresses {
                 }
                 let offset = *next;
                 *next += bytes;
+                offset
+            }
+            Self::Runs { others, bound, next_write, size } => {
+                if op == Op::Read {
+                    return others.draw(op, bytes, rng);
+                }
+                let goes_on = rng.next_u64() <= *bound;
+                let offset = match goes_on && next_write.saturating_add(bytes) <= *size {
+                    true => *next_write,
+                    false => others.draw(op, bytes, rng),
+                };
+                *next_write = offset + bytes;
                 offset
             }
             Self::Uniform { size } => rng.below((*size / bytes).max(1)) * bytes,

@@ -136,7 +136,7 @@ fn a_seed_gives_the_same_requests_on_every_machine() {
     assert_eq!([zipf, pareto], PINNED_SYNTHETIC);
 }
 
-const PINNED: [(&str, u64); 19] = [
+const PINNED: [(&str, u64); 20] = [
     ("azure", 0x6015_d04c_a126_5b48),
     ("bingidx", 0x79cb_45cc_60c1_f1e5),
     ("bingsel", 0x15bb_bf9c_ce09_84c4),
@@ -147,6 +147,7 @@ const PINNED: [(&str, u64); 19] = [
     ("msnfs", 0xab89_a505_91a0_ff5c),
     ("tpcc", 0xf9af_ecd5_3974_fe4b),
     ("dtrs-recorded", 0x80f0_c312_80b6_3dfe),
+    ("exch-recorded", 0x3c64_ea71_7a89_4b0e),
     ("lmbe-recorded", 0xa92f_c6c5_6a2a_09c0),
     ("msnfs-recorded", 0x14cf_b0fd_b83d_7687),
     ("tpcc-recorded", 0xdaa4_2775_564d_644a),

@@ -8,9 +8,10 @@ use array::policy::{
 };
 use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
-    Arbitration, Blocking, CellConfig, CollectionTrigger, CollectionUnit, FlushRule, PageTime,
-    QueueConfig, RainConfig, RangeConfig, RangePlacement, RetryConfig, Rotation, SchedulingConfig,
-    ScrubConfig, SuspensionConfig, WriteBufferConfig, presets,
+    Allocation, Arbitration, Blocking, CellConfig, CollectionTrigger, CollectionUnit, FlushRule,
+    PageTime, PreemptionScope, QueueConfig, RainConfig, RangeConfig, RangePlacement, RetryConfig,
+    Rotation, SchedulingConfig, ScrubConfig, Suspendable, SuspensionConfig, WriteBufferConfig,
+    presets,
 };
 use units::{Duration, Ratio, Rng};
 
@@ -56,7 +57,9 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
             paced_writes: false,
             read_priority,
             preemptive_collection: rng.below(2) == 0,
+            preemption_scope: PreemptionScope::Die,
             suspension: (read_priority && most > 0).then_some(SuspensionConfig {
+                what: Suspendable::Everything,
                 program,
                 erase,
                 most,
@@ -84,6 +87,18 @@ fn add_ssdsim(drive: &mut ssd::Config, rng: &mut Rng) {
     }
     if drive.collection.blocking == Blocking::Channel && rng.below(2) == 0 {
         drive.collection.blocking = Blocking::ChannelForCopies;
+    }
+    if rng.below(3) == 0 {
+        drive.scheduling.preemption_scope = PreemptionScope::Channel;
+    }
+    if let Some(suspension) = &mut drive.scheduling.suspension
+        && rng.below(2) == 0
+    {
+        suspension.what = Suspendable::Collection;
+        drive.scheduling.read_priority = rng.below(2) == 0;
+    }
+    if drive.write_buffer.is_some() && rng.below(3) == 0 {
+        drive.allocation = Allocation::Static;
     }
 }
 

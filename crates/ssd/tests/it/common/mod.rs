@@ -13,9 +13,9 @@ use nvme::{
 };
 use proptest::prelude::*;
 use ssd::{
-    Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, QueueConfig, RainConfig,
-    RangeConfig, RangePlacement, Rotation, SchedulingConfig, ScrubConfig, Ssd, SuspensionConfig,
-    WriteBufferConfig, presets,
+    Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, PreemptionScope, QueueConfig,
+    RainConfig, RangeConfig, RangePlacement, Rotation, SchedulingConfig, ScrubConfig, Ssd,
+    Suspendable, SuspensionConfig, WriteBufferConfig, presets,
 };
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
@@ -140,6 +140,7 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                     [RangePlacement::Channels, RangePlacement::Chips][placement];
                 if config.collection.blocking == Blocking::Die {
                     let suspension = SuspensionConfig {
+                        what: if waits { Suspendable::Collection } else { Suspendable::Everything },
                         program: Duration::from_micros(10),
                         erase: Duration::from_micros(100),
                         most,
@@ -148,7 +149,11 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                         read_priority,
                         preemptive_collection,
                         paced_writes: false,
-                        suspension: (read_priority && most > 0).then_some(suspension),
+                        preemption_scope: match most % 2 {
+                            0 => PreemptionScope::Die,
+                            _ => PreemptionScope::Channel,
+                        },
+                        suspension: ((read_priority || waits) && most > 0).then_some(suspension),
                     };
                 }
                 config.collection.copyback = copyback;
