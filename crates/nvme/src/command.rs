@@ -85,7 +85,7 @@ pub struct Completion {
     /// compared.
     pub met_collection: bool,
     /// Whether some page of it queued where a collection had held something up, or it waited for a slot while
-    /// such pages were queued.
+    /// a collection held up one of those that had them.
     pub held_up: bool,
     /// Where the time went; the parts sum to the command's latency.
     pub delays: Delays,

@@ -61,7 +61,7 @@ impl Admission {
         queue
     }
 
-    /// A command arrives; `held_up` says whether a collection holds up pages of those that have the slots. Returns
+    /// A command arrives; `held_up` says whether a collection holds up one of those that have the slots. Returns
     /// whether it begins at once.
     pub(crate) fn arrive(&mut self, now: Instant, command: &Command, held_up: bool) -> bool {
         let begins = self.in_service < self.slots;

@@ -164,7 +164,7 @@ impl<O: Observe> Ssd<O> {
     #[inline]
     fn read_from(&mut self, now: Instant, die: u32, slot: u32, task: Task) {
         if self.flash.enqueue(now, die, task) {
-            self.link.command_mut(slot).held_up = true;
+            self.link.hold_up(slot);
         }
     }
 

@@ -265,7 +265,7 @@ impl<O: Observe> Ssd<O> {
         self.flash.journal.emit(now, || Event::Accepted { id, opcode, lba, blocks, pl });
         let begins = match &mut self.admission {
             None => true,
-            Some(admission) => admission.arrive(now, command, self.flash.dies.is_held_up()),
+            Some(admission) => admission.arrive(now, command, self.link.is_any_stuck()),
         };
         if begins {
             self.begin(now, command);

@@ -20,7 +20,7 @@ pub struct Completed {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waited {
     pub(crate) time: Duration,
-    /// A collection held up page operations of those that had the slots (TTFLASH §6.1, "queue-blocked").
+    /// A collection held up one of those that had the slots (TTFLASH §6.1, "queue-blocked").
     pub(crate) held_up: bool,
 }
 
@@ -34,6 +34,8 @@ pub(crate) struct InFlight {
     pub(crate) met_collection: bool,
     /// Some page of it queued where a collection had held something up.
     pub(crate) held_up: bool,
+    /// A collection holds it up: it met one, or a page of it queued where one had held something up.
+    pub(crate) stuck: bool,
     pub(crate) arrived: Instant,
     /// Time that it waited for a slot of the drive before.
     pub(crate) waited: Duration,
@@ -51,6 +53,7 @@ impl InFlight {
             remaining: command.blocks,
             met_collection: false,
             held_up: false,
+            stuck: false,
             arrived: now,
             waited: Duration::ZERO,
             transfer: Duration::ZERO,
@@ -85,6 +88,8 @@ pub(crate) struct HostLink {
     /// Added to each read of flash.
     read_overhead: Duration,
     commands: Slab<InFlight>,
+    /// Of these, those that a collection holds up.
+    stuck: u32,
     /// Writes whose data is crossing PCIe.
     arriving: VecDeque<(Instant, u32)>,
     arriving_until: Instant,
@@ -109,6 +114,7 @@ impl HostLink {
             command_time: config.timing.command,
             read_overhead: config.timing.read_overhead,
             commands: Slab::new(),
+            stuck: 0,
             arriving: VecDeque::new(),
             arriving_until: Instant::ZERO,
             waited: Waited::default(),
@@ -172,7 +178,28 @@ impl HostLink {
     #[inline]
     pub(crate) fn insert(&mut self, command: InFlight) -> u32 {
         let Waited { time, held_up } = self.waited;
-        self.commands.insert(InFlight { waited: time, held_up, ..command })
+        let stuck = command.met_collection;
+        self.stuck += u32::from(stuck);
+        self.commands.insert(InFlight { waited: time, held_up, stuck, ..command })
+    }
+
+    /// A page of a command queued where a collection had held something up.
+    #[inline]
+    pub(crate) fn hold_up(&mut self, command: u32) {
+        let command = self.commands.get_mut(command);
+        self.stuck += u32::from(!command.stuck);
+        (command.held_up, command.stuck) = (true, true);
+    }
+
+    /// Whether a collection holds up a command that is in the drive.
+    pub(crate) fn is_any_stuck(&self) -> bool {
+        self.stuck > 0
+    }
+
+    #[inline]
+    fn release(&mut self, command: u32) {
+        self.stuck -= u32::from(self.commands.get(command).stuck);
+        self.commands.release(command);
     }
 
     /// How the command that is taken next has waited for a slot.
@@ -221,7 +248,7 @@ impl HostLink {
         in_flight.remaining -= 1;
         if in_flight.remaining == 0 {
             let done = *in_flight;
-            self.commands.release(command);
+            self.release(command);
             self.send_data(now, &done, delays(), self.read_overhead);
         }
     }
@@ -240,7 +267,7 @@ impl HostLink {
     pub(crate) fn end_answer(&mut self, now: Instant, command: u32, is_read: bool) {
         if is_read {
             let done = *self.commands.get(command);
-            self.commands.release(command);
+            self.release(command);
             self.send_data(now, &done, transfer(done.transfer), Duration::ZERO);
         } else {
             self.end_write(now, command);
@@ -251,7 +278,7 @@ impl HostLink {
     fn end_write(&mut self, now: Instant, command: u32) {
         let done = self.commands.get(command);
         let completion = done.succeeded(transfer(done.transfer));
-        self.commands.release(command);
+        self.release(command);
         self.completed.push_back(Completed { at: now, completion });
     }
 
