@@ -3,8 +3,9 @@
 use crate::commands::Talk;
 use crate::exit::Failure;
 use report::schema::Document;
-use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 /// Prints results. A closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -29,6 +30,58 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     }
     std::fs::write(path, text)
         .map_err(|error| Failure::internal(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Writes a document piece by piece, to a file or to stdout if the path is `-`. A file has its name only when all
+/// of it is written, so that no part passes for the whole.
+pub(crate) fn stream(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    if is_stdout(path) {
+        let mut out = BufWriter::new(io::stdout().lock());
+        return match write(&mut out).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush())
+        {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Failure::internal(format!("cannot write to standard output: {error}")))
+            }
+            _ => Ok(()),
+        };
+    }
+    // Where a link leads to; what is not there yet is a file.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let written = match is_replaceable(&target) {
+        true => replace(&target, write),
+        // A pipe or a device has no part that could be mistaken, and must not be replaced by a file.
+        false => File::create(path).and_then(|file| write_all(file, write)),
+    };
+    written.map_err(|error| Failure::internal(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Whether `path` is a plain file or nothing yet.
+pub(crate) fn is_replaceable(path: &Path) -> bool {
+    path.metadata().map_or(true, |metadata| metadata.is_file())
+}
+
+fn write_all(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufWriter::new(file);
+    write(&mut file)?;
+    file.flush()
+}
+
+/// Writes a file beside `path`, and gives it that name when it is complete.
+fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".partial");
+    let partial = PathBuf::from(name);
+    let written = File::create(&partial)
+        .and_then(|file| write_all(file, write))
+        .and_then(|()| std::fs::rename(&partial, path));
+    if written.is_err() {
+        // What is left says nothing.
+        let _ = std::fs::remove_file(&partial);
+    }
+    written
 }
 
 /// Documents of one command, of which those in files are told at the end.
@@ -82,4 +135,28 @@ pub(crate) fn show<T: Document>(
 /// A document as indented JSON with a line end.
 pub(crate) fn json<T: Document>(document: &T) -> String {
     report::schema::to_string(document) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_that_was_not_finished_does_not_look_like_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("document.json");
+        stream(&path, |out| out.write_all(b"whole")).unwrap();
+        let failed = stream(&path, |out| {
+            out.write_all(b"part")?;
+            Err(io::Error::other("the disk is full"))
+        });
+        assert!(failed.unwrap_err().to_string().contains("document.json: the disk is full"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        let link = folder.path().join("link.json");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        stream(&link, |out| out.write_all(b"more")).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"more");
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+    }
 }

@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::io::Write;
 
 /// A document that is written as JSON.
 pub trait Document: Serialize + JsonSchema {
@@ -36,6 +37,14 @@ pub fn marked<T: Document>(document: &T) -> impl Serialize + '_ {
 #[expect(clippy::expect_used, reason = "a document of strings and numbers always serialises")]
 pub fn to_string<T: Document>(document: &T) -> String {
     serde_json::to_string_pretty(&marked(document)).expect("a plain document serialises")
+}
+
+/// Writes `document` as the same indented JSON, without having all of it in memory.
+///
+/// # Errors
+/// If `out` cannot be written, or the document cannot be read from where it is kept.
+pub fn write<T: Document>(out: &mut dyn Write, document: &T) -> std::io::Result<()> {
+    Ok(serde_json::to_writer_pretty(out, &marked(document))?)
 }
 
 /// The JSON Schema of a document.

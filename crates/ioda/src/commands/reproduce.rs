@@ -9,7 +9,7 @@ use crate::flags::{JsonArgs, SeedArgs};
 use crate::output::{self, remark};
 use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suites, pages};
 use clap::Args;
-use document::{Figure, PlanNumbers, Reproduction, Runs};
+use document::{Figure, PlanNumbers, Reproduction, Spool};
 use report::{Claim, ClaimKind, Comparison};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -125,7 +125,8 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     outputs.finish()
 }
 
-/// Everything that is written, kept as text and claims while runs come and go.
+/// Everything that is written. What is kept while runs come and go is small: text, claims, and where on the disk
+/// the documents of the runs are.
 struct Outputs<'a> {
     args: &'a ReproduceArgs,
     talk: Talk,
@@ -133,8 +134,8 @@ struct Outputs<'a> {
     text: String,
     /// Workload and notes of each group of runs, once it is done.
     summaries: Vec<String>,
-    /// The document of each group of runs, once it is done and if it is wanted.
-    workloads: Vec<Option<Runs>>,
+    /// The document of each group of runs, if it is wanted.
+    workloads: Option<Spool>,
     claims: Vec<Claim>,
     figures: Vec<Figure>,
     plans: Vec<PlanNumbers>,
@@ -149,12 +150,13 @@ impl<'a> Outputs<'a> {
                 Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
             })?;
         }
+        let workloads = args.json.path().map(|path| Spool::new(path, groups)).transpose()?;
         Ok(Self {
             args,
             talk,
             text: String::new(),
             summaries: vec![String::new(); groups],
-            workloads: (0..groups).map(|_| None).collect(),
+            workloads,
             claims: Vec::new(),
             figures: Vec::new(),
             plans: Vec::new(),
@@ -202,8 +204,8 @@ impl<'a> Outputs<'a> {
         if let Some(folder) = page {
             write_page(folder, &group.name, &comparison, self.talk)?;
         }
-        if self.args.json.path().is_some() {
-            self.workloads[index] = Some(Runs::new(&comparison).map_err(unwritable)?);
+        if let Some(workloads) = &mut self.workloads {
+            workloads.add(index, &comparison).map_err(unwritable)?;
         }
         Ok(())
     }
@@ -214,10 +216,9 @@ impl<'a> Outputs<'a> {
         let Self { args, claims, figures, plans, suites, .. } = self;
         let holds = claims.iter().all(|claim| claim.holds);
         let conclusion = conclusion(&claims, args.quick && !self.summaries.is_empty());
-        if let Some(path) = args.json.path() {
-            let workloads = self.workloads.into_iter().flatten().collect();
+        if let Some((path, workloads)) = args.json.path().zip(self.workloads) {
             let document = Reproduction { claims, workloads, figures, plans };
-            output::write(path, &report::schema::to_string(&document))?;
+            output::stream(path, |out| report::schema::write(out, &document))?;
         }
         if let Some(path) = &args.junit {
             output::write(path, suites.to_xml()?.trim_end())?;
@@ -229,7 +230,7 @@ impl<'a> Outputs<'a> {
     }
 }
 
-fn unwritable(error: serde_json::Error) -> Failure {
+fn unwritable(error: std::io::Error) -> Failure {
     Failure::internal(format!("cannot write the results: {error}"))
 }
 
@@ -261,7 +262,8 @@ fn write_page(
     talk: Talk,
 ) -> Result<(), Failure> {
     let path = folder.join(format!("{}.html", file_name(name)));
-    output::write(&path, &report::html::render(comparison))?;
+    let page = report::html::render(comparison);
+    output::stream(&path, |out| out.write_all(page.as_bytes()))?;
     if !talk.quiet {
         remark(&format!("wrote {}", path.display()));
     }

@@ -3,11 +3,13 @@
 use crate::reproduce::{Judged, Number, Plan, Series};
 use report::schema::Document;
 use report::{Claim, Comparison, Manifest, Run};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+mod spool;
+
+pub(super) use spool::Spool;
 
 /// Claims and runs of experiments, as `ioda reproduce --json` writes them.
 #[derive(Serialize, JsonSchema)]
@@ -15,7 +17,7 @@ pub(crate) struct Reproduction {
     /// The claims and whether they hold.
     pub(super) claims: Vec<Claim>,
     /// One document for each group of runs of one workload.
-    pub(super) workloads: Vec<Runs>,
+    pub(super) workloads: Spool,
     /// What the series of figures that compare variants were run on.
     pub(super) figures: Vec<Figure>,
     /// The numbers of each plan that is shown.
@@ -24,28 +26,6 @@ pub(crate) struct Reproduction {
 
 impl Document for Reproduction {
     const SCHEMA: &'static str = "ioda.reproduce/1";
-}
-
-/// The document of a group of runs, kept as text: together they are large.
-#[derive(Serialize)]
-pub(super) struct Runs(Box<RawValue>);
-
-impl Runs {
-    /// The text of `comparison`, indented as it will be inside of the list of all.
-    pub(super) fn new(comparison: &Comparison) -> Result<Self, serde_json::Error> {
-        let text = serde_json::to_string_pretty(comparison)?.replace('\n', "\n    ");
-        RawValue::from_string(text).map(Self)
-    }
-}
-
-impl JsonSchema for Runs {
-    fn schema_name() -> Cow<'static, str> {
-        Comparison::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Comparison::json_schema(generator)
-    }
 }
 
 /// What the series of a figure with variants were run on.
