@@ -261,6 +261,7 @@ pub(crate) fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
         seed,
         verify: run.verify,
         timeline: None,
+        measured: sim::Measured::default(),
     };
     plan.windows = settings.windows.plan(&plan, array.tw.as_ref().map(|tw| tw.value))?;
     plan.layout()?;

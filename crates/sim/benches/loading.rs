@@ -29,6 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         seed: 1,
         verify: false,
         timeline: None,
+        measured: sim::Measured::default(),
     };
     waiting(&standard, quick)?;
     preparation(&standard, quick)?;

@@ -111,5 +111,6 @@ fn raid5(drive: &ssd::Config, width: u32) -> Plan {
         seed: 1,
         verify: false,
         timeline: None,
+        measured: sim::Measured::default(),
     }
 }

@@ -24,6 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         seed: 1,
         verify: false,
         timeline: None,
+        measured: sim::Measured::default(),
     };
     let plans: Vec<Plan> = PolicyKind::ALL.iter().map(|&policy| standard.under(policy)).collect();
     let (requests, rounds) = if quick { (5_000, 2) } else { (200_000, 7) };

@@ -148,6 +148,7 @@ mod tests {
             seed: 1,
             verify: false,
             timeline: None,
+            measured: crate::Measured::default(),
         }
     }
 

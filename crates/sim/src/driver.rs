@@ -4,9 +4,11 @@ use crate::busy_members::BusyMembers;
 use crate::error::{PATIENCE, SimError};
 use crate::faults::{Fault, Faults};
 use crate::feed::Feed;
+use crate::intervals::BlockRecorder;
 use crate::measures::Measures;
 use crate::plan::{Plan, PlanError};
 use crate::result::{DriveResult, RunResult};
+use crate::sub_reads::SubReadWatch;
 use crate::timeline::Recorder;
 use crate::verify::{MaybeTags, Mismatch, Reference};
 use crate::watch::{Nobody, Watch};
@@ -35,7 +37,12 @@ pub fn run<E>(
     requests: impl Iterator<Item = Result<Request, E>>,
     progress: &AtomicU64,
 ) -> Result<RunResult, SimError<E>> {
-    run_with_faults(plan, drives, arrival, requests, Vec::new(), progress)
+    if !plan.measured.sub_reads {
+        return run_with_faults(plan, drives, arrival, requests, Vec::new(), progress);
+    }
+    let mut watch = SubReadWatch::new(drives.len());
+    let run = run_watched(plan, drives, arrival, requests, Vec::new(), progress, &mut watch)?;
+    Ok(RunResult { sub_reads: Some(watch.finish()), ..run })
 }
 
 /// The same, given up as soon as more than `most_waiting` requests are in flight: the array does not keep up
@@ -191,7 +198,9 @@ where
             faults: Faults::new(faults),
             most_waiting,
             changes_made: 0,
-            measures: Measures::new(),
+            measures: Measures::new(
+                plan.measured.intervals.then(|| Box::new(BlockRecorder::new(plan.seed))),
+            ),
             busy_members: BusyMembers::new(width, u64::from(plan.drive.geometry.page_bytes)),
             recorder: Recorder::new(plan.timeline, width),
             windows: Vec::new(),
@@ -453,6 +462,8 @@ where
             wall: started.elapsed(),
             read: measures.read,
             write: measures.write,
+            blocks: measures.blocks.map(|blocks| blocks.finish()),
+            sub_reads: None,
             hosts: measures.hosts,
             capacity_bytes: array.capacity_bytes(),
             read_bytes: measures.read_bytes,
@@ -501,6 +512,7 @@ mod tests {
             seed: 1,
             verify: true,
             timeline: None,
+            measured: crate::Measured::default(),
         }
     }
 

@@ -22,12 +22,14 @@ mod driver;
 mod error;
 mod faults;
 mod feed;
+mod intervals;
 mod latency;
 mod measures;
 mod plan;
 mod prepare;
 mod result;
 mod story;
+mod sub_reads;
 mod timeline;
 pub mod torture;
 mod verify;
@@ -46,13 +48,18 @@ pub use difference::{Compared, Difference, Side, first_difference};
 pub use driver::{run, run_bounded, run_with_faults};
 pub use error::SimError;
 pub use faults::Fault;
+pub use intervals::{
+    BlockLatencies, Blocks, FEWEST_ABOVE, FEWEST_BLOCKS, FEWEST_BLOCKS_ABOVE, HostBlocks, Interval,
+    NoInterval, Resampled,
+};
 pub use latency::{LatencySummary, PERCENTILES};
-pub use plan::{Plan, PlanError, Preparation};
+pub use plan::{Measured, Plan, PlanError, Preparation};
 pub use prepare::prepare_drives;
 pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};
 pub use story::{
     Activity, Explained, Lane, PathSums, Place, Segment, Sentence, Span, Story, explain, slowest,
 };
+pub use sub_reads::SubReads;
 pub use timeline::{Band, FREE_INTERVAL, P99_INTERVAL, Timeline, TimelineConfig, TimelinePoint};
 pub use verify::Mismatch;
 pub use windows::{Coordinate, WindowError, WindowPlan};

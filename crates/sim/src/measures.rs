@@ -2,6 +2,7 @@
 
 use crate::causes::CauseBuckets;
 use crate::driver::PROGRESS_STEP;
+use crate::intervals::BlockRecorder;
 use crate::latency::LatencySummary;
 use crate::result::{BlockedReads, HostLatency};
 use array::{Outcome, RequestKind};
@@ -13,6 +14,8 @@ use units::{Duration, Instant};
 pub(crate) struct Measures {
     pub(crate) read: LatencySummary,
     pub(crate) write: LatencySummary,
+    /// The same by blocks of time, if intervals are wanted.
+    pub(crate) blocks: Option<Box<BlockRecorder>>,
     pub(crate) hosts: Vec<HostLatency>,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
@@ -27,10 +30,11 @@ pub(crate) struct Measures {
 }
 
 impl Measures {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(blocks: Option<Box<BlockRecorder>>) -> Self {
         Self {
             read: LatencySummary::new(),
             write: LatencySummary::new(),
+            blocks,
             hosts: Vec::new(),
             read_bytes: 0,
             written_bytes: 0,
@@ -53,6 +57,9 @@ impl Measures {
             self.hash = (self.hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
         }
         self.record_host(outcome, latency);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.record(outcome);
+        }
         match outcome.kind {
             RequestKind::Read => {
                 debug_assert_eq!(outcome.delays.total(), latency, "delays must sum to the latency");

@@ -22,6 +22,16 @@ pub enum Preparation {
     Fresh,
 }
 
+/// What is measured only if it is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Measured {
+    /// Keep latencies by blocks of time, from which intervals are computed.
+    pub intervals: bool,
+    /// Follow the reads of every drive: how late the last of a stripe comes, and how the drives differ. Such a run
+    /// takes more time.
+    pub sub_reads: bool,
+}
+
 /// One run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -53,6 +63,8 @@ pub struct Plan {
     pub verify: bool,
     /// Record a slice of the run read by read.
     pub timeline: Option<crate::TimelineConfig>,
+    /// What is measured beyond what always is.
+    pub measured: Measured,
 }
 
 /// Why a plan cannot be run.

@@ -2,7 +2,9 @@
 
 use crate::causes::CauseBuckets;
 use crate::driver::PROGRESS_STEP;
+use crate::intervals::Blocks;
 use crate::latency::LatencySummary;
+use crate::sub_reads::SubReads;
 use crate::timeline::Timeline;
 use array::Queue;
 use array::policy::{PolicyKind, Tally};
@@ -55,7 +57,11 @@ pub struct RunResult {
     pub read: LatencySummary,
     /// Write latency, from the intended arrival.
     pub write: LatencySummary,
-    /// The same host by host; empty if there was only one.
+    /// Latencies by blocks of time, if the plan asks for intervals.
+    pub blocks: Option<Blocks>,
+    /// The reads of the drives, if the plan asks for them.
+    pub sub_reads: Option<SubReads>,
+    /// Latencies host by host; empty if there was only one.
     pub hosts: Vec<HostLatency>,
     /// Bytes that the host can use.
     pub capacity_bytes: u64,

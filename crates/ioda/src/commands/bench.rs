@@ -245,6 +245,7 @@ fn plan(width: u32, seed: u64) -> Result<Plan, Failure> {
         seed,
         verify: false,
         timeline: None,
+        measured: sim::Measured::default(),
     })
 }
 

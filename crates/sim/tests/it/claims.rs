@@ -26,6 +26,7 @@ fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Pla
         seed: 1,
         verify: false,
         timeline: None,
+        measured: sim::Measured::default(),
     }
 }
 

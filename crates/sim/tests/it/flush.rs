@@ -36,6 +36,7 @@ fn plan(policy: PolicyKind, buffer: Option<(u64, FlushRule)>) -> Plan {
         seed: 1,
         verify: false,
         timeline: None,
+        measured: sim::Measured::default(),
     }
 }
 

@@ -28,6 +28,7 @@ fn plan(level: Level, width: u32, seed: u64) -> Plan {
         seed,
         verify: false,
         timeline: None,
+        measured: sim::Measured::default(),
     }
 }
 

@@ -42,6 +42,7 @@ fn every_drive_works_under_every_policy() {
                 seed: 3,
                 verify: true,
                 timeline: None,
+                measured: sim::Measured::default(),
             };
             let pages = plan.capacity_bytes().unwrap() / plan.chunk_bytes;
             // Half of what windows sustain, in single pages: two writes to drives for each.

@@ -33,6 +33,7 @@ fn simulate(ranges: RangeConfig, blocking: Blocking, policy: PolicyKind) -> RunR
         seed: 1,
         verify: false,
         timeline: Some(slice),
+        measured: sim::Measured::default(),
     };
     let pages = plan.capacity_bytes().unwrap() / 4096;
     let mut rng = Rng::stream(3, "ranges");

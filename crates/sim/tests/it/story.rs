@@ -36,6 +36,7 @@ fn plan(policy: &str) -> Plan {
         seed: 1,
         verify: false,
         timeline: None,
+        measured: sim::Measured::default(),
     }
 }
 

@@ -30,6 +30,7 @@ fn plan(level: Level, width: u32, policy: PolicyKind, windows: WindowPlan) -> Pl
         seed: 1,
         verify: false,
         timeline: None,
+        measured: sim::Measured::default(),
     }
 }
 

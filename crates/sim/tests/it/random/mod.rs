@@ -262,5 +262,6 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         seed,
         verify: true,
         timeline: None,
+        measured: sim::Measured::default(),
     }
 }

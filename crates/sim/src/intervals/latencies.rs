@@ -1,0 +1,205 @@
+//! Latencies of one kind of request, block by block.
+
+use super::{FEWEST_ABOVE, FEWEST_BLOCKS, FEWEST_BLOCKS_ABOVE, NoInterval};
+use units::Duration;
+
+/// Steps per doubling of latency: what falls into one step is at most 0.4 % apart.
+const STEPS_LOG2: u32 = 8;
+const STEPS: usize = 1 << STEPS_LOG2;
+/// Latencies below 2 to this many nanoseconds, a quarter of a microsecond, are not told apart.
+const SHORTEST_LOG2: u32 = STEPS_LOG2;
+
+/// Number of the step of a latency.
+fn step(nanos: u64) -> usize {
+    let nanos = nanos.max(1 << SHORTEST_LOG2);
+    let doubling = 63 - nanos.leading_zeros();
+    let within = (nanos >> (doubling - STEPS_LOG2)) as usize - STEPS;
+    (doubling - SHORTEST_LOG2) as usize * STEPS + within
+}
+
+/// The latency at which a step begins.
+fn start_nanos(step: usize) -> f64 {
+    let doubling = (step / STEPS) as i32 + (SHORTEST_LOG2 - STEPS_LOG2) as i32;
+    (STEPS + step % STEPS) as f64 * f64::from(doubling).exp2()
+}
+
+/// One block while it is recorded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell {
+    /// Requests by step, up to the last that has any.
+    counts: Vec<u32>,
+    sum_nanos: u128,
+}
+
+impl Cell {
+    #[inline]
+    pub(super) fn record(&mut self, latency: Duration) {
+        let step = step(latency.as_nanos());
+        if step >= self.counts.len() {
+            self.counts.resize(step + 1, 0);
+        }
+        self.counts[step] += 1;
+        self.sum_nanos += u128::from(latency.as_nanos());
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
+            *sum += count;
+        }
+        self.sum_nanos += other.sum_nanos;
+    }
+}
+
+/// Latencies of one kind of request, block by block.
+#[derive(Clone, Debug, Default)]
+pub struct BlockLatencies {
+    /// The steps that any block has requests in, by the latencies at which they begin and end.
+    steps: Vec<(f64, f64)>,
+    /// Of each block, its requests up to the end of each step.
+    blocks: Vec<Vec<u32>>,
+    /// Of each block, the sum of its latencies.
+    sums_nanos: Vec<f64>,
+}
+
+impl BlockLatencies {
+    /// What the blocks that were recorded say.
+    pub(super) fn new(cells: &[Cell]) -> Self {
+        let longest = cells.iter().map(|cell| cell.counts.len()).max().unwrap_or(0);
+        let count = |cell: &Cell, step: usize| cell.counts.get(step).copied().unwrap_or(0);
+        let is_used = |&step: &usize| cells.iter().any(|cell| count(cell, step) > 0);
+        let used: Vec<usize> = (0..longest).filter(is_used).collect();
+        let up_to = |cell: &Cell| {
+            let mut sum = 0;
+            used.iter()
+                .map(|&step| {
+                    sum += count(cell, step);
+                    sum
+                })
+                .collect()
+        };
+        Self {
+            steps: used.iter().map(|&step| (start_nanos(step), start_nanos(step + 1))).collect(),
+            blocks: cells.iter().map(up_to).collect(),
+            sums_nanos: cells.iter().map(|cell| cell.sum_nanos as f64).collect(),
+        }
+    }
+
+    /// Number of blocks.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Requests of a block.
+    fn count(&self, block: usize) -> u64 {
+        self.blocks[block].last().copied().map_or(0, u64::from)
+    }
+
+    /// Whether `other` has as many requests in every block: the same requests, as far as can be seen.
+    pub(super) fn has_the_counts_of(&self, other: &Self) -> bool {
+        self.blocks() == other.blocks()
+            && (0..self.blocks()).all(|block| self.count(block) == other.count(block))
+    }
+
+    /// Requests, if block `n` is taken `weights[n]` times.
+    pub(super) fn weighed_count(&self, weights: &[u32]) -> u64 {
+        let counts = weights.iter().enumerate();
+        counts.map(|(block, &weight)| u64::from(weight) * self.count(block)).sum()
+    }
+
+    /// The sum of latencies in nanoseconds, if block `n` is taken `weights[n]` times.
+    pub(super) fn weighed_sum(&self, weights: &[u32]) -> f64 {
+        weights.iter().zip(&self.sums_nanos).map(|(&weight, sum)| f64::from(weight) * sum).sum()
+    }
+
+    /// The latency in nanoseconds that `percentile` per cent of the requests do not exceed, if block `n` is taken
+    /// `weights[n]` times; not a number if there is none.
+    pub(super) fn weighed_percentile(&self, percentile: f64, weights: &[u32]) -> f64 {
+        let all = self.weighed_count(weights);
+        if all == 0 {
+            return f64::NAN;
+        }
+        let drawn: Vec<(u64, &[u32])> = weights
+            .iter()
+            .zip(&self.blocks)
+            .filter(|(weight, _)| **weight > 0)
+            .map(|(&weight, block)| (u64::from(weight), block.as_slice()))
+            .collect();
+        let up_to = |step: usize| -> u64 {
+            drawn.iter().map(|(weight, block)| weight * u64::from(block[step])).sum()
+        };
+        let rank = (all as f64 * percentile / 100.0).max(1.0);
+        let (mut low, mut high) = (0, self.steps.len() - 1);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if up_to(middle) as f64 >= rank { high = middle } else { low = middle + 1 }
+        }
+        // Within a step as if its requests were spread evenly, so that steps do not show.
+        let before = if low == 0 { 0 } else { up_to(low - 1) };
+        let share = (rank - before as f64) / (up_to(low) - before).max(1) as f64;
+        let (start, end) = self.steps[low];
+        start + (end - start) * share.clamp(0.0, 1.0)
+    }
+
+    /// Whether there is enough to say something about a percentile, or about the mean if it is none.
+    pub(super) fn check(&self, percentile: Option<f64>) -> Result<(), NoInterval> {
+        let filled = (0..self.blocks()).filter(|&block| self.count(block) > 0).count();
+        if filled < FEWEST_BLOCKS {
+            return Err(NoInterval::FewBlocks);
+        }
+        let Some(percentile) = percentile else { return Ok(()) };
+        let once = vec![1; self.blocks()];
+        let all = self.weighed_count(&once) as f64;
+        // 500 000 × 0.0001 must be 50, not 49.999….
+        if (all * (1.0 - percentile / 100.0) + 1e-6) < FEWEST_ABOVE as f64 {
+            return Err(NoInterval::FewAbove { percentile });
+        }
+        // What is as slow as the percentile or slower: a distribution may end in one step.
+        let value = self.weighed_percentile(percentile, &once);
+        let below = self.steps.iter().position(|&(_, end)| end >= value).unwrap_or(0);
+        let has_some = |block: &&Vec<u32>| match below {
+            0 => true,
+            _ => block.last() > block.get(below - 1),
+        };
+        if self.blocks.iter().filter(has_some).count() < FEWEST_BLOCKS_ABOVE {
+            return Err(NoInterval::Clustered { percentile });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_at_most_a_256th_wide_and_has_its_latencies() {
+        for nanos in [1, 255, 256, 257, 511, 512, 1_000, 99_999, 123_456_789, 1 << 41] {
+            let step = step(nanos);
+            let (start, end) = (start_nanos(step), start_nanos(step + 1));
+            let nanos = nanos.max(256) as f64;
+            assert!(start <= nanos && nanos < end, "{nanos}: {start} to {end}");
+            assert!(end - start <= start / 256.0, "{start} to {end}");
+        }
+    }
+
+    #[test]
+    fn percentiles_and_means_are_those_of_the_blocks_that_are_drawn() {
+        let cell = |micros: &[u64]| {
+            let mut cell = Cell::default();
+            micros.iter().for_each(|&us| cell.record(Duration::from_micros(us)));
+            cell
+        };
+        let blocks = BlockLatencies::new(&[cell(&[100; 99]), cell(&[]), cell(&[500])]);
+        assert_eq!(blocks.weighed_count(&[1, 5, 1]), 100);
+        assert_eq!(blocks.weighed_sum(&[2, 0, 1]), 2.0 * 99.0 * 1e5 + 5e5);
+        let is_about = |value: f64, us: f64| (value / us / 1e3 - 1.0).abs() < 0.004;
+        assert!(is_about(blocks.weighed_percentile(99.0, &[1, 1, 1]), 100.0));
+        assert!(is_about(blocks.weighed_percentile(99.5, &[1, 1, 1]), 500.0));
+        assert!(is_about(blocks.weighed_percentile(50.0, &[0, 0, 1]), 500.0));
+        assert!(blocks.weighed_percentile(50.0, &[0, 3, 0]).is_nan());
+    }
+}

@@ -1,0 +1,139 @@
+//! The reads that drives are sent: how late the last ones of a stripe come, and how the drives differ.
+
+use crate::latency::LatencySummary;
+use crate::watch::Watch;
+use array::{Event as ArrayEvent, OpId, Why};
+use engine::Event;
+use hdrhistogram::Histogram;
+use nvme::{CommandId, Opcode, Status};
+use std::collections::BTreeMap;
+use units::{Duration, Instant, Recorded};
+
+/// Slowdowns are kept in thousandths, up to a million.
+const THOUSANDTHS: f64 = 1e3;
+const LARGEST: u64 = 1_000_000_000;
+/// With fewer members there is no middle to compare with.
+const FEWEST_MEMBERS: usize = 3;
+
+/// Reads of drives.
+#[derive(Clone, Debug)]
+pub struct SubReads {
+    /// Of each read of a stripe, how many times as late its last member came as its median one; then its last but
+    /// one. The median is the earlier one of the two in the middle (IODA §2).
+    slowdowns: [Histogram<u64>; 2],
+    /// Latency of the reads of each drive, from when they were sent.
+    pub drives: Vec<LatencySummary>,
+}
+
+impl SubReads {
+    fn new(drives: usize) -> Self {
+        let histogram = Histogram::new_with_bounds(1, LARGEST, 3)
+            .unwrap_or_else(|error| unreachable!("constant bounds are valid: {error}"));
+        Self {
+            slowdowns: [histogram.clone(), histogram],
+            drives: vec![LatencySummary::new(); drives],
+        }
+    }
+
+    /// The slowdown that `percentile` per cent of the stripe reads do not exceed, of the member that came last, or of
+    /// the `from_last`th before it, 0 or 1.
+    #[must_use]
+    pub fn slowdown(&self, from_last: usize, percentile: f64) -> f64 {
+        self.slowdowns[from_last].value_at_percentile(percentile) as f64 / THOUSANDTHS
+    }
+
+    /// The share of stripe reads with a slowdown of more than `times`, in per cent.
+    #[must_use]
+    pub fn slowed_percent(&self, from_last: usize, times: f64) -> f64 {
+        let histogram = &self.slowdowns[from_last];
+        match histogram.is_empty() {
+            true => 0.0,
+            false => 100.0 - histogram.percentile_below((times * THOUSANDTHS) as u64),
+        }
+    }
+
+    /// A read of a stripe is over whose members took so long.
+    fn record(&mut self, mut members: Vec<Duration>) {
+        if members.len() < FEWEST_MEMBERS {
+            return;
+        }
+        members.sort_unstable();
+        let median = members[(members.len() - 1) / 2].as_nanos().max(1) as f64;
+        for (histogram, member) in self.slowdowns.iter_mut().zip(members.iter().rev()) {
+            let slowdown = member.as_nanos() as f64 / median;
+            histogram.saturating_record((slowdown * THOUSANDTHS) as u64);
+        }
+    }
+}
+
+/// Follows the reads of drives.
+pub(crate) struct SubReadWatch {
+    /// Reads that are out: when each was sent, and the stripe operation whose wanted members it reads, if it does.
+    sent: BTreeMap<CommandId, (Instant, Option<OpId>)>,
+    /// What the members of operations in progress took that have come.
+    operations: BTreeMap<OpId, Vec<Duration>>,
+    found: SubReads,
+}
+
+impl SubReadWatch {
+    pub(crate) fn new(drives: usize) -> Self {
+        Self { sent: BTreeMap::new(), operations: BTreeMap::new(), found: SubReads::new(drives) }
+    }
+
+    pub(crate) fn finish(self) -> SubReads {
+        self.found
+    }
+}
+
+impl Watch for SubReadWatch {
+    type Observe = Recorded;
+
+    fn event(&mut self, at: Instant, event: Event) {
+        let Event::Array(event) = event else { return };
+        match event {
+            ArrayEvent::Dispatched { command, target, opcode: Opcode::Read, why, .. } => {
+                let op = target.filter(|_| why == Why::Wanted).map(|(op, _)| op);
+                self.sent.insert(command, (at, op));
+            }
+            ArrayEvent::Answered { command, drive, status } => {
+                let Some((sent, op)) = self.sent.remove(&command) else { return };
+                if status != Status::Success {
+                    return;
+                }
+                let latency = at.since(sent);
+                self.found.drives[drive.index()].record(latency);
+                if let Some(op) = op {
+                    self.operations.entry(op).or_default().push(latency);
+                }
+            }
+            ArrayEvent::OperationClosed { op } => {
+                if let Some(members) = self.operations.remove(&op) {
+                    self.found.record(members);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slowdown_is_against_the_second_earliest_of_four() {
+        let mut reads = SubReads::new(4);
+        let micros = |times: [u64; 4]| times.map(Duration::from_micros).to_vec();
+        reads.record(micros([100, 900, 50, 200]));
+        assert_eq!((reads.slowdown(0, 50.0), reads.slowdown(1, 50.0)), (9.0, 2.0));
+        for _ in 0..3 {
+            reads.record(micros([100; 4]));
+        }
+        assert_eq!(reads.slowdown(0, 75.0), 1.0);
+        assert_eq!((reads.slowed_percent(0, 2.0), reads.slowed_percent(1, 2.0)), (25.0, 0.0));
+        // Two members have no middle.
+        reads.record(vec![Duration::from_micros(1), Duration::from_micros(9)]);
+        assert_eq!(reads.slowed_percent(0, 2.0), 25.0);
+        assert_eq!(SubReads::new(1).slowed_percent(0, 2.0), 0.0);
+    }
+}
