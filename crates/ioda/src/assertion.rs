@@ -142,6 +142,11 @@ fn limit(text: &str, metric: Metric) -> Result<Limit, String> {
 }
 
 impl Assertion {
+    /// Whether the reads of drives must be followed for it.
+    pub(crate) fn needs_sub_reads(&self) -> bool {
+        self.metric.needs_sub_reads()
+    }
+
     /// The assertion about runs of these policies, in this order.
     ///
     /// # Errors

@@ -196,6 +196,10 @@ pub(crate) struct SimulationArgs {
     /// The results.
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Show how sure ratios are: read latency as a multiple of that under Ideal and under Base, or else under the first policy,
+    /// with 95 % intervals from drawing blocks of the run
+    #[arg(long, help_heading = "Configuration and results")]
+    pub(crate) intervals: bool,
     /// Exit with 1 unless this holds: METRIC OPERATOR LIMIT, with POLICY: in front for one policy;
     /// repeatable
     ///

@@ -72,6 +72,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
         page_operations: totals.page_operations(),
         read: latency(&result.read),
         write: latency(&result.write),
+        ratios: Vec::new(),
         hosts: (0..).zip(&result.hosts).map(|(index, host)| host_latency(index, host)).collect(),
         held_back: array.held_back,
         iops_read: per_second(result.read.count() as f64),

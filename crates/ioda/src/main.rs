@@ -26,6 +26,7 @@ mod planned;
 mod progress;
 mod quantity;
 mod rate;
+mod ratios;
 mod reference;
 mod reproduce;
 mod schemas;

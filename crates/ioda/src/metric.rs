@@ -1,6 +1,11 @@
 //! Numbers that assertions and claims are about.
 
+mod resampled;
+mod sub_reads;
 mod words;
+
+pub(crate) use resampled::quotient;
+pub(crate) use sub_reads::OfDrives;
 
 use array::WriteCacheCounters;
 use array::policy::QosClass;
@@ -153,6 +158,12 @@ pub(crate) enum Metric {
     WriteCacheReads,
     /// Pages drained from there to drives.
     DrainedPages,
+    /// How many times as late as the median member of a stripe read its last one came (1), or the one before (2).
+    Slowdown(usize, f64),
+    /// Stripe reads of which that is more than 2, in per cent.
+    Slowed(usize),
+    /// Reads of drives, the drives one by one.
+    OfDrives(OfDrives, Statistic),
     /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
     Busy(usize, bool),
 }
@@ -188,7 +199,10 @@ impl fmt::Display for UnknownMetric {
              collection_estimate, collections_cv, drive_commands, drive_commands_cv, \
              queued_blocks, queued_blocks_cv, degraded_reads, degraded_updates, map_bytes, \
              model_evaluations, host_buffer_peak_mib, stage_waits, stage_reads, drained_pages, \
-             busy1, busy2 and so on, busy2plus and so on",
+             busy1, busy2 and so on, busy2plus and so on, slowdown1. or slowdown2. followed by p50 … p99.999 \
+             (how many times as late as its median member the last of a stripe read comes, or the last but one), \
+             slowed with 1 or 2 (stripe reads in per cent where that is more than 2), and worst_drive., \
+             other_drives., drives_cv. or queue_correlation. followed by p50 … p99.999 or mean",
             self.0
         )
     }
@@ -208,6 +222,9 @@ impl FromStr for Metric {
             let (number, or_more) =
                 members.strip_suffix("plus").map_or((members, false), |number| (number, true));
             return number.parse().map(|n| Self::Busy(n, or_more)).map_err(|_| unknown());
+        }
+        if let Some(metric) = sub_reads::parse(text) {
+            return Ok(metric);
         }
         let (first, rest) = text.split_once('.').ok_or_else(unknown)?;
         let class = QosClass::ALL.into_iter().find(|class| class.name() == first);
@@ -257,6 +274,12 @@ impl fmt::Display for Metric {
             Self::Iops(direction) => write!(f, "{direction}.iops"),
             Self::Bandwidth(direction) => write!(f, "{direction}.mib_per_second"),
             Self::Count(direction) => write!(f, "{direction}.count"),
+            Self::Slowdown(rank, percentile) => write!(f, "slowdown{rank}.p{percentile}"),
+            Self::Slowed(rank) => write!(f, "slowed{rank}"),
+            Self::OfDrives(which, statistic) => {
+                let latency = Self::Latency(Direction::Read, *statistic).to_string();
+                write!(f, "{}.{}", which.word(), latency.trim_start_matches("read."))
+            }
             Self::Busy(members, false) => write!(f, "busy{members}"),
             Self::Busy(members, true) => write!(f, "busy{members}plus"),
             plain => f.write_str(plain.word()),
@@ -359,6 +382,9 @@ impl Metric {
             Self::WriteCacheWaits => write_cache(result).waits as f64,
             Self::WriteCacheReads => write_cache(result).read_pages as f64,
             Self::DrainedPages => write_cache(result).drained_pages as f64,
+            Self::Slowdown(..) | Self::Slowed(_) | Self::OfDrives(..) => {
+                sub_reads::of(self, result).unwrap_or(0.0)
+            }
             Self::Busy(members, or_more) => {
                 let counts = &result.busy_members;
                 let matching = match or_more {
@@ -367,6 +393,28 @@ impl Metric {
                 };
                 percent(matching, counts.iter().sum())
             }
+        }
+    }
+
+    /// Whether its sum over several workloads is the number of all of them together.
+    pub(crate) fn adds_up(self) -> bool {
+        match self {
+            Self::TotalLatency => true,
+            Self::Capacity
+            | Self::Waf
+            | Self::CollectionsSpread
+            | Self::DriveCommands
+            | Self::CommandsSpread
+            | Self::Queued
+            | Self::QueuedSpread
+            | Self::WriteCachePeak
+            | Self::MapBytes
+            | Self::RankedClasses(..)
+            | Self::Iops(_)
+            | Self::Slowdown(..)
+            | Self::OfDrives(..)
+            | Self::Bandwidth(_) => false,
+            counted => counted.unit() == Unit::Number,
         }
     }
 
@@ -389,6 +437,7 @@ impl Metric {
         match self {
             Self::Latency(..)
             | Self::OfClass(..)
+            | Self::OfDrives(OfDrives::Worst | OfDrives::Others, _)
             | Self::Window
             | Self::TotalLatency
             | Self::CollectionTime
@@ -401,9 +450,12 @@ impl Metric {
             | Self::Free
             | Self::LeastFree
             | Self::CollectionEstimate
+            | Self::Slowed(_)
             | Self::Busy(..) => Unit::Percent,
             Self::Iops(_)
             | Self::Bandwidth(_)
+            | Self::Slowdown(..)
+            | Self::OfDrives(..)
             | Self::Capacity
             | Self::Erases
             | Self::Suspensions
@@ -593,10 +645,28 @@ mod tests {
             "drained_pages",
             "busy1",
             "busy2plus",
+            "slowdown1.p97",
+            "slowdown2.p99.9",
+            "slowed2",
+            "worst_drive.p99",
+            "other_drives.mean",
+            "drives_cv.p99.9",
+            "queue_correlation.p99",
         ] {
             assert_eq!(text.parse::<Metric>().unwrap().to_string(), text);
         }
-        for text in ["", "p99", "read.", "read.p101", "read.p", "busy", "busyplus", "trim.p99"] {
+        for text in [
+            "",
+            "p99",
+            "read.",
+            "read.p101",
+            "read.p",
+            "busy",
+            "busyplus",
+            "trim.p99",
+            "slowed3",
+            "slowdown0.p9",
+        ] {
             assert!(text.parse::<Metric>().is_err(), "{text}");
         }
     }

@@ -86,6 +86,9 @@ pub struct Run {
     pub read: Latency,
     /// Latency of the host's writes.
     pub write: Latency,
+    /// The latency of reads as multiples of that of other runs, with intervals; empty unless they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ratios: Vec<LatencyRatio>,
     /// Latency host by host, if there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostLatency>,
@@ -333,6 +336,30 @@ impl Latency {
     }
 }
 
+/// A latency of reads as a multiple of that of another run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyRatio {
+    /// The name of the other run.
+    pub to: String,
+    /// Which percentile, in percent; none for the mean.
+    pub percentile: Option<f64>,
+    /// The quotient.
+    pub ratio: f64,
+    /// Where it lies with a confidence of 95 %, as the run's own blocks of time vary.
+    pub interval: Option<(f64, f64)>,
+    /// Why there is no interval; empty if there is one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why_not: String,
+}
+
+impl LatencyRatio {
+    /// Its statistic, as `p99.9` or `mean`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.percentile.map_or_else(|| "mean".to_owned(), crate::format::percentile)
+    }
+}
+
 /// The latency of one of several hosts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostLatency {
@@ -461,8 +488,28 @@ pub struct Claim {
     pub ours: String,
     /// Whether the shape holds.
     pub holds: bool,
+    /// Whether the limit lies within the interval of our number, so that the verdict may be chance.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub within_noise: bool,
+    /// Our numbers of which it can be said how sure they are: latencies, rates of requests, and their ratios.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<ClaimNumber>,
     /// Why not, or what to keep in mind.
     pub note: String,
+}
+
+/// One number of a claim.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimNumber {
+    /// Workload, metric and what is compared.
+    pub of: String,
+    /// The number; latencies in nanoseconds.
+    pub value: f64,
+    /// Where it lies with a confidence of 95 %, as the run's own blocks of time vary.
+    pub interval: Option<(f64, f64)>,
+    /// Why there is no interval; empty if there is one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why_not: String,
 }
 
 impl Claim {
@@ -471,6 +518,17 @@ impl Claim {
         match self.kind {
             ClaimKind::Article => &self.article,
             ClaimKind::Ours => "(our claim)",
+        }
+    }
+
+    /// Whether it holds, in words.
+    #[must_use]
+    pub fn verdict(&self) -> &'static str {
+        match (self.holds, self.within_noise) {
+            (true, false) => "holds",
+            (true, true) => "holds, within noise",
+            (false, false) => "DOES NOT HOLD",
+            (false, true) => "DOES NOT HOLD, within noise",
         }
     }
 }
@@ -493,6 +551,12 @@ pub(crate) fn percent(part: u64, whole: u64) -> f64 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+/// Whether a flag may be left out of the JSON.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Percentiles are typed by people (99.9), so they are equal when they print the same.

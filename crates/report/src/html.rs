@@ -59,6 +59,7 @@ pub fn render(comparison: &Comparison) -> String {
     let body = [
         header(comparison),
         tables::latency(comparison),
+        tables::intervals(comparison),
         FIGURES.to_owned(),
         tables::busy(comparison),
         tables::causes(comparison),

@@ -9,6 +9,7 @@ mod costs;
 mod document;
 mod format;
 mod hosts;
+mod intervals;
 mod layouts;
 mod summary;
 mod windows;
@@ -20,15 +21,16 @@ pub mod json;
 #[doc(hidden)]
 pub mod sample;
 pub mod schema;
+pub mod seeds;
 pub mod story;
 pub mod survey;
 pub mod sweep;
 pub mod table;
 
 pub use document::{
-    Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, Comparison, DriveSummary,
-    HedgeCounters, HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run,
-    Tally, Timeline, TimelinePoint, WriteCacheCounters,
+    Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, ClaimNumber, Comparison,
+    DriveSummary, HedgeCounters, HostLatency, Latency, LatencyRatio, Manifest, Percentile,
+    ProgrammedWindow, RainCounters, Run, Tally, Timeline, TimelinePoint, WriteCacheCounters,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{AskedLoad, WindowCurve, WindowReport};

@@ -156,7 +156,7 @@ fn claims() -> Vec<Claim> {
             article: "that order".to_owned(),
             ours: "that order".to_owned(),
             holds: true,
-            note: String::new(),
+            ..Claim::default()
         },
         Claim {
             id: "fig5a-gap".to_owned(),
@@ -168,6 +168,7 @@ fn claims() -> Vec<Claim> {
             ours: "1.09".to_owned(),
             holds: false,
             note: "Just above the limit; an invented number.".to_owned(),
+            ..Claim::default()
         },
     ]
 }
@@ -233,6 +234,7 @@ fn run(invention: &Invention) -> Run {
             buffer_reads_pages: 31_000,
             forced_flushes_pages: if invention.windows { 12 } else { 0 },
         }),
+        ratios: Vec::new(),
         hosts: Vec::new(),
         held_back: 0,
         stage: None,

@@ -6,6 +6,7 @@
 mod causes;
 mod claims;
 mod costs;
+mod intervals;
 mod latency;
 mod survey;
 mod sweep;
@@ -44,6 +45,9 @@ pub fn render(comparison: &Comparison) -> String {
         for section in sections {
             push_section(&mut text, &section);
         }
+    }
+    for section in intervals::render(&comparison.runs) {
+        push_section(&mut text, &section);
     }
     push_section(&mut text, &claims::render(&comparison.claims));
     push_section(&mut text, &footnotes(comparison));
@@ -108,8 +112,14 @@ fn push_section(text: &mut String, section: &str) {
 
 /// A table under a title, whose first column names the rows and whose others belong to `runs`.
 fn by_policy(title: &str, runs: &[Run], rows: Vec<(String, Vec<String>)>) -> String {
+    let names: Vec<&str> = runs.iter().map(Run::name).collect();
+    by_name(title, &names, rows)
+}
+
+/// The same for columns of these names.
+fn by_name(title: &str, names: &[&str], rows: Vec<(String, Vec<String>)>) -> String {
     let mut header = vec![String::new()];
-    header.extend(runs.iter().map(|run| run.name().to_owned()));
+    header.extend(names.iter().map(|&name| name.to_owned()));
     let mut table = plain(&header);
     for (name, cells) in rows {
         table.add_row(std::iter::once(name).chain(cells));

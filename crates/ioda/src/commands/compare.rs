@@ -1,15 +1,17 @@
 //! `ioda compare` and `ioda run`.
 
 use super::Talk;
-use crate::assertion::Bound;
+use crate::assertion::{Assertion, Bound};
 use crate::cli::{OutputArgs, SimulationArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, Documents, remark};
+use crate::ratios;
 use crate::setup::{self, Setup};
 use crate::simulate::{self, Outcome};
 use crate::{convert, quantity::exact_duration};
 use array::policy::PolicyKind;
 use report::Comparison;
+use sim::Measured;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -43,9 +45,18 @@ fn simulate(
     // Before a long trace is read.
     let asserts = args.asserts.iter().map(|assertion| assertion.about(&policies));
     let asserts = asserts.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?;
-    let setup = Setup::new(&settings, &policies)?;
+    if args.intervals && policies.len() < 2 {
+        return Err(Failure::usage(
+            "--intervals shows how sure ratios are, and one policy has none; name two or more with `ioda compare`",
+        ));
+    }
+    let mut setup = Setup::new(&settings, &policies)?;
+    let sub_reads = args.asserts.iter().any(Assertion::needs_sub_reads);
+    let measured = Measured { intervals: args.intervals, sub_reads };
+    setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
     let outcome = simulate::run(&setup, talk.progress, "", talk.quiet)?;
-    let comparison = convert::comparison(&setup, &outcome, title(&setup))?;
+    let mut comparison = convert::comparison(&setup, &outcome, title(&setup))?;
+    ratios::add(&mut comparison, &outcome.results);
     write(output, &comparison, talk)?;
     judge(output, &asserts, &outcome)
 }

@@ -10,7 +10,7 @@ use crate::output::{self, remark};
 use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suites, pages};
 use clap::Args;
 use document::{Figure, PlanNumbers, Reproduction, Spool};
-use report::{Claim, ClaimKind, Comparison};
+use report::{Claim, ClaimKind, Comparison, seeds};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -215,9 +215,11 @@ impl<'a> Outputs<'a> {
         let is_document_printed = self.is_document_printed();
         let Self { args, claims, figures, plans, suites, .. } = self;
         let holds = claims.iter().all(|claim| claim.holds);
-        let conclusion = conclusion(&claims, args.quick && !self.summaries.is_empty());
+        let over_seeds = seeds::over_seeds(&claims);
+        let mut conclusion = seeds::render(&over_seeds);
+        conclusion += &self::conclusion(&claims, args.quick && !self.summaries.is_empty());
         if let Some((path, workloads)) = args.json.path().zip(self.workloads) {
-            let document = Reproduction { claims, workloads, figures, plans };
+            let document = Reproduction { claims, workloads, figures, plans, over_seeds };
             output::stream(path, |out| report::schema::write(out, &document))?;
         }
         if let Some(path) = &args.junit {

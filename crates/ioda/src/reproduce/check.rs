@@ -1,13 +1,16 @@
 //! How a claim is checked: a closed set of four ways.
 
+mod estimates;
+
 use super::Results;
 use super::claim::{Expectation, Over};
 use super::experiment::Experiment;
 use super::number::Number;
 use super::series::Series;
-use crate::metric::{Metric, three_digits};
+use crate::metric::{Metric, OfDrives, three_digits};
 use crate::quantity::Text;
-use report::Claim;
+use estimates::Estimate;
+use report::{Claim, ClaimNumber};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sim::RunResult;
@@ -121,6 +124,8 @@ struct Case<'a> {
     workload: &'a str,
     /// The workloads, by index.
     indexes: Vec<usize>,
+    /// What is made of several of them.
+    over: Over,
     metric: Number,
     part: Part<'a>,
     /// What tells it from the other cases.
@@ -136,6 +141,8 @@ struct Found {
     /// To sort cases by; the largest and the smallest are shown.
     value: f64,
     holds: bool,
+    /// What is known of how sure the numbers are.
+    estimates: Vec<Estimate>,
 }
 
 impl Case<'_> {
@@ -156,15 +163,20 @@ impl Case<'_> {
         self.indexes.iter().map(move |&index| value(index).unwrap_or(f64::NAN))
     }
 
-    /// The number of a series, or its mean over the workloads.
+    /// The number of a series, or its mean or sum over the workloads.
     fn value(&self, name: &str) -> f64 {
-        self.values(name).sum::<f64>() / self.indexes.len() as f64
+        let sum = self.values(name).sum::<f64>();
+        if self.over == Over::Total { sum } else { sum / self.indexes.len() as f64 }
     }
 
-    /// How many times as much one series has as another, or the mean of that over the workloads.
+    /// How many times as much one series has as another, or the mean of that over the workloads; of sums, if it is
+    /// about all of them together.
     fn quotient(&self, of: &str, to: &str) -> f64 {
         // Nothing is as much as nothing.
         let quotient = |(of, to)| if of == to { 1.0 } else { of / to };
+        if self.over == Over::Total {
+            return quotient((self.value(of), self.value(to)));
+        }
         let sum: f64 = self.values(of).zip(self.values(to)).map(quotient).sum();
         sum / self.indexes.len() as f64
     }
@@ -305,11 +317,21 @@ impl Case<'_> {
                 let shown: Vec<String> = series.iter().zip(&values).map(shown).collect();
                 let ratios: Vec<f64> =
                     series.windows(2).map(|pair| self.quotient(&pair[0], &pair[1])).collect();
-                let holds = match self.indexes.as_slice() {
-                    [_] => values.windows(2).all(|pair| order.allows(pair[0], pair[1])),
+                let holds = match (self.indexes.as_slice(), self.over) {
+                    ([_], _) | (_, Over::Total) => {
+                        values.windows(2).all(|pair| order.allows(pair[0], pair[1]))
+                    }
                     _ => ratios.iter().all(|&ratio| order.allows(ratio, 1.0)),
                 };
+                let estimates = series
+                    .windows(2)
+                    .zip(&ratios)
+                    .filter_map(|(pair, &ratio)| {
+                        self.estimate_quotient(&pair[0], &pair[1], ratio, &[1.0 - order.tolerance])
+                    })
+                    .collect();
                 Found {
+                    estimates,
                     text: shown.join(", "),
                     value: ratios.into_iter().fold(f64::INFINITY, f64::min),
                     holds,
@@ -317,19 +339,31 @@ impl Case<'_> {
             }
             Part::Ratio(ratio) => {
                 let value = self.quotient(&ratio.of, &ratio.to);
+                let limits: Vec<f64> = [ratio.low, ratio.high].into_iter().flatten().collect();
+                let estimate = self.estimate_quotient(&ratio.of, &ratio.to, value, &limits);
+                let interval = estimate.as_ref().map_or_else(String::new, Estimate::text);
                 Found {
-                    text: format!("{} ×", three_digits(value)),
+                    text: format!("{} ×{interval}", three_digits(value)),
+                    estimates: estimate.into_iter().collect(),
                     value,
                     holds: lies_within(value, ratio.low, ratio.high),
                 }
             }
             Part::Within(within, of) => {
                 let value = self.value(of);
-                let scaled = match self.metric {
-                    Number::Run(Metric::Latency(..) | Metric::OfClass(..)) => value / 1e3,
-                    _ => value,
+                let unit = match self.metric {
+                    Number::Run(
+                        Metric::Latency(..)
+                        | Metric::OfClass(..)
+                        | Metric::OfDrives(OfDrives::Worst | OfDrives::Others, _),
+                    ) => 1e3,
+                    _ => 1.0,
                 };
+                let scaled = value / unit;
+                let limits = [within.low, within.high].into_iter().flatten();
+                let limits: Vec<f64> = limits.map(|limit| limit * unit).collect();
                 Found {
+                    estimates: self.estimate(of, value, &limits).into_iter().collect(),
                     text: self.metric.show(value),
                     value,
                     holds: lies_within(scaled, within.low, within.high),
@@ -342,7 +376,7 @@ impl Case<'_> {
                     true => shown,
                     false => format!("{shown} instead of {}", self.metric.show(wanted)),
                 };
-                Found { text, value, holds }
+                Found { text, value, holds, estimates: Vec::new() }
             }
         }
     }
@@ -371,6 +405,7 @@ fn judge_one(
     let places: Vec<(&str, Vec<usize>)> = match claim.over {
         Over::Each => wanted.into_iter().map(|index| (tables[index], vec![index])).collect(),
         Over::Mean => vec![("on average", wanted)],
+        Over::Total => vec![("in total", wanted)],
     };
     for (workload, indexes) in places {
         for metric in claim.check.numbers() {
@@ -382,7 +417,8 @@ fn judge_one(
                 place.push(short(metric));
                 let place = place.join(" ");
                 let indexes = indexes.clone();
-                cases.push(Case { workload, indexes, metric, part, place, series, results });
+                let over = claim.over;
+                cases.push(Case { workload, indexes, over, metric, part, place, series, results });
             }
         }
     }
@@ -399,6 +435,8 @@ fn judge_one(
         limit: format!("{} ({})", claim.limits(), claim.pedigree()),
         ours: ours(&found),
         holds,
+        within_noise: is_within_noise(&found, holds),
+        numbers: numbers(&found),
         note: note(claim, &found, holds),
     }
 }
@@ -458,7 +496,32 @@ fn note(claim: &Expectation, found: &[(&Case<'_>, Found)], holds: bool) -> Strin
             short(case.metric)
         ));
     }
+    sentences.extend(estimates::lacking(&found_estimates(found)));
     sentences.join(" ")
+}
+
+fn found_estimates<'a>(found: &'a [(&Case<'_>, Found)]) -> Vec<(String, &'a Estimate)> {
+    let of_case = |(case, found): &'a (&Case<'_>, Found)| {
+        let place = case.full_place();
+        found.estimates.iter().map(move |estimate| (place.clone(), estimate))
+    };
+    found.iter().flat_map(of_case).collect()
+}
+
+/// Whether the verdict may be chance: a limit lies in the interval of a case that holds, or in those of all that do
+/// not.
+fn is_within_noise(found: &[(&Case<'_>, Found)], holds: bool) -> bool {
+    let is_noisy = |found: &Found| found.estimates.iter().any(Estimate::is_noisy);
+    match holds {
+        true => found.iter().any(|(_, found)| is_noisy(found)),
+        false => found.iter().filter(|(_, found)| !found.holds).all(|(_, found)| is_noisy(found)),
+    }
+}
+
+/// The numbers of all cases.
+fn numbers(found: &[(&Case<'_>, Found)]) -> Vec<ClaimNumber> {
+    let number = |(place, estimate): (String, &Estimate)| estimate.number(&place);
+    found_estimates(found).into_iter().filter_map(number).collect()
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(crate) struct Expectation {
     /// The workloads that it is about [default: all].
     #[serde(default)]
     pub(crate) workloads: Vec<String>,
-    /// Whether it must hold for each workload, or for their mean [default: each].
+    /// Whether it must hold for each workload, for their mean, or for all of them together [default: each].
     #[serde(default)]
     pub(crate) over: Over,
     /// How it is checked.
@@ -66,6 +66,9 @@ pub(crate) enum Over {
     /// The mean over the workloads, of quotients where numbers are compared: what an article means by
     /// "on average".
     Mean,
+    /// All workloads together: numbers are added up before they are compared, so that the workload with the largest
+    /// numbers counts most.
+    Total,
 }
 
 impl Expectation {
@@ -101,6 +104,7 @@ impl Expectation {
         match self.over {
             Over::Each => limits,
             Over::Mean => format!("{limits}, on average"),
+            Over::Total => format!("{limits}, in total"),
         }
     }
 

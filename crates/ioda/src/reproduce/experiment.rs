@@ -8,6 +8,7 @@ use crate::exit::Failure;
 use crate::names::Unknown;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::{self, Settings, WorkloadSettings};
+use report::seeds::SEED;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
@@ -114,6 +115,12 @@ impl Experiment {
         self.workloads.iter().map(|workload| workload.name.as_deref().unwrap_or("tpcc"))
     }
 
+    /// The numbers that it shows or claims something about.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = Number> {
+        let claimed = self.claims.iter().flat_map(|claim| claim.check.numbers());
+        self.shows.iter().map(|text| text.value).chain(claimed)
+    }
+
     /// What its tables are about: the workloads, or the plans.
     pub(crate) fn tables(&self) -> Vec<&str> {
         match self.plans.is_empty() {
@@ -148,6 +155,11 @@ impl Experiment {
             if claim.over == Over::Mean && claim.check.is_exact() {
                 return refused("a mean cannot be compared with exact numbers".to_owned());
             }
+            let mut numbers = claim.check.numbers();
+            let is_lost = |number: &Number| claim.over == Over::Total && !number.adds_up();
+            if let Some(number) = numbers.find(is_lost) {
+                return refused(format!("{number} of several workloads does not add up"));
+            }
         }
         Ok(())
     }
@@ -163,8 +175,7 @@ impl Experiment {
             }
             _ => {}
         }
-        let claimed = self.claims.iter().flat_map(|claim| claim.check.numbers());
-        for number in self.shows.iter().map(|text| text.value).chain(claimed) {
+        for number in self.numbers() {
             if number.is_of_plans() == self.plans.is_empty() {
                 let (of, has) = match self.plans.is_empty() {
                     true => ("plans", "workloads"),
@@ -258,7 +269,7 @@ pub(crate) fn with_seeds(
             if seeds.len() > 1 {
                 let claims = experiment.claims.iter_mut().map(|claim| &mut claim.id);
                 for name in claims.chain([&mut experiment.id, &mut experiment.title]) {
-                    *name += &format!(", seed {seed}");
+                    *name += &format!("{SEED}{seed}");
                 }
             }
             all.push(experiment);
@@ -352,6 +363,31 @@ mod tests {
         for (keys, wanted) in refused {
             let error = parse_one(keys).unwrap_err();
             assert!(error.contains(wanted), "{keys}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_what_adds_up_has_a_total() {
+        let parse_one = |metric: &str| {
+            let text = format!(
+                "id='x'\nfigure='X'\ntitle=''\npolicies=['base', 'ioda']\nshows=[]\n\
+                 workloads=[{{name='tpcc'}}, {{name='azure'}}]\n\
+                 [[claims]]\nid='c'\nstatement=''\nkind='ours'\nover='total'\n\
+                 limit={{from='ours',because='none'}}\n\
+                 check.ratio={{metrics=['{metric}'],of='ioda',to='base',high=1}}\n"
+            );
+            let parsed = parse(&text, "x.toml").map_err(|error| error.to_string());
+            parsed.map(|experiment| experiment.claims[0].limits())
+        };
+        for metric in ["total_latency", "erases", "degraded_reads", "read.count"] {
+            assert_eq!(parse_one(metric).unwrap(), "at most 1 times, in total");
+        }
+        for metric in ["read.p99", "read.mean", "waf", "blocked", "read.iops", "drive_commands"] {
+            let error = parse_one(metric).unwrap_err();
+            assert!(
+                error.contains(&format!("{metric} of several workloads does not add up")),
+                "{error}"
+            );
         }
     }
 

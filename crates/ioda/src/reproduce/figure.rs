@@ -27,7 +27,7 @@ pub(crate) fn figure(
     });
     text += &systems(experiment, results)?;
     for claim in claims {
-        let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
+        let verdict = claim.verdict();
         text += &format!("\n{}: {verdict}\n  claim    {}\n", claim.id, claim.statement);
         text += &match claim.kind {
             ClaimKind::Article => format!("  article  {} ({})\n", claim.article, claim.figure),

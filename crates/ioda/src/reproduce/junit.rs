@@ -69,6 +69,7 @@ mod tests {
             ours: "2 × & more".to_owned(),
             holds,
             note: "does not hold in 1 of 2 cases".to_owned(),
+            ..Claim::default()
         };
         let mut suites = Suites::new();
         suites.add("figure-5a", &[claim("good", true), claim("bad", false)]);

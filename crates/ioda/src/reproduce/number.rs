@@ -121,6 +121,16 @@ impl Number {
         matches!(self, Self::Plan(_))
     }
 
+    /// Whether the reads of single drives must be followed for it.
+    pub(crate) fn needs_sub_reads(self) -> bool {
+        matches!(self, Self::Run(metric) if metric.needs_sub_reads())
+    }
+
+    /// Whether its sum over several workloads is the number of all of them together.
+    pub(crate) fn adds_up(self) -> bool {
+        matches!(self, Self::Run(metric) if metric.adds_up())
+    }
+
     /// `value` for people.
     pub(crate) fn show(self, value: f64) -> String {
         match self {

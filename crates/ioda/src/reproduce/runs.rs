@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::setup::Setup;
 use crate::simulate::{self, Outcome};
 use array::policy::PolicyKind;
-use sim::RunResult;
+use sim::{Measured, RunResult};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 
@@ -25,6 +25,8 @@ pub(crate) struct Order {
     name: String,
     settings: Settings,
     policies: Vec<PolicyKind>,
+    /// Whether some experiment is about the reads of single drives.
+    sub_reads: bool,
     /// The experiments that need it, by index, ascending.
     pub(super) experiments: Vec<usize>,
 }
@@ -127,14 +129,17 @@ pub(crate) fn gather(experiments: &[Experiment], quick: bool) -> Result<Vec<Orde
         for wanted in experiment.wanted()?.into_iter().flatten() {
             let settings = shrunk(&wanted.settings, quick);
             let Wanted { name, policies, .. } = wanted;
+            let sub_reads = experiment.numbers().any(Number::needs_sub_reads);
             match orders.iter_mut().find(|order| order.settings == settings) {
                 Some(order) => {
                     order.policies.extend(policies);
+                    order.sub_reads |= sub_reads;
                     order.experiments.push(index);
                 }
                 None => {
                     let name = unlike(&orders, &name, &experiment.id);
-                    orders.push(Order { name, settings, policies, experiments: vec![index] });
+                    let experiments = vec![index];
+                    orders.push(Order { name, settings, policies, sub_reads, experiments });
                 }
             }
         }
@@ -205,7 +210,9 @@ fn run_one(
 ) -> Result<Group, Failure> {
     let mut settings = order.settings.clone();
     settings.run.threads = threads;
-    let setup = Setup::new(&settings, &order.policies)?;
+    let mut setup = Setup::new(&settings, &order.policies)?;
+    let measured = Measured { intervals: true, sub_reads: order.sub_reads };
+    setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
     let outcome = simulate::run(&setup, talk.progress, title, talk.quiet)?;
     if !talk.quiet {
         let seconds: f64 = outcome.results.iter().map(|r| r.wall.as_secs_f64()).sum();

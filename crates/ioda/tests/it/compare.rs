@@ -36,6 +36,46 @@ fn a_comparison_has_six_runs_that_collect_and_keep_the_contract() {
 }
 
 #[test]
+fn ratios_have_intervals_if_they_are_asked_for() {
+    let arguments = ["dtrs", "--requests", "40000", "--policy", "base,ioda,ideal"];
+    let plain = tiny("compare", &[&arguments[..], &["--json"]].concat()).json();
+    let asked = tiny("compare", &[&arguments[..], &["--intervals", "--json"]].concat()).json();
+    assert_eq!(hashes(&plain), hashes(&asked), "measuring changes nothing");
+    assert_eq!(plain["runs"][0].get("ratios"), None);
+    let ratios = |run: usize, to: &str| -> Vec<Value> {
+        let all = asked["runs"][run]["ratios"].as_array().unwrap().clone();
+        all.into_iter().filter(|ratio| ratio["to"] == to).collect()
+    };
+    for (run, to) in [(0, "Ideal"), (1, "Ideal"), (1, "Base"), (2, "Base")] {
+        let ratios = ratios(run, to);
+        assert_eq!(ratios.len(), 11, "ten percentiles and the mean");
+        for ratio in &ratios {
+            let value = ratio["ratio"].as_f64().unwrap();
+            match ratio["interval"].as_array() {
+                Some(ends) => {
+                    let ends: Vec<f64> = ends.iter().map(|end| end.as_f64().unwrap()).collect();
+                    assert!(ends[0] <= value && value <= ends[1], "{ratio}");
+                    assert!(ends[1] < 100.0 * ends[0], "{ratio}");
+                }
+                None => assert!(!ratio["why_not"].as_str().unwrap().is_empty(), "{ratio}"),
+            }
+        }
+        assert!(ratios[10]["interval"].is_array(), "the mean has one: {}", ratios[10]);
+        // 26 thousand reads are 26 beyond p99.9.
+        let few = &ratios[7];
+        assert_eq!(few["why_not"], "fewer than 100 requests lie above p99.95", "{few}");
+    }
+    assert_eq!(ratios(2, "Ideal").len(), 0, "nothing is compared with itself");
+    let shown = tiny("compare", &[&arguments[..], &["--intervals"]].concat()).stdout;
+    let of_ideal = "Read latency as a multiple of that under Ideal, with 95 % intervals";
+    assert!(shown.contains(of_ideal), "{shown}");
+    assert!(shown.contains("because fewer than 100 requests lie above p99.9 (Base, "), "{shown}");
+    let alone = tiny("run", &["dtrs", "--intervals"]);
+    assert_eq!(alone.code, 2);
+    assert!(alone.stderr.contains("--intervals shows how sure ratios are"), "{}", alone.stderr);
+}
+
+#[test]
 fn a_drive_alone_is_a_whole_system() {
     let alone = ["dtrs", "--requests", "4000", "--drives", "1", "--json"];
     let compared = tiny("compare", &alone);

@@ -3,6 +3,7 @@
 use super::escape::text;
 use crate::costs::{self, Cell};
 use crate::document::{busy_members_shown, percent};
+use crate::intervals::{self, Ratios};
 use crate::{Claim, Comparison, format, hosts};
 
 /// Read latency by percentile with the ratio to Ideal, one row per policy.
@@ -54,6 +55,40 @@ pub(super) fn latency(comparison: &Comparison) -> String {
              beyond, so do not rely on it."
         ),
         &(table("Read latency", &header, &rows) + &writes(comparison) + &by_host(comparison)),
+    )
+}
+
+/// Ratios of read latencies with their intervals, a table for each run that others are compared with.
+pub(super) fn intervals(comparison: &Comparison) -> String {
+    let tables: String = intervals::tables(&comparison.runs)
+        .into_iter()
+        .map(|Ratios { to, names, rows }| {
+            let title = format!("Ratio to {to}");
+            let header: Vec<String> = std::iter::once("policy".to_owned()).chain(names).collect();
+            let rows: Vec<(String, Vec<String>)> = rows
+                .into_iter()
+                .map(|(run, cells)| {
+                    let cells = cells.iter().map(|cell| text(&cell.text()));
+                    (run, cells.collect())
+                })
+                .collect();
+            format!("<h3>{}</h3>\n{}", text(&title), table(&title, &header, &rows))
+        })
+        .collect();
+    if tables.is_empty() {
+        return String::new();
+    }
+    let reasons: String = intervals::reasons(&comparison.runs)
+        .iter()
+        .map(|reason| format!("<p class=\"note\">~ {}</p>\n", text(reason)))
+        .collect();
+    section(
+        "intervals",
+        "How sure the ratios are",
+        "Read latency as a multiple of that of another run, with the interval in which the ratio lies with a \
+         confidence of 95 %: from drawing blocks of the run again and again. It says how much the ratio would \
+         vary with another stretch of the same workload, not whether the model of the drive is right.",
+        &(tables + &reasons),
     )
 }
 
@@ -228,12 +263,13 @@ pub(super) fn claims(claims: &[Claim]) -> String {
         .map(|claim| {
             let (class, verdict) =
                 if claim.holds { ("holds", "✓ holds") } else { ("fails", "✗ does not hold") };
+            let noise = if claim.within_noise { ", within noise" } else { "" };
             let Claim { figure, statement, limit, ours, note, .. } = claim;
             let article = claim.article_or_ours();
             let cells = [figure, statement, article, limit, ours, note];
             let cells: String = cells.map(|cell| format!("<td>{}</td>", text(cell))).concat();
             format!(
-                "<tr id=\"claim-{}\"><td class=\"{class}\">{verdict}</td>{cells}</tr>\n",
+                "<tr id=\"claim-{}\"><td class=\"{class}\">{verdict}{noise}</td>{cells}</tr>\n",
                 text(&claim.id)
             )
         })
@@ -245,7 +281,9 @@ pub(super) fn claims(claims: &[Claim]) -> String {
         "claims",
         "Claims",
         "A claim holds if its shape does: the order of policies, a ratio to Ideal, a zero. \
-         Absolute latencies depend on the machine and the drive model and are not compared.",
+         Absolute latencies depend on the machine and the drive model and are not compared. Within noise: the \
+         limit lies in the 95 % interval of our number, so another stretch of the same workload might be \
+         judged otherwise.",
         &scroll(
             "Claims",
             &format!(

@@ -13,14 +13,13 @@ pub(super) fn render(claims: &[Claim]) -> String {
     let mut table = plain(&["figure", "claim", "article", "limit", "ours", ""].map(str::to_owned));
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
     for claim in claims {
-        let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
         table.add_row([
             &claim.figure,
             &claim.statement,
             claim.article_or_ours(),
             &claim.limit,
             &claim.ours,
-            verdict,
+            claim.verdict(),
         ]);
     }
     let mut text = titled("Claims", &table);

@@ -2,6 +2,7 @@
 
 use crate::reproduce::{Judged, Number, Plan, Series};
 use report::schema::Document;
+use report::seeds::ClaimOverSeeds;
 use report::{Claim, Comparison, Manifest, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,6 +23,9 @@ pub(crate) struct Reproduction {
     pub(super) figures: Vec<Figure>,
     /// The numbers of each plan that is shown.
     pub(super) plans: Vec<PlanNumbers>,
+    /// Each claim over all seeds; absent if there was one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) over_seeds: Vec<ClaimOverSeeds>,
 }
 
 impl Document for Reproduction {

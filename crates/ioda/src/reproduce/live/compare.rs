@@ -199,11 +199,8 @@ fn claim(id: String, statement: &str) -> Claim {
         kind: ClaimKind::Ours,
         figure: String::from("live"),
         statement: statement.to_owned(),
-        article: String::new(),
         limit: String::from("ours: the simulator is the measure"),
-        ours: String::new(),
-        holds: false,
-        note: String::new(),
+        ..Claim::default()
     }
 }
 

@@ -129,6 +129,8 @@ mod tests {
         workloads: Vec<Comparison>,
         figures: Vec<Figure>,
         plans: Vec<PlanNumbers>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        over_seeds: Vec<report::seeds::ClaimOverSeeds>,
     }
 
     impl Document for Whole {
@@ -166,12 +168,14 @@ mod tests {
                 workloads,
                 figures: figures(),
                 plans: Vec::new(),
+                over_seeds: Vec::new(),
             };
             let whole = Whole {
                 claims: claims(),
                 workloads: whole,
                 figures: figures(),
                 plans: Vec::new(),
+                over_seeds: Vec::new(),
             };
             let mut text = Vec::new();
             schema::write(&mut text, &streamed).unwrap();
