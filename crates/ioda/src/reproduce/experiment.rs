@@ -17,6 +17,7 @@ use std::path::Path;
 const BUILTIN: &[(&str, &str)] = &[
     ("table-2.toml", include_str!("../../../../experiments/table-2.toml")),
     ("figure-1.toml", include_str!("../../../../experiments/figure-1.toml")),
+    ("figure-1b.toml", include_str!("../../../../experiments/figure-1b.toml")),
     ("figure-4a.toml", include_str!("../../../../experiments/figure-4a.toml")),
     ("figure-5a.toml", include_str!("../../../../experiments/figure-5a.toml")),
     ("figure-5b.toml", include_str!("../../../../experiments/figure-5b.toml")),
@@ -60,6 +61,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("ttflash-10-small.toml", include_str!("../../../../experiments/ttflash-10-small.toml")),
     ("ttflash-6.5.toml", include_str!("../../../../experiments/ttflash-6.5.toml")),
     ("ttflash-11.toml", include_str!("../../../../experiments/ttflash-11.toml")),
+    ("degraded-2.toml", include_str!("../../../../experiments/degraded-2.toml")),
     ("degraded-5.toml", include_str!("../../../../experiments/degraded-5.toml")),
     ("degraded-6.toml", include_str!("../../../../experiments/degraded-6.toml")),
     ("degraded-7.toml", include_str!("../../../../experiments/degraded-7.toml")),
