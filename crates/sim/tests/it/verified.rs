@@ -235,6 +235,7 @@ fn chunks_that_move_are_read_where_they_are() {
                 plan.spare = Ratio::from_percent(3 + rng.below(20) as u32);
                 if policy != MOVER {
                     plan.drive.write_buffer = None;
+                    plan.drive.allocation = ssd::Allocation::NextDie;
                     plan.drive.rain = None;
                     plan.drive.cells = None;
                     plan.drive.scheduling.paced_writes = false;

@@ -156,6 +156,8 @@ fn add_cells(drive: &mut ssd::Config, rng: &mut Rng) {
     let pages = unit * (2 + rng.below(4) as u32);
     drive.write_buffer = Some(WriteBufferConfig { flush, ..WriteBufferConfig::new(pages) });
     drive.cells = Some(cells);
+    // Those are programmed many pages at a time, wherever a die is next.
+    drive.allocation = Allocation::NextDie;
     drive.retry = (rng.below(2) == 0).then_some(RetryConfig {
         share: Ratio::from_percent(5),
         wear_share: Ratio::from_percent(20),
