@@ -125,11 +125,13 @@ mod tests {
         let mut reads = SubReads::new(4);
         let micros = |times: [u64; 4]| times.map(Duration::from_micros).to_vec();
         reads.record(micros([100, 900, 50, 200]));
-        assert_eq!((reads.slowdown(0, 50.0), reads.slowdown(1, 50.0)), (9.0, 2.0));
+        // A histogram keeps three digits.
+        let is_about = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 0.002;
+        assert!(is_about(reads.slowdown(0, 50.0), 9.0) && is_about(reads.slowdown(1, 50.0), 2.0));
         for _ in 0..3 {
             reads.record(micros([100; 4]));
         }
-        assert_eq!(reads.slowdown(0, 75.0), 1.0);
+        assert!(is_about(reads.slowdown(0, 75.0), 1.0));
         assert_eq!((reads.slowed_percent(0, 2.0), reads.slowed_percent(1, 2.0)), (25.0, 0.0));
         // Two members have no middle.
         reads.record(vec![Duration::from_micros(1), Duration::from_micros(9)]);
