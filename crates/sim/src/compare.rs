@@ -2,7 +2,7 @@
 
 use crate::driver::run;
 use crate::error::SimError;
-use crate::plan::Plan;
+use crate::plan::{Plan, Preparation};
 use crate::prepare::prepare_drives;
 use crate::result::RunResult;
 use std::sync::Mutex;
@@ -28,6 +28,9 @@ impl Progress {
         }
     }
 }
+
+/// Drives with so many pages together are many: eight of 16 GiB with pages of 4 KiB, whose maps take 270 MB.
+const MANY_PAGES: u64 = 32 << 20;
 
 /// Where a worker leaves its result.
 type Slot<E> = Mutex<Option<Result<RunResult, SimError<E>>>>;
@@ -55,6 +58,13 @@ impl<Drives: Clone + Default> Turns<Drives> {
     }
 }
 
+/// Whether runs one after the other prepare their drives anew: many large ones take hundreds of megabytes, and
+/// would be there twice while a run has a copy. Preparing gives the same each time.
+fn is_prepared_again(plan: &Plan) -> bool {
+    let pages = u64::from(plan.width) * plan.drive.geometry.pages();
+    pages >= MANY_PAGES && plan.preparation != Preparation::Steady
+}
+
 /// Runs all `plans`, which differ in their policies only, over `threads` threads. `workload` is
 /// asked once per run for the same requests.
 ///
@@ -75,6 +85,18 @@ where
     let Some(first) = plans.first() else { return Ok(Vec::new()) };
     for plan in plans {
         plan.layout()?;
+    }
+    if threads == 1 && plans.len() > 1 && is_prepared_again(first) {
+        return plans
+            .iter()
+            .zip(&progress.completed)
+            .map(|(plan, completed)| {
+                let drives = prepare_drives(first)?;
+                progress.prepared.store(1, Ordering::Relaxed);
+                let (arrival, requests) = workload().map_err(SimError::Workload)?;
+                run(plan, drives, arrival, requests, completed)
+            })
+            .collect();
     }
     let drives = prepare_drives(first)?;
     progress.prepared.store(1, Ordering::Relaxed);
@@ -105,7 +127,60 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::Turns;
+    use super::*;
+    use crate::{Measured, WindowPlan};
+    use array::Level;
+    use array::policy::{PolicyKind, PolicySettings};
+    use std::convert::Infallible;
+    use units::{Duration, Instant, Ratio};
+    use workload::Op;
+
+    #[test]
+    fn drives_that_are_prepared_again_are_the_same() {
+        let mut drive = ssd::presets::preset("femu-artifact").unwrap();
+        drive.geometry.blocks_per_plane = 64;
+        let plan = |policy, width| Plan {
+            drive: drive.clone(),
+            level: Level::Raid5,
+            width,
+            stripe_width: None,
+            spare: Ratio::ZERO,
+            chunk_bytes: 4096,
+            policy,
+            policy_settings: PolicySettings::default(),
+            windows: WindowPlan::default(),
+            reconstruct_compute: Duration::ZERO,
+            preparation: Preparation::Aged,
+            seed: 1,
+            verify: false,
+            timeline: None,
+            measured: Measured::default(),
+        };
+        let pages = u64::from(drive.geometry.blocks_per_die() * drive.geometry.pages_per_block);
+        let pages = pages * u64::from(drive.geometry.dies());
+        let many = u32::try_from(MANY_PAGES.div_ceil(pages)).unwrap();
+        assert!(is_prepared_again(&plan(PolicyKind::BASE, many)), "{many} drives");
+        assert!(!is_prepared_again(&plan(PolicyKind::BASE, many - 1)));
+        let plans = [PolicyKind::BASE, PolicyKind::IDEAL].map(|policy| plan(policy, many));
+        let requests = || {
+            let write = |page: u64| {
+                let (at, offset_bytes) = (Instant::from_nanos(page * 1_000), page * 4096);
+                Ok::<_, Infallible>(Request {
+                    at,
+                    op: if page.is_multiple_of(2) { Op::Write } else { Op::Read },
+                    offset_bytes,
+                    size_bytes: 4096,
+                    device: 0,
+                })
+            };
+            Ok((Arrival::Open, (0..2_000).map(write)))
+        };
+        let hashes = |threads| -> Vec<u64> {
+            let results = run_all(&plans, threads, requests, &Progress::new(2)).unwrap();
+            results.iter().map(|result| result.hash).collect()
+        };
+        assert_eq!(hashes(1), hashes(2));
+    }
 
     #[test]
     fn every_run_gets_its_drives_and_none_is_begun_twice() {
