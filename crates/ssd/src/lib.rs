@@ -45,6 +45,7 @@ mod counters;
 mod device;
 mod die;
 mod dies;
+mod dies_check;
 mod divisor;
 mod event;
 mod flash;

@@ -18,6 +18,15 @@ fn every_drive_works_under_every_policy() {
         drive.geometry.planes_per_chip = 1;
         drive.geometry.blocks_per_plane = 64;
         drive.geometry.pages_per_block = 16;
+        if let Some(cells) = drive.cells {
+            // Their watermarks are a few of many superblocks.
+            drive.geometry.pages_per_block = 4 * cells.unit_pages();
+            drive.geometry.chips_per_channel = 1;
+            drive.collection.hard = units::Ratio::from_percent(5);
+            drive.collection.soft = units::Ratio::from_percent(8);
+            drive.collection.restore = units::Ratio::from_percent(9);
+            drive.over_provisioning = units::Ratio::from_percent(45);
+        }
         if let Some(buffer) = &mut drive.write_buffer {
             buffer.pages = 256;
         }
