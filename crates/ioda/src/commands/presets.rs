@@ -27,7 +27,7 @@ Examples:
   ioda presets drives --toml femu > my-drive.toml
       a file to change and to use with `ioda compare --drive my-drive.toml`
   ioda presets drives --calibration
-      data sheets of the drives of today and what the model makes of them; takes a minute
+      data sheets of the drives of today and what the model makes of them; takes a few minutes
   ioda presets workloads --json
   ioda presets policies
       every policy with the article or product it is from and what it needs of the drives";
@@ -97,11 +97,17 @@ fn window(config: &Config, args: &PresetsArgs) -> Option<Duration> {
     config.burst_window(ArrayDescription { width: args.drives, parities: 1 })
 }
 
+/// A configuration file with a drive and nothing else.
+#[derive(Serialize)]
+struct DriveFile {
+    drive: DriveSettings,
+}
+
 fn drive_toml(name: &str) -> Result<String, Failure> {
     let config = DriveSettings::preset(name).build()?;
-    let text = toml::to_string(&DriveSettings::full(&config))
+    let text = toml::to_string(&DriveFile { drive: DriveSettings::full(&config) })
         .map_err(|error| Failure::internal(format!("cannot write the drive: {error}")))?;
-    Ok(format!("# {}\n[drive]\n{text}", source(&config)))
+    Ok(format!("# {}\n{text}", source(&config)))
 }
 
 fn tables(args: &PresetsArgs) -> String {

@@ -53,6 +53,7 @@ const SOURCE: &str = "is a line of the program's source";
 
 const README: &str = "README.md";
 const DRIVES: &str = "docs/drives.md";
+const TODAY: &str = "docs/drives-of-today.md";
 const DURABILITY: &str = "docs/durability.md";
 const EXPLAIN: &str = "docs/explain.md";
 const PLANNING: &str = "docs/planning.md";
@@ -101,6 +102,8 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     on(README, "ioda trace inspect mine.csv", After(&[MINE_CSV]), OWN),
     on(README, "ioda load azure", Options("--requests 1000 --no-html"), LONG),
+    on(TODAY, "ioda presets drives --calibration", Read, LONG),
+    on(TODAY, "ioda compare azure --drive 7450-960", Read, LONG),
     on(DRIVES, "ioda compare dtrs", Options("--requests 1000"), LONG),
     on(DRIVES, "ioda reproduce ttflash-5", Options("--quick"), LONG),
     on(DRIVES, "ioda reproduce figure-10h", Options("--quick"), LONG),
