@@ -32,14 +32,33 @@ impl Config {
         program: Duration,
         valid_pages: u64,
     ) -> Duration {
-        let rows = u64::from(self.geometry.pages_per_block / cells.row_pages()).min(valid_pages);
-        let unit = u64::from(cells.unit_pages());
-        let units = valid_pages.div_ceil(unit);
-        // What leaves a die is moved by flash pages, of which few may be wanted.
+        let rows = self.relocated_rows(cells, valid_pages);
+        let units = valid_pages.div_ceil(u64::from(cells.unit_pages()));
+        let moved = self.timing.transfer * self.relocated_pages(cells, valid_pages);
+        read * rows + program * units + moved + self.timing.erase
+    }
+
+    /// Rows of a block that so many valid pages can lie in.
+    fn relocated_rows(&self, cells: &CellConfig, valid_pages: u64) -> u64 {
+        u64::from(self.geometry.pages_per_block / cells.row_pages()).min(valid_pages)
+    }
+
+    /// Logical blocks that cross the channel to move so many valid pages: out by flash pages, of which few
+    /// may be wanted, and in by units, the last one with filler.
+    fn relocated_pages(&self, cells: &CellConfig, valid_pages: u64) -> u64 {
+        let rows = self.relocated_rows(cells, valid_pages);
         let page = u64::from(cells.blocks_per_page);
         let out = (rows * u64::from(cells.planes)).min(valid_pages) * page;
-        let moved = self.timing.transfer * (out.max(valid_pages) + units * unit);
-        read * rows + program * units + moved + self.timing.erase
+        out.max(valid_pages) + valid_pages.next_multiple_of(u64::from(cells.unit_pages()))
+    }
+
+    /// The share of a block that its collection gives back when `valid_ratio` of its pages are valid: the
+    /// rest, less the filler that the last of them are programmed with.
+    fn given_back(&self, valid_ratio: f64) -> f64 {
+        let Some(cells) = &self.cells else { return 1.0 - valid_ratio };
+        let pages = f64::from(self.geometry.pages_per_block);
+        let unit = f64::from(cells.unit_pages());
+        (1.0 - libm::ceil(valid_ratio * pages / unit) * unit / pages).max(0.0)
     }
 
     /// Sensing a page and moving it out, on average over the page types.
@@ -121,7 +140,7 @@ impl Config {
     #[must_use]
     pub fn reclaimed_bytes(&self) -> f64 {
         let blocks = f64::from(self.blocks_at_once());
-        (1.0 - self.contract.valid_ratio) * self.block_bytes() as f64 * blocks
+        self.given_back(self.contract.valid_ratio) * self.block_bytes() as f64 * blocks
     }
 
     /// Blocks that are collected at a time in the terms of the contract: one on every channel (IODA
@@ -237,7 +256,7 @@ impl Config {
                 (dies_at_once, f64::from(width - 1) / f64::from(width))
             }
         };
-        let reclaimed = (1.0 - valid_ratio) * self.block_bytes() as f64 * host_share;
+        let reclaimed = self.given_back(valid_ratio) * self.block_bytes() as f64 * host_share;
         rounds * f64::from(dies_at_once) * reclaimed
     }
 
@@ -274,16 +293,15 @@ impl Config {
                 self.relocation_time(cells, read, program, valid.into())
             }
         };
-        let valid = match &self.cells {
-            None => valid,
-            // What crosses the channel is rounded up to flash pages and units.
-            Some(cells) => (valid + cells.unit_pages()).min(self.geometry.pages_per_block),
-        };
         if alone {
             return undisturbed;
         }
         // Every other die of the channel may be ahead of each copy, moving a page twice.
         let others = u64::from(self.geometry.chips_per_channel) - 1;
-        undisturbed + transfer * others * u64::from(valid)
+        let moved = match &self.cells {
+            None => transfer * u64::from(valid),
+            Some(cells) => self.timing.transfer * self.relocated_pages(cells, valid.into()),
+        };
+        undisturbed + moved * others
     }
 }

@@ -24,7 +24,7 @@ fn every_drive_works_under_every_policy() {
             drive.geometry.chips_per_channel = 1;
             drive.collection.hard = units::Ratio::from_percent(5);
             drive.collection.soft = units::Ratio::from_percent(8);
-            drive.collection.restore = units::Ratio::from_percent(9);
+            drive.collection.restore = units::Ratio::from_percent(14);
             drive.over_provisioning = units::Ratio::from_percent(45);
         }
         if let Some(buffer) = &mut drive.write_buffer {
@@ -82,8 +82,11 @@ fn every_drive_works_under_every_policy() {
             assert!(totals.collections > 0, "{name} {policy:?}");
             if matches!(policy.about().windows, WindowUse::Blind | WindowUse::Seen) {
                 assert_eq!(totals.contract_violations, 0, "{name} {policy:?}");
-                let two_busy = result.array.busy_sub_ios[2..].iter().sum::<u64>();
-                assert_eq!(two_busy, 0, "{name} {policy:?}");
+                // A buffer that is flushed whenever it is full makes any drive busy at any time.
+                if plan.drive.cells.is_none() {
+                    let two_busy = result.array.busy_sub_ios[2..].iter().sum::<u64>();
+                    assert_eq!(two_busy, 0, "{name} {policy:?}");
+                }
             }
         }
     }
