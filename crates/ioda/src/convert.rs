@@ -11,8 +11,16 @@ use report::{
     HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Tally,
     Timeline, TimelinePoint, WriteCacheCounters,
 };
-use sim::{LatencySummary, PERCENTILES, RunResult};
+use sim::{Interval, LatencySummary, NoInterval, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
+
+/// An interval as documents have it: its ends, or why there is none.
+pub(crate) fn interval(interval: Result<Interval, NoInterval>) -> (Option<(f64, f64)>, String) {
+    match interval {
+        Ok(Interval { low, high }) => (Some((low, high)), String::new()),
+        Err(why) => (None, why.to_string()),
+    }
+}
 
 /// Percentiles whose latency is split by cause.
 const SPLIT_PERCENTILES: [f64; 4] = [50.0, 99.0, 99.9, 99.99];

@@ -1,5 +1,6 @@
 //! Read latencies of runs as multiples of those of others, with intervals.
 
+use crate::convert;
 use crate::metric::{self, Direction, Metric, Statistic};
 use array::policy::PolicyKind;
 use report::{Comparison, LatencyRatio};
@@ -35,14 +36,10 @@ fn ratios(of: &RunResult, to: &RunResult) -> Vec<LatencyRatio> {
             Statistic::Percentile(percentile) => Some(percentile),
             Statistic::Mean | Statistic::Max => None,
         };
+        let (interval, why_not) = convert::interval(interval);
+        let to = to.policy.label().to_owned();
         // Documents have finite numbers only.
-        ratio.is_finite().then(|| LatencyRatio {
-            to: to.policy.label().to_owned(),
-            percentile,
-            ratio,
-            interval: interval.ok().map(|interval| (interval.low, interval.high)),
-            why_not: interval.err().map_or_else(String::new, |why| why.to_string()),
-        })
+        ratio.is_finite().then_some(LatencyRatio { to, percentile, ratio, interval, why_not })
     };
     percentiles.chain([Statistic::Mean]).filter_map(ratio).collect()
 }

@@ -28,6 +28,7 @@ mod measures;
 mod plan;
 mod prepare;
 mod result;
+mod side_by_side;
 mod story;
 mod sub_reads;
 mod timeline;
@@ -56,6 +57,7 @@ pub use latency::{LatencySummary, PERCENTILES};
 pub use plan::{Measured, Plan, PlanError, Preparation};
 pub use prepare::prepare_drives;
 pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};
+pub use side_by_side::side_by_side;
 pub use story::{
     Activity, Explained, Lane, PathSums, Place, Segment, Sentence, Span, Story, explain, slowest,
 };

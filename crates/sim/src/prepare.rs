@@ -1,9 +1,8 @@
 //! Drives in the state in which they are measured.
 
 use crate::plan::{Plan, PlanError, Preparation};
+use crate::side_by_side::side_by_side;
 use ssd::Ssd;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 use units::{Lba, Rng};
 
 /// Drives that are prepared side by side at most: preparing waits for memory, and more cores would only
@@ -20,29 +19,9 @@ const SIDE_BY_SIDE: usize = 8;
 pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(SIDE_BY_SIDE).min(plan.width as usize);
-    if threads <= 1 {
-        return (0..plan.width).map(|position| prepare(plan, position)).collect();
-    }
-    let next = AtomicU32::new(0);
-    let prepared = Mutex::new(Vec::with_capacity(plan.width as usize));
-    let worker = || {
-        loop {
-            let position = next.fetch_add(1, Ordering::Relaxed);
-            if position >= plan.width {
-                return;
-            }
-            let drive = prepare(plan, position);
-            prepared.lock().unwrap_or_else(PoisonError::into_inner).push((position, drive));
-        }
-    };
-    std::thread::scope(|scope| {
-        (0..threads).for_each(|_| {
-            scope.spawn(worker);
-        });
-    });
-    let mut prepared = prepared.into_inner().unwrap_or_else(PoisonError::into_inner);
-    prepared.sort_unstable_by_key(|&(position, _)| position);
-    prepared.into_iter().map(|(_, drive)| drive).collect()
+    let prepared =
+        side_by_side(threads, plan.width as usize, |position| prepare(plan, position as u32));
+    prepared.into_iter().collect()
 }
 
 /// The drive at `position` of the array.

@@ -148,10 +148,9 @@ fn age_dies(
     let full_blocks = shape.blocks_per_die - shape.levels.restore - 2;
     // The open block of every die is filled to a point of its own: dies that fill their
     // blocks in step would all collect at the same moments, which no used drive does.
-    let opened: Vec<u32> =
-        dies.iter().map(|_| rng.below(u64::from(shape.pages_per_block)) as u32).collect();
-    let opened: Vec<u32> =
-        opened.into_iter().map(|pages| pages - pages % shape.pages_per_program).collect();
+    let opened = dies.iter().map(|_| rng.below(u64::from(shape.pages_per_block)) as u32);
+    // What is programmed at a time is programmed whole.
+    let opened: Vec<u32> = opened.map(|pages| pages - pages % shape.pages_per_program).collect();
     let pages_in_use =
         u64::from(full_blocks) * u64::from(shape.pages_per_block) * dies.len() as u64
             + opened.iter().copied().map(u64::from).sum::<u64>();

@@ -145,42 +145,34 @@ impl<O: Observe> Flash<O> {
     /// What an operation takes of its die.
     #[inline]
     fn need_of(&mut self, task: Task) -> Need {
-        let need = self.undisturbed_need_of(task);
-        match (&mut self.retry, task) {
-            (Some(retry), Task::Read { logical, .. }) => {
-                // Pages that were never written cost what written ones cost.
+        let pages_per_block = self.ftl.shape.pages_per_block;
+        match (task, &self.config.cells) {
+            (Task::Read { logical, .. }, cells) if cells.is_some() || self.retry.is_some() => {
+                // A page that was never written costs what a written one costs.
                 let page = self.ftl.lookup(logical).unwrap_or(logical);
-                let block = page / self.ftl.shape.pages_per_block;
+                let need = cells.as_ref().map_or_else(
+                    || self.dies.need_of(task),
+                    |cells| {
+                        let offset = page % pages_per_block;
+                        Need {
+                            cells: cells.read_time(offset),
+                            transfers: 1,
+                            plane: cells.read_group_of(offset),
+                            flash_page: page / cells.blocks_per_page,
+                        }
+                    },
+                );
+                let Some(retry) = &mut self.retry else { return need };
+                let block = page / pages_per_block;
                 let retries = retry.draw(self.ftl.erase_counts()[block as usize]);
                 self.journal.counters.read_retries += u64::from(retries);
                 Need { cells: need.cells * u64::from(1 + retries), ..need }
             }
-            _ => need,
-        }
-    }
-
-    /// The same for a page that is sensed once.
-    #[inline]
-    fn undisturbed_need_of(&self, task: Task) -> Need {
-        let Some(cells) = &self.config.cells else { return self.dies.need_of(task) };
-        let pages_per_block = self.ftl.shape.pages_per_block;
-        match task {
-            Task::Read { logical, .. } => {
-                // One that was never written costs what a written one costs.
-                let page = self.ftl.lookup(logical).unwrap_or(logical);
-                let offset = page % pages_per_block;
-                Need {
-                    cells: cells.read_time(offset),
-                    transfers: 1,
-                    plane: cells.read_group_of(offset),
-                    flash_page: page / cells.blocks_per_page,
-                }
-            }
-            Task::FlushUnit { page, .. } => Need {
+            (Task::FlushUnit { page, .. }, Some(cells)) => Need {
                 transfers: cells.unit_pages() / cells.blocks_per_page,
                 ..Need::of_die(cells.program_time(page % pages_per_block))
             },
-            task => self.dies.need_of(task),
+            _ => self.dies.need_of(task),
         }
     }
 
@@ -373,7 +365,6 @@ impl<O: Observe> Flash<O> {
             self.step_relocation(now, die, &job);
             return;
         }
-        let origin = Origin::Collection { collection };
         let end = job.first_page + self.ftl.shape.pages_per_block;
         let next = self.ftl.next_valid(job.cursor, end);
         self.dies.advance_job(die, next.map_or(end, |(from, _)| from + 1));
@@ -385,7 +376,7 @@ impl<O: Observe> Flash<O> {
         self.ftl.touch(logical);
         let to = self.ftl.allocate_for_collection(die);
         self.dies.begin_copy(now, die, Copy { from, to, logical });
-        self.emit_began(now, die, PageOperation::Copy, origin);
+        self.emit_job_began(now, die, PageOperation::Copy);
     }
 
     fn begin_erase(&mut self, now: Instant, die: u32, collection: u32) {

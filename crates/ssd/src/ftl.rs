@@ -368,7 +368,7 @@ impl Ftl {
         self.valid[self.shape.unit_of(first)] += used - 1;
     }
 
-    /// The next page of every die is the first of a unit: what was placed page by page is followed by
+    /// The next page of a die is the first of a unit: what was placed page by page is followed by
     /// filler.
     pub(crate) fn align(&mut self, die: u32) {
         let frontier = &mut self.frontiers[die as usize];

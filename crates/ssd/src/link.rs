@@ -295,9 +295,14 @@ impl HostLink {
         self.leaving_until = self.leaving_until.max(now) + crossing;
         let at = self.leaving_until + overhead;
         completion.delays.add(Cause::Transfer, at.since(now));
-        // What comes out of the write buffer meanwhile does not wait for the firmware.
-        let place = self.leaving.partition_point(|earlier| earlier.at <= at);
-        self.leaving.insert(place, Completed { at, completion });
+        let done = Completed { at, completion };
+        if self.leaving.back().is_some_and(|last| last.at > at) {
+            // What comes out of the write buffer meanwhile does not wait for the firmware.
+            let place = self.leaving.partition_point(|earlier| earlier.at <= at);
+            self.leaving.insert(place, done);
+        } else {
+            self.leaving.push_back(done);
+        }
         self.next = self.next.min(at);
     }
 

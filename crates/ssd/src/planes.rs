@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::die::{State, Step};
 use crate::dies::{DieArray, StepEnd};
 use crate::ledger::{Spent, Work};
-use crate::ops::Task;
+use crate::ops::{Op, Task};
 use alloc::vec;
 use alloc::vec::Vec;
 use units::{Duration, Instant};
@@ -111,7 +111,7 @@ impl DieArray {
         let planes = self.planes.as_mut()?;
         let first = die * planes.planes;
         let target = &mut self.dies[die as usize];
-        let suits = |op: &crate::ops::Op| planes.reads[(first + op.need.plane) as usize].is_none();
+        let suits = |op: &Op| planes.reads[(first + op.need.plane) as usize].is_none();
         let op = target.queue.take_read(&mut self.ops, suits)?;
         let entry = self.ops.get(op);
         let (task, need, before) = (entry.task, entry.need, entry.before);

@@ -127,6 +127,39 @@ const TLC: Row = Row {
     drive_writes_per_day: 1.0,
 };
 
+/// What the drives with Micron's TLC of 176 layers have in common.
+const TLC_176: Row = Row {
+    planes: 4,
+    read_groups: 2,
+    over_provisioning_ppm: 190_000,
+    // 512 Gbit: 16 GiB a plane, 176 layers of 4 strings and 3 bits in a block, and the spare.
+    blocks_per_plane: 516,
+    pages_per_plane_block: 2112,
+    reads: [42, 50, 58, 0],
+    channel_mb_per_second: 1_600.0,
+    link_mb_per_second: 6_800,
+    commands_per_second: 1_000_000.0,
+    write_alone: 15,
+    ..TLC
+};
+
+/// What the drives with QLC have in common.
+const QLC: Row = Row {
+    planes: 4,
+    read_groups: 4,
+    // 1 Tbit: 32 GiB a plane, 144 layers of 4 strings and 4 bits in a block.
+    blocks_per_plane: 910,
+    pages_per_plane_block: 2304,
+    reads: [60, 75, 90, 115],
+    one_shot: false,
+    link_mb_per_second: 7_000,
+    commands_per_second: 971_000.0,
+    read_alone: 108,
+    write_alone: 13,
+    drive_writes_per_day: 0.58,
+    ..TLC
+};
+
 const ROWS: [Row; 6] = [
     Row {
         name: "pm9a3-960",
@@ -169,18 +202,8 @@ const ROWS: [Row; 6] = [
             read_alone: used(80.0),
             write_alone: used(15.0),
         },
-        planes: 4,
-        read_groups: 2,
-        over_provisioning_ppm: 190_000,
-        blocks_per_plane: 516,
-        pages_per_plane_block: 2112,
-        reads: [42, 50, 58, 0],
         program_mb_per_second: 87.5,
-        channel_mb_per_second: 1_600.0,
-        link_mb_per_second: 6_800,
-        commands_per_second: 1_000_000.0,
-        write_alone: 15,
-        ..TLC
+        ..TLC_176
     },
     Row {
         name: "7450-3840",
@@ -194,19 +217,9 @@ const ROWS: [Row; 6] = [
             write_alone: used(15.0),
         },
         dies_per_channel: 8,
-        planes: 4,
-        read_groups: 2,
-        over_provisioning_ppm: 190_000,
-        blocks_per_plane: 516,
-        pages_per_plane_block: 2112,
-        reads: [42, 50, 58, 0],
         program_mb_per_second: 82.8,
-        channel_mb_per_second: 1_600.0,
-        link_mb_per_second: 6_800,
-        commands_per_second: 1_000_000.0,
-        write_alone: 15,
         buffer_mib: 256,
-        ..TLC
+        ..TLC_176
     },
     Row {
         name: "p5430-7680",
@@ -219,21 +232,9 @@ const ROWS: [Row; 6] = [
             ..TLC.sheet
         },
         dies_per_channel: 8,
-        planes: 4,
-        read_groups: 4,
-        // 1 Tbit: 32 GiB a plane, 144 layers of 4 strings and 4 bits in a block.
-        blocks_per_plane: 910,
-        pages_per_plane_block: 2304,
-        reads: [60, 75, 90, 115],
-        one_shot: false,
         program_mb_per_second: 40.0,
-        link_mb_per_second: 7_000,
-        commands_per_second: 971_000.0,
-        read_alone: 108,
-        write_alone: 13,
         buffer_mib: 256,
-        drive_writes_per_day: 0.58,
-        ..TLC
+        ..QLC
     },
     Row {
         name: "p5430-15360",
@@ -247,20 +248,9 @@ const ROWS: [Row; 6] = [
             write_alone: used(13.0),
         },
         dies_per_channel: 16,
-        planes: 4,
-        read_groups: 4,
-        blocks_per_plane: 910,
-        pages_per_plane_block: 2304,
-        reads: [60, 75, 90, 115],
-        one_shot: false,
         program_mb_per_second: 23.4,
-        link_mb_per_second: 7_000,
-        commands_per_second: 971_000.0,
-        read_alone: 108,
-        write_alone: 13,
         buffer_mib: 512,
-        drive_writes_per_day: 0.58,
-        ..TLC
+        ..QLC
     },
 ];
 

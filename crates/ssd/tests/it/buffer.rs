@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::common::{Host, any_drive, worn_out};
+use crate::common::{Host, any_drive, come_to_rest, worn_out};
 use nvme::{
     ArrayDescription, Cause, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag,
     Status, WindowSchedule,
@@ -263,12 +263,6 @@ proptest! {
         // Too many refusals end the test, so that it cannot pass on nothing.
         prop_assume!(config.validate().is_ok());
         let mut drive = worn_out(config, seed, windows);
-        // What is left on its way to flash arrives there, and then the maps can be checked as well.
-        for _ in 0..10_000 {
-            if drive.next_deadline() != Instant::NEVER {
-                drive.handle_deadline(drive.next_deadline());
-            }
-        }
-        drive.check_invariants();
+        come_to_rest(&mut drive);
     }
 }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::common::{any_drive, worn_out};
+use crate::common::{any_drive, come_to_rest, worn_out};
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use proptest::prelude::*;
 use ssd::{
@@ -227,12 +227,7 @@ proptest! {
     ) {
         prop_assume!(config.validate().is_ok());
         let mut drive = worn_out(config, seed, windows);
-        for _ in 0..10_000 {
-            if drive.next_deadline() != Instant::NEVER {
-                drive.handle_deadline(drive.next_deadline());
-            }
-        }
-        drive.check_invariants();
+        come_to_rest(&mut drive);
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use sim::Calibration;
 use ssd::presets::{DataSheet, Figure, data_sheet, names, preset};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Random addresses of the measurement.
 const SEED: u64 = 1;
@@ -110,28 +110,14 @@ fn measure(name: &'static str) -> Result<Measured, Failure> {
 /// Measures the drives on all cores.
 fn measure_all(names: &[&'static str]) -> Result<Vec<Measured>, Failure> {
     let done = AtomicU64::new(0);
-    let next = AtomicUsize::new(0);
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(names.len());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
-        std::thread::scope(|scope| {
-            let worker = || {
-                let mut measured = Vec::new();
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(name) = names.get(index) else { return measured };
-                    measured.push((index, measure(name)));
-                    done.fetch_add(1, Ordering::Relaxed);
-                }
-            };
-            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-            let results = workers.into_iter().flat_map(|worker| match worker.join() {
-                Ok(measured) => measured,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            let mut measured: Vec<_> = results.collect();
-            measured.sort_by_key(|&(index, _)| index);
-            measured.into_iter().map(|(_, result)| result).collect()
-        })
+        let measured = sim::side_by_side(cores, names.len(), |index| {
+            let measured = measure(names[index]);
+            done.fetch_add(1, Ordering::Relaxed);
+            measured
+        });
+        measured.into_iter().collect()
     };
     let total = Some(names.len() as u64);
     progress::counting_all(Show::new(false, false), "measuring:", "drives", total, &done, work)

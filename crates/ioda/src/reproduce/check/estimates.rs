@@ -1,6 +1,7 @@
 //! How sure the numbers of a claim are.
 
 use super::{Case, Number, Over};
+use crate::convert;
 use crate::metric::{self, three_digits};
 use report::ClaimNumber;
 use sim::{Interval, NoInterval, Resampled};
@@ -33,12 +34,9 @@ impl Estimate {
     /// The number of the case at `place`; none if it is not a finite one, which documents cannot have.
     pub(super) fn number(&self, place: &str) -> Option<ClaimNumber> {
         let of = format!("{place} {}", self.what);
-        self.figure.is_finite().then(|| ClaimNumber {
-            of: of.trim_end().to_owned(),
-            value: self.figure,
-            interval: self.interval.ok().map(|interval| (interval.low, interval.high)),
-            why_not: self.interval.err().map_or_else(String::new, |why| why.to_string()),
-        })
+        let (interval, why_not) = convert::interval(self.interval);
+        let (of, value) = (of.trim_end().to_owned(), self.figure);
+        value.is_finite().then_some(ClaimNumber { of, value, interval, why_not })
     }
 }
 
