@@ -52,12 +52,14 @@ impl StripeWriter {
     }
 
     /// It is the write's turn: chooses how to get parity, whichever way reads less. Returns what must be
-    /// known for it. `data` are the members of the stripe with data.
+    /// known for it. `data` are the members of the stripe with data, `spared` those that had better not be
+    /// read.
     pub(crate) fn plan(
         &mut self,
         data: MemberSet,
         unreadable: MemberSet,
         not_written: MemberSet,
+        spared: MemberSet,
     ) -> (Plan, MemberSet) {
         if !not_written.is_empty() {
             self.detour.get_or_insert_default().not_written = not_written;
@@ -69,9 +71,10 @@ impl StripeWriter {
             true => self.partial,
             false => data - (self.touched - self.partial),
         };
-        // What cannot be read is computed from as many members as there are data chunks.
+        // What cannot be read is computed from as many members as there are data chunks. What is spared
+        // must be computed now and then, which is like one read more.
         let cost = |wanted: MemberSet| match wanted.meets(unreadable) {
-            false => wanted.len(),
+            false => wanted.len() + u32::from(wanted.meets(spared)),
             true => data.len(),
         };
         // A chunk that is relocated is not read first: its drive is busy.
@@ -192,7 +195,8 @@ mod tests {
         ];
         for &(touched, partial, unreadable, not_written, plan, wanted) in table {
             let mut writer = StripeWriter::new(set(touched), set(partial), parity);
-            let planned = writer.plan(data, set(unreadable), set(not_written));
+            let spared = MemberSet::EMPTY;
+            let planned = writer.plan(data, set(unreadable), set(not_written), spared);
             assert_eq!(planned, (plan, set(wanted)), "{touched:?} {partial:?} {unreadable:?}");
             assert_eq!(writer.how(), plan);
             assert_eq!((writer.touched(), writer.partial()), (set(touched), set(partial)));
@@ -208,6 +212,23 @@ mod tests {
     }
 
     #[test]
+    fn the_way_to_parity_spares_a_member_unless_that_takes_more_than_a_read() {
+        use Plan::{ReadModifyWrite, Reconstruct};
+        let none = MemberSet::EMPTY;
+        let plan = |data: &[u8], parity: u8, touched: &[u8], spared: &[u8]| {
+            let mut writer = StripeWriter::new(set(touched), none, set(&[parity]));
+            writer.plan(set(data), none, none, set(spared)).0
+        };
+        assert_eq!(plan(&[0, 1, 2], 3, &[0], &[]), Reconstruct, "two reads either way");
+        assert_eq!(plan(&[0, 1, 2], 3, &[0], &[1]), ReadModifyWrite);
+        assert_eq!(plan(&[0, 1, 2], 3, &[0], &[3]), Reconstruct);
+        assert_eq!(plan(&[0, 1, 2, 3], 4, &[0], &[]), ReadModifyWrite, "two reads, not three");
+        assert_eq!(plan(&[0, 1, 2, 3], 4, &[0], &[4]), Reconstruct);
+        assert_eq!(plan(&[0, 1, 2, 3], 4, &[0], &[1]), ReadModifyWrite);
+        assert_eq!(plan(&[0, 1, 2, 3, 4], 5, &[0], &[0]), ReadModifyWrite, "three, not four");
+    }
+
+    #[test]
     fn what_goes_elsewhere_is_not_read_first() {
         let mut writer = StripeWriter::new(set(&[0]), MemberSet::EMPTY, set(&[4]));
         assert!(!writer.relocates() && writer.relocated().is_empty());
@@ -215,7 +236,8 @@ mod tests {
         writer.relocate(Move { member: 0, to });
         assert!(writer.relocates() && writer.relocated() == set(&[0]));
         assert_eq!((writer.new_place(0), writer.new_place(1)), (Some(to), None));
-        let planned = writer.plan(set(&[0, 1, 2, 3]), MemberSet::EMPTY, MemberSet::EMPTY);
+        let none = MemberSet::EMPTY;
+        let planned = writer.plan(set(&[0, 1, 2, 3]), none, none, none);
         assert_eq!(planned, (Plan::Reconstruct, set(&[1, 2, 3])));
         assert_eq!(writer.take_moves().len(), 1);
         assert!(!writer.relocates() && writer.take_moves().is_empty());

@@ -1,6 +1,7 @@
 //! A drive behind the engine: where its timing comes from.
 
 use alloc::boxed::Box;
+use array::policy::PolicyKind;
 use nvme::{CollectionReport, CollectionRight, DriveStatus};
 use ssd::{Completed, Ssd};
 use units::{Instant, Observe, Unobserved};
@@ -72,9 +73,11 @@ impl<O: Observe> Drive<O> {
         }
     }
 
-    pub(crate) fn set_instant_collection(&mut self, instant: bool) {
+    /// The policy in force asks this of the drive.
+    pub(crate) fn suit(&mut self, policy: PolicyKind) {
         if let Some(ssd) = self.ssd_mut() {
-            ssd.set_instant_collection(instant);
+            ssd.set_untimed(policy.about().untimed);
+            ssd.set_window_scope(policy.about().windows.scope());
         }
     }
 

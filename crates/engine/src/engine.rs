@@ -180,9 +180,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         let width = drives.len();
         assert_eq!(config.layout.width() as usize, width, "one drive for each place of the array");
         let policy = config.policy;
-        let collects_instantly = policy.about().collects_instantly;
         for drive in &mut drives {
-            drive.set_instant_collection(collects_instantly);
+            drive.suit(policy);
         }
         let array = Array::observed(array::Config { data_actions: P::CARRIES_DATA, ..config });
         let watched = if array.watches_drives() { width } else { 0 };
@@ -437,9 +436,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
                     None => return false,
                 },
             };
-            if self.current.is_none() {
-                self.enter(drive);
-            }
+            self.enter(drive);
             if let Some(mut completed) = self.drives[drive.index()].poll_completion() {
                 debug_assert!(completed.at <= now, "a drive does not answer ahead of its time");
                 self.model_completions += 1;
@@ -464,7 +461,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.array.handle_completion(now, completion);
     }
 
-    /// The completions of a drive are handed over from now on.
+    /// The completions of a drive are handed over from now on. The data plane follows before each of them: one
+    /// may lead to a command that the same drive ends in the same instant, if writes take it no time.
     #[inline]
     fn enter(&mut self, drive: DriveId) {
         self.current = Some(drive);
@@ -538,7 +536,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         mut new: Drive<O>,
     ) -> Result<(), CannotReplace> {
         self.array.replace_drive(now, drive)?;
-        new.set_instant_collection(self.policy.about().collects_instantly);
+        new.suit(self.policy);
         self.drives[drive.index()] = new;
         self.plane.drive_replaced(drive);
         self.touched.insert(drive);
@@ -607,7 +605,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         let watched = if self.array.watches_drives() { self.drives.len() } else { 0 };
         self.reports = vec![CollectionReport::default(); watched];
         for (position, drive) in self.drives.iter_mut().enumerate() {
-            drive.set_instant_collection(policy.about().collects_instantly);
+            drive.suit(policy);
             self.touched.insert(DriveId(position as u8));
         }
         Ok(())

@@ -122,7 +122,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
         p99_over_time: result.timeline.p99.iter().map(p99_interval).collect(),
         free_over_time: result.timeline.free.iter().map(free_blocks).collect(),
         permits: result.permits,
-        buffer: buffer(&totals),
+        buffer: buffer(result, &totals),
         stage: result.write_cache.as_ref().map(write_cache),
         rain: rain(&totals),
     }
@@ -158,12 +158,13 @@ fn tally(tally: &array::policy::Tally) -> Tally {
 }
 
 /// The counters of write buffers; none if nothing went through one.
-fn buffer(totals: &ssd::Counters) -> Option<BufferCounters> {
+fn buffer(result: &RunResult, totals: &ssd::Counters) -> Option<BufferCounters> {
     (totals.buffered_writes_pages > 0).then_some(BufferCounters {
         buffered_writes_pages: totals.buffered_writes_pages,
         coalesced_writes_pages: totals.coalesced_writes_pages,
         buffer_reads_pages: totals.buffer_reads_pages,
         forced_flushes_pages: totals.forced_flushes_pages,
+        peak_bytes: result.buffer_peak_bytes(),
     })
 }
 

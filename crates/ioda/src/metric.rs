@@ -152,6 +152,8 @@ pub(crate) enum Metric {
     Overloads,
     /// Most that the write cache held, in mebibytes.
     WriteCachePeak,
+    /// Most that the write buffer of a drive held or kept waiting, in mebibytes.
+    BufferPeak,
     /// Writes that waited for room there.
     WriteCacheWaits,
     /// Pages of reads that were answered from there.
@@ -198,7 +200,7 @@ impl fmt::Display for UnknownMetric {
              permits, overloads, total_latency, collection_time, expected_collection, \
              collection_estimate, collections_cv, drive_commands, drive_commands_cv, \
              queued_blocks, queued_blocks_cv, degraded_reads, degraded_updates, map_bytes, \
-             model_evaluations, host_buffer_peak_mib, stage_waits, stage_reads, drained_pages, \
+             model_evaluations, host_buffer_peak_mib, drive_buffer_peak_mib, stage_waits, stage_reads, drained_pages, \
              busy1, busy2 and so on, busy2plus and so on, slowdown1. or slowdown2. followed by p50 … p99.999 \
              (how many times as late as its median member the last of a stripe read comes, or the last but one), \
              slowed with 1 or 2 (stripe reads in per cent where that is more than 2), and worst_drive., \
@@ -373,6 +375,7 @@ impl Metric {
             Self::Evaluations => tally(result, "evaluations of the model"),
             Self::Overloads => array.resubmitted as f64,
             Self::WriteCachePeak => write_cache(result).peak_bytes as f64 / MIB as f64,
+            Self::BufferPeak => result.buffer_peak_bytes() as f64 / MIB as f64,
             Self::RankedClasses(direction, statistic) => {
                 let of = |class| Self::OfClass(class, direction, statistic).of(result);
                 let steps = QosClass::ALL.windows(2);
@@ -408,6 +411,7 @@ impl Metric {
             | Self::Queued
             | Self::QueuedSpread
             | Self::WriteCachePeak
+            | Self::BufferPeak
             | Self::MapBytes
             | Self::RankedClasses(..)
             | Self::Iops(_)
@@ -489,6 +493,7 @@ impl Metric {
             | Self::Evaluations
             | Self::Overloads
             | Self::WriteCachePeak
+            | Self::BufferPeak
             | Self::RankedClasses(..)
             | Self::HeldBack
             | Self::WriteCacheWaits

@@ -20,12 +20,16 @@ mod bound;
 mod command;
 mod delays;
 mod rotation;
+mod scope;
 mod status;
+mod untimed;
 mod window;
 
 pub use bound::WindowParameters;
 pub use command::{Blocked, Command, CommandId, Completion, Opcode, PlFlag, Status};
 pub use delays::{Cause, Delays};
 pub use rotation::Rotation;
+pub use scope::WindowScope;
 pub use status::{Advertised, CollectionReport, DriveStatus};
+pub use untimed::Untimed;
 pub use window::{ArrayDescription, CollectionRight, WindowSchedule};

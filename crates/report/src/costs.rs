@@ -31,7 +31,7 @@ fn of_drives(run: &Run, number: f64) -> String {
 }
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 20] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 21] = [
     ("hedges", |run| run.hedges.is_some(), |run| format::count(hedges(run).hedged)),
     ("hedges that won", |run| run.hedges.is_some(), |run| format::count(hedges(run).won)),
     ("hedges denied", |run| hedges(run).denied > 0, |run| format::count(hedges(run).denied)),
@@ -56,6 +56,11 @@ const OCCASIONAL: [(&str, Occurs, Cell); 20] = [
         "pages past it",
         |run| stage(run).bypassed_pages > 0,
         |run| format::count(stage(run).bypassed_pages),
+    ),
+    (
+        "buffer of a drive, MiB",
+        |run| buffer(run).peak_bytes > 0,
+        |run| format::three_digits(buffer(run).peak_bytes as f64 / f64::from(1 << 20)),
     ),
     (
         "coalesced writes",

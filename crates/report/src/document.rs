@@ -31,7 +31,22 @@ impl Comparison {
     /// The run of the policy `Ideal`, to which the others are compared.
     #[must_use]
     pub fn ideal(&self) -> Option<&Run> {
-        self.runs.iter().find(|run| run.policy.eq_ignore_ascii_case("ideal"))
+        self.run_of("ideal")
+    }
+
+    /// The run of the policy `Floor`, on drives where changing flash takes no time.
+    #[must_use]
+    pub fn floor(&self) -> Option<&Run> {
+        self.run_of("floor")
+    }
+
+    /// The runs that nobody can have and that the others are compared to: Ideal, and Floor.
+    pub fn yardsticks(&self) -> impl Iterator<Item = &Run> {
+        self.ideal().into_iter().chain(self.floor())
+    }
+
+    fn run_of(&self, policy: &str) -> Option<&Run> {
+        self.runs.iter().find(|run| run.policy.eq_ignore_ascii_case(policy))
     }
 }
 
@@ -273,6 +288,9 @@ pub struct BufferCounters {
     pub buffer_reads_pages: u64,
     /// Pages that coordinated flushes programmed outside of busy windows.
     pub forced_flushes_pages: u64,
+    /// Most bytes at once that were in the buffer of one drive or waited for room there.
+    #[serde(default)]
+    pub peak_bytes: u64,
 }
 
 /// What went through the fast memory of the host.

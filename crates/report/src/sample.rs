@@ -233,6 +233,7 @@ fn run(invention: &Invention) -> Run {
             coalesced_writes_pages: 52_300,
             buffer_reads_pages: 31_000,
             forced_flushes_pages: if invention.windows { 12 } else { 0 },
+            peak_bytes: 24 << 20,
         }),
         ratios: Vec::new(),
         hosts: Vec::new(),

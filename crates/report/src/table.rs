@@ -36,7 +36,7 @@ pub fn render(comparison: &Comparison) -> String {
     for runs in comparison.runs.chunks(POLICIES_ABREAST) {
         let sections = [
             latency::reads(comparison, runs),
-            latency::writes(runs),
+            latency::writes(comparison, runs),
             latency::of_hosts(runs),
             causes::render(runs),
             costs::busy(runs),

@@ -43,7 +43,9 @@ impl BusyMembers {
             while members != 0 {
                 let drive = DriveId(members.trailing_zeros() as u8);
                 members &= members - 1;
-                let Some(ssd) = drives[drive.index()].ssd().filter(|ssd| !ssd.quiet()) else {
+                let Some(ssd) =
+                    drives[drive.index()].ssd().filter(|ssd| !ssd.has_nothing_to_tell())
+                else {
                     continue;
                 };
                 let lba = layout.lba(segment.stripe, segment.first_row, drive);

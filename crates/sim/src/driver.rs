@@ -451,6 +451,8 @@ where
         let drives = self.engine.drives().iter().filter_map(Drive::ssd).map(|drive| DriveResult {
             counters: *drive.counters(),
             free_share: drive.free_share(),
+            buffer_peak_bytes: u64::from(drive.buffered_pages_peak())
+                * u64::from(drive.config().geometry.page_bytes),
         });
         let measures = self.measures;
         Ok(RunResult {

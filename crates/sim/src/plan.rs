@@ -306,6 +306,7 @@ impl Plan {
             erase: drive.timing.erase,
             block_pages: u64::from(geometry.pages_per_block),
             dies: geometry.dies(),
+            has_write_buffer: drive.write_buffer.is_some(),
             collection: drive.unit_time(valid),
             pages_between_collections: ((1.0 - valid) * block_pages) as u64,
             collections_to_hold_it: geometry.dies() / dies_held,
@@ -347,7 +348,11 @@ impl Plan {
         match self.policy.about().windows {
             WindowUse::None => Coordination::Free,
             WindowUse::Synchronized => self.windows.synchronized(&self.drive),
-            WindowUse::Blind | WindowUse::Seen | WindowUse::Imagined | WindowUse::Roles { .. } => {
+            WindowUse::Blind
+            | WindowUse::Seen
+            | WindowUse::Quiet
+            | WindowUse::Imagined
+            | WindowUse::Roles { .. } => {
                 self.windows.of(self.policy).coordination(&self.drive, self.array_description())
             }
         }

@@ -17,6 +17,8 @@ pub struct DriveResult {
     pub counters: ssd::Counters,
     /// Share of its blocks that were free at the end.
     pub free_share: f64,
+    /// Most bytes at once that were in its write buffer or waited for room there; 0 without one.
+    pub buffer_peak_bytes: u64,
 }
 
 /// Reads of the host that collections made wait (TTFLASH §6.1 and Figure 7). Each read is counted
@@ -107,6 +109,12 @@ impl RunResult {
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
         self.windows.last().map(|&(_, window)| window)
+    }
+
+    /// Most bytes at once that were in the write buffer of a drive or waited for room there.
+    #[must_use]
+    pub fn buffer_peak_bytes(&self) -> u64 {
+        self.drives.iter().map(|drive| drive.buffer_peak_bytes).max().unwrap_or(0)
     }
 
     /// The share of blocks that are free at the end on the drive that has fewest.

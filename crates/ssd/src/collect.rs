@@ -52,7 +52,7 @@ impl<O: Observe> Flash<O> {
         urgency: Urgency,
         flush_first: bool,
     ) -> bool {
-        if self.config.collection.instant {
+        if self.config.collection.untimed.collects() {
             return false;
         }
         let mut put_off = false;
@@ -98,7 +98,7 @@ impl<O: Observe> Flash<O> {
         if !place.opened_block || self.ftl.free(place.die) > self.collect_at() {
             return false;
         }
-        if self.config.collection.instant {
+        if self.config.collection.untimed.collects() {
             self.collect_instantly(place.die);
             return false;
         }

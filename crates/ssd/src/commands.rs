@@ -7,7 +7,7 @@ use crate::media::Media;
 use crate::ops::Task;
 use crate::placement::{Location, Placement};
 use alloc::vec::Vec;
-use nvme::{Command, PlFlag};
+use nvme::{Command, PlFlag, WindowScope};
 use units::{Duration, Instant, Lba, Observe};
 
 impl<O: Observe> Ssd<O> {
@@ -22,7 +22,7 @@ impl<O: Observe> Ssd<O> {
     /// needs.
     #[must_use]
     pub fn would_meet_collection(&self, now: Instant, lba: Lba) -> bool {
-        if self.quiet() || self.is_buffered(lba) {
+        if self.has_nothing_to_tell() || self.is_buffered(lba) {
             return false;
         }
         let logical = lba.0 as u32;
@@ -33,13 +33,22 @@ impl<O: Observe> Ssd<O> {
                 .is_some_and(|striped| striped.would_reconstruct(now, logical, &self.flash))
     }
 
-    /// Whether no collection or buffer flush runs or waits, nor has a collection left work behind.
+    /// Whether there is nothing that reads are told of: no collection or buffer flush runs or waits, nor has a
+    /// collection left work behind, nor are reads told of the host's own programs.
     #[inline]
     #[must_use]
-    pub fn quiet(&self) -> bool {
+    pub fn has_nothing_to_tell(&self) -> bool {
         self.flash.collector.is_idle()
             && !self.flash.dies.is_held_up()
             && self.placement.flushes_nothing()
+            && !self.tells_of_host_programs()
+    }
+
+    /// Whether reads are told of programs of the host that do not come out of a buffer.
+    #[inline]
+    fn tells_of_host_programs(&self) -> bool {
+        self.flash.window_scope == WindowScope::AllWork
+            && matches!(self.placement, Placement::Direct(_))
     }
 
     /// The die that a logical page is read from.
@@ -75,7 +84,7 @@ impl<O: Observe> Ssd<O> {
     #[inline]
     fn accept_direct_read(&mut self, now: Instant, command: &Command) {
         let first = command.lba.0 as u32;
-        let met = !self.quiet()
+        let met = !self.has_nothing_to_tell()
             && (first..first + command.blocks)
                 .any(|logical| self.flash.meets_collection(now, self.die_of(logical)));
         if met && command.pl == PlFlag::Predictable {
@@ -103,7 +112,7 @@ impl<O: Observe> Ssd<O> {
             }
         }));
         let mut met = false;
-        if !self.quiet() {
+        if !self.has_nothing_to_tell() {
             met = self.any_meets_collection(now, first, &pages);
             if met
                 && let Some(striped) = self.placement.striped()
@@ -230,7 +239,10 @@ impl<O: Observe> Ssd<O> {
                 let Self { link, placement, flash, .. } = self;
                 placement.end_task(now, die, task, flash, link);
                 self.dispatch(now, die);
-                if task.is_flush() || matches!(task, Task::StripeProgram { .. }) {
+                if matches!(
+                    task,
+                    Task::Flush { .. } | Task::FlushUnit { .. } | Task::StripeProgram { .. }
+                ) {
                     self.placement.flush(now, &mut self.flash);
                 }
             }

@@ -6,6 +6,7 @@ use crate::retry::RetryConfig;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
+use nvme::Untimed;
 use units::{Duration, Ratio};
 
 /// The arrangement of the flash.
@@ -140,8 +141,8 @@ pub struct CollectionConfig {
     /// Pages are copied within their die, without crossing the channel and its error correction
     /// (TTFLASH §4.1).
     pub copyback: bool,
-    /// Collections take no time at all: the ideal drive that every policy is measured against.
-    pub instant: bool,
+    /// What takes no time at all: the drives that policies are measured against.
+    pub untimed: Untimed,
 }
 
 /// Where the pages of a range of logical blocks lie.

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use nvme::{
     Advertised, ArrayDescription, CollectionReport, CollectionRight, Command, DriveStatus, Opcode,
+    Untimed, WindowScope,
 };
 use units::{Instant, Lba, Observe, Unobserved};
 
@@ -96,6 +97,7 @@ impl<O: Observe> Ssd<O> {
     /// Sets all totals to zero.
     pub fn reset_counters(&mut self) {
         self.flash.journal.counters = Counters::default();
+        self.placement.reset_peak();
     }
 
     /// Logical blocks that the host sees.
@@ -131,6 +133,14 @@ impl<O: Observe> Ssd<O> {
         self.placement.buffer().map_or(0, |buffer| buffer.occupied())
     }
 
+    /// Most pages at once that were in the write buffer or waited for room there, since the start or the
+    /// last [`Ssd::reset_counters`]; 0 without a buffer. More than its capacity says by how much it was too
+    /// small.
+    #[must_use]
+    pub fn buffered_pages_peak(&self) -> u32 {
+        self.placement.buffer().map_or(0, |buffer| buffer.peak())
+    }
+
     /// Whether the write buffer holds the newest data of `lba`.
     #[must_use]
     pub fn is_buffered(&self, lba: Lba) -> bool {
@@ -158,9 +168,17 @@ impl<O: Observe> Ssd<O> {
         })
     }
 
-    /// Makes collections take no time: the ideal drive.
-    pub fn set_instant_collection(&mut self, instant: bool) {
-        self.flash.config.collection.instant = instant;
+    /// Makes some of what the drive does take no time. Operations that wait for their dies already take
+    /// what they took.
+    pub fn set_untimed(&mut self, untimed: Untimed) {
+        self.flash.config.collection.untimed = untimed;
+        self.flash.dies.set_times(&self.flash.config);
+    }
+
+    /// What the drive does in its busy windows only, from now on.
+    pub fn set_window_scope(&mut self, scope: WindowScope) {
+        self.flash.window_scope = scope;
+        self.placement.set_window_scope(scope);
     }
 
     /// Lists what happens to flash pages from now on; collect it with [`Ssd::take_media`].

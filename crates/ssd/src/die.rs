@@ -81,8 +81,8 @@ pub(crate) struct Die {
     /// Its channel.
     pub(crate) channel: u32,
     pub(crate) queue: OpQueue,
-    /// Flush programs that are queued or running and that reads are told of.
-    pub(crate) flushes: u32,
+    /// Programs that are queued or running: of the host, or of the flush of the write buffer.
+    pub(crate) programs: u32,
     /// What the read in service has waited for so far.
     pub(crate) waited: Spent,
     /// The channel's ledger when the read in service began to wait for it.
@@ -110,7 +110,7 @@ impl Die {
             state: State::Idle,
             channel,
             queue: OpQueue::new(),
-            flushes: 0,
+            programs: 0,
             waited: Spent::ZERO,
             channel_before: Spent::ZERO,
             collection: None,

@@ -11,7 +11,7 @@ use crate::ops::{Need, Op, Task};
 use crate::planes::PlaneReads;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::{Cause, Delays};
+use nvme::{Cause, Delays, Untimed};
 use units::{Deadlines, Duration, Instant, Slab};
 
 /// How long the steps of page operations take.
@@ -49,7 +49,7 @@ impl Times {
                 )
             }
         };
-        Self {
+        let times = Self {
             read,
             program,
             erase: timing.erase,
@@ -59,7 +59,19 @@ impl Times {
             read_service: read + timing.transfer,
             program_service: program + timing.transfer * per_program,
             moved: timing.transfer * per_program * 2,
+        };
+        match config.collection.untimed {
+            Untimed::Nothing | Untimed::Collections => times,
+            Untimed::Writes => times.of_reads_only(),
         }
+    }
+
+    /// The same if changing flash took no time.
+    fn of_reads_only(self) -> Self {
+        let none = Duration::ZERO;
+        let (program, erase, transfer_in) = (none, none, none);
+        let (copy_transfer, program_service, moved) = (none, none, none);
+        Self { program, erase, transfer_in, copy_transfer, program_service, moved, ..self }
     }
 }
 
@@ -142,6 +154,11 @@ impl DieArray {
             times: Times::new(config),
             scheduling: config.scheduling,
         }
+    }
+
+    /// How long things take has changed.
+    pub(crate) fn set_times(&mut self, config: &Config) {
+        self.times = Times::new(config);
     }
 
     #[inline]
@@ -233,7 +250,7 @@ impl DieArray {
             Task::FlushUnit { .. } => {
                 need.cells + self.times.transfer_in * u64::from(need.transfers)
             }
-            _ => need.cells + self.times.transfer,
+            _ => need.cells + self.times.transfer_in,
         }
     }
 
@@ -263,8 +280,8 @@ impl DieArray {
         let behind = target.collection.is_some() || (target.queue.held_up > 0 && !overtook);
         let held_up = behind && !matches!(task, Task::Hold { .. });
         self.held_up += u32::from(held_up);
-        if task.is_flush() {
-            target.flushes += 1;
+        if task.is_counted_program() {
+            target.programs += 1;
         }
         let before = if task.is_host_read() { self.spent_at(now, die) } else { Spent::ZERO };
         let target = &mut self.dies[die as usize];
@@ -353,7 +370,7 @@ impl DieArray {
                 target.ledger.switch(now, Some(Work::HostWrite));
                 self.forget_registers(die);
                 let target = &mut self.dies[die as usize];
-                if self.times.transfer.is_zero() {
+                if self.times.transfer_in.is_zero() {
                     target.state = State::Serving(task, Step::Program);
                     self.deadlines.set(die as usize, now + need.cells);
                 } else {
@@ -486,8 +503,8 @@ impl DieArray {
                 StepEnd::Continues
             }
             Step::Program | Step::WaitChannel => {
-                if task.is_flush() {
-                    target.flushes -= 1;
+                if task.is_counted_program() {
+                    target.programs -= 1;
                 }
                 StepEnd::Finished(task)
             }

@@ -19,6 +19,7 @@ use crate::relocator::{Move, Relocator};
 use crate::retry::Retry;
 use crate::scrub::Unchecked;
 use alloc::vec::Vec;
+use nvme::{Untimed, WindowScope};
 use units::{Duration, Instant, Observe};
 
 /// What the end of a step means to the front end.
@@ -51,6 +52,8 @@ pub(crate) struct Flash<O: Observe> {
     pub(crate) retry: Option<Retry>,
     /// Copies to check in idle time, if the drive does that.
     pub(crate) unchecked: Option<Unchecked>,
+    /// What is done in busy windows only.
+    pub(crate) window_scope: WindowScope,
     pub(crate) journal: Journal<O>,
     /// Dies that a collection gave back before its end: they wait to be given their next operation.
     pub(crate) freed: Vec<u32>,
@@ -67,6 +70,7 @@ impl<O: Observe> Flash<O> {
             pace: Pace::new(&config),
             retry: config.retry.map(Retry::new),
             unchecked: Unchecked::new(&config),
+            window_scope: WindowScope::default(),
             journal: Journal::new(),
             freed: Vec::new(),
             config,
@@ -83,11 +87,24 @@ impl<O: Observe> Flash<O> {
             pace,
             retry,
             unchecked,
+            window_scope,
             journal,
             freed,
         } = self;
         let journal = journal.observed();
-        Flash { config, ftl, dies, collector, relocator, pace, retry, unchecked, journal, freed }
+        Flash {
+            config,
+            ftl,
+            dies,
+            collector,
+            relocator,
+            pace,
+            retry,
+            unchecked,
+            window_scope,
+            journal,
+            freed,
+        }
     }
 
     /// Whether a read that arrives now on `die` would wait for a collection or buffer flush, or for
@@ -100,12 +117,19 @@ impl<O: Observe> Flash<O> {
     #[inline]
     pub(crate) fn meets_collection(&self, now: Instant, die: u32) -> bool {
         let target = self.dies.die(die);
-        if target.collection.is_some() || target.flushes > 0 {
+        if target.collection.is_some() || (target.programs > 0 && self.tells_of_programs()) {
             return true;
         }
         target.queue.held_up > 0
             && !self.dies.reads_overtake()
             && self.collector.rights.allowed_until(now, self.ftl.shape.range_of_die(die)).is_some()
+    }
+
+    /// Whether a read is told of a program that it would wait for: of the flush of a write buffer always, of
+    /// what the host writes only if that is promised.
+    #[inline]
+    fn tells_of_programs(&self) -> bool {
+        self.config.write_buffer.is_some() || self.window_scope == WindowScope::AllWork
     }
 
     /// Time until a read that arrives now on `die` could be served (IODA §4.2.2): the rest of the
@@ -170,7 +194,10 @@ impl<O: Observe> Flash<O> {
             }
             (Task::FlushUnit { page, .. }, Some(cells)) => Need {
                 transfers: cells.unit_pages() / cells.blocks_per_page,
-                ..Need::of_die(cells.program_time(page % pages_per_block))
+                ..Need::of_die(match self.config.collection.untimed {
+                    Untimed::Writes => Duration::ZERO,
+                    _ => cells.program_time(page % pages_per_block),
+                })
             },
             _ => self.dies.need_of(task),
         }

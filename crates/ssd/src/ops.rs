@@ -34,10 +34,11 @@ impl Task {
         matches!(self, Self::Read { .. } | Self::SharedRead { .. } | Self::StripeRead { .. })
     }
 
-    /// Whether it programs what was in the write buffer.
+    /// Whether it programs pages of the host, out of the write buffer or as they come. With RAIN dies take
+    /// turns, and nobody is told.
     #[inline]
-    pub(crate) fn is_flush(self) -> bool {
-        matches!(self, Self::Flush { .. } | Self::FlushUnit { .. })
+    pub(crate) fn is_counted_program(self) -> bool {
+        matches!(self, Self::Program { .. } | Self::Flush { .. } | Self::FlushUnit { .. })
     }
 
     /// Whether it senses a page.

@@ -16,6 +16,7 @@ use crate::config::{
 };
 use crate::rain::RainConfig;
 use alloc::string::String;
+use nvme::Untimed;
 use units::{Duration, MIB, Ratio};
 
 /// One row of the table below; times in µs unless named otherwise.
@@ -338,7 +339,7 @@ fn build(row: &Row) -> Config {
             restore: soft,
             min_invalid: Ratio::from_percent(row.min_invalid_percent),
             copyback: row.copyback,
-            instant: false,
+            untimed: Untimed::Nothing,
         },
         ranges: RangeConfig::ONE,
         allocation: Allocation::NextDie,

@@ -140,7 +140,7 @@ mod tests {
             assert_eq!(after.state().unwrap(), state, "seed {seed}");
             // Both choose the same places and the same victims from now on.
             for drive in [&mut before, &mut after] {
-                drive.set_instant_collection(true);
+                drive.set_untimed(nvme::Untimed::Collections);
                 write(drive, &mut Rng::stream(seed, "more"), 400);
                 drive.settle();
                 drive.check_invariants();

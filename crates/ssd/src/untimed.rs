@@ -40,12 +40,12 @@ impl<O: Observe> Flash<O> {
 
     /// Collects on every die if collections take no time. Returns whether they do.
     pub(crate) fn collect_everywhere_instantly(&mut self) -> bool {
-        if self.config.collection.instant {
+        if self.config.collection.untimed.collects() {
             for die in 0..self.ftl.shape.dies {
                 self.collect_instantly(die);
             }
         }
-        self.config.collection.instant
+        self.config.collection.untimed.collects()
     }
 
     /// Copies the valid pages of a block and erases it at once. Returns the pages copied.

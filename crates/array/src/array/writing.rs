@@ -65,15 +65,34 @@ impl<O: Observe> Array<O> {
             }
             (unreadable, unwritable) = (self.unreadable(stripe), self.unwritable(stripe));
         }
+        let spared = match self.rules.spares_windows_in_writes() {
+            true => self.members_in_windows(now, op),
+            false => MemberSet::EMPTY,
+        };
         let Work::Write { writer, .. } = &mut self.ops[op].work else { return };
         let data = self.layout.member_set(stripe) - writer.parity();
-        let (plan, wanted) = writer.plan(data, unreadable, unwritable);
+        let (plan, wanted) = writer.plan(data, unreadable, unwritable, spared);
         *match plan {
             Plan::FullStripe => &mut self.counters.full_stripe_writes,
             Plan::Reconstruct => &mut self.counters.reconstruct_writes,
             Plan::ReadModifyWrite => &mut self.counters.read_modify_writes,
         } += 1;
         self.fetch(now, op, wanted);
+    }
+
+    /// The members of a stripe whose drives are in their busy windows.
+    fn members_in_windows(&self, now: Instant, op: OpId) -> MemberSet {
+        let target = &self.ops[op];
+        let (stripe, row) = (target.stripe, target.first_row);
+        let coordinator = self.permits.coordinator();
+        let members = self.layout.member_set(stripe).iter();
+        members
+            .filter(|&member| {
+                let Place { drive, block } =
+                    self.relocation.locate(&self.layout, stripe, row, member);
+                coordinator.is_busy(drive, block, now)
+            })
+            .collect()
     }
 
     /// Fails a write whose stripe has more unreadable members than parities: it could only destroy data.

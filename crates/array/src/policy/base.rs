@@ -5,6 +5,7 @@
 
 use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
+use nvme::Untimed;
 
 /// The policy.
 pub(super) const BASE: PolicyKind = PolicyKind::new(&About {
@@ -14,7 +15,7 @@ pub(super) const BASE: PolicyKind = PolicyKind::new(&About {
     source: "IODA §6.1; Linux md",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Nothing,
     build: |_| Box::new(Base),
 });

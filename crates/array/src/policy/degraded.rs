@@ -24,7 +24,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::{CollectionReport, PlFlag};
+use nvme::{CollectionReport, PlFlag, Untimed};
 use units::{DriveId, Duration, Instant, Lba};
 
 /// The policy within a drive, or on drives that announce their collections.
@@ -35,7 +35,7 @@ pub(super) const DEGRADED: PolicyKind = PolicyKind::new(&About {
     source: "Sha et al., TODAES 2022, §3",
     drive_changes: "announcing collections; deallocation",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(Degraded::new(setup, Knows::OfTarget)),
 });
@@ -48,7 +48,7 @@ pub(super) const DEGRADED_AWARE: PolicyKind = PolicyKind::new(&About {
     source: "Sha et al., TODAES 2022, §3, and c × t_gc in equation 4",
     drive_changes: "announcing collections; deallocation",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(Degraded::new(setup, Knows::OfAll)),
 });
@@ -61,7 +61,7 @@ pub(super) const DEGRADED_HOST: PolicyKind = PolicyKind::new(&About {
     source: "Sha et al., TODAES 2022, §3, without c × t_gc",
     drive_changes: "deallocation",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(Degraded::new(setup, Knows::Nothing)),
 });

@@ -7,6 +7,7 @@
 
 use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
+use nvme::Untimed;
 
 /// The policy.
 pub(super) const FIRST_K: PolicyKind = PolicyKind::new(&About {
@@ -16,7 +17,7 @@ pub(super) const FIRST_K: PolicyKind = PolicyKind::new(&About {
     source: "Ceph fast_read",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(FirstK { spare_reads: setup.settings.spare_reads }),
 });

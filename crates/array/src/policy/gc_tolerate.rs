@@ -12,7 +12,7 @@ use super::{
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::{CollectionReport, PlFlag};
+use nvme::{CollectionReport, PlFlag, Untimed};
 use units::{DriveId, Instant, Lba};
 
 /// The policy.
@@ -23,7 +23,7 @@ pub(super) const GC_TOLERATE: PolicyKind = PolicyKind::new(&About {
     source: "Sha et al., TODAES 2022, §4.1",
     drive_changes: "announcing collections",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(GcTolerate::new(setup)),
 });

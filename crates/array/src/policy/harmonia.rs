@@ -6,6 +6,7 @@
 
 use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
+use nvme::Untimed;
 
 /// The policy.
 pub(super) const HARMONIA: PolicyKind = PolicyKind::new(&About {
@@ -15,7 +16,7 @@ pub(super) const HARMONIA: PolicyKind = PolicyKind::new(&About {
     source: "IODA §6.2.2",
     drive_changes: "collection when the host orders it",
     windows: WindowUse::Synchronized,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Nothing,
     build: |_| Box::new(Harmonia),
 });

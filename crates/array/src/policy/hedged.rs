@@ -12,7 +12,7 @@ use super::budget::Budget;
 use super::quantile::RunningQuantiles;
 use super::{About, Answered, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
 use alloc::boxed::Box;
-use nvme::Opcode;
+use nvme::{Opcode, Untimed};
 use units::{Duration, Instant, Ratio};
 
 /// After a fixed delay.
@@ -23,7 +23,7 @@ pub(super) const HEDGED: PolicyKind = PolicyKind::new(&About {
     source: "HDFS hedged reads",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| {
         let settings = &setup.settings.hedge;
@@ -39,7 +39,7 @@ pub(super) const HEDGED_QUANTILE: PolicyKind = PolicyKind::new(&About {
     source: "Cassandra speculative retry; gRPC retry throttling",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(Hedged::new(None, &setup.settings.hedge)),
 });

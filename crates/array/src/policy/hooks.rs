@@ -55,12 +55,15 @@ pub(crate) struct Rules {
     hooks: Hooks,
     /// Whether reads for parity are sent without a question.
     sends_parity_reads: bool,
+    /// Whether writes spare the drive in its window.
+    spares_windows_in_writes: bool,
 }
 
 impl Rules {
     pub(crate) fn new(policy: Box<dyn Policy>) -> Self {
         let (hooks, sends_parity_reads) = (policy.hooks(), policy.sends_parity_reads());
-        Self { policy, hooks, sends_parity_reads }
+        let spares_windows_in_writes = policy.spares_windows_in_writes();
+        Self { policy, hooks, sends_parity_reads, spares_windows_in_writes }
     }
 
     /// The policy, for questions that are rarely asked.
@@ -83,6 +86,12 @@ impl Rules {
     /// Whether this read is sent to its drive without a question.
     pub(crate) fn sends_at_once(&self, why: Why) -> bool {
         self.sends_parity_reads && why == Why::Parity
+    }
+
+    /// Whether a write that can have its parity in two ways spares the drive in its busy window.
+    #[inline]
+    pub(crate) fn spares_windows_in_writes(&self) -> bool {
+        self.spares_windows_in_writes
     }
 
     pub(crate) fn first_attempt(

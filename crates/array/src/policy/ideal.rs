@@ -5,6 +5,7 @@
 
 use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
+use nvme::Untimed;
 
 /// The policy.
 pub(super) const IDEAL: PolicyKind = PolicyKind::new(&About {
@@ -14,7 +15,7 @@ pub(super) const IDEAL: PolicyKind = PolicyKind::new(&About {
     source: "IODA §6.1",
     drive_changes: "collections that take no time, which no drive has",
     windows: WindowUse::None,
-    collects_instantly: true,
+    untimed: Untimed::Collections,
     needs: Needs::Nothing,
     build: |_| Box::new(Ideal),
 });

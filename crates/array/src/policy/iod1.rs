@@ -7,7 +7,7 @@
 
 use super::{About, Attempt, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
 use alloc::boxed::Box;
-use nvme::PlFlag;
+use nvme::{PlFlag, Untimed};
 use units::{DriveId, Instant, Lba};
 
 /// The policy.
@@ -18,7 +18,7 @@ pub(super) const IOD1: PolicyKind = PolicyKind::new(&About {
     source: "IODA §4.2",
     drive_changes: "the PL flag",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |_| Box::new(Iod1),
 });

@@ -9,7 +9,7 @@ use super::{
     About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, View, WindowUse, least_busy,
 };
 use alloc::boxed::Box;
-use nvme::PlFlag;
+use nvme::{PlFlag, Untimed};
 use units::{DriveId, Instant, Lba};
 
 /// The policy.
@@ -20,7 +20,7 @@ pub(super) const IOD2: PolicyKind = PolicyKind::new(&About {
     source: "IODA §4.2.2",
     drive_changes: "the PL flag and busy remaining time",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |_| Box::new(Iod2),
 });

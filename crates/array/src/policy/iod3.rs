@@ -6,7 +6,7 @@
 
 use super::{About, Attempt, Hooks, Needs, ParityReads, Policy, PolicyKind, View, WindowUse};
 use alloc::boxed::Box;
-use nvme::PlFlag;
+use nvme::{PlFlag, Untimed};
 use units::{DriveId, Instant, Lba};
 
 /// The policy.
@@ -17,7 +17,7 @@ pub(super) const IOD3: PolicyKind = PolicyKind::new(&About {
     source: "IODA §4.3",
     drive_changes: "busy windows",
     windows: WindowUse::Blind,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(Iod3 { parity_reads: setup.settings.iod3_parity_reads }),
 });

@@ -6,6 +6,7 @@
 use super::iod3::Iod3;
 use super::{About, Needs, PolicyKind, WindowUse};
 use alloc::boxed::Box;
+use nvme::Untimed;
 
 /// The policy.
 pub(super) const IOD3_COMMODITY: PolicyKind = PolicyKind::new(&About {
@@ -15,7 +16,7 @@ pub(super) const IOD3_COMMODITY: PolicyKind = PolicyKind::new(&About {
     source: "IODA §6.3.3",
     drive_changes: "nothing",
     windows: WindowUse::Imagined,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(Iod3 { parity_reads: setup.settings.iod3_parity_reads }),
 });

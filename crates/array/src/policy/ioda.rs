@@ -9,7 +9,7 @@ use super::{
     About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, View, WindowUse, least_busy,
 };
 use alloc::boxed::Box;
-use nvme::PlFlag;
+use nvme::{PlFlag, Untimed};
 use units::{DriveId, Instant, Lba};
 
 /// The policy.
@@ -20,7 +20,7 @@ pub(super) const IODA: PolicyKind = PolicyKind::new(&About {
     source: "IODA §4.4",
     drive_changes: "the PL flag, busy remaining time and busy windows",
     windows: WindowUse::Seen,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |_| Box::new(Ioda),
 });

@@ -12,7 +12,7 @@ use super::{
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::Opcode;
+use nvme::{Opcode, Untimed};
 use units::{DriveId, Instant, Lba};
 
 /// The policy.
@@ -23,7 +23,7 @@ pub(super) const LATENCY_WEIGHTED: PolicyKind = PolicyKind::new(&About {
     source: "Linux multipath service-time",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Mirrors,
     build: |setup| Box::new(LatencyWeighted::new(setup)),
 });

@@ -6,6 +6,7 @@
 
 use super::{About, Hooks, Needs, Policy, PolicyKind, View, WindowUse, members_of};
 use alloc::boxed::Box;
+use nvme::Untimed;
 use units::{DriveId, Instant, Lba};
 
 /// The policy.
@@ -16,7 +17,7 @@ pub(super) const LEAST_OUTSTANDING: PolicyKind = PolicyKind::new(&About {
     source: "SPDK raid1; NVMe multipath queue-depth",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Mirrors,
     build: |_| Box::new(LeastOutstanding),
 });

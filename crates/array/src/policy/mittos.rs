@@ -18,7 +18,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::{Opcode, PlFlag};
+use nvme::{Opcode, PlFlag, Untimed};
 use units::{DriveId, Duration, Instant, Lba};
 
 /// The policy.
@@ -29,7 +29,7 @@ pub(super) const MITTOS: PolicyKind = PolicyKind::new(&About {
     source: "IODA §6.2.7; MittOS (SOSP 2017)",
     drive_changes: "nothing, but they must be known inside",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(Mittos::new(setup)),
 });

@@ -8,6 +8,7 @@ mod base;
 mod budget;
 mod degraded;
 mod first_k;
+mod floor;
 mod gc_tolerate;
 mod harmonia;
 mod hedged;
@@ -24,6 +25,7 @@ mod mittos;
 mod plm_light;
 mod proactive;
 mod quantile;
+mod quiet;
 mod registry;
 mod settings;
 mod sit_out;
@@ -170,6 +172,11 @@ pub trait Policy: Send {
     /// `failures`, which is in the order of failing.
     fn wait_for(&self, failures: &[Failure]) -> usize {
         failures.len() - 1
+    }
+
+    /// Whether a write that can have its parity in two ways spares the drive in its busy window.
+    fn spares_windows_in_writes(&self) -> bool {
+        false
     }
 
     /// How many members of its stripe a read of the host asks beyond those that suffice to compute

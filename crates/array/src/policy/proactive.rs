@@ -6,6 +6,7 @@
 
 use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
+use nvme::Untimed;
 
 /// The policy.
 pub(super) const PROACTIVE: PolicyKind = PolicyKind::new(&About {
@@ -15,7 +16,7 @@ pub(super) const PROACTIVE: PolicyKind = PolicyKind::new(&About {
     source: "IODA §6.2.1",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |_| Box::new(Proactive),
 });

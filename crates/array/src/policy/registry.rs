@@ -4,6 +4,7 @@ use super::{Policy, PolicySettings};
 use crate::layout::Level;
 use alloc::boxed::Box;
 use core::fmt;
+use nvme::{Untimed, WindowScope};
 use units::Duration;
 
 /// What a policy has to do with busy windows.
@@ -21,6 +22,8 @@ pub enum WindowUse {
     },
     /// Drives collect in turn, and reads carry the flag, so that the array sees if they do not.
     Seen,
+    /// As [`WindowUse::Seen`], and drives do everything in turn that changes flash.
+    Quiet,
     /// The array acts as if drives collected in turn, but the drives are not told.
     Imagined,
     /// All drives collect at the same time.
@@ -53,8 +56,8 @@ pub struct About {
     pub drive_changes: &'static str,
     /// What it has to do with busy windows.
     pub windows: WindowUse,
-    /// Whether the drives are to collect in no time, which no drive can.
-    pub collects_instantly: bool,
+    /// What the drives are to do in no time, which no drive can.
+    pub untimed: Untimed,
     /// What it needs of the array.
     pub needs: Needs,
     /// Makes its rules for one array.
@@ -78,6 +81,17 @@ pub struct PolicySetup<'a> {
 #[derive(Clone, Copy)]
 pub struct PolicyKind(&'static About);
 
+impl WindowUse {
+    /// What drives do in their windows only.
+    #[must_use]
+    pub const fn scope(self) -> WindowScope {
+        match self {
+            Self::Quiet => WindowScope::AllWork,
+            _ => WindowScope::Collections,
+        }
+    }
+}
+
 impl PolicyKind {
     /// Wait for whatever is slow.
     pub const BASE: Self = super::base::BASE;
@@ -91,6 +105,10 @@ impl PolicyKind {
     pub const IODA: Self = super::ioda::IODA;
     /// Collections take no time.
     pub const IDEAL: Self = super::ideal::IDEAL;
+    /// Everything that changes flash happens in windows.
+    pub const QUIET: Self = super::quiet::QUIET;
+    /// Nothing that changes flash takes time.
+    pub const FLOOR: Self = super::floor::FLOOR;
 
     /// IODA, its parts, and the two between which they are measured (IODA §6.1), in the order of the
     /// article's figures.
@@ -123,6 +141,8 @@ impl PolicyKind {
         super::write_caching::IODA_NVM,
         super::write_caching::PLM,
         super::plm_light::PLM_LIGHT,
+        super::quiet::QUIET,
+        super::floor::FLOOR,
     ];
 
     /// The policy that `about` describes.
@@ -166,7 +186,11 @@ impl PolicyKind {
     pub const fn uses_windows(self) -> bool {
         matches!(
             self.0.windows,
-            WindowUse::Blind | WindowUse::Roles { .. } | WindowUse::Seen | WindowUse::Imagined
+            WindowUse::Blind
+                | WindowUse::Roles { .. }
+                | WindowUse::Seen
+                | WindowUse::Quiet
+                | WindowUse::Imagined
         )
     }
 
@@ -174,7 +198,7 @@ impl PolicyKind {
     /// adapted by what it sees.
     #[must_use]
     pub const fn is_blind(self) -> bool {
-        self.uses_windows() && !matches!(self.0.windows, WindowUse::Seen)
+        self.uses_windows() && !matches!(self.0.windows, WindowUse::Seen | WindowUse::Quiet)
     }
 
     /// The length of the busy windows unless one is asked for, if the policy has one of its own.

@@ -17,7 +17,7 @@ use super::{
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::{Opcode, PlFlag};
+use nvme::{Opcode, PlFlag, Untimed};
 use units::{DriveId, Duration, Instant, Lba};
 
 /// The policy.
@@ -28,7 +28,7 @@ pub(super) const SIT_OUT: PolicyKind = PolicyKind::new(&About {
     source: "OpenZFS raidz slow-member detection",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(SitOut::new(setup)),
 });

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::write_cache::WriteCacheConfig;
 use alloc::boxed::Box;
-use nvme::PlFlag;
+use nvme::{PlFlag, Untimed};
 use units::{DriveId, Duration, Instant, Lba};
 
 /// Flash on Rails: drives are read-only or write-only in turn, for 5 s each (IODA §5).
@@ -23,7 +23,7 @@ pub(super) const RAILS: PolicyKind = PolicyKind::new(&About {
     source: "Flash on Rails (ATC 2014) as in IODA §6.2.3",
     drive_changes: "busy windows",
     windows: WindowUse::Roles { turn: Duration::from_secs(5) },
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(WriteCaching::new(setup, Reads::AroundTheTurn)),
 });
@@ -36,7 +36,7 @@ pub(super) const IODA_NVM: PolicyKind = PolicyKind::new(&About {
     source: "IODA §6.2.3",
     drive_changes: "the PL flag, busy remaining time and busy windows",
     windows: WindowUse::Seen,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |setup| Box::new(WriteCaching::new(setup, Reads::Flagged)),
 });
@@ -50,7 +50,7 @@ pub(super) const PLM: PolicyKind = PolicyKind::new(&About {
     source: "NVMe 1.4 §8.18; PLM-light §II",
     drive_changes: "busy windows",
     windows: WindowUse::Blind,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Mirrors,
     build: |setup| Box::new(WriteCaching::new(setup, Reads::AroundTheTurn)),
 });
@@ -65,7 +65,7 @@ enum Reads {
 }
 
 /// NVRAM: a microsecond, no bound (what a run needed of it is reported), everything cached.
-const NVRAM: WriteCacheConfig = WriteCacheConfig {
+pub(super) const NVRAM: WriteCacheConfig = WriteCacheConfig {
     capacity_bytes: u64::MAX,
     read_latency: Duration::from_micros(1),
     write_latency: Duration::from_micros(1),
@@ -81,14 +81,46 @@ const MARGIN_SHARE: u64 = 16;
 struct WriteCaching {
     reads: Reads,
     write_cache: WriteCacheConfig,
+    drain: TurnDrain,
+}
+
+/// When what is cached for a drive may be drained: in its turn.
+pub(super) struct TurnDrain {
     /// Drives that may be written at once.
     at_once: u32,
+}
+
+impl TurnDrain {
+    pub(super) fn new(setup: &PolicySetup<'_>) -> Self {
+        Self { at_once: setup.parities.max(1) }
+    }
+
+    /// `now` if it may be, or when to ask again.
+    pub(super) fn from(&self, now: Instant, drive: DriveId, view: &View<'_>) -> Instant {
+        if let Some((start, end)) = view.coordinator.window(drive, now) {
+            let last = start + end.since(start) / MARGIN_SHARE * (MARGIN_SHARE - 1);
+            if now < start {
+                return start;
+            }
+            if now >= last {
+                return end;
+            }
+        }
+        let others = view.queues.all().iter().enumerate();
+        let written =
+            others.filter(|&(other, queue)| other != drive.index() && queue.write_blocks > 0);
+        match written.count() as u32 >= self.at_once {
+            // Asked again when the last of them has answered.
+            true => Instant::NEVER,
+            false => now,
+        }
+    }
 }
 
 impl WriteCaching {
     fn new(setup: &PolicySetup<'_>, reads: Reads) -> Self {
         let write_cache = setup.settings.write_cache.over(NVRAM);
-        Self { reads, write_cache, at_once: setup.parities.max(1) }
+        Self { reads, write_cache, drain: TurnDrain::new(setup) }
     }
 }
 
@@ -150,22 +182,6 @@ impl Policy for WriteCaching {
     }
 
     fn may_drain_from(&mut self, now: Instant, drive: DriveId, view: &View<'_>) -> Instant {
-        if let Some((start, end)) = view.coordinator.window(drive, now) {
-            let last = start + end.since(start) / MARGIN_SHARE * (MARGIN_SHARE - 1);
-            if now < start {
-                return start;
-            }
-            if now >= last {
-                return end;
-            }
-        }
-        let others = view.queues.all().iter().enumerate();
-        let written =
-            others.filter(|&(other, queue)| other != drive.index() && queue.write_blocks > 0);
-        match written.count() as u32 >= self.at_once {
-            // Asked again when the last of them has answered.
-            true => Instant::NEVER,
-            false => now,
-        }
+        self.drain.from(now, drive, view)
     }
 }

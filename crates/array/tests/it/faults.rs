@@ -12,6 +12,7 @@ use array::policy::{
 use array::{
     Config, Coordination, Layout, Level, Role, SynchronizedConfig, TokenConfig, WindowConfig,
 };
+use nvme::Untimed;
 use units::{DriveId, Duration, Instant, Lba, Rng};
 
 /// A policy that does everything that policies can, at random.
@@ -22,7 +23,7 @@ const WILD: PolicyKind = PolicyKind::new(&About {
     source: "this test",
     drive_changes: "the PL flag",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |_| Box::new(Wild(Rng::new(5))),
 });

@@ -4,7 +4,7 @@
 use crate::script::{PAGE, Script};
 use array::policy::{About, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse};
 use array::{Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
-use nvme::Opcode;
+use nvme::{Opcode, Untimed};
 use units::{DriveId, Duration, Instant, Lba};
 
 /// Every page that is written goes to the first drive that can take it.
@@ -15,7 +15,7 @@ const AWAY: PolicyKind = PolicyKind::new(&About {
     source: "this test",
     drive_changes: "deallocation",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |_| Box::new(Away),
 });

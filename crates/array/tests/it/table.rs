@@ -34,6 +34,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("ioda-nvm", "R0 ", "R0 "),
     ("plm", "r0 ", "r0 "),
     ("plm-light", "r0 ", "r0 "),
+    ("quiet", "R0 ", "R0 "),
+    ("floor", "r0 ", "r0 "),
 ];
 
 #[test]

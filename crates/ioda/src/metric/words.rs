@@ -5,7 +5,7 @@ use array::policy::QosClass;
 use sim::{PERCENTILES, RunResult};
 
 /// Every metric that is one word.
-pub(super) const PLAIN: [(&str, Metric); 48] = [
+pub(super) const PLAIN: [(&str, Metric); 49] = [
     ("violations", Metric::Violations),
     ("waf", Metric::Waf),
     ("collections", Metric::Collections),
@@ -51,6 +51,7 @@ pub(super) const PLAIN: [(&str, Metric); 48] = [
     ("overloads", Metric::Overloads),
     ("host_buffer_peak_mib", Metric::WriteCachePeak),
     ("held_back", Metric::HeldBack),
+    ("drive_buffer_peak_mib", Metric::BufferPeak),
     ("stage_waits", Metric::WriteCacheWaits),
     ("stage_reads", Metric::WriteCacheReads),
     ("drained_pages", Metric::DrainedPages),

@@ -4,11 +4,11 @@ use super::escape::text;
 use crate::costs::{self, Cell};
 use crate::document::{busy_members_shown, percent};
 use crate::intervals::{self, Ratios};
-use crate::{Claim, Comparison, format, hosts};
+use crate::{Claim, Comparison, Run, format, hosts};
 
-/// Read latency by percentile with the ratio to Ideal, one row per policy.
+/// Read latency by percentile with its ratios to Ideal and Floor, one row per policy.
 pub(super) fn latency(comparison: &Comparison) -> String {
-    let ideal = comparison.ideal();
+    let yardsticks: Vec<&Run> = comparison.yardsticks().collect();
     let mut percentiles: Vec<f64> = comparison
         .runs
         .iter()
@@ -27,25 +27,31 @@ pub(super) fn latency(comparison: &Comparison) -> String {
         .runs
         .iter()
         .map(|run| {
-            let with_ratio = |us: f64, ideal_us: Option<f64>| {
-                let ratio = ideal_us.filter(|&ideal_us| ideal_us > 0.0).map(|ideal_us| {
-                    format!("<span class=\"ratio\">{}</span>", format::ratio(us / ideal_us))
-                });
-                format!("{}{}", format::latency(us), ratio.unwrap_or_default())
+            let with_ratio = |us: f64, of: &dyn Fn(&Run) -> Option<f64>| {
+                let of = yardsticks.iter().filter_map(|run| of(run).filter(|&us| us > 0.0));
+                let ratios: String = of
+                    .map(|of| format!("<span class=\"ratio\">{}</span>", format::ratio(us / of)))
+                    .collect();
+                format::latency(us) + &ratios
             };
-            let mut cells = vec![with_ratio(run.read.mean_us, ideal.map(|i| i.read.mean_us))];
+            let mut cells = vec![with_ratio(run.read.mean_us, &|of| Some(of.read.mean_us))];
             cells.extend(percentiles.iter().map(|&p| {
-                let ideal_us = ideal.and_then(|i| i.read.at(p)).map(|entry| entry.value_us);
+                let of = |of: &Run| of.read.at(p).map(|entry| entry.value_us);
                 run.read.at(p).map_or_else(
                     || "–".to_owned(),
-                    |entry| mark(&with_ratio(entry.value_us, ideal_us), entry),
+                    |entry| mark(&with_ratio(entry.value_us, &of), entry),
                 )
             }));
-            cells.push(with_ratio(run.read.max_us, ideal.map(|i| i.read.max_us)));
+            cells.push(with_ratio(run.read.max_us, &|of| Some(of.read.max_us)));
             (run.name().to_owned(), cells)
         })
         .collect::<Vec<_>>();
-    let beneath = if ideal.is_some() { " Beneath each: the ratio to Ideal." } else { "" };
+    let names: Vec<&str> = yardsticks.iter().map(|run| run.name()).collect();
+    let beneath = match names.len() {
+        0 => String::new(),
+        1 => format!(" Beneath each: the ratio to {}.", names[0]),
+        _ => format!(" Beneath each: the ratios to {}.", names.join(" and ")),
+    };
     section(
         "latency",
         "Read latency",

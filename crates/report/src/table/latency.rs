@@ -3,43 +3,55 @@
 use super::by_policy;
 use crate::{Comparison, Latency, Run, format, hosts};
 
-/// Read latency at every percentile, each beside its ratio to Ideal.
+/// Read latency at every percentile, each beside its ratios to Ideal and to Floor.
 pub(super) fn reads(comparison: &Comparison, runs: &[Run]) -> String {
-    let ideal = comparison.ideal();
+    let yardsticks: Vec<&Run> = comparison.yardsticks().collect();
     let mut rows: Vec<(String, Vec<String>)> = percentiles(runs, |run| &run.read)
         .into_iter()
-        .map(|p| {
-            let ideal_us = ideal.and_then(|run| run.read.at(p)).map(|entry| entry.value_us);
-            let cells = runs.iter().map(|run| cell(&run.read, p, ideal_us)).collect();
-            (format::percentile(p), cells)
-        })
+        .map(|p| row(p, runs, &yardsticks, |run| &run.read))
         .collect();
     let extreme = |value: fn(&Latency) -> f64| {
-        let ideal_us = ideal.map(|run| value(&run.read));
-        runs.iter().map(|run| beside_ratio(value(&run.read), false, ideal_us)).collect()
+        let of: Vec<Option<f64>> = yardsticks.iter().map(|run| Some(value(&run.read))).collect();
+        runs.iter().map(|run| beside_ratios(value(&run.read), false, &of)).collect()
     };
     rows.push(("mean".to_owned(), extreme(|latency| latency.mean_us)));
     rows.push(("max".to_owned(), extreme(|latency| latency.max_us)));
-    let title =
-        if ideal.is_some() { "Read latency, and its ratio to Ideal" } else { "Read latency" };
     if runs.iter().all(|run| run.read.count == 0) {
         return String::new();
     }
-    by_policy(title, runs, rows)
+    by_policy(&title("Read latency", &yardsticks), runs, rows)
 }
 
-/// Write latency at the percentiles that are usually quoted.
-pub(super) fn writes(runs: &[Run]) -> String {
+/// Write latency at the percentiles that are usually quoted, each beside its ratio to Floor.
+pub(super) fn writes(comparison: &Comparison, runs: &[Run]) -> String {
     if runs.iter().all(|run| run.write.count == 0) {
         return String::new();
     }
-    let rows = [50.0, 99.0, 99.9]
-        .map(|p| {
-            let cells = runs.iter().map(|run| cell(&run.write, p, None)).collect();
-            (format::percentile(p), cells)
-        })
-        .to_vec();
-    by_policy("Write latency", runs, rows)
+    let yardsticks: Vec<&Run> = comparison.floor().into_iter().collect();
+    let rows = [50.0, 99.0, 99.9].map(|p| row(p, runs, &yardsticks, |run| &run.write)).to_vec();
+    by_policy(&title("Write latency", &yardsticks), runs, rows)
+}
+
+/// What a table of latencies shows, and what its ratios are to.
+fn title(what: &str, yardsticks: &[&Run]) -> String {
+    let names: Vec<&str> = yardsticks.iter().map(|run| run.name()).collect();
+    match names.len() {
+        0 => what.to_owned(),
+        1 => format!("{what}, and its ratio to {}", names[0]),
+        _ => format!("{what}, and its ratios to {}", names.join(" and ")),
+    }
+}
+
+fn row(
+    percentile: f64,
+    runs: &[Run],
+    yardsticks: &[&Run],
+    latency: fn(&Run) -> &Latency,
+) -> (String, Vec<String>) {
+    let at = |run: &Run| latency(run).at(percentile).map(|entry| entry.value_us);
+    let of: Vec<Option<f64>> = yardsticks.iter().map(|run| at(run)).collect();
+    let cells = runs.iter().map(|run| cell(latency(run), percentile, &of)).collect();
+    (format::percentile(percentile), cells)
 }
 
 /// Latency host by host, if there were several.
@@ -59,19 +71,19 @@ fn percentiles(runs: &[Run], latency: fn(&Run) -> &Latency) -> Vec<f64> {
     all
 }
 
-fn cell(latency: &Latency, percentile: f64, ideal_us: Option<f64>) -> String {
+fn cell(latency: &Latency, percentile: f64, yardsticks_us: &[Option<f64>]) -> String {
     latency.at(percentile).map_or_else(
         || "-".to_owned(),
-        |entry| beside_ratio(entry.value_us, entry.has_few_samples(), ideal_us),
+        |entry| beside_ratios(entry.value_us, entry.has_few_samples(), yardsticks_us),
     )
 }
 
-/// The latency, its mark, and its ratio in a column of its own.
-fn beside_ratio(us: f64, few_samples: bool, ideal_us: Option<f64>) -> String {
+/// The latency, its mark, and its ratio to each yardstick in a column of its own.
+fn beside_ratios(us: f64, few_samples: bool, yardsticks_us: &[Option<f64>]) -> String {
     let mark = if few_samples { '~' } else { ' ' };
-    let latency = format::latency(us);
-    match ideal_us.filter(|&ideal| ideal > 0.0) {
-        Some(ideal) => format!("{latency}{mark}{:>6}", format::ratio(us / ideal)),
-        None => format!("{latency}{mark}"),
+    let mut text = format!("{}{mark}", format::latency(us));
+    for of in yardsticks_us.iter().filter_map(|of| of.filter(|&of| of > 0.0)) {
+        text.push_str(&format!("{:>6}", format::ratio(us / of)));
     }
+    text
 }

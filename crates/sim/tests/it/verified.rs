@@ -6,7 +6,7 @@
 use crate::random::random_plan;
 use array::policy::{About, Attempt, Needs, Policy, PolicyKind, View, WindowUse};
 use array::{Level, WriteCacheCounters};
-use nvme::PlFlag;
+use nvme::{PlFlag, Untimed};
 use sim::{Plan, RunResult, prepare_drives, run};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
@@ -52,7 +52,7 @@ const IN_TURN: PolicyKind = PolicyKind::new(&About {
     source: "this test",
     drive_changes: "the PL flag",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |_| Box::new(InTurn { reads: 0 }),
 });
@@ -189,7 +189,7 @@ const MOVER: PolicyKind = PolicyKind::new(&About {
     source: "this test",
     drive_changes: "deallocation",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |_| Box::new(Mover(Rng::new(3))),
 });

@@ -14,6 +14,7 @@ use crate::flash::Flash;
 use crate::link::HostLink;
 use crate::media::Media;
 use alloc::collections::{BTreeMap, VecDeque};
+use nvme::WindowScope;
 use units::{Instant, Observe};
 
 /// A command that is done as soon as DRAM has been accessed.
@@ -70,6 +71,10 @@ pub(crate) struct Buffer {
     draining: bool,
     /// The flush found no room on flash.
     starved: bool,
+    /// Pages leave in busy windows only, but for those that writes force out.
+    flushes_in_window: bool,
+    /// Most pages at once that were in slots or waited for one.
+    peak: u32,
 }
 
 impl Buffer {
@@ -88,6 +93,8 @@ impl Buffer {
             answers: VecDeque::new(),
             draining: false,
             starved: false,
+            flushes_in_window: config.flush == FlushRule::InWindow,
+            peak: 0,
         }
     }
 
@@ -125,7 +132,22 @@ impl Buffer {
 
     /// Whether pages leave the buffer in busy windows only, but for those that writes force out.
     pub(crate) fn flushes_in_window(&self) -> bool {
-        self.config.flush == FlushRule::InWindow
+        self.flushes_in_window
+    }
+
+    /// What the drive does in its busy windows only has changed.
+    pub(crate) fn set_window_scope(&mut self, scope: WindowScope) {
+        self.flushes_in_window =
+            scope == WindowScope::AllWork || self.config.flush == FlushRule::InWindow;
+    }
+
+    /// Most pages at once that were in slots or waited for one, since the start or the last [`Buffer::reset_peak`].
+    pub(crate) fn peak(&self) -> u32 {
+        self.peak
+    }
+
+    pub(crate) fn reset_peak(&mut self) {
+        self.peak = self.occupied;
     }
 
     /// Flush programs that are queued or running.
@@ -194,7 +216,10 @@ impl Buffer {
             let command = link.command_mut(slot);
             let (id, logical) = (command.id, command.first_logical + block);
             match self.admit(logical) {
-                Admitted::No => return,
+                Admitted::No => {
+                    self.peak = self.peak.max(self.occupied + self.waiting.len() as u32);
+                    return;
+                }
                 Admitted::New => {}
                 Admitted::Coalesced => flash.journal.counters.coalesced_writes_pages += 1,
             }
@@ -207,6 +232,7 @@ impl Buffer {
                 self.answer(now, slot, false, link);
             }
         }
+        self.peak = self.peak.max(self.occupied);
     }
 
     /// Whether a page is dirty that a program may take up.

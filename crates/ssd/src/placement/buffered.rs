@@ -149,7 +149,7 @@ impl Buffered {
         flash: &mut Flash<O>,
     ) -> Option<Allocated> {
         let bounded = |flash: &Flash<O>, die: u32| {
-            flash.dies.die(die).flushes < FLUSHES_PER_DIE && flash.is_within_pace(die)
+            flash.dies.die(die).programs < FLUSHES_PER_DIE && flash.is_within_pace(die)
         };
         let place = self
             .next_place(flash, |flash, die| suits(now, die, Instant::NEVER, flash))
@@ -250,7 +250,7 @@ impl Buffered {
     /// the bound did not foresee.
     fn is_late(&self, now: Instant, rights: &Rights) -> bool {
         // A window does not contain its end, but a program may end there.
-        let before = Instant::from_nanos(now.as_nanos() - 1);
+        let before = Instant::from_nanos(now.as_nanos().saturating_sub(1));
         self.buffer.flushes_in_window() && rights.allowed_until(before, 0).is_none()
     }
 
@@ -276,7 +276,7 @@ fn suits<O: Observe>(now: Instant, die: u32, until: Instant, flash: &Flash<O>) -
     let takes_turns = flash.config.scheduling.paced_writes && until == Instant::NEVER;
     let takes_turns = takes_turns || flash.stands_back_for_channels();
     let waits = target.collection.is_some() && !takes_turns;
-    if waits || target.flushes >= FLUSHES_PER_DIE || !flash.is_within_pace(die) {
+    if waits || target.programs >= FLUSHES_PER_DIE || !flash.is_within_pace(die) {
         return false;
     }
     until == Instant::NEVER
@@ -288,7 +288,7 @@ fn suits<O: Observe>(now: Instant, die: u32, until: Instant, flash: &Flash<O>) -
 fn flush_bound<O: Observe>(die: u32, flash: &Flash<O>) -> Duration {
     let times = flash.dies.times();
     let others = u64::from(flash.ftl.shape.chips_per_channel) - 1;
-    let shortest = times.read_service.min(times.program_service).as_nanos();
+    let shortest = times.read_service.min(times.program_service).as_nanos().max(1);
     let ahead = flash.dies.die(die).queue.work.as_nanos() / shortest + 1;
     // A collection's copy moves its page twice.
     times.program_service + times.moved * others * (ahead + 1)

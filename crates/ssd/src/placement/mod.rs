@@ -20,6 +20,7 @@ use alloc::boxed::Box;
 use buffered::Buffered;
 use core::ops::Range;
 use direct::Direct;
+use nvme::WindowScope;
 use units::{Instant, Observe};
 
 /// Where a page is that the host reads.
@@ -72,6 +73,28 @@ impl Placement {
             Self::Direct(_) => None,
             Self::Buffered(buffered) => Some(&buffered.buffer),
             Self::Striped(striped) => Some(&striped.buffer),
+        }
+    }
+
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        match self {
+            Self::Direct(_) => None,
+            Self::Buffered(buffered) => Some(&mut buffered.buffer),
+            Self::Striped(striped) => Some(&mut striped.buffer),
+        }
+    }
+
+    /// What the drive does in its busy windows only has changed.
+    pub(crate) fn set_window_scope(&mut self, scope: WindowScope) {
+        if let Some(buffer) = self.buffer_mut() {
+            buffer.set_window_scope(scope);
+        }
+    }
+
+    /// The most that the buffer held is counted from now on.
+    pub(crate) fn reset_peak(&mut self) {
+        if let Some(buffer) = self.buffer_mut() {
+            buffer.reset_peak();
         }
     }
 

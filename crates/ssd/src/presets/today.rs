@@ -13,6 +13,7 @@ use crate::config::{
     Suspendable, SuspensionConfig, Timing, WriteBufferConfig,
 };
 use alloc::string::String;
+use nvme::Untimed;
 use units::{Duration, Ratio};
 
 /// What a data sheet promises, and what it was used for.
@@ -348,7 +349,7 @@ fn build(row: &Row) -> Config {
             restore: superblocks(10),
             min_invalid: Ratio::ZERO,
             copyback: false,
-            instant: false,
+            untimed: Untimed::Nothing,
         },
         ranges: RangeConfig::ONE,
         allocation: Allocation::NextDie,

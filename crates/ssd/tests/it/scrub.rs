@@ -339,7 +339,7 @@ proptest! {
         prop_assume!(config.validate().is_ok());
         let mut drive = worn_out(config, seed, windows);
         // Copies that take no time are not checked.
-        drive.set_instant_collection(false);
+        drive.set_untimed(nvme::Untimed::Nothing);
         let start = Instant::ZERO + LONG * 10;
         drive.handle_deadline(start);
         drive.record_media();

@@ -18,6 +18,7 @@ use crate::request::RequestKind;
 use crate::write_cache::WriteCacheConfig;
 use alloc::boxed::Box;
 use allocation::Allocation;
+use nvme::Untimed;
 use units::{DriveId, Duration, Instant, KIB};
 
 /// The policy.
@@ -28,7 +29,7 @@ pub(super) const PLM_LIGHT: PolicyKind = PolicyKind::new(&About {
     source: "PLM-light (2021)",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: Untimed::Nothing,
     needs: Needs::Nothing,
     build: |setup| Box::new(PlmLight::new(setup)),
 });

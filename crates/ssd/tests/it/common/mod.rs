@@ -9,7 +9,7 @@
 
 use nvme::{
     ArrayDescription, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status,
-    WindowSchedule,
+    Untimed, WindowSchedule,
 };
 use proptest::prelude::*;
 use ssd::{
@@ -223,7 +223,11 @@ pub fn worn_out(config: Config, seed: u64, windows: u64) -> Ssd {
         };
         drive.set_right(Instant::ZERO, CollectionRight::Windows(schedule));
     }
-    drive.set_instant_collection(seed.is_multiple_of(5));
+    drive.set_untimed(match seed % 10 {
+        0 => Untimed::Collections,
+        5 => Untimed::Writes,
+        _ => Untimed::Nothing,
+    });
     let pages = drive.logical_blocks();
     let mut host = Host::new(seed, 1 + (seed % 50) as u32, 90);
     host.run(&mut drive, (3 * pages).min(4_000), |_, _| {});

@@ -1,0 +1,31 @@
+//! Floor: what would be left to wait for if changing flash took no time.
+//!
+//! The same requests at the same times, on drives whose programs, erases and collections are over at
+//! once: reads wait for nothing but reads, and a write for the reads that its parity needs. Ideal still
+//! waits for the host's own writes; a policy that hides those as well can be faster than Ideal, and Floor
+//! says how much faster it can still become.
+
+use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use alloc::boxed::Box;
+use nvme::Untimed;
+
+/// The policy.
+pub(super) const FLOOR: PolicyKind = PolicyKind::new(&About {
+    name: "floor",
+    label: "Floor",
+    summary: "programs, erases and collections take no time; reads wait for reads only",
+    source: "ours",
+    drive_changes: "programs, erases and collections that take no time, which no drive has",
+    windows: WindowUse::None,
+    untimed: Untimed::Writes,
+    needs: Needs::Nothing,
+    build: |_| Box::new(Floor),
+});
+
+struct Floor;
+
+impl Policy for Floor {
+    fn hooks(&self) -> Hooks {
+        Hooks::NONE
+    }
+}

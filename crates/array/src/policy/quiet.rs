@@ -1,0 +1,80 @@
+//! Quiet: outside of its window a drive does nothing that a read could wait for (`docs/quiet.md`).
+//!
+//! IODA keeps collections in the windows; reads still wait for the host's own writes. Here writes are
+//! acknowledged from a buffer that survives a loss of power, and reach flash in the busy window of their
+//! drive, before its collections. The buffer is the drive's; where drives have none it is the host's.
+//! Reads carry the flag, and drives fail them fast for whatever work is in their way; they are reconstructed
+//! unless too many members are busy. A write chooses the way to its parity that spares the drive in its
+//! window.
+//!
+//! Its price is the buffer, and the extra reads of reconstructions.
+
+use super::write_caching::{NVRAM, TurnDrain};
+use super::{
+    About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
+    least_busy,
+};
+use crate::write_cache::WriteCacheConfig;
+use alloc::boxed::Box;
+use nvme::{PlFlag, Untimed};
+use units::{DriveId, Instant, Lba};
+
+/// The policy.
+pub(super) const QUIET: PolicyKind = PolicyKind::new(&About {
+    name: "quiet",
+    label: "Quiet",
+    summary: "as ioda, and buffered writes reach flash in busy windows only: no read waits for a write",
+    source: "ours; IODA §7.1, Flash on Rails",
+    drive_changes: "the PL flag, busy remaining time and busy windows, for all that changes flash",
+    windows: WindowUse::Quiet,
+    untimed: Untimed::Nothing,
+    needs: Needs::Redundancy,
+    build: |setup| Box::new(Quiet::new(setup)),
+});
+
+struct Quiet {
+    /// The host's buffer, where drives have none.
+    write_cache: Option<WriteCacheConfig>,
+    drain: TurnDrain,
+}
+
+impl Quiet {
+    fn new(setup: &PolicySetup<'_>) -> Self {
+        let settings = setup.settings;
+        let buffered = settings.profile.has_write_buffer;
+        Self {
+            write_cache: (!buffered).then(|| settings.write_cache.over(NVRAM)),
+            drain: TurnDrain::new(setup),
+        }
+    }
+}
+
+impl Policy for Quiet {
+    fn hooks(&self) -> Hooks {
+        Hooks::FIRST_ATTEMPT
+    }
+
+    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
+        Attempt::Send(PlFlag::Predictable)
+    }
+
+    fn reconstruct_flag(&self) -> PlFlag {
+        PlFlag::Predictable
+    }
+
+    fn wait_for(&self, failures: &[Failure]) -> usize {
+        least_busy(failures)
+    }
+
+    fn spares_windows_in_writes(&self) -> bool {
+        true
+    }
+
+    fn write_cache(&self) -> Option<WriteCacheConfig> {
+        self.write_cache
+    }
+
+    fn may_drain_from(&mut self, now: Instant, drive: DriveId, view: &View<'_>) -> Instant {
+        self.drain.from(now, drive, view)
+    }
+}
