@@ -144,8 +144,10 @@ fn age_dies(
     let shape = ftl.shape;
     let logical_pages = u64::from(pages);
     let permutation = Permutation::new(logical_pages, rng);
-    // Collection keeps the drive just above this level; one block is open.
-    let full_blocks = shape.blocks_per_die - shape.levels.restore - 2;
+    // Collection keeps the drive just above this level; one block is open. The cache is empty: it has had
+    // time to be folded.
+    let kept = ftl.slc.as_ref().map_or(0, |slc| slc.config.reserved_blocks());
+    let full_blocks = shape.blocks_per_die - shape.levels.restore - 2 - kept;
     // The open block of every die is filled to a point of its own: dies that fill their
     // blocks in step would all collect at the same moments, which no used drive does.
     let opened = dies.iter().map(|_| rng.below(u64::from(shape.pages_per_block)) as u32);

@@ -9,6 +9,7 @@
 //! pages that share cells, then the next cells.
 
 use crate::config::{Config, ConfigError, refuse};
+use crate::slc::SlcCacheConfig;
 use alloc::format;
 use alloc::string::String;
 use units::Duration;
@@ -47,6 +48,8 @@ pub struct CellConfig {
     /// Groups of planes that sense and send a page of their own while the others do: 1 if the die reads as
     /// a whole, as many as planes if each reads on its own.
     pub read_groups: u32,
+    /// Blocks that are programmed with one bit in a cell first, if the drive has such a cache.
+    pub slc: Option<SlcCacheConfig>,
 }
 
 impl CellConfig {
@@ -177,7 +180,7 @@ impl CellConfig {
                 "cells that are programmed many pages at a time cannot be combined with copyback and scrub_after; leave these out",
             ));
         }
-        Ok(())
+        self.slc.map_or(Ok(()), |slc| slc.validate(self, config))
     }
 }
 
@@ -197,6 +200,7 @@ mod tests {
             planes: 2,
             one_shot,
             read_groups: 2,
+            slc: None,
         }
     }
 

@@ -9,6 +9,7 @@ use crate::flash::Flash;
 use crate::ftl::Allocated;
 use crate::plane_groups::GroupTurns;
 use crate::rain::Rotation;
+use crate::slc::IdleTimer;
 use alloc::vec::Vec;
 use core::ops::Range;
 use nvme::CollectionRight;
@@ -157,9 +158,16 @@ impl<O: Observe> Flash<O> {
         if flush_first && !urgency.is_forced() {
             return Start::PutOff;
         }
-        let Some((die, block)) = self.neediest_victim(now, scope, urgency) else {
-            return Start::No;
+        let victim = match urgency {
+            Urgency::Fold => self.block_to_fold(scope),
+            Urgency::Due => self.neediest_victim(now, scope, urgency),
+            // Host writes that have no room may be waiting for the cache.
+            Urgency::Forced { .. } if self.ftl.waits_for_slc() => {
+                self.block_to_fold(scope).or_else(|| self.neediest_victim(now, scope, urgency))
+            }
+            Urgency::Forced { .. } => self.neediest_victim(now, scope, urgency),
         };
+        let Some((die, block)) = victim else { return Start::No };
         let range = self.ftl.shape.range_of_die(die);
         let until = self.collector.rights.allowed_until(now, range);
         let fits = until.is_some_and(|until| self.fits(now, until, die, block));
@@ -168,6 +176,40 @@ impl<O: Observe> Flash<O> {
         }
         self.hold_dies(now, die, block, until.unwrap_or(Instant::NEVER), !fits);
         Start::Yes
+    }
+
+    /// Of the dies of a scope whose part of the cache has to be folded, the one with the least free space,
+    /// and the block to fold.
+    fn block_to_fold(&self, scope: usize) -> Option<(u32, u32)> {
+        let is_idle = self.idle.as_ref().is_some_and(IdleTimer::is_idle);
+        let dies = self.collector.candidates(scope);
+        let dies = dies.filter(|&die| is_idle || self.ftl.is_slc_low(die));
+        let blocks = dies.filter_map(|die| Some((die, self.ftl.slc_to_fold(die)?)));
+        blocks.min_by_key(|&(die, _)| self.ftl.free(die))
+    }
+
+    /// Starts folding where it is due. `flush_first` says that the flush of the write buffer goes before
+    /// that.
+    pub(crate) fn fold_where_due(&mut self, now: Instant, flush_first: bool) {
+        if self.idle.is_none() {
+            return;
+        }
+        if self.config.collection.instant {
+            self.fold_instantly();
+            return;
+        }
+        for scope in 0..self.collector.scopes() {
+            self.start_in_scope(now, scope, Urgency::Fold, flush_first);
+        }
+    }
+
+    /// Whether the drive would fold if it had the right to collect.
+    pub(crate) fn wants_to_fold(&self) -> bool {
+        let Some(idle) = &self.idle else { return false };
+        let mut dies = 0..self.dies.len();
+        dies.any(|die| {
+            (idle.is_idle() || self.ftl.is_slc_low(die)) && self.ftl.slc_to_fold(die).is_some()
+        })
     }
 
     /// Whether a die may be collected now as far as windows go: its range has its turn, or host

@@ -17,13 +17,15 @@ use units::{Instant, Slab};
 pub(crate) enum Urgency {
     /// Free space is at the level where it is due.
     Due,
+    /// The cache of SLC blocks is to be folded: the host is idle, or little of the cache is left.
+    Fold,
     /// Host writes to this range of logical blocks have no room: the window contract gives way.
     Forced { range: u32 },
 }
 
 impl Urgency {
     pub(crate) fn is_forced(self) -> bool {
-        self != Self::Due
+        matches!(self, Self::Forced { .. })
     }
 }
 

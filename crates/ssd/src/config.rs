@@ -480,6 +480,12 @@ impl Config {
         self.collection.hard.of(u64::from(self.geometry.blocks_per_die())) as u32
     }
 
+    /// Blocks of a die (or lines of the drive) that serve the cache of SLC blocks even if the drive is full.
+    #[must_use]
+    pub fn cache_blocks(&self) -> u32 {
+        self.cells.and_then(|cells| cells.slc).map_or(0, |slc| slc.reserved_blocks())
+    }
+
     /// Refuses a drive that could not work.
     ///
     /// # Errors
@@ -673,7 +679,7 @@ impl Config {
             ));
         }
         // One open block per die, and one more while dies drift apart within lines.
-        let reserved = self.restore_blocks() + 2;
+        let reserved = self.restore_blocks() + 2 + self.cache_blocks();
         let usable_blocks = g.blocks_per_die().saturating_sub(reserved);
         // A victim gives back less where the last pages that are moved are programmed with filler.
         let filler = self.cells.map_or(0, |cells| cells.unit_pages());

@@ -228,7 +228,8 @@ impl Config {
     pub fn steady_valid_ratio(&self) -> f64 {
         let blocks = self.geometry.blocks_per_die();
         // Free down to where collection restores it, one block open.
-        let in_use = f64::from(blocks - self.restore_blocks() - 2) / f64::from(blocks);
+        let in_use =
+            f64::from(blocks - self.restore_blocks() - 2 - self.cache_blocks()) / f64::from(blocks);
         let utilization = self.stored_pages() as f64 / (self.geometry.pages() as f64 * in_use);
         crate::aged::victim_valid_share(utilization)
     }

@@ -11,6 +11,10 @@ pub struct Counters {
     pub collection_reads_pages: u64,
     /// Pages programmed by collection.
     pub collection_programs_pages: u64,
+    /// Those of the host's programs that went to the cache of SLC blocks.
+    pub slc_programs_pages: u64,
+    /// Those of the collection's programs that moved pages out of that cache.
+    pub folded_pages: u64,
     /// Parity pages programmed within the drive.
     pub parity_programs_pages: u64,
     /// Pages read to compute parity within the drive.
@@ -93,6 +97,8 @@ impl Counters {
             host_programs_pages,
             collection_reads_pages,
             collection_programs_pages,
+            slc_programs_pages,
+            folded_pages,
             parity_programs_pages,
             parity_reads_pages,
             rebuilt_pages,
@@ -119,6 +125,8 @@ impl Counters {
         self.host_programs_pages += host_programs_pages;
         self.collection_reads_pages += collection_reads_pages;
         self.collection_programs_pages += collection_programs_pages;
+        self.slc_programs_pages += slc_programs_pages;
+        self.folded_pages += folded_pages;
         self.parity_programs_pages += parity_programs_pages;
         self.parity_reads_pages += parity_reads_pages;
         self.rebuilt_pages += rebuilt_pages;

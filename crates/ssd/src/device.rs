@@ -121,6 +121,18 @@ impl<O: Observe> Ssd<O> {
         free as f64 / (f64::from(shape.dies) * f64::from(shape.blocks_per_die))
     }
 
+    /// Blocks of all dies (or lines of the drive) that are programmed with one bit in a cell now.
+    #[must_use]
+    pub fn slc_blocks(&self) -> u32 {
+        self.flash.ftl.slc.as_ref().map_or(0, |slc| slc.in_use())
+    }
+
+    /// Whether `lba` is in a block that is programmed with one bit in a cell.
+    #[must_use]
+    pub fn is_in_slc(&self, lba: Lba) -> bool {
+        self.flash_page(lba).is_some_and(|page| self.flash.ftl.slc_at(page).is_some())
+    }
+
     /// Commands that have arrived and not completed.
     #[must_use]
     pub fn commands_in_flight(&self) -> usize {
@@ -238,7 +250,9 @@ impl<O: Observe> Ssd<O> {
         };
         DriveStatus {
             headroom_pages: blocks * u64::from(ftl.shape.pages_per_block),
-            due: self.placement.waits_to_flush() || is_below(self.flash.collect_at()),
+            due: self.placement.waits_to_flush()
+                || self.flash.wants_to_fold()
+                || is_below(self.flash.collect_at()),
             must_collect: is_below(ftl.shape.levels.soft),
             collecting: !collector.is_idle() || !self.placement.flushes_nothing(),
         }
@@ -255,7 +269,8 @@ impl<O: Observe> Ssd<O> {
     #[inline]
     fn earliest(&self) -> Instant {
         let due = self.flash.dies.earliest().min(self.link.next_due());
-        due.min(self.flash.collector.rights.next_window()).min(self.placement.next_due())
+        let due = due.min(self.flash.collector.rights.next_window()).min(self.flash.idle_due());
+        due.min(self.placement.next_due())
     }
 
     /// The next completion.
@@ -279,6 +294,9 @@ impl<O: Observe> Ssd<O> {
             self.logical_blocks()
         );
         let completed = self.link.completed().len();
+        if let Some(idle) = &mut self.flash.idle {
+            idle.restart(now);
+        }
         let Command { id, opcode, lba, blocks, pl } = *command;
         self.flash.journal.emit(now, || Event::Accepted { id, opcode, lba, blocks, pl });
         let begins = match &mut self.admission {
@@ -373,9 +391,28 @@ impl<O: Observe> Ssd<O> {
             }
         } else if self.placement.next_due() == due {
             self.placement.end_due(due, &mut self.link);
+        } else if self.flash.idle_due() == due {
+            self.end_idle_wait(due);
         } else {
             self.flash.collector.rights.schedule(due);
             self.use_right(due);
+        }
+    }
+
+    /// The host has sent nothing for a while: the drive folds its cache.
+    #[cold]
+    fn end_idle_wait(&mut self, now: Instant) {
+        if let Some(idle) = &mut self.flash.idle {
+            idle.end();
+        }
+        self.fold_where_due(now);
+    }
+
+    /// Starts folding where it is due, unless the flush of the write buffer goes first.
+    fn fold_where_due(&mut self, now: Instant) {
+        if self.flash.wants_to_fold() {
+            let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
+            self.flash.fold_where_due(now, first);
         }
     }
 
@@ -390,6 +427,7 @@ impl<O: Observe> Ssd<O> {
         if self.flash.collects_by_itself() {
             self.collect_where_due(now);
         }
+        self.fold_where_due(now);
     }
 
     /// Starts the collections that are due, unless the flush of the write buffer goes first.
@@ -444,6 +482,7 @@ impl<O: Observe> Ssd<O> {
                     self.placement.collection_waits();
                 }
             }
+            self.fold_where_due(now);
             self.placement.relieve(now, &mut self.flash, &mut self.link);
         }
     }

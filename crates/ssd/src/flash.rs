@@ -18,6 +18,7 @@ use crate::pace::Pace;
 use crate::relocator::{Move, Relocator};
 use crate::retry::Retry;
 use crate::scrub::Unchecked;
+use crate::slc::IdleTimer;
 use alloc::vec::Vec;
 use nvme::{Untimed, WindowScope};
 use units::{Duration, Instant, Observe};
@@ -48,6 +49,8 @@ pub(crate) struct Flash<O: Observe> {
     relocator: Option<Relocator>,
     /// How fast the host may program meanwhile, if it is paced.
     pub(crate) pace: Option<Pace>,
+    /// When the host has been idle for long enough to fold the cache of SLC blocks, if there is one.
+    pub(crate) idle: Option<IdleTimer>,
     /// How often pages are sensed again, if they are.
     pub(crate) retry: Option<Retry>,
     /// Copies to check in idle time, if the drive does that.
@@ -68,6 +71,7 @@ impl<O: Observe> Flash<O> {
             collector: Collector::new(&config),
             relocator: Relocator::new(&config),
             pace: Pace::new(&config),
+            idle: IdleTimer::new(&config),
             retry: config.retry.map(Retry::new),
             unchecked: Unchecked::new(&config),
             window_scope: WindowScope::default(),
@@ -85,6 +89,7 @@ impl<O: Observe> Flash<O> {
             collector,
             relocator,
             pace,
+            idle,
             retry,
             unchecked,
             window_scope,
@@ -99,6 +104,7 @@ impl<O: Observe> Flash<O> {
             collector,
             relocator,
             pace,
+            idle,
             retry,
             unchecked,
             window_scope,
@@ -173,13 +179,15 @@ impl<O: Observe> Flash<O> {
         match (task, &self.config.cells) {
             (Task::Read { logical, .. }, cells) if cells.is_some() || self.retry.is_some() => {
                 // A page that was never written costs what a written one costs.
-                let page = self.ftl.lookup(logical).unwrap_or(logical);
+                let written = self.ftl.lookup(logical);
+                let page = written.unwrap_or(logical);
                 let need = cells.as_ref().map_or_else(
                     || self.dies.need_of(task),
                     |cells| {
                         let offset = page % pages_per_block;
+                        let slc = written.and_then(|page| self.ftl.slc_at(page));
                         Need {
-                            cells: cells.read_time(offset),
+                            cells: slc.map_or_else(|| cells.read_time(offset), |slc| slc.page.read),
                             transfers: 1,
                             plane: cells.read_group_of(offset),
                             flash_page: page / cells.blocks_per_page,
@@ -192,13 +200,16 @@ impl<O: Observe> Flash<O> {
                 self.journal.counters.read_retries += u64::from(retries);
                 Need { cells: need.cells * u64::from(1 + retries), ..need }
             }
-            (Task::FlushUnit { page, .. }, Some(cells)) => Need {
-                transfers: cells.unit_pages() / cells.blocks_per_page,
-                ..Need::of_die(match self.config.collection.untimed {
+            (Task::FlushUnit { page, .. }, Some(cells)) => {
+                let ordinary = || cells.program_time(page % pages_per_block);
+                let program = || self.ftl.slc_at(page).map_or_else(ordinary, |slc| slc.page.program);
+                let transfers = self.ftl.programmed_with(page) / cells.blocks_per_page;
+                let program = match self.config.collection.untimed {
                     Untimed::Writes => Duration::ZERO,
-                    _ => cells.program_time(page % pages_per_block),
-                })
-            },
+                    Untimed::Nothing | Untimed::Collections => program(),
+                };
+                Need { transfers, ..Need::of_die(program) }
+            }
             _ => self.dies.need_of(task),
         }
     }
@@ -447,6 +458,7 @@ impl<O: Observe> Flash<O> {
                 ftl.commit_copy(logical, from, to);
                 journal.counters.collection_reads_pages += 1;
                 journal.counters.collection_programs_pages += 1;
+                journal.counters.folded_pages += u64::from(ftl.slc_at(from).is_some());
             });
         }
         self.emit_job_ended(now, die, PageOperation::Program);
@@ -544,11 +556,30 @@ impl<O: Observe> Flash<O> {
 
     /// Whether the host may program on `die` as far as collections go.
     pub(crate) fn is_within_pace(&self, die: u32) -> bool {
-        self.collector.is_idle() || self.pace.as_ref().is_none_or(|pace| pace.allows(die))
+        self.collector.is_idle()
+            || self.pace.as_ref().is_none_or(|pace| pace.allows(die))
+            || self.folds_at_leisure(die)
+    }
+
+    /// Whether what is collected is the cache of SLC blocks, and nothing needs the room: the host need not
+    /// wait for that.
+    fn folds_at_leisure(&self, die: u32) -> bool {
+        self.ftl.slc.is_some()
+            && self.ftl.free(die) > self.collect_at()
+            && !self.ftl.is_slc_low(die)
+    }
+
+    /// When the host will have been idle for long enough to fold the cache of SLC blocks.
+    #[inline]
+    pub(crate) fn idle_due(&self) -> Instant {
+        self.idle.as_ref().map_or(Instant::NEVER, IdleTimer::due)
     }
 
     /// The host will program on `die`.
     pub(crate) fn charge(&mut self, die: u32) {
+        if self.folds_at_leisure(die) {
+            return;
+        }
         if let Some(pace) = self.pace.as_mut().filter(|_| !self.collector.is_idle()) {
             pace.programmed(die);
         }

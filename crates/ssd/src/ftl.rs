@@ -9,7 +9,9 @@
 use crate::config::{Allocation, CollectionUnit, Config, RangePlacement};
 use crate::divisor::Divisor;
 use crate::page::PackedPage;
-use crate::space::Space;
+use crate::slc::{SlcBlocks, SlcCacheConfig, SlcOverflow};
+use crate::space::{Mode, Space};
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -170,6 +172,11 @@ pub(crate) struct Frontier {
     pub(crate) block: Option<u32>,
 }
 
+impl Frontier {
+    /// No block is open.
+    pub(crate) const NONE: Self = Self { next: 0, end: 0, block: None };
+}
+
 /// Mapping, allocation and victims of one drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Ftl {
@@ -184,6 +191,8 @@ pub(crate) struct Ftl {
     die_erases: Vec<u64>,
     pub(crate) space: Space,
     pub(crate) frontiers: Vec<Frontier>,
+    /// Blocks that are programmed with one bit in a cell, if the drive has such a cache.
+    pub(crate) slc: Option<Box<SlcBlocks>>,
     /// Dies in the order of host writes, range by range: one die of every channel, then the next
     /// die of each.
     order: Vec<u32>,
@@ -225,7 +234,8 @@ impl Ftl {
             erase_counts: vec![0; blocks as usize],
             die_erases: vec![0; shape.dies as usize],
             space: Space::new(shape.unit, shape.dies, shape.blocks_per_die),
-            frontiers: vec![Frontier { next: 0, end: 0, block: None }; shape.dies as usize],
+            frontiers: vec![Frontier::NONE; shape.dies as usize],
+            slc: SlcBlocks::new(config, &shape).map(Box::new),
             order,
             turns: vec![0; shape.ranges.count as usize],
             pinned: vec![0; if config.rain.is_some() { blocks as usize } else { 0 }],
@@ -271,8 +281,50 @@ impl Ftl {
         core::hint::black_box(self.logical_to_flash[logical as usize]);
     }
 
+    /// Free blocks of a die (or lines) that are not kept for the cache.
+    #[inline]
     pub(crate) fn free(&self, die: u32) -> u32 {
-        self.space.free(die)
+        self.space.free(die).saturating_sub(self.kept_for_slc(die))
+    }
+
+    /// Free blocks of a die (or lines) that are kept for the cache.
+    #[inline]
+    fn kept_for_slc(&self, die: u32) -> u32 {
+        self.slc.as_ref().map_or(0, |slc| slc.kept_free(die))
+    }
+
+    /// The cache that a flash page is in, if it is programmed with one bit in a cell.
+    #[inline]
+    pub(crate) fn slc_at(&self, page: u32) -> Option<&SlcCacheConfig> {
+        let slc = self.slc.as_ref()?;
+        slc.has(self.shape.unit_of(page)).then_some(&slc.config)
+    }
+
+    /// Pages that are programmed at a time where `page` is.
+    #[inline]
+    pub(crate) fn programmed_with(&self, page: u32) -> u32 {
+        match &self.slc {
+            Some(slc) if slc.has(self.shape.unit_of(page)) => slc.row_pages,
+            _ => self.shape.pages_per_program,
+        }
+    }
+
+    /// Whether so little of the cache is left that folding cannot wait for the host to be idle.
+    pub(crate) fn is_slc_low(&self, die: u32) -> bool {
+        let free = self.space.free(die);
+        self.slc.as_ref().is_some_and(|slc| slc.is_low(die, free, self.shape.levels.hard))
+    }
+
+    /// Whether host writes that find the cache full wait for it.
+    pub(crate) fn waits_for_slc(&self) -> bool {
+        self.slc.as_ref().is_some_and(|slc| slc.config.overflow == SlcOverflow::Wait)
+    }
+
+    /// The block (or line) of the cache to fold for `die`, if there is room for what is in it.
+    pub(crate) fn slc_to_fold(&self, die: u32) -> Option<u32> {
+        let slc = self.slc.as_ref()?;
+        let has_room = slc.has_borrowed(die) || self.free(die) > self.shape.levels.hard;
+        slc.oldest(die).filter(|_| has_room)
     }
 
     pub(crate) fn erase_counts(&self) -> &[u32] {
@@ -323,10 +375,45 @@ impl Ftl {
     pub(crate) fn allocate_for_host_on(&mut self, die: u32) -> Option<Allocated> {
         // Below the hard watermark a collection has opened a block for its copies, and the host
         // must not fill it up before the collection does.
-        if self.space.free(die) < self.shape.levels.hard {
+        let kept = self.kept_for_slc(die);
+        if self.space.free(die) < self.shape.levels.hard + kept {
             return None;
         }
-        let (page, opened_block) = self.allocate(die, self.shape.levels.hard)?;
+        let (page, opened_block) = self.allocate(die, self.shape.levels.hard + kept)?;
+        Some(Allocated { page, die, opened_block })
+    }
+
+    /// A place on `die` for what is flushed: in the cache, or, if that lets it go and it is enough for a
+    /// whole program there, behind it.
+    #[inline]
+    pub(crate) fn allocate_for_flush_on(&mut self, die: u32, is_whole: bool) -> Option<Allocated> {
+        if self.slc.is_some() {
+            let place = self.allocate_in_slc(die);
+            if place.is_some() || !is_whole || self.waits_for_slc() {
+                return place;
+            }
+        }
+        self.allocate_for_host_on(die)
+    }
+
+    /// A place on `die` in a block that is programmed with one bit in a cell. The block is full as soon as its
+    /// last page is taken: there may be no other after it for long.
+    fn allocate_in_slc(&mut self, die: u32) -> Option<Allocated> {
+        let slc = self.slc.as_mut()?;
+        let mut opened_block = false;
+        if slc.frontiers[die as usize].block.is_none() {
+            let keep = slc.keep(die, self.shape.levels.hard);
+            let opened = self.space.open(die, Mode::Slc, keep)?;
+            let first = self.shape.first_page(die, opened.block);
+            if opened.was_free {
+                slc.begin(die, self.shape.unit_of(first));
+                opened_block = true;
+            }
+            let end = first + slc.pages_per_block;
+            slc.frontiers[die as usize] = Frontier { next: first, end, block: Some(opened.block) };
+        }
+        let page = slc.frontiers[die as usize].next;
+        self.valid[self.shape.unit_of(page)] += 1;
         Some(Allocated { page, die, opened_block })
     }
 
@@ -363,9 +450,22 @@ impl Ftl {
     /// Of the unit that `first`, which has just been allocated on `die`, begins, so many pages are
     /// programmed with data. The rest is filler.
     pub(crate) fn fill_unit(&mut self, die: u32, first: u32, used: u32) {
-        debug_assert!(first.is_multiple_of(self.shape.pages_per_program), "page {first}");
-        self.frontiers[die as usize].next = first + self.shape.pages_per_program;
+        let pages = self.programmed_with(first);
+        debug_assert!(first.is_multiple_of(pages), "page {first}");
         self.valid[self.shape.unit_of(first)] += used - 1;
+        let next = first + pages;
+        if self.slc_at(first).is_none() {
+            self.frontiers[die as usize].next = next;
+        } else if let Some(slc) = &mut self.slc {
+            let frontier = &mut slc.frontiers[die as usize];
+            frontier.next = next;
+            if next == frontier.end
+                && let Some(full) = core::mem::replace(frontier, Frontier::NONE).block
+                && self.space.close(Mode::Slc, full)
+            {
+                slc.fill(die, full);
+            }
+        }
     }
 
     /// The next page of a die is the first of a unit: what was placed page by page is followed by
@@ -401,10 +501,10 @@ impl Ftl {
 
     #[cold]
     fn open_block(&mut self, die: u32, keep: u32) -> Option<()> {
-        let block = self.space.open(die, keep)?;
+        let block = self.space.open(die, Mode::Ordinary, keep)?.block;
         let first = self.shape.first_page(die, block);
         if let Some(full) = self.frontiers[die as usize].block
-            && self.space.close(full)
+            && self.space.close(Mode::Ordinary, full)
         {
             let unit = self.shape.unit_of(self.shape.first_page(die, full));
             if self.pinned.get(unit).is_none_or(|&pinned| pinned == 0) {
@@ -466,7 +566,15 @@ impl Ftl {
                 &self.valid[first..first + self.shape.blocks_per_die as usize]
             }
         };
-        self.fewest_valid(counts, min_invalid)
+        let ordinary = self.fewest_valid(counts, min_invalid);
+        let Some(slc) = self.slc.as_ref().filter(|slc| slc.has_borrowed(die)) else {
+            return ordinary;
+        };
+        let valid = |block| self.valid[self.unit_index(die, block)] & !NOT_A_CANDIDATE;
+        match (slc.oldest(die), ordinary) {
+            (Some(cached), Some(ordinary)) if valid(ordinary) < valid(cached) => Some(ordinary),
+            (cached, ordinary) => cached.or(ordinary),
+        }
     }
 
     fn fewest_valid(&self, counts: &[u32], min_invalid: u32) -> Option<u32> {
@@ -485,12 +593,18 @@ impl Ftl {
     pub(crate) fn begin_collection(&mut self, die: u32, block: u32) {
         let unit = self.unit_index(die, block);
         self.valid[unit] |= NOT_A_CANDIDATE;
+        if let Some(slc) = self.slc.as_mut().filter(|slc| slc.has(unit)) {
+            slc.take(die, block);
+        }
     }
 
     /// Gives an untouched victim back.
     pub(crate) fn cancel_collection(&mut self, die: u32, block: u32) {
         let unit = self.unit_index(die, block);
-        self.valid[unit] &= !NOT_A_CANDIDATE;
+        match self.slc.as_mut().filter(|slc| slc.has(unit)) {
+            Some(slc) => slc.give_back(die, block),
+            None => self.valid[unit] &= !NOT_A_CANDIDATE,
+        }
     }
 
     /// Valid pages of one block, counted.
@@ -528,7 +642,11 @@ impl Ftl {
         debug_assert_eq!(self.count_valid(die, block), 0, "erasing valid pages");
         self.erase_counts[(die * self.shape.blocks_per_die + block) as usize] += 1;
         self.die_erases[die as usize] += 1;
-        self.space.release(die, block);
+        if self.space.release(die, block)
+            && let Some(slc) = &mut self.slc
+        {
+            slc.end(die, self.shape.unit_of(self.shape.first_page(die, block)));
+        }
     }
 
     /// Places `logical` in the next page of `die`: how an aged drive is laid out.
@@ -568,11 +686,16 @@ impl Ftl {
         for (unit, &count) in self.valid.iter().enumerate() {
             assert_eq!(count & !NOT_A_CANDIDATE, valid[unit], "valid count of unit {unit}");
         }
+        if let Some(slc) = &self.slc {
+            slc.check_invariants();
+        }
         for (frontier, die) in self.frontiers.iter().zip(0..) {
+            let in_slc = self.slc.as_ref().and_then(|slc| slc.frontiers[die as usize].block);
             self.space.for_each_unwritten(die, |block| {
                 let first = self.shape.first_page(die, block);
                 assert_eq!(self.count_valid(die, block), 0, "pages in a free block of die {die}");
                 assert_ne!(frontier.block, Some(block), "block {block} is open and free");
+                assert_ne!(in_slc, Some(block), "block {block} is in the cache and free");
                 let unit = self.shape.unit_of(first);
                 assert_ne!(self.valid[unit] & NOT_A_CANDIDATE, 0, "free unit {unit} is a victim");
             });

@@ -34,6 +34,9 @@ impl Ftl {
             self.frontiers.iter().map(|frontier| frontier.block.map_or(0, |block| block + 1)),
         );
         writer.put_list(self.frontiers.iter().map(|frontier| frontier.end - frontier.next));
+        if let Some(slc) = &self.slc {
+            slc.write_state(self.space.slc_lines(), writer);
+        }
         self.space.write_state(writer);
         // One more, so that nowhere is 0.
         writer.put_list(
@@ -64,7 +67,14 @@ impl Ftl {
             ftl.frontiers[die as usize] = frontier;
         }
         let open: Vec<Option<u32>> = ftl.frontiers.iter().map(|frontier| frontier.block).collect();
-        ftl.space.read_state(reader, shape.blocks_per_die, &open)?;
+        if let Some(slc) = &mut ftl.slc {
+            slc.read_state(reader, &shape, &mut ftl.space)?;
+        }
+        let slc = ftl.slc.as_ref();
+        let is_cached = |die, block| {
+            slc.is_some_and(|slc| slc.has(shape.unit_of(shape.first_page(die, block))))
+        };
+        ftl.space.read_state(reader, shape.blocks_per_die, &open, is_cached)?;
         if (0..shape.dies).any(|die| ftl.free(die) < shape.levels.hard) {
             return Err(contradiction("fewer blocks are free than collection needs"));
         }
@@ -82,7 +92,10 @@ impl Ftl {
             let Some(page) = page.checked_sub(1) else { continue };
             let die = shape.die_of(page);
             let frontier = self.frontiers[die as usize];
-            let is_ahead = (frontier.next..frontier.end).contains(&page);
+            let is_ahead = match &self.slc {
+                Some(slc) if slc.has(shape.unit_of(page)) => !slc.may_hold(&shape, page),
+                _ => (frontier.next..frontier.end).contains(&page),
+            };
             if is_ahead || !is_written[(page / shape.pages_per_block) as usize] {
                 return Err(contradiction("a page is where nothing was written"));
             }
@@ -122,7 +135,7 @@ impl Ftl {
                 }
                 CollectionUnit::Line => !self.space.is_opened(unit) && written[unit as usize],
             };
-            if is_full {
+            if is_full && !self.slc.as_ref().is_some_and(|slc| slc.has(unit as usize)) {
                 self.valid[unit as usize] &= !NOT_A_CANDIDATE;
             }
         }

@@ -77,7 +77,9 @@ impl Relocator {
                 }
                 let read = (gathered.pages.len() - before) as u32;
                 let transfers = read.div_ceil(self.cells.blocks_per_page);
-                Move::Gather { sense: self.cells.read_time(offset), transfers, cursor }
+                let ordinary = || self.cells.read_time(offset);
+                let sense = ftl.slc_at(page).map_or_else(ordinary, |slc| slc.page.read);
+                Move::Gather { sense, transfers, cursor }
             }
             None if gathered.pages.is_empty() => Move::Erase,
             _ => {

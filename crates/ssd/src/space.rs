@@ -19,16 +19,42 @@ pub(crate) enum Space {
 #[derive(Clone, Debug)]
 pub(crate) struct Lines {
     pub(crate) free: VecDeque<u32>,
+    /// Lines that are being filled with as many bits in a cell as there are.
+    pub(crate) ordinary: Sequence,
+    /// Lines that are being filled with one bit in a cell.
+    pub(crate) slc: Sequence,
+    /// Dies that have filled their block of the line.
+    pub(crate) left: Vec<u32>,
+    /// Dies that have erased their block of the line.
+    erased: Vec<u32>,
+}
+
+/// Lines that are being filled.
+#[derive(Clone, Debug)]
+pub(crate) struct Sequence {
     /// Lines that some die has not filled yet, oldest first.
     pub(crate) opened: VecDeque<u32>,
     /// Sequence number of the first line in `opened`.
     pub(crate) opened_base: u64,
     /// Sequence number of the next line of each die.
     pub(crate) position: Vec<u64>,
-    /// Dies that have filled their block of the line.
-    pub(crate) left: Vec<u32>,
-    /// Dies that have erased their block of the line.
-    erased: Vec<u32>,
+}
+
+/// How a block is programmed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// With as many bits in a cell as there are.
+    Ordinary,
+    /// With one.
+    Slc,
+}
+
+/// A block that a die may fill.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    pub(crate) block: u32,
+    /// It was free before, on all dies.
+    pub(crate) was_free: bool,
 }
 
 impl Space {
@@ -39,9 +65,8 @@ impl Space {
             }
             CollectionUnit::Line => Self::Lines(Lines {
                 free: (0..blocks_per_die).collect(),
-                opened: VecDeque::new(),
-                opened_base: 0,
-                position: vec![0; dies as usize],
+                ordinary: Sequence::new(dies),
+                slc: Sequence::new(dies),
                 left: vec![0; blocks_per_die as usize],
                 erased: vec![0; blocks_per_die as usize],
             }),
@@ -56,68 +81,99 @@ impl Space {
         }
     }
 
-    /// The next block of `die`, unless that would leave fewer than `keep` free.
-    pub(crate) fn open(&mut self, die: u32, keep: u32) -> Option<u32> {
+    /// The next block of `die` in a mode, unless that would leave fewer than `keep` free.
+    pub(crate) fn open(&mut self, die: u32, mode: Mode, keep: u32) -> Option<Opened> {
         match self {
             Self::Blocks(free) => {
                 let free = &mut free[die as usize];
-                if free.len() as u32 <= keep { None } else { free.pop_front() }
+                if free.len() as u32 <= keep {
+                    return None;
+                }
+                free.pop_front().map(|block| Opened { block, was_free: true })
             }
-            Self::Lines(lines) => lines.open(die, keep),
+            Self::Lines(lines) => lines.open(die, mode, keep),
         }
     }
 
     /// `die` has filled `block`. Returns whether the collection unit is now full everywhere.
-    pub(crate) fn close(&mut self, block: u32) -> bool {
+    pub(crate) fn close(&mut self, mode: Mode, block: u32) -> bool {
         match self {
             Self::Blocks(_) => true,
-            Self::Lines(lines) => lines.close(block),
+            Self::Lines(lines) => lines.close(mode, block),
         }
     }
 
-    /// `die` has erased `block`.
-    pub(crate) fn release(&mut self, die: u32, block: u32) {
+    /// `die` has erased `block`. Returns whether the collection unit is now free.
+    pub(crate) fn release(&mut self, die: u32, block: u32) -> bool {
         match self {
-            Self::Blocks(free) => free[die as usize].push_back(block),
+            Self::Blocks(free) => {
+                free[die as usize].push_back(block);
+                true
+            }
             Self::Lines(lines) => lines.release(block),
         }
     }
 }
 
-impl Lines {
-    fn open(&mut self, die: u32, keep: u32) -> Option<u32> {
-        let position = &mut self.position[die as usize];
-        let ahead = (*position - self.opened_base) as usize;
-        if ahead == self.opened.len() {
-            if self.free.len() as u32 <= keep {
-                return None;
-            }
-            self.opened.push_back(self.free.pop_front()?);
-        }
-        *position += 1;
-        Some(self.opened[ahead])
+impl Sequence {
+    fn new(dies: u32) -> Self {
+        Self { opened: VecDeque::new(), opened_base: 0, position: vec![0; dies as usize] }
     }
 
-    fn close(&mut self, line: u32) -> bool {
+    /// Opened lines that `die` has come to.
+    pub(crate) fn reached(&self, die: u32) -> usize {
+        (self.position[die as usize] - self.opened_base) as usize
+    }
+}
+
+impl Lines {
+    fn sequence(&mut self, mode: Mode) -> &mut Sequence {
+        match mode {
+            Mode::Ordinary => &mut self.ordinary,
+            Mode::Slc => &mut self.slc,
+        }
+    }
+
+    fn open(&mut self, die: u32, mode: Mode, keep: u32) -> Option<Opened> {
+        let free = self.free.len() as u32;
+        let reached = self.sequence(mode).reached(die);
+        let was_free = reached == self.sequence(mode).opened.len();
+        if was_free {
+            if free <= keep {
+                return None;
+            }
+            let line = self.free.pop_front()?;
+            self.sequence(mode).opened.push_back(line);
+        }
+        let sequence = self.sequence(mode);
+        sequence.position[die as usize] += 1;
+        Some(Opened { block: sequence.opened[reached], was_free })
+    }
+
+    fn close(&mut self, mode: Mode, line: u32) -> bool {
+        let dies = self.ordinary.position.len() as u32;
         let left = &mut self.left[line as usize];
         *left += 1;
-        if *left < self.position.len() as u32 {
+        if *left < dies {
             return false;
         }
         *left = 0;
         // Every die fills lines in the same order, so the first to be full is the oldest.
-        let oldest = self.opened.pop_front();
+        let sequence = self.sequence(mode);
+        let oldest = sequence.opened.pop_front();
         debug_assert_eq!(oldest, Some(line));
-        self.opened_base += 1;
+        sequence.opened_base += 1;
         true
     }
 
-    fn release(&mut self, line: u32) {
+    fn release(&mut self, line: u32) -> bool {
         let erased = &mut self.erased[line as usize];
         *erased += 1;
-        if *erased == self.position.len() as u32 {
+        let is_free = *erased == self.ordinary.position.len() as u32;
+        if is_free {
             *erased = 0;
             self.free.push_back(line);
         }
+        is_free
     }
 }

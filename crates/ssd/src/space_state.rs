@@ -1,8 +1,7 @@
 //! Free blocks and open lines as numbers, and back with every number checked.
 
 use crate::codec::{Reader, StateError, Writer};
-use crate::space::{Lines, Space};
-use alloc::vec;
+use crate::space::{Lines, Sequence, Space};
 use alloc::vec::Vec;
 
 const fn contradiction(what: &'static str) -> StateError {
@@ -30,33 +29,53 @@ impl Space {
             }
             Self::Lines(lines) => {
                 writer.put_list(lines.free.iter().copied());
-                writer.put_list(lines.opened.iter().copied());
-                let ahead = |&position: &u64| (position - lines.opened_base) as u32;
-                writer.put_list(lines.position.iter().map(ahead));
+                lines.ordinary.write_state(writer);
             }
         }
     }
 
+    /// Lines that are being filled with one bit in a cell; none if every die has blocks of its own.
+    pub(crate) fn slc_lines(&self) -> Option<&Sequence> {
+        match self {
+            Self::Blocks(_) => None,
+            Self::Lines(lines) => Some(&lines.slc),
+        }
+    }
+
+    /// Takes over such lines, of each of which so many dies have filled their block.
+    pub(crate) fn set_slc_lines(&mut self, sequence: Sequence, filled: impl Fn(usize) -> u32) {
+        if let Self::Lines(lines) = self {
+            for (index, &line) in sequence.opened.iter().enumerate() {
+                lines.left[line as usize] = filled(index);
+            }
+            lines.slc = sequence;
+        }
+    }
+
     /// Reads what [`Space::write_state`] wrote into a space of the same kind. `open` is the open block
-    /// of each die, if it has one.
+    /// of each die, if it has one; `is_cached` says of a die and a block whether that is in SLC mode.
     pub(crate) fn read_state(
         &mut self,
         reader: &mut Reader<'_>,
         blocks_per_die: u32,
         open: &[Option<u32>],
+        is_cached: impl Fn(u32, u32) -> bool,
     ) -> Result<(), StateError> {
+        let cached = |die| (0..blocks_per_die).map(|block| is_cached(die, block)).collect();
         match self {
             Self::Blocks(free) => {
-                for (free, open) in free.iter_mut().zip(open) {
-                    let mut known = vec![false; blocks_per_die as usize];
-                    if let Some(open) = open {
-                        known[*open as usize] = true;
+                for ((free, open), die) in free.iter_mut().zip(open).zip(0..) {
+                    let mut known: Vec<bool> = cached(die);
+                    if let Some(open) = open
+                        && core::mem::replace(&mut known[*open as usize], true)
+                    {
+                        return Err(contradiction("a block that is open in two modes"));
                     }
                     *free = take_blocks(reader, &mut known)?.into();
                 }
                 Ok(())
             }
-            Self::Lines(lines) => lines.read_state(reader, blocks_per_die, open),
+            Self::Lines(lines) => lines.read_state(reader, cached(0), open),
         }
     }
 
@@ -65,8 +84,11 @@ impl Space {
         match self {
             Self::Blocks(free) => free[die as usize].iter().for_each(|&block| tell(block)),
             Self::Lines(lines) => {
-                let ahead = (lines.position[die as usize] - lines.opened_base) as usize;
-                lines.free.iter().chain(lines.opened.iter().skip(ahead)).for_each(|&b| tell(b));
+                lines.free.iter().for_each(|&block| tell(block));
+                for sequence in [&lines.ordinary, &lines.slc] {
+                    let ahead = sequence.opened.iter().skip(sequence.reached(die));
+                    ahead.for_each(|&block| tell(block));
+                }
             }
         }
     }
@@ -75,53 +97,76 @@ impl Space {
     pub(crate) fn is_opened(&self, line: u32) -> bool {
         match self {
             Self::Blocks(_) => false,
-            Self::Lines(lines) => lines.opened.contains(&line),
+            Self::Lines(lines) => {
+                lines.ordinary.opened.contains(&line) || lines.slc.opened.contains(&line)
+            }
         }
     }
 }
 
+impl Sequence {
+    pub(crate) fn write_state(&self, writer: &mut Writer) {
+        writer.put_list(self.opened.iter().copied());
+        writer.put_list((0..self.position.len() as u32).map(|die| self.reached(die) as u32));
+    }
+
+    /// Reads what [`Sequence::write_state`] wrote for so many dies, and marks the lines as known; none may
+    /// be known already.
+    pub(crate) fn read_state(
+        reader: &mut Reader<'_>,
+        dies: usize,
+        known: &mut [bool],
+    ) -> Result<Self, StateError> {
+        let what = "open lines";
+        let opened = take_blocks(reader, known)?;
+        let ahead = reader.take_list(dies, opened.len() as u32 + 1, what)?;
+        // The line that is furthest has been opened by somebody.
+        let furthest = ahead.iter().max().map_or(0, |&most| most as usize);
+        if ahead.len() != dies || furthest != opened.len() {
+            return Err(contradiction(what));
+        }
+        let position = ahead.into_iter().map(u64::from).collect();
+        Ok(Self { opened: opened.into(), opened_base: 0, position })
+    }
+
+    /// The line that a die has come to, if it has come to one.
+    pub(crate) fn line_of(&self, die: u32) -> Option<u32> {
+        let last = self.reached(die).checked_sub(1)?;
+        self.opened.get(last).copied()
+    }
+}
+
 impl Lines {
+    /// `known` are the lines that are known to be neither free nor ordinary.
     fn read_state(
         &mut self,
         reader: &mut Reader<'_>,
-        blocks_per_die: u32,
+        mut known: Vec<bool>,
         open: &[Option<u32>],
     ) -> Result<(), StateError> {
         let what = "open lines";
-        let mut known = vec![false; blocks_per_die as usize];
         self.free = take_blocks(reader, &mut known)?.into();
-        self.opened = take_blocks(reader, &mut known)?.into();
-        let lines = self.opened.len();
-        let ahead = reader.take_list(open.len(), lines as u32 + 1, what)?;
-        // The line that is furthest has been opened by somebody.
-        let furthest = ahead.iter().max().map_or(0, |&most| most as usize);
-        if ahead.len() != open.len() || furthest != lines {
-            return Err(contradiction(what));
-        }
-        for (&ahead, &open) in ahead.iter().zip(open) {
-            let line = match ahead {
-                0 => None,
-                ahead => Some(self.opened[ahead as usize - 1]),
-            };
-            if line != open {
+        self.ordinary = Sequence::read_state(reader, open.len(), &mut known)?;
+        let sequence = &self.ordinary;
+        for (&open, die) in open.iter().zip(0..) {
+            if sequence.line_of(die) != open {
                 return Err(contradiction(what));
             }
         }
         // A die that has opened the next line has filled the one before.
-        for (index, &line) in self.opened.iter().enumerate() {
-            let filled = ahead.iter().filter(|&&ahead| ahead as usize > index + 1).count();
+        let dies = 0..open.len() as u32;
+        for (index, &line) in sequence.opened.iter().enumerate() {
+            let filled = dies.clone().filter(|&die| sequence.reached(die) > index + 1).count();
             if filled == open.len() {
                 return Err(contradiction(what));
             }
             self.left[line as usize] = filled as u32;
         }
         // A die that never opened a line has filled none: no other line can be full then.
-        let full = blocks_per_die as usize - self.free.len() - lines;
-        if full > 0 && ahead.contains(&0) {
+        let has_full = known.contains(&false);
+        if has_full && dies.clone().any(|die| sequence.reached(die) == 0) {
             return Err(contradiction(what));
         }
-        self.opened_base = 0;
-        self.position = ahead.into_iter().map(u64::from).collect();
         Ok(())
     }
 }

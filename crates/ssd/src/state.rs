@@ -76,11 +76,13 @@ pub(crate) fn decode(config: &Config, state: &[u8]) -> Result<Ftl, StateError> {
 mod tests {
     use super::*;
     use crate::Ssd;
-    use crate::config::CollectionUnit;
+    use crate::cells::{CellConfig, PageTime};
+    use crate::config::{CollectionUnit, WriteBufferConfig};
     use crate::presets;
+    use crate::slc::{SlcCacheConfig, SlcOverflow};
     use nvme::{Command, CommandId, Opcode, PlFlag};
     use proptest::prelude::*;
-    use units::{Instant, Lba, Ratio, Rng};
+    use units::{Duration, Instant, Lba, Ratio, Rng};
 
     fn config(seed: u64) -> Config {
         let mut rng = Rng::stream(seed, "config");
@@ -96,6 +98,40 @@ mod tests {
         if rng.below(2) == 0 {
             config.collection.unit = CollectionUnit::Line;
         }
+        config
+    }
+
+    /// One with a cache of SLC blocks.
+    fn cached(seed: u64) -> Config {
+        let page = |micros| PageTime {
+            read: Duration::from_micros(micros),
+            program: Duration::from_micros(micros * 10),
+        };
+        let mut config = config(seed);
+        config.geometry.blocks_per_plane = 24;
+        config.geometry.pages_per_block = 32;
+        config.cells = Some(CellConfig {
+            page_types: [page(20), page(30), PageTime::default(), PageTime::default()],
+            bits: 2,
+            blocks_per_page: 1,
+            planes: 2,
+            one_shot: true,
+            read_groups: 1,
+            slc: Some(SlcCacheConfig {
+                page: page(10),
+                most_blocks: 4,
+                fixed_blocks: 1,
+                fold_after: Duration::from_micros(1 + seed % 3 * 400),
+                low_blocks: 0,
+                overflow: SlcOverflow::Bypass,
+            }),
+        });
+        config.over_provisioning = Ratio::from_percent(70);
+        config.write_buffer = Some(WriteBufferConfig {
+            high: Ratio::from_percent(20),
+            low: Ratio::ZERO,
+            ..WriteBufferConfig::new(12)
+        });
         config
     }
 
@@ -118,8 +154,8 @@ mod tests {
         answered
     }
 
-    fn used(seed: u64, pages: u64) -> Ssd {
-        let mut drive = Ssd::new(config(seed)).unwrap();
+    fn used(config: Config, seed: u64, pages: u64) -> Ssd {
+        let mut drive = Ssd::new(config).unwrap();
         write(&mut drive, &mut Rng::stream(seed, "writes"), pages);
         drive.settle();
         drive
@@ -128,7 +164,7 @@ mod tests {
     #[test]
     fn a_drive_goes_on_where_it_was() {
         for seed in testing::seeds(0..60) {
-            let mut before = used(seed, seed * 40);
+            let mut before = used(config(seed), seed, seed * 40);
             let state = before.state().unwrap();
             let mut after = Ssd::restore(config(seed), &state).unwrap();
             after.check_invariants();
@@ -151,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_is_no_state_of_the_drive_is_refused_with_a_sentence() {
-        let drive = used(3, 500);
+        let drive = used(config(3), 3, 500);
         let state = drive.state().unwrap();
         let refused = |bytes: &[u8]| {
             let error = Ssd::restore(config(3), bytes).unwrap_err();
@@ -180,11 +216,13 @@ mod tests {
         fn hostile_states_are_refused_or_harmless(
             seed in 0u64..8,
             pages in 0u64..600,
+            has_cache in any::<bool>(),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>()), 1..4),
             small in any::<bool>(),
             cut in prop::option::of(any::<prop::sample::Index>()),
         ) {
-            let mut state = used(seed, pages).state().unwrap();
+            let config = if has_cache { cached(seed) } else { config(seed) };
+            let mut state = used(config.clone(), seed, pages).state().unwrap();
             state.truncate(state.len() - 8);
             let numbers = state.len() / 4;
             for (at, value) in changes {
@@ -197,7 +235,7 @@ mod tests {
             }
             let sum = checksum(&state);
             state.extend_from_slice(&sum.to_le_bytes());
-            if let Ok(mut drive) = Ssd::restore(config(seed), &state) {
+            if let Ok(mut drive) = Ssd::restore(config, &state) {
                 drive.check_invariants();
                 write(&mut drive, &mut Rng::new(seed), 300);
                 drive.settle();

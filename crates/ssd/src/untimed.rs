@@ -2,6 +2,7 @@
 
 use crate::config::CollectionUnit;
 use crate::flash::Flash;
+use crate::ftl::Ftl;
 use crate::media::Media;
 use alloc::vec::Vec;
 use units::Observe;
@@ -9,12 +10,26 @@ use units::Observe;
 impl<O: Observe> Flash<O> {
     /// Collects on `die` until it is above the soft watermark, in no time.
     pub(crate) fn collect_instantly(&mut self, die: u32) {
+        self.collect_all_instantly(die, |ftl| {
+            let is_due = ftl.free(die) <= ftl.shape.levels.soft;
+            is_due.then(|| ftl.victim(die, false)).flatten()
+        });
+    }
+
+    /// Folds what is in the cache of SLC blocks, in no time.
+    pub(crate) fn fold_instantly(&mut self) {
+        for die in 0..self.ftl.shape.dies {
+            self.collect_all_instantly(die, |ftl| ftl.slc_to_fold(die));
+        }
+    }
+
+    /// Collects for `die` what `next` names, in no time.
+    fn collect_all_instantly(&mut self, die: u32, next: impl Fn(&Ftl) -> Option<u32>) {
         let shape = self.ftl.shape;
         // A block with programs in flight cannot be erased before they are done, and in no time
         // nothing gets done: such victims are passed over.
         let mut passed_over = Vec::new();
-        while self.ftl.free(die) <= shape.levels.soft {
-            let Some(block) = self.ftl.victim(die, false) else { break };
+        while let Some(block) = next(&self.ftl) {
             let dies = match shape.unit {
                 CollectionUnit::Block => die..die + 1,
                 CollectionUnit::Line => 0..shape.dies,
@@ -44,6 +59,9 @@ impl<O: Observe> Flash<O> {
             for die in 0..self.ftl.shape.dies {
                 self.collect_instantly(die);
             }
+            if self.ftl.waits_for_slc() {
+                self.fold_instantly();
+            }
         }
         self.config.collection.untimed.collects()
     }
@@ -54,6 +72,7 @@ impl<O: Observe> Flash<O> {
         let end = first_page + self.ftl.shape.pages_per_block;
         let mut cursor = first_page;
         let mut copied = 0;
+        let is_cached = self.ftl.slc_at(first_page).is_some();
         while let Some((from, logical)) = self.ftl.next_valid(cursor, end) {
             let to = self.ftl.allocate_for_collection(die);
             self.ftl.commit_copy(logical, from, to);
@@ -61,6 +80,7 @@ impl<O: Observe> Flash<O> {
             cursor = from + 1;
             copied += 1;
         }
+        self.journal.counters.folded_pages += if is_cached { u64::from(copied) } else { 0 };
         self.erase(die, first_page);
         copied
     }

@@ -80,17 +80,19 @@ impl Buffered {
         Some(page)
     }
 
-    /// A place on the next die that suits, has room, and has a page that may go to it.
+    /// A place on the next die that suits, has room, and has a page that may go to it. Without enough for a
+    /// whole program of an ordinary block only the cache of SLC blocks has room.
     fn next_place<O: Observe>(
         &self,
         flash: &mut Flash<O>,
+        is_whole: bool,
         suits: impl Fn(&Flash<O>, u32) -> bool,
     ) -> Option<Allocated> {
         for _ in 0..flash.dies.len() {
             let die = flash.ftl.take_turn(0);
             if self.has_page_for(die)
                 && suits(flash, die)
-                && let Some(place) = flash.ftl.allocate_for_host_on(die)
+                && let Some(place) = flash.ftl.allocate_for_flush_on(die, is_whole)
             {
                 return Some(place);
             }
@@ -113,7 +115,9 @@ impl Buffered {
             return false;
         }
         // Many pages are programmed at a time; the last few wait for company, unless writes find no slot.
-        if self.buffer.ready() < self.pages_per_program && !self.buffer.lacks_slots() {
+        let (ready, urgent) = (self.buffer.ready(), self.buffer.lacks_slots());
+        let is_whole = urgent || ready >= self.pages_per_program;
+        if !is_whole && flash.ftl.slc.as_ref().is_none_or(|slc| ready < slc.row_pages) {
             return false;
         }
         self.sort(flash);
@@ -125,9 +129,9 @@ impl Buffered {
             Some(Instant::NEVER) => self.buffer.drains().then_some(Instant::NEVER),
             right => right,
         };
-        let urgent = self.buffer.lacks_slots();
         if let Some(until) = until
-            && let Some(place) = self.next_place(flash, |flash, die| suits(now, die, until, flash))
+            && let Some(place) =
+                self.next_place(flash, is_whole, |flash, die| suits(now, die, until, flash))
         {
             self.flush_to(now, place, false, flash);
             return true;
@@ -152,8 +156,8 @@ impl Buffered {
             flash.dies.die(die).programs < FLUSHES_PER_DIE && flash.is_within_pace(die)
         };
         let place = self
-            .next_place(flash, |flash, die| suits(now, die, Instant::NEVER, flash))
-            .or_else(|| self.next_place(flash, bounded));
+            .next_place(flash, true, |flash, die| suits(now, die, Instant::NEVER, flash))
+            .or_else(|| self.next_place(flash, true, bounded));
         if place.is_some() {
             return place;
         }
@@ -165,7 +169,7 @@ impl Buffered {
             return None;
         }
         if flash.collect_everywhere_instantly() {
-            return self.next_place(flash, bounded);
+            return self.next_place(flash, true, bounded);
         }
         flash.journal.counters.stalled_writes_pages += u64::from(self.buffer.starve());
         // A drive with a buffer has one range.
@@ -182,8 +186,10 @@ impl Buffered {
         flash: &mut Flash<O>,
     ) {
         let Allocated { page, die, .. } = place;
-        let task = match self.pages_per_program {
-            1 => {
+        // The cache of SLC blocks takes in another number at a time.
+        let is_cached = flash.ftl.slc_at(page).is_some();
+        let task = match flash.ftl.programmed_with(page) {
+            1 if !is_cached => {
                 let Some(logical) = self.take_page_for(die) else { return };
                 flash.journal.counters.forced_flushes_pages += u64::from(forced);
                 flash.journal.media(|| Media::Flushed { logical, page });
@@ -205,6 +211,9 @@ impl Buffered {
         flash.enqueue(now, die, task);
         let first = self.goes_first(now, &flash.collector.rights);
         self.collection_waits |= flash.collect_if_low(now, place, first);
+        if is_cached && flash.ftl.is_slc_low(die) {
+            flash.fold_where_due(now, first);
+        }
     }
 
     /// A flush program is done: its slot is free. The die has to go on, and then the flush.
@@ -216,8 +225,10 @@ impl Buffered {
         link: &mut HostLink,
     ) {
         flash.ftl.commit_write(logical, page);
+        let is_cached = flash.ftl.slc_at(page).is_some();
         let counters = &mut flash.journal.counters;
         counters.host_programs_pages += 1;
+        counters.slc_programs_pages += u64::from(is_cached);
         let is_late = !forced && self.is_late(now, &flash.collector.rights);
         counters.forced_flushes_pages += u64::from(is_late);
         if self.buffer.end_flush(logical) {

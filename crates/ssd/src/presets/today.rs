@@ -289,6 +289,7 @@ fn cells(row: &Row, transfer: Duration) -> CellConfig {
         planes: row.planes,
         one_shot: row.one_shot,
         read_groups: row.read_groups,
+        slc: None,
     };
     let unit = f64::from(cells.unit_pages()) * f64::from(LOGICAL_BLOCK_BYTES);
     // What a die programs per second includes that its data is moved in.

@@ -12,12 +12,12 @@ use ssd::{
 };
 use units::{Duration, Instant, Lba, Ratio};
 
-fn page(read: u64, program: u64) -> PageTime {
+pub(crate) fn page(read: u64, program: u64) -> PageTime {
     PageTime { read: Duration::from_micros(read), program: Duration::from_micros(program) }
 }
 
 /// Three bits in a cell, flash pages of two logical blocks, two planes: units of 12.
-fn tlc(one_shot: bool, independent: bool) -> CellConfig {
+pub(crate) fn tlc(one_shot: bool, independent: bool) -> CellConfig {
     CellConfig {
         page_types: [page(40, 400), page(60, 600), page(80, 800), PageTime::default()],
         bits: 3,
@@ -25,11 +25,12 @@ fn tlc(one_shot: bool, independent: bool) -> CellConfig {
         planes: 2,
         one_shot,
         read_groups: if independent { 2 } else { 1 },
+        slc: None,
     }
 }
 
 /// One channel of one die without a limit on PCIe, 10 µs for a logical block on the channel.
-fn one_die(cells: CellConfig) -> Config {
+pub(crate) fn one_die(cells: CellConfig) -> Config {
     let mut config = presets::preset("femu-artifact").unwrap();
     config.geometry.channels = 1;
     config.geometry.chips_per_channel = 1;
@@ -48,13 +49,13 @@ fn one_die(cells: CellConfig) -> Config {
     config
 }
 
-fn send(drive: &mut Ssd, now: Instant, id: u64, opcode: Opcode, lba: u64, blocks: u32) {
+pub(crate) fn send(drive: &mut Ssd, now: Instant, id: u64, opcode: Opcode, lba: u64, blocks: u32) {
     let id = CommandId(id as u32);
     drive.handle_command(now, &Command { id, opcode, lba: Lba(lba), blocks, pl: PlFlag::Off });
 }
 
 /// Lets the drive go on until it is at rest. Gives the commands that were done, and when.
-fn finish(drive: &mut Ssd) -> Vec<(u64, Instant)> {
+pub(crate) fn finish(drive: &mut Ssd) -> Vec<(u64, Instant)> {
     let mut done = Vec::new();
     loop {
         drive.check_invariants();
@@ -181,7 +182,7 @@ fn impossible_cells_are_refused() {
     assert!(refused(|c| c.scheduling.paced_writes = true).contains("preemptive_collection"));
 }
 
-fn any_drive_with_cells() -> impl Strategy<Value = Config> {
+pub(crate) fn any_drive_with_cells() -> impl Strategy<Value = Config> {
     let cells = (1u32..5, 1u32..4, 1u32..4, any::<bool>(), any::<bool>(), 1u32..4);
     let buffer = (2u32..6, 0usize..2, 1u32..101, 0u32..100, any::<bool>());
     (any_drive(), cells, buffer).prop_map(
@@ -193,6 +194,7 @@ fn any_drive_with_cells() -> impl Strategy<Value = Config> {
                 planes,
                 one_shot,
                 read_groups: if independent { planes } else { 1 },
+                slc: None,
             };
             let (slots, rule, high, low, paced) = buffer;
             config.cells = Some(cells);
@@ -232,7 +234,7 @@ proptest! {
 }
 
 /// Like a drive of today: superblocks, reads first, suspension, paced writes.
-fn modern() -> Config {
+pub(crate) fn modern() -> Config {
     let mut config = one_die(tlc(true, true));
     config.geometry.channels = 2;
     config.geometry.chips_per_channel = 2;

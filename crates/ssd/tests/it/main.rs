@@ -9,5 +9,6 @@ mod events;
 mod rain;
 mod schedule;
 mod scrub;
+mod slc;
 mod table2;
 mod theory;

@@ -10,8 +10,8 @@ use sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
     Allocation, Arbitration, Blocking, CellConfig, CollectionTrigger, CollectionUnit, FlushRule,
     PageTime, PreemptionScope, QueueConfig, RainConfig, RangeConfig, RangePlacement, RetryConfig,
-    Rotation, SchedulingConfig, ScrubConfig, Suspendable, SuspensionConfig, WriteBufferConfig,
-    presets,
+    Rotation, SchedulingConfig, ScrubConfig, SlcCacheConfig, SlcOverflow, Suspendable,
+    SuspensionConfig, WriteBufferConfig, presets,
 };
 use units::{Duration, Ratio, Rng};
 
@@ -145,6 +145,7 @@ fn add_cells(drive: &mut ssd::Config, rng: &mut Rng) {
         planes,
         one_shot: rng.below(2) == 0,
         read_groups: if rng.below(2) == 0 { planes } else { 1 },
+        slc: None,
     };
     let unit = cells.unit_pages();
     drive.geometry.pages_per_block = unit * (5 + rng.below(4) as u32);
@@ -167,6 +168,27 @@ fn add_cells(drive: &mut ssd::Config, rng: &mut Rng) {
         age_months: 3,
         most: 4,
     });
+}
+
+/// Turns half of the drives with several bits in a cell into ones with a cache of SLC blocks.
+fn add_cache(drive: &mut ssd::Config, rng: &mut Rng) {
+    let Some(cells) = drive.cells.as_mut().filter(|cells| cells.bits > 1) else { return };
+    if rng.below(2) == 0 {
+        return;
+    }
+    let waits = rng.below(3) == 0;
+    let most_blocks = 1 + rng.below(4) as u32;
+    let fixed_blocks = u32::from(waits || rng.below(2) == 0);
+    cells.slc = Some(SlcCacheConfig {
+        page: PageTime { read: Duration::from_micros(15), program: Duration::from_micros(60) },
+        most_blocks,
+        fixed_blocks,
+        fold_after: Duration::from_micros(1 + rng.below(3_000)),
+        low_blocks: if waits { 1 } else { rng.below(2) as u32 },
+        overflow: if waits { SlcOverflow::Wait } else { SlcOverflow::Bypass },
+    });
+    drive.geometry.pages_per_block = cells.row_pages() * cells.bits * (2 + rng.below(3) as u32);
+    drive.over_provisioning = Ratio::from_percent(75);
 }
 
 /// Windows of every kind, with clocks that disagree and guards that may not suffice: the contract
@@ -238,6 +260,7 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     add_ssdsim(&mut drive, &mut Rng::stream(seed, "ssdsim"));
     add_rain(&mut drive, &mut Rng::stream(seed, "rain"));
     add_cells(&mut drive, &mut Rng::stream(seed, "cells"));
+    add_cache(&mut drive, &mut Rng::stream(seed, "cache"));
     let page = u64::from(drive.geometry.page_bytes);
     let windows = random_windows(&mut rng, drive.ranges.count);
     let more = rng.below(4) as u32;

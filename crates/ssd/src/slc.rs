@@ -1,0 +1,328 @@
+//! A cache of blocks that are programmed with one bit in a cell (SLC), as drives for clients have it.
+//!
+//! Any block may be in SLC mode: it holds one of the pages that share its cells, is read and programmed
+//! faster, and goes back to what it was when it is erased. So the cache is as large as there are blocks
+//! that nothing else needs, and shrinks as the drive fills up; some blocks are kept for it in any case.
+//! What it holds is *folded* into ordinary blocks by a collection.
+//!
+//! Knows: which blocks are in SLC mode, which of them are full, how many more may be. Does not know:
+//! where free blocks come from, when the drive is idle, who folds.
+
+use crate::cells::{CellConfig, PageTime};
+use crate::config::{CollectionUnit, Config, ConfigError, refuse};
+use crate::ftl::{Frontier, Shape};
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use units::{Duration, Instant};
+
+/// What becomes of writes that find the cache full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlcOverflow {
+    /// They go to ordinary blocks.
+    Bypass,
+    /// They wait until something has been folded.
+    Wait,
+}
+
+/// Blocks that are programmed with one bit in a cell, to be folded later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlcCacheConfig {
+    /// Sensing and programming a page of such a block, on all planes.
+    pub page: PageTime,
+    /// Most blocks of a die (or lines) that are in SLC mode at a time.
+    pub most_blocks: u32,
+    /// Blocks of each die (or lines) that are kept for the cache, however full the drive is.
+    pub fixed_blocks: u32,
+    /// The drive folds when the host has sent nothing for this long.
+    pub fold_after: Duration,
+    /// It folds under load as well while fewer blocks of a die than this could still be opened in SLC mode.
+    pub low_blocks: u32,
+    /// What becomes of writes that find the cache full.
+    pub overflow: SlcOverflow,
+}
+
+impl SlcCacheConfig {
+    /// Logical blocks that a block holds in SLC mode.
+    #[must_use]
+    pub fn pages_per_block(&self, cells: &CellConfig, pages_per_block: u32) -> u32 {
+        let row = cells.row_pages();
+        pages_per_block / cells.bits / row * row
+    }
+
+    /// Blocks of each die (or lines) that hold no more than what the cache keeps them for.
+    pub(crate) fn reserved_blocks(&self) -> u32 {
+        // One that was borrowed may be open, with nothing in it that is worth folding.
+        self.fixed_blocks + u32::from(self.most_blocks > self.fixed_blocks)
+    }
+
+    pub(crate) fn validate(&self, cells: &CellConfig, config: &Config) -> Result<(), ConfigError> {
+        if cells.bits < 2 {
+            return refuse(String::from(
+                "cells of one bit are no faster in SLC mode; leave out slc_cache, or give cells.reads and cells.programs at least two times",
+            ));
+        }
+        let least = cells.row_pages() * cells.bits * 2;
+        if config.geometry.pages_per_block < least {
+            return refuse(format!(
+                "pages_per_block is {}; with an slc_cache it must be at least {least}, so that folding a block gives something back",
+                config.geometry.pages_per_block
+            ));
+        }
+        let PageTime { read, program } = self.page;
+        if read.is_zero() || program.is_zero() {
+            return refuse(String::from(
+                "slc_cache.read and slc_cache.program must be longer than zero",
+            ));
+        }
+        if read > cells.longest_read() || program > cells.longest_program() {
+            return refuse(format!(
+                "slc_cache.read is {read} and slc_cache.program {program}; one bit in a cell must not take longer than several, which take at most {} and {}",
+                cells.longest_read(),
+                cells.longest_program()
+            ));
+        }
+        let Self { most_blocks, fixed_blocks, low_blocks, .. } = *self;
+        if most_blocks == 0 || most_blocks > config.geometry.blocks_per_die() {
+            return refuse(format!(
+                "slc_cache.most_blocks is {most_blocks}; it must be between 1 and the {} blocks of a die",
+                config.geometry.blocks_per_die()
+            ));
+        }
+        if fixed_blocks > most_blocks || low_blocks > most_blocks {
+            return refuse(format!(
+                "slc_cache.fixed_blocks is {fixed_blocks} and slc_cache.low_blocks {low_blocks}; both must be at most most_blocks, which is {most_blocks}"
+            ));
+        }
+        if self.overflow == SlcOverflow::Wait && (fixed_blocks == 0 || low_blocks == 0) {
+            return refuse(String::from(
+                "writes that wait for the cache need one, and somebody who empties it: set slc_cache.fixed_blocks and slc_cache.low_blocks to at least 1, or overflow to bypass",
+            ));
+        }
+        // A host that sends as soon as it is answered would find the drive at work again.
+        if self.fold_after.is_zero() {
+            return refuse(String::from(
+                "folding begins in no time, so that no drive would ever be idle for the host; set slc_cache.fold_after to at least 1ns",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The blocks of one drive that are in SLC mode. A block is one of a die here, or a line; so is a *pool*
+/// a die, or the drive.
+#[derive(Clone, Debug)]
+pub(crate) struct SlcBlocks {
+    pub(crate) config: SlcCacheConfig,
+    /// Pages that are programmed at a time.
+    pub(crate) row_pages: u32,
+    /// Pages that a block of a die holds in SLC mode.
+    pub(crate) pages_per_block: u32,
+    /// Free blocks that borrowing leaves.
+    lend_above: u32,
+    has_lines: bool,
+    /// Whether each block (or line) is in SLC mode.
+    in_mode: Vec<bool>,
+    /// Of each pool, the number of those that are not being folded.
+    count: Vec<u32>,
+    /// Of each pool, the number of those that are.
+    folding: Vec<u32>,
+    /// Of each pool, those that are full and not being folded, oldest first.
+    pub(crate) full: Vec<VecDeque<u32>>,
+    /// Where each die writes next.
+    pub(crate) frontiers: Vec<Frontier>,
+}
+
+impl SlcBlocks {
+    pub(crate) fn new(config: &Config, shape: &Shape) -> Option<Self> {
+        let cells = config.cells?;
+        let slc = cells.slc?;
+        let has_lines = shape.unit == CollectionUnit::Line;
+        let pools = if has_lines { 1 } else { shape.dies };
+        let units = pools * shape.blocks_per_die;
+        Some(Self {
+            config: slc,
+            row_pages: cells.row_pages(),
+            pages_per_block: slc.pages_per_block(&cells, shape.pages_per_block),
+            // What is borrowed must not be what makes a collection due.
+            lend_above: shape.levels.restore + 1,
+            has_lines,
+            in_mode: vec![false; units as usize],
+            count: vec![0; pools as usize],
+            folding: vec![0; pools as usize],
+            full: vec![VecDeque::new(); pools as usize],
+            frontiers: vec![Frontier::NONE; shape.dies as usize],
+        })
+    }
+
+    #[inline]
+    fn pool(&self, die: u32) -> usize {
+        if self.has_lines { 0 } else { die as usize }
+    }
+
+    /// Whether this block (or line) of the drive is in SLC mode.
+    #[inline]
+    pub(crate) fn has(&self, unit: usize) -> bool {
+        self.in_mode[unit]
+    }
+
+    /// Blocks that are free for the cache only.
+    pub(crate) fn kept_free(&self, die: u32) -> u32 {
+        self.config.fixed_blocks.saturating_sub(self.count[self.pool(die)])
+    }
+
+    /// The most free blocks at which no other may be opened in SLC mode, all free ones counted; `hard`
+    /// are those that collection needs.
+    pub(crate) fn keep(&self, die: u32, hard: u32) -> u32 {
+        let count = self.count[self.pool(die)];
+        match self.kept_free(die) {
+            _ if count >= self.config.most_blocks => u32::MAX,
+            0 => self.lend_above,
+            kept => hard + kept - 1,
+        }
+    }
+
+    /// Blocks that could still be opened in SLC mode, of which so many are free.
+    fn room(&self, die: u32, free: u32, hard: u32) -> u32 {
+        let quota = self.config.most_blocks.saturating_sub(self.count[self.pool(die)]);
+        let kept = self.kept_free(die);
+        let lent = (free.saturating_sub(kept)).saturating_sub(self.lend_above);
+        let fixed = if free >= hard + kept { kept } else { 0 };
+        quota.min(fixed + lent)
+    }
+
+    /// Whether so little can be opened that folding cannot wait for the host to be idle.
+    pub(crate) fn is_low(&self, die: u32, free: u32, hard: u32) -> bool {
+        self.config.low_blocks > 0
+            && !self.full[self.pool(die)].is_empty()
+            && self.room(die, free, hard) < self.config.low_blocks
+    }
+
+    /// A block has been opened in SLC mode for a die.
+    pub(crate) fn begin(&mut self, die: u32, unit: usize) {
+        let pool = self.pool(die);
+        self.count[pool] += 1;
+        self.in_mode[unit] = true;
+    }
+
+    /// A block is full on all its dies.
+    pub(crate) fn fill(&mut self, die: u32, block: u32) {
+        let pool = self.pool(die);
+        self.full[pool].push_back(block);
+    }
+
+    /// A block is erased on all its dies.
+    pub(crate) fn end(&mut self, die: u32, unit: usize) {
+        if core::mem::replace(&mut self.in_mode[unit], false) {
+            let pool = self.pool(die);
+            self.folding[pool] -= 1;
+        }
+    }
+
+    /// The block to fold for `die`: the oldest that is full. What lay longest has been overwritten most.
+    pub(crate) fn oldest(&self, die: u32) -> Option<u32> {
+        self.full[self.pool(die)].front().copied()
+    }
+
+    /// Whether folding gives back a block that others may use. What the cache has of its own stays its
+    /// own: what was in it needs room elsewhere.
+    pub(crate) fn has_borrowed(&self, die: u32) -> bool {
+        self.count[self.pool(die)] > self.config.fixed_blocks
+    }
+
+    /// A block is folded from now on. It counts as gone, so that what is kept for the cache in its place is
+    /// not free for others meanwhile.
+    pub(crate) fn take(&mut self, die: u32, block: u32) {
+        let pool = self.pool(die);
+        self.full[pool].retain(|&full| full != block);
+        self.count[pool] -= 1;
+        self.folding[pool] += 1;
+    }
+
+    /// A block is not folded after all.
+    pub(crate) fn give_back(&mut self, die: u32, block: u32) {
+        let pool = self.pool(die);
+        self.full[pool].push_front(block);
+        self.count[pool] += 1;
+        self.folding[pool] -= 1;
+    }
+
+    /// Takes over which blocks (or lines) are in SLC mode. Returns whether they may be that many.
+    pub(crate) fn set_modes(&mut self, in_mode: Vec<bool>) -> bool {
+        let units_of_pool = in_mode.len() / self.count.len();
+        for (count, units) in self.count.iter_mut().zip(in_mode.chunks(units_of_pool)) {
+            *count = units.iter().filter(|&&is_slc| is_slc).count() as u32;
+        }
+        self.in_mode = in_mode;
+        // One more if a block was given back after another had been opened in its place.
+        self.count.iter().all(|&count| count <= self.config.most_blocks + 1)
+    }
+
+    /// Blocks (or lines) in SLC mode.
+    pub(crate) fn in_use(&self) -> u32 {
+        self.count.iter().chain(&self.folding).sum()
+    }
+
+    /// Checks that the counts agree with the modes.
+    pub(crate) fn check_invariants(&self) {
+        let units_of_pool = self.in_mode.len() / self.count.len();
+        for (pool, units) in self.in_mode.chunks(units_of_pool).enumerate() {
+            let count = units.iter().filter(|&&is_slc| is_slc).count();
+            let known = self.count[pool] + self.folding[pool];
+            assert_eq!(count, known as usize, "blocks in SLC mode of pool {pool}");
+            for &block in &self.full[pool] {
+                assert!(
+                    units[block as usize],
+                    "block {block} is in the cache, but not in its mode"
+                );
+            }
+        }
+        for frontier in &self.frontiers {
+            assert_eq!(
+                frontier.block.is_none(),
+                frontier.next == frontier.end,
+                "a full open block"
+            );
+        }
+    }
+}
+
+/// When the drive has been idle for long enough to fold.
+#[derive(Clone, Debug)]
+pub(crate) struct IdleTimer {
+    after: Duration,
+    /// When it will have been; never if it has, or if there is nothing to fold.
+    due: Instant,
+    is_idle: bool,
+}
+
+impl IdleTimer {
+    pub(crate) fn new(config: &Config) -> Option<Self> {
+        let after = config.cells?.slc?.fold_after;
+        Some(Self { after, due: Instant::NEVER, is_idle: false })
+    }
+
+    /// The host wants something.
+    #[inline]
+    pub(crate) fn restart(&mut self, now: Instant) {
+        self.due = now + self.after;
+        self.is_idle = false;
+    }
+
+    /// The time is over.
+    pub(crate) fn end(&mut self) {
+        self.due = Instant::NEVER;
+        self.is_idle = true;
+    }
+
+    #[inline]
+    pub(crate) fn due(&self) -> Instant {
+        self.due
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+}
