@@ -100,6 +100,8 @@ pub(crate) fn run(result: &RunResult) -> Run {
         device_writes: array.drive_written_pages,
         suspensions: totals.suspensions,
         scrubbed_pages: totals.scrubbed_pages,
+        slc_pages: totals.slc_programs_pages,
+        folded_pages: totals.folded_pages,
         rebuilds: array.reconstructions,
         fail_fasts: array.fail_fasts,
         resubmitted: array.resubmitted,

@@ -105,8 +105,11 @@ fn cell_words(cells: &CellConfig, page_bytes: u32) -> String {
         1 => String::new(),
         groups => format!(", {groups} reads"),
     };
+    let cache = cells.slc.map_or(String::new(), |slc| {
+        format!(", up to {} blocks of a die as SLC cache", slc.most_blocks)
+    });
     format!(
-        ", {name} with {} planes{reads}, {} programmed at a time",
+        ", {name} with {} planes{reads}, {} programmed at a time{cache}",
         cells.planes,
         Bytes(programmed)
     )

@@ -98,6 +98,10 @@ pub(crate) enum Metric {
     MovedStripes,
     /// Copies past error correction that drives checked in idle time.
     Scrubbed,
+    /// Pages of the host that drives programmed into a cache of SLC blocks.
+    SlcPages,
+    /// Pages that drives moved out of it.
+    Folded,
     /// Free blocks at the end on the drive that has fewest, in per cent.
     Free,
     /// The fewest free blocks that any drive had at any time, in per cent.
@@ -195,8 +199,8 @@ impl fmt::Display for UnknownMetric {
              ranked. in front, and held_back, capacity_gib, blocked, \
              collection_blocked, queue_blocked, violations, waf, collections, erases, suspensions, \
              host_programs, parity_programs, collection_programs, rebuilt_pages, rebuild_reads, \
-             rotation_breaches, moved_stripes, scrubbed_pages, free_blocks, least_free_blocks, \
-             stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, \
+             rotation_breaches, moved_stripes, scrubbed_pages, slc_pages, folded_pages, \
+             free_blocks, least_free_blocks, stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, \
              permits, overloads, total_latency, collection_time, expected_collection, \
              collection_estimate, collections_cv, drive_commands, drive_commands_cv, \
              queued_blocks, queued_blocks_cv, degraded_reads, degraded_updates, map_bytes, \
@@ -335,6 +339,8 @@ impl Metric {
             Self::Breaches => result.drive_totals().rotation_breaches as f64,
             Self::MovedStripes => result.drive_totals().moved_stripes as f64,
             Self::Scrubbed => result.drive_totals().scrubbed_pages as f64,
+            Self::SlcPages => result.drive_totals().slc_programs_pages as f64,
+            Self::Folded => result.drive_totals().folded_pages as f64,
             Self::Free => 100.0 * result.free_share(),
             Self::LeastFree => 100.0 * result.least_free_share(),
             Self::Violations => result.drive_totals().contract_violations as f64,
@@ -471,6 +477,8 @@ impl Metric {
             | Self::Breaches
             | Self::MovedStripes
             | Self::Scrubbed
+            | Self::SlcPages
+            | Self::Folded
             | Self::Count(_)
             | Self::Violations
             | Self::Waf
@@ -611,6 +619,8 @@ mod tests {
             "rotation_breaches",
             "moved_stripes",
             "scrubbed_pages",
+            "slc_pages",
+            "folded_pages",
             "free_blocks",
             "least_free_blocks",
             "violations",

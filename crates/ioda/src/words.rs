@@ -6,7 +6,7 @@ use array::policy::{BaseRule, ParityReads};
 use sim::Preparation;
 use ssd::{
     Allocation, Arbitration, Blocking, CollectionTrigger, CollectionUnit, FlushRule,
-    PreemptionScope, RangePlacement, Rotation, Suspendable,
+    PreemptionScope, RangePlacement, Rotation, SlcOverflow, Suspendable,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -146,6 +146,34 @@ impl FromStr for Flush {
 impl fmt::Display for Flush {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(FLUSH_RULES.word(self.0))
+    }
+}
+
+/// What becomes of writes that find a cache of SLC blocks full.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Overflow(pub(crate) SlcOverflow);
+
+const OVERFLOWS: Words<SlcOverflow> = Words {
+    option: "overflow",
+    expected: "one of bypass, wait",
+    words: &[("bypass", SlcOverflow::Bypass), ("wait", SlcOverflow::Wait)],
+};
+
+impl Spelled for Overflow {
+    const TYPE: &str = OVERFLOWS.expected;
+}
+
+impl FromStr for Overflow {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        OVERFLOWS.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Overflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(OVERFLOWS.word(self.0))
     }
 }
 

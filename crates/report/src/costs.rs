@@ -31,7 +31,7 @@ fn of_drives(run: &Run, number: f64) -> String {
 }
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 21] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 23] = [
     ("hedges", |run| run.hedges.is_some(), |run| format::count(hedges(run).hedged)),
     ("hedges that won", |run| run.hedges.is_some(), |run| format::count(hedges(run).won)),
     ("hedges denied", |run| hedges(run).denied > 0, |run| format::count(hedges(run).denied)),
@@ -39,6 +39,8 @@ const OCCASIONAL: [(&str, Occurs, Cell); 21] = [
     ("window changes", |run| run.window_changes() > 0, |run| format::count(run.window_changes())),
     ("suspensions", |run| run.suspensions > 0, |run| format::count(run.suspensions)),
     ("scrubbed pages", |run| run.scrubbed_pages > 0, |run| format::count(run.scrubbed_pages)),
+    ("pages into SLC cache", |run| run.slc_pages > 0, |run| format::count(run.slc_pages)),
+    ("folded pages", |run| run.folded_pages > 0, |run| format::count(run.folded_pages)),
     ("lease messages", |run| run.permits > 0, |run| format::count(run.permits)),
     ("held back", |run| run.held_back > 0, |run| format::count(run.held_back)),
     (

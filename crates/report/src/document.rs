@@ -142,6 +142,12 @@ pub struct Run {
     /// Copies past error correction that drives checked in idle time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub scrubbed_pages: u64,
+    /// Pages of the host that drives programmed into a cache of SLC blocks.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slc_pages: u64,
+    /// Pages that drives moved out of it: part of what collections programmed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub folded_pages: u64,
     /// Pages computed from the other members of the stripe.
     pub rebuilds: u64,
     /// Reads which a drive refused at once because a collection stood in the way.

@@ -40,6 +40,8 @@ mod tests {
             "rain",
             "suspensions",
             "scrubbed_pages",
+            "slc_pages",
+            "folded_pages",
         ];
         let mut older = serde_json::to_value(crate::sample::comparison()).unwrap();
         let runs = older["runs"].as_array_mut().unwrap();

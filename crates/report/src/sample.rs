@@ -209,6 +209,8 @@ fn run(invention: &Invention) -> Run {
         device_writes: 1_350_000,
         suspensions: 0,
         scrubbed_pages: 0,
+        slc_pages: 0,
+        folded_pages: 0,
         rebuilds: extra_reads / 3,
         fail_fasts,
         resubmitted: if invention.windows { 0 } else { fail_fasts / 9 },

@@ -202,7 +202,8 @@ impl<O: Observe> Flash<O> {
             }
             (Task::FlushUnit { page, .. }, Some(cells)) => {
                 let ordinary = || cells.program_time(page % pages_per_block);
-                let program = || self.ftl.slc_at(page).map_or_else(ordinary, |slc| slc.page.program);
+                let program =
+                    || self.ftl.slc_at(page).map_or_else(ordinary, |slc| slc.page.program);
                 let transfers = self.ftl.programmed_with(page) / cells.blocks_per_page;
                 let program = match self.config.collection.untimed {
                     Untimed::Writes => Duration::ZERO,

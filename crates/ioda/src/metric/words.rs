@@ -5,7 +5,7 @@ use array::policy::QosClass;
 use sim::{PERCENTILES, RunResult};
 
 /// Every metric that is one word.
-pub(super) const PLAIN: [(&str, Metric); 49] = [
+pub(super) const PLAIN: [(&str, Metric); 51] = [
     ("violations", Metric::Violations),
     ("waf", Metric::Waf),
     ("collections", Metric::Collections),
@@ -23,6 +23,8 @@ pub(super) const PLAIN: [(&str, Metric); 49] = [
     ("rotation_breaches", Metric::Breaches),
     ("moved_stripes", Metric::MovedStripes),
     ("scrubbed_pages", Metric::Scrubbed),
+    ("slc_pages", Metric::SlcPages),
+    ("folded_pages", Metric::Folded),
     ("free_blocks", Metric::Free),
     ("least_free_blocks", Metric::LeastFree),
     ("stalled", Metric::Stalled),

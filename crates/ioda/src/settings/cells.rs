@@ -80,6 +80,7 @@ impl CellSettings {
             planes: self.planes.or(base.map(|base| base.planes)).unwrap_or(1),
             one_shot: self.one_shot.or(base.map(|base| base.one_shot)).unwrap_or(true),
             read_groups: self.read_groups.or(base.map(|base| base.read_groups)).unwrap_or(1),
+            slc: base.and_then(|base| base.slc),
         }))
     }
 }

@@ -8,6 +8,7 @@ use crate::quantity::{
 };
 use crate::settings::cells::CellSettings;
 use crate::settings::retry::RetrySettings;
+use crate::settings::slc::SlcSettings;
 use crate::words::{
     Allocates, Blocks, Flush, Placement, Preempts, Queues, Rotating, Suspends, Trigger, Unit,
 };
@@ -67,6 +68,8 @@ pub(crate) struct DriveSettings {
     pub(crate) command_time: Option<Text<Span>>,
     /// Pages that share cells and planes, if many are programmed at a time.
     pub(crate) cells: Option<CellSettings>,
+    /// Blocks that are programmed with one bit in a cell first, if the drive has such a cache.
+    pub(crate) slc_cache: Option<SlcSettings>,
     /// What is collected at a time: block or line.
     pub(crate) collection_unit: Option<Text<Unit>>,
     /// What a collection blocks: controller, channel, channel-for-copies (its erase blocks its die only) or die.
@@ -192,6 +195,7 @@ impl DriveSettings {
             read_overhead: text(&exact_duration(t.read_overhead)),
             command_time: text(&exact_duration(t.command)),
             cells: config.cells.as_ref().map(CellSettings::full),
+            slc_cache: config.cells.and_then(|cells| cells.slc).as_ref().map(SlcSettings::full),
             over_provisioning: text(&exact_percent(*over_provisioning)),
             collection_unit: text(&Unit(c.unit).to_string()),
             blocking: text(&Blocks(c.blocking).to_string()),
@@ -268,6 +272,15 @@ impl DriveSettings {
         put(&mut t.command, length(&self.command_time));
         if let Some(cells) = &self.cells {
             config.cells = cells.build(config.cells)?;
+        }
+        if let Some(slc) = &self.slc_cache {
+            let Some(cells) = &mut config.cells else {
+                return Err(Failure::usage(
+                    "slc_cache is for drives with cells of several bits; describe them in [drive.cells], or \
+                     leave out [drive.slc_cache]",
+                ));
+            };
+            cells.slc = slc.build(cells.slc)?;
         }
         let pcie = value(&self.pcie_bytes_per_second).map(|Bandwidth(limit)| limit);
         put(&mut t.pcie_bytes_per_second, pcie);

@@ -9,6 +9,7 @@ mod file;
 mod policies;
 mod retry;
 mod serve;
+mod slc;
 mod stage;
 mod windows;
 mod workload;
