@@ -38,6 +38,25 @@ pub struct Calibration {
     pub read_alone: Duration,
     /// Mean latency of a write that is alone.
     pub write_alone: Duration,
+    /// What a cache of SLC blocks does, if the drive has one.
+    pub cache: Option<CacheCalibration>,
+}
+
+/// What a drive with a cache of SLC blocks does, new and with its cache empty at first.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CacheCalibration {
+    /// Sequential writes that find the cache full, in bytes per second.
+    pub write_behind: f64,
+    /// Sequential writes from the first block of the drive to the last, in bytes per second.
+    pub fill: f64,
+    /// Pages programmed per page written, meanwhile.
+    pub fill_amplification: f64,
+    /// Random writes per second while the cache has room.
+    pub random_write: f64,
+    /// Mean latency of a read that is alone, of what is in the cache.
+    pub read_alone: Duration,
+    /// What the idle drive folds, in bytes per second.
+    pub folding: f64,
 }
 
 /// A host that sends a command for each that is done.
@@ -47,6 +66,8 @@ struct Host<'drive> {
     now: Instant,
     sent: Vec<(Instant, Opcode)>,
     next_block: u64,
+    /// Logical blocks that are used.
+    span: u64,
 }
 
 /// What a host asks for.
@@ -76,10 +97,16 @@ impl Outcome {
     }
 }
 
-impl Host<'_> {
+impl<'drive> Host<'drive> {
+    fn new(drive: &'drive mut Ssd, seed: u64) -> Self {
+        let span = drive.logical_blocks();
+        let rng = Rng::stream(seed, "calibration");
+        Self { drive, rng, now: Instant::ZERO, sent: Vec::new(), next_block: 0, span }
+    }
+
     fn send(&mut self, slot: u32, load: &Load) {
         let blocks_of = load.bytes / u64::from(self.drive.config().geometry.page_bytes);
-        let (blocks, all) = (blocks_of.max(1), self.drive.logical_blocks());
+        let (blocks, all) = (blocks_of.max(1), self.span);
         let first = if load.sequential {
             let first = self.next_block;
             self.next_block = (first + blocks) % (all - all % blocks);
@@ -136,14 +163,67 @@ impl Host<'_> {
     }
 }
 
+fn load(bytes: u64, depth: u32, write_percent: u64, sequential: bool) -> Load {
+    Load { bytes, depth, write_percent, sequential }
+}
+
+/// Measures the cache of SLC blocks of the drive `config`, if it has one.
+fn calibrate_cache(config: &Config, seed: u64) -> Result<Option<CacheCalibration>, ConfigError> {
+    let Some((cells, slc)) = config.cells.and_then(|cells| Some((cells, cells.slc?))) else {
+        return Ok(None);
+    };
+    let geometry = &config.geometry;
+    let page_bytes = u64::from(geometry.page_bytes);
+    let per_block = slc.pages_per_block(&cells, geometry.pages_per_block);
+    let cached = u64::from(slc.most_blocks) * u64::from(per_block) * u64::from(geometry.dies());
+    let sequential = load(SEQUENTIAL_BYTES, SEQUENTIAL_DEPTH, 100, true);
+    let commands = |pages: u64| (pages * page_bytes / SEQUENTIAL_BYTES).max(1);
+
+    // Half as much again as the cache takes in, and then as much again behind it.
+    let mut drive = Ssd::new(config.clone())?;
+    let mut host = Host::new(&mut drive, seed);
+    let write_behind =
+        host.run(sequential, commands(cached * 3 / 2), commands(cached)).per_second();
+
+    // The first pages of a new drive are in the cache, and stay there as long as the host sends something.
+    let mut drive = Ssd::new(config.clone())?;
+    let mut host = Host::new(&mut drive, seed);
+    host.span = cached / 4;
+    host.run(sequential, 0, commands(cached / 4));
+    let read_alone = host.run(load(RANDOM_BYTES, 1, 0, false), 0, ALONE).mean();
+    let before = host.now;
+    while host.drive.slc_blocks() > 1 && host.drive.next_deadline() != Instant::NEVER {
+        host.now = host.drive.next_deadline();
+        host.drive.handle_deadline(host.now);
+    }
+    let folded = host.drive.counters().folded_pages * page_bytes;
+    let elapsed = host.now.since(before).saturating_sub(slc.fold_after);
+
+    let mut drive = Ssd::new(config.clone())?;
+    let mut host = Host::new(&mut drive, seed);
+    let random = cached * page_bytes / RANDOM_BYTES / 4;
+    let random_write = host.run(load(RANDOM_BYTES, DEPTH, 100, false), random, random).per_second();
+
+    let mut drive = Ssd::new(config.clone())?;
+    let mut host = Host::new(&mut drive, seed);
+    let fill = host.run(sequential, 0, commands(config.logical_pages())).per_second();
+    let bytes = SEQUENTIAL_BYTES as f64;
+    Ok(Some(CacheCalibration {
+        write_behind: write_behind * bytes,
+        fill: fill * bytes,
+        fill_amplification: drive.counters().write_amplification(),
+        random_write,
+        read_alone,
+        folding: folded as f64 / elapsed.as_secs_f64(),
+    }))
+}
+
 /// Measures the drive `config`.
 ///
 /// # Errors
 ///
 /// If the drive cannot exist.
 pub fn calibrate(config: &Config, seed: u64) -> Result<Calibration, ConfigError> {
-    let load =
-        |bytes, depth, write_percent, sequential| Load { bytes, depth, write_percent, sequential };
     let mut fresh = Ssd::new(config.clone())?;
     // What is measured is several times what is buffered, and several superblocks (or blocks on all dies).
     let geometry = &config.geometry;
@@ -151,14 +231,7 @@ pub fn calibrate(config: &Config, seed: u64) -> Result<Calibration, ConfigError>
     let buffered = config.write_buffer.map_or(0, |buffer| u64::from(buffer.pages));
     let page_bytes = u64::from(geometry.page_bytes);
     let several_pages = (superblock * SUPERBLOCKS + buffered * 2).min(config.logical_pages() / 4);
-    let host = |drive| Host {
-        drive,
-        rng: Rng::stream(seed, "calibration"),
-        now: Instant::ZERO,
-        sent: Vec::new(),
-        next_block: 0,
-    };
-    let mut new = host(&mut fresh);
+    let mut new = Host::new(&mut fresh, seed);
     let commands = (several_pages * page_bytes / SEQUENTIAL_BYTES).max(1);
     let sequential = load(SEQUENTIAL_BYTES, SEQUENTIAL_DEPTH, 100, true);
     let sequential_write = new.run(sequential, commands, commands).per_second();
@@ -168,7 +241,7 @@ pub fn calibrate(config: &Config, seed: u64) -> Result<Calibration, ConfigError>
 
     let mut used = Ssd::new(config.clone())?;
     used.age(seed);
-    let mut old = host(&mut used);
+    let mut old = Host::new(&mut used, seed);
     let read_alone = old.run(load(RANDOM_BYTES, 1, 0, false), 0, ALONE).mean();
     let write_alone = old.run(load(RANDOM_BYTES, 1, 100, false), 0, ALONE).mean();
     let random_read = old.run(load(RANDOM_BYTES, DEPTH, 0, false), READS / 8, READS);
@@ -192,5 +265,6 @@ pub fn calibrate(config: &Config, seed: u64) -> Result<Calibration, ConfigError>
         mixed_read_p99,
         read_alone,
         write_alone,
+        cache: calibrate_cache(config, seed)?,
     })
 }

@@ -42,7 +42,9 @@ pub use bench_loading::{TraceTime, bench_preparation, bench_trace};
 pub use bench_policy::{PolicyTime, bench_policies};
 pub use bench_waiting::bench_waiting;
 pub use burst::{AtRest, Burst, BurstResult, breaks_contract, burst, longest_simulated_window};
-pub use calibration::{Calibration, DEPTH as CALIBRATION_DEPTH, SEQUENTIAL_DEPTH, calibrate};
+pub use calibration::{
+    CacheCalibration, Calibration, DEPTH as CALIBRATION_DEPTH, SEQUENTIAL_DEPTH, calibrate,
+};
 pub use causes::{CauseBuckets, CauseSplit};
 pub use compare::{Progress, run_all};
 pub use difference::{Compared, Difference, Side, first_difference};

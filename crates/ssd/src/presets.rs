@@ -8,7 +8,7 @@
 
 mod today;
 
-pub use today::{DataSheet, Figure};
+pub use today::{CacheSheet, DataSheet, Figure};
 
 use crate::config::{
     Allocation, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,

@@ -12,6 +12,7 @@ use crate::config::{
     ContractConfig, FlushRule, Geometry, PreemptionScope, RangeConfig, SchedulingConfig,
     Suspendable, SuspensionConfig, Timing, WriteBufferConfig,
 };
+use crate::slc::{SlcCacheConfig, SlcOverflow};
 use alloc::string::String;
 use nvme::Untimed;
 use units::{Duration, Ratio};
@@ -31,6 +32,22 @@ pub struct DataSheet {
     pub read_alone: Option<Figure>,
     /// A write of 4 KiB alone, in µs.
     pub write_alone: Option<Figure>,
+    /// Of a drive with a cache of SLC blocks, what it does with that.
+    pub cache: CacheSheet,
+}
+
+/// What a data sheet promises of a drive with a cache of SLC blocks: its other figures are of the drive
+/// while the cache has room, and these need saying.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct CacheSheet {
+    /// Sequential writes that find the cache full, in MB/s.
+    pub write_behind: Option<Figure>,
+    /// Sequential writes of the whole drive, from its first block to its last, in MB/s on average.
+    pub fill: Option<Figure>,
+    /// Random writes of 4 KiB per second into the cache.
+    pub random_write: Option<Figure>,
+    /// A read of 4 KiB alone, from the cache, in µs.
+    pub read_alone: Option<Figure>,
 }
 
 /// One figure of a data sheet.
@@ -49,6 +66,19 @@ const fn used(value: f64) -> Option<Figure> {
 
 const fn rated(value: f64) -> Option<Figure> {
     Some(Figure { value, was_used: false })
+}
+
+/// A cache of SLC blocks.
+#[derive(Clone, Copy)]
+struct SlcRow {
+    /// Sensing a page of one bit, in µs.
+    read: u64,
+    /// MB/s that one die programs in SLC mode, transfers included.
+    program_mb_per_second: f64,
+    /// Most superblocks in SLC mode.
+    most: u32,
+    /// Those that are kept for it.
+    fixed: u32,
 }
 
 /// One drive; times in µs.
@@ -77,12 +107,13 @@ struct Row {
     link_mb_per_second: u64,
     /// Most commands in a second.
     commands_per_second: f64,
-    /// A read that is alone, in all.
+    /// A read that is alone, in all; from the cache if there is one.
     read_alone: u64,
     /// A write that is alone, in all.
     write_alone: u64,
     buffer_mib: u32,
     drive_writes_per_day: f64,
+    slc: Option<SlcRow>,
 }
 
 /// What the blocks of the model have of the pages of those of the product.
@@ -92,6 +123,10 @@ const CHANNELS: u32 = 8;
 const LOGICAL_BLOCK_BYTES: u32 = 4096;
 /// Logical blocks in a flash page of 16 KiB.
 const BLOCKS_PER_PAGE: u32 = 4;
+
+/// Nothing is promised of a cache.
+const NO_CACHE: CacheSheet =
+    CacheSheet { write_behind: None, fill: None, random_write: None, read_alone: None };
 
 const TLC: Row = Row {
     name: "",
@@ -103,6 +138,7 @@ const TLC: Row = Row {
         random_write: None,
         read_alone: None,
         write_alone: None,
+        cache: NO_CACHE,
     },
     dies_per_channel: 2,
     // What a write amplification of 4.20 under uniform random writes needs, which was measured with the
@@ -126,6 +162,7 @@ const TLC: Row = Row {
     write_alone: 20,
     buffer_mib: 64,
     drive_writes_per_day: 1.0,
+    slc: None,
 };
 
 /// What the drives with Micron's TLC of 176 layers have in common.
@@ -161,7 +198,21 @@ const QLC: Row = Row {
     ..TLC
 };
 
-const ROWS: [Row; 6] = [
+/// What the drives for clients have in common.
+const CLIENT: Row = Row {
+    // 32 dies in either capacity: what it writes behind its cache is too much for 16.
+    dies_per_channel: 4,
+    program_mb_per_second: 62.5,
+    link_mb_per_second: 7_000,
+    commands_per_second: 1_000_000.0,
+    // 22,000 and 60,000 in a second, one at a time.
+    read_alone: 45,
+    write_alone: 17,
+    drive_writes_per_day: 0.33,
+    ..TLC
+};
+
+const ROWS: [Row; 8] = [
     Row {
         name: "pm9a3-960",
         source: "Samsung PM9A3 960 GB (PCIe 4, TLC of 128 layers): data sheet; sensing as at ISSCC 2019, programs as its sequential writes need; 80 and 20 us alone are our assumption",
@@ -202,6 +253,7 @@ const ROWS: [Row; 6] = [
             random_write: rated(85_000.0),
             read_alone: used(80.0),
             write_alone: used(15.0),
+            ..TLC.sheet
         },
         program_mb_per_second: 87.5,
         ..TLC_176
@@ -216,6 +268,7 @@ const ROWS: [Row; 6] = [
             random_write: rated(180_000.0),
             read_alone: used(80.0),
             write_alone: used(15.0),
+            ..TLC.sheet
         },
         dies_per_channel: 8,
         program_mb_per_second: 82.8,
@@ -247,11 +300,55 @@ const ROWS: [Row; 6] = [
             random_write: rated(120_000.0),
             read_alone: used(108.0),
             write_alone: used(13.0),
+            ..TLC.sheet
         },
         dies_per_channel: 16,
         program_mb_per_second: 23.4,
         buffer_mib: 512,
         ..QLC
+    },
+    Row {
+        name: "980pro-1000",
+        source: "Samsung 980 PRO 1 TB (PCIe 4, TLC of 128 layers): data sheet and the SLC cache as reviews measured it, 114 GB of which 6 GB are fixed; dies of 256 Gbit with the sensing of pm9a3-960; 25 us for a page in SLC mode and folding after 100 ms without commands are our assumption",
+        sheet: DataSheet {
+            sequential_read: used(7_000.0),
+            sequential_write: used(5_000.0),
+            random_read: used(1_000_000.0),
+            write_alone: used(17.0),
+            cache: CacheSheet {
+                write_behind: used(2_000.0),
+                // Measured by a review with the whole drive.
+                fill: rated(1_900.0),
+                random_write: used(1_000_000.0),
+                read_alone: used(45.0),
+            },
+            ..TLC.sheet
+        },
+        over_provisioning_ppm: 90_800,
+        // 256 Gbit: 16 GiB a plane.
+        blocks_per_plane: 683,
+        slc: Some(SlcRow { read: 25, program_mb_per_second: 156.3, most: 212, fixed: 11 }),
+        ..CLIENT
+    },
+    Row {
+        name: "980pro-2000",
+        source: "Samsung 980 PRO 2 TB: as 980pro-1000, with dies of 512 Gbit; the size of its cache, 226 GB of which 10 GB are fixed, and its writes behind it are from second sources",
+        sheet: DataSheet {
+            sequential_read: used(7_000.0),
+            sequential_write: used(5_100.0),
+            random_read: used(1_000_000.0),
+            write_alone: used(17.0),
+            cache: CacheSheet {
+                write_behind: used(2_000.0),
+                fill: None,
+                random_write: used(1_000_000.0),
+                read_alone: used(45.0),
+            },
+            ..TLC.sheet
+        },
+        over_provisioning_ppm: 90_300,
+        slc: Some(SlcRow { read: 25, program_mb_per_second: 159.4, most: 421, fixed: 19 }),
+        ..CLIENT
     },
 ];
 
@@ -300,6 +397,21 @@ fn cells(row: &Row, transfer: Duration) -> CellConfig {
         let (read, program) = (Duration::from_micros(read), unit_time / types_at_once);
         *page = if read.is_zero() { PageTime::default() } else { PageTime { read, program } };
     }
+    cells.slc = row.slc.map(|slc| {
+        let unit = f64::from(cells.row_pages()) * f64::from(LOGICAL_BLOCK_BYTES);
+        let moved = transfer * u64::from(cells.row_pages());
+        SlcCacheConfig {
+            page: PageTime {
+                read: Duration::from_micros(slc.read),
+                program: at_rate(unit, slc.program_mb_per_second).saturating_sub(moved),
+            },
+            most_blocks: slc.most,
+            fixed_blocks: slc.fixed,
+            fold_after: Duration::from_millis(100),
+            low_blocks: 0,
+            overflow: SlcOverflow::Bypass,
+        }
+    });
     cells
 }
 
@@ -318,7 +430,8 @@ fn build(row: &Row) -> Config {
     let on_link = at_rate(f64::from(LOGICAL_BLOCK_BYTES), row.link_mb_per_second as f64);
     let command = Duration::from_nanos((1e9 / row.commands_per_second) as u64);
     let command = command.saturating_sub(on_link);
-    let read = cells.mean_read() + transfer + on_link + command;
+    let sensed = cells.slc.map_or(cells.mean_read(), |slc| slc.page.read);
+    let read = sensed + transfer + on_link + command;
     let timing = Timing {
         read: cells.mean_read(),
         program: cells.mean_program(),

@@ -40,6 +40,10 @@ struct Measured {
     write_amplification: f64,
     /// 99th percentile of random reads beside as many writes, 32 commands in flight, in microseconds.
     mixed_read_p99_us: f64,
+    /// What the idle drive folds out of its cache of SLC blocks, in MB/s; null without such a cache.
+    folding_mb_per_second: Option<f64>,
+    /// Pages programmed per page written while a new drive with such a cache is filled in order.
+    fill_write_amplification: Option<f64>,
 }
 
 /// One figure of the data sheet and of the model.
@@ -72,14 +76,30 @@ fn compare(sheet: &DataSheet, model: &Calibration) -> Vec<Compared> {
         model,
         was_used: promised.is_some_and(|figure| figure.was_used),
     };
-    vec![
+    let mut rows = vec![
         row("sequential read", "MB/s", sheet.sequential_read, model.sequential_read / 1e6),
         row("sequential write", "MB/s", sheet.sequential_write, model.sequential_write / 1e6),
         row("random read", "IOPS", sheet.random_read, model.random_read),
         row("random write", "IOPS", sheet.random_write, model.random_write),
         row("read alone", "us", sheet.read_alone, model.read_alone.as_micros_f64()),
         row("write alone", "us", sheet.write_alone, model.write_alone.as_micros_f64()),
-    ]
+    ];
+    if let Some(cache) = &model.cache {
+        let sheet = &sheet.cache;
+        let read_alone = cache.read_alone.as_micros_f64();
+        rows.extend([
+            row(
+                "sequential write, cache full",
+                "MB/s",
+                sheet.write_behind,
+                cache.write_behind / 1e6,
+            ),
+            row("sequential write, whole drive", "MB/s", sheet.fill, cache.fill / 1e6),
+            row("random write in the cache", "IOPS", sheet.random_write, cache.random_write),
+            row("read alone from the cache", "us", sheet.read_alone, read_alone),
+        ]);
+    }
+    rows
 }
 
 /// The drives to measure.
@@ -104,6 +124,8 @@ fn measure(name: &'static str) -> Result<Measured, Failure> {
         figures: compare(&data_sheet(name).unwrap_or_default(), &model),
         write_amplification: model.write_amplification,
         mixed_read_p99_us: model.mixed_read_p99.as_micros_f64(),
+        folding_mb_per_second: model.cache.map(|cache| cache.folding / 1e6),
+        fill_write_amplification: model.cache.map(|cache| cache.fill_amplification),
     })
 }
 
@@ -150,11 +172,20 @@ fn text(calibrations: &Calibrations) -> String {
                 if compared.was_used { "*".into() } else { String::new() },
             ]);
         }
+        let of_cache = |figure, value: Option<String>| value.map(|value| (figure, value));
         let own = [
-            ("write amplification", format!("{:.2}", drive.write_amplification)),
-            ("read p99 beside writes", format!("{:.0} us", drive.mixed_read_p99_us)),
+            Some(("write amplification", format!("{:.2}", drive.write_amplification))),
+            Some(("read p99 beside writes", format!("{:.0} us", drive.mixed_read_p99_us))),
+            of_cache(
+                "folding when idle",
+                drive.folding_mb_per_second.map(|rate| format!("{rate:.0} MB/s")),
+            ),
+            of_cache(
+                "write amplification, whole drive",
+                drive.fill_write_amplification.map(|value| format!("{value:.2}")),
+            ),
         ];
-        for (figure, value) in own {
+        for (figure, value) in own.into_iter().flatten() {
             let empty = String::new;
             rows.push(vec![empty(), figure.to_owned(), empty(), value, empty(), empty()]);
         }
