@@ -368,4 +368,75 @@ mod tests {
         }
         assert!(replaced_in_all > 500 && full_in_all > 500, "{replaced_in_all} {full_in_all}");
     }
+
+    /// Two caches in one: each drive has its pages, and the bounds are what the configuration says.
+    #[test]
+    fn drains_and_room_are_bounded_and_what_has_left_is_not_counted() {
+        let config = WriteCacheConfig { drain_depth: 2, ..cache(1).config };
+        let config = WriteCacheConfig { capacity_bytes: 60 * 4096, ..config };
+        let mut cache = CachedPages::new(config, 2, 4096);
+        let other = DriveId(1);
+        assert!(cache.is_idle() && !cache.may_drain(DRIVE));
+        for page in 0..20 {
+            cache.put(DRIVE, Lba(page), 1);
+        }
+        cache.put(DRIVE, Lba(30), 1);
+        cache.put(DRIVE, Lba(40), 1);
+        cache.put(other, Lba(0), 4);
+        assert!(!cache.is_idle() && cache.may_drain(DRIVE) && cache.may_drain(other));
+        // Pages that follow each other leave together, so many at most.
+        assert_eq!(cache.begin_drain(DRIVE), Some((Lba(0), MOST_BLOCKS)));
+        assert_eq!(cache.begin_drain(DRIVE), Some((Lba(16), 4)));
+        assert!(!cache.may_drain(DRIVE), "as many are out as may be");
+        assert_eq!(cache.begin_drain(DRIVE), None);
+        assert_eq!(cache.end_drain(DRIVE, Lba(16), 4).len(), 4);
+        assert!(cache.may_drain(DRIVE));
+        assert_eq!(cache.begin_drain(DRIVE), Some((Lba(30), 1)));
+        assert_eq!(cache.end_drain(DRIVE, Lba(0), MOST_BLOCKS).len(), 16);
+        assert_eq!(cache.begin_drain(DRIVE), Some((Lba(40), 1)));
+        assert!(!cache.may_drain(DRIVE), "nothing waits, and all depth is used");
+        assert_eq!(cache.counters().drained_pages, 22);
+        // A drive that fails leaves the pages of the other.
+        assert_eq!(cache.abandon(DRIVE), [Lba(30), Lba(40)]);
+        assert_eq!(cache.held_pages(), 4);
+        cache.check_invariants();
+        assert_eq!(cache.begin_drain(other), Some((Lba(0), 4)));
+        assert_eq!(cache.end_drain(other, Lba(0), 4).len(), 4);
+        assert!(!cache.is_idle(), "two drains are out to the drive that failed");
+        assert_eq!(cache.end_drain(DRIVE, Lba(30), 1), []);
+        assert!(!cache.is_idle());
+        assert_eq!(cache.end_drain(DRIVE, Lba(40), 1), []);
+        assert!(cache.is_idle());
+    }
+
+    #[test]
+    fn what_it_does_is_counted_and_a_closed_one_takes_nothing() {
+        let mut cache = cache(4);
+        for times in 1..=2 {
+            cache.note_read(3);
+            cache.note_wait();
+            cache.put(DRIVE, Lba(0), 2);
+            cache.put(DRIVE, Lba(0), 2);
+            cache.supersede(DRIVE, Lba(0), 2);
+            cache.end_supersede(DRIVE, Lba(0), 2);
+            let counters = cache.counters();
+            assert_eq!((counters.read_pages, counters.waits), (3 * times, times));
+            assert_eq!((counters.cached_pages, counters.replaced_pages), (4 * times, 2 * times));
+            assert_eq!((counters.bypassed_pages, counters.peak_bytes), (2 * times, 2 * 4096));
+        }
+        assert!(cache.takes(4) && !cache.is_closed());
+        cache.set_closed(true);
+        assert!(!cache.takes(1) && cache.is_closed());
+    }
+
+    #[test]
+    fn what_is_replaced_needs_no_room_and_all_else_does() {
+        let mut cache = cache(5);
+        cache.put(DRIVE, Lba(1), 3);
+        assert!(cache.has_room(DRIVE, Lba(10), 2) && !cache.has_room(DRIVE, Lba(10), 3));
+        // Two of four are held.
+        assert!(cache.has_room(DRIVE, Lba(2), 4) && !cache.has_room(DRIVE, Lba(4), 3));
+        cache.put(DRIVE, Lba(2), 4);
+        assert!(cache.has_room(DRIVE, Lba(1), 5) && !cache.has_room(DRIVE, Lba(0), 1));
+    }
 }

@@ -734,4 +734,20 @@ mod tests {
         fetch.resent(1);
         assert_eq!(fetch.decide(&shape(), true), Decision::Settle);
     }
+
+    #[test]
+    fn what_it_met_is_told() {
+        let mut fetch = begun(&[0, 1, 2]);
+        assert_eq!(
+            (fetch.blocked(), fetch.busy_members(), fetch.hedge_reads()),
+            (Blocked::No, 0, 0)
+        );
+        fetch.read_ended(0, true);
+        fetch.read_succeeded(0, Blocked::Collection);
+        fetch.read_ended(1, true);
+        fetch.read_succeeded(1, Blocked::Queue);
+        fetch.note_hedge(3);
+        let told = (fetch.blocked(), fetch.busy_members(), fetch.hedge_reads());
+        assert_eq!(told, (Blocked::Collection, 2, 3));
+    }
 }

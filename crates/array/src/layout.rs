@@ -732,4 +732,21 @@ mod tests {
         assert!(Layout::new(Level::Raid5, 4, 0, 10).is_err());
         assert!(Layout::new(Level::Raid5, 4, 11, 10).is_err());
     }
+
+    #[test]
+    fn what_an_array_can_miss_is_what_its_poorest_stripe_can() {
+        // Stripes of three on six drives: drives 0 to 2, and 3 to 5.
+        let layout = Layout::striped(Level::Raid5, 6, 3, 1, 100).unwrap();
+        for (missing, spare) in
+            [(0, Some(1)), (0b1, Some(0)), (0b1001, Some(0)), (0b11, None), (0b111_111, None)]
+        {
+            assert_eq!(layout.drives_to_spare(missing), spare, "{missing:b}");
+            assert_eq!(layout.can_miss(missing), spare.is_some(), "{missing:b}");
+        }
+        let layout = Layout::new(Level::Raid6, 5, 1, 100).unwrap();
+        let spare = [0, 0b1, 0b11, 0b111].map(|missing| layout.drives_to_spare(missing));
+        assert_eq!(spare, [Some(2), Some(1), Some(0), None]);
+        let layout = Layout::new(Level::Raid0, 3, 1, 100).unwrap();
+        assert!(layout.can_miss(0) && !layout.can_miss(0b100));
+    }
 }

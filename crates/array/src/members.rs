@@ -1,7 +1,7 @@
 //! Sets of drives or of members of a stripe.
 
 use core::fmt;
-use core::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Sub, SubAssign};
+use core::ops::{BitAnd, BitOr, BitOrAssign, Sub, SubAssign};
 
 /// A set of members of a stripe, or of drives: an array has at most 64.
 ///
@@ -142,13 +142,6 @@ impl BitAnd for MemberSet {
     #[inline]
     fn bitand(self, other: Self) -> Self {
         Self(self.0 & other.0)
-    }
-}
-
-impl BitAndAssign for MemberSet {
-    #[inline]
-    fn bitand_assign(&mut self, other: Self) {
-        self.0 &= other.0;
     }
 }
 

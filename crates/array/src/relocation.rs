@@ -248,4 +248,23 @@ mod tests {
         assert!(!relocation.can_move());
         assert_eq!((relocation.with_room(), relocation.take(DriveId(3))), (MemberSet::EMPTY, None));
     }
+
+    #[test]
+    fn the_map_takes_memory_for_what_was_moved_at_most() {
+        let layout = Layout::striped(Level::Raid5, 6, 3, 1, 40).unwrap();
+        let mut relocation = Relocation::new(&layout, 40, 6);
+        assert_eq!(relocation.bytes(), 0);
+        for stripe in [0, 2, 4] {
+            let to = relocation.take(DriveId(4)).unwrap();
+            relocation.put(&layout, stripe, Move { member: 0, to });
+        }
+        assert_eq!(relocation.bytes(), 3 * ENTRY_BYTES);
+        let home = DriveId(0);
+        let to = Place { drive: home, block: layout.lba(0, 0, home) };
+        relocation.put(&layout, 0, Move { member: 0, to });
+        relocation.release(Place { drive: DriveId(4), block: Lba(40) });
+        let free = relocation.left[4].capacity() as u64 * 8;
+        assert!(free > 0);
+        assert_eq!(relocation.bytes(), 3 * ENTRY_BYTES + free);
+    }
 }

@@ -137,3 +137,34 @@ impl Requests {
         Some(outcome)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_are_held_back_are_not_done_either() {
+        let mut requests = Requests::default();
+        let request = |id, host| Request {
+            id: RequestId(id),
+            host,
+            kind: RequestKind::Read,
+            offset_bytes: 0,
+            size_bytes: 1,
+        };
+        let slot = requests.begin(Instant::ZERO, Instant::ZERO, &request(1, 0));
+        for id in 2..5 {
+            requests.hold_back(Instant::ZERO, request(id, (5 - id) as u8));
+        }
+        assert_eq!((requests.len(), requests.held_back()), (4, 3));
+        requests.add_part(slot);
+        assert_eq!(requests.parts(slot), 2);
+        let part = PartEnded { failed: false, reconstructed: true, blocked: Blocked::Queue };
+        assert!(requests.end_part(Instant::ZERO, slot, &part, &Delays::ZERO).is_none());
+        let outcome = requests.end_part(Instant::ZERO, slot, &part, &Delays::ZERO).unwrap();
+        assert_eq!((outcome.reconstructions, outcome.blocked), (2, Blocked::Queue));
+        assert_eq!(requests.len(), 3);
+        let next = requests.release_one().unwrap();
+        assert_eq!((next.1.id, requests.len()), (RequestId(4), 2), "of the first host");
+    }
+}

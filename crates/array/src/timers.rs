@@ -82,3 +82,19 @@ impl Timers {
         self.late.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_computation_ends_when_it_is_due_and_not_before() {
+        let mut timers = Timers::new();
+        let due = Instant::from_nanos(5);
+        timers.compute(Computation { due, op: OpId(1), passed: Delays::ZERO });
+        assert_eq!(timers.next_deadline(), due);
+        assert!(timers.pop_computed(Instant::from_nanos(4)).is_none());
+        assert_eq!(timers.pop_computed(due).map(|computation| computation.op), Some(OpId(1)));
+        assert!(timers.pop_computed(due).is_none());
+    }
+}

@@ -309,3 +309,136 @@ impl WriteCache {
         self.pages.check_invariants();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::OpId;
+    use crate::commands::Purpose;
+
+    const DRIVE: DriveId = DriveId(1);
+
+    fn cache() -> WriteCache {
+        let config = WriteCacheConfig {
+            capacity_bytes: 4 * 4096,
+            read_latency: Duration::from_micros(1),
+            write_latency: Duration::from_micros(2),
+            largest_write_bytes: 2 * 4096,
+            drain_depth: 1,
+        };
+        WriteCache::new(config, 2, 4096)
+    }
+
+    fn accept(cache: &mut WriteCache, id: u32, opcode: Opcode, lba: u64, blocks: u32) -> Pass {
+        accept_for(cache, DRIVE, id, opcode, (lba, blocks))
+    }
+
+    fn accept_for(
+        cache: &mut WriteCache,
+        drive: DriveId,
+        id: u32,
+        opcode: Opcode,
+        (lba, blocks): (u64, u32),
+    ) -> Pass {
+        let purpose = Purpose::Member { op: OpId(0), member: 0, round: 0, for_others: false };
+        let (lba, sent) = (Lba(lba), Instant::ZERO);
+        let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent };
+        cache.accept(Instant::ZERO, CommandId(id), &record, true)
+    }
+
+    /// Each thing for which it is not idle, alone.
+    #[test]
+    fn it_is_idle_when_nothing_is_held_or_waits() {
+        let end = Instant::ZERO + Duration::from_secs(1);
+        let mut cache = cache();
+        assert!(cache.is_idle());
+        assert_eq!(accept(&mut cache, 1, Opcode::Write, 0, 1), Pass::Taken);
+        let drain = cache.begin_drain(DRIVE).unwrap();
+        assert_eq!(cache.end_drain(DRIVE, drain), [Lba(0)]);
+        assert!(!cache.is_idle(), "the write is not answered");
+        assert!(cache.pop_answer(end).is_some());
+        assert!(cache.is_idle());
+
+        assert_eq!(accept(&mut cache, 2, Opcode::Write, 0, 1), Pass::Taken);
+        assert!(cache.pop_answer(end).is_some() && !cache.is_idle(), "a page is held");
+        assert_eq!(accept(&mut cache, 3, Opcode::Read, 0, 1), Pass::Read);
+        let drain = cache.begin_drain(DRIVE).unwrap();
+        cache.end_drain(DRIVE, drain);
+        assert!(!cache.is_idle(), "the read is not answered");
+        assert!(cache.pop_answer(end).is_some() && cache.is_idle());
+
+        // A write past the cache that waits for a drain, and one that waits for room.
+        assert_eq!(accept(&mut cache, 4, Opcode::Write, 0, 1), Pass::Taken);
+        let drain = cache.begin_drain(DRIVE).unwrap();
+        assert_eq!(accept(&mut cache, 5, Opcode::Write, 0, 4), Pass::Waits);
+        assert!(cache.pop_answer(end).is_some());
+        assert_eq!(cache.take_behind_drains(), []);
+        cache.end_drain(DRIVE, drain);
+        assert!(!cache.is_idle(), "the large one is not on its way");
+        assert_eq!(cache.take_behind_drains(), [CommandId(5)]);
+        assert!(cache.is_idle());
+
+        for (id, page) in [(6, 0), (7, 2)] {
+            assert_eq!(accept(&mut cache, id, Opcode::Write, page, 2), Pass::Taken);
+            assert!(cache.pop_answer(end).is_some());
+        }
+        assert_eq!(accept_for(&mut cache, DriveId(0), 8, Opcode::Write, (0, 1)), Pass::Waits);
+        assert_eq!(cache.abandon(DRIVE), ((0..4).map(Lba).collect(), Vec::new()));
+        assert!(!cache.is_idle(), "one waits");
+        assert_eq!(cache.take_waiting(end), Some(CommandId(8)));
+        assert_eq!(cache.abandon(DriveId(0)), ([Lba(0)].into(), Vec::new()));
+    }
+
+    #[test]
+    fn a_drive_that_fails_takes_what_waits_for_it_along_and_no_more() {
+        let mut cache = cache();
+        for (id, page) in [(1, 0), (2, 2)] {
+            assert_eq!(accept(&mut cache, id, Opcode::Write, page, 2), Pass::Taken);
+        }
+        assert_eq!(accept(&mut cache, 3, Opcode::Write, 9, 1), Pass::Waits);
+        assert_eq!(accept_for(&mut cache, DriveId(0), 4, Opcode::Write, (0, 1)), Pass::Waits);
+        cache.begin_drain(DRIVE).unwrap();
+        assert_eq!(accept(&mut cache, 5, Opcode::Write, 0, 4), Pass::Waits);
+        let (left, over) = cache.abandon(DRIVE);
+        assert_eq!((left.len(), over), (4, [3, 5].map(CommandId).to_vec()));
+        assert_eq!(cache.take_waiting(Instant::ZERO), Some(CommandId(4)));
+    }
+
+    #[test]
+    fn a_block_that_a_chunk_has_left_takes_nothing_of_the_cache_along() {
+        let mut cache = cache();
+        accept(&mut cache, 1, Opcode::Write, 0, 1);
+        let purpose = Purpose::Member { op: OpId(0), member: 0, round: 0, for_others: false };
+        let opcode = Opcode::Deallocate;
+        let sent = Instant::ZERO;
+        let record = CommandRecord { purpose, drive: DRIVE, opcode, lba: Lba(0), blocks: 1, sent };
+        assert_eq!(cache.accept(sent, CommandId(2), &record, false), Pass::ToDrive);
+        assert!(cache.begin_drain(DRIVE).is_some(), "it is drained all the same");
+        assert_eq!(cache.accept(sent, CommandId(3), &record, true), Pass::Waits, "behind that");
+    }
+
+    #[test]
+    fn counters_of_two_add_up_and_the_higher_peak_is_kept() {
+        let one = WriteCacheCounters {
+            cached_pages: 19,
+            replaced_pages: 3,
+            peak_bytes: 5,
+            waits: 7,
+            drained_pages: 11,
+            read_pages: 13,
+            bypassed_pages: 17,
+        };
+        let mut sum = WriteCacheCounters { peak_bytes: 4, ..one };
+        sum.add(&one);
+        let expected = WriteCacheCounters {
+            cached_pages: 38,
+            replaced_pages: 6,
+            peak_bytes: 5,
+            waits: 14,
+            drained_pages: 22,
+            read_pages: 26,
+            bypassed_pages: 34,
+        };
+        assert_eq!(sum, expected);
+    }
+}

@@ -253,3 +253,64 @@ fn whoever_goes_on_is_whom_a_search_would_find() {
         assert!(waited > 10_000, "{waited} operations waited");
     }
 }
+
+/// Two writers of each of two stripes, the second behind the first.
+fn two_and_two() -> StripeQueues {
+    let mut queues = StripeQueues::new();
+    for (stripe, first) in [(0, 0), (1, 2)] {
+        assert_eq!(queues.enter_writer(OpId(first), stripe, 0..1), None);
+        assert_eq!(queues.enter_writer(OpId(first + 1), stripe, 0..1), Some(OpId(first)));
+    }
+    queues
+}
+
+#[test]
+fn who_leaves_a_stripe_takes_no_turn_of_another_along() {
+    let mut queues = two_and_two();
+    assert!(queues.leave(OpId(0)) && queues.leave(OpId(2)));
+    // It goes before it has taken its turn, and was the last of its stripe.
+    assert!(!queues.leave(OpId(1)));
+    queues.check_invariants();
+    assert_eq!(queues.next_ready(1, 0).map(|(_, op)| op), Some(OpId(3)));
+    assert!(queues.has_turn(OpId(3)));
+}
+
+#[test]
+fn a_turn_is_not_taken_by_who_comes_under_the_same_number() {
+    let mut queues = two_and_two();
+    queues.enter_writer(OpId(4), 0, 1..2);
+    assert!(queues.leave(OpId(0)));
+    queues.leave(OpId(1));
+    // Behind the writer of the other row.
+    assert_eq!(queues.enter_writer(OpId(1), 0, 1..2), Some(OpId(4)));
+    assert_eq!(queues.next_ready(0, 0), None);
+    assert!(!queues.has_turn(OpId(1)));
+    assert!(queues.leave(OpId(4)));
+    assert_eq!(queues.next_ready(0, 0).map(|(_, op)| op), Some(OpId(1)));
+}
+
+#[test]
+fn a_writer_waits_on_if_another_reader_comes_before_it_goes_on() {
+    let mut queues = StripeQueues::new();
+    queues.enter_reader(OpId(0), 0, 0..1, false);
+    queues.enter_writer(OpId(1), 0, 0..1);
+    // It moves chunks, so whoever reads is in its way.
+    assert!(!queues.begin_change(OpId(1), true, true));
+    queues.leave(OpId(0));
+    queues.enter_reader(OpId(2), 0, 0..1, false);
+    assert_eq!(queues.next_ready(0, 0), None);
+    assert!(queues.leave(OpId(2)));
+    assert_eq!(queues.next_ready(0, 0).map(|(_, op)| op), Some(OpId(1)));
+    assert_eq!(queues.next_ready(0, 0), None, "once");
+}
+
+#[test]
+fn rows_beside_those_of_a_writer_are_nobody_elses() {
+    let mut queues = StripeQueues::new();
+    queues.enter_reader(OpId(0), 0, 0..2, true);
+    queues.enter_reader(OpId(1), 0, 4..6, true);
+    queues.enter_writer(OpId(2), 0, 2..4);
+    assert!(queues.begin_change(OpId(2), true, true), "nobody reads its rows");
+    assert_eq!(queues.relocating(0, 3..4), Some(OpId(2)));
+    assert_eq!((queues.relocating(0, 0..2), queues.relocating(0, 4..6)), (None, None));
+}

@@ -158,9 +158,46 @@ fn a_mirror_is_read_where_a_copy_is() {
     assert_eq!(told(&mut s), "r1 r1");
     s.ok(1);
     s.ok(1);
+    assert_eq!(s.array.counters().reconstructions, 0, "a copy that is there is simply read");
     s.request(WRITE, 0, 1);
     s.ok(1);
     assert_eq!(told(&mut s), "done W1 done");
+}
+
+#[test]
+fn a_mirror_without_faults_is_read_at_its_datum() {
+    let mut s = Script::new(Level::Raid10, 4, named("base"));
+    // The data of stripes 0 and 2 are on drives 0 and 1, each beside the copy of the other.
+    s.request(READ, 0, 1);
+    s.request(READ, 2, 1);
+    assert_eq!(told(&mut s), "r0 r1");
+}
+
+#[test]
+fn a_write_under_which_too_many_drives_fail_is_reported_as_failed() {
+    let mut s = raid5("base");
+    s.request(WRITE, 0, 3);
+    [0, 1].into_iter().for_each(|drive| lost(&mut s, drive));
+    [2, 3].into_iter().for_each(|drive| s.ok(drive));
+    assert_eq!(told(&mut s), "W0 W1 W2 W3 gone0 gone1 failed");
+}
+
+#[test]
+fn deallocating_what_is_lost_changes_nothing_and_is_no_error() {
+    let mut s = raid5("base");
+    fail(&mut s, 0);
+    fail(&mut s, 1);
+    s.request(DEALLOCATE, 0, 3);
+    assert_eq!(told(&mut s), "gone0 gone1 done");
+}
+
+#[test]
+fn reads_of_a_rebuild_wait_for_busy_drives() {
+    let mut s = raid5("ioda");
+    fail(&mut s, 0);
+    s.array.replace_drive(s.now, DriveId(0)).unwrap();
+    s.collect();
+    assert!(told(&mut s).starts_with("gone0 r1 r2 r3 r1"), "none with the flag");
 }
 
 #[test]
@@ -176,10 +213,14 @@ fn stripes_without_redundancy_fail_alone() {
 }
 
 fn small(level: Level, width: u32) -> Script {
+    small_under("base", level, width)
+}
+
+fn small_under(policy: &str, level: Level, width: u32) -> Script {
     let mut s = Script::of(Array::new(Config {
         layout: Layout::new(level, width, 1, 2).unwrap(),
         page_bytes: PAGE as u32,
-        policy: named("base"),
+        policy: named(policy),
         policy_settings: PolicySettings::default(),
         coordination: Coordination::Free,
         reconstruct_compute: Duration::ZERO,
@@ -242,6 +283,22 @@ fn a_replaced_drive_is_written_stripe_by_stripe() {
     [0, 0, 2].into_iter().for_each(|drive| s.ok(drive));
     assert_eq!(told(&mut s), "restored done");
     assert_eq!((s.array.job(), s.array.is_optimal()), (None, true));
+}
+
+#[test]
+fn what_was_read_before_a_rebuild_wrote_is_as_good_as_after() {
+    // Of stripe 0 the data is on drives 1, 2 and 3, P on drive 4 and Q on drive 0.
+    let mut s = small_under("ioda", Level::Raid6, 5);
+    s.array.replace_drive(s.now, DriveId(0)).unwrap();
+    s.request(READ, 1, 2);
+    assert_eq!(told(&mut s), "r1 r2 r3 R2 R3");
+    [1, 2, 3].into_iter().for_each(|drive| s.ok(drive));
+    s.compute();
+    s.ok(3);
+    s.ok(0);
+    assert!(told(&mut s).starts_with("W0 r"), "stripe 0 is rebuilt, and stripe 1 begun");
+    s.busy(2, 100);
+    assert_eq!(told(&mut s), "R1 R4", "drive 3 has been read: a rebuild changes no data");
 }
 
 /// Stripes before a cursor are there, but for those that a crash may have left different.
@@ -314,6 +371,57 @@ fn the_policy_changes_when_nothing_is_under_way() {
     s.collect();
     s.request(READ, 0, 1);
     assert_eq!(told(&mut s), "r0 done R0");
+}
+
+#[test]
+fn a_rebuild_waits_for_nobody_who_reads_other_copies() {
+    let mut s = small_under("ioda", Level::Raid1, 3);
+    s.array.replace_drive(s.now, DriveId(0)).unwrap();
+    s.request(READ, 0, 1);
+    assert_eq!(told(&mut s), "r1 R1");
+    let rebuild = s.out.remove(0);
+    s.busy(1, 100);
+    assert_eq!(told(&mut s), "R2", "the read goes on with the last copy");
+    s.out.push(rebuild);
+    s.ok(1);
+    s.compute();
+    assert_eq!(told(&mut s), "W0");
+}
+
+/// It waits for a read that goes on with the second copy. That is the one to keep then.
+#[test]
+fn a_resync_that_has_waited_for_a_read_looks_again_what_it_may_write() {
+    let mut s = Script::new(Level::Raid1, 2, named("base"));
+    s.array.resync(s.now, core::iter::once(0..1));
+    s.request(READ, 0, 1);
+    assert_eq!(told(&mut s), "r0 r0");
+    let resync = s.out.remove(0);
+    lost(&mut s, 0);
+    assert_eq!(told(&mut s), "r1");
+    s.out.push(resync);
+    s.ok(0);
+    s.compute();
+    assert_eq!(told(&mut s), "", "the second copy is being read");
+    s.ok(1);
+    s.compute();
+    assert_eq!(told(&mut s), "done r1", "the resync begins again");
+    s.ok(1);
+    s.compute();
+    s.ok(0);
+    assert_eq!(told(&mut s), "W0 restored");
+}
+
+#[test]
+fn during_a_resync_a_mirror_is_read_where_it_writes_from_and_a_drive_is() {
+    let mut s = small(Level::Raid1, 3);
+    s.array.resync(s.now, core::iter::once(0..1));
+    s.collect();
+    s.ok(1);
+    s.compute();
+    assert_eq!(told(&mut s), "r1 W2", "drive 0 is absent");
+    s.request(READ, 0, 1);
+    s.ok(1);
+    assert_eq!(told(&mut s), "r1 done");
 }
 
 /// A mirror of two copies that a crash may have left different, and its first stripe in resync.

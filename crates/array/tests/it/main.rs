@@ -1,5 +1,6 @@
 //! The integration tests of `array`: one program, because each test program is linked separately.
 
+mod counted;
 mod degraded;
 mod events;
 mod faults;
@@ -8,6 +9,7 @@ mod others;
 mod policies;
 mod queued;
 mod relocation;
+mod repairs;
 mod script;
 mod table;
 mod write_cache;

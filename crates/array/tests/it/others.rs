@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, named};
-use array::policy::{DriveProfile, PolicySettings};
+use array::policy::{
+    About, Asked, Attempt, DriveProfile, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse,
+};
 use array::{
     Action, AdaptiveConfig, Array, Config, Coordination, Layout, Level, RequestKind,
     SynchronizedConfig, TokenConfig, WindowConfig,
 };
-use nvme::{CollectionRight, DriveStatus};
+use nvme::{CollectionReport, CollectionRight, DriveStatus, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
 
 // In stripe 0 of a RAID-5 of four, data is on drives 0, 1, 2 and parity on drive 3.
@@ -149,6 +151,46 @@ fn late_answers_of_different_moments_are_not_computed_with() {
     s.compute();
     assert_eq!(s.log, "", "one of the two could come back from before the write");
     assert_eq!(s.array.counters().hedges_denied, 1);
+}
+
+#[test]
+fn one_of_two_that_is_late_is_hedged_with_what_has_come() {
+    let mut s = warm(Level::Raid5, 4, "hedged");
+    s.request(READ, 0, 2);
+    s.ok(1);
+    s.compute();
+    assert_eq!(s.log, "r0 r1 r2 r3 ", "page 1 is known");
+    assert_eq!((s.array.counters().hedges, s.array.counters().hedges_denied), (1, 0));
+}
+
+#[test]
+fn a_late_answer_of_before_a_write_is_hedged_if_nothing_else_is_used() {
+    let mut s = warm(Level::Raid5, 4, "hedged");
+    s.request(READ, 0, 1);
+    let of_read: Vec<_> = s.out.drain(..).collect();
+    s.request(RequestKind::Write, 0, 3);
+    (0..4).for_each(|drive| s.ok(drive));
+    s.out = of_read;
+    s.log.clear();
+    s.compute();
+    assert_eq!(s.log, "r1 r2 r3 ");
+}
+
+#[test]
+fn what_is_reconstructed_already_is_not_hedged() {
+    let mut s = warm(Level::Raid5, 4, "hedged");
+    s.request(READ, 0, 1);
+    s.answer(0, Status::Unrecovered, 0, Duration::ZERO);
+    s.compute();
+    assert_eq!(s.log, "r0 r1 r2 r3 ");
+    assert_eq!((s.array.counters().hedges, s.array.counters().hedges_denied), (0, 0));
+}
+
+#[test]
+fn reads_of_a_write_are_no_race() {
+    let mut s = Script::new(Level::Raid5, 8, named("first-k"));
+    s.request(RequestKind::Write, 0, 1);
+    assert_eq!(s.log, "r0 r7 ");
 }
 
 #[test]
@@ -360,6 +402,206 @@ fn harmonia_lets_all_collect_as_soon_as_one_must() {
     look(&mut array, 2, true);
     let until = Instant::ZERO + Duration::from_millis(102);
     assert_eq!(rights(&mut array), [until; 4]);
+}
+
+/// Each drive is asked but the one that is not there, for which the array answers.
+#[test]
+fn harmonia_does_not_wait_for_a_drive_that_is_absent() {
+    let coordination = Coordination::Synchronized(SynchronizedConfig {
+        lease: Duration::from_millis(100),
+        period: Duration::from_millis(1),
+        start: Instant::ZERO,
+    });
+    let mut s = Script::of(Array::new(Config {
+        layout: Layout::new(Level::Raid5, 4, 1, 1000).unwrap(),
+        page_bytes: PAGE as u32,
+        policy: named("harmonia"),
+        policy_settings: PolicySettings::default(),
+        coordination,
+        reconstruct_compute: Duration::ZERO,
+        data_actions: false,
+        spare: 0..0,
+        absent: 0b10,
+        job_depth: array::JOB_DEPTH,
+        read_repair: false,
+    }));
+    s.compute();
+    assert_eq!(s.asked, [0, 2, 3].map(DriveId));
+    s.permits.clear();
+    for drive in [0, 2, 3] {
+        let status = DriveStatus {
+            headroom_pages: 10,
+            due: true,
+            must_collect: drive == 2,
+            collecting: false,
+        };
+        s.array.handle_status(s.now, DriveId(drive), &status);
+    }
+    s.collect();
+    assert_eq!(s.permits.len(), 4, "all may collect");
+}
+
+#[test]
+fn what_drives_were_told_under_a_policy_is_void_under_the_next() {
+    let mut s = Script::new(Level::Raid5, 4, named("base"));
+    s.collect();
+    assert_eq!(s.permits, [], "they may collect whenever they like");
+    assert_eq!(s.array.next_deadline(), Instant::NEVER, "and no window ever opens");
+    let windows = Coordination::Windows(WindowConfig {
+        busy_time_window: Duration::from_millis(100),
+        busy_drives: 1,
+        guard: Duration::ZERO,
+        start: Instant::ZERO,
+        ranges: 1,
+        range_blocks: 1000,
+    });
+    let told = |s: &mut Script, name: &str, coordination: Coordination| {
+        s.array.set_policy(s.now, named(name), &PolicySettings::default(), coordination).unwrap();
+        s.collect();
+        let permits = std::mem::take(&mut s.permits);
+        let always = permits.iter().filter(|(_, right)| *right == CollectionRight::Always).count();
+        (permits.len(), always)
+    };
+    assert_eq!(told(&mut s, "ioda", windows), (4, 0));
+    assert_eq!(told(&mut s, "base", windows), (4, 4), "a policy without windows has none");
+    assert_eq!(told(&mut s, "ioda", Coordination::Free), (4, 4));
+    assert_eq!(told(&mut s, "iod3-commodity", windows), (4, 4), "they do not hear of these");
+    assert_eq!(told(&mut s, "ioda", windows), (4, 0));
+    // A new drive is told what the one before it was.
+    s.array.fail_drive(s.now, DriveId(2));
+    s.array.replace_drive(s.now, DriveId(2)).unwrap();
+    s.collect();
+    assert_eq!(s.permits.iter().map(|(drive, _)| *drive).collect::<Vec<_>>(), [DriveId(2)]);
+}
+
+#[test]
+fn windows_are_set_where_there_are_some() {
+    let longer = Duration::from_millis(200);
+    for (name, has) in [("base", false), ("ioda", true)] {
+        let mut s = Script::new(Level::Raid5, 4, named(name));
+        assert_eq!(s.array.set_window(s.now, longer), has, "{name}");
+    }
+}
+
+fn collects(s: &mut Script, drive: u8, collecting: bool) {
+    let report = CollectionReport { collecting, ..CollectionReport::default() };
+    s.array.handle_report(s.now, DriveId(drive), &report);
+}
+
+#[test]
+fn gc_tolerate_goes_around_the_one_drive_of_a_stripe_that_says_that_it_collects() {
+    let mut s = Script::new(Level::Raid5, 4, named("gc-tolerate"));
+    collects(&mut s, 0, true);
+    s.request(READ, 0, 1);
+    assert_eq!(s.log, "r1 r2 r3 ");
+    collects(&mut s, 2, true);
+    s.request(READ, 0, 1);
+    assert_eq!(s.log, "r1 r2 r3 r0 ", "another of the stripe collects as well");
+    collects(&mut s, 2, false);
+    collects(&mut s, 0, false);
+    s.request(READ, 0, 1);
+    assert_eq!(s.log, "r1 r2 r3 r0 r0 ");
+}
+
+/// A policy that would read nothing at all.
+const SHY: PolicyKind = PolicyKind::new(&About {
+    name: "shy",
+    label: "Shy",
+    summary: "avoids all drives",
+    source: "this test",
+    drive_changes: "nothing",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Redundancy,
+    build: |_| Box::new(Shy),
+});
+
+struct Shy;
+
+impl Policy for Shy {
+    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
+        Attempt::Avoid
+    }
+}
+
+#[test]
+fn of_more_drives_to_avoid_than_parities_the_rest_is_read_at_once() {
+    let mut s = Script::new(Level::Raid5, 4, SHY);
+    s.request(READ, 0, 2);
+    assert_eq!(s.log, "r1 r2 r3 ");
+    assert!(s.out.iter().all(|(_, command, _)| command.pl == PlFlag::Off));
+    assert_eq!((s.array.counters().avoided, s.array.counters().resubmitted), (1, 0));
+    let mut s = Script::new(Level::Raid0, 4, SHY);
+    s.request(READ, 0, 2);
+    assert_eq!(s.log, "r0 r1 ");
+    assert_eq!((s.array.counters().avoided, s.array.counters().resubmitted), (0, 0));
+}
+
+/// A policy that holds every request back and lets it go at once.
+const HESITANT: PolicyKind = PolicyKind::new(&About {
+    name: "hesitant",
+    label: "Hesitant",
+    summary: "holds requests back for no time",
+    source: "this test",
+    drive_changes: "nothing",
+    windows: WindowUse::None,
+    collects_instantly: false,
+    needs: Needs::Nothing,
+    build: |_| Box::new(Hesitant),
+});
+
+struct Hesitant;
+
+impl Policy for Hesitant {
+    fn admits(&mut self, _: Instant, _: &Asked) -> bool {
+        false
+    }
+
+    fn releases(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_request_that_is_held_back_goes_on_as_soon_as_the_policy_lets_it() {
+    let mut s = Script::new(Level::Raid0, 4, HESITANT);
+    s.request(READ, 0, 2);
+    assert_eq!((s.log.as_str(), s.array.counters().held_back), ("r0 r1 ", 1));
+}
+
+/// What reads meet decides how long the windows are.
+#[test]
+fn adaptive_windows_are_halved_when_a_stripe_has_too_many_busy_members() {
+    let millis = Duration::from_millis;
+    for (busy, is_shorter) in [(&[0][..], false), (&[0, 1], true)] {
+        let windows = WindowConfig {
+            busy_time_window: millis(100),
+            busy_drives: 1,
+            guard: Duration::ZERO,
+            start: Instant::ZERO,
+            ranges: 1,
+            range_blocks: 1000,
+        };
+        let adaptive = AdaptiveConfig {
+            period: millis(50),
+            increment: millis(10),
+            shortest: millis(5),
+            longest: millis(500),
+        };
+        let mut s = Script::new(Level::Raid5, 4, named("base"));
+        let adaptive = Coordination::Adaptive(windows, adaptive);
+        let settings = PolicySettings::default();
+        s.array.set_policy(s.now, named("ioda"), &settings, adaptive).unwrap();
+        s.collect();
+        s.request(READ, 0, 1);
+        busy.iter().for_each(|&drive| s.busy(drive, 100));
+        // It comes into force at the end of the turn after the next.
+        while s.now < Instant::ZERO + millis(230) {
+            s.compute();
+        }
+        let length = s.array.coordinator().busy_time_window().unwrap();
+        assert_eq!(length < millis(100), is_shorter, "{length} after {busy:?}");
+    }
 }
 
 /// Whatever the coordination decides, drives that know nothing of windows are told nothing.

@@ -35,17 +35,26 @@ impl Policy for Away {
 /// Six drives in stripes of three, and a few blocks from 1000 on. Page 0 is on drive 0, page 1 on drive
 /// 1 and their parity on drive 2.
 fn script() -> Script {
+    script_of(Layout::striped(Level::Raid5, 6, 3, 1, 1000).unwrap(), 1000)
+}
+
+/// The same of another layout of so many blocks.
+fn script_of(layout: Layout, blocks: u64) -> Script {
+    script_under(AWAY, layout, blocks)
+}
+
+fn script_under(policy: PolicyKind, layout: Layout, blocks: u64) -> Script {
     Script::of(Array::new(Config {
-        layout: Layout::striped(Level::Raid5, 6, 3, 1, 1000).unwrap(),
+        layout,
         page_bytes: PAGE as u32,
-        policy: AWAY,
+        policy,
         policy_settings: PolicySettings::default(),
         coordination: Coordination::Free,
         reconstruct_compute: Duration::from_micros(3),
         data_actions: false,
-        spare: 1000..1004,
+        spare: blocks..blocks + 4,
         absent: 0,
-        job_depth: array::JOB_DEPTH,
+        job_depth: 1,
         read_repair: false,
     }))
 }
@@ -121,20 +130,121 @@ fn a_page_that_is_written_in_part_is_rebuilt_first() {
     assert_eq!(s.log, "r1 r2 W3 W2 ");
 }
 
-#[test]
-fn pages_stay_where_they_are_when_no_drive_has_room() {
-    let mut s = script();
-    let mut away = 0;
+/// Writes more than can move. Returns how many writes drives were sent.
+fn fill(s: &mut Script) -> usize {
+    let mut writes = 0;
     // Every other stripe is on the drives 0, 1 and 2.
     for stripe in (0..24).step_by(2) {
         s.request(RequestKind::Write, 2 * stripe, 2);
-        away += s.log.matches('W').count();
+        writes += s.log.matches('W').count();
         while let Some(&(drive, ..)) = s.out.first() {
             s.ok(drive.0);
         }
         assert!(s.log.ends_with("done "), "{}", s.log);
         s.log.clear();
     }
-    assert_eq!(away, 36, "two pages and a parity each time");
+    writes
+}
+
+#[test]
+fn pages_stay_where_they_are_when_no_drive_has_room() {
+    let mut s = script();
+    assert_eq!(fill(&mut s), 36, "two pages and a parity each time");
     assert_eq!(s.array.counters().relocated_chunks, 12, "four to each of the drives 3, 4 and 5");
+}
+
+/// The drive that a chunk is on its way to fails, and is replaced before the write has ended.
+#[test]
+fn a_rebuild_waits_for_a_write_that_brings_a_chunk_to_its_drive() {
+    let mut s = script_of(Layout::striped(Level::Raid5, 6, 3, 1, 4).unwrap(), 4);
+    s.request(RequestKind::Write, 0, 1);
+    s.ok(1);
+    assert_eq!(s.log, "r1 W3 W2 ");
+    s.array.fail_drive(s.now, DriveId(3));
+    s.ok(3);
+    s.array.replace_drive(s.now, DriveId(3)).unwrap();
+    s.collect();
+    assert_eq!(s.log, "r1 W3 W2 gone3 ", "stripe 0 is the write's");
+    s.ok(2);
+    assert_eq!(s.log, "r1 W3 W2 gone3 d0 done r1 r2 ", "and has a chunk on drive 3 now");
+    [1, 2].into_iter().for_each(|drive| s.ok(drive));
+    s.compute();
+    assert_eq!(block_of(&s, 3, Opcode::Write), Lba(4));
+}
+
+#[test]
+fn copies_of_a_mirror_stay_where_they_are() {
+    let mut s = script_of(Layout::striped(Level::Raid10, 4, 2, 1, 1000).unwrap(), 1000);
+    s.request(RequestKind::Write, 0, 1);
+    assert_eq!(s.log, "W0 W1 ");
+}
+
+#[test]
+fn of_two_pages_that_are_written_in_part_one_moves() {
+    let mut s = script();
+    let halves = Request {
+        id: RequestId(1),
+        host: 0,
+        kind: RequestKind::Write,
+        offset_bytes: PAGE / 2,
+        size_bytes: PAGE,
+    };
+    s.array.handle_request(s.now, &halves);
+    s.collect();
+    assert_eq!(s.log, "r1 r2 ", "what is moved is computed from the other");
+    [1, 2].into_iter().for_each(|drive| s.ok(drive));
+    s.compute();
+    assert_eq!(s.log, "r1 r2 W3 W1 W2 ");
+}
+
+#[test]
+fn a_read_beside_a_write_that_moves_nothing_asks_the_drive() {
+    let layout = Layout::striped(Level::Raid5, 3, 3, 1, 1000).unwrap();
+    let mut s = script_of(layout, 1000);
+    // There is no drive outside the stripe.
+    s.request(RequestKind::Write, 0, 2);
+    s.request(RequestKind::Read, 0, 1);
+    assert_eq!(s.log, "W0 W1 W2 r0 ");
+    assert_eq!(s.array.counters().shared_with_write, 0);
+}
+
+/// What moved before a change of policy stays away; what moves after one to this policy has room.
+#[test]
+fn chunks_move_after_a_change_of_policy_as_well() {
+    let mut s = script();
+    let settings = PolicySettings::default();
+    let to = |s: &mut Script, policy| {
+        s.array.set_policy(s.now, policy, &settings, Coordination::Free).unwrap();
+        s.collect();
+        s.log.clear();
+    };
+    let write = |s: &mut Script, log: &str| {
+        s.request(RequestKind::Write, 0, 2);
+        assert_eq!(s.log, log);
+        while let Some(&(drive, ..)) = s.out.first() {
+            s.ok(drive.0);
+        }
+    };
+    to(&mut s, PolicyKind::BASE);
+    write(&mut s, "W0 W1 W2 ");
+    to(&mut s, AWAY);
+    write(&mut s, "W3 W4 W2 ");
+    to(&mut s, PolicyKind::BASE);
+    write(&mut s, "W3 W4 W2 ");
+    to(&mut s, AWAY);
+    assert_eq!(s.array.locate(0, 0, DriveId(0)), (DriveId(3), Lba(1000)), "the map is kept");
+}
+
+#[test]
+fn an_array_that_began_under_another_policy_has_the_same_room() {
+    let layout = Layout::striped(Level::Raid5, 6, 3, 1, 1000).unwrap();
+    let mut s = script_under(PolicyKind::BASE, layout, 1000);
+    assert_eq!(s.array.map_bytes(), 0);
+    let settings = PolicySettings::default();
+    s.array.set_policy(s.now, AWAY, &settings, Coordination::Free).unwrap();
+    s.collect();
+    fill(&mut s);
+    assert_eq!(s.array.counters().relocated_chunks, 12, "four to each of the drives 3, 4 and 5");
+    // Twelve entries of 16 bytes, and what was left at the homes.
+    assert!(s.array.map_bytes() >= 12 * 16, "{}", s.array.map_bytes());
 }

@@ -4,10 +4,13 @@
 
 use crate::script::{PAGE, Script, named};
 use array::policy::{PlmLightSettings, PolicySettings, WriteCacheSettings};
-use array::{Action, Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
+use array::{
+    Action, Array, CannotSwitch, Config, Coordination, Layout, Level, Request, RequestId,
+    RequestKind,
+};
 use nvme::{Blocked, Cause, Completion, Delays, Opcode, Status};
 use std::collections::BTreeMap;
-use units::{Duration, Instant, Rng};
+use units::{DriveId, Duration, Instant, Rng};
 
 // In the log, D is a write that drains the write cache, W one of the host. In the script drives take turns
 // of 100 ms, beginning with drive 0.
@@ -343,4 +346,127 @@ fn nobody_is_held_back_for_longer_than_a_window() {
         held_back += array.counters().held_back;
     }
     assert!(held_back > 1_000, "{held_back} requests held back");
+}
+
+fn fail(s: &mut Script, drive: u8) {
+    s.array.fail_drive(s.now, DriveId(drive));
+    s.collect();
+}
+
+#[test]
+fn what_is_cached_for_a_drive_that_fails_is_forgotten_and_who_waits_goes_on() {
+    let settings = PolicySettings {
+        write_cache: WriteCacheSettings {
+            capacity_bytes: Some(3 * PAGE),
+            ..WriteCacheSettings::default()
+        },
+        ..PolicySettings::default()
+    };
+    let mut s = Script::set(Level::Raid5, 4, named("rails"), settings);
+    // Four pages for a cache of three: that of drive 3 waits.
+    s.request(RequestKind::Write, 0, 3);
+    assert_eq!((s.array.cached_pages(), s.log.as_str()), (3, "D0 "));
+    fail(&mut s, 1);
+    assert_eq!(s.array.cached_pages(), 3, "that of drive 3 has its room");
+    fail(&mut s, 3);
+    assert_eq!(s.array.cached_pages(), 2);
+    pass_until(&mut s, 1);
+    assert_eq!(s.log, "D0 gone1 gone3 failed ", "two drives are too many");
+    s.ok(0);
+    pass_until(&mut s, 1000);
+    assert_eq!(s.log, "D0 gone1 gone3 failed D2 ");
+}
+
+#[test]
+fn a_write_that_waits_for_room_is_over_when_its_drive_fails_and_others_wait_on() {
+    let settings = PolicySettings {
+        write_cache: WriteCacheSettings {
+            capacity_bytes: Some(2 * PAGE),
+            ..WriteCacheSettings::default()
+        },
+        ..PolicySettings::default()
+    };
+    let mut s = Script::set(Level::Raid5, 4, named("rails"), settings);
+    // Those of drives 0 and 1 are in, those of drives 2 and 3 wait.
+    s.request(RequestKind::Write, 0, 3);
+    fail(&mut s, 2);
+    pass_until(&mut s, 1);
+    assert_eq!((s.array.cached_pages(), s.log.as_str()), (2, "D0 gone2 "));
+    s.ok(0);
+    pass_until(&mut s, 2);
+    assert_eq!((s.array.cached_pages(), s.log.as_str()), (2, "D0 gone2 done "));
+}
+
+#[test]
+fn deallocated_pages_are_not_drained_any_more() {
+    let mut s = Script::new(Level::Raid5, 4, named("rails"));
+    s.now = Instant::ZERO + Duration::from_millis(98);
+    s.request(RequestKind::Write, 0, 3);
+    pass_until(&mut s, 99);
+    assert_eq!((s.array.cached_pages(), s.log.as_str()), (4, "done "));
+    s.request(RequestKind::Deallocate, 0, 3);
+    assert_eq!(s.log, "done d0 d1 d2 d3 ");
+    (0..4).for_each(|drive| s.ok(drive));
+    assert_eq!(s.array.cached_pages(), 0);
+    pass_until(&mut s, 1000);
+    assert_eq!(s.log, "done d0 d1 d2 d3 done ");
+}
+
+#[test]
+fn a_policy_leaves_when_all_that_it_cached_is_on_the_drives() {
+    let mut s = Script::new(Level::Raid5, 4, named("rails"));
+    let to_base = |s: &mut Script| {
+        let settings = PolicySettings::default();
+        s.array.set_policy(s.now, named("base"), &settings, Coordination::Free)
+    };
+    s.request(RequestKind::Write, 0, 3);
+    pass_until(&mut s, 1);
+    assert_eq!(s.log, "D0 done ");
+    assert_eq!(to_base(&mut s), Err(CannotSwitch::Cached { pages: 4 }));
+    s.array.prepare_to_switch(s.now);
+    s.collect();
+    assert_eq!(s.log, "D0 done D1 D2 D3 ", "whoever's turn it is");
+    // Nothing is taken in meanwhile.
+    s.request(RequestKind::Write, 3, 3);
+    assert!(s.log.ends_with("W0 W1 W2 W3 "), "{}", s.log);
+    while let Some(&(drive, ..)) = s.out.first() {
+        assert!(to_base(&mut s).is_err(), "{} commands are out", s.out.len());
+        s.ok(drive.0);
+    }
+    assert_eq!((s.array.cached_pages(), to_base(&mut s)), (0, Ok(())));
+}
+
+#[test]
+fn a_policy_that_stays_after_all_goes_on_as_before() {
+    let mut s = Script::new(Level::Raid5, 4, named("rails"));
+    s.array.prepare_to_switch(s.now);
+    s.array.stay_with_policy(s.now);
+    s.request(RequestKind::Write, 0, 3);
+    pass_until(&mut s, 1);
+    assert_eq!(s.log, "D0 done ", "cached again");
+}
+
+#[test]
+fn a_policy_does_not_leave_requests_behind_that_it_holds_back() {
+    let mut s = Script::new(Level::Raid0, 2, named("plm-light"));
+    for host in 0..3 {
+        for page in 0..10 {
+            s.request_of(host, RequestKind::Read, page, 1);
+        }
+    }
+    pass_until(&mut s, 1);
+    s.now += Duration::from_micros(200);
+    s.array.handle_deadline(s.now);
+    for page in 0..7 {
+        s.request_of(2, RequestKind::Read, page, 1);
+    }
+    assert_eq!((s.array.counters().held_back, s.array.requests_in_flight()), (2, 30 + 7));
+    while let Some(&(drive, ..)) = s.out.first() {
+        s.ok(drive.0);
+    }
+    assert_eq!(s.array.requests_in_flight(), 2);
+    let settings = PolicySettings::default();
+    let left = s.array.set_policy(s.now, named("base"), &settings, Coordination::Free);
+    assert_eq!(left, Err(CannotSwitch::HeldBack { requests: 2 }));
+    assert!(left.unwrap_err().to_string().contains('2'));
 }

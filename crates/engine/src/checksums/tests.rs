@@ -216,3 +216,19 @@ fn a_read_beside_a_write_may_find_either() {
     assert_eq!(sums.verify(drive, 3, &[0], since), Verdict::Wrong(3), "a lost write");
     assert_eq!(sums.verify(drive, 3, &[2], since), Verdict::Fits);
 }
+
+/// A drive that fails does not make the cache forget what it has to look at.
+#[test]
+fn the_cache_is_bounded_however_often_drives_fail() {
+    let mut sums = Checksums::new(setup(Vec::new()));
+    let mut drives = Drives { data: BTreeMap::new(), tables: BTreeMap::new() };
+    for round in 0..5 {
+        for table in 0..60 {
+            let block = (round * 60 + table) * SUMS as u64;
+            sums.begin_read(DriveId(1), block..block + 1);
+            serve(&mut sums, &mut drives);
+        }
+        sums.drive_gone(DriveId(0));
+    }
+    assert!(sums.tables.len() <= CACHED_MIN, "{} tables", sums.tables.len());
+}

@@ -444,6 +444,19 @@ mod tests {
         assert_eq!((assembly.absent, assembly.generation, assembly.clean), (0, 12, false));
     }
 
+    /// A change that is only prepared goes on; what others prepared before is over.
+    #[test]
+    fn what_others_know_to_be_over_is_over_for_all() {
+        let found = drives(|member, superblock| {
+            superblock.proposed = 9;
+            if member == 2 {
+                (superblock.past, superblock.proposed) = (vec![4], 7);
+            }
+        });
+        let past = assemble(&found, None).unwrap().leader.past;
+        assert!(past.contains(&4) && past.contains(&7) && !past.contains(&9), "{past:?}");
+    }
+
     #[test]
     fn a_rebuild_that_was_cut_short_is_known() {
         let rebuilding = MemberState::Rebuilding { cursor_bytes: 0 };
@@ -490,6 +503,9 @@ mod tests {
         let mut states = drives(|_, _| {});
         superblock(&mut states[2]).states[1] = MemberState::Failed;
         assert!(refusal(&states).contains("disagree about the state of the drives"));
+        let moved: Vec<Found> = [3, 1, 0, 2].map(|place: usize| states[place].clone()).into();
+        let said = refusal(&moved);
+        assert!(said.contains("disagree about the state") && said.contains('3'), "{said}");
     }
 
     #[test]

@@ -275,3 +275,70 @@ fn write_beside<D: Disk>(superblock: &Superblock, disk: &mut D) -> Result<(), D:
     }
     write_superblock(superblock, disk)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::{BLOCK_BYTES, Block};
+    use super::super::superblock::tests::example;
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use core::convert::Infallible;
+
+    /// A drive with two superblocks, and the generations that are written to each place.
+    #[derive(Default)]
+    struct Written {
+        blocks: BTreeMap<u64, Block>,
+        writes: Vec<Option<(u64, u64)>>,
+    }
+
+    impl Disk for Written {
+        type Error = Infallible;
+
+        fn size_bytes(&mut self) -> Result<u64, Infallible> {
+            Ok(1 << 30)
+        }
+
+        fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), Infallible> {
+            into.copy_from_slice(&self.blocks[&offset_bytes]);
+            Ok(())
+        }
+
+        fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> Result<(), Infallible> {
+            let block: Block = bytes.try_into().expect("a block");
+            let written = Superblock::decode(&block).expect("a superblock");
+            self.blocks.insert(offset_bytes, block);
+            self.writes.push(Some((offset_bytes, written.generation)));
+            Ok(())
+        }
+
+        fn sync(&mut self) -> Result<(), Infallible> {
+            self.writes.push(None);
+            Ok(())
+        }
+    }
+
+    fn of(generation: u64) -> Superblock {
+        Superblock { generation, committed: generation - 1, ..example() }
+    }
+
+    #[test]
+    fn a_new_lineage_never_overwrites_the_only_newest_superblock() {
+        let [even, odd] = COPIES_AT;
+        // What is there in the even and the odd place, what is written, and the writes until it is stable.
+        let cases = [
+            ((10, 11), 12, vec![Some((even, 12)), None]),
+            ((10, 11), 13, vec![Some((even, 11)), None, Some((odd, 13)), None]),
+            ((12, 11), 14, vec![Some((odd, 12)), None, Some((even, 14)), None]),
+            ((12, 11), 15, vec![Some((odd, 15)), None]),
+        ];
+        for ((first, second), new, expected) in cases {
+            let mut disk = Written::default();
+            for (at, generation) in [(even, first), (odd, second)] {
+                disk.blocks.insert(at, of(generation).encode());
+            }
+            let Ok(()) = write_beside(&of(new), &mut disk);
+            assert_eq!(disk.writes, expected, "{first}, {second}, then {new}");
+            assert_eq!(disk.blocks.values().next().map(|block| block.len()), Some(BLOCK_BYTES));
+        }
+    }
+}

@@ -278,4 +278,14 @@ mod tests {
             }
         }
     }
+
+    /// Bytes that cancel each other out are data as well, and the first of all is told.
+    #[test]
+    fn the_first_byte_that_is_not_zero_is_found_wherever_it_is() {
+        for at in [0, 100, BLOCK_BYTES - 2, BLOCK_BYTES, 5 * BLOCK_BYTES + 17] {
+            let mut disk = Sparse::new(8 << 20);
+            disk.put(at, &[7, 7]);
+            assert_eq!(first_data(&mut disk), Ok(Some(at)));
+        }
+    }
 }

@@ -344,3 +344,46 @@ fn write_heads<'a, D: Disk>(
     }
     disk.sync()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::convert::Infallible;
+
+    /// Where something was written, and how much.
+    struct Writes(Vec<(u64, usize)>);
+
+    impl Disk for Writes {
+        type Error = Infallible;
+
+        fn size_bytes(&mut self) -> Result<u64, Infallible> {
+            Ok(1 << 40)
+        }
+
+        fn read(&mut self, _: u64, into: &mut [u8]) -> Result<(), Infallible> {
+            into.fill(0);
+            Ok(())
+        }
+
+        fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> Result<(), Infallible> {
+            assert!(bytes.iter().all(|&byte| byte == 0));
+            assert!(self.0.len() < 10, "it does not come to its end");
+            self.0.push((offset_bytes, bytes.len()));
+            Ok(())
+        }
+
+        fn sync(&mut self) -> Result<(), Infallible> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn zeros_are_written_piece_by_piece() {
+        let content = FoundContent::Zeros { bytes: 2 * ZEROS_BYTES + 4096 };
+        let mut disk = Writes(Vec::new());
+        let Ok(()) = write_part(&mut disk, &FoundPart { offset_bytes: 8192, content });
+        let (at, piece) = (HEAD_BYTES + 8192, ZEROS_BYTES as usize);
+        let last = (at + 2 * ZEROS_BYTES, 4096);
+        assert_eq!(disk.0, [(at, piece), (at + ZEROS_BYTES, piece), last]);
+    }
+}

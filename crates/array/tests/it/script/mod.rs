@@ -4,10 +4,10 @@
 
 use array::policy::{PolicyKind, PolicySettings};
 use array::{
-    Action, Array, Config, Coordination, Ended, JobKind, Layout, Level, Request, RequestId,
-    RequestKind, WindowConfig,
+    Action, Array, Config, Coordination, Ended, JobKind, Layout, Level, Outcome, Request,
+    RequestId, RequestKind, WindowConfig,
 };
-use nvme::{Cause, Command, Completion, Delays, Opcode, PlFlag, Status};
+use nvme::{Cause, CollectionRight, Command, Completion, Delays, Opcode, PlFlag, Status};
 use std::fmt::Write as _;
 use units::{DriveId, Duration, Instant};
 
@@ -23,6 +23,14 @@ pub(crate) struct Script {
     /// Commands that are out, and when they were sent.
     pub(crate) out: Vec<(DriveId, Command, Instant)>,
     pub(crate) log: String,
+    /// How requests have ended, in that order.
+    pub(crate) outcomes: Vec<Outcome>,
+    /// What drives were told of when they may collect.
+    pub(crate) permits: Vec<(DriveId, CollectionRight)>,
+    /// Drives that were asked how they are.
+    pub(crate) asked: Vec<DriveId>,
+    /// Stripes that jobs have skipped.
+    pub(crate) skipped: u64,
 }
 
 impl Script {
@@ -61,7 +69,9 @@ impl Script {
     }
 
     pub(crate) fn of(array: Array) -> Self {
-        Self { array, now: Instant::ZERO, out: Vec::new(), log: String::new() }
+        let (outcomes, permits, asked) = (Vec::new(), Vec::new(), Vec::new());
+        let (now, out, log) = (Instant::ZERO, Vec::new(), String::new());
+        Self { array, now, out, log, outcomes, permits, asked, skipped: 0 }
     }
 
     pub(crate) fn request(&mut self, kind: RequestKind, first_page: u64, pages: u64) {
@@ -99,9 +109,11 @@ impl Script {
                     write!(self.log, "D{} ", drive.0).unwrap();
                     self.out.push((drive, command, self.now));
                 }
-                Action::Permit { .. } | Action::AskStatus { .. } | Action::RebuiltBefore { .. } => {
-                }
+                Action::Permit { drive, right } => self.permits.push((drive, right)),
+                Action::AskStatus { drive } => self.asked.push(drive),
+                Action::RebuiltBefore { .. } => {}
                 Action::Complete(outcome) => {
+                    self.outcomes.push(outcome);
                     let sum = outcome.delays.total();
                     if outcome.kind == RequestKind::Read {
                         assert_eq!(sum, outcome.completed.since(outcome.arrived));
@@ -113,11 +125,14 @@ impl Script {
                     self.log.push_str(ended);
                 }
                 Action::DriveFailed { drive } => write!(self.log, "gone{} ", drive.0).unwrap(),
-                Action::JobEnded { job, skipped } => self.log.push_str(match (job, skipped) {
-                    (JobKind::Scrub | JobKind::ScrubRepair, _) => "scrubbed ",
-                    (_, 0) => "restored ",
-                    (_, _) => "not-restored ",
-                }),
+                Action::JobEnded { job, skipped } => {
+                    self.skipped += skipped;
+                    self.log.push_str(match (job, skipped) {
+                        (JobKind::Scrub | JobKind::ScrubRepair, _) => "scrubbed ",
+                        (_, 0) => "restored ",
+                        (_, _) => "not-restored ",
+                    });
+                }
                 Action::PageRepaired(repair) => {
                     let end = if repair.repaired { "repaired" } else { "lost" };
                     write!(self.log, "{end}{} ", repair.drive.0).unwrap();
@@ -155,6 +170,25 @@ impl Script {
 
     pub(crate) fn ok(&mut self, drive: u8) {
         self.answer(drive, Status::Success, 0, Duration::ZERO);
+    }
+
+    /// Answers a read that has waited for a collection.
+    pub(crate) fn ok_behind_collection(&mut self, drive: u8) {
+        let at = self.out.iter().position(|(d, ..)| d.0 == drive).expect("a command is out");
+        let (_, command, sent) = self.out.remove(at);
+        let mut delays = Delays::ZERO;
+        self.now += Duration::from_micros(100);
+        delays.add(Cause::BehindCollectionErase, self.now.since(sent));
+        let completion = Completion {
+            id: command.id,
+            status: Status::Success,
+            busy_remaining: Duration::ZERO,
+            met_collection: true,
+            held_up: true,
+            delays,
+        };
+        self.array.handle_completion(self.now, &completion);
+        self.collect();
     }
 
     pub(crate) fn busy(&mut self, drive: u8, micros: u64) {

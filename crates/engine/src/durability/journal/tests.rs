@@ -365,6 +365,68 @@ fn records_that_cannot_be_are_refused() {
     assert!(append(&mut journal, &[whole(0), whole(1)]).is_ok());
 }
 
+/// The first half is full to its last byte, and the next record is in the other.
+#[test]
+fn a_half_that_is_full_to_its_end_says_all_and_no_more() {
+    let (mut journal, mut images) = new();
+    let whole = [bytes(0, 0, vec![3; RECORD_BYTES_MAX - BLOCK])];
+    let next = [bytes(0, 5, vec![4; BLOCK])];
+    let mut expected = Vec::new();
+    for parts in [&whole, &next] {
+        let batch = append(&mut journal, parts).unwrap();
+        images.batch(&batch);
+        journal.written(batch.sequence);
+        expected.extend(records(&batch, parts, all()));
+    }
+    assert_eq!(images.records(), expected);
+    assert_eq!(expected.iter().map(|record| record.parts[0].length_bytes()).max(), {
+        Some((RECORD_BYTES_MAX - BLOCK) as u64)
+    });
+    let zeros = FoundPart { offset_bytes: 0, content: FoundContent::Zeros { bytes: 12_288 } };
+    assert_eq!(zeros.length_bytes(), 12_288);
+}
+
+#[test]
+fn records_of_the_format_before_are_damage_if_they_count() {
+    for (sequence, counts) in [(0, false), (1, true), (2, true)] {
+        for half in 0..2 {
+            let (_, mut images) = new();
+            let mut block = vec![0; BLOCK];
+            put(&mut block, 0, b"ioda\0rec");
+            put(&mut block, 16, &UUID.0);
+            put(&mut block, 32, &u64::to_le_bytes(sequence));
+            seal(&mut block, 8);
+            let at = HALVES_AT + half * HALF_BYTES;
+            let offset_bytes = JOURNAL_OFFSET_BYTES + at as u64;
+            images.write(DriveId(2), &HeadWrite { offset_bytes, bytes: block }, usize::MAX);
+            let Replay { records, damage, .. } = images.replay(all());
+            assert_eq!(records, []);
+            let expected = counts.then_some(Damage::Shared { drive: DriveId(2) });
+            assert_eq!(damage, expected, "record {sequence} in half {half}");
+        }
+    }
+}
+
+#[test]
+fn records_follow_each_other_by_numbers_that_grow() {
+    use super::record::{RecordHead, records_of};
+    let half = |numbers: &[(u64, u64)]| -> Vec<u64> {
+        let record = |&(previous, sequence): &(u64, u64)| {
+            let participants = DriveSet::from_bits(0b10);
+            RecordHead { drive: DriveId(1), sequence, previous, participants }.encode(UUID, &[])
+        };
+        let bytes: Vec<u8> = numbers.iter().flat_map(record).collect();
+        records_of(&bytes, UUID, DriveId(1)).map(|(head, _)| head.sequence).collect()
+    };
+    assert_eq!(half(&[(0, 3), (3, 4), (4, 9)]), [3, 4, 9]);
+    assert_eq!(half(&[(0, 3), (0, 4)]), [3], "it names another");
+    assert_eq!(half(&[(0, 3), (3, 3), (3, 4)]), [3], "the same again");
+    assert_eq!(half(&[(0, 3), (3, 2)]), [3]);
+    assert_eq!(half(&[(0, 0)]), []);
+    let most = (1 << 62) - 1;
+    assert_eq!(half(&[(0, most), (most, most + 1)]), [most], "no array comes so far");
+}
+
 #[test]
 fn numbers_that_no_array_comes_to_count_as_nothing() {
     const NUMBER_MAX: u64 = 1 << 62;

@@ -260,6 +260,55 @@ fn a_drive_that_was_being_rebuilt_is_not_taken() {
 }
 
 #[test]
+fn of_pairs_of_mirrors_no_outdated_drive_is_taken_beside_its_newer_copy() {
+    use Fate::{Leads, LeftOut, Outdated};
+    let power = Power::lasting();
+    let geometry = Geometry { stripe_width: 2, ..geometry(Level::Raid10, 4) };
+    let mut array = Array::new(&geometry, &power);
+    // Drive 3 is the newest that is outdated, and the leader has all that it has.
+    for drive in [0, 1, 3] {
+        array.write();
+        array.fail(drive);
+    }
+    let (opening, fates) = fates(array.all()).unwrap();
+    assert_eq!(fates, [LeftOut, Outdated, Leads, LeftOut]);
+    assert_eq!(opening.assembly.absent, 0b1001);
+}
+
+#[test]
+fn a_drive_that_was_being_rebuilt_is_said_to_be_incomplete() {
+    use Fate::{Incomplete, Leads, LeftOut, Outdated};
+    let power = Power::lasting();
+    let mut array = Array::new(&geometry(Level::Raid6, 5), &power);
+    array.fail(0);
+    array.replace(0, SectorDisk::new(&power));
+    for drive in [1, 2, 3] {
+        array.fail(drive);
+    }
+    let (_, fates) = fates(array.all()).unwrap();
+    assert_eq!(fates, [Incomplete, LeftOut, Outdated, Outdated, Leads]);
+}
+
+#[test]
+fn two_forced_starts_with_other_drives_are_two_arrays() {
+    let power = Power::lasting();
+    let array = all_failed(&geometry(Level::Raid6, 5), &power);
+    let started = |found: Vec<Option<SectorDisk>>| {
+        let opened = fates(found).unwrap().0.start(QUIET_FOR).unwrap();
+        (opened.assembly.absent, opened.records.superblock)
+    };
+    let (absent, one) = started(array.all());
+    let mut found = array.all();
+    found[2] = None;
+    let (other_absent, other) = started(found);
+    assert_eq!((absent, other_absent), (0b00011, 0b00101));
+    assert_eq!(one.generation, other.generation, "nothing but who takes part tells them apart");
+    for drive in [3, 4] {
+        assert_ne!(one.joined[drive], other.joined[drive], "drive {drive}");
+    }
+}
+
+#[test]
 fn narrow_stripes_that_miss_nobody_are_resynced() {
     let power = Power::lasting();
     let geometry = Geometry { stripe_width: 3, ..geometry(Level::Raid5, 6) };

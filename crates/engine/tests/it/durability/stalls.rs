@@ -32,3 +32,22 @@ fn writes_go_on_as_soon_as_it_is_written_down_that_a_drive_is_rebuilt() {
         assert!(said.ends_with("release0 release1 release3"), "{level:?}: {said}");
     }
 }
+
+/// Records that count would be written again over what is newer, when no journal is kept any more.
+#[test]
+fn the_journal_is_emptied_when_no_drive_is_missing_any_more() {
+    let mut bench = Bench::new(Level::Raid5, 3);
+    bench.machine.handle_drive_failed(NOW, DriveId(2));
+    settle(&mut bench);
+    bench.machine.handle_drive_replaced(NOW, DriveId(2));
+    settle(&mut bench);
+    bench.write(1, &[0, 1]);
+    assert!(settle(&mut bench).contains("record0 record1"));
+    bench.end_changes();
+    bench.machine.handle_drive_rebuilt(NOW, DriveId(2));
+    let said = settle(&mut bench);
+    assert!(said.ends_with("header0 header1 header2"), "{said}");
+    bench.write(2, &[0, 1]);
+    let said = settle(&mut bench);
+    assert!(!said.contains("record"), "{said}");
+}

@@ -153,7 +153,7 @@ impl Bench {
         words.join(" ")
     }
 
-    fn end_changes(&mut self) -> String {
+    pub(super) fn end_changes(&mut self) -> String {
         for id in std::mem::take(&mut self.changes) {
             self.machine.handle_change_ended(NOW, id, IoResult::Done);
         }
@@ -511,6 +511,10 @@ fn a_half_of_the_journal_that_is_done_is_synced_and_used_again() {
         panic!("the journal is never full");
     };
     // The second half is begun: all that the first has is stable when that is synced.
+    assert_eq!(fill(&mut bench), "header0 header1 release0 release1");
+    assert_eq!(bench.end_changes(), "");
+    assert_eq!(bench.end_ios(), "", "one header says so, and no second one");
+    // So is the second half, as soon as the first is begun again.
     assert_eq!(fill(&mut bench), "header0 header1 release0 release1");
     assert_eq!(bench.end_changes(), "");
     // Its header is being written when a drive fails: two headers must not be torn at once.

@@ -1,0 +1,183 @@
+//! What an array counts, and what it says of its requests.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use crate::script::{Script, named};
+use array::{Counters, Level, RequestKind};
+use nvme::{Blocked, Cause, Status};
+use units::{DriveId, Duration};
+
+const READ: RequestKind = RequestKind::Read;
+const WRITE: RequestKind = RequestKind::Write;
+
+fn answer_all(s: &mut Script) {
+    while let Some(&(drive, ..)) = s.out.first() {
+        s.ok(drive.0);
+    }
+}
+
+#[test]
+fn pages_and_stripe_operations_are_counted_where_they_arise() {
+    let mut s = Script::new(Level::Raid5, 5, named("base"));
+    let none = s.array.counters().clone();
+    // Twice: a count that is set is not one.
+    for times in 1..=2 {
+        s.request(READ, 0, 5);
+        answer_all(&mut s);
+        s.request(WRITE, 0, 4);
+        // It waits for the one before it.
+        s.request(WRITE, 1, 1);
+        answer_all(&mut s);
+        s.request(WRITE, 0, 3);
+        answer_all(&mut s);
+        let expected = Counters {
+            stripe_reads: 2 * times,
+            busy_sub_ios: vec![2 * times, 0, 0, 0, 0, 0],
+            host_read_pages: 5 * times,
+            host_written_pages: 8 * times,
+            drive_read_pages: (5 + 2 + 1) * times,
+            drive_written_pages: (5 + 2 + 4) * times,
+            lock_waits: times,
+            full_stripe_writes: times,
+            read_modify_writes: times,
+            reconstruct_writes: times,
+            ..none.clone()
+        };
+        assert_eq!(*s.array.counters(), expected);
+    }
+}
+
+#[test]
+fn commands_are_counted_with_what_was_ahead_of_them() {
+    let mut s = Script::new(Level::Raid5, 4, named("base"));
+    (0..3).for_each(|_| s.request(READ, 1, 1));
+    let queue = s.array.queues().of(DriveId(1));
+    assert_eq!((queue.commands, queue.blocks(), queue.blocks_ahead), (3, 3, 1 + 2));
+}
+
+#[test]
+fn what_busy_drives_cost_is_counted_and_told() {
+    let mut s = Script::new(Level::Raid5, 4, named("ioda"));
+    let none = s.array.counters().clone();
+    for times in 1..=2 {
+        // One fails fast and is reconstructed; the last one is not waited for by anybody else.
+        s.request(READ, 0, 1);
+        s.busy(0, 100);
+        [1, 2, 3].into_iter().for_each(|drive| s.ok(drive));
+        s.compute();
+        let outcome = s.outcomes.pop().unwrap();
+        assert_eq!(outcome.reconstructions, 1);
+        // Two fail fast: one is sent again.
+        s.request(READ, 0, 1);
+        s.busy(0, 100);
+        s.busy(1, 200);
+        answer_all(&mut s);
+        assert!(s.out.is_empty() && s.outcomes.len() == 1);
+        s.outcomes.clear();
+        let counters = s.array.counters();
+        assert_eq!(counters.busy_sub_ios, [0, times, times, 0, 0]);
+        assert_eq!((counters.fail_fasts, counters.resubmitted), (3 * times, times));
+        assert_eq!((counters.reconstructions, counters.reconstruct_read_pages), (times, 6 * times));
+        let others = (counters.hedges, counters.hedges_won, counters.unrecovered_reads);
+        assert_eq!(others, (0, 0, 0), "nothing was hedged");
+        assert_eq!(counters.failed_requests, none.failed_requests);
+    }
+}
+
+#[test]
+fn two_parts_that_were_reconstructed_are_two() {
+    let mut s = Script::new(Level::Raid5, 4, named("ioda"));
+    // Pages 0 and 4 are on drive 0, of stripes 0 and 1.
+    s.request(READ, 0, 5);
+    s.busy(0, 100);
+    s.busy(0, 100);
+    answer_all(&mut s);
+    while s.outcomes.is_empty() {
+        s.compute();
+    }
+    assert_eq!(s.outcomes[0].reconstructions, 2);
+    assert_eq!(s.array.counters().reconstructions, 2);
+}
+
+#[test]
+fn failures_are_counted_once_each() {
+    let mut s = Script::new(Level::Raid0, 3, named("base"));
+    for times in 1..=2 {
+        s.request(READ, 0, 1);
+        s.answer(0, Status::Unrecovered, 0, Duration::ZERO);
+        s.request(READ, 0, 1);
+        s.ok(0);
+        let counters = s.array.counters();
+        assert_eq!((counters.unrecovered_reads, counters.failed_requests), (times, times));
+    }
+    let mut s = Script::new(Level::Raid6, 5, named("base"));
+    s.request(WRITE, 0, 3);
+    for (times, drive) in [(1, 0), (2, 1)] {
+        s.answer(drive, Status::Unrecovered, 0, Duration::ZERO);
+        assert_eq!(s.array.counters().unrecovered_writes, times);
+    }
+}
+
+#[test]
+fn stripes_that_were_repaired_are_counted_and_those_that_needed_nothing_are_not() {
+    let mut s = Script::new(Level::Raid5, 4, named("base"));
+    s.array.resync(s.now, core::iter::once(0..3));
+    s.collect();
+    while s.array.job().is_some() {
+        match s.out.first() {
+            Some(&(drive, ..)) => s.ok(drive.0),
+            None => s.compute(),
+        }
+    }
+    assert_eq!(s.array.counters().repaired_stripes, 3);
+    s.array.resync(s.now, core::iter::empty());
+    s.collect();
+    assert_eq!(s.array.counters().repaired_stripes, 3);
+}
+
+#[test]
+fn an_outcome_says_that_collections_were_met() {
+    let mut s = Script::new(Level::Raid5, 4, named("base"));
+    s.request(READ, 0, 1);
+    s.ok(0);
+    assert_eq!(s.outcomes.pop().unwrap().blocked, Blocked::No);
+    s.request(READ, 0, 1);
+    s.ok_behind_collection(0);
+    assert_ne!(s.outcomes.pop().unwrap().blocked, Blocked::No);
+    assert_eq!(s.array.counters().busy_sub_ios, [1, 1, 0, 0, 0]);
+}
+
+/// A read that is reconstructed took its time for the others.
+#[test]
+fn the_first_answers_of_a_race_that_reconstruct_count_as_that() {
+    let mut s = Script::new(Level::Raid5, 4, named("first-k"));
+    s.request(READ, 0, 1);
+    assert_eq!(s.log, "r0 r1 r2 r3 ");
+    [1, 2, 3].into_iter().for_each(|drive| s.ok_after(drive, 10));
+    s.compute();
+    let delays = s.outcomes.pop().unwrap().delays;
+    assert_eq!(delays.get(Cause::NandRead), Duration::ZERO, "{delays:?}");
+    assert_eq!(delays.get(Cause::Rebuild), Duration::from_micros(30 + 3));
+}
+
+#[test]
+fn requests_are_in_flight_until_they_are_done() {
+    let mut s = Script::new(Level::Raid5, 4, named("base"));
+    for requests in 1..=3 {
+        s.request(READ, 0, 2);
+        let array = &s.array;
+        assert_eq!(
+            (array.requests_in_flight(), array.operations_in_flight()),
+            (requests, requests)
+        );
+    }
+    answer_all(&mut s);
+    assert_eq!((s.array.requests_in_flight(), s.array.operations_in_flight()), (0, 0));
+}
+
+#[test]
+fn which_policies_watch_drives() {
+    for (name, watches) in [("base", false), ("gc-tolerate", true)] {
+        let s = Script::new(Level::Raid5, 4, named(name));
+        assert_eq!(s.array.watches_drives(), watches, "{name}");
+    }
+}
