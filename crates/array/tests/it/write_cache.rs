@@ -406,10 +406,37 @@ fn deallocated_pages_are_not_drained_any_more() {
     assert_eq!((s.array.cached_pages(), s.log.as_str()), (4, "done "));
     s.request(RequestKind::Deallocate, 0, 3);
     assert_eq!(s.log, "done d0 d1 d2 d3 ");
+    pass_until(&mut s, 150);
+    assert_eq!(s.log, "done d0 d1 d2 d3 ", "it is drive 1's turn, and its page is old");
     (0..4).for_each(|drive| s.ok(drive));
     assert_eq!(s.array.cached_pages(), 0);
     pass_until(&mut s, 1000);
     assert_eq!(s.log, "done d0 d1 d2 d3 done ");
+    // What is on its way to a drive could come after the deallocation.
+    s.log.clear();
+    s.request(RequestKind::Write, 0, 3);
+    pass_until(&mut s, 1001);
+    let drains = s.log.clone();
+    let drained: Vec<u8> = s.out.iter().map(|(drive, ..)| drive.0).collect();
+    assert_eq!((drains.matches('D').count(), drained.len()), (1, 1), "{drains}");
+    s.log.clear();
+    s.request(RequestKind::Deallocate, 0, 3);
+    assert_eq!(s.log.matches('d').count(), 3, "{}", s.log);
+    s.ok(drained[0]);
+    assert!(s.log.ends_with(&format!("d{} ", drained[0])), "{}", s.log);
+}
+
+/// The window for drains lasts until what was cached is on the drives.
+#[test]
+fn plm_light_goes_on_draining_while_something_is_cached() {
+    let mut s = Script::new(Level::Raid0, 2, named("plm-light"));
+    s.request(RequestKind::Write, 0, 1);
+    pass_until(&mut s, 1);
+    assert_eq!(s.log, "done D0 ");
+    s.now += Duration::from_micros(200);
+    s.array.handle_deadline(s.now);
+    s.request(RequestKind::Write, 1, 1);
+    assert_eq!(s.log, "done D0 D1 ");
 }
 
 #[test]
