@@ -232,3 +232,22 @@ fn the_cache_is_bounded_however_often_drives_fail() {
     }
     assert!(sums.tables.len() <= CACHED_MIN, "{} tables", sums.tables.len());
 }
+
+/// A sync waits for a table that turns out to be damaged until all its sums are known.
+#[test]
+fn a_damaged_table_is_not_written_before_its_sums_are_known() {
+    let mut sums = Checksums::new(setup(Vec::new()));
+    let (key, _) = Key::of(DriveId(0), 0);
+    sums.begin_change(1, DriveId(0), 0..1, Some(vec![7]));
+    sums.end_change(1, true);
+    assert_eq!(sums.poll_io(), Some(TableIo::Read(key)));
+    assert!(!sums.settle(DriveId(0)), "it has changed");
+    sums.table_read(key, None);
+    assert_eq!(sums.poll_io(), None);
+    while let Some((drive, blocks)) = sums.next_to_recover(1) {
+        assert_eq!(sums.poll_io(), None, "{blocks:?} is not known");
+        sums.recovered(drive, blocks, false);
+    }
+    assert!(matches!(sums.poll_io(), Some(TableIo::Write(written, _)) if written == key));
+    assert!(sums.table_written(key), "now the drive may be synced");
+}

@@ -334,6 +334,13 @@ fn what_a_drive_holds_is_never_taken_for_its_journal() {
     let mut swapped = images.clone();
     swapped.0.swap(0, 1);
     assert_eq!(swapped.records(), []);
+    // Even if each has what the other should.
+    let (mut journal, mut images) = new();
+    let both = [bytes(0, 0, vec![1; BLOCK]), bytes(1, 0, vec![2; BLOCK])];
+    images.batch(&append(&mut journal, &both).unwrap());
+    assert_eq!(images.records().len(), 2);
+    images.0.swap(0, 1);
+    assert_eq!(images.records(), []);
 }
 
 #[test]
