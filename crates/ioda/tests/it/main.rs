@@ -23,6 +23,7 @@ mod listings;
 mod live;
 mod plan;
 mod quiet;
+mod replacing;
 mod schemas;
 mod serve;
 mod survey;

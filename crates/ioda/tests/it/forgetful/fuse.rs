@@ -99,6 +99,9 @@ impl Handler {
                 std::thread::sleep(time);
                 world = self.opened(fh)?;
             }
+            while world.holds_syncs && world.power == Power::On {
+                world = self.0.changed.wait(world).unwrap_or_else(PoisonError::into_inner);
+            }
             world.file(number)?.sync();
         }
         Ok(())

@@ -109,6 +109,12 @@ impl Forgetful {
         self.shared.lock().sync_time = time;
     }
 
+    /// Whether syncs of files are answered only when this says so.
+    pub(crate) fn hold_syncs(&self, held: bool) {
+        self.shared.lock().holds_syncs = held;
+        self.shared.changed.notify_all();
+    }
+
     /// The power goes now.
     pub(crate) fn cut(&self, seed: u64) {
         self.shared.lock().cut(seed);

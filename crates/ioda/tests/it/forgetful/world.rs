@@ -43,6 +43,8 @@ pub(super) struct World {
     pub(super) fuse: Option<(u64, u64)>,
     pub(super) limit_bytes: u64,
     pub(super) sync_time: Duration,
+    /// Syncs of files are not answered.
+    pub(super) holds_syncs: bool,
     pub(super) counts: Counts,
     pub(super) nodes: BTreeMap<u64, Node>,
     pub(super) names: Names,
@@ -61,6 +63,7 @@ impl Default for World {
             fuse: None,
             limit_bytes: u64::MAX,
             sync_time: Duration::ZERO,
+            holds_syncs: false,
             counts: Counts::default(),
             nodes: [(ROOT, root)].into(),
             names: Names::default(),
