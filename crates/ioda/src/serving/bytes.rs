@@ -59,6 +59,11 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
             "--create is for files and devices; an array in memory is always new",
         ));
     }
+    if settings.serve.checksum_cache.is_some() {
+        return Err(Failure::usage(
+            "--checksum-cache is for files and devices; all checksums of drives in memory are in memory",
+        ));
+    }
     let mut built = build(settings, None)?;
     // What is in memory anyway would be guarded by memory alone.
     built.geometry.checksums &= settings.serve.checksums.is_some();
@@ -166,6 +171,9 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
     let opened = opened.map_err(|error| Failure::usage(blank_hint(&error, create)))?;
     let doubtful = opened.doubtful_regions().len() as u64;
     let OpenArray { assembly, disks, mut records, replayed } = opened;
+    if let Some(checksums) = &mut records.checksums {
+        checksums.cache_bytes = built.checksum_cache_bytes;
+    }
     let intent = &mut records.intent;
     let mut notes: Vec<String> = assembly.notes.iter().map(ToString::to_string).collect();
     if doubtful > 0 {

@@ -19,6 +19,7 @@ http = "127.0.0.1:9640"
 http_host = ["a.example"]
 journal = "always"
 client_memory = "256m"
+checksum_cache = "64m"
 restore_depth = 4
 socket_group = "disk"
 

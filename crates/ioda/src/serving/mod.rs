@@ -26,6 +26,10 @@ const PAGE_BYTES: u32 = 4096;
 const DRIVE_BYTES: u64 = 1 << 30;
 /// Whether data on files and devices have checksums unless something else is asked for.
 const CHECKSUMS_USUAL: bool = true;
+/// One part in so many of the memory for clients is for checksums unless something else is chosen.
+const CHECKSUM_CACHE_PARTS: u64 = 4;
+/// Least memory for checksums that can be chosen.
+const CHECKSUM_CACHE_BYTES_MIN: u64 = 1 << 20;
 /// Largest stripe, parity included: it must fit the journal of a degraded array.
 const STRIPE_BYTES_MOST: u64 = 8 << 20;
 
@@ -39,6 +43,8 @@ pub(crate) struct Built {
     pub(crate) plain: bool,
     /// Bound on what all clients together have the server hold.
     pub(crate) client_memory_bytes: u64,
+    /// Bound on the checksums of files and devices that are in memory.
+    pub(crate) checksum_cache_bytes: u64,
 }
 
 /// Works out what `settings` describe. What an array says about itself that is there already goes
@@ -111,7 +117,8 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
         )));
     }
     let client_memory_bytes = client_memory_bytes(&settings)?;
-    Ok(Built { plan, config, geometry, plain, client_memory_bytes })
+    let checksum_cache_bytes = checksum_cache_bytes(&settings, client_memory_bytes)?;
+    Ok(Built { plan, config, geometry, plain, client_memory_bytes, checksum_cache_bytes })
 }
 
 /// What is chosen when an array is made: as it is there, if one is. `differ` says in what it is not what was
@@ -149,6 +156,22 @@ fn client_memory_bytes(settings: &Settings) -> Result<u64, Failure> {
         return Err(Failure::usage(format!(
             "--client-memory is {bytes} bytes; it must be at least {CLIENT_MEMORY_BYTES_MIN}, so that \
              the largest request fits"
+        )));
+    }
+    Ok(bytes)
+}
+
+/// Unless it is chosen, a share of what clients may hold: who bounds the one for a small machine bounds the
+/// other, and a large machine keeps the checksums of more data.
+fn checksum_cache_bytes(settings: &Settings, client_memory_bytes: u64) -> Result<u64, Failure> {
+    let Some(size) = &settings.serve.checksum_cache else {
+        return Ok(client_memory_bytes / CHECKSUM_CACHE_PARTS);
+    };
+    let bytes = size.value.0;
+    if bytes < CHECKSUM_CACHE_BYTES_MIN {
+        return Err(Failure::usage(format!(
+            "--checksum-cache is {bytes} bytes; it must be at least {CHECKSUM_CACHE_BYTES_MIN}, so that \
+             requests in flight find their checksums"
         )));
     }
     Ok(bytes)
@@ -223,4 +246,28 @@ pub(crate) fn switch_table(built: &Built) -> SwitchTable {
         check_policy(&plan, plain)?;
         Ok(plan.policy_parts())
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::parse;
+
+    fn cache_bytes(serve: &str) -> Result<u64, String> {
+        let settings = parse::<Settings>(&format!("[serve]\n{serve}"), "a.toml");
+        let settings = settings.map_err(|error| error.to_string())?;
+        build(&settings, None)
+            .map(|built| built.checksum_cache_bytes)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn memory_for_checksums_is_what_was_chosen_or_a_share_of_that_for_clients() {
+        assert_eq!(cache_bytes("client_memory = \"1g\""), Ok(256 << 20));
+        assert_eq!(cache_bytes("client_memory = \"64m\""), Ok(16 << 20));
+        assert_eq!(cache_bytes("").unwrap(), default_client_memory_bytes() / 4);
+        assert_eq!(cache_bytes("client_memory = \"1g\"\nchecksum_cache = \"1m\""), Ok(1 << 20));
+        let refused = cache_bytes("checksum_cache = \"1023k\"").unwrap_err();
+        assert!(refused.contains("--checksum-cache is 1047552 bytes; it must be at least 1048576"));
+    }
 }

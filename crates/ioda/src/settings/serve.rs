@@ -100,6 +100,10 @@ pub(crate) struct ServeSettings {
     /// machine's, at least 256m]
     #[arg(long, value_name = "SIZE")]
     pub(crate) client_memory: Option<Text<Size>>,
+    /// Most memory for checksums of drives in files and on devices, 1m or more; it is enough for a thousand
+    /// times as much data [default: a quarter of --client-memory]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) checksum_cache: Option<Text<Size>>,
     /// Stripes that a rebuild works on at once, 1 or more [default: 16]
     #[arg(long, value_name = "N")]
     pub(crate) restore_depth: Option<u32>,
