@@ -194,7 +194,7 @@ impl<O: Observe> Flash<O> {
         if self.idle.is_none() {
             return;
         }
-        if self.config.collection.instant {
+        if self.config.collection.untimed.collects() {
             self.fold_instantly();
             return;
         }

@@ -511,7 +511,7 @@ const SHY: PolicyKind = PolicyKind::new(&About {
     source: "this test",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: nvme::Untimed::Nothing,
     needs: Needs::Redundancy,
     build: |_| Box::new(Shy),
 });
@@ -545,7 +545,7 @@ const HESITANT: PolicyKind = PolicyKind::new(&About {
     source: "this test",
     drive_changes: "nothing",
     windows: WindowUse::None,
-    collects_instantly: false,
+    untimed: nvme::Untimed::Nothing,
     needs: Needs::Nothing,
     build: |_| Box::new(Hesitant),
 });

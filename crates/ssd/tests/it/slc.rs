@@ -293,7 +293,7 @@ fn the_host_goes_before_folding() {
 #[test]
 fn a_drive_that_collects_in_no_time_folds_in_no_time() {
     let mut drive = Ssd::new(one_die_with(cache(4, 1))).unwrap();
-    drive.set_instant_collection(true);
+    drive.set_untimed(nvme::Untimed::Collections);
     send(&mut drive, Instant::ZERO, 0, Opcode::Write, 0, 48);
     go_on(&mut drive, Instant::from_nanos(4_900_000));
     assert_eq!(in_slc(&drive), 48);

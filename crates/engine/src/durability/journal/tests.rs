@@ -429,7 +429,7 @@ fn records_follow_each_other_by_numbers_that_grow() {
     assert_eq!(half(&[(0, 3), (0, 4)]), [3], "it names another");
     assert_eq!(half(&[(0, 3), (3, 3), (3, 4)]), [3], "the same again");
     assert_eq!(half(&[(0, 3), (3, 2)]), [3]);
-    assert_eq!(half(&[(0, 0)]), []);
+    assert!(half(&[(0, 0)]).is_empty());
     let most = (1 << 62) - 1;
     assert_eq!(half(&[(0, most), (most, most + 1)]), [most], "no array comes so far");
 }
