@@ -14,6 +14,8 @@
 //! | busyTimeWindow | [`WindowSchedule::busy_time_window`] |
 //! | PL flag, 2 bits | [`PlFlag`] |
 //! | cycle start time | [`WindowSchedule::cycle_start`] |
+//!
+//! The policy `quiet` adds a bit, [`WindowScope`].
 #![no_std]
 
 mod bound;
