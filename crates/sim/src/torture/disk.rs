@@ -216,11 +216,16 @@ impl SimDisk {
         }
     }
 
-    /// A write fails: any of its sectors may have been written.
+    /// A write fails: any of its sectors may have been written. Where the block was damaged, the rest of it is
+    /// right from now on: a block half of which is damaged could not be told from one that was torn, and nobody
+    /// promises anything about both at once.
     pub(super) fn end_failed(&mut self, tag: u64, rng: &mut Rng) {
         let Some(write) = self.in_flight.remove(&tag) else { return };
         for (block, new) in write.each() {
-            let old = self.current(block).clone();
+            let old = match self.damage.remove(&block) {
+                Some(Damage { right, wrong }) if wrong == *self.current(block) => right,
+                _ => self.current(block).clone(),
+            };
             let mixed = mix(&old, &new, rng);
             self.put(block, mixed, false);
         }
