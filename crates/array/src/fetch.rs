@@ -407,6 +407,21 @@ impl Fetch {
         true
     }
 
+    /// A copy was read that is not kept any more. Returns whether the member is to be had from another from now
+    /// on: not if a write in flight has brought it meanwhile.
+    pub(crate) fn passed_over(&mut self, member: u8) -> bool {
+        let is_known = self.known.contains(member);
+        let detour = self.detour();
+        detour.to_discard.remove(member);
+        if is_known {
+            return false;
+        }
+        detour.unreadable.insert(member);
+        detour.to_reconstruct.insert(member);
+        self.review = Review::TooMany { is_settled: false };
+        true
+    }
+
     /// A read of a fetch that is given up could not be done.
     pub(crate) fn note_broken(&mut self, member: u8) {
         self.detour().broken.insert(member);

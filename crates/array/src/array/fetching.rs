@@ -393,6 +393,8 @@ impl<O: Observe> Array<O> {
             // The pages were reconstructed before this answer came; nobody needs it any more.
             _ => return,
         }
+        let is_passed_over = status == Status::Success && self.is_passed_over(op, member);
+        let target = &mut self.ops[op];
         let spent;
         let passed = if round == 0 && !for_others {
             &completion.delays
@@ -407,6 +409,9 @@ impl<O: Observe> Array<O> {
         };
         let (drive, busy_remaining) = (record.drive, completion.busy_remaining);
         match status {
+            Status::Success if is_passed_over => {
+                self.pass_over(now, op, member, passed);
+            }
             Status::Success => {
                 let kept = target.fetch.read_succeeded(member, completion.blocked());
                 if kept == Kept::Outdated {
@@ -429,6 +434,30 @@ impl<O: Observe> Array<O> {
                 self.read_failed(now, op, member, drive, Some(busy_remaining), passed);
             }
             Status::Unrecovered => self.read_failed(now, op, member, drive, None, passed),
+        }
+    }
+
+    /// Whether a copy of a mirror whose copies may differ is not the one that is kept any more: it was when the
+    /// read was sent, and since then it could not be read, or its drive has failed. Others may have found the copy
+    /// that is kept now.
+    #[inline]
+    fn is_passed_over(&self, op: OpId, member: u8) -> bool {
+        if self.availability.is_optimal() || !self.layout.level().is_mirrored() {
+            return false;
+        }
+        let target = &self.ops[op];
+        matches!(target.work, Work::Read { .. } | Work::Write { .. })
+            && self.availability.is_in_doubt(target.stripe)
+            && self.unreadable(target.stripe).contains(member)
+    }
+
+    /// What was read of such a copy is not used: the one that is kept is read instead.
+    #[cold]
+    fn pass_over(&mut self, now: Instant, op: OpId, member: u8, passed: &Delays) {
+        if self.ops[op].fetch.passed_over(member) {
+            self.note_unreadable(op);
+            self.ops[op].fetch.count_unreadable();
+            self.decide(now, op, passed);
         }
     }
 

@@ -8,10 +8,37 @@ use array::{
     Layout, Level, RequestKind,
 };
 use nvme::Status;
-use units::{DriveId, Duration};
+use units::{DriveId, Duration, Instant};
 
 const READ: RequestKind = RequestKind::Read;
 const WRITE: RequestKind = RequestKind::Write;
+
+#[test]
+fn what_a_copy_answers_after_others_could_not_read_it_is_not_used() {
+    let mut s = Script::new(Level::Raid1, 2, named("base"));
+    s.array.resync(s.now, core::iter::once(0..1));
+    s.request(READ, 0, 1);
+    assert_eq!(told(&mut s), "r0 r0");
+    lost(&mut s, 0);
+    assert_eq!(
+        told(&mut s),
+        "r1",
+        "the resync goes on with the second copy, which is kept from now on"
+    );
+    s.ok(0);
+    let sent = told(&mut s);
+    assert!(!sent.contains("done"), "{sent}: a client found the first copy");
+    while !s.out.is_empty() {
+        let drive = s.out[0].0;
+        s.ok(drive.0);
+        while s.array.next_deadline() != Instant::NEVER {
+            s.compute();
+        }
+    }
+    assert!(told(&mut s).contains("done"));
+    assert!(s.array.is_optimal());
+}
+
 const DEALLOCATE: RequestKind = RequestKind::Deallocate;
 
 fn fail(s: &mut Script, drive: u8) {
