@@ -18,7 +18,10 @@ fn every_drive_works_under_every_policy() {
         drive.geometry.planes_per_chip = 1;
         drive.geometry.blocks_per_plane = 64;
         drive.geometry.pages_per_block = 16;
-        if let Some(cells) = drive.cells {
+        if let Some(cells) = &mut drive.cells {
+            if let Some(slc) = &mut cells.slc {
+                (slc.most_blocks, slc.fixed_blocks, slc.low_blocks) = (8, 2, 1);
+            }
             // Their watermarks are a few of many superblocks.
             drive.geometry.pages_per_block = 4 * cells.unit_pages();
             drive.geometry.chips_per_channel = 1;
