@@ -1,7 +1,7 @@
 //! Getting the members of a stripe that an operation wants: commands on their way out, answers on their
 //! way in, and what [`Fetch`] decides in between.
 
-use super::{Array, background, repairing};
+use super::{Array, background, copies, repairing};
 use crate::action::{Action, DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose};
 use crate::event::{Event, Origin, Why};
@@ -393,7 +393,7 @@ impl<O: Observe> Array<O> {
             // The pages were reconstructed before this answer came; nobody needs it any more.
             _ => return,
         }
-        let is_passed_over = status == Status::Success && self.is_passed_over(op, member);
+        let is_passed_over = status == Status::Success && copies::is_passed_over(self, op, member);
         let target = &mut self.ops[op];
         let spent;
         let passed = if round == 0 && !for_others {
@@ -410,7 +410,7 @@ impl<O: Observe> Array<O> {
         let (drive, busy_remaining) = (record.drive, completion.busy_remaining);
         match status {
             Status::Success if is_passed_over => {
-                self.pass_over(now, op, member, passed);
+                copies::pass_over(self, now, op, member, passed);
             }
             Status::Success => {
                 let kept = target.fetch.read_succeeded(member, completion.blocked());
@@ -434,30 +434,6 @@ impl<O: Observe> Array<O> {
                 self.read_failed(now, op, member, drive, Some(busy_remaining), passed);
             }
             Status::Unrecovered => self.read_failed(now, op, member, drive, None, passed),
-        }
-    }
-
-    /// Whether a copy of a mirror whose copies may differ is not the one that is kept any more: it was when the
-    /// read was sent, and since then it could not be read, or its drive has failed. Others may have found the copy
-    /// that is kept now.
-    #[inline]
-    fn is_passed_over(&self, op: OpId, member: u8) -> bool {
-        if self.availability.is_optimal() || !self.layout.level().is_mirrored() {
-            return false;
-        }
-        let target = &self.ops[op];
-        matches!(target.work, Work::Read { .. } | Work::Write { .. })
-            && self.availability.is_in_doubt(target.stripe)
-            && self.unreadable(target.stripe).contains(member)
-    }
-
-    /// What was read of such a copy is not used: the one that is kept is read instead.
-    #[cold]
-    fn pass_over(&mut self, now: Instant, op: OpId, member: u8, passed: &Delays) {
-        if self.ops[op].fetch.passed_over(member) {
-            self.note_unreadable(op);
-            self.ops[op].fetch.count_unreadable();
-            self.decide(now, op, passed);
         }
     }
 

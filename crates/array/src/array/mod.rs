@@ -3,6 +3,7 @@
 
 mod background;
 mod constants;
+mod copies;
 mod fetching;
 mod repairing;
 mod writing;
