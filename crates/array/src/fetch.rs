@@ -387,12 +387,7 @@ impl Fetch {
         drive: DriveId,
         busy_remaining: Option<Duration>,
     ) -> bool {
-        let is_known = self.known.contains(member);
-        let detour = self.detour();
-        detour.to_discard.remove(member);
-        if is_known {
-            return false;
-        }
+        let Some(detour) = self.go_without(member) else { return false };
         match busy_remaining {
             Some(busy_remaining) => {
                 detour.failures.push(Failure { member, drive, busy_remaining });
@@ -402,24 +397,30 @@ impl Fetch {
                 detour.broken.insert(member);
             }
         }
-        detour.to_reconstruct.insert(member);
-        self.review = Review::TooMany { is_settled: false };
         true
     }
 
     /// A copy was read that is not kept any more. Returns whether the member is to be had from another from now
     /// on: not if a write in flight has brought it meanwhile.
     pub(crate) fn passed_over(&mut self, member: u8) -> bool {
+        let Some(detour) = self.go_without(member) else { return false };
+        detour.unreadable.insert(member);
+        true
+    }
+
+    /// A read of a member has brought nothing. It is to be reconstructed from now on, unless it is known.
+    fn go_without(&mut self, member: u8) -> Option<&mut Detour> {
         let is_known = self.known.contains(member);
+        if !is_known {
+            self.review = Review::TooMany { is_settled: false };
+        }
         let detour = self.detour();
         detour.to_discard.remove(member);
         if is_known {
-            return false;
+            return None;
         }
-        detour.unreadable.insert(member);
         detour.to_reconstruct.insert(member);
-        self.review = Review::TooMany { is_settled: false };
-        true
+        Some(detour)
     }
 
     /// A read of a fetch that is given up could not be done.

@@ -45,6 +45,16 @@ impl Comparison {
         self.ideal().into_iter().chain(self.floor())
     }
 
+    /// The words for ratios to these runs; none if there are none.
+    pub(crate) fn ratios_to(yardsticks: &[&Run]) -> Option<String> {
+        let names: Vec<&str> = yardsticks.iter().map(|run| run.name()).collect();
+        match names[..] {
+            [] => None,
+            [name] => Some(format!("ratio to {name}")),
+            _ => Some(format!("ratios to {}", names.join(" and "))),
+        }
+    }
+
     fn run_of(&self, policy: &str) -> Option<&Run> {
         self.runs.iter().find(|run| run.policy.eq_ignore_ascii_case(policy))
     }

@@ -191,9 +191,6 @@ impl<O: Observe> Flash<O> {
     /// Starts folding where it is due. `flush_first` says that the flush of the write buffer goes before
     /// that.
     pub(crate) fn fold_where_due(&mut self, now: Instant, flush_first: bool) {
-        if self.idle.is_none() {
-            return;
-        }
         if self.config.collection.untimed.collects() {
             self.fold_instantly();
             return;
@@ -205,11 +202,8 @@ impl<O: Observe> Flash<O> {
 
     /// Whether the drive would fold if it had the right to collect.
     pub(crate) fn wants_to_fold(&self) -> bool {
-        let Some(idle) = &self.idle else { return false };
-        let mut dies = 0..self.dies.len();
-        dies.any(|die| {
-            (idle.is_idle() || self.ftl.is_slc_low(die)) && self.ftl.slc_to_fold(die).is_some()
-        })
+        let mut scopes = 0..self.collector.scopes();
+        self.idle.is_some() && scopes.any(|scope| self.block_to_fold(scope).is_some())
     }
 
     /// Whether a die may be collected now as far as windows go: its range has its turn, or host

@@ -47,7 +47,7 @@ impl<O: Observe> Ssd<O> {
     /// Whether reads are told of programs of the host that do not come out of a buffer.
     #[inline]
     fn tells_of_host_programs(&self) -> bool {
-        self.flash.window_scope == WindowScope::AllWork
+        self.flash.collector.rights.scope == WindowScope::AllWork
             && matches!(self.placement, Placement::Direct(_))
     }
 

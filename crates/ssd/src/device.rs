@@ -189,8 +189,7 @@ impl<O: Observe> Ssd<O> {
 
     /// What the drive does in its busy windows only, from now on.
     pub fn set_window_scope(&mut self, scope: WindowScope) {
-        self.flash.window_scope = scope;
-        self.placement.set_window_scope(scope);
+        self.flash.collector.rights.scope = scope;
     }
 
     /// Lists what happens to flash pages from now on; collect it with [`Ssd::take_media`].
@@ -250,7 +249,7 @@ impl<O: Observe> Ssd<O> {
         };
         DriveStatus {
             headroom_pages: blocks * u64::from(ftl.shape.pages_per_block),
-            due: self.placement.waits_to_flush()
+            due: self.placement.waits_to_flush(&collector.rights)
                 || self.flash.wants_to_fold()
                 || is_below(self.flash.collect_at()),
             must_collect: is_below(ftl.shape.levels.soft),

@@ -55,8 +55,6 @@ pub(crate) struct Flash<O: Observe> {
     pub(crate) retry: Option<Retry>,
     /// Copies to check in idle time, if the drive does that.
     pub(crate) unchecked: Option<Unchecked>,
-    /// What is done in busy windows only.
-    pub(crate) window_scope: WindowScope,
     pub(crate) journal: Journal<O>,
     /// Dies that a collection gave back before its end: they wait to be given their next operation.
     pub(crate) freed: Vec<u32>,
@@ -74,7 +72,6 @@ impl<O: Observe> Flash<O> {
             idle: IdleTimer::new(&config),
             retry: config.retry.map(Retry::new),
             unchecked: Unchecked::new(&config),
-            window_scope: WindowScope::default(),
             journal: Journal::new(),
             freed: Vec::new(),
             config,
@@ -92,7 +89,6 @@ impl<O: Observe> Flash<O> {
             idle,
             retry,
             unchecked,
-            window_scope,
             journal,
             freed,
         } = self;
@@ -107,7 +103,6 @@ impl<O: Observe> Flash<O> {
             idle,
             retry,
             unchecked,
-            window_scope,
             journal,
             freed,
         }
@@ -135,7 +130,7 @@ impl<O: Observe> Flash<O> {
     /// what the host writes only if that is promised.
     #[inline]
     fn tells_of_programs(&self) -> bool {
-        self.config.write_buffer.is_some() || self.window_scope == WindowScope::AllWork
+        self.config.write_buffer.is_some() || self.collector.rights.scope == WindowScope::AllWork
     }
 
     /// Time until a read that arrives now on `die` could be served (IODA §4.2.2): the rest of the
@@ -201,14 +196,12 @@ impl<O: Observe> Flash<O> {
                 Need { cells: need.cells * u64::from(1 + retries), ..need }
             }
             (Task::FlushUnit { page, .. }, Some(cells)) => {
-                let ordinary = || cells.program_time(page % pages_per_block);
-                let program =
-                    || self.ftl.slc_at(page).map_or_else(ordinary, |slc| slc.page.program);
-                let transfers = self.ftl.programmed_with(page) / cells.blocks_per_page;
-                let program = match self.config.collection.untimed {
-                    Untimed::Writes => Duration::ZERO,
-                    Untimed::Nothing | Untimed::Collections => program(),
+                let program = match (self.config.collection.untimed, self.ftl.slc_at(page)) {
+                    (Untimed::Writes, _) => Duration::ZERO,
+                    (_, Some(slc)) => slc.page.program,
+                    (_, None) => cells.program_time(page % pages_per_block),
                 };
+                let transfers = self.ftl.programmed_with(page) / cells.blocks_per_page;
                 Need { transfers, ..Need::of_die(program) }
             }
             _ => self.dies.need_of(task),

@@ -2,13 +2,15 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::CollectionRight;
+use nvme::{CollectionRight, WindowScope};
 use units::Instant;
 
 /// When the ranges of logical blocks of one drive may be collected.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
     right: CollectionRight,
+    /// What is done in windows only.
+    pub(crate) scope: WindowScope,
     /// Of each range of logical blocks, the end of a window that was open when windows changed.
     open_until: Vec<Instant>,
     next_window: Instant,
@@ -18,6 +20,7 @@ impl Rights {
     pub(crate) fn new(ranges: u32) -> Self {
         Self {
             right: CollectionRight::Always,
+            scope: WindowScope::default(),
             open_until: vec![Instant::ZERO; ranges as usize],
             next_window: Instant::NEVER,
         }

@@ -4,6 +4,7 @@ use crate::codec::{Reader, StateError, Writer};
 use crate::ftl::{Frontier, Shape};
 use crate::slc::SlcBlocks;
 use crate::space::{Sequence, Space};
+use crate::space_state::take_blocks;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -36,12 +37,7 @@ impl SlcBlocks {
         let (dies, pools) = (shape.dies as usize, self.full.len());
         let mut known = vec![vec![false; blocks as usize]; pools];
         for (full, known) in self.full.iter_mut().zip(&mut known) {
-            *full = reader.take_list(blocks as usize, blocks, WHAT)?.into();
-            for &block in &*full {
-                if core::mem::replace(&mut known[block as usize], true) {
-                    return Err(contradiction());
-                }
-            }
+            *full = take_blocks(reader, known, WHAT)?.into();
         }
         let open = reader.take_list(dies, blocks + 1, WHAT)?;
         let left = reader.take_list(dies, self.pages_per_block + 1, WHAT)?;

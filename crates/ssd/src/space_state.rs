@@ -4,13 +4,18 @@ use crate::codec::{Reader, StateError, Writer};
 use crate::space::{Lines, Sequence, Space};
 use alloc::vec::Vec;
 
+const BLOCKS: &str = "free and open blocks";
+
 const fn contradiction(what: &'static str) -> StateError {
     StateError::Contradiction { what }
 }
 
 /// A list of different blocks that marks them as known; none may be known already.
-fn take_blocks(reader: &mut Reader<'_>, known: &mut [bool]) -> Result<Vec<u32>, StateError> {
-    let what = "free and open blocks";
+pub(crate) fn take_blocks(
+    reader: &mut Reader<'_>,
+    known: &mut [bool],
+    what: &'static str,
+) -> Result<Vec<u32>, StateError> {
     let blocks = reader.take_list(known.len(), known.len() as u32, what)?;
     for &block in &blocks {
         if core::mem::replace(&mut known[block as usize], true) {
@@ -71,7 +76,7 @@ impl Space {
                     {
                         return Err(contradiction("a block that is open in two modes"));
                     }
-                    *free = take_blocks(reader, &mut known)?.into();
+                    *free = take_blocks(reader, &mut known, BLOCKS)?.into();
                 }
                 Ok(())
             }
@@ -118,7 +123,7 @@ impl Sequence {
         known: &mut [bool],
     ) -> Result<Self, StateError> {
         let what = "open lines";
-        let opened = take_blocks(reader, known)?;
+        let opened = take_blocks(reader, known, BLOCKS)?;
         let ahead = reader.take_list(dies, opened.len() as u32 + 1, what)?;
         // The line that is furthest has been opened by somebody.
         let furthest = ahead.iter().max().map_or(0, |&most| most as usize);
@@ -145,7 +150,7 @@ impl Lines {
         open: &[Option<u32>],
     ) -> Result<(), StateError> {
         let what = "open lines";
-        self.free = take_blocks(reader, &mut known)?.into();
+        self.free = take_blocks(reader, &mut known, BLOCKS)?.into();
         self.ordinary = Sequence::read_state(reader, open.len(), &mut known)?;
         let sequence = &self.ordinary;
         for (&open, die) in open.iter().zip(0..) {

@@ -29,8 +29,6 @@ pub(super) fn pass_over<O: Observe>(
     passed: &Delays,
 ) {
     if array.ops[op].fetch.passed_over(member) {
-        array.note_unreadable(op);
-        array.ops[op].fetch.count_unreadable();
-        array.decide(now, op, passed);
+        array.go_on_without(now, op, passed);
     }
 }

@@ -393,8 +393,6 @@ impl<O: Observe> Array<O> {
             // The pages were reconstructed before this answer came; nobody needs it any more.
             _ => return,
         }
-        let is_passed_over = status == Status::Success && copies::is_passed_over(self, op, member);
-        let target = &mut self.ops[op];
         let spent;
         let passed = if round == 0 && !for_others {
             &completion.delays
@@ -409,11 +407,12 @@ impl<O: Observe> Array<O> {
         };
         let (drive, busy_remaining) = (record.drive, completion.busy_remaining);
         match status {
-            Status::Success if is_passed_over => {
-                copies::pass_over(self, now, op, member, passed);
-            }
             Status::Success => {
-                let kept = target.fetch.read_succeeded(member, completion.blocked());
+                if copies::is_passed_over(self, op, member) {
+                    return copies::pass_over(self, now, op, member, passed);
+                }
+                let fetch = &mut self.ops[op].fetch;
+                let kept = fetch.read_succeeded(member, completion.blocked());
                 if kept == Kept::Outdated {
                     return self.read_again(now, op, member, drive, passed);
                 }
@@ -496,10 +495,15 @@ impl<O: Observe> Array<O> {
                 let stripe = self.ops[op].stripe;
                 self.availability.copy_not_read(&self.layout, stripe, member);
             }
-            self.note_unreadable(op);
-            self.ops[op].fetch.count_unreadable();
-            self.decide(now, op, passed);
+            self.go_on_without(now, op, passed);
         }
+    }
+
+    /// Decides again after a member of the stripe was lost to an operation.
+    pub(super) fn go_on_without(&mut self, now: Instant, op: OpId, passed: &Delays) {
+        self.note_unreadable(op);
+        self.ops[op].fetch.count_unreadable();
+        self.decide(now, op, passed);
     }
 
     /// What a read brought may be older than the rest: reads the member again, if it can be.

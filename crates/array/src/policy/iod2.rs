@@ -25,7 +25,8 @@ pub(super) const IOD2: PolicyKind = PolicyKind::new(&About {
     build: |_| Box::new(Iod2),
 });
 
-struct Iod2;
+/// The rules, which IODA has as well.
+pub(super) struct Iod2;
 
 impl Policy for Iod2 {
     fn hooks(&self) -> Hooks {

@@ -2,15 +2,14 @@
 //!
 //! Drives collect in turn, so at most k of a stripe are busy; reads carry the flag, so only those
 //! that really meet a collection are reconstructed, and what the reconstruction reads is not busy. Should a
-//! drive break the contract, the least busy of too many failures is waited for, as in IOD2 (§7.3).
+//! drive break the contract, the least busy of too many failures is waited for (§7.3). So the host's
+//! rules are those of IOD2; what differs is when drives collect.
 //! Costs the extra reads of few reconstructions, and write amplification if windows are short.
 
-use super::{
-    About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, View, WindowUse, least_busy,
-};
+use super::iod2::Iod2;
+use super::{About, Needs, PolicyKind, WindowUse};
 use alloc::boxed::Box;
-use nvme::{PlFlag, Untimed};
-use units::{DriveId, Instant, Lba};
+use nvme::Untimed;
 
 /// The policy.
 pub(super) const IODA: PolicyKind = PolicyKind::new(&About {
@@ -22,25 +21,5 @@ pub(super) const IODA: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Seen,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Ioda),
+    build: |_| Box::new(Iod2),
 });
-
-struct Ioda;
-
-impl Policy for Ioda {
-    fn hooks(&self) -> Hooks {
-        Hooks::FIRST_ATTEMPT
-    }
-
-    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
-        Attempt::Send(PlFlag::Predictable)
-    }
-
-    fn reconstruct_flag(&self) -> PlFlag {
-        PlFlag::Predictable
-    }
-
-    fn wait_for(&self, failures: &[Failure]) -> usize {
-        least_busy(failures)
-    }
-}

@@ -30,6 +30,17 @@ pub enum WindowUse {
     Synchronized,
 }
 
+impl WindowUse {
+    /// What drives do in their windows only.
+    #[must_use]
+    pub const fn scope(self) -> WindowScope {
+        match self {
+            Self::Quiet => WindowScope::AllWork,
+            _ => WindowScope::Collections,
+        }
+    }
+}
+
 /// What a policy needs of the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Needs {
@@ -81,17 +92,6 @@ pub struct PolicySetup<'a> {
 #[derive(Clone, Copy)]
 pub struct PolicyKind(&'static About);
 
-impl WindowUse {
-    /// What drives do in their windows only.
-    #[must_use]
-    pub const fn scope(self) -> WindowScope {
-        match self {
-            Self::Quiet => WindowScope::AllWork,
-            _ => WindowScope::Collections,
-        }
-    }
-}
-
 impl PolicyKind {
     /// Wait for whatever is slow.
     pub const BASE: Self = super::base::BASE;
@@ -105,10 +105,6 @@ impl PolicyKind {
     pub const IODA: Self = super::ioda::IODA;
     /// Collections take no time.
     pub const IDEAL: Self = super::ideal::IDEAL;
-    /// Everything that changes flash happens in windows.
-    pub const QUIET: Self = super::quiet::QUIET;
-    /// Nothing that changes flash takes time.
-    pub const FLOOR: Self = super::floor::FLOOR;
 
     /// IODA, its parts, and the two between which they are measured (IODA §6.1), in the order of the
     /// article's figures.

@@ -1,13 +1,12 @@
 //! Arrays with missing drives, command by command.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::script::{PAGE, Script, named};
+use crate::script::{Script, config, fail, lost, named, told};
 use array::policy::PolicySettings;
 use array::{
     Array, CannotReplace, CannotSwitch, Config, Coordination, DriveState, JobKind, JobProgress,
     Layout, Level, RequestKind,
 };
-use nvme::Status;
 use units::{DriveId, Duration, Instant};
 
 const READ: RequestKind = RequestKind::Read;
@@ -15,10 +14,7 @@ const WRITE: RequestKind = RequestKind::Write;
 
 #[test]
 fn what_a_copy_answers_after_others_could_not_read_it_is_not_used() {
-    let mut s = Script::new(Level::Raid1, 2, named("base"));
-    s.array.resync(s.now, core::iter::once(0..1));
-    s.request(READ, 0, 1);
-    assert_eq!(told(&mut s), "r0 r0");
+    let mut s = mirror_in_resync_and_read();
     lost(&mut s, 0);
     assert_eq!(
         told(&mut s),
@@ -40,19 +36,6 @@ fn what_a_copy_answers_after_others_could_not_read_it_is_not_used() {
 }
 
 const DEALLOCATE: RequestKind = RequestKind::Deallocate;
-
-fn fail(s: &mut Script, drive: u8) {
-    s.array.fail_drive(s.now, DriveId(drive));
-    s.collect();
-}
-
-fn lost(s: &mut Script, drive: u8) {
-    s.answer(drive, Status::Unrecovered, 0, Duration::ZERO);
-}
-
-fn told(s: &mut Script) -> String {
-    std::mem::take(&mut s.log).trim_end().to_owned()
-}
 
 /// RAID-5 on four drives: of stripe 0 the pages 0, 1, 2 are on drives 0, 1, 2 and parity on drive 3.
 fn raid5(policy: &str) -> Script {
@@ -244,19 +227,11 @@ fn small(level: Level, width: u32) -> Script {
 }
 
 fn small_under(policy: &str, level: Level, width: u32) -> Script {
-    let mut s = Script::of(Array::new(Config {
-        layout: Layout::new(level, width, 1, 2).unwrap(),
-        page_bytes: PAGE as u32,
-        policy: named(policy),
-        policy_settings: PolicySettings::default(),
-        coordination: Coordination::Free,
-        reconstruct_compute: Duration::ZERO,
-        data_actions: false,
-        spare: 0..0,
-        absent: 1,
-        job_depth: 1,
-        read_repair: false,
-    }));
+    let layout = Layout::new(level, width, 1, 2).unwrap();
+    let reconstruct_compute = Duration::ZERO;
+    let config = config(layout, named(policy));
+    let config = Config { reconstruct_compute, absent: 1, job_depth: 1, ..config };
+    let mut s = Script::of(Array::new(config));
     s.collect();
     s
 }
@@ -415,13 +390,19 @@ fn a_rebuild_waits_for_nobody_who_reads_other_copies() {
     assert_eq!(told(&mut s), "W0");
 }
 
-/// It waits for a read that goes on with the second copy. That is the one to keep then.
-#[test]
-fn a_resync_that_has_waited_for_a_read_looks_again_what_it_may_write() {
+/// A mirror of two copies that a crash may have left different: a resync reads the first, and then a client.
+fn mirror_in_resync_and_read() -> Script {
     let mut s = Script::new(Level::Raid1, 2, named("base"));
     s.array.resync(s.now, core::iter::once(0..1));
     s.request(READ, 0, 1);
     assert_eq!(told(&mut s), "r0 r0");
+    s
+}
+
+/// It waits for a read that goes on with the second copy. That is the one to keep then.
+#[test]
+fn a_resync_that_has_waited_for_a_read_looks_again_what_it_may_write() {
+    let mut s = mirror_in_resync_and_read();
     let resync = s.out.remove(0);
     lost(&mut s, 0);
     assert_eq!(told(&mut s), "r1");
@@ -488,10 +469,7 @@ fn a_copy_is_not_read_while_a_resync_writes_it() {
 
 #[test]
 fn a_resync_begins_again_if_its_copy_is_not_the_one_that_is_read_any_more() {
-    let mut s = Script::new(Level::Raid1, 2, named("base"));
-    s.array.resync(s.now, core::iter::once(0..1));
-    s.request(READ, 0, 1);
-    assert_eq!(told(&mut s), "r0 r0");
+    let mut s = mirror_in_resync_and_read();
     // The answers come in the order in which the reads were sent: the resync's is held back.
     let resync = s.out.remove(0);
     lost(&mut s, 0);

@@ -1,29 +1,15 @@
 //! What an array that is watched tells of its work.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::policy::{PolicyKind, PolicySettings};
-use array::{
-    Action, Array, Config, Coordination, Event, Layout, Level, Request, RequestId, RequestKind, Why,
-};
+use array::policy::PolicyKind;
+use array::{Action, Array, Config, Event, Layout, Level, Request, RequestId, RequestKind, Why};
 use nvme::{Cause, Command, Completion, Delays, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Observe, Recorded, Unobserved};
 
 const PAGE: u64 = 4096;
 
 fn config(policy: PolicyKind) -> Config {
-    Config {
-        layout: Layout::new(Level::Raid5, 4, 1, 1000).unwrap(),
-        page_bytes: PAGE as u32,
-        policy,
-        policy_settings: PolicySettings::default(),
-        coordination: Coordination::Free,
-        reconstruct_compute: Duration::from_micros(3),
-        data_actions: false,
-        spare: 0..0,
-        absent: 0,
-        job_depth: array::JOB_DEPTH,
-        read_repair: false,
-    }
+    crate::script::config(Layout::new(Level::Raid5, 4, 1, 1000).unwrap(), policy)
 }
 
 struct Watched<O: Observe> {

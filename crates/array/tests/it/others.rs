@@ -2,7 +2,7 @@
 //! command against a scripted host.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::script::{PAGE, Script, named};
+use crate::script::{Script, config, named, windows};
 use array::policy::{
     About, Asked, Attempt, DriveProfile, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse,
 };
@@ -353,26 +353,21 @@ fn commodity_drives_hear_nothing_of_windows() {
     assert_eq!(s.array.poll_action(), None, "nor of a change");
 }
 
-#[test]
-fn harmonia_lets_all_collect_as_soon_as_one_must() {
+/// Harmonia on drives of which these are absent.
+fn harmonia(absent: u64) -> Array {
     let coordination = Coordination::Synchronized(SynchronizedConfig {
         lease: Duration::from_millis(100),
         period: Duration::from_millis(1),
         start: Instant::ZERO,
     });
-    let mut array = Array::new(Config {
-        layout: Layout::new(Level::Raid5, 4, 1, 1000).unwrap(),
-        page_bytes: PAGE as u32,
-        policy: named("harmonia"),
-        policy_settings: PolicySettings::default(),
-        coordination,
-        reconstruct_compute: Duration::ZERO,
-        data_actions: false,
-        spare: 0..0,
-        absent: 0,
-        job_depth: array::JOB_DEPTH,
-        read_repair: false,
-    });
+    let config = config(Layout::new(Level::Raid5, 4, 1, 1000).unwrap(), named("harmonia"));
+    let reconstruct_compute = Duration::ZERO;
+    Array::new(Config { coordination, reconstruct_compute, absent, ..config })
+}
+
+#[test]
+fn harmonia_lets_all_collect_as_soon_as_one_must() {
+    let mut array = harmonia(0);
     let rights = |array: &mut Array| {
         let mut rights = Vec::new();
         while let Some(action) = array.poll_action() {
@@ -407,24 +402,7 @@ fn harmonia_lets_all_collect_as_soon_as_one_must() {
 /// Each drive is asked but the one that is not there, for which the array answers.
 #[test]
 fn harmonia_does_not_wait_for_a_drive_that_is_absent() {
-    let coordination = Coordination::Synchronized(SynchronizedConfig {
-        lease: Duration::from_millis(100),
-        period: Duration::from_millis(1),
-        start: Instant::ZERO,
-    });
-    let mut s = Script::of(Array::new(Config {
-        layout: Layout::new(Level::Raid5, 4, 1, 1000).unwrap(),
-        page_bytes: PAGE as u32,
-        policy: named("harmonia"),
-        policy_settings: PolicySettings::default(),
-        coordination,
-        reconstruct_compute: Duration::ZERO,
-        data_actions: false,
-        spare: 0..0,
-        absent: 0b10,
-        job_depth: array::JOB_DEPTH,
-        read_repair: false,
-    }));
+    let mut s = Script::of(harmonia(0b10));
     s.compute();
     assert_eq!(s.asked, [0, 2, 3].map(DriveId));
     s.permits.clear();
@@ -447,14 +425,7 @@ fn what_drives_were_told_under_a_policy_is_void_under_the_next() {
     s.collect();
     assert_eq!(s.permits, [], "they may collect whenever they like");
     assert_eq!(s.array.next_deadline(), Instant::NEVER, "and no window ever opens");
-    let windows = Coordination::Windows(WindowConfig {
-        busy_time_window: Duration::from_millis(100),
-        busy_drives: 1,
-        guard: Duration::ZERO,
-        start: Instant::ZERO,
-        ranges: 1,
-        range_blocks: 1000,
-    });
+    let windows = Coordination::Windows(windows());
     let told = |s: &mut Script, name: &str, coordination: Coordination| {
         s.array.set_policy(s.now, named(name), &PolicySettings::default(), coordination).unwrap();
         s.collect();
@@ -574,14 +545,6 @@ fn a_request_that_is_held_back_goes_on_as_soon_as_the_policy_lets_it() {
 fn adaptive_windows_are_halved_when_a_stripe_has_too_many_busy_members() {
     let millis = Duration::from_millis;
     for (busy, is_shorter) in [(&[0][..], false), (&[0, 1], true)] {
-        let windows = WindowConfig {
-            busy_time_window: millis(100),
-            busy_drives: 1,
-            guard: Duration::ZERO,
-            start: Instant::ZERO,
-            ranges: 1,
-            range_blocks: 1000,
-        };
         let adaptive = AdaptiveConfig {
             period: millis(50),
             increment: millis(10),
@@ -589,7 +552,7 @@ fn adaptive_windows_are_halved_when_a_stripe_has_too_many_busy_members() {
             longest: millis(500),
         };
         let mut s = Script::new(Level::Raid5, 4, named("base"));
-        let adaptive = Coordination::Adaptive(windows, adaptive);
+        let adaptive = Coordination::Adaptive(windows(), adaptive);
         let settings = PolicySettings::default();
         s.array.set_policy(s.now, named("ioda"), &settings, adaptive).unwrap();
         s.collect();
@@ -608,14 +571,7 @@ fn adaptive_windows_are_halved_when_a_stripe_has_too_many_busy_members() {
 #[test]
 fn commodity_drives_hear_nothing_whatever_coordinates_them() {
     let (period, start) = (Duration::from_millis(1), Instant::ZERO);
-    let windows = WindowConfig {
-        busy_time_window: Duration::from_millis(20),
-        busy_drives: 1,
-        guard: Duration::ZERO,
-        start,
-        ranges: 1,
-        range_blocks: 1000,
-    };
+    let windows = WindowConfig { busy_time_window: Duration::from_millis(20), ..windows() };
     let adaptive = AdaptiveConfig {
         period: Duration::from_millis(50),
         increment: Duration::from_millis(10),
@@ -631,19 +587,10 @@ fn commodity_drives_hear_nothing_whatever_coordinates_them() {
         Coordination::Token(token),
         Coordination::Synchronized(SynchronizedConfig { lease, period, start }),
     ] {
-        let mut array = Array::new(Config {
-            layout: Layout::new(Level::Raid5, 4, 1, 1000).unwrap(),
-            page_bytes: PAGE as u32,
-            policy: named("iod3-commodity"),
-            policy_settings: PolicySettings::default(),
-            coordination,
-            reconstruct_compute: Duration::ZERO,
-            data_actions: false,
-            spare: 0..0,
-            absent: 0,
-            job_depth: array::JOB_DEPTH,
-            read_repair: false,
-        });
+        let layout = Layout::new(Level::Raid5, 4, 1, 1000).unwrap();
+        let config = config(layout, named("iod3-commodity"));
+        let reconstruct_compute = Duration::ZERO;
+        let mut array = Array::new(Config { coordination, reconstruct_compute, ..config });
         let (mut now, mut asked, mut was_busy) = (Instant::ZERO, 0, false);
         for _ in 0..200 {
             now += period;

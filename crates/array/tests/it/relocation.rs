@@ -1,11 +1,11 @@
 //! Writes that take a chunk to another drive, command by command.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::script::{PAGE, Script};
+use crate::script::{PAGE, Script, config};
 use array::policy::{About, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse};
 use array::{Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
 use nvme::{Opcode, Untimed};
-use units::{DriveId, Duration, Instant, Lba};
+use units::{DriveId, Instant, Lba};
 
 /// Every page that is written goes to the first drive that can take it.
 const AWAY: PolicyKind = PolicyKind::new(&About {
@@ -44,19 +44,8 @@ fn script_of(layout: Layout, blocks: u64) -> Script {
 }
 
 fn script_under(policy: PolicyKind, layout: Layout, blocks: u64) -> Script {
-    Script::of(Array::new(Config {
-        layout,
-        page_bytes: PAGE as u32,
-        policy,
-        policy_settings: PolicySettings::default(),
-        coordination: Coordination::Free,
-        reconstruct_compute: Duration::from_micros(3),
-        data_actions: false,
-        spare: blocks..blocks + 4,
-        absent: 0,
-        job_depth: 1,
-        read_repair: false,
-    }))
+    let spare = blocks..blocks + 4;
+    Script::of(Array::new(Config { spare, job_depth: 1, ..config(layout, policy) }))
 }
 
 fn block_of(s: &Script, drive: u8, opcode: Opcode) -> Lba {

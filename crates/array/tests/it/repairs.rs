@@ -1,42 +1,21 @@
 //! Pages that a drive could not read, command by command.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::script::{PAGE, Script, named};
-use array::policy::PolicySettings;
-use array::{Array, Config, Coordination, Layout, Level, RequestKind};
-use nvme::Status;
-use units::{DriveId, Duration};
+use crate::script::{Script, config, lost, named, told};
+use array::{Array, Config, Layout, Level, RequestKind};
+use units::DriveId;
 
 const READ: RequestKind = RequestKind::Read;
 const WRITE: RequestKind = RequestKind::Write;
 
 /// An array of `width` drives that repairs, with chunks of two pages: pages 0 and 1 are on drive 0.
 fn script(level: Level, width: u32) -> Script {
-    Script::of(Array::new(Config {
-        layout: Layout::new(level, width, 2, 100).unwrap(),
-        page_bytes: PAGE as u32,
-        policy: named("base"),
-        policy_settings: PolicySettings::default(),
-        coordination: Coordination::Free,
-        reconstruct_compute: Duration::from_micros(3),
-        data_actions: false,
-        spare: 0..0,
-        absent: 0,
-        job_depth: 1,
-        read_repair: true,
-    }))
-}
-
-fn lost(s: &mut Script, drive: u8) {
-    s.answer(drive, Status::Unrecovered, 0, Duration::ZERO);
+    let config = config(Layout::new(level, width, 2, 100).unwrap(), named("base"));
+    Script::of(Array::new(Config { job_depth: 1, read_repair: true, ..config }))
 }
 
 fn ok(s: &mut Script, drives: &[u8]) {
     drives.iter().for_each(|&drive| s.ok(drive));
-}
-
-fn told(s: &mut Script) -> String {
-    std::mem::take(&mut s.log).trim_end().to_owned()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! who waits.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::script::{PAGE, Script, named};
+use crate::script::{PAGE, Script, config, fail, named};
 use array::policy::{PlmLightSettings, PolicySettings, WriteCacheSettings};
 use array::{
     Action, Array, CannotSwitch, Config, Coordination, Layout, Level, Request, RequestId,
@@ -10,7 +10,7 @@ use array::{
 };
 use nvme::{Blocked, Cause, Completion, Delays, Opcode, Status};
 use std::collections::BTreeMap;
-use units::{DriveId, Duration, Instant, Rng};
+use units::{Duration, Instant, Rng};
 
 // In the log, D is a write that drains the write cache, W one of the host. In the script drives take turns
 // of 100 ms, beginning with drive 0.
@@ -95,16 +95,17 @@ fn ioda_nvm_reads_with_the_flag_but_not_from_a_drive_that_is_written() {
     assert!(s.log.starts_with("D0 R"), "{}", s.log);
 }
 
+/// Rails with a cache for so many pages.
+fn rails_with(pages: u64) -> Script {
+    let capacity_bytes = Some(pages * PAGE);
+    let write_cache = WriteCacheSettings { capacity_bytes, ..WriteCacheSettings::default() };
+    let settings = PolicySettings { write_cache, ..PolicySettings::default() };
+    Script::set(Level::Raid5, 4, named("rails"), settings)
+}
+
 #[test]
 fn what_finds_no_room_waits_in_order() {
-    let settings = PolicySettings {
-        write_cache: WriteCacheSettings {
-            capacity_bytes: Some(2 * PAGE),
-            ..WriteCacheSettings::default()
-        },
-        ..PolicySettings::default()
-    };
-    let mut s = Script::set(Level::Raid5, 4, named("rails"), settings);
+    let mut s = rails_with(2);
     // Four pages for a write cache of two: those of drives 0 and 1 are in.
     s.request(RequestKind::Write, 0, 3);
     assert_eq!((s.array.cached_pages(), s.log.as_str()), (2, "D0 "));
@@ -130,19 +131,8 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
         ..PolicySettings::default()
     };
     let layout = Layout::new(Level::Raid0, 2, 4, 1000).unwrap();
-    let array = Array::new(Config {
-        layout,
-        page_bytes: PAGE as u32,
-        policy: named("plm-light"),
-        policy_settings: settings,
-        coordination: Coordination::Free,
-        spare: 0..0,
-        absent: 0,
-        job_depth: array::JOB_DEPTH,
-        read_repair: false,
-        reconstruct_compute: Duration::from_micros(3),
-        data_actions: false,
-    });
+    let config = config(layout, named("plm-light"));
+    let array = Array::new(Config { policy_settings: settings, ..config });
     let mut s = Script::of(array);
     s.request(RequestKind::Write, 2, 1);
     // The first deterministic window ends after 1 ms.
@@ -267,23 +257,14 @@ fn nobody_is_held_back_for_longer_than_a_window() {
         let plm_light =
             PlmLightSettings { deterministic_window: window, ..PlmLightSettings::default() };
         let capacity_bytes = Some(PAGE * (1 + rng.below(40)));
-        let mut array = Array::new(Config {
-            layout: Layout::new(Level::Raid5, 4, 2, 400).unwrap(),
-            page_bytes: PAGE as u32,
-            policy: named("plm-light"),
-            policy_settings: PolicySettings {
-                plm_light,
-                write_cache: WriteCacheSettings { capacity_bytes, ..WriteCacheSettings::default() },
-                ..PolicySettings::default()
-            },
-            coordination: Coordination::Free,
-            spare: 0..0,
-            absent: 0,
-            job_depth: array::JOB_DEPTH,
-            read_repair: false,
-            reconstruct_compute: Duration::ZERO,
-            data_actions: false,
-        });
+        let policy_settings = PolicySettings {
+            plm_light,
+            write_cache: WriteCacheSettings { capacity_bytes, ..WriteCacheSettings::default() },
+            ..PolicySettings::default()
+        };
+        let reconstruct_compute = Duration::ZERO;
+        let config = config(Layout::new(Level::Raid5, 4, 2, 400).unwrap(), named("plm-light"));
+        let mut array = Array::new(Config { policy_settings, reconstruct_compute, ..config });
         let (mut now, mut next, mut asked) = (Instant::ZERO, Instant::ZERO, 0);
         let mut answers: BTreeMap<(Instant, u32), Completion> = BTreeMap::new();
         let mut done = 0;
@@ -348,21 +329,9 @@ fn nobody_is_held_back_for_longer_than_a_window() {
     assert!(held_back > 1_000, "{held_back} requests held back");
 }
 
-fn fail(s: &mut Script, drive: u8) {
-    s.array.fail_drive(s.now, DriveId(drive));
-    s.collect();
-}
-
 #[test]
 fn what_is_cached_for_a_drive_that_fails_is_forgotten_and_who_waits_goes_on() {
-    let settings = PolicySettings {
-        write_cache: WriteCacheSettings {
-            capacity_bytes: Some(3 * PAGE),
-            ..WriteCacheSettings::default()
-        },
-        ..PolicySettings::default()
-    };
-    let mut s = Script::set(Level::Raid5, 4, named("rails"), settings);
+    let mut s = rails_with(3);
     // Four pages for a cache of three: that of drive 3 waits.
     s.request(RequestKind::Write, 0, 3);
     assert_eq!((s.array.cached_pages(), s.log.as_str()), (3, "D0 "));
@@ -379,14 +348,7 @@ fn what_is_cached_for_a_drive_that_fails_is_forgotten_and_who_waits_goes_on() {
 
 #[test]
 fn a_write_that_waits_for_room_is_over_when_its_drive_fails_and_others_wait_on() {
-    let settings = PolicySettings {
-        write_cache: WriteCacheSettings {
-            capacity_bytes: Some(2 * PAGE),
-            ..WriteCacheSettings::default()
-        },
-        ..PolicySettings::default()
-    };
-    let mut s = Script::set(Level::Raid5, 4, named("rails"), settings);
+    let mut s = rails_with(2);
     // Those of drives 0 and 1 are in, those of drives 2 and 3 wait.
     s.request(RequestKind::Write, 0, 3);
     fail(&mut s, 2);

@@ -46,12 +46,8 @@ pub(super) fn latency(comparison: &Comparison) -> String {
             (run.name().to_owned(), cells)
         })
         .collect::<Vec<_>>();
-    let names: Vec<&str> = yardsticks.iter().map(|run| run.name()).collect();
-    let beneath = match names.len() {
-        0 => String::new(),
-        1 => format!(" Beneath each: the ratio to {}.", names[0]),
-        _ => format!(" Beneath each: the ratios to {}.", names.join(" and ")),
-    };
+    let ratios = Comparison::ratios_to(&yardsticks);
+    let beneath = ratios.map_or(String::new(), |ratios| format!(" Beneath each: the {ratios}."));
     section(
         "latency",
         "Read latency",

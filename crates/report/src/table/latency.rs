@@ -34,11 +34,9 @@ pub(super) fn writes(comparison: &Comparison, runs: &[Run]) -> String {
 
 /// What a table of latencies shows, and what its ratios are to.
 fn title(what: &str, yardsticks: &[&Run]) -> String {
-    let names: Vec<&str> = yardsticks.iter().map(|run| run.name()).collect();
-    match names.len() {
-        0 => what.to_owned(),
-        1 => format!("{what}, and its ratio to {}", names[0]),
-        _ => format!("{what}, and its ratios to {}", names.join(" and ")),
+    match Comparison::ratios_to(yardsticks) {
+        None => what.to_owned(),
+        Some(ratios) => format!("{what}, and its {ratios}"),
     }
 }
 

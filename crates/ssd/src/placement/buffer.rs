@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::flash::Flash;
 use crate::link::HostLink;
 use crate::media::Media;
+use crate::rights::Rights;
 use alloc::collections::{BTreeMap, VecDeque};
 use nvme::WindowScope;
 use units::{Instant, Observe};
@@ -71,8 +72,6 @@ pub(crate) struct Buffer {
     draining: bool,
     /// The flush found no room on flash.
     starved: bool,
-    /// Pages leave in busy windows only, but for those that writes force out.
-    flushes_in_window: bool,
     /// Most pages at once that were in slots or waited for one.
     peak: u32,
 }
@@ -93,7 +92,6 @@ impl Buffer {
             answers: VecDeque::new(),
             draining: false,
             starved: false,
-            flushes_in_window: config.flush == FlushRule::InWindow,
             peak: 0,
         }
     }
@@ -131,14 +129,8 @@ impl Buffer {
     }
 
     /// Whether pages leave the buffer in busy windows only, but for those that writes force out.
-    pub(crate) fn flushes_in_window(&self) -> bool {
-        self.flushes_in_window
-    }
-
-    /// What the drive does in its busy windows only has changed.
-    pub(crate) fn set_window_scope(&mut self, scope: WindowScope) {
-        self.flushes_in_window =
-            scope == WindowScope::AllWork || self.config.flush == FlushRule::InWindow;
+    pub(crate) fn flushes_in_window(&self, rights: &Rights) -> bool {
+        rights.scope == WindowScope::AllWork || self.config.flush == FlushRule::InWindow
     }
 
     /// Most pages at once that were in slots or waited for one, since the start or the last [`Buffer::reset_peak`].
@@ -216,10 +208,7 @@ impl Buffer {
             let command = link.command_mut(slot);
             let (id, logical) = (command.id, command.first_logical + block);
             match self.admit(logical) {
-                Admitted::No => {
-                    self.peak = self.peak.max(self.occupied + self.waiting.len() as u32);
-                    return;
-                }
+                Admitted::No => break,
                 Admitted::New => {}
                 Admitted::Coalesced => flash.journal.counters.coalesced_writes_pages += 1,
             }
@@ -232,7 +221,7 @@ impl Buffer {
                 self.answer(now, slot, false, link);
             }
         }
-        self.peak = self.peak.max(self.occupied);
+        self.peak = self.peak.max(self.occupied + self.waiting.len() as u32);
     }
 
     /// Whether a page is dirty that a program may take up.

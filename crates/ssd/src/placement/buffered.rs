@@ -122,7 +122,7 @@ impl Buffered {
         }
         self.sort(flash);
         let right = flash.collector.rights.allowed_until(now, 0);
-        let coordinated = self.buffer.flushes_in_window();
+        let coordinated = self.buffer.flushes_in_window(&flash.collector.rights);
         let until = match right {
             _ if !coordinated => self.buffer.drains().then_some(Instant::NEVER),
             // A drive that nobody has told of windows has nothing to wait for.
@@ -262,12 +262,12 @@ impl Buffered {
     fn is_late(&self, now: Instant, rights: &Rights) -> bool {
         // A window does not contain its end, but a program may end there.
         let before = Instant::from_nanos(now.as_nanos().saturating_sub(1));
-        self.buffer.flushes_in_window() && rights.allowed_until(before, 0).is_none()
+        self.buffer.flushes_in_window(rights) && rights.allowed_until(before, 0).is_none()
     }
 
     /// Whether a collection that is not forced has to let a coordinated flush go first.
     pub(crate) fn goes_first(&self, now: Instant, rights: &Rights) -> bool {
-        self.buffer.flushes_in_window()
+        self.buffer.flushes_in_window(rights)
             && self.buffer.has_dirty()
             // A flush that finds no room needs the collection.
             && self.buffer.flushing() > 0

@@ -20,7 +20,6 @@ use alloc::boxed::Box;
 use buffered::Buffered;
 use core::ops::Range;
 use direct::Direct;
-use nvme::WindowScope;
 use units::{Instant, Observe};
 
 /// Where a page is that the host reads.
@@ -76,25 +75,12 @@ impl Placement {
         }
     }
 
-    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
-        match self {
-            Self::Direct(_) => None,
-            Self::Buffered(buffered) => Some(&mut buffered.buffer),
-            Self::Striped(striped) => Some(&mut striped.buffer),
-        }
-    }
-
-    /// What the drive does in its busy windows only has changed.
-    pub(crate) fn set_window_scope(&mut self, scope: WindowScope) {
-        if let Some(buffer) = self.buffer_mut() {
-            buffer.set_window_scope(scope);
-        }
-    }
-
     /// The most that the buffer held is counted from now on.
     pub(crate) fn reset_peak(&mut self) {
-        if let Some(buffer) = self.buffer_mut() {
-            buffer.reset_peak();
+        match self {
+            Self::Direct(_) => {}
+            Self::Buffered(buffered) => buffered.buffer.reset_peak(),
+            Self::Striped(striped) => striped.buffer.reset_peak(),
         }
     }
 
@@ -132,8 +118,8 @@ impl Placement {
     }
 
     /// Whether dirty pages wait for a window.
-    pub(crate) fn waits_to_flush(&self) -> bool {
-        self.buffer().is_some_and(|buffer| buffer.flushes_in_window() && buffer.has_dirty())
+    pub(crate) fn waits_to_flush(&self, rights: &Rights) -> bool {
+        self.buffer().is_some_and(|buffer| buffer.flushes_in_window(rights) && buffer.has_dirty())
     }
 
     /// Whether a collection that is not forced has to let the flush go first.

@@ -33,6 +33,51 @@ pub(crate) struct Script {
     pub(crate) skipped: u64,
 }
 
+/// An array on which nothing is special.
+pub(crate) fn config(layout: Layout, policy: PolicyKind) -> Config {
+    Config {
+        layout,
+        page_bytes: PAGE as u32,
+        policy,
+        policy_settings: PolicySettings::default(),
+        coordination: Coordination::Free,
+        reconstruct_compute: Duration::from_micros(3),
+        data_actions: false,
+        spare: 0..0,
+        absent: 0,
+        job_depth: array::JOB_DEPTH,
+        read_repair: false,
+    }
+}
+
+/// Windows of 100 ms in turn from the start.
+pub(crate) fn windows() -> WindowConfig {
+    WindowConfig {
+        busy_time_window: Duration::from_millis(100),
+        busy_drives: 1,
+        guard: Duration::ZERO,
+        start: Instant::ZERO,
+        ranges: 1,
+        range_blocks: 1000,
+    }
+}
+
+/// The drive fails.
+pub(crate) fn fail(s: &mut Script, drive: u8) {
+    s.array.fail_drive(s.now, DriveId(drive));
+    s.collect();
+}
+
+/// The drive cannot read what it was asked for first.
+pub(crate) fn lost(s: &mut Script, drive: u8) {
+    s.answer(drive, Status::Unrecovered, 0, Duration::ZERO);
+}
+
+/// What has been logged since it was last asked.
+pub(crate) fn told(s: &mut Script) -> String {
+    std::mem::take(&mut s.log).trim_end().to_owned()
+}
+
 impl Script {
     pub(crate) fn new(level: Level, width: u32, policy: PolicyKind) -> Self {
         Self::set(level, width, policy, PolicySettings::default())
@@ -44,26 +89,12 @@ impl Script {
         policy: PolicyKind,
         settings: PolicySettings,
     ) -> Self {
-        let coordination = Coordination::Windows(WindowConfig {
-            busy_time_window: Duration::from_millis(100),
-            busy_drives: 1,
-            guard: Duration::ZERO,
-            start: Instant::ZERO,
-            ranges: 1,
-            range_blocks: 1000,
-        });
+        let layout = Layout::new(level, width, 1, 1000).unwrap();
+        let coordination = Coordination::Windows(windows());
         let array = Array::new(Config {
-            layout: Layout::new(level, width, 1, 1000).unwrap(),
-            page_bytes: PAGE as u32,
-            policy,
             policy_settings: settings,
             coordination,
-            reconstruct_compute: Duration::from_micros(3),
-            data_actions: false,
-            spare: 0..0,
-            absent: 0,
-            job_depth: array::JOB_DEPTH,
-            read_repair: false,
+            ..config(layout, policy)
         });
         Self::of(array)
     }
