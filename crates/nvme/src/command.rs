@@ -11,6 +11,9 @@ pub enum PlFlag {
     Off = 0b00,
     /// `01`: fail this command at once rather than let it queue behind a collection.
     Predictable = 0b01,
+    /// `10`: fail this command at once if it would wait for longer than a read takes (`docs/quiet.md`; the
+    /// article leaves this value free).
+    Patient = 0b10,
     /// `11`: only in completions, the command was failed because it met a collection.
     Failed = 0b11,
 }

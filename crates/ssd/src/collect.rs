@@ -1,6 +1,6 @@
 //! Collection in time: when one is started, which dies it waits for, how it ends.
 
-use crate::collection::{Collection, CollectionSpan};
+use crate::collection::{Collection, CollectionSpan, Leave};
 use crate::collector::{Start, Urgency};
 use crate::config::{Blocking, CollectionTrigger, CollectionUnit};
 use crate::die::{Job, State};
@@ -12,7 +12,7 @@ use crate::rain::Rotation;
 use crate::slc::IdleTimer;
 use alloc::vec::Vec;
 use core::ops::Range;
-use nvme::CollectionRight;
+use nvme::{CollectionRight, WindowScope};
 use units::{Instant, Observe};
 
 /// What a collection that is over leaves to be done: its dies wait to be given their next operation.
@@ -171,11 +171,23 @@ impl<O: Observe> Flash<O> {
         let range = self.ftl.shape.range_of_die(die);
         let until = self.collector.rights.allowed_until(now, range);
         let fits = until.is_some_and(|until| self.fits(now, until, die, block));
-        if !fits && !urgency.is_forced() {
-            return Start::No;
-        }
-        self.hold_dies(now, die, block, until.unwrap_or(Instant::NEVER), !fits);
+        let leave = match urgency {
+            _ if fits => Leave::Granted,
+            Urgency::Forced { .. } => Leave::Forced,
+            Urgency::Due if self.is_short_of_space(die) => Leave::Taken,
+            Urgency::Due | Urgency::Fold => return Start::No,
+        };
+        let until = until.filter(|_| leave != Leave::Taken).unwrap_or(Instant::NEVER);
+        self.hold_dies(now, die, block, until, leave);
         Start::Yes
+    }
+
+    /// Whether a drive that keeps all its work in windows collects outside of them as well, as gently as
+    /// it can: if it waited for the hard watermark, its collections could give way to nobody.
+    fn is_short_of_space(&self, die: u32) -> bool {
+        let levels = &self.ftl.shape.levels;
+        let short = levels.hard + ((levels.soft - levels.hard) / 4).max(1);
+        self.collector.rights.scope == WindowScope::AllWork && self.ftl.free(die) <= short
     }
 
     /// Of the dies of a scope whose part of the cache has to be folded, the one with the least free space,
@@ -254,14 +266,14 @@ impl<O: Observe> Flash<O> {
     }
 
     /// Queues the holds of a collection on its dies.
-    fn hold_dies(&mut self, now: Instant, die: u32, block: u32, until: Instant, violation: bool) {
-        self.journal.counters.contract_violations += u64::from(violation);
+    fn hold_dies(&mut self, now: Instant, die: u32, block: u32, until: Instant, leave: Leave) {
+        self.journal.counters.contract_violations += u64::from(leave != Leave::Granted);
         self.ftl.begin_collection(die, block);
         if let Some(pace) = self.pace.as_mut().filter(|_| self.collector.is_idle()) {
             pace.restart();
         }
         // All parts exist before the first begins, because a part may end the line.
-        for collection in self.collector.start(now, die, block, until, violation) {
+        for collection in self.collector.start(now, die, block, until, leave) {
             self.emit_requested(now, collection);
             let Collection { first_die, dies, .. } = *self.collector.get(collection);
             for die in first_die..first_die + dies {
@@ -279,7 +291,7 @@ impl<O: Observe> Flash<O> {
     }
 
     fn emit_requested(&mut self, now: Instant, collection: u32) {
-        let Collection { first_die, dies, victim_die, block, until, violation, .. } =
+        let Collection { first_die, dies, victim_die, block, until, leave, .. } =
             *self.collector.get(collection);
         let workers = victim_die.map_or(first_die..first_die + dies, |die| die..die + 1);
         let ftl = &self.ftl;
@@ -290,19 +302,19 @@ impl<O: Observe> Flash<O> {
             block,
             valid_pages: workers.map(|die| ftl.count_valid(die, block)).sum(),
             until,
-            violation,
+            violation: leave != Leave::Granted,
         });
     }
 
     /// All dies of the collection have come to it. If that took so long that it would not be over in
     /// time, it is cancelled instead: its dies wait to be given their next operation.
     pub(crate) fn begin_collection(&mut self, now: Instant, id: u32) -> Option<Range<u32>> {
-        let Collection { first_die, dies, victim_die, block, until, violation, .. } =
+        let Collection { first_die, dies, victim_die, block, until, leave, .. } =
             *self.collector.get(id);
         if let Some(victim) = victim_die {
             let valid = self.ftl.count_valid(victim, block);
             let late = now + self.config.collection_bound(valid) > until;
-            if late && !violation && until != Instant::NEVER {
+            if late && leave == Leave::Granted && until != Instant::NEVER {
                 self.journal.emit(now, || Event::CollectionCancelled { collection: id });
                 self.ftl.cancel_collection(victim, block);
                 self.collector.end(id);
@@ -332,11 +344,11 @@ impl<O: Observe> Flash<O> {
 
     /// A collection is over.
     pub(crate) fn end_collection(&mut self, now: Instant, id: u32) -> Ended {
-        let Collection { first_die, dies, began, until, violation, .. } = *self.collector.get(id);
+        let Collection { first_die, dies, began, until, leave, .. } = *self.collector.get(id);
         // Contention that the bound did not foresee would break the contract as well.
-        let overran = !violation && now > until;
+        let overran = leave == Leave::Granted && now > until;
         self.journal.counters.contract_violations += u64::from(overran);
-        let violation = violation || overran;
+        let violation = leave != Leave::Granted || overran;
         self.journal.span(CollectionSpan { first_die, dies, began, ended: now, violation });
         self.journal.emit(now, || Event::CollectionEnded { collection: id });
         let scope = self.collector.end(id);

@@ -2,6 +2,17 @@
 
 use units::Instant;
 
+/// By what right a collection runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Leave {
+    /// It may run now.
+    Granted,
+    /// It may not, but free space is short. It gives way to the host as others do.
+    Taken,
+    /// It may not, but writes of the host have no room. It gives way to nobody.
+    Forced,
+}
+
 /// A collection that runs or waits for its dies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collection {
@@ -19,8 +30,8 @@ pub(crate) struct Collection {
     pub(crate) jobs_active: u32,
     /// When it must be over.
     pub(crate) until: Instant,
-    /// It was started although the window contract forbids it.
-    pub(crate) violation: bool,
+    /// Whether the window contract allows it.
+    pub(crate) leave: Leave,
     /// When it began to work.
     pub(crate) began: Instant,
 }

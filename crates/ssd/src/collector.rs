@@ -3,7 +3,7 @@
 //! Knows: collections, the part of the drive in which one runs at a time, the window contract. Does
 //! not know: what a die does for a collection, where pages lie.
 
-use crate::collection::Collection;
+use crate::collection::{Collection, Leave};
 use crate::config::{CollectionUnit, Config};
 use crate::plane_groups::GroupTurns;
 use crate::rights::Rights;
@@ -127,7 +127,7 @@ impl Collector {
         die: u32,
         block: u32,
         until: Instant,
-        violation: bool,
+        leave: Leave,
     ) -> Vec<u32> {
         let scope = self.scope_of(die);
         self.scope_busy[scope] = true;
@@ -144,7 +144,7 @@ impl Collector {
                 holds_pending: dies,
                 jobs_active: 0,
                 until,
-                violation,
+                leave,
                 began: now,
             }));
             next = first_die + dies;

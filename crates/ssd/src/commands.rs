@@ -87,7 +87,7 @@ impl<O: Observe> Ssd<O> {
         let met = !self.has_nothing_to_tell()
             && (first..first + command.blocks)
                 .any(|logical| self.flash.meets_collection(now, self.die_of(logical)));
-        if met && command.pl == PlFlag::Predictable {
+        if met && self.fails_fast(now, command, |_| true) {
             self.fail_fast(now, command, |_| true);
             return;
         }
@@ -121,10 +121,11 @@ impl<O: Observe> Ssd<O> {
                 met = self.any_meets_collection(now, first, &pages);
             }
         }
-        if met && command.pl == PlFlag::Predictable {
-            self.fail_fast(now, command, |block| {
-                !matches!(pages[block as usize], Location::Buffered | Location::Reconstructed)
-            });
+        let is_needed = |block: u32| {
+            !matches!(pages[block as usize], Location::Buffered | Location::Reconstructed)
+        };
+        if met && self.fails_fast(now, command, is_needed) {
+            self.fail_fast(now, command, is_needed);
         } else {
             self.read_pages(now, command, met, &pages);
         }
@@ -184,6 +185,19 @@ impl<O: Observe> Ssd<O> {
         })
     }
 
+    /// Whether a read that has met work that changes flash is failed for it.
+    fn fails_fast(&self, now: Instant, command: &Command, is_needed: impl Fn(u32) -> bool) -> bool {
+        let first = command.lba.0 as u32;
+        match command.pl {
+            PlFlag::Predictable => true,
+            PlFlag::Patient => (0..command.blocks).filter(|&block| is_needed(block)).any(|block| {
+                let die = self.die_of(first + block);
+                self.flash.meets_collection(now, die) && !self.flash.makes_way(now, die)
+            }),
+            PlFlag::Off | PlFlag::Failed => false,
+        }
+    }
+
     /// Fails a read of which the pages of some blocks have to come from flash.
     #[cold]
     fn fail_fast(&mut self, now: Instant, command: &Command, is_needed: impl Fn(u32) -> bool) {
@@ -191,7 +205,7 @@ impl<O: Observe> Ssd<O> {
         for block in (0..command.blocks).filter(|&block| is_needed(block)) {
             let die = self.die_of(command.lba.0 as u32 + block);
             if self.flash.meets_collection(now, die) {
-                busy_remaining = busy_remaining.max(self.flash.busy_remaining(now, die));
+                busy_remaining = busy_remaining.max(self.flash.announced_wait(now, die));
             }
         }
         self.flash.journal.counters.fail_fasts += 1;

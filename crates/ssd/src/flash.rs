@@ -4,6 +4,7 @@
 //! Routes between the machines of the back end (mapping, dies, collector, scrub). Does not know
 //! commands and their completions, nor what becomes of a page of the host before it has a place.
 
+use crate::collection::Leave;
 use crate::collector::Collector;
 use crate::config::{Blocking, Config, ConfigError, PreemptionScope};
 use crate::die::{Copy, Job, State};
@@ -126,6 +127,42 @@ impl<O: Observe> Flash<O> {
             && self.collector.rights.allowed_until(now, self.ftl.shape.range_of_die(die)).is_some()
     }
 
+    /// Whether a read that arrives now on `die` waits no longer for what changes flash there than a read
+    /// takes. To get it from the other drives takes at least that long.
+    pub(crate) fn makes_way(&self, now: Instant, die: u32) -> bool {
+        self.wait_of_read(now, die) <= self.dies.times().read_service
+    }
+
+    /// Time until a read that arrives now on `die` could be served, where it can interrupt what changes flash
+    /// there until it has been; and as [`Flash::busy_remaining`] where it cannot.
+    fn wait_of_read(&self, now: Instant, die: u32) -> Duration {
+        let read = self.dies.times().read_service;
+        let left = self.dies.suspended_left(die);
+        let target = self.dies.die(die);
+        // Between its steps only a preemptive collection stands back.
+        let stands_back = target.job.is_none() || self.config.scheduling.preemptive_collection;
+        // How long it waits, and what goes on afterwards and must be over in time.
+        let (wait, afterwards, makes_room) = match self.dies.suspension(now, die) {
+            Some(cost) => (cost, cost, true),
+            None if !left.is_zero() => (Duration::ZERO, left, true),
+            None => {
+                let moves = self.dies.moves_left(die);
+                let program = match moves {
+                    Duration::ZERO => Duration::ZERO,
+                    // It begins when the data are there, and is interrupted.
+                    _ => self.config.program_service(),
+                };
+                (self.dies.step_left(now, die) + moves, program, stands_back)
+            }
+        };
+        // One that works on another die stands back for nothing here.
+        let is_open = self.dies.reads_overtake() && makes_room && target.state != State::Held;
+        match is_open && self.has_time_for(now, die, wait + read + afterwards) {
+            true => wait,
+            false => self.busy_remaining(now, die),
+        }
+    }
+
     /// Whether a read is told of a program that it would wait for: of the flush of a write buffer always, of
     /// what the host writes only if that is promised.
     #[inline]
@@ -137,6 +174,15 @@ impl<O: Observe> Flash<O> {
     /// current step, of the collection, and of the work in the queue.
     pub(crate) fn busy_remaining(&self, now: Instant, die: u32) -> Duration {
         self.collection_left(now, die) + self.dies.die(die).queue.work
+    }
+
+    /// The busy remaining time of `die`: of a drive that does all its work in windows what reads wait that
+    /// interrupt it, where they can.
+    pub(crate) fn announced_wait(&self, now: Instant, die: u32) -> Duration {
+        match self.collector.rights.scope {
+            WindowScope::Collections => self.busy_remaining(now, die),
+            WindowScope::AllWork => self.wait_of_read(now, die),
+        }
     }
 
     /// What is left of the current step of a die and of its collection.
@@ -587,12 +633,20 @@ impl<O: Observe> Flash<O> {
         let target = self.dies.die(die);
         let Some(collection) = target.collection else { return true };
         let collection = self.collector.get(collection);
-        if collection.violation {
+        if collection.leave == Leave::Forced {
             return false;
         }
         let Some(job) = target.job else {
             // It waits for the die, and if it is not late it may wait for longer.
-            return self.config.scheduling.paced_writes && collection.until == Instant::NEVER;
+            return self.config.scheduling.paced_writes
+                && (collection.until == Instant::NEVER || {
+                    let valid = self
+                        .ftl
+                        .count_valid(collection.victim_die.unwrap_or(die), collection.block);
+                    let rest =
+                        self.dies.committed_work(now, die) + self.config.collection_bound(valid);
+                    now + length + rest <= collection.until
+                });
         };
         if collection.until == Instant::NEVER {
             return true;

@@ -12,7 +12,7 @@
 use super::write_caching::{NVRAM, TurnDrain};
 use super::{
     About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
-    least_busy,
+    least_busy, members_of,
 };
 use crate::write_cache::WriteCacheConfig;
 use alloc::boxed::Box;
@@ -36,6 +36,8 @@ struct Quiet {
     /// The host's buffer, where drives have none.
     write_cache: Option<WriteCacheConfig>,
     drain: TurnDrain,
+    /// Pages that are outstanding at the other drives of a stripe up to which a reconstruction is quick.
+    most_queued: u64,
 }
 
 impl Quiet {
@@ -45,6 +47,9 @@ impl Quiet {
         Self {
             write_cache: (!buffered).then(|| settings.write_cache.over(NVRAM)),
             drain: TurnDrain::new(setup),
+            // A page that is outstanding makes one read in as many as there are dies wait, for half a
+            // read: so many of them, for a quarter of one. What a drive interrupts for a read takes as long.
+            most_queued: u64::from(settings.profile.dies / 2),
         }
     }
 }
@@ -54,12 +59,15 @@ impl Policy for Quiet {
         Hooks::FIRST_ATTEMPT
     }
 
-    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
-        Attempt::Send(PlFlag::Predictable)
+    fn first_attempt(&mut self, _: Instant, drive: DriveId, _: Lba, view: &View<'_>) -> Attempt {
+        let others = members_of(view.stripe & !(1 << drive.0));
+        let queued: u64 = others.map(|other| u64::from(view.queues.of(other).blocks())).sum();
+        let is_quick = queued <= self.most_queued;
+        Attempt::Send(if is_quick { PlFlag::Predictable } else { PlFlag::Patient })
     }
 
     fn reconstruct_flag(&self) -> PlFlag {
-        PlFlag::Predictable
+        PlFlag::Patient
     }
 
     fn wait_for(&self, failures: &[Failure]) -> usize {

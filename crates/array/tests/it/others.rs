@@ -253,6 +253,26 @@ fn known_inside() -> PolicySettings {
 }
 
 #[test]
+fn quiet_lets_reads_wait_a_little_where_a_reconstruction_would_wait_longer() {
+    let mut s = Script::set(Level::Raid5, 4, named("quiet"), known_inside());
+    // A reconstruction is quick as long as four pages are outstanding, half as many as a drive has dies.
+    for page in [1, 2, 1, 2, 1] {
+        s.request(READ, page, 1);
+    }
+    assert_eq!(s.log, "R1 R2 R1 R2 R1 ");
+    s.log.clear();
+    s.request(READ, 0, 1);
+    assert_eq!(s.log, "P0 ", "five pages are outstanding at the others");
+    s.log.clear();
+    s.request(READ, 2, 1);
+    assert_eq!(s.log, "R2 ", "and at the others than drive 2 four");
+    // One that was failed all the same is reconstructed, by reads that wait a little as well.
+    s.log.clear();
+    s.busy(0, 500);
+    assert_eq!(s.log, "P1 P2 P3 ");
+}
+
+#[test]
 fn mittos_takes_an_overdue_read_for_a_collection() {
     let mut s = Script::set(Level::Raid5, 4, named("mittos"), known_inside());
     s.request(READ, 0, 1);

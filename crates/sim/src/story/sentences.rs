@@ -196,7 +196,7 @@ impl Teller<'_> {
         let asked = drives(commands.iter().map(|command| command.drive.0));
         let text = match why {
             Why::Wanted => {
-                let flagged = commands.iter().any(|command| command.pl == PlFlag::Predictable);
+                let flagged = commands.iter().any(|command| command.pl != PlFlag::Off);
                 let rest = if flagged { ", to fail fast rather than wait" } else { "" };
                 format!("reads {asked}{rest}")
             }

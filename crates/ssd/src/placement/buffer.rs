@@ -18,6 +18,10 @@ use alloc::collections::{BTreeMap, VecDeque};
 use nvme::WindowScope;
 use units::{Instant, Observe};
 
+/// The slots that are kept free for writes by flushing outside of busy windows, as a share of all: the
+/// eighth part. It is small, because it is of no use to loads that fit.
+const RESERVE_SHARE: u32 = 8;
+
 /// A command that is done as soon as DRAM has been accessed.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
@@ -239,6 +243,14 @@ impl Buffer {
         self.draining |= self.occupied >= self.high;
         self.draining &= self.ready > self.low;
         self.draining
+    }
+
+    /// How many pages should be on their way to flash outside of busy windows: none as long as an eighth of
+    /// the slots is free, from there on more with each slot that is taken, and `most` when none is free.
+    pub(crate) fn pressure(&self, most: u32) -> u32 {
+        let reserve = (self.config.pages / RESERVE_SHARE).max(1);
+        let taken = reserve.saturating_sub(self.config.pages - self.occupied);
+        (u64::from(most) * u64::from(taken) / u64::from(reserve)) as u32
     }
 
     /// Whether more pages wait for a slot than programs in flight will free.

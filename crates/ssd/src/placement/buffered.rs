@@ -17,6 +17,7 @@ use crate::rights::Rights;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use nvme::WindowScope;
 use units::{Duration, Instant, Observe, Slab};
 
 /// Flush programs that one die has at a time: one to work on and one to go on with. More would not
@@ -136,13 +137,25 @@ impl Buffered {
             self.flush_to(now, place, false, flash);
             return true;
         }
-        if !urgent {
-            return false;
-        }
-        let Some(place) = self.urgent_place(now, flash) else { return false };
+        let place = if urgent {
+            self.urgent_place(now, flash)
+        } else if is_whole && self.is_pressed(flash) {
+            self.next_place(flash, true, |flash, die| suits(now, die, Instant::NEVER, flash))
+        } else {
+            None
+        };
+        let Some(place) = place else { return false };
         let forced = coordinated && right != Some(Instant::NEVER);
         self.flush_to(now, place, forced, flash);
         true
+    }
+
+    /// Whether a drive that flushes in its windows has so few slots left that pages have to leave already, on
+    /// more dies the fewer they are: if it waited until there are none, writes would wait for programs.
+    fn is_pressed<O: Observe>(&self, flash: &Flash<O>) -> bool {
+        let most = flash.dies.len() * FLUSHES_PER_DIE * self.pages_per_program;
+        flash.collector.rights.scope == WindowScope::AllWork
+            && self.buffer.flushing() < self.buffer.pressure(most)
     }
 
     /// A place for a page that must make way for writes, whatever is in front of it. If flash is

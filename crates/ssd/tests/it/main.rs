@@ -6,6 +6,7 @@ mod common;
 mod contract;
 mod deallocate;
 mod events;
+mod quiet;
 mod rain;
 mod schedule;
 mod scrub;

@@ -130,6 +130,7 @@ impl Script {
                         (Opcode::Write, _) => "W",
                         (Opcode::Deallocate, _) => "d",
                         (Opcode::Read, PlFlag::Off) => "r",
+                        (Opcode::Read, PlFlag::Patient) => "P",
                         (Opcode::Read, _) => "R",
                     };
                     write!(self.log, "{what}{} ", drive.0).unwrap();

@@ -9,7 +9,7 @@
 
 use nvme::{
     ArrayDescription, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status,
-    Untimed, WindowSchedule,
+    Untimed, WindowSchedule, WindowScope,
 };
 use proptest::prelude::*;
 use ssd::{
@@ -222,6 +222,9 @@ pub fn worn_out(config: Config, seed: u64, windows: u64) -> Ssd {
             guard: Duration::ZERO,
         };
         drive.set_right(Instant::ZERO, CollectionRight::Windows(schedule));
+    }
+    if seed % 7 > 3 {
+        drive.set_window_scope(WindowScope::AllWork);
     }
     drive.set_untimed(match seed % 10 {
         0 => Untimed::Collections,

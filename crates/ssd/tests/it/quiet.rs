@@ -1,0 +1,178 @@
+//! A drive that does all its work in its windows: which reads it fails, what it tells them, and what it
+//! does when its buffer or its free space is too small for the load.
+
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+use crate::common::Host;
+use nvme::{
+    ArrayDescription, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status,
+    WindowSchedule, WindowScope,
+};
+use ssd::{
+    CollectionUnit, Config, FlushRule, PreemptionScope, SchedulingConfig, Ssd, Suspendable,
+    SuspensionConfig, WriteBufferConfig, presets,
+};
+use units::{Duration, Instant, Lba};
+
+/// A drive of so many channels with as many dies each, where reads may interrupt a program so often.
+fn config(channels: u32, suspensions: u32) -> Config {
+    let mut config = presets::preset("femu-artifact").unwrap();
+    config.geometry.channels = channels;
+    config.geometry.chips_per_channel = channels;
+    config.geometry.blocks_per_plane = 64;
+    config.geometry.pages_per_block = 32;
+    config.collection.unit = CollectionUnit::Block;
+    config.scheduling = SchedulingConfig {
+        read_priority: true,
+        preemptive_collection: true,
+        paced_writes: false,
+        preemption_scope: PreemptionScope::Die,
+        suspension: (suspensions > 0).then_some(SuspensionConfig {
+            what: Suspendable::Everything,
+            program: micros(10),
+            erase: micros(20),
+            most: suspensions,
+        }),
+    };
+    config
+}
+
+/// A drive whose next busy window opens after a second.
+fn before_its_window(config: Config, scope: WindowScope) -> Ssd {
+    let mut drive = Ssd::new(config).unwrap();
+    drive.set_window_scope(scope);
+    let windows = WindowSchedule {
+        array: ArrayDescription { width: 4, parities: 1 },
+        busy_time_window: Duration::from_secs(1),
+        cycle_start: Instant::ZERO,
+        not_before: Instant::ZERO,
+        guard: Duration::ZERO,
+    };
+    drive.set_right(Instant::ZERO, CollectionRight::Windows(windows.delayed(1)));
+    drive
+}
+
+const fn micros(count: u64) -> Duration {
+    Duration::from_micros(count)
+}
+
+fn send(drive: &mut Ssd, now: Instant, id: u32, opcode: Opcode, lba: u64, pl: PlFlag) {
+    drive.handle_command(now, &Command { id: CommandId(id), opcode, lba: Lba(lba), blocks: 1, pl });
+}
+
+/// When a command completes, and how.
+fn completion_of(drive: &mut Ssd, id: u32) -> (Instant, Completion) {
+    loop {
+        drive.handle_deadline(drive.next_deadline());
+        while let Some(completed) = drive.poll_completion() {
+            if completed.completion.id == CommandId(id) {
+                return (completed.at, completed.completion);
+            }
+        }
+    }
+}
+
+/// What becomes of reads that come 50, 100, 150 and so on µs after a program of 200 µs has begun on their die.
+fn reads_under_a_program(suspensions: u32, pl: PlFlag, count: u32) -> Vec<(Duration, Completion)> {
+    let mut drive = before_its_window(config(1, suspensions), WindowScope::AllWork);
+    send(&mut drive, Instant::ZERO, 0, Opcode::Write, 0, PlFlag::Off);
+    let reads = (1..=count).map(|read| {
+        let arrives = Instant::ZERO + micros(50) * u64::from(read);
+        while drive.next_deadline() < arrives {
+            drive.handle_deadline(drive.next_deadline());
+        }
+        send(&mut drive, arrives, read, Opcode::Read, 7, pl);
+        let (at, completion) = completion_of(&mut drive, read);
+        drive.check_invariants();
+        (at.since(arrives), completion)
+    });
+    reads.collect()
+}
+
+#[test]
+fn a_flagged_read_is_told_how_long_it_takes_to_interrupt_a_program() {
+    let read = |suspensions| reads_under_a_program(suspensions, PlFlag::Predictable, 1)[0].1;
+    let (interrupted, waiting) = (read(3), read(0));
+    assert_eq!((interrupted.status, waiting.status), (Status::FailedFast, Status::FailedFast));
+    assert_eq!(interrupted.busy_remaining, micros(10));
+    assert_eq!(waiting.busy_remaining, micros(150), "the rest of the program");
+}
+
+#[test]
+fn a_patient_read_waits_for_an_interruption_and_not_for_a_program() {
+    let (took, completion) = reads_under_a_program(3, PlFlag::Patient, 1)[0];
+    assert_eq!(completion.status, Status::Success);
+    assert_eq!(took, micros(10 + 40));
+    let (took, completion) = reads_under_a_program(0, PlFlag::Patient, 1)[0];
+    assert_eq!(completion.status, Status::FailedFast);
+    assert_eq!(completion.busy_remaining, micros(150));
+    assert_eq!(took, micros(1), "it is told at once");
+}
+
+#[test]
+fn a_patient_read_fails_fast_when_a_program_cannot_be_interrupted_any_more() {
+    let statuses: Vec<_> = reads_under_a_program(2, PlFlag::Patient, 3)
+        .into_iter()
+        .map(|(_, completion)| completion.status)
+        .collect();
+    assert_eq!(statuses, [Status::Success, Status::Success, Status::FailedFast]);
+}
+
+#[test]
+fn an_ordinary_read_is_never_failed() {
+    for suspensions in [0, 1, 3] {
+        for (_, completion) in reads_under_a_program(suspensions, PlFlag::Off, 3) {
+            assert_eq!(completion.status, Status::Success);
+        }
+    }
+}
+
+/// Writes page by page, and says how many have been forced out of the buffer after each.
+fn forced_by_writes(scope: WindowScope, slots: u32, writes: u32) -> Vec<u64> {
+    let mut config = config(4, 0);
+    config.write_buffer =
+        Some(WriteBufferConfig { flush: FlushRule::InWindow, ..WriteBufferConfig::new(slots) });
+    let mut drive = before_its_window(config, scope);
+    let forced = (0..writes).map(|write| {
+        let now = Instant::ZERO + micros(20) * u64::from(write);
+        while drive.next_deadline() < now {
+            drive.handle_deadline(drive.next_deadline());
+        }
+        send(&mut drive, now, write, Opcode::Write, u64::from(write), PlFlag::Off);
+        let (at, _) = completion_of(&mut drive, write);
+        assert_eq!(at.since(now), micros(5), "no write waits for a slot");
+        drive.check_invariants();
+        drive.counters().forced_flushes_pages
+    });
+    forced.collect()
+}
+
+#[test]
+fn a_buffer_that_runs_full_between_windows_is_emptied_before_writes_wait() {
+    let forced = forced_by_writes(WindowScope::AllWork, 256, 1_000);
+    assert_eq!(forced[223], 0, "up to seven eighths nothing leaves it");
+    assert!(forced[255] > 0, "then some of it does");
+    assert!(forced[999] >= 1_000 - 256, "{} at the end", forced[999]);
+}
+
+/// Counters of a drive without a window that takes in more than it has free.
+fn without_a_window(scope: WindowScope) -> (u64, u64) {
+    let mut config = config(4, 3);
+    config.write_buffer = Some(WriteBufferConfig::new(64));
+    let mut drive = before_its_window(config, scope);
+    drive.age(1);
+    let mut host = Host::new(1, 4, 100);
+    host.run(&mut drive, 4_000, |_, _| {});
+    drive.check_invariants();
+    let counters = drive.counters();
+    (counters.stalled_writes_pages, counters.contract_violations)
+}
+
+#[test]
+fn a_drive_that_runs_out_of_space_collects_before_writes_have_no_room() {
+    let (stalls, violations) = without_a_window(WindowScope::AllWork);
+    assert_eq!(stalls, 0);
+    assert!(violations > 10, "{violations}: each is counted");
+    let (stalls, _) = without_a_window(WindowScope::Collections);
+    assert!(stalls > 0, "collections alone wait until there is no room");
+}
