@@ -3,7 +3,7 @@
 use crate::driver::run;
 use crate::error::SimError;
 use crate::plan::{Plan, Preparation};
-use crate::prepare::prepare_drives;
+use crate::prepare::prepare_on;
 use crate::result::RunResult;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,8 +65,8 @@ fn is_prepared_again(plan: &Plan) -> bool {
     pages >= MANY_PAGES && plan.preparation != Preparation::Steady
 }
 
-/// Runs all `plans`, which differ in their policies only, over `threads` threads. `workload` is
-/// asked once per run for the same requests.
+/// Runs all `plans`, which differ in their policies only, over `threads` threads, on which their drives are prepared,
+/// too. `workload` is asked once per run for the same requests.
 ///
 /// Results are in the order of the plans and do not depend on the number of threads.
 ///
@@ -91,14 +91,14 @@ where
             .iter()
             .zip(&progress.completed)
             .map(|(plan, completed)| {
-                let drives = prepare_drives(first)?;
+                let drives = prepare_on(first, threads)?;
                 progress.prepared.store(1, Ordering::Relaxed);
                 let (arrival, requests) = workload().map_err(SimError::Workload)?;
                 run(plan, drives, arrival, requests, completed)
             })
             .collect();
     }
-    let drives = prepare_drives(first)?;
+    let drives = prepare_on(first, threads)?;
     progress.prepared.store(1, Ordering::Relaxed);
     let results: Vec<Slot<E>> = plans.iter().map(|_| Mutex::new(None)).collect();
     let turns = Mutex::new(Turns { next: 0, prepared: drives });
@@ -114,11 +114,15 @@ where
                 Some(result);
         }
     };
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, plans.len()) {
-            scope.spawn(worker);
-        }
-    });
+    match threads.clamp(1, plans.len()) {
+        // What a thread frees is kept for this thread, so one that comes and goes would leave its drives' memory.
+        1 => worker(),
+        several => std::thread::scope(|scope| {
+            for _ in 0..several {
+                scope.spawn(worker);
+            }
+        }),
+    }
     results
         .into_iter()
         .filter_map(|result| result.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))

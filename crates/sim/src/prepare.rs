@@ -18,7 +18,12 @@ const SIDE_BY_SIDE: usize = 8;
 /// If the drive is impossible.
 pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(SIDE_BY_SIDE).min(plan.width as usize);
+    prepare_on(plan, cores)
+}
+
+/// The same on at most so many threads; of one it is the caller's own.
+pub(crate) fn prepare_on(plan: &Plan, threads: usize) -> Result<Vec<Ssd>, PlanError> {
+    let threads = threads.min(SIDE_BY_SIDE).min(plan.width as usize);
     let prepared =
         side_by_side(threads, plan.width as usize, |position| prepare(plan, position as u32));
     prepared.into_iter().collect()
