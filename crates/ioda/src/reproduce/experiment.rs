@@ -55,6 +55,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("ttflash-table-2.toml", include_str!("../../../../experiments/ttflash-table-2.toml")),
     ("ttflash-9a.toml", include_str!("../../../../experiments/ttflash-9a.toml")),
     ("ttflash-9b.toml", include_str!("../../../../experiments/ttflash-9b.toml")),
+    ("ttflash-9b-dtrs.toml", include_str!("../../../../experiments/ttflash-9b-dtrs.toml")),
     ("ttflash-9c.toml", include_str!("../../../../experiments/ttflash-9c.toml")),
     ("ttflash-9d.toml", include_str!("../../../../experiments/ttflash-9d.toml")),
     ("ttflash-10-large.toml", include_str!("../../../../experiments/ttflash-10-large.toml")),
