@@ -473,7 +473,11 @@ impl<O: Observe> Ssd<O> {
     fn end_collection(&mut self, now: Instant, collection: u32) {
         let ended = self.flash.end_collection(now, collection);
         self.end_hold(now, ended.dies);
-        self.placement.flush(now, &mut self.flash);
+        // With paced writes the next collection begins first: in between the host would program without being counted.
+        let is_paced = self.flash.pace.is_some();
+        if !is_paced {
+            self.placement.flush(now, &mut self.flash);
+        }
         if let Some(scope) = ended.scope {
             if self.flash.collects_by_itself() {
                 let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
@@ -483,6 +487,9 @@ impl<O: Observe> Ssd<O> {
             }
             self.fold_where_due(now);
             self.placement.relieve(now, &mut self.flash, &mut self.link);
+        }
+        if is_paced {
+            self.placement.flush(now, &mut self.flash);
         }
     }
 

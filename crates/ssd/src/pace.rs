@@ -32,9 +32,13 @@ impl Pace {
         })
     }
 
-    /// The drive begins to collect after a pause.
+    /// The drive begins to collect, after a pause or at the end of the collection before. What the host was given and has
+    /// not taken up is forgotten; what it took up in advance it owes, or each collection would give it a little more
+    /// than comes back.
     pub(crate) fn restart(&mut self) {
-        self.credit.fill(0);
+        for credit in &mut self.credit {
+            *credit = (*credit).min(0);
+        }
     }
 
     /// Pages of a block that its collection gives back; the last of the valid ones are programmed with

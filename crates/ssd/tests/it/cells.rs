@@ -288,3 +288,27 @@ fn paced_writes_keep_free_space_where_it_is() {
     assert!(paced.0 < 20, "{paced:?}");
     assert!(paced.1 * 3 < alternating.1 * 2, "{paced:?} and {alternating:?}");
 }
+
+/// A drive that collects without a pause, because what it gives back goes to the host at once, must not lose a little with
+/// every collection: in the end it would be where no collection gives way any more.
+#[test]
+fn paced_writes_do_not_wear_down_free_space() {
+    for percent in [20, 40] {
+        let mut config = modern();
+        config.over_provisioning = Ratio::from_percent(percent);
+        config.collection.min_invalid = Ratio::ZERO;
+        config.collection.soft = Ratio::from_percent(9);
+        config.collection.hard = Ratio::from_percent(4);
+        let lines = f64::from(config.geometry.blocks_per_plane);
+        let mut drive = Ssd::new(config).unwrap();
+        drive.age(1);
+        let mut host = crate::common::Host::new(2, 32, 100);
+        // It collects at five free lines and gives way above two; one is being filled, another collected.
+        let fewest = (0..400).fold(lines, |fewest, _| {
+            host.run(&mut drive, 200, |_, _| {});
+            fewest.min(lines * drive.free_share())
+        });
+        let collections = drive.counters().collections;
+        assert!(collections > 100 && fewest > 2.5, "{percent} %: {fewest} after {collections}");
+    }
+}
