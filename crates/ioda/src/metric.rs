@@ -164,10 +164,15 @@ pub(crate) enum Metric {
     WriteCacheReads,
     /// Pages drained from there to drives.
     DrainedPages,
+    /// Pages of writes that went there instead of straight to their drive, in per cent.
+    Staged,
     /// How many times as late as the median member of a stripe read its last one came (1), or the one before (2).
     Slowdown(usize, f64),
     /// Stripe reads of which that is more than 2, in per cent.
     Slowed(usize),
+    /// Of the stripe reads of which that is so for the last member, those of which it is so for the one before, too, in
+    /// per cent.
+    SlowedTogether,
     /// Reads of drives, the drives one by one.
     OfDrives(OfDrives, Statistic),
     /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
@@ -204,10 +209,11 @@ impl fmt::Display for UnknownMetric {
              permits, overloads, total_latency, collection_time, expected_collection, \
              collection_estimate, collections_cv, drive_commands, drive_commands_cv, \
              queued_blocks, queued_blocks_cv, degraded_reads, degraded_updates, map_bytes, \
-             model_evaluations, host_buffer_peak_mib, drive_buffer_peak_mib, stage_waits, stage_reads, drained_pages, \
+             model_evaluations, host_buffer_peak_mib, drive_buffer_peak_mib, stage_waits, stage_reads, drained_pages, staged, \
              busy1, busy2 and so on, busy2plus and so on, slowdown1. or slowdown2. followed by p50 … p99.999 \
              (how many times as late as its median member the last of a stripe read comes, or the last but one), \
-             slowed with 1 or 2 (stripe reads in per cent where that is more than 2), and worst_drive., \
+             slowed with 1 or 2 (stripe reads in per cent where that is more than 2) or with _together (the second \
+             in per cent of the first), and worst_drive., \
              other_drives., drives_cv. or queue_correlation. followed by p50 … p99.999 or mean",
             self.0
         )
@@ -282,6 +288,7 @@ impl fmt::Display for Metric {
             Self::Count(direction) => write!(f, "{direction}.count"),
             Self::Slowdown(rank, percentile) => write!(f, "slowdown{rank}.p{percentile}"),
             Self::Slowed(rank) => write!(f, "slowed{rank}"),
+            Self::SlowedTogether => f.write_str(sub_reads::TOGETHER),
             Self::OfDrives(which, statistic) => {
                 let latency = Self::Latency(Direction::Read, *statistic).to_string();
                 write!(f, "{}.{}", which.word(), latency.trim_start_matches("read."))
@@ -391,7 +398,11 @@ impl Metric {
             Self::WriteCacheWaits => write_cache(result).waits as f64,
             Self::WriteCacheReads => write_cache(result).read_pages as f64,
             Self::DrainedPages => write_cache(result).drained_pages as f64,
-            Self::Slowdown(..) | Self::Slowed(_) | Self::OfDrives(..) => {
+            Self::Staged => {
+                let WriteCacheCounters { cached_pages, bypassed_pages, .. } = write_cache(result);
+                percent(cached_pages, cached_pages + bypassed_pages)
+            }
+            Self::Slowdown(..) | Self::Slowed(_) | Self::SlowedTogether | Self::OfDrives(..) => {
                 sub_reads::of(self, result).unwrap_or(0.0)
             }
             Self::Busy(members, or_more) => {
@@ -461,6 +472,8 @@ impl Metric {
             | Self::LeastFree
             | Self::CollectionEstimate
             | Self::Slowed(_)
+            | Self::SlowedTogether
+            | Self::Staged
             | Self::Busy(..) => Unit::Percent,
             Self::Iops(_)
             | Self::Bandwidth(_)

@@ -30,19 +30,28 @@ impl OfDrives {
     }
 }
 
+/// How [`Metric::SlowedTogether`] is written.
+pub(super) const TOGETHER: &str = "slowed_together";
+
 /// More times as late as the median than this is slow.
 const SLOW: f64 = 2.0;
 
 impl Metric {
     /// Whether the reads of drives must be followed for it.
     pub(crate) fn needs_sub_reads(self) -> bool {
-        matches!(self, Self::Slowdown(..) | Self::Slowed(_) | Self::OfDrives(..))
+        matches!(
+            self,
+            Self::Slowdown(..) | Self::Slowed(_) | Self::SlowedTogether | Self::OfDrives(..)
+        )
     }
 }
 
 /// The metric with this name, if it is one of these.
 pub(super) fn parse(text: &str) -> Option<Metric> {
     let rank = |text: &str| text.parse().ok().filter(|rank| (1..=2).contains(rank));
+    if text == TOGETHER {
+        return Some(Metric::SlowedTogether);
+    }
     if let Some(text) = text.strip_prefix("slowed") {
         return rank(text).map(Metric::Slowed);
     }
@@ -68,6 +77,10 @@ pub(super) fn of(metric: Metric, result: &RunResult) -> Option<f64> {
     match metric {
         Metric::Slowdown(rank, percentile) => Some(reads.slowdown(rank - 1, percentile)),
         Metric::Slowed(rank) => Some(reads.slowed_percent(rank - 1, SLOW)),
+        Metric::SlowedTogether => {
+            let [last, before] = [0, 1].map(|rank| reads.slowed_percent(rank, SLOW));
+            Some(if last > 0.0 { 100.0 * before / last } else { 0.0 })
+        }
         Metric::OfDrives(which, statistic) => {
             let drives: Vec<f64> = reads.drives.iter().map(|drive| statistic.of(drive)).collect();
             Some(of_drives(which, &drives, &queued(result).collect::<Vec<_>>()))

@@ -5,7 +5,7 @@ use array::policy::QosClass;
 use sim::{PERCENTILES, RunResult};
 
 /// Every metric that is one word.
-pub(super) const PLAIN: [(&str, Metric); 51] = [
+pub(super) const PLAIN: [(&str, Metric); 52] = [
     ("violations", Metric::Violations),
     ("waf", Metric::Waf),
     ("collections", Metric::Collections),
@@ -57,6 +57,7 @@ pub(super) const PLAIN: [(&str, Metric); 51] = [
     ("stage_waits", Metric::WriteCacheWaits),
     ("stage_reads", Metric::WriteCacheReads),
     ("drained_pages", Metric::DrainedPages),
+    ("staged", Metric::Staged),
 ];
 /// Most members of a stripe of which it is kept how often so many were busy.
 const BUSY: usize = 4;
