@@ -47,6 +47,18 @@ impl CauseBuckets {
         }
     }
 
+    /// Adds the reads of another run.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
+            *sum += count;
+        }
+        for (sums, parts) in self.sums_nanos.iter_mut().zip(&other.sums_nanos) {
+            for (sum, part) in sums.iter_mut().zip(parts) {
+                *sum += part;
+            }
+        }
+    }
+
     /// Where the time of reads of about this latency went; none if there are none.
     #[must_use]
     pub fn at(&self, latency: Duration) -> Option<CauseSplit> {

@@ -39,6 +39,13 @@ impl LatencySummary {
         self.sum_nanos += u128::from(latency.as_nanos());
     }
 
+    /// Counts the requests of another summary, too.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let added = self.histogram.add(&other.histogram);
+        debug_assert!(added.is_ok(), "all have the same bounds");
+        self.sum_nanos += other.sum_nanos;
+    }
+
     /// Number of requests.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -26,6 +26,7 @@ mod intervals;
 mod latency;
 mod measures;
 mod plan;
+mod pooled;
 mod prepare;
 mod result;
 mod side_by_side;

@@ -52,6 +52,15 @@ impl SubReads {
         }
     }
 
+    /// Adds the reads of another run of the same array.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, slowdowns) in self.slowdowns.iter_mut().zip(&other.slowdowns) {
+            let added = sum.add(slowdowns);
+            debug_assert!(added.is_ok(), "all have the same bounds");
+        }
+        self.drives.iter_mut().zip(&other.drives).for_each(|(sum, drive)| sum.add(drive));
+    }
+
     /// A read of a stripe is over whose members took so long.
     fn record(&mut self, mut members: Vec<Duration>) {
         if members.len() < FEWEST_MEMBERS {

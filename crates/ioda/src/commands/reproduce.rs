@@ -247,6 +247,9 @@ fn list(experiments: &[Experiment]) -> String {
         } else {
             text += &format!("  plans: {}\n", series.join(", "));
         }
+        if let Some(seeds) = experiment.seeds_in_words() {
+            text += &format!("  {seeds}\n");
+        }
         if !experiment.variants.is_empty() {
             text += &format!("  series: {}\n", series.join(", "));
         }

@@ -156,28 +156,38 @@ impl Case<'_> {
         self.indexes.iter().filter_map(run)
     }
 
-    /// The number of a series under each workload.
-    fn values(&self, name: &str) -> impl Iterator<Item = f64> {
+    /// The number of a series under each workload, under one seed or of all of them together.
+    fn values(&self, seed: Option<usize>, name: &str) -> impl Iterator<Item = f64> {
         let series = self.find(name);
-        let value = move |index| self.results.value(index, series?, self.metric);
+        let value = move |index| self.results.value_under(seed, index, series?, self.metric);
         self.indexes.iter().map(move |&index| value(index).unwrap_or(f64::NAN))
     }
 
     /// The number of a series, or its mean or sum over the workloads.
     fn value(&self, name: &str) -> f64 {
-        let sum = self.values(name).sum::<f64>();
+        self.value_under(None, name)
+    }
+
+    /// The same under one seed.
+    fn value_under(&self, seed: Option<usize>, name: &str) -> f64 {
+        let sum = self.values(seed, name).sum::<f64>();
         if self.over == Over::Total { sum } else { sum / self.indexes.len() as f64 }
     }
 
     /// How many times as much one series has as another, or the mean of that over the workloads; of sums, if it is
     /// about all of them together.
     fn quotient(&self, of: &str, to: &str) -> f64 {
+        self.quotient_under(None, of, to)
+    }
+
+    /// The same under one seed.
+    fn quotient_under(&self, seed: Option<usize>, of: &str, to: &str) -> f64 {
         // Nothing is as much as nothing.
         let quotient = |(of, to)| if of == to { 1.0 } else { of / to };
         if self.over == Over::Total {
-            return quotient((self.value(of), self.value(to)));
+            return quotient((self.value_under(seed, of), self.value_under(seed, to)));
         }
-        let sum: f64 = self.values(of).zip(self.values(to)).map(quotient).sum();
+        let sum: f64 = self.values(seed, of).zip(self.values(seed, to)).map(quotient).sum();
         sum / self.indexes.len() as f64
     }
 

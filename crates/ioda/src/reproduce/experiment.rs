@@ -110,6 +110,10 @@ pub(crate) struct Experiment {
     /// Variants of the setup, if that is what is compared.
     #[serde(default)]
     pub(crate) variants: Vec<Variant>,
+    /// The seeds under which everything is run. What is shown and claimed is of all of them together [default: one, that
+    /// of `setup.run`].
+    #[serde(default)]
+    seeds: Vec<Text<u64>>,
     /// The numbers that the figure shows.
     pub(crate) shows: Vec<Text<Number>>,
     /// What is claimed about it, by the article or by us.
@@ -128,6 +132,22 @@ impl Experiment {
         self.shows.iter().map(|text| text.value).chain(claimed)
     }
 
+    /// Its seeds, if it has several; else that of its setup.
+    pub(super) fn seeds(&self) -> impl Iterator<Item = Option<&Text<u64>>> {
+        let one = self.seeds.is_empty().then_some(None);
+        one.into_iter().chain(self.seeds.iter().map(Some))
+    }
+
+    /// Its seeds in words; none if it has one.
+    pub(crate) fn seeds_in_words(&self) -> Option<String> {
+        let seeds: Vec<String> = self.seeds.iter().map(|seed| seed.value.to_string()).collect();
+        let (last, others) = seeds.split_last()?;
+        match others {
+            [] => None,
+            others => Some(format!("seeds {} and {last} together", others.join(", "))),
+        }
+    }
+
     /// What its tables are about: the workloads, or the plans.
     pub(crate) fn tables(&self) -> Vec<&str> {
         match self.plans.is_empty() {
@@ -140,6 +160,7 @@ impl Experiment {
     fn check(&self, name: &str) -> Result<(), Failure> {
         self.check_plans().map_err(|why| Failure::usage(format!("{name}: {why}")))?;
         self.check_variants(name)?;
+        self.check_seeds().map_err(|why| Failure::usage(format!("{name}: {why}")))?;
         let series = self.series();
         for claim in &self.claims {
             let refused = |why: String| {
@@ -198,12 +219,30 @@ impl Experiment {
             ("setup", self.setup != Settings::default()),
             ("policies", !self.policies.is_empty()),
             ("variants", !self.variants.is_empty()),
+            ("seeds", !self.seeds.is_empty()),
         ];
         if let Some((key, _)) = ignored.into_iter().find(|(_, given)| *given) {
             return Err(format!("{key} is not read where there are plans; leave it out"));
         }
         for plan in &self.plans {
             plan.build().map_err(|error| format!("plan {}: {error}", plan.name))?;
+        }
+        Ok(())
+    }
+}
+
+impl Experiment {
+    /// Refuses seeds that are said twice, or in two places.
+    fn check_seeds(&self) -> Result<(), String> {
+        for (index, seed) in self.seeds.iter().enumerate() {
+            if self.seeds[..index].iter().any(|other| other.value == seed.value) {
+                return Err(format!("seeds has {} twice; leave one of them out", seed.value));
+            }
+        }
+        let said_again =
+            self.setup.run.seed.is_some() || self.variants.iter().any(Variant::has_seed);
+        if said_again && !self.seeds.is_empty() {
+            return Err("it has seeds and setup.run.seed; leave one of them out".to_owned());
         }
         Ok(())
     }
@@ -272,6 +311,7 @@ pub(crate) fn with_seeds(
             let text: Text<u64> = seed.to_string().parse().map_err(Failure::internal)?;
             let mut experiment = experiment.clone();
             experiment.setup.run.seed = Some(text);
+            experiment.seeds.clear();
             experiment.variants.iter_mut().for_each(Variant::keep_seed);
             if seeds.len() > 1 {
                 let claims = experiment.claims.iter_mut().map(|claim| &mut claim.id);
@@ -416,6 +456,33 @@ mod tests {
         assert_eq!(names(&two), ["table-2", "degraded-5, seed 1", "degraded-5, seed 2"]);
         let claims = |seed: usize| two[seed].claims.iter().map(|claim| claim.id.as_str());
         assert!(claims(1).zip(claims(2)).all(|(one, two)| one != two));
+    }
+
+    #[test]
+    fn an_experiment_may_have_seeds_of_its_own() {
+        let with = |keys: &str| {
+            let text = format!(
+                "id='x'\nfigure='X'\ntitle=''\npolicies=['base']\nshows=[]\nclaims=[]\n\
+                 workloads=[{{name='tpcc'}}]\n{keys}"
+            );
+            parse(&text, "x.toml").map_err(|error| error.to_string())
+        };
+        let seeds = |experiment: &Experiment| -> Vec<Option<u64>> {
+            experiment.seeds().map(|seed| seed.map(|seed| seed.value)).collect()
+        };
+        assert_eq!(seeds(&with("").unwrap()), [None]);
+        let several = with("seeds=[3, 1, '2']").unwrap();
+        assert_eq!(seeds(&several), [Some(3), Some(1), Some(2)]);
+        assert_eq!(several.seeds_in_words().as_deref(), Some("seeds 3, 1 and 2 together"));
+        assert_eq!(with("seeds=[4]").unwrap().seeds_in_words(), None);
+        // Those of the command line are judged one by one instead.
+        let one_by_one = with_seeds(vec![several], &[7, 8]).unwrap();
+        assert_eq!(one_by_one.iter().map(seeds).collect::<Vec<_>>(), [[None], [None]]);
+        assert!(with("seeds=[1, 2, 1]").unwrap_err().contains("seeds has 1 twice"));
+        for elsewhere in ["setup.run.seed=1", "variants=[{name='a', setup.run.seed=1}]"] {
+            let error = with(&format!("seeds=[1, 2]\n{elsewhere}")).unwrap_err();
+            assert!(error.contains("it has seeds and setup.run.seed"), "{error}");
+        }
     }
 
     #[test]

@@ -16,7 +16,8 @@ pub(crate) fn figure(
     results: &Results<'_>,
     claims: &[Claim],
 ) -> Result<String, Failure> {
-    let mut text = format!("{}: {}\n\n", experiment.figure, experiment.title);
+    let seeds = experiment.seeds_in_words().map_or_else(String::new, |seeds| format!(", {seeds}"));
+    let mut text = format!("{}: {}{seeds}\n\n", experiment.figure, experiment.title);
     let workloads = experiment.tables();
     let metrics: Vec<Number> = experiment.shows.iter().map(|text| text.value).collect();
     let series = experiment.series();

@@ -43,11 +43,47 @@ pub(crate) struct Group {
     pub(crate) outcome: Outcome,
 }
 
-/// What one experiment is about: for each of its workloads, the group of each variant; or its
-/// plans.
+/// What one experiment is about: for each of its workloads, the runs of each variant; or its plans.
 pub(crate) struct Results<'a> {
-    groups: Vec<Vec<&'a Group>>,
+    runs: Vec<Vec<Seeded<'a>>>,
     plans: Vec<Planned>,
+}
+
+/// The runs of one workload in one setup.
+struct Seeded<'a> {
+    /// One group for each seed.
+    groups: Vec<&'a Group>,
+    /// The results of all seeds together, policy by policy; empty if there is one seed.
+    together: Vec<RunResult>,
+}
+
+impl<'a> Seeded<'a> {
+    fn new(groups: Vec<&'a Group>) -> Self {
+        let mut together = Vec::new();
+        if let [first, _, ..] = groups.as_slice() {
+            for one in &first.outcome.results {
+                let of = |group: &&'a Group| group.result(one.policy);
+                let runs: Option<Vec<&RunResult>> = groups.iter().map(of).collect();
+                together.extend(runs.and_then(|runs| RunResult::together(&runs)));
+            }
+        }
+        Self { groups, together }
+    }
+
+    /// The result of a policy under the seed with this index, or of all of them together.
+    fn result(&self, policy: PolicyKind, seed: Option<usize>) -> Option<&RunResult> {
+        match seed {
+            Some(seed) => self.groups.get(seed)?.result(policy),
+            None if self.together.is_empty() => self.groups.first()?.result(policy),
+            None => self.together.iter().find(|result| result.policy == policy),
+        }
+    }
+}
+
+impl Group {
+    fn result(&self, policy: PolicyKind) -> Option<&RunResult> {
+        self.outcome.results.iter().find(|result| result.policy == policy)
+    }
 }
 
 impl<'a> Results<'a> {
@@ -63,14 +99,23 @@ impl<'a> Results<'a> {
                 Failure::internal(format!("a run of {} was not made", experiment.id))
             })
         };
-        let of = |wanted: &Vec<Wanted>| wanted.iter().map(|one| find(&one.settings)).collect();
-        let groups = experiment.wanted()?.iter().map(of).collect::<Result<_, _>>()?;
+        let one = |wanted: &Wanted| {
+            let groups = experiment.seeds().map(|seed| find(&wanted.under(seed).settings));
+            groups.collect::<Result<Vec<_>, _>>().map(Seeded::new)
+        };
+        let of = |wanted: &Vec<Wanted>| wanted.iter().map(one).collect();
+        let runs = experiment.wanted()?.iter().map(of).collect::<Result<_, _>>()?;
         let plans = experiment.plans.iter().map(Plan::build).collect::<Result<_, _>>()?;
-        Ok(Self { groups, plans })
+        Ok(Self { runs, plans })
     }
 
-    /// What came of `series` under the workload with this index.
-    pub(crate) fn run(&self, workload: usize, series: &Series) -> Option<&'a RunResult> {
+    /// Number of seeds; 0 of plans.
+    pub(crate) fn seeds(&self) -> usize {
+        self.runs.iter().flatten().map(|seeded| seeded.groups.len()).min().unwrap_or(0)
+    }
+
+    /// What came of `series` under the workload with this index, of all seeds together.
+    pub(crate) fn run(&self, workload: usize, series: &Series) -> Option<&RunResult> {
         self.plan_and_run(workload, series).map(|(_, result)| result)
     }
 
@@ -79,28 +124,47 @@ impl<'a> Results<'a> {
         &self,
         workload: usize,
         series: &Series,
-    ) -> Option<(&'a sim::Plan, &'a RunResult)> {
+    ) -> Option<(&'a sim::Plan, &RunResult)> {
         let Source::Runs(_, policy) = series.source else { return None };
-        let group = self.group(workload, series)?;
-        let result = group.outcome.results.iter().find(|result| result.policy == policy)?;
-        Some((group.setup.plans.iter().find(|plan| plan.policy == policy)?, result))
+        let result = self.seeded(workload, series)?.result(policy, None)?;
+        let plans = &self.group(workload, series)?.setup.plans;
+        Some((plans.iter().find(|plan| plan.policy == policy)?, result))
     }
 
-    /// The group that `series` is of under the workload with this index.
-    pub(crate) fn group(&self, workload: usize, series: &Series) -> Option<&'a Group> {
+    fn seeded(&self, workload: usize, series: &Series) -> Option<&Seeded<'a>> {
         let Source::Runs(variant, _) = series.source else { return None };
-        self.groups.get(workload)?.get(variant).copied()
+        self.runs.get(workload)?.get(variant)
+    }
+
+    /// The group that `series` is of under the workload with this index; of several seeds the first.
+    pub(crate) fn group(&self, workload: usize, series: &Series) -> Option<&'a Group> {
+        self.seeded(workload, series)?.groups.first().copied()
     }
 
     /// Whether some of it was run in `group`.
     pub(crate) fn has(&self, group: &Group) -> bool {
-        self.groups.iter().flatten().any(|one| std::ptr::eq(*one, group))
+        let mut groups = self.runs.iter().flatten().flat_map(|seeded| &seeded.groups);
+        groups.any(|one| std::ptr::eq(*one, group))
     }
 
-    /// `number` of `series` under the workload with this index; plans have no workload.
+    /// `number` of `series` under the workload with this index, of all seeds together; plans have no workload.
     pub(crate) fn value(&self, workload: usize, series: &Series, number: Number) -> Option<f64> {
+        self.value_under(None, workload, series, number)
+    }
+
+    /// The same under the seed with this index, if one is named.
+    pub(crate) fn value_under(
+        &self,
+        seed: Option<usize>,
+        workload: usize,
+        series: &Series,
+        number: Number,
+    ) -> Option<f64> {
         match (number, series.source) {
-            (Number::Run(metric), _) => self.run(workload, series).map(|run| metric.of(run)),
+            (Number::Run(metric), Source::Runs(_, policy)) => {
+                self.seeded(workload, series)?.result(policy, seed).map(|run| metric.of(run))
+            }
+            (Number::Run(_), Source::Plan(_)) => None,
             (Number::Plan(number), Source::Plan(index)) => {
                 self.plans.get(index).map(|plan| number.of(plan))
             }
@@ -126,7 +190,11 @@ fn shrunk(settings: &Settings, quick: bool) -> Settings {
 pub(crate) fn gather(experiments: &[Experiment], quick: bool) -> Result<Vec<Order>, Failure> {
     let mut orders: Vec<Order> = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {
-        for wanted in experiment.wanted()?.into_iter().flatten() {
+        let wanted = experiment.wanted()?.into_iter().flatten();
+        let under_seeds = |wanted: Wanted| -> Vec<Wanted> {
+            experiment.seeds().map(|seed| wanted.under(seed)).collect()
+        };
+        for wanted in wanted.flat_map(under_seeds) {
             let settings = shrunk(&wanted.settings, quick);
             let Wanted { name, policies, .. } = wanted;
             let sub_reads = experiment.numbers().any(Number::needs_sub_reads);
@@ -249,6 +317,26 @@ mod tests {
             let own: &[PolicyKind] = &[PolicyKind::BASE, PolicyKind::IDEAL];
             assert_eq!(found, [("tpcc", shared), ("tpcc, five", own)]);
         }
+    }
+
+    #[test]
+    fn each_seed_is_run_and_shared() {
+        let experiment = |id: &str, seeds: &str| {
+            let text = format!(
+                "id='{id}'\nfigure=''\ntitle=''\npolicies=['base']\nshows=[]\nclaims=[]\n\
+                 {seeds}\nworkloads=[{{name='tpcc'}}]\n"
+            );
+            parse(&text, "x.toml").unwrap()
+        };
+        let experiments = [experiment("a", "setup.run.seed=2"), experiment("b", "seeds=[1, 2, 3]")];
+        let orders = gather(&experiments, false).unwrap();
+        let found: Vec<(&str, &[usize])> = orders
+            .iter()
+            .map(|order| (order.name.as_str(), order.experiments.as_slice()))
+            .collect();
+        let all: [(&str, &[usize]); 3] =
+            [("tpcc", &[0, 1]), ("tpcc, seed 1", &[1]), ("tpcc, seed 3", &[1])];
+        assert_eq!(found, all);
     }
 
     #[test]

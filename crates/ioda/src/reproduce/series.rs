@@ -6,6 +6,7 @@ use crate::exit::Failure;
 use crate::quantity::{PolicyName, Text};
 use crate::settings::{Settings, WorkloadSettings};
 use array::policy::PolicyKind;
+use report::seeds::SEED;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -27,6 +28,11 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
+    /// Whether it has a seed of its own.
+    pub(super) fn has_seed(&self) -> bool {
+        self.setup.run.seed.is_some()
+    }
+
     /// Takes the seed of the experiment.
     pub(super) fn keep_seed(&mut self) {
         self.setup.run.seed = None;
@@ -69,6 +75,18 @@ pub(crate) struct Wanted {
     pub(crate) settings: Settings,
     /// Under which policies.
     pub(crate) policies: Vec<PolicyKind>,
+}
+
+impl Wanted {
+    /// The same under this seed, if there is one.
+    pub(super) fn under(&self, seed: Option<&Text<u64>>) -> Self {
+        let (mut name, mut settings) = (self.name.clone(), self.settings.clone());
+        if let Some(seed) = seed {
+            name += &format!("{SEED}{}", seed.value);
+            settings.run.seed = Some(seed.clone());
+        }
+        Self { name, settings, policies: self.policies.clone() }
+    }
 }
 
 fn kinds(policies: &[Text<PolicyName>]) -> Vec<PolicyKind> {

@@ -87,6 +87,28 @@ impl BlockLatencies {
         }
     }
 
+    /// The blocks of several runs, one run after the other.
+    pub(super) fn together(all: &[&Self]) -> Self {
+        let mut steps: Vec<(f64, f64)> =
+            all.iter().flat_map(|one| one.steps.iter().copied()).collect();
+        steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+        steps.dedup();
+        let of_run = |one: &&Self| {
+            // Of each step, how many of the run's own steps end there or before.
+            let own: Vec<usize> = steps
+                .iter()
+                .map(|&(start, _)| one.steps.partition_point(|&(own, _)| own <= start))
+                .collect();
+            let block = |block: &Vec<u32>| {
+                own.iter().map(|&own| own.checked_sub(1).map_or(0, |last| block[last])).collect()
+            };
+            one.blocks.iter().map(block).collect::<Vec<Vec<u32>>>()
+        };
+        let blocks = all.iter().flat_map(of_run).collect();
+        let sums_nanos = all.iter().flat_map(|one| one.sums_nanos.iter().copied()).collect();
+        Self { steps, blocks, sums_nanos }
+    }
+
     /// Number of blocks.
     #[must_use]
     pub fn blocks(&self) -> usize {
@@ -201,5 +223,20 @@ mod tests {
         assert!(is_about(blocks.weighed_percentile(99.5, &[1, 1, 1]), 500.0));
         assert!(is_about(blocks.weighed_percentile(50.0, &[0, 0, 1]), 500.0));
         assert!(blocks.weighed_percentile(50.0, &[0, 3, 0]).is_nan());
+    }
+
+    #[test]
+    fn blocks_of_two_runs_are_those_of_both() {
+        let cell = |micros: &[u64]| {
+            let mut cell = Cell::default();
+            micros.iter().for_each(|&us| cell.record(Duration::from_micros(us)));
+            cell
+        };
+        let all = [cell(&[100, 700]), cell(&[300]), cell(&[200, 300, 900])];
+        let whole = BlockLatencies::new(&all);
+        let parts = [BlockLatencies::new(&all[..1]), BlockLatencies::new(&all[1..])];
+        let joined = BlockLatencies::together(&[&parts[0], &parts[1]]);
+        assert_eq!((joined.blocks(), &joined.steps), (3, &whole.steps));
+        assert_eq!((joined.blocks, joined.sums_nanos), (whole.blocks, whole.sums_nanos));
     }
 }

@@ -17,6 +17,15 @@ pub struct HostBlocks {
     pub write: BlockLatencies,
 }
 
+impl HostBlocks {
+    fn together(all: &[&Self]) -> Self {
+        let of = |direction: fn(&Self) -> &BlockLatencies| {
+            BlockLatencies::together(&all.iter().map(|one| direction(one)).collect::<Vec<_>>())
+        };
+        Self { read: of(|one| &one.read), write: of(|one| &one.write) }
+    }
+}
+
 /// Latencies of a run by blocks of arrival time, all equally long.
 #[derive(Clone, Debug)]
 pub struct Blocks {
@@ -31,6 +40,24 @@ pub struct Blocks {
 }
 
 impl Blocks {
+    /// The blocks of several runs, one run after the other; none of none, or if they are not equally long.
+    pub(crate) fn together(all: &[&Self]) -> Option<Self> {
+        let first = all.first()?;
+        if all.iter().any(|one| one.length != first.length) {
+            return None;
+        }
+        let hosts = all.iter().map(|one| one.hosts.len()).min()?;
+        let host = |host: usize| {
+            HostBlocks::together(&all.iter().map(|one| &one.hosts[host]).collect::<Vec<_>>())
+        };
+        Some(Self {
+            seed: first.seed,
+            length: first.length,
+            all: HostBlocks::together(&all.iter().map(|one| &one.all).collect::<Vec<_>>()),
+            hosts: (0..hosts).map(host).collect(),
+        })
+    }
+
     /// Whether both runs had the same requests, as far as can be seen: then what befell both cancels in their
     /// quotient.
     #[must_use]

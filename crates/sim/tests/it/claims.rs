@@ -6,6 +6,7 @@ use sim::{
     Compared, Plan, Preparation, Progress, RunResult, Side, first_difference, prepare_drives, run,
     run_all,
 };
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Ratio};
 use workload::{Arrival, Op, Request, Source, WorkloadError};
@@ -178,4 +179,51 @@ fn a_latency_counts_from_the_intended_arrival() {
     let last = plan.drive.timing.read * 1_000;
     assert_eq!(result.read.max().as_millis_f64().round(), last.as_millis_f64());
     assert_eq!(result.read.count(), 1_000);
+}
+
+#[test]
+fn runs_under_several_seeds_are_one_longer_run_together() {
+    let seeds = [1, 2, 3];
+    let results: Vec<RunResult> = seeds
+        .iter()
+        .map(|&seed| {
+            let mut plan = plan(quarter_artifact(), Level::Raid5, 4, PolicyKind::BASE);
+            plan.seed = seed;
+            plan.measured = sim::Measured { intervals: true, sub_reads: true };
+            let source = sustainable(&plan, "azure", 4_000 + 1_000 * seed, 0.9);
+            compare(&[plan], &source, 1).remove(0)
+        })
+        .collect();
+    let all = RunResult::together(&results.iter().collect::<Vec<_>>()).unwrap();
+    let sum = |of: fn(&RunResult) -> u64| results.iter().map(of).sum::<u64>();
+    for of in [
+        |run: &RunResult| run.requests,
+        |run: &RunResult| run.read.count(),
+        |run: &RunResult| run.written_bytes,
+        |run: &RunResult| run.array.drive_read_pages,
+        |run: &RunResult| run.drive_totals().host_programs_pages,
+        |run: &RunResult| run.busy_members.iter().sum(),
+        |run: &RunResult| run.queues.iter().map(|queue| queue.commands).sum(),
+        |run: &RunResult| run.sub_reads.as_ref().unwrap().drives[0].count(),
+    ] {
+        assert_eq!(of(&all), sum(of));
+        assert!(of(&all) > of(&results[2]), "each run has some");
+    }
+    assert_eq!(all.simulated, results.iter().map(|run| run.simulated).sum());
+    let longest = results.iter().map(|run| run.read.max()).max().unwrap();
+    assert_eq!(all.read.max(), longest);
+    // A percentile of all lies between those of the runs.
+    let p90 = |run: &RunResult| run.read.percentile(90.0);
+    let each: Vec<Duration> = results.iter().map(p90).collect();
+    let between = *each.iter().min().unwrap()..=*each.iter().max().unwrap();
+    assert!(between.contains(&p90(&all)), "{each:?}, {:?}", p90(&all));
+    // Blocks are put in a row if they are equally long.
+    let blocks = |run: &RunResult| run.blocks.as_ref().map(|blocks| blocks.all.read.blocks());
+    let twice = RunResult::together(&[&results[0], &results[0]]).unwrap();
+    assert_eq!(blocks(&twice), blocks(&results[0]).map(|blocks| 2 * blocks));
+    let lengths: BTreeSet<_> =
+        results.iter().map(|run| run.blocks.as_ref().unwrap().length).collect();
+    assert_eq!(blocks(&all).is_some(), lengths.len() == 1);
+    assert_eq!(RunResult::together(&[&results[0]]).unwrap().hash, results[0].hash);
+    assert!(RunResult::together(&[]).is_none());
 }

@@ -3,8 +3,11 @@
 use super::{Case, Number, Over};
 use crate::convert;
 use crate::metric::{self, three_digits};
-use report::ClaimNumber;
+use report::{ClaimNumber, seeds};
 use sim::{Interval, NoInterval, Resampled};
+
+/// From so many seeds on intervals are of them; with fewer they would be too wide to say anything.
+const FEWEST_SEEDS: usize = 3;
 
 /// A number of a claim, and where it lies.
 pub(super) struct Estimate {
@@ -64,6 +67,10 @@ impl Case<'_> {
         limits: &[f64],
     ) -> Option<Estimate> {
         let Number::Run(metric) = self.metric else { return None };
+        let what = format!("{of}/{to}");
+        if self.results.seeds() >= FEWEST_SEEDS {
+            return self.over_seeds(what, figure, limits, |seed| self.quotient_under(seed, of, to));
+        }
         let runs = || self.results(of).zip(self.results(to)).zip(&self.indexes);
         let resampled = match self.over {
             Over::Each | Over::Mean => collect(
@@ -88,12 +95,31 @@ impl Case<'_> {
                 })
             }
         };
-        Some(estimate(format!("{of}/{to}"), resampled, figure, limits))
+        Some(estimate(what, resampled, figure, limits))
+    }
+
+    /// The interval of a number as the seeds vary, and as wide as it must be to hold that of all of them together. None
+    /// if some are not above zero.
+    fn over_seeds(
+        &self,
+        what: String,
+        figure: f64,
+        limits: &[f64],
+        number: impl Fn(Option<usize>) -> f64,
+    ) -> Option<Estimate> {
+        let values: Vec<f64> = (0..self.results.seeds()).map(|seed| number(Some(seed))).collect();
+        let (_, low, high) = seeds::interval(&values)?;
+        let interval = Ok(Interval { low: low.min(figure), high: high.max(figure) });
+        Some(Estimate { what, figure, interval, limits: limits.to_vec() })
     }
 
     /// How sure the number of a series is; none if it is not of latencies.
     pub(super) fn estimate(&self, of: &str, figure: f64, limits: &[f64]) -> Option<Estimate> {
         let Number::Run(metric) = self.metric else { return None };
+        if self.results.seeds() >= FEWEST_SEEDS {
+            let number = |seed| self.value_under(seed, of);
+            return self.over_seeds(String::new(), figure, limits, number);
+        }
         let runs = self.results(of).zip(&self.indexes);
         let all = collect(runs.map(|(run, index)| metric.resampled(run, &stream(*index))))?;
         let resampled = all.map(|all| match self.over {
