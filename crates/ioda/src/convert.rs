@@ -2,6 +2,7 @@
 
 use crate::describe;
 use crate::exit::Failure;
+use crate::metric::{Direction, Metric, Statistic};
 use crate::setup::Setup;
 use crate::simulate::Outcome;
 use array::policy::QosClass;
@@ -130,6 +131,21 @@ pub(crate) fn run(result: &RunResult) -> Run {
     }
 }
 
+/// The same, with where percentiles lie if the run kept blocks.
+pub(crate) fn run_with_intervals(result: &RunResult) -> Run {
+    let mut run = run(result);
+    for (direction, latency) in
+        [(Direction::Read, &mut run.read), (Direction::Write, &mut run.write)]
+    {
+        for entry in &mut latency.percentiles {
+            let metric = Metric::Latency(direction, Statistic::Percentile(entry.percentile));
+            let interval = metric.interval(result);
+            entry.interval_us = interval.map(|(low, high)| (low / 1e3, high / 1e3));
+        }
+    }
+    run
+}
+
 fn programmed_window(&(at, length): &(Instant, Duration)) -> ProgrammedWindow {
     let at_s = at.since(Instant::ZERO).as_secs_f64();
     ProgrammedWindow { at_s, length_ms: length.as_millis_f64() }
@@ -229,6 +245,7 @@ fn percentile(summary: &LatencySummary, percentile: f64) -> Percentile {
         percentile,
         value_us: summary.percentile(percentile).as_micros_f64(),
         samples_beyond: summary.samples_beyond(percentile),
+        interval_us: None,
     }
 }
 

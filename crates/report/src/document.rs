@@ -414,6 +414,10 @@ pub struct Percentile {
     pub value_us: f64,
     /// Number of requests that took longer.
     pub samples_beyond: u64,
+    /// Where it lies with a confidence of 95 %, as the run's own blocks of time vary, in microseconds; absent unless it
+    /// was asked for and can be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_us: Option<(f64, f64)>,
 }
 
 impl Percentile {

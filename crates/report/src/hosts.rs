@@ -45,7 +45,12 @@ mod tests {
     #[test]
     fn every_host_has_its_rows() {
         let at = |value_us| Latency {
-            percentiles: vec![Percentile { percentile: 99.0, value_us, samples_beyond: 7 }],
+            percentiles: vec![Percentile {
+                percentile: 99.0,
+                value_us,
+                samples_beyond: 7,
+                interval_us: None,
+            }],
             ..Latency::default()
         };
         let host = |name: &str, us| HostLatency {

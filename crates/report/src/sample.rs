@@ -318,6 +318,7 @@ fn latency(count: u64, curve_us: &[f64; 7]) -> Latency {
             percentile,
             value_us: curve(curve_us, nines(percentile)),
             samples_beyond: (count as f64 * (1.0 - percentile / 100.0)).round() as u64,
+            interval_us: None,
         })
         .to_vec();
     Latency {

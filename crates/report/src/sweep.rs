@@ -208,6 +208,10 @@ pub struct Measured {
     pub metrics: BTreeMap<String, f64>,
     /// Those percentiles beyond which fewer than 100 samples lie.
     pub few_samples: BTreeSet<String>,
+    /// Where metrics of latency lie with a confidence of 95 %, as the run's own blocks of time vary: those of which it
+    /// can be said, if it was asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, (f64, f64)>,
 }
 
 /// One metric over the seeds.
@@ -215,10 +219,12 @@ pub struct Measured {
 pub struct Spread {
     /// The median; of an even number of seeds the mean of the two in the middle.
     pub median: f64,
-    /// The lowest.
+    /// The lowest; of one seed the lower end of its interval, if that is known.
     pub low: f64,
-    /// The highest.
+    /// The highest; of one seed the upper end.
     pub high: f64,
+    /// Whether these are the ends of an interval.
+    pub is_interval: bool,
     /// Whether fewer than 100 samples lie beyond it with some seed.
     pub few: bool,
 }
@@ -281,7 +287,12 @@ impl Cells<'_> {
             _ => upper,
         };
         let few = ended.iter().any(|run| run.few_samples.contains(metric));
-        Some(Spread { median, low: *values.first()?, high: *values.last()?, few })
+        let interval = match ended.as_slice() {
+            [one] => one.intervals.get(metric).copied(),
+            _ => None,
+        };
+        let (low, high) = interval.unwrap_or((*values.first()?, *values.last()?));
+        Some(Spread { median, low, high, is_interval: interval.is_some(), few })
     }
 
     /// Whether fewer than 100 samples lie beyond some number of `metric`.
@@ -290,6 +301,15 @@ impl Cells<'_> {
         self.policies.iter().any(|policy| {
             let spread = |point| self.spread(point, &policy.name, metric);
             (0..self.points.len()).filter_map(spread).any(|spread| spread.few)
+        })
+    }
+
+    /// Whether some number of `metric` has an interval.
+    #[must_use]
+    pub fn has_intervals(&self, metric: &str) -> bool {
+        self.policies.iter().any(|policy| {
+            let spread = |point| self.spread(point, &policy.name, metric);
+            (0..self.points.len()).filter_map(spread).any(|spread| spread.is_interval)
         })
     }
 
@@ -434,6 +454,30 @@ mod tests {
         assert!(told.iter().any(|told| (told.0, &told.1[..]) == (Missing::Overloaded, "it waits")));
         let many = crate::sample::sweep(2).remarks();
         assert!(many[0].2.ends_with("width 8, load 0.02 under IODA and 6 more"), "{}", many[0].2);
+    }
+
+    #[test]
+    fn one_seed_has_the_interval_of_its_run() {
+        let mut sweep = crate::sample::sweep(1);
+        for run in &mut sweep.runs {
+            if let Outcome::Measured(measured) = &mut run.outcome {
+                let value = measured.metrics["read.p99"];
+                measured.intervals.insert("read.p99".to_owned(), (value * 0.9, value * 1.2));
+            }
+        }
+        let spread = |sweep: &Sweep| sweep.cells().spread(2, "ioda", "read.p99").unwrap();
+        assert!(!spread(&sweep).is_interval, "two seeds say how far apart they are");
+        sweep.runs.retain(|run| run.seed == "1");
+        sweep.seeds = vec!["1".to_owned()];
+        let one = spread(&sweep);
+        assert!(one.is_interval && one.low < one.median && one.median < one.high, "{one:?}");
+        assert_eq!(sweep.cells().spread(2, "ioda", "waf").map(|waf| waf.is_interval), Some(false));
+        sweep.metrics = vec![SweepMetric { name: "read.p99".to_owned(), unit: Unit::Number }];
+        let text = crate::table::render_sweep(&sweep);
+        let wanted = format!("[{}, {}]", Unit::Number.show(one.low), Unit::Number.show(one.high));
+        assert!(text.contains(&wanted) && text.contains("In brackets"), "{wanted}: {text}");
+        let page = crate::html::render_sweep(&sweep);
+        assert!(page.contains(&wanted) && page.contains("In brackets"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::settings::{RunSettings, Settings, WorkloadSettings};
 use crate::survey::{self, Matrix, Question};
 use array::policy::PolicyKind;
 use clap::Args;
+use sim::Measured;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use workload::Preset;
@@ -57,6 +58,9 @@ pub(crate) struct SurveyArgs {
     /// Requests of each run, 1 or more [default: as many as the table has, or as move 7 GiB if that is fewer]
     #[arg(long, value_name = "N")]
     requests: Option<u64>,
+    /// Show how sure latencies are: with one seed each has an interval of 95 %, and JSON has those of all seeds
+    #[arg(long)]
+    intervals: bool,
     /// Where results go and are kept
     #[arg(long, value_name = "FOLDER", default_value = "ioda-survey")]
     output: PathBuf,
@@ -117,6 +121,7 @@ fn question(args: &SurveyArgs) -> Result<Question, Failure> {
         workloads: workloads(&args.workload)?,
         seeds: flags::seeds(args.seeds, settings.run.seed.as_ref())?,
         requests: args.requests.or(settings.workload.requests),
+        measured: Measured { intervals: args.intervals, ..Measured::default() },
         settings,
     })
 }

@@ -11,6 +11,7 @@ use crate::setup;
 use crate::sweep::{self, Matrix, Parameter, Question, Wanted};
 use array::policy::PolicyKind;
 use clap::Args;
+use sim::Measured;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -51,6 +52,9 @@ pub(crate) struct SweepArgs {
     /// So many seeds, counted from --seed, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u32,
+    /// Show how sure latencies are: with one seed each has an interval of 95 %, and JSON has those of all seeds
+    #[arg(long)]
+    intervals: bool,
     /// Where results go and are kept
     #[arg(long, value_name = "FOLDER", default_value = "ioda-sweep")]
     output: PathBuf,
@@ -110,7 +114,8 @@ fn question(args: &SweepArgs) -> Result<Question, Failure> {
         policies = setup::possible(&PolicyKind::IODA_PARTS, &settings.array);
     }
     let seeds = flags::seeds(args.seeds, settings.run.seed.as_ref())?;
-    Ok(Question { settings, parameters, policies, seeds })
+    let measured = Measured { intervals: args.intervals, ..Measured::default() };
+    Ok(Question { settings, parameters, policies, seeds, measured })
 }
 
 /// The metrics that are shown, each once.

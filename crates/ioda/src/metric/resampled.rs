@@ -2,7 +2,7 @@
 
 use super::{Direction, Metric, Statistic};
 use array::policy::QosClass;
-use sim::{BlockLatencies, HostBlocks, NoInterval, Resampled, RunResult};
+use sim::{BlockLatencies, HostBlocks, Interval, NoInterval, Resampled, RunResult};
 
 impl Metric {
     /// The number for one run as blocks of it are drawn, under the name `stream`; none if it is not one of latencies,
@@ -33,10 +33,21 @@ impl Metric {
                 Some(Resampled::total(&both, blocks.seed, stream))
             }
             Self::Iops(direction) => {
-                Some(Resampled::rate(of(&blocks.all, direction), blocks.seed, stream))
+                let of = of(&blocks.all, direction);
+                Some(Resampled::rate(of, blocks.length, blocks.seed, stream))
             }
             _ => None,
         }
+    }
+}
+
+impl Metric {
+    /// Where the number lies in one run with a confidence of 95 %; none if it cannot be said, or if the run kept no
+    /// blocks.
+    pub(crate) fn interval(self, result: &RunResult) -> Option<(f64, f64)> {
+        let resampled = self.resampled(result, "requests")?.ok()?;
+        let Interval { low, high } = resampled.interval(self.of(result)).ok()?;
+        Some((low, high))
     }
 }
 

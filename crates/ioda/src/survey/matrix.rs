@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use crate::setup::Setup;
 use array::policy::PolicyKind;
 use report::survey::SurveyWorkload;
-use sim::Plan;
+use sim::{Measured, Plan};
 use units::{GIB, MIB};
 use workload::{BlockSizes, Preset, Rw, Source, Synthetic};
 
@@ -38,6 +38,8 @@ pub(crate) struct Question {
     pub(crate) seeds: Vec<u64>,
     /// Requests of each workload; by its size if none.
     pub(crate) requests: Option<u64>,
+    /// What is measured of each run beside the usual.
+    pub(crate) measured: Measured,
 }
 
 /// A policy and the array it runs on.
@@ -107,7 +109,8 @@ impl Matrix {
             .policies
             .iter()
             .map(|&policy| {
-                let plan = Plan { timeline: None, ..standard.plan().under(policy) };
+                let measured = question.measured;
+                let plan = Plan { timeline: None, measured, ..standard.plan().under(policy) };
                 let plan = plan.layout().map(|_| plan).map_err(|error| error.to_string());
                 Candidate { policy, plan }
             })
@@ -231,6 +234,7 @@ mod tests {
             workloads: ["tpcc", "lmbe"].map(|name| workload::preset(name).unwrap()).to_vec(),
             seeds: vec![1, 2],
             requests: Some(500),
+            measured: Measured::default(),
         }
     }
 

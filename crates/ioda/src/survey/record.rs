@@ -57,7 +57,9 @@ impl kept_runs::Subject for Subject {
 
     fn record(&self, plan: &Plan, ended: &Ended) -> Record {
         let outcome = match ended {
-            Ended::Measured(result) => Outcome::Measured(Box::new(convert::run(result))),
+            Ended::Measured(result) => {
+                Outcome::Measured(Box::new(convert::run_with_intervals(result)))
+            }
             Ended::Overloaded(why) => Outcome::Failed(why.clone()),
             Ended::Failed(failure) => Outcome::Failed(failure.to_string()),
         };

@@ -7,7 +7,7 @@ use crate::kept_runs;
 use crate::settings::Settings;
 use crate::setup::{Setup, Traces};
 use array::policy::PolicyKind;
-use sim::Plan;
+use sim::{Measured, Plan};
 use std::collections::BTreeSet;
 use workload::Source;
 
@@ -27,6 +27,8 @@ pub(crate) struct Question {
     pub(crate) policies: Vec<PolicyKind>,
     /// The seeds.
     pub(crate) seeds: Vec<u64>,
+    /// What is measured of each run beside the usual.
+    pub(crate) measured: Measured,
 }
 
 /// A run of the question: which job it is, or why there is none.
@@ -85,7 +87,8 @@ impl Matrix {
                 let subject = Subject { point: question.words(point) };
                 for &policy in &question.policies {
                     let key = built.planned(policy).map(|(plan, source)| {
-                        let plan = Plan { timeline: None, ..plan.clone() };
+                        let measured = question.measured;
+                        let plan = Plan { timeline: None, measured, ..plan.clone() };
                         let job = Job::new(subject.clone(), plan, source);
                         let key = job.key.clone();
                         if known.insert(key.clone()) {
@@ -196,7 +199,13 @@ mod tests {
         let settings: Settings = crate::settings::parse(text, "a.toml").unwrap();
         let parameters = vary.iter().map(|text| Parameter::parse(text, &settings).unwrap());
         let parameters = parameters.collect();
-        Question { settings, parameters, policies: policies.to_vec(), seeds: seeds.to_vec() }
+        Question {
+            settings,
+            parameters,
+            policies: policies.to_vec(),
+            seeds: seeds.to_vec(),
+            measured: Measured::default(),
+        }
     }
 
     fn keys(matrix: &Matrix) -> Vec<&str> {

@@ -64,10 +64,15 @@ fn measured(result: &RunResult) -> Measured {
         if metric.is_of_nothing(result) {
             continue;
         }
-        let value = match metric.unit() {
-            Unit::Time => metric.of(result) / NANOS_PER_MICRO,
-            Unit::Percent | Unit::Number => metric.of(result),
+        let scale = match metric.unit() {
+            Unit::Time => NANOS_PER_MICRO,
+            Unit::Percent | Unit::Number => 1.0,
         };
+        let value = metric.of(result) / scale;
+        let interval = metric.interval(result).map(|(low, high)| (low / scale, high / scale));
+        if let Some(interval) = interval {
+            measured.intervals.insert(metric.to_string(), interval);
+        }
         measured.metrics.insert(metric.to_string(), value);
         if metric.samples_beyond(result).is_some_and(|samples| samples < FEWEST_SAMPLES) {
             measured.few_samples.insert(metric.to_string());

@@ -90,7 +90,7 @@ function drawBars({ workload, all }) {
     const whisker = element("div", { class: "whisker" });
     whisker.style.left = 100 * toShare(one.low) + "%";
     whisker.style.width = 100 * (toShare(one.high) - toShare(one.low)) + "%";
-    const known = one.seeds > 1 && one.value > 0;
+    const known = (one.seeds > 1 || one.low < one.high) && one.value > 0;
     const spread = known ? "± " + percentText((50 * (one.high - one.low)) / one.value) : "–";
     return element("tr", { "data-policy": one.policy },
       element("th", { scope: "row", title: one.summary + " (" + one.level + ")" }, one.name),

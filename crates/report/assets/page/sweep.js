@@ -67,7 +67,7 @@ function drawFigure(figure, index) {
     ],
     paint: (u, mark) => shown.forEach((one) => {
       mark();
-      if (data.seeds > 1) paintBand(u, one, height);
+      if (one.spreads.some((s) => s && s.low < s.high)) paintBand(u, one, height);
     }),
     tip: (u, x) => {
       const nearest = places.reduce((best, place, i) =>
@@ -86,7 +86,7 @@ function drawFigure(figure, index) {
   });
 }
 
-/** From the lowest seed to the highest, for each stretch without a gap. */
+/** From the lowest seed to the highest, or over the interval of one, for each stretch without a gap. */
 function paintBand(u, one, height) {
   const { ctx } = u;
   clip(u);

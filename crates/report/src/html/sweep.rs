@@ -148,7 +148,7 @@ fn curve(sweep: &Cells<'_>, policy: &SweepPolicy, metric: &SweepMetric) -> Vec<O
         median: four_digits(spread.median),
         low: four_digits(spread.low),
         high: four_digits(spread.high),
-        few: spread.few,
+        ..spread
     };
     (0..sweep.points.len()).map(|point| spread(point).map(rounded)).collect()
 }
@@ -182,7 +182,7 @@ fn curves(sweep: &Cells<'_>, index: usize, metric: &SweepMetric) -> String {
     section(&format!("metric-{index}"), &title, &meaning(sweep, metric), &content)
 }
 
-/// The median, a mark, and below it the range over the seeds where these differ.
+/// The median, a mark, and below it the range over the seeds where these differ; of one seed its interval.
 fn cell(metric: &SweepMetric, spread: &Spread) -> String {
     let show = |value| text(&metric.unit.show(value));
     let median = match spread.few {
@@ -191,6 +191,11 @@ fn cell(metric: &SweepMetric, spread: &Spread) -> String {
     };
     match spread.low == spread.high {
         true => median,
+        false if spread.is_interval => format!(
+            "{median}<span class=\"ratio\">[{}, {}]</span>",
+            show(spread.low),
+            show(spread.high)
+        ),
         false => format!(
             "{median}<span class=\"ratio\">{} to {}</span>",
             show(spread.low),
@@ -210,6 +215,12 @@ fn meaning(sweep: &Cells<'_>, metric: &SweepMetric) -> String {
             "Medians over {} seeds, with the lowest and the highest where these differ.",
             sweep.seeds.len()
         ));
+    }
+    if sweep.has_intervals(&metric.name) {
+        sentences.push(
+            "In brackets: where the number lies with a confidence of 95 %, as the blocks of its run vary."
+                .to_owned(),
+        );
     }
     if sweep.has_few_samples(&metric.name) {
         sentences.push("A mark (~): fewer than 100 samples lie beyond the percentile.".to_owned());

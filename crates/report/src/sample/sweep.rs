@@ -78,5 +78,6 @@ fn measured(factor: f64) -> Measured {
         result_hash: "0123456789abcdef".to_owned(),
         metrics: metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         few_samples: std::iter::once("read.p99.9".to_owned()).collect(),
+        ..Measured::default()
     }
 }

@@ -54,15 +54,27 @@ impl Statistic {
     }
 }
 
-/// One statistic over several seeds.
+impl Statistic {
+    /// Where it lies in a run with a confidence of 95 %, if that is known.
+    fn interval(self, latency: &Latency) -> Option<(f64, f64)> {
+        match self {
+            Self::Percentile(percentile) => latency.at(percentile)?.interval_us,
+            Self::Mean | Self::Max => None,
+        }
+    }
+}
+
+/// One statistic over several seeds, or the interval of one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spread {
     /// The median in microseconds; of an even number of seeds the mean of the two in the middle.
     pub median_us: f64,
-    /// The lowest in microseconds.
+    /// The lowest in microseconds; of one seed the lower end of its interval, if that is known.
     pub low_us: f64,
-    /// The highest in microseconds.
+    /// The highest in microseconds; of one seed the upper end.
     pub high_us: f64,
+    /// Whether these are the ends of an interval.
+    pub is_interval: bool,
     /// How many seeds there are, at least 1.
     pub seeds: usize,
     /// Whether fewer than 100 samples lie beyond it with some seed.
@@ -75,12 +87,22 @@ impl Spread {
         latencies: impl Iterator<Item = &'a Latency>,
         statistic: Statistic,
     ) -> Option<Self> {
-        let (mut values, few): (Vec<f64>, Vec<bool>) =
-            latencies.filter_map(|latency| statistic.of(latency)).unzip();
+        let with_interval = |latency: &Latency| {
+            let (value, few) = statistic.of(latency)?;
+            Some((value, (few, statistic.interval(latency))))
+        };
+        let (mut values, others): (Vec<f64>, Vec<_>) = latencies.filter_map(with_interval).unzip();
+        let (few, intervals): (Vec<bool>, Vec<_>) = others.into_iter().unzip();
         values.sort_by(f64::total_cmp);
+        let interval = match intervals.as_slice() {
+            [one] => *one,
+            _ => None,
+        };
+        let (low_us, high_us) = interval.unwrap_or((*values.first()?, *values.last()?));
         Some(Self {
-            low_us: *values.first()?,
-            high_us: *values.last()?,
+            low_us,
+            high_us,
+            is_interval: interval.is_some(),
             seeds: values.len(),
             median_us: median(&values)?,
             has_few_samples: few.contains(&true),
@@ -88,10 +110,10 @@ impl Spread {
     }
 
     /// Half the distance from the lowest to the highest, in per cent of the median; none of a
-    /// single seed, which says nothing about it.
+    /// single seed without an interval, which says nothing about it.
     #[must_use]
     pub fn half_width_percent(&self) -> Option<f64> {
-        let is_known = self.seeds > 1 && self.median_us > 0.0;
+        let is_known = (self.seeds > 1 || self.is_interval) && self.median_us > 0.0;
         is_known.then(|| 50.0 * (self.high_us - self.low_us) / self.median_us)
     }
 }
@@ -140,7 +162,7 @@ mod tests {
     use crate::Percentile;
 
     fn latency(us: f64, samples_beyond: u64) -> Latency {
-        let p99 = Percentile { percentile: 99.0, value_us: us, samples_beyond };
+        let p99 = Percentile { percentile: 99.0, value_us: us, samples_beyond, interval_us: None };
         Latency {
             count: 1000,
             mean_us: us / 2.0,
@@ -162,7 +184,14 @@ mod tests {
         assert_eq!((two.median_us, two.half_width_percent()), (20.0, Some(50.0)));
         let one = Spread::of(seeds[..1].iter(), p99).unwrap();
         assert_eq!((one.seeds, one.half_width_percent()), (1, None));
-        assert!(!two.has_few_samples);
+        assert!(!two.has_few_samples && !two.is_interval);
+        // One seed is as sure as its blocks say; several are as far apart as they are.
+        let mut sure = latency(10.0, 500);
+        sure.percentiles[0].interval_us = Some((8.0, 12.0));
+        let one = Spread::of([sure.clone()].iter(), p99).unwrap();
+        assert_eq!((one.low_us, one.high_us, one.half_width_percent()), (8.0, 12.0, Some(20.0)));
+        let two = Spread::of([sure, latency(30.0, 500)].iter(), p99).unwrap();
+        assert_eq!((two.low_us, two.high_us, two.is_interval), (10.0, 30.0, false));
         assert_eq!(Spread::of(seeds.iter(), Statistic::Percentile(99.9)), None);
         assert_eq!(Spread::of([].into_iter(), Statistic::Mean), None);
         assert_eq!(Spread::of([Latency::default()].iter(), Statistic::Mean), None);

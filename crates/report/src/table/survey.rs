@@ -146,6 +146,20 @@ fn footnotes(survey: &Survey) -> String {
         text += "Latencies are medians over the seeds; spread: half the distance from the lowest to \
                  the highest.\n";
     }
+    let shown = || {
+        ran(survey).flat_map(|policy| {
+            survey.workloads.iter().flat_map(move |workload| {
+                let read = Direction::Read;
+                SHOWN.into_iter().filter_map(move |statistic| {
+                    survey.spread(&policy.name, &workload.name, read, statistic)
+                })
+            })
+        })
+    };
+    if shown().any(|spread| spread.is_interval) {
+        text += "Spread: half the interval in which a percentile lies with 95 %, as the blocks of its run \
+                 vary.\n";
+    }
     let few = survey.policies.iter().any(|policy| {
         survey.workloads.iter().any(|workload| {
             SHOWN.into_iter().any(|statistic| {

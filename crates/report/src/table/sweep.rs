@@ -45,7 +45,7 @@ fn heading(sweep: &Cells<'_>) -> String {
 /// Values down, policies across.
 fn one_parameter(sweep: &Cells<'_>, metric: &SweepMetric, parameter: &str) -> Vec<String> {
     let mut tables = Vec::new();
-    for policies in sweep.policies.chunks(abreast(sweep)) {
+    for policies in sweep.policies.chunks(abreast(sweep, metric)) {
         let mut header = vec![parameter.to_owned()];
         header.extend(policies.iter().map(|policy| policy.label.clone()));
         let rows = values(sweep, 0).enumerate().map(|(index, value)| {
@@ -63,7 +63,7 @@ fn two_parameters(sweep: &Cells<'_>, metric: &SweepMetric, policy: &SweepPolicy)
     let title = format!("{} under {}: {down} down, {across} across", metric.name, policy.label);
     let all: Vec<(usize, &str)> = values(sweep, 1).enumerate().collect();
     let mut tables = Vec::new();
-    for columns in all.chunks(abreast(sweep)) {
+    for columns in all.chunks(abreast(sweep, metric)) {
         let mut header = vec![String::new()];
         header.extend(columns.iter().map(|(_, value)| (*value).to_owned()));
         let rows = values(sweep, 0).enumerate().map(|(row, value)| {
@@ -80,8 +80,9 @@ fn values(sweep: &Sweep, parameter: usize) -> impl Iterator<Item = &str> {
     sweep.parameters[parameter].values.iter().map(|value| value.text.as_str())
 }
 
-fn abreast(sweep: &Cells<'_>) -> usize {
-    if sweep.seeds.len() > 1 { RANGES_ABREAST } else { ABREAST }
+fn abreast(sweep: &Cells<'_>, metric: &SweepMetric) -> usize {
+    let has_ranges = sweep.seeds.len() > 1 || sweep.has_intervals(&metric.name);
+    if has_ranges { RANGES_ABREAST } else { ABREAST }
 }
 
 fn cell(
@@ -98,13 +99,16 @@ fn cell(
     )
 }
 
-/// The median, and the lowest and the highest where seeds differ.
+/// The median, and the lowest and the highest where seeds differ; of one seed its interval.
 fn shown(metric: &SweepMetric, spread: &Spread) -> String {
     let show = |value| metric.unit.show(value);
     let mark = if spread.few { "~" } else { "" };
     let median = format!("{}{mark}", show(spread.median));
     match spread.low == spread.high {
         true => median,
+        false if spread.is_interval => {
+            format!("{median} [{}, {}]", show(spread.low), show(spread.high))
+        }
         false => format!("{median} ({} to {})", show(spread.low), show(spread.high)),
     }
 }
@@ -123,6 +127,9 @@ fn footnotes(sweep: &Cells<'_>) -> String {
     let mut text = String::new();
     if sweep.seeds.len() > 1 {
         text += "Medians over the seeds, with the lowest and the highest where these differ.\n";
+    }
+    if sweep.metrics.iter().any(|metric| sweep.has_intervals(&metric.name)) {
+        text += "In brackets: where the number lies with 95 %, as the blocks of its run vary.\n";
     }
     if sweep.metrics.iter().any(|metric| sweep.has_few_samples(&metric.name)) {
         text += "~ fewer than 100 samples lie beyond this percentile with some seed\n";

@@ -2,7 +2,7 @@
 
 use super::{BlockLatencies, FEWEST_ABOVE, FEWEST_BLOCKS, RESAMPLES};
 use thiserror::Error;
-use units::Rng;
+use units::{Duration, Rng};
 
 /// The share of intervals that should hold the true value.
 const CONFIDENCE: f64 = 0.95;
@@ -91,16 +91,21 @@ impl Resampled {
         }))
     }
 
-    /// The number of requests per block, which is a rate as all blocks are equally long.
+    /// Requests per second, of blocks that are so long.
     ///
     /// # Errors
     ///
     /// If the run has too little for it.
-    pub fn rate(of: &BlockLatencies, seed: u64, stream: &str) -> Result<Self, NoInterval> {
+    pub fn rate(
+        of: &BlockLatencies,
+        length: Duration,
+        seed: u64,
+        stream: &str,
+    ) -> Result<Self, NoInterval> {
         of.check(None)?;
-        let blocks = of.blocks() as f64;
+        let seconds = of.blocks() as f64 * length.as_secs_f64();
         Ok(Self::draw(of.blocks(), seed, stream, |weights| {
-            of.weighed_count(weights) as f64 / blocks
+            of.weighed_count(weights) as f64 / seconds
         }))
     }
 

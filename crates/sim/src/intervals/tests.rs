@@ -117,7 +117,10 @@ fn where_there_is_too_little_nothing_is_said() {
     let clustered = Resampled::latency(&stall, Some(99.0), 1, "x").unwrap_err();
     assert_eq!(clustered, NoInterval::Clustered { percentile: 99.0 });
     assert!(Resampled::latency(&stall, None, 1, "x").is_ok());
+    // A thousand requests in each eighth of a second.
+    let rate = Resampled::rate(&stall, Duration::from_millis(125), 1, "x").unwrap();
+    assert_eq!(rate.interval(8_000.0), Ok(Interval { low: 8_000.0, high: 8_000.0 }));
     let short = BlockLatencies::new(&cells[..FEWEST_BLOCKS - 1]);
     assert_eq!(Resampled::latency(&short, None, 1, "x"), Err(NoInterval::FewBlocks));
-    assert_eq!(Resampled::rate(&short, 1, "x"), Err(NoInterval::FewBlocks));
+    assert_eq!(Resampled::rate(&short, Duration::from_secs(1), 1, "x"), Err(NoInterval::FewBlocks));
 }
