@@ -6,8 +6,9 @@
 //! the row: it reads the member again, reconstructs it if that fails as well, and writes it back to its drive.
 //!
 //! Rows are repaired one by one, because two members of a chunk may be unreadable in different rows, each
-//! of which can be reconstructed where the chunk as a whole cannot. An operation of many rows that cannot get
-//! around errors of that kind waits here until its rows are repaired, and begins again.
+//! of which can be reconstructed where the chunk as a whole cannot. An operation that cannot get around errors
+//! of that kind waits here until its rows are repaired, and begins again. That helps a single row as well: an
+//! error that a drive has once is none when the repair asks again.
 
 use crate::action::OpId;
 use crate::members::MemberSet;

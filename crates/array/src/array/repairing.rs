@@ -34,8 +34,9 @@ pub(super) fn note_broken<O: Observe>(array: &mut Array<O>, op: OpId) {
     }
 }
 
-/// Has the rows of an operation repaired one by one if media errors are all that is in its way, so that it
-/// can begin again. It has changed nothing so far. Returns whether it waits.
+/// Has the rows of an operation repaired one by one if media errors are in its way, so that it can begin again:
+/// it is no help to fail a single row either, because a drive may have an error once, and the repair asks it
+/// again. Each member is waited for once. The operation has changed nothing so far. Returns whether it waits.
 pub(super) fn waits_for_repair<O: Observe>(
     array: &mut Array<O>,
     now: Instant,
@@ -45,10 +46,9 @@ pub(super) fn waits_for_repair<O: Observe>(
     let broken = broken(array, op);
     let target = &mut array.ops[op];
     let stripe = target.stripe;
-    // A scrub reconstructs nothing; others have tried what can be done for a single row.
-    let helps = target.rows > 1 || matches!(target.work, Work::Check { .. });
+    let is_repair = matches!(target.work, Work::Rewrite { .. });
     if (broken - target.awaited).is_empty()
-        || !helps
+        || is_repair
         || !array.jobs.repairs.is_enabled()
         || array.layout.parities() == 0
         || array.availability.is_in_doubt(stripe)

@@ -1,7 +1,7 @@
 //! Pages that a drive could not read, command by command.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::script::{Script, config, lost, named, told};
+use crate::script::{Script, config, fail, lost, named, told};
 use array::{Array, Config, Layout, Level, RequestKind};
 use units::DriveId;
 
@@ -126,4 +126,44 @@ fn a_write_that_meets_media_errors_begins_again_with_its_turn() {
     assert_eq!(told(&mut s), "r1 r2", "from the beginning");
     ok(&mut s, &[1, 2]);
     assert_eq!(told(&mut s), "W0 W3");
+}
+
+/// A drive could not read a page once, and another of the stripe is lost before the page is written again. The
+/// page is asked for once more, by its repair, and then by whoever waits.
+#[test]
+fn a_page_that_a_drive_could_not_read_once_is_asked_for_again_before_a_request_fails() {
+    // The parity of a new page on drive 0 is computed from the other data.
+    for (kind, first, broken, gone) in [(READ, "r0", 0, 1), (WRITE, "r1 r2", 1, 0)] {
+        for is_readable in [true, false] {
+            let mut s = script(Level::Raid4, 4);
+            s.request(kind, 0, 1);
+            assert_eq!(told(&mut s), first);
+            lost(&mut s, broken);
+            fail(&mut s, gone);
+            let (mut asked, mut rounds) = (0, 0);
+            while s.outcomes.is_empty() {
+                rounds += 1;
+                assert!(rounds < 50, "it never ends: {}", s.log);
+                match s.out.first() {
+                    None => s.compute(),
+                    Some(&(drive, ..)) if drive.0 == broken => {
+                        asked += 1;
+                        match is_readable {
+                            true => s.ok(broken),
+                            false => lost(&mut s, broken),
+                        }
+                    }
+                    Some(&(drive, ..)) if drive.0 == gone => lost(&mut s, gone),
+                    Some(&(drive, ..)) => s.ok(drive.0),
+                }
+            }
+            let end = if is_readable { "done" } else { "failed" };
+            assert!(told(&mut s).ends_with(end), "{kind:?}");
+            assert_eq!(asked, 2, "by the repair, and then by the request");
+            while let Some(&(drive, ..)) = s.out.first() {
+                s.ok(drive.0);
+            }
+            assert_eq!(s.array.operations_in_flight(), 0);
+        }
+    }
 }
