@@ -1,9 +1,10 @@
 //! What an array counts, and what it says of its requests.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::script::{Script, named};
-use array::{Counters, Level, RequestKind};
-use nvme::{Blocked, Cause, Status};
+use crate::script::{Script, config, named};
+use array::policy::{DriveProfile, PolicySettings};
+use array::{Array, Counters, Layout, Level, RequestKind};
+use nvme::{Blocked, Cause, CollectionReport, Status};
 use units::{DriveId, Duration};
 
 const READ: RequestKind = RequestKind::Read;
@@ -179,5 +180,50 @@ fn which_policies_watch_drives() {
     for (name, watches) in [("base", false), ("gc-tolerate", true)] {
         let s = Script::new(Level::Raid5, 4, named(name));
         assert_eq!(s.array.watches_drives(), watches, "{name}");
+    }
+}
+
+#[test]
+fn what_a_policy_took_collections_to_last_is_told_on_average() {
+    assert_eq!(Script::new(Level::Raid5, 5, named("base")).array.expected_collection(), None);
+    let profile = DriveProfile {
+        read: Duration::from_micros(40),
+        write: Duration::from_micros(200),
+        erase: Duration::from_millis(3),
+        ..DriveProfile::default()
+    };
+    let settings = PolicySettings { profile, ..PolicySettings::default() };
+    let mut s = Script::set(Level::Raid5, 5, named("degraded"), settings);
+    assert_eq!(s.array.expected_collection(), None, "nothing has been collected");
+    let (mut sum, erase) = (Duration::ZERO, profile.erase);
+    // Each is expected to move what those before it have moved: the first nothing, the next ten pages.
+    for (collected_blocks, expected) in
+        [(1, erase), (2, erase + (profile.read + profile.write) * 10)]
+    {
+        let moved_pages = 10 * collected_blocks;
+        let report =
+            CollectionReport { collected_blocks, moved_pages, ..CollectionReport::default() };
+        s.array.handle_report(s.now, DriveId(2), &report);
+        sum += expected;
+        assert_eq!(s.array.expected_collection(), Some(sum / collected_blocks));
+    }
+}
+
+/// The rows that a read computes with are being written in part: it waits for the write.
+#[test]
+fn reads_that_wait_for_a_write_are_counted() {
+    let config = config(Layout::new(Level::Raid5, 4, 2, 100).unwrap(), named("base"));
+    let mut s = Script::of(Array::new(config));
+    for times in 1..=2 {
+        s.log.clear();
+        s.request(WRITE, 0, 1);
+        [1, 2].into_iter().for_each(|drive| s.ok(drive));
+        s.request(READ, 2, 2);
+        s.answer(1, Status::Unrecovered, 0, Duration::ZERO);
+        assert_eq!(s.log, "r1 r2 W0 W3 r1 ");
+        assert_eq!(s.array.counters().lock_waits, times);
+        [0, 3, 0, 2, 3].into_iter().for_each(|drive| s.ok(drive));
+        s.compute();
+        assert_eq!(s.log, "r1 r2 W0 W3 r1 done r0 r2 r3 done ");
     }
 }

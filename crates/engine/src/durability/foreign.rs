@@ -139,11 +139,13 @@ mod tests {
     struct Sparse {
         size_bytes: u64,
         bytes: BTreeMap<u64, u8>,
+        /// Where each read began.
+        reads: Vec<u64>,
     }
 
     impl Sparse {
         fn new(size_bytes: u64) -> Self {
-            Self { size_bytes, bytes: BTreeMap::new() }
+            Self { size_bytes, bytes: BTreeMap::new(), reads: Vec::new() }
         }
 
         fn put(&mut self, at_bytes: u64, bytes: &[u8]) {
@@ -164,6 +166,7 @@ mod tests {
             assert!((into.len() as u64).is_multiple_of(BLOCK_BYTES), "whole blocks");
             let end = offset_bytes + into.len() as u64;
             assert!(end < self.size_bytes + BLOCK_BYTES, "it ends within the last block");
+            self.reads.push(offset_bytes);
             into.fill(0);
             for (&at, &byte) in self.bytes.range(offset_bytes..end) {
                 into[(at - offset_bytes) as usize] = byte;
@@ -230,6 +233,25 @@ mod tests {
         assert!(found(&mut disk).is_some() && recognise_in_head(&mut disk).unwrap().is_none());
         disk.put(4086, b"SWAPSPACE2");
         assert_eq!(recognise_in_head(&mut disk).unwrap().unwrap().what, "swap space");
+        // The journal begins with the second MiB.
+        let mut disk = Sparse::new(1 << 30);
+        disk.put(1 << 20, b"\x0d\xd0\x01\xc0");
+        assert_eq!(found(&mut disk).unwrap().what, "VMFS volume");
+        assert_eq!(recognise_in_head(&mut disk), Ok(None));
+    }
+
+    /// A start looks at every drive: each end is read once, whatever is looked for there.
+    #[test]
+    fn what_is_looked_for_at_an_end_is_read_at_once() {
+        let size_bytes = 1 << 30;
+        let mut disk = Sparse::new(size_bytes);
+        assert_eq!(recognise_in_head(&mut disk), Ok(None));
+        assert_eq!(disk.reads, [0], "what is behind the head is not read");
+        disk.reads.clear();
+        assert_eq!(found(&mut disk), None);
+        let at_the_start = disk.reads.iter().filter(|&&at| at < ENDS_BYTES).count();
+        let at_the_end = disk.reads.iter().filter(|&&at| at >= size_bytes - ENDS_BYTES).count();
+        assert_eq!((at_the_start, at_the_end), (1, 1), "{:?}", disk.reads);
     }
 
     #[test]

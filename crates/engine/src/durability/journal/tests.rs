@@ -393,6 +393,38 @@ fn a_half_that_is_full_to_its_end_says_all_and_no_more() {
     assert_eq!(zeros.length_bytes(), 12_288);
 }
 
+/// A record that is sealed says that it goes on past the end of its half: what is there is not its own, and
+/// behind the second half are the data of clients, or nothing.
+#[test]
+fn a_record_that_claims_to_go_past_its_half_is_none() {
+    use super::record::RecordHead;
+    for half in 0..2 {
+        for (claimed, is_record) in
+            [(HALF_BYTES - BLOCK, true), (HALF_BYTES, false), (3 * HALF_BYTES, false)]
+        {
+            let (_, mut images) = new();
+            let head = RecordHead {
+                drive: DriveId(1),
+                sequence: 5,
+                previous: 0,
+                participants: DriveSet::from_bits(0b10),
+            };
+            let mut block = head.encode(UUID, &[]);
+            put(&mut block, 12, &crc32fast::hash(&vec![0; claimed]).to_le_bytes());
+            put(&mut block, 40, &(claimed as u64).to_le_bytes());
+            seal(&mut block, 8);
+            let at = HALVES_AT + half * HALF_BYTES;
+            let offset_bytes = JOURNAL_OFFSET_BYTES + at as u64;
+            images.write(DriveId(1), &HeadWrite { offset_bytes, bytes: block }, usize::MAX);
+            let image = &images.read(all())[1].1;
+            assert!(image.len() <= JOURNAL_BYTES, "{} bytes were read", image.len());
+            let ends = if is_record { at + HALF_BYTES } else { HALVES_AT };
+            assert!(image.len() <= ends, "{claimed} bytes claimed in half {half}");
+            assert_eq!(images.records().len(), usize::from(is_record));
+        }
+    }
+}
+
 #[test]
 fn records_of_the_format_before_are_damage_if_they_count() {
     for (sequence, counts) in [(0, false), (1, true), (2, true)] {

@@ -485,6 +485,37 @@ fn writes_that_come_while_a_batch_is_written_share_the_next() {
     assert_eq!(bench.end_ios(), "release0 release1");
 }
 
+/// Both halves are in use, and nothing is asked for until there is room.
+#[test]
+fn a_write_waits_while_the_journal_is_full() {
+    let mut bench = Bench::new(Level::Raid5, 3);
+    bench.machine.handle_drive_failed(NOW, DriveId(2));
+    bench.settle();
+    let (mut operation, mut said, mut kept) = (0, String::new(), Vec::new());
+    while operation == 0 || said.contains("record") {
+        // Of each half a few writes do not end.
+        match operation % 1000 {
+            0 => kept.append(&mut bench.changes),
+            _ => assert_eq!(bench.end_changes(), "", "no half is done"),
+        }
+        operation += 1;
+        assert!(operation < 10_000, "the journal is never full");
+        bench.write_at(operation, &[0, 1], operation % 1024);
+        said = bench.settle();
+    }
+    assert_eq!(said, "", "write {operation} finds no room");
+    // Each write of zeros took a block of a half, and there are two.
+    assert!((7000..8000).contains(&operation), "{operation} writes");
+    bench.changes.append(&mut kept);
+    let mut records = 0;
+    while !bench.changes.is_empty() {
+        records += bench.end_changes().matches("record").count();
+        records += bench.settle().matches("record").count();
+    }
+    assert_eq!(records, 2, "it goes on when the others have ended");
+    assert!(bench.machine.is_idle());
+}
+
 #[test]
 fn a_half_of_the_journal_that_is_done_is_synced_and_used_again() {
     let mut bench = Bench::new(Level::Raid5, 3);

@@ -590,5 +590,8 @@ impl World {
         let starts = self.counts.cut_starts;
         let assembly = self.cut(rng);
         assert!(assembly.clean || self.counts.cut_starts > starts);
+        if self.counts.cut_starts == starts {
+            assert_eq!(assembly.end_generation(), generation, "by which a map of a drive is known");
+        }
     }
 }
