@@ -601,6 +601,13 @@ mod tests {
     }
 
     #[test]
+    fn what_has_parities_or_copies_is_redundant() {
+        for level in Level::ALL {
+            assert_eq!(level.is_redundant(), level.parities(4) > 0, "{level:?}");
+        }
+    }
+
+    #[test]
     fn mirrors_rotate_and_copy() {
         let layout = Layout::new(Level::Raid10, 4, 1, 100).unwrap();
         let row = |stripe| [0, 1, 2, 3].map(|drive| layout.members(stripe) >> drive & 1 == 1);

@@ -1,7 +1,7 @@
 //! Writes that take a chunk to another drive, command by command.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::script::{PAGE, Script, config};
+use crate::script::{PAGE, Script, config, named};
 use array::policy::{About, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse};
 use array::{Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
 use nvme::{Opcode, Untimed};
@@ -84,6 +84,27 @@ fn a_page_moves_and_comes_back() {
     assert_eq!(s.log, "r1 W0 W2 d3 done ");
     assert_eq!(s.array.locate(0, 0, DriveId(0)), (DriveId(0), Lba(0)), "home again");
     assert_eq!((s.array.counters().relocated_chunks, s.array.operations_in_flight()), (2, 0));
+}
+
+/// A spare block takes a page. A chunk of two pages would need two that lie together.
+#[test]
+fn longer_chunks_stay_where_they_are() {
+    let layout = |pages| Layout::striped(Level::Raid5, 6, 3, pages, 1000).unwrap();
+    for (pages, told) in [(1, "r1 W3 W2 "), (2, "r1 W0 W2 ")] {
+        let mut s = script_of(layout(pages), 1000);
+        s.request(RequestKind::Write, 0, 1);
+        s.ok(1);
+        assert_eq!(s.log, told, "chunks of {pages}");
+        // So it is under a policy that comes later.
+        let spare = 1000..1004;
+        let base = config(layout(pages), named("base"));
+        let mut s = Script::of(Array::new(Config { spare, ..base }));
+        let settings = PolicySettings::default();
+        s.array.set_policy(s.now, AWAY, &settings, Coordination::Free).unwrap();
+        s.request(RequestKind::Write, 0, 1);
+        s.ok(1);
+        assert_eq!(s.log, told, "chunks of {pages}");
+    }
 }
 
 #[test]
