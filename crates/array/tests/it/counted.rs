@@ -227,3 +227,18 @@ fn reads_that_wait_for_a_write_are_counted() {
         assert_eq!(s.log, "r1 r2 W0 W3 r1 done r0 r2 r3 done ");
     }
 }
+
+/// What had passed before it was sent again is part of it, whatever it waited for then.
+#[test]
+fn a_read_that_is_sent_again_took_all_of_its_time() {
+    let mut s = Script::new(Level::Raid5, 4, named("ioda"));
+    let micros = Duration::from_micros;
+    s.request(READ, 0, 1);
+    s.answer(0, Status::FailedFast, 100, micros(10));
+    s.answer(1, Status::FailedFast, 200, micros(5));
+    s.ok_after(0, 100);
+    let outcome = s.outcomes.pop().unwrap();
+    assert_eq!(outcome.completed.since(outcome.arrived), micros(115));
+    assert_eq!(outcome.delays.get(Cause::NandRead), micros(100));
+    assert_eq!(outcome.delays.total(), micros(115));
+}
