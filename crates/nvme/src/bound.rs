@@ -102,6 +102,19 @@ impl WindowParameters {
     }
 }
 
+/// Bytes of a write buffer that fill between two busy windows of a drive, if it is flushed in these only:
+/// `B × ((N_ssd / k − 1) × TW + 2σ)` (`docs/quiet.md`).
+#[must_use]
+pub fn buffered_bytes(
+    array: ArrayDescription,
+    write_bytes_per_second: f64,
+    guard: Duration,
+    window: Duration,
+) -> f64 {
+    let closed = (array.windows_per_cycle() - 1.0) * window.as_secs_f64();
+    write_bytes_per_second * (closed + 2.0 * guard.as_secs_f64())
+}
+
 /// A length of time, at most what fits.
 fn seconds(seconds: f64) -> Duration {
     Duration::from_nanos((seconds * 1e9) as u64)
@@ -154,6 +167,17 @@ mod tests {
         assert!(two > one * 2, "N/k × B − B_gc falls by more than half");
         assert!(window(1, Duration::from_millis(10)) < one);
         assert_eq!(window(1, Duration::from_secs(60)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_buffer_fills_as_long_as_the_windows_of_the_others_are_open() {
+        let buffer = |parities, guard| {
+            let array = ArrayDescription { width: 8, parities };
+            buffered_bytes(array, 100e6, Duration::from_millis(guard), Duration::from_millis(130))
+        };
+        assert!((buffer(1, 0) - 7.0 * 13e6).abs() < 1.0);
+        assert!((buffer(2, 0) - 3.0 * 13e6).abs() < 1.0, "two drives at a time");
+        assert!((buffer(1, 5) - 7.0 * 13e6 - 1e6).abs() < 1.0, "and the guards");
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod status;
 mod untimed;
 mod window;
 
-pub use bound::WindowParameters;
+pub use bound::{WindowParameters, buffered_bytes};
 pub use command::{Blocked, Command, CommandId, Completion, Opcode, PlFlag, Status};
 pub use delays::{Cause, Delays};
 pub use rotation::Rotation;

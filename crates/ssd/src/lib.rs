@@ -93,7 +93,7 @@ pub use device::Ssd;
 pub use event::{Event, Origin, PageOperation};
 pub use link::Completed;
 pub use media::Media;
-pub use outlook::{Advice, Outlook, Promise, Reason, Verdict};
+pub use outlook::{Advice, Outlook, Promise, QuietOutlook, Reason, Verdict};
 pub use precondition::Preconditioned;
 pub use rain::{RainConfig, Rotation};
 pub use retry::RetryConfig;

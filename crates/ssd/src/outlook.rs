@@ -6,7 +6,8 @@
 //! in each window what is written in a cycle.
 
 use crate::config::Config;
-use nvme::{ArrayDescription, WindowParameters};
+use crate::placement::RESERVE_SHARE;
+use nvme::{ArrayDescription, WindowParameters, buffered_bytes};
 use units::Duration;
 
 /// The largest share of the flash that anybody would over-provision.
@@ -83,6 +84,8 @@ pub struct Outlook {
     pub window: Option<Duration>,
     /// Bytes per second that can be written for ever with that window; zero if there is none.
     pub sustainable_bytes_per_second: f64,
+    /// The same if the drive flushes its write buffer in its windows as well.
+    pub quiet: QuietOutlook,
     /// The verdict.
     pub verdict: Verdict,
     /// How many times the load is more than the flash can take in, if it is. A host that waits for
@@ -91,7 +94,56 @@ pub struct Outlook {
     pub beyond_flash: Option<f64>,
 }
 
+/// What it takes to do all work in windows, the flush of the write buffer as well (`docs/quiet.md`).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct QuietOutlook {
+    /// Bytes of write buffer that each drive needs; zero if there is no window.
+    pub buffer_bytes: f64,
+    /// The share of each window that the flush takes.
+    pub flush_share: f64,
+    /// Bytes per second that can be written for ever; zero if there is no window.
+    pub sustainable_bytes_per_second: f64,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
 impl Config {
+    /// What a promise takes if the drive does all its work in its windows. `collected` can be collected for
+    /// ever in windows of this length that nothing else needs.
+    fn quiet_outlook(
+        &self,
+        promise: Promise,
+        window: Option<Duration>,
+        collected: f64,
+        verdict: Verdict,
+    ) -> QuietOutlook {
+        let Promise { array, guard, load_bytes_per_second: load, .. } = promise;
+        // What a byte takes of the cycle: its program, and the collection of its space.
+        let programmed = self.program_bytes_per_second() / array.windows_per_cycle();
+        let sustainable = match collected > 0.0 {
+            true => 1.0 / (1.0 / collected + 1.0 / programmed),
+            false => 0.0,
+        };
+        let buffer = window.map_or(0.0, |window| buffered_bytes(array, load, guard, window));
+        QuietOutlook {
+            // The drive keeps some of it free for writes that come when it is nearly full.
+            buffer_bytes: buffer / (1.0 - 1.0 / f64::from(RESERVE_SHARE)),
+            flush_share: load / programmed,
+            sustainable_bytes_per_second: sustainable,
+            verdict: match verdict {
+                Verdict::Holds if load > sustainable => self.lasts(load, sustainable),
+                Verdict::Bursts { .. } => self.lasts(load, sustainable),
+                other => other,
+            },
+        }
+    }
+
+    /// The verdict on a load of which no more than `sustainable` can be written for ever.
+    fn lasts(&self, load: f64, sustainable: f64) -> Verdict {
+        let seconds = self.likely_parameters().usable_bytes() / (load - sustainable);
+        Verdict::Bursts { lasts: Duration::from_nanos((seconds * 1e9) as u64) }
+    }
+
     /// Bytes per second that each drive can be written for ever without breaking the contract with
     /// this window: what it reclaims in one window of each cycle, from victims that have
     /// [`Config::full_valid_ratio`] of their pages valid. A load with more skew than uniform may do
@@ -168,10 +220,7 @@ impl Config {
         let verdict = match problem {
             Some(reason) => Verdict::Fails(reason),
             None if load <= sustainable => Verdict::Holds,
-            None => {
-                let seconds = terms.usable_bytes() / (load - sustainable);
-                Verdict::Bursts { lasts: Duration::from_nanos((seconds * 1e9) as u64) }
-            }
+            None => self.lasts(load, sustainable),
         };
         let flash = self.program_bytes_per_second();
         Outlook {
@@ -181,6 +230,7 @@ impl Config {
             longest,
             window,
             sustainable_bytes_per_second: sustainable,
+            quiet: self.quiet_outlook(promise, window, sustainable, verdict),
             verdict,
             beyond_flash: (load > flash).then_some(load / flash),
         }

@@ -20,7 +20,7 @@ use units::{Instant, Observe};
 
 /// The slots that are kept free for writes by flushing outside of busy windows, as a share of all: the
 /// eighth part. It is small, because it is of no use to loads that fit.
-const RESERVE_SHARE: u32 = 8;
+pub(crate) const RESERVE_SHARE: u32 = 8;
 
 /// A command that is done as soon as DRAM has been accessed.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ mod buffer;
 mod buffered;
 mod direct;
 
-pub(crate) use buffer::Buffer;
+pub(crate) use buffer::{Buffer, RESERVE_SHARE};
 pub(crate) use buffered::FLUSHES_PER_DIE;
 
 use crate::config::Config;

@@ -190,6 +190,8 @@ struct Load {
     simulated: SimulatedWindow,
     /// Bytes per second that can be written for ever with the window; 0 if there is none.
     sustainable_bytes_per_second: f64,
+    /// What the policy `quiet` takes, which does all work in windows.
+    quiet: Quiet,
     /// `holds`, `burst` (for a while) or `fails`.
     verdict: &'static str,
     /// Why it fails: `no-window`, `too-short` or `too-long`; null if it does not.
@@ -200,6 +202,19 @@ struct Load {
     advice: Option<Advice>,
     /// The verdict as a sentence.
     sentence: String,
+}
+
+/// What it takes to flush the write buffer in windows as well.
+#[derive(Serialize, JsonSchema)]
+struct Quiet {
+    /// Bytes of write buffer that each drive needs; 0 if there is no window.
+    buffer_bytes: f64,
+    /// The share of each window that the flush takes; above 1 if it takes more than there is.
+    flush_share: f64,
+    /// Bytes per second that can be written for ever with the window; 0 if there is none.
+    sustainable_bytes_per_second: f64,
+    /// `holds`, `burst` (for a while) or `fails`.
+    verdict: &'static str,
 }
 
 /// The windows for a load.
@@ -330,11 +345,7 @@ fn printed(table: &Printed) -> PrintedTable {
 fn load(answer: &Answer, judged: &Judged) -> Load {
     let (outlook, advice) = (&judged.outlook, &judged.advice);
     let bytes_per_second = outlook.promise.load_bytes_per_second;
-    let (verdict, reason, lasts) = match outlook.verdict {
-        Verdict::Holds => ("holds", None, None),
-        Verdict::Bursts { lasts } => ("burst", None, Some(lasts.as_secs_f64())),
-        Verdict::Fails(reason) => ("fails", Some(name(reason)), None),
-    };
+    let (verdict, reason, lasts) = parts(outlook.verdict);
     let found = judged.simulated.as_ref().and_then(Simulated::found);
     Load {
         load: judged.load.to_string(),
@@ -355,6 +366,12 @@ fn load(answer: &Answer, judged: &Judged) -> Load {
             simulated_divisor: found.map(|found| found.scale.divisor),
         },
         sustainable_bytes_per_second: outlook.sustainable_bytes_per_second,
+        quiet: Quiet {
+            buffer_bytes: outlook.quiet.buffer_bytes,
+            flush_share: outlook.quiet.flush_share,
+            sustainable_bytes_per_second: outlook.quiet.sustainable_bytes_per_second,
+            verdict: parts(outlook.quiet.verdict).0,
+        },
         verdict,
         reason,
         burst_lasts_seconds: lasts,
@@ -366,6 +383,15 @@ fn load(answer: &Answer, judged: &Judged) -> Load {
             busy_drives: advice.busy_drives,
         }),
         sentence: sentence::verdict(answer, judged),
+    }
+}
+
+/// A verdict as a word, why it fails, and for how many seconds it lasts.
+fn parts(verdict: Verdict) -> (&'static str, Option<&'static str>, Option<f64>) {
+    match verdict {
+        Verdict::Holds => ("holds", None, None),
+        Verdict::Bursts { lasts } => ("burst", None, Some(lasts.as_secs_f64())),
+        Verdict::Fails(reason) => ("fails", Some(name(reason)), None),
     }
 }
 

@@ -92,13 +92,16 @@ const DRIVE_ROWS: [Row; 21] = [
 
 type LoadRow = (&'static str, fn(&Judged) -> String);
 
-const LOAD_ROWS: [LoadRow; 6] = [
+const LOAD_ROWS: [LoadRow; 9] = [
     ("longest window ms", |j| millis(j.outlook.longest)),
     (SIMULATED, |j| found(j, |found| millis(found.window))),
     (SIMULATED_OVER_BOUND, |j| found(j, |found| format!("{:.2}", found.over_formula))),
     ("  judged window ms", |j| j.outlook.window.map_or_else(|| "-".to_owned(), millis)),
     ("  sustained MiB/s", |j| mib(j.outlook.sustainable_bytes_per_second)),
     ("verdict", |j| word(j.outlook.verdict)),
+    ("  quiet: buffer MiB", |j| mib(j.outlook.quiet.buffer_bytes)),
+    ("  quiet: sustained MiB/s", |j| mib(j.outlook.quiet.sustainable_bytes_per_second)),
+    ("  quiet: verdict", |j| word(j.outlook.quiet.verdict)),
 ];
 
 /// Rows that are there only if something was simulated.
@@ -164,6 +167,7 @@ pub(crate) fn legend(answers: &[Answer]) -> Vec<&'static str> {
         "Sustained is what can be written for ever in windows of the length that is judged. What \
          holds for a burst only would hold for ever with a load below that, fewer drives, more of \
          them busy at once, or more spare space, with which victims hold less valid data.",
+        "Quiet is the same where the write buffer is flushed in windows as well (docs/quiet.md): the          buffer that a drive needs for the window that is judged, and less for a shorter one.",
     ];
     if is_simulated(answers) {
         lines.push(
