@@ -16,7 +16,7 @@ struct Page {
     version: u64,
     /// The version that is on its way to the drive; 0 for none.
     draining: u64,
-    /// A larger write that went past the cache replaces it when it is done.
+    /// A large write that went past the cache replaces it when it is done.
     superseded: bool,
 }
 
@@ -84,12 +84,15 @@ impl CachedPages {
         assert_eq!(held as u64, self.held_pages);
     }
 
-    /// Whether a command of so many pages is cached, rather than sent to its drive.
-    pub(crate) fn takes(&self, blocks: u32) -> bool {
+    /// Whether a command of so many pages is cached, rather than sent to its drive. The request that it
+    /// serves writes `requested_bytes`, to this drive and others; none for a command that serves none,
+    /// which counts by itself.
+    pub(crate) fn takes(&self, blocks: u32, requested_bytes: Option<u64>) -> bool {
         let pages = u64::from(blocks);
+        let size_bytes = requested_bytes.unwrap_or(pages * self.page_bytes);
         !self.closed
             && pages <= self.capacity_pages
-            && pages.saturating_mul(self.page_bytes) <= self.config.largest_write_bytes
+            && size_bytes <= self.config.largest_write_bytes
     }
 
     /// Pages that are held for all drives.
@@ -276,11 +279,23 @@ mod tests {
         let mut cache = cache(8);
         cache.put(DRIVE, Lba(1), 2);
         cache.supersede(DRIVE, Lba(0), 6);
-        assert!(!cache.takes(6) && !cache.is_draining(DRIVE, Lba(0), 6));
+        assert!(!cache.takes(6, None) && !cache.is_draining(DRIVE, Lba(0), 6));
         assert_eq!(cache.begin_drain(DRIVE), None);
         assert_eq!(cache.rows(DRIVE, Lba(0), 6), [1, 2], "until the large one is done");
         assert_eq!(cache.end_supersede(DRIVE, Lba(0), 6), [Lba(1), Lba(2)]);
         assert_eq!(cache.held_pages(), 0);
+    }
+
+    #[test]
+    fn a_command_counts_by_its_request_and_by_itself_where_there_is_none() {
+        let cache = cache(8);
+        assert!(cache.takes(4, None) && !cache.takes(5, None));
+        assert!(cache.takes(1, Some(4 * 4096)) && !cache.takes(1, Some(4 * 4096 + 1)));
+        // Four pages at any byte touch five.
+        assert!(
+            cache.takes(5, Some(4 * 4096)) && !cache.takes(9, Some(4 * 4096)),
+            "it has room for eight"
+        );
     }
 
     /// Against a model that knows of every page its newest value and what is on the drive.
@@ -309,7 +324,7 @@ mod tests {
                         if large.iter().any(meets) {
                             continue;
                         }
-                        if !cache.takes(blocks) {
+                        if !cache.takes(blocks, None) {
                             if !cache.is_draining(DRIVE, lba, blocks) {
                                 cache.supersede(DRIVE, lba, blocks);
                                 large.push((lba, blocks, value));
@@ -424,9 +439,9 @@ mod tests {
             assert_eq!((counters.cached_pages, counters.replaced_pages), (4 * times, 2 * times));
             assert_eq!((counters.bypassed_pages, counters.peak_bytes), (2 * times, 2 * 4096));
         }
-        assert!(cache.takes(4) && !cache.is_closed());
+        assert!(cache.takes(4, None) && !cache.is_closed());
         cache.set_closed(true);
-        assert!(!cache.takes(1) && cache.is_closed());
+        assert!(!cache.takes(1, None) && cache.is_closed());
     }
 
     #[test]

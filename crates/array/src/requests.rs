@@ -13,6 +13,7 @@ struct InFlight {
     id: RequestId,
     kind: RequestKind,
     host: u8,
+    size_bytes: u64,
     arrived: Instant,
     /// When it began: later than it came if the policy held it back.
     admitted: Instant,
@@ -76,6 +77,7 @@ impl Requests {
             id: request.id,
             kind: request.kind,
             host: request.host,
+            size_bytes: request.size_bytes,
             arrived,
             admitted: now,
             parts: 1,
@@ -93,6 +95,11 @@ impl Requests {
 
     pub(crate) fn admitted(&self, slot: RequestSlot) -> Instant {
         self.in_flight.get(slot.0).admitted
+    }
+
+    /// What it asks for, on all drives together.
+    pub(crate) fn size_bytes(&self, slot: RequestSlot) -> u64 {
+        self.in_flight.get(slot.0).size_bytes
     }
 
     /// Parts that are not done.

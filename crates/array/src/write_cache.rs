@@ -26,7 +26,8 @@ pub struct WriteCacheConfig {
     pub read_latency: Duration,
     /// From a write to its answer, of any size.
     pub write_latency: Duration,
-    /// Largest command that is cached; larger ones go straight to the drive (PLM-light §III-C: 64 KiB).
+    /// Largest request whose writes are cached; all of a larger one, its parity included, goes straight to
+    /// the drives, however small the piece of each (PLM-light §III-C.2: 64 KiB).
     pub largest_write_bytes: u64,
     /// Most drain commands that a drive has at once; at least 1.
     pub drain_depth: u32,
@@ -47,7 +48,7 @@ pub struct WriteCacheCounters {
     pub drained_pages: u64,
     /// Pages of reads that it answered.
     pub read_pages: u64,
-    /// Pages of writes that were too large for it and went straight to their drive.
+    /// Pages of requests that were too large for it and went straight to their drive.
     pub bypassed_pages: u64,
 }
 
@@ -168,13 +169,15 @@ impl WriteCache {
         self.pages.rows(drive, lba, blocks).len() as u32 == blocks
     }
 
-    /// Takes a command before its drive does. `replaces` says that it changes its pages for the host: the
-    /// deallocation of a block that a chunk has left does not.
+    /// Takes a command before its drive does. `requested_bytes` is what the request writes that it serves,
+    /// if it serves one. `replaces` says that it changes its pages for the host: the deallocation of a
+    /// block that a chunk has left does not.
     pub(crate) fn accept(
         &mut self,
         now: Instant,
         id: CommandId,
         command: &CommandRecord,
+        requested_bytes: Option<u64>,
         replaces: bool,
     ) -> Pass {
         let CommandRecord { drive, opcode, lba, blocks, .. } = *command;
@@ -191,7 +194,7 @@ impl WriteCache {
             Opcode::Deallocate if !replaces => Pass::ToDrive,
             // Deallocating replaces what is cached, as a write does that is too large for it.
             Opcode::Write | Opcode::Deallocate
-                if opcode == Opcode::Deallocate || !self.pages.takes(blocks) =>
+                if opcode == Opcode::Deallocate || !self.pages.takes(blocks, requested_bytes) =>
             {
                 self.pages.supersede(drive, lba, blocks);
                 if !self.pages.is_draining(drive, lba, blocks) {
@@ -343,7 +346,7 @@ mod tests {
         let purpose = Purpose::Member { op: OpId(0), member: 0, round: 0, for_others: false };
         let (lba, sent) = (Lba(lba), Instant::ZERO);
         let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent };
-        cache.accept(Instant::ZERO, CommandId(id), &record, true)
+        cache.accept(Instant::ZERO, CommandId(id), &record, None, true)
     }
 
     /// Each thing for which it is not idle, alone.
@@ -412,9 +415,13 @@ mod tests {
         let opcode = Opcode::Deallocate;
         let sent = Instant::ZERO;
         let record = CommandRecord { purpose, drive: DRIVE, opcode, lba: Lba(0), blocks: 1, sent };
-        assert_eq!(cache.accept(sent, CommandId(2), &record, false), Pass::ToDrive);
+        assert_eq!(cache.accept(sent, CommandId(2), &record, None, false), Pass::ToDrive);
         assert!(cache.begin_drain(DRIVE).is_some(), "it is drained all the same");
-        assert_eq!(cache.accept(sent, CommandId(3), &record, true), Pass::Waits, "behind that");
+        assert_eq!(
+            cache.accept(sent, CommandId(3), &record, None, true),
+            Pass::Waits,
+            "behind that"
+        );
     }
 
     #[test]

@@ -368,10 +368,14 @@ impl<O: Observe> Array<O> {
         record: &CommandRecord,
     ) -> bool {
         let Purpose::Member { op, .. } = record.purpose else { return false };
-        let replaces =
-            self.ops[op].work.kind() == OperationKind::Deallocate || record.opcode == Opcode::Write;
+        let work = &self.ops[op].work;
+        let replaces = work.kind() == OperationKind::Deallocate || record.opcode == Opcode::Write;
+        let requested_bytes = match *work {
+            Work::Write { request, .. } => Some(self.requests.size_bytes(request)),
+            _ => None,
+        };
         let Some(cache) = &mut self.cache else { return false };
-        let pass = cache.accept(now, id, record, replaces);
+        let pass = cache.accept(now, id, record, requested_bytes, replaces);
         if pass == Pass::ToDrive {
             return false;
         }

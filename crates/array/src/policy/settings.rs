@@ -100,7 +100,7 @@ pub struct WriteCacheSettings {
     pub read_latency: Option<Duration>,
     /// From a write to its answer.
     pub write_latency: Option<Duration>,
-    /// Largest command that it takes.
+    /// Largest request whose writes it takes.
     pub largest_write_bytes: Option<u64>,
     /// Most drain commands that a drive has at once.
     pub drain_depth: Option<u32>,

@@ -2,7 +2,7 @@
 //! who waits.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::script::{PAGE, Script, config, fail, named};
+use crate::script::{PAGE, Script, config, fail, named, told};
 use array::policy::{PlmLightSettings, PolicySettings, WriteCacheSettings};
 use array::{
     Action, Array, CannotSwitch, Config, Coordination, Layout, Level, Request, RequestId,
@@ -154,6 +154,46 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
     assert_eq!(s.log, "done W0 ");
     s.ok(0);
     assert_eq!(s.array.cached_pages(), 0);
+}
+
+/// PLM-light §III-C.2: "small writes (4K to 64K IO size in our case) are done in Optane and large writes
+/// (larger than 64K) in SSD". Of one that crosses a chunk each drive gets a piece.
+#[test]
+fn plm_light_decides_by_what_a_request_writes_and_not_by_its_pieces() {
+    let layout = Layout::new(Level::Raid0, 2, 32, 1000).unwrap();
+    let mut s = Script::of(Array::new(config(layout, named("plm-light"))));
+    let counted = |s: &Script| {
+        let counters = s.array.write_cache_counters().unwrap();
+        (counters.cached_pages, counters.bypassed_pages)
+    };
+    // 64 KiB, on one drive and over the end of a chunk.
+    s.request(RequestKind::Write, 64, 16);
+    s.request(RequestKind::Write, 24, 16);
+    assert_eq!((s.log.as_str(), counted(&s)), ("", (32, 0)));
+    // 68 KiB, the same: pieces of 32 and 36.
+    s.request(RequestKind::Write, 192, 17);
+    s.request(RequestKind::Write, 152, 17);
+    assert_eq!((s.log.as_str(), counted(&s)), ("W0 W1 W0 ", (32, 34)));
+    // 128 KiB whose second piece is one page, of which an older version is cached.
+    s.compute();
+    assert_eq!(told(&mut s), "W0 W1 W0 done done");
+    s.request(RequestKind::Write, 33, 32);
+    assert_eq!((s.log.as_str(), counted(&s)), ("W1 W0 ", (32, 66)));
+    while let Some(&(drive, ..)) = s.out.first() {
+        s.ok(drive.0);
+    }
+    assert_eq!(s.array.cached_pages(), 32 - 7 - 1, "what the last one has replaced");
+}
+
+/// Parity of a request goes where its data goes.
+#[test]
+fn parity_of_a_large_request_goes_past_the_cache_with_its_data() {
+    let mut s = Script::new(Level::Raid5, 4, named("plm-light"));
+    // 48 KiB are four stripes of three pages and parity, 72 KiB are six.
+    s.request(RequestKind::Write, 0, 12);
+    assert_eq!((s.log.as_str(), s.array.cached_pages()), ("", 16));
+    s.request(RequestKind::Write, 12, 18);
+    assert_eq!((s.log.matches('W').count(), s.array.cached_pages()), (24, 16), "{}", s.log);
 }
 
 #[test]

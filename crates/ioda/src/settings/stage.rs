@@ -25,7 +25,7 @@ pub(crate) struct WriteCacheSettings {
     /// From a write to it to the answer [default: 1us; plm-light: 10us]
     #[arg(long = "stage-write-latency", value_name = "TIME")]
     pub(crate) write_latency: Option<Text<Span>>,
-    /// Larger writes to a drive go straight to it [default: all are staged; plm-light: 64k]
+    /// Larger writes go straight to the drives [default: all are staged; plm-light: 64k]
     #[arg(long, value_name = "SIZE")]
     pub(crate) largest_write: Option<Text<Size>>,
     /// Writes that drain it, at once on each drive, 1 to 65535 [default: 32]
