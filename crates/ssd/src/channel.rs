@@ -15,4 +15,9 @@ impl Channel {
     pub(crate) const fn new() -> Self {
         Self { busy: false, waiting: VecDeque::new(), ledger: Ledger::new() }
     }
+
+    /// Dies that move pages in turn, if one more wants to.
+    pub(crate) fn turns(&self) -> u64 {
+        self.waiting.len() as u64 + 1
+    }
 }

@@ -125,14 +125,15 @@ impl Die {
     }
 
     /// How often what is in service has still to move data, but for reads of the host.
-    pub(crate) fn moves_left(&self) -> u32 {
-        match self.state {
+    pub(crate) fn moves_left(&self) -> u64 {
+        let transfers = match self.state {
             State::Serving(task, Step::WaitChannel | Step::Transfer) if !task.is_read() => {
                 self.transfers
             }
             State::Gathering(_) => self.transfers,
             State::Relocating(Step::WaitChannel | Step::Transfer) => self.transfers,
             _ => 0,
-        }
+        };
+        u64::from(transfers)
     }
 }

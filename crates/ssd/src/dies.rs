@@ -213,14 +213,6 @@ impl DieArray {
         }
     }
 
-    /// The time for which a die has still to move what it writes, or moves, before its cells are free
-    /// to be interrupted: others of its channel have their turns meanwhile.
-    pub(crate) fn moves_left(&self, die: u32) -> Duration {
-        let target = self.die(die);
-        let others = self.channels[target.channel as usize].waiting.len() as u64;
-        self.times.transfer_in * (u64::from(target.moves_left()) * (others + 1))
-    }
-
     /// What is left of a suspended operation.
     pub(crate) fn suspended_left(&self, die: u32) -> Duration {
         self.die(die).suspended.map_or(Duration::ZERO, |suspended| suspended.left)

@@ -146,7 +146,9 @@ impl<O: Observe> Flash<O> {
             Some(cost) => (cost, cost, true),
             None if !left.is_zero() => (Duration::ZERO, left, true),
             None => {
-                let moves = self.dies.moves_left(die);
+                // Before the cells of what writes or moves can be interrupted, its data take their turns.
+                let turns = self.dies.channels[target.channel as usize].turns();
+                let moves = self.dies.times().transfer_in * (target.moves_left() * turns);
                 let program = match moves {
                     Duration::ZERO => Duration::ZERO,
                     // It begins when the data are there, and is interrupted.
