@@ -180,8 +180,7 @@ fn shrunk(settings: &Settings, quick: bool) -> Settings {
         let workload = &mut settings.workload;
         workload.requests = Some(QUICK_REQUESTS);
         (workload.number_ios, workload.size, workload.offset) = (None, None, None);
-        let blocks = settings.drive.blocks_per_plane.unwrap_or(QUICK_BLOCKS);
-        settings.drive.blocks_per_plane = Some(blocks.min(QUICK_BLOCKS));
+        settings.drive.shrink(QUICK_BLOCKS);
     }
     settings
 }

@@ -162,6 +162,17 @@ fn text<T: FromStr>(exact: &str) -> Option<Text<T>> {
 }
 
 impl DriveSettings {
+    /// At most so many blocks in each plane, unless the watermarks that are set need more.
+    pub(crate) fn shrink(&mut self, most_blocks: u32) {
+        let before = self.blocks_per_plane;
+        self.blocks_per_plane = Some(before.unwrap_or(most_blocks).min(most_blocks));
+        let has_watermarks = self.soft.is_some() || self.hard.is_some();
+        let works = self.build().is_ok_and(|config| config.validate().is_ok());
+        if has_watermarks && !works {
+            self.blocks_per_plane = before;
+        }
+    }
+
     /// The preset called `name`, unchanged.
     pub(crate) fn preset(name: &str) -> Self {
         Self { base: Some(name.to_owned()), ..Self::default() }
