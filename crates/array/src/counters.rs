@@ -92,33 +92,61 @@ impl Counters {
 
     /// Adds what was counted elsewhere, on an array of the same width.
     pub fn add(&mut self, other: &Self) {
-        for (sum, count) in self.busy_sub_ios.iter_mut().zip(&other.busy_sub_ios) {
+        // Taken apart, so that no field is forgotten.
+        let Self {
+            busy_sub_ios,
+            stripe_reads,
+            host_read_pages,
+            host_written_pages,
+            drive_read_pages,
+            reconstruct_read_pages,
+            drive_written_pages,
+            fail_fasts,
+            reconstructions,
+            resubmitted,
+            relocated_chunks,
+            avoided,
+            held_back,
+            hedges,
+            hedges_won,
+            hedges_denied,
+            shared_with_write,
+            lock_waits,
+            full_stripe_writes,
+            read_modify_writes,
+            reconstruct_writes,
+            unrecovered_reads,
+            unrecovered_writes,
+            failed_requests,
+            repaired_stripes,
+        } = other;
+        for (sum, count) in self.busy_sub_ios.iter_mut().zip(busy_sub_ios) {
             *sum += count;
         }
-        self.stripe_reads += other.stripe_reads;
-        self.host_read_pages += other.host_read_pages;
-        self.host_written_pages += other.host_written_pages;
-        self.drive_read_pages += other.drive_read_pages;
-        self.reconstruct_read_pages += other.reconstruct_read_pages;
-        self.drive_written_pages += other.drive_written_pages;
-        self.fail_fasts += other.fail_fasts;
-        self.reconstructions += other.reconstructions;
-        self.resubmitted += other.resubmitted;
-        self.relocated_chunks += other.relocated_chunks;
-        self.avoided += other.avoided;
-        self.held_back += other.held_back;
-        self.hedges += other.hedges;
-        self.hedges_won += other.hedges_won;
-        self.hedges_denied += other.hedges_denied;
-        self.shared_with_write += other.shared_with_write;
-        self.lock_waits += other.lock_waits;
-        self.full_stripe_writes += other.full_stripe_writes;
-        self.read_modify_writes += other.read_modify_writes;
-        self.reconstruct_writes += other.reconstruct_writes;
-        self.unrecovered_reads += other.unrecovered_reads;
-        self.unrecovered_writes += other.unrecovered_writes;
-        self.failed_requests += other.failed_requests;
-        self.repaired_stripes += other.repaired_stripes;
+        self.stripe_reads += stripe_reads;
+        self.host_read_pages += host_read_pages;
+        self.host_written_pages += host_written_pages;
+        self.drive_read_pages += drive_read_pages;
+        self.reconstruct_read_pages += reconstruct_read_pages;
+        self.drive_written_pages += drive_written_pages;
+        self.fail_fasts += fail_fasts;
+        self.reconstructions += reconstructions;
+        self.resubmitted += resubmitted;
+        self.relocated_chunks += relocated_chunks;
+        self.avoided += avoided;
+        self.held_back += held_back;
+        self.hedges += hedges;
+        self.hedges_won += hedges_won;
+        self.hedges_denied += hedges_denied;
+        self.shared_with_write += shared_with_write;
+        self.lock_waits += lock_waits;
+        self.full_stripe_writes += full_stripe_writes;
+        self.read_modify_writes += read_modify_writes;
+        self.reconstruct_writes += reconstruct_writes;
+        self.unrecovered_reads += unrecovered_reads;
+        self.unrecovered_writes += unrecovered_writes;
+        self.failed_requests += failed_requests;
+        self.repaired_stripes += repaired_stripes;
     }
 
     /// Pages written to drives per page that the host wrote; 1.0 before the first write.

@@ -246,14 +246,17 @@ impl<O: Observe> Flash<O> {
         neediest
     }
 
+    /// When a die has collected a block with so many valid pages in the worst case, after what it has to do.
+    pub(crate) fn collected_at(&self, now: Instant, die: u32, valid: u32) -> Instant {
+        now + self.dies.committed_work(now, die) + self.config.collection_bound(valid)
+    }
+
     /// Whether a collection that is asked for now is over at `until` in the worst case.
     fn fits(&self, now: Instant, until: Instant, die: u32, block: u32) -> bool {
         if until == Instant::NEVER {
             return true;
         }
-        let ends = |die: u32, valid: u32| {
-            now + self.dies.committed_work(now, die) + self.config.collection_bound(valid)
-        };
+        let ends = |die: u32, valid: u32| self.collected_at(now, die, valid);
         match self.ftl.shape.unit {
             CollectionUnit::Line => (0..self.ftl.shape.dies)
                 .all(|die| ends(die, self.ftl.count_valid(die, block)) <= until),

@@ -87,8 +87,8 @@ impl<O: Observe> Ssd<O> {
         let met = !self.has_nothing_to_tell()
             && (first..first + command.blocks)
                 .any(|logical| self.flash.meets_collection(now, self.die_of(logical)));
-        if met && self.fails_fast(now, command, |_| true) {
-            self.fail_fast(now, command, |_| true);
+        if met && let Some(busy_remaining) = self.refusal(now, command, |_| true) {
+            self.fail_fast(now, command, busy_remaining);
             return;
         }
         let slot = self.insert(InFlight { met_collection: met, ..InFlight::new(now, command) });
@@ -124,8 +124,8 @@ impl<O: Observe> Ssd<O> {
         let is_needed = |block: u32| {
             !matches!(pages[block as usize], Location::Buffered | Location::Reconstructed)
         };
-        if met && self.fails_fast(now, command, is_needed) {
-            self.fail_fast(now, command, is_needed);
+        if met && let Some(busy_remaining) = self.refusal(now, command, is_needed) {
+            self.fail_fast(now, command, busy_remaining);
         } else {
             self.read_pages(now, command, met, &pages);
         }
@@ -185,29 +185,32 @@ impl<O: Observe> Ssd<O> {
         })
     }
 
-    /// Whether a read that has met work that changes flash is failed for it.
-    fn fails_fast(&self, now: Instant, command: &Command, is_needed: impl Fn(u32) -> bool) -> bool {
-        let first = command.lba.0 as u32;
-        match command.pl {
+    /// The busy remaining time of a read that has met work that changes flash and is failed fast for it; none
+    /// if it waits. `is_needed` says of which blocks the pages have to come from flash.
+    fn refusal(
+        &self,
+        now: Instant,
+        command: &Command,
+        is_needed: impl Fn(u32) -> bool,
+    ) -> Option<Duration> {
+        let mut fails = match command.pl {
+            PlFlag::Off | PlFlag::Failed => return None,
             PlFlag::Predictable => true,
-            PlFlag::Patient => (0..command.blocks).filter(|&block| is_needed(block)).any(|block| {
-                let die = self.die_of(first + block);
-                self.flash.meets_collection(now, die) && !self.flash.makes_way(now, die)
-            }),
-            PlFlag::Off | PlFlag::Failed => false,
-        }
-    }
-
-    /// Fails a read of which the pages of some blocks have to come from flash.
-    #[cold]
-    fn fail_fast(&mut self, now: Instant, command: &Command, is_needed: impl Fn(u32) -> bool) {
+            PlFlag::Patient => false,
+        };
         let mut busy_remaining = Duration::ZERO;
         for block in (0..command.blocks).filter(|&block| is_needed(block)) {
             let die = self.die_of(command.lba.0 as u32 + block);
             if self.flash.meets_collection(now, die) {
                 busy_remaining = busy_remaining.max(self.flash.announced_wait(now, die));
+                fails = fails || !self.flash.makes_way(now, die);
             }
         }
+        fails.then_some(busy_remaining)
+    }
+
+    #[cold]
+    fn fail_fast(&mut self, now: Instant, command: &Command, busy_remaining: Duration) {
         self.flash.journal.counters.fail_fasts += 1;
         let delay = self.flash.config.timing.fail_fast;
         self.link.fail_fast(now, command.id, busy_remaining, delay);

@@ -640,15 +640,12 @@ impl<O: Observe> Flash<O> {
         }
         let Some(job) = target.job else {
             // It waits for the die, and if it is not late it may wait for longer.
-            return self.config.scheduling.paced_writes
-                && (collection.until == Instant::NEVER || {
-                    let valid = self
-                        .ftl
-                        .count_valid(collection.victim_die.unwrap_or(die), collection.block);
-                    let rest =
-                        self.dies.committed_work(now, die) + self.config.collection_bound(valid);
-                    now + length + rest <= collection.until
-                });
+            if !self.config.scheduling.paced_writes || collection.until == Instant::NEVER {
+                return self.config.scheduling.paced_writes;
+            }
+            let victim = collection.victim_die.unwrap_or(die);
+            let valid = self.ftl.count_valid(victim, collection.block);
+            return self.collected_at(now, die, valid) + length <= collection.until;
         };
         if collection.until == Instant::NEVER {
             return true;

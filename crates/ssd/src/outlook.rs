@@ -109,13 +109,14 @@ pub struct QuietOutlook {
 
 impl Config {
     /// What a promise takes if the drive does all its work in its windows. `collected` can be collected for
-    /// ever in windows of this length that nothing else needs.
+    /// ever in windows of this length that nothing else needs; `judge` says what becomes of the load if so much
+    /// can be written for ever.
     fn quiet_outlook(
         &self,
         promise: Promise,
         window: Option<Duration>,
         collected: f64,
-        verdict: Verdict,
+        judge: impl Fn(f64) -> Verdict,
     ) -> QuietOutlook {
         let Promise { array, guard, load_bytes_per_second: load, .. } = promise;
         // What a byte takes of the cycle: its program, and the collection of its space.
@@ -130,18 +131,8 @@ impl Config {
             buffer_bytes: buffer / (1.0 - 1.0 / f64::from(RESERVE_SHARE)),
             flush_share: load / programmed,
             sustainable_bytes_per_second: sustainable,
-            verdict: match verdict {
-                Verdict::Holds if load > sustainable => self.lasts(load, sustainable),
-                Verdict::Bursts { .. } => self.lasts(load, sustainable),
-                other => other,
-            },
+            verdict: judge(sustainable),
         }
-    }
-
-    /// The verdict on a load of which no more than `sustainable` can be written for ever.
-    fn lasts(&self, load: f64, sustainable: f64) -> Verdict {
-        let seconds = self.likely_parameters().usable_bytes() / (load - sustainable);
-        Verdict::Bursts { lasts: Duration::from_nanos((seconds * 1e9) as u64) }
     }
 
     /// Bytes per second that each drive can be written for ever without breaking the contract with
@@ -217,10 +208,13 @@ impl Config {
         let window = asked.or(best);
         let sustainable =
             window.map_or(0.0, |window| self.sustainable_bytes_per_second(array, window, guard));
-        let verdict = match problem {
+        let judge = |sustainable| match problem {
             Some(reason) => Verdict::Fails(reason),
             None if load <= sustainable => Verdict::Holds,
-            None => self.lasts(load, sustainable),
+            None => {
+                let seconds = terms.usable_bytes() / (load - sustainable);
+                Verdict::Bursts { lasts: Duration::from_nanos((seconds * 1e9) as u64) }
+            }
         };
         let flash = self.program_bytes_per_second();
         Outlook {
@@ -230,8 +224,8 @@ impl Config {
             longest,
             window,
             sustainable_bytes_per_second: sustainable,
-            quiet: self.quiet_outlook(promise, window, sustainable, verdict),
-            verdict,
+            quiet: self.quiet_outlook(promise, window, sustainable, judge),
+            verdict: judge(sustainable),
             beyond_flash: (load > flash).then_some(load / flash),
         }
     }

@@ -39,9 +39,7 @@ impl Metric {
             _ => None,
         }
     }
-}
 
-impl Metric {
     /// Where the number lies in one run with a confidence of 95 %; none if it cannot be said, or if the run kept no
     /// blocks.
     pub(crate) fn interval(self, result: &RunResult) -> Option<(f64, f64)> {

@@ -148,6 +148,11 @@ impl Experiment {
         }
     }
 
+    /// Its seeds as the end of a title; nothing if it has one.
+    pub(super) fn seeds_in_title(&self) -> String {
+        self.seeds_in_words().map_or_else(String::new, |seeds| format!(", {seeds}"))
+    }
+
     /// What its tables are about: the workloads, or the plans.
     pub(crate) fn tables(&self) -> Vec<&str> {
         match self.plans.is_empty() {
@@ -229,9 +234,7 @@ impl Experiment {
         }
         Ok(())
     }
-}
 
-impl Experiment {
     /// Refuses seeds that are said twice, or in two places.
     fn check_seeds(&self) -> Result<(), String> {
         for (index, seed) in self.seeds.iter().enumerate() {

@@ -16,7 +16,7 @@ pub(crate) fn figure(
     results: &Results<'_>,
     claims: &[Claim],
 ) -> Result<String, Failure> {
-    let seeds = experiment.seeds_in_words().map_or_else(String::new, |seeds| format!(", {seeds}"));
+    let seeds = experiment.seeds_in_title();
     let mut text = format!("{}: {}{seeds}\n\n", experiment.figure, experiment.title);
     let workloads = experiment.tables();
     let metrics: Vec<Number> = experiment.shows.iter().map(|text| text.value).collect();

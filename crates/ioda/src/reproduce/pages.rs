@@ -82,7 +82,7 @@ fn figure(
         run.layout = layout;
     }
     manifest.notes = notes;
-    let seeds = experiment.seeds_in_words().map_or_else(String::new, |seeds| format!(", {seeds}"));
+    let seeds = experiment.seeds_in_title();
     let title = format!("{}: {} ({name}{seeds})", experiment.figure, experiment.title);
     Ok(Comparison { title, manifest, runs, claims: claims.to_vec() })
 }

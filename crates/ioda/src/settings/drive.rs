@@ -167,8 +167,8 @@ impl DriveSettings {
         let before = self.blocks_per_plane;
         self.blocks_per_plane = Some(before.unwrap_or(most_blocks).min(most_blocks));
         let has_watermarks = self.soft.is_some() || self.hard.is_some();
-        let works = self.build().is_ok_and(|config| config.validate().is_ok());
-        if has_watermarks && !works {
+        let works = || self.build().is_ok_and(|config| config.validate().is_ok());
+        if has_watermarks && !works() {
             self.blocks_per_plane = before;
         }
     }

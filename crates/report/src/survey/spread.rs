@@ -52,9 +52,7 @@ impl Statistic {
             }
         }
     }
-}
 
-impl Statistic {
     /// Where it lies in a run with a confidence of 95 %, if that is known.
     fn interval(self, latency: &Latency) -> Option<(f64, f64)> {
         match self {

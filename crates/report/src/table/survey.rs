@@ -160,16 +160,7 @@ fn footnotes(survey: &Survey) -> String {
         text += "Spread: half the interval in which a percentile lies with 95 %, as the blocks of its run \
                  vary.\n";
     }
-    let few = survey.policies.iter().any(|policy| {
-        survey.workloads.iter().any(|workload| {
-            SHOWN.into_iter().any(|statistic| {
-                survey
-                    .spread(&policy.name, &workload.name, Direction::Read, statistic)
-                    .is_some_and(|spread| spread.has_few_samples)
-            })
-        })
-    });
-    if few {
+    if shown().any(|spread| spread.has_few_samples) {
         text += "~ fewer than 100 samples lie beyond this percentile with some seed\n";
     }
     for policy in survey.policies.iter().filter(|policy| !policy.refused.is_empty()) {

@@ -197,6 +197,12 @@ impl BlockLatencies {
 mod tests {
     use super::*;
 
+    fn cell(micros: &[u64]) -> Cell {
+        let mut cell = Cell::default();
+        micros.iter().for_each(|&us| cell.record(Duration::from_micros(us)));
+        cell
+    }
+
     #[test]
     fn a_step_is_at_most_a_256th_wide_and_has_its_latencies() {
         for nanos in [1, 255, 256, 257, 511, 512, 1_000, 99_999, 123_456_789, 1 << 41] {
@@ -210,11 +216,6 @@ mod tests {
 
     #[test]
     fn percentiles_and_means_are_those_of_the_blocks_that_are_drawn() {
-        let cell = |micros: &[u64]| {
-            let mut cell = Cell::default();
-            micros.iter().for_each(|&us| cell.record(Duration::from_micros(us)));
-            cell
-        };
         let blocks = BlockLatencies::new(&[cell(&[100; 99]), cell(&[]), cell(&[500])]);
         assert_eq!(blocks.weighed_count(&[1, 5, 1]), 100);
         assert_eq!(blocks.weighed_sum(&[2, 0, 1]), 2.0 * 99.0 * 1e5 + 5e5);
@@ -227,11 +228,6 @@ mod tests {
 
     #[test]
     fn blocks_of_two_runs_are_those_of_both() {
-        let cell = |micros: &[u64]| {
-            let mut cell = Cell::default();
-            micros.iter().for_each(|&us| cell.record(Duration::from_micros(us)));
-            cell
-        };
         let all = [cell(&[100, 700]), cell(&[300]), cell(&[200, 300, 900])];
         let whole = BlockLatencies::new(&all);
         let parts = [BlockLatencies::new(&all[..1]), BlockLatencies::new(&all[1..])];

@@ -167,7 +167,8 @@ pub(crate) fn legend(answers: &[Answer]) -> Vec<&'static str> {
         "Sustained is what can be written for ever in windows of the length that is judged. What \
          holds for a burst only would hold for ever with a load below that, fewer drives, more of \
          them busy at once, or more spare space, with which victims hold less valid data.",
-        "Quiet is the same where the write buffer is flushed in windows as well (docs/quiet.md): the          buffer that a drive needs for the window that is judged, and less for a shorter one.",
+        "Quiet is the same where the write buffer is flushed in windows as well (docs/quiet.md): the \
+         buffer that a drive needs for the window that is judged, and less for a shorter one.",
     ];
     if is_simulated(answers) {
         lines.push(
