@@ -122,7 +122,7 @@ pub(crate) enum Command {
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   ioda compare
-      tpcc on four drives in RAID-5 under all six policies
+      tpcc on four drives in RAID-5 under six policies
   ioda compare msnfs --policy base,ioda,ideal --drives 6 --raid 6
       another preset, two parities
   ioda compare trace.csv.gz --rerate 8 --fit compact --requests 500000
@@ -200,10 +200,15 @@ pub(crate) struct SimulationArgs {
     /// with 95 % intervals from drawing blocks of the run
     #[arg(long, help_heading = "Configuration and results")]
     pub(crate) intervals: bool,
+    /// Show what requests take that need one part of each of so many arrays at once, which are alike and know nothing of
+    /// each other: the slowest of so many requests, 2 to 1000000
+    #[arg(long, value_name = "ARRAYS", help_heading = "Configuration and results")]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub(crate) fan_out: Option<u32>,
     /// Exit with 1 unless this holds: METRIC OPERATOR LIMIT, with POLICY: in front for one policy;
     /// repeatable
     ///
-    /// Metrics: read. or write. with p50 to p99.999, mean, max, iops or count; violations,
+    /// Metrics: read. or write. with p50 to p99.999, p50of64 (of the slowest of 64) and the like, mean, max, iops or count; violations,
     /// waf (pages that the drives programmed per page that the array wrote to them), collections, stalled (pages of writes that waited for space), rebuilds, extra_reads,
     /// fail_fasts (both in per cent), forced_flushes (pages flushed outside of busy windows),
     /// window (the busy window at the end, 0s if there is none), window_changes, permits (leases

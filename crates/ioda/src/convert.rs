@@ -9,8 +9,8 @@ use array::policy::QosClass;
 use nvme::Cause;
 use report::{
     Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, HedgeCounters,
-    HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Tally,
-    Timeline, TimelinePoint, WriteCacheCounters,
+    HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Slowest,
+    Tally, Timeline, TimelinePoint, WriteCacheCounters,
 };
 use sim::{Interval, LatencySummary, NoInterval, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
@@ -25,6 +25,9 @@ pub(crate) fn interval(interval: Result<Interval, NoInterval>) -> (Option<(f64, 
 
 /// Percentiles whose latency is split by cause.
 const SPLIT_PERCENTILES: [f64; 4] = [50.0, 99.0, 99.9, 99.99];
+
+/// Percentiles of the slowest of several requests.
+const SLOWEST_PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];
 
 /// The document of a comparison.
 pub(crate) fn comparison(
@@ -236,16 +239,35 @@ pub(crate) fn latency(summary: &LatencySummary) -> Latency {
             0 => Vec::new(),
             _ => PERCENTILES.into_iter().map(|p| percentile(summary, p)).collect(),
         },
+        slowest: None,
         cdf: summary.cdf().into_iter().map(|(share, us)| (share, us.as_micros_f64())).collect(),
     }
 }
 
 fn percentile(summary: &LatencySummary, percentile: f64) -> Percentile {
+    percentile_of_slowest(summary, 1, percentile)
+}
+
+/// A percentile of the slowest of so many requests.
+fn percentile_of_slowest(summary: &LatencySummary, parts: u32, percentile: f64) -> Percentile {
     Percentile {
         percentile,
-        value_us: summary.percentile(percentile).as_micros_f64(),
-        samples_beyond: summary.samples_beyond(percentile),
+        value_us: summary.slowest_of(parts, percentile).as_micros_f64(),
+        samples_beyond: summary.samples_beyond(sim::percentile_of_each(parts, percentile)),
         interval_us: None,
+    }
+}
+
+/// Adds to the runs of `comparison`, which are those of `results`, what requests take that need so many arrays.
+pub(crate) fn add_slowest(comparison: &mut Comparison, results: &[RunResult], arrays: u32) {
+    let slowest = |summary: &LatencySummary| {
+        let percentile = |of| percentile_of_slowest(summary, arrays, of);
+        let percentiles = SLOWEST_PERCENTILES.map(percentile).to_vec();
+        (summary.count() > 0).then_some(Slowest { arrays, percentiles })
+    };
+    for (run, result) in comparison.runs.iter_mut().zip(results) {
+        run.read.slowest = slowest(&result.read);
+        run.write.slowest = slowest(&result.write);
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) enum Direction {
 pub(crate) enum Statistic {
     /// A percentile, in per cent.
     Percentile(f64),
+    /// A percentile, in per cent, of the slowest of so many requests.
+    OfSlowest(u32, f64),
     /// The mean.
     Mean,
     /// The longest.
@@ -39,6 +41,7 @@ impl Statistic {
     fn of(self, summary: &LatencySummary) -> f64 {
         let latency = match self {
             Self::Percentile(percentile) => summary.percentile(percentile),
+            Self::OfSlowest(parts, percentile) => summary.slowest_of(parts, percentile),
             Self::Mean => summary.mean(),
             Self::Max => summary.max(),
         };
@@ -199,7 +202,7 @@ impl fmt::Display for UnknownMetric {
         write!(
             f,
             "there is no metric \"{}\"; known are read. or write. followed by p50 … p99.999, \
-             mean, max, iops, mib_per_second or count, the latencies of one host with high., \
+             the same of the slowest of so many (p50of64), mean, max, iops, mib_per_second or count, the latencies of one host with high., \
              medium. or low. in front, how many classes are no faster than the one above with \
              ranked. in front, and held_back, capacity_gib, blocked, \
              collection_blocked, queue_blocked, violations, waf, collections, erases, suspensions, \
@@ -263,11 +266,23 @@ impl FromStr for Metric {
             "count" => Ok(Self::Count(direction)),
             percentile => percentile
                 .strip_prefix('p')
-                .and_then(|number| number.parse::<f64>().ok())
-                .filter(|percentile| (0.0..=100.0).contains(percentile))
-                .map(|percentile| Self::Latency(direction, Statistic::Percentile(percentile)))
+                .and_then(percentile_word)
+                .map(|statistic| Self::Latency(direction, statistic))
                 .ok_or_else(unknown),
         }
+    }
+}
+
+/// `99.9`, or `99.9of64`.
+fn percentile_word(word: &str) -> Option<Statistic> {
+    let (percentile, parts) = match word.split_once("of") {
+        Some((percentile, parts)) => (percentile, Some(parts.parse::<u32>().ok()?)),
+        None => (word, None),
+    };
+    let percentile = percentile.parse().ok().filter(|of| (0.0..=100.0).contains(of))?;
+    match parts {
+        None => Some(Statistic::Percentile(percentile)),
+        Some(parts) => (parts > 0).then_some(Statistic::OfSlowest(parts, percentile)),
     }
 }
 
@@ -281,6 +296,9 @@ impl fmt::Display for Metric {
                 write!(f, "{}.{}", class.name(), Self::Latency(*direction, *statistic))
             }
             Self::Latency(direction, Statistic::Percentile(p)) => write!(f, "{direction}.p{p}"),
+            Self::Latency(direction, Statistic::OfSlowest(parts, p)) => {
+                write!(f, "{direction}.p{p}of{parts}")
+            }
             Self::Latency(direction, Statistic::Mean) => write!(f, "{direction}.mean"),
             Self::Latency(direction, Statistic::Max) => write!(f, "{direction}.max"),
             Self::Iops(direction) => write!(f, "{direction}.iops"),
@@ -444,6 +462,10 @@ impl Metric {
         match self {
             Self::Latency(direction, Statistic::Percentile(percentile)) => {
                 Some(summary(result, direction).samples_beyond(percentile))
+            }
+            Self::Latency(direction, Statistic::OfSlowest(parts, percentile)) => {
+                let of_each = sim::percentile_of_each(parts, percentile);
+                Some(summary(result, direction).samples_beyond(of_each))
             }
             Self::OfClass(class, direction, Statistic::Percentile(percentile)) => {
                 let summary = of_class(result, class, direction)?;

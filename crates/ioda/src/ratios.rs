@@ -34,7 +34,7 @@ fn ratios(of: &RunResult, to: &RunResult) -> Vec<LatencyRatio> {
         let interval = resampled.and_then(|quotients| quotients.interval(ratio));
         let percentile = match statistic {
             Statistic::Percentile(percentile) => Some(percentile),
-            Statistic::Mean | Statistic::Max => None,
+            Statistic::OfSlowest(..) | Statistic::Mean | Statistic::Max => None,
         };
         let (interval, why_not) = convert::interval(interval);
         let to = to.policy.label().to_owned();

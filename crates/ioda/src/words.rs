@@ -2,7 +2,7 @@
 
 use crate::quantity::not_understood;
 use crate::typed::Spelled;
-use array::policy::{BaseRule, ParityReads};
+use array::policy::{BaseRule, ParityReads, QuietReads};
 use sim::Preparation;
 use ssd::{
     Allocation, Arbitration, Blocking, CollectionTrigger, CollectionUnit, FlushRule,
@@ -475,6 +475,38 @@ impl fmt::Display for Parity {
     }
 }
 
+/// How reads under `quiet` are flagged.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Flagged(pub(crate) QuietReads);
+
+const QUIET_READS: Words<QuietReads> = Words {
+    option: "--quiet-reads",
+    expected: "one of strict, patient, by-queue",
+    words: &[
+        ("strict", QuietReads::Strict),
+        ("patient", QuietReads::Patient),
+        ("by-queue", QuietReads::ByQueue),
+    ],
+};
+
+impl Spelled for Flagged {
+    const TYPE: &str = QUIET_READS.expected;
+}
+
+impl FromStr for Flagged {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        QUIET_READS.parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for Flagged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(QUIET_READS.word(self.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -491,6 +523,7 @@ mod tests {
         check(&FLUSH_RULES);
         check(&UNITS);
         check(&BLOCKING);
+        check(&QUIET_READS);
         check(&PLACEMENTS);
         check(&TRIGGERS);
         check(&ALLOCATIONS);

@@ -358,8 +358,20 @@ pub struct Latency {
     pub max_us: f64,
     /// Percentiles in ascending order.
     pub percentiles: Vec<Percentile>,
+    /// The slowest of several requests at once, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<Slowest>,
     /// The distribution function as (fraction of requests, latency in microseconds), ascending.
     pub cdf: Vec<(f64, f64)>,
+}
+
+/// The slowest of several requests, each of an array of its own, which know nothing of each other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Slowest {
+    /// How many arrays.
+    pub arrays: u32,
+    /// Percentiles of the slowest, in ascending order; the samples beyond are those of one array.
+    pub percentiles: Vec<Percentile>,
 }
 
 impl Latency {

@@ -30,7 +30,8 @@ pub mod table;
 pub use document::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, ClaimNumber, Comparison,
     DriveSummary, HedgeCounters, HostLatency, Latency, LatencyRatio, Manifest, Percentile,
-    ProgrammedWindow, RainCounters, Run, Tally, Timeline, TimelinePoint, WriteCacheCounters,
+    ProgrammedWindow, RainCounters, Run, Slowest, Tally, Timeline, TimelinePoint,
+    WriteCacheCounters,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{AskedLoad, WindowCurve, WindowReport};

@@ -327,6 +327,7 @@ fn latency(count: u64, curve_us: &[f64; 7]) -> Latency {
         min_us: curve_us[0],
         max_us: curve(curve_us, last),
         percentiles,
+        slowest: None,
         cdf,
     }
 }

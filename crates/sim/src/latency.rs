@@ -6,6 +6,16 @@ use units::Duration;
 /// The percentiles that are reported.
 pub const PERCENTILES: [f64; 10] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999];
 
+/// The percentile of one part that the slowest of `parts` independent ones has at `percentile`: all are faster than
+/// a latency with the product of their probabilities (Dean and Barroso, "The Tail at Scale", CACM 2013).
+#[must_use]
+pub fn percentile_of_each(parts: u32, percentile: f64) -> f64 {
+    match parts {
+        0 | 1 => percentile,
+        _ => 100.0 * (percentile / 100.0).powf(1.0 / f64::from(parts)),
+    }
+}
+
 /// Longest latency that is told apart: an hour.
 const LONGEST_NANOS: u64 = 3_600_000_000_000;
 
@@ -85,6 +95,13 @@ impl LatencySummary {
         Duration::from_nanos(self.histogram.value_at_percentile(percentile))
     }
 
+    /// The latency that the slowest of `parts` requests does not exceed in `percentile` per cent of the cases: what
+    /// a request takes that needs one of each of so many arrays, which are alike and know nothing of each other.
+    #[must_use]
+    pub fn slowest_of(&self, parts: u32, percentile: f64) -> Duration {
+        self.percentile(percentile_of_each(parts, percentile))
+    }
+
     /// Requests slower than the percentile: below 100 of them it says little.
     #[must_use]
     pub fn samples_beyond(&self, percentile: f64) -> u64 {
@@ -109,5 +126,39 @@ impl LatencySummary {
             }
         }
         points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One request in a hundred is slow: of 64 at once, about half have none of these.
+    #[test]
+    fn the_slowest_of_many_is_slow_more_often() {
+        let mut latencies = LatencySummary::new();
+        for request in 0..100_000 {
+            latencies.record(Duration::from_micros(if request % 100 == 0 { 1_000 } else { 100 }));
+        }
+        assert_eq!(latencies.slowest_of(1, 50.0), latencies.percentile(50.0));
+        // 0.99^64 = 0.526: with this probability none of the 64 is slow.
+        let micros = |percentile| latencies.slowest_of(64, percentile).as_nanos() / 1_000;
+        assert_eq!((micros(52.0), micros(53.0)), (100, 1_000));
+    }
+
+    #[test]
+    fn a_percentile_of_the_slowest_is_that_of_drawn_groups() {
+        let mut rng = units::Rng::new(7);
+        let (mut latencies, mut slowest) = (LatencySummary::new(), LatencySummary::new());
+        for _ in 0..20_000 {
+            let group = [(); 16].map(|()| Duration::from_micros(100 + rng.below(1_000)));
+            group.iter().for_each(|&latency| latencies.record(latency));
+            slowest.record(group.into_iter().max().unwrap_or_default());
+        }
+        for percentile in [10.0, 50.0, 90.0, 99.0] {
+            let reckoned = latencies.slowest_of(16, percentile).as_micros_f64();
+            let drawn = slowest.percentile(percentile).as_micros_f64();
+            assert!((reckoned / drawn - 1.0).abs() < 0.01, "p{percentile}: {reckoned} and {drawn}");
+        }
     }
 }

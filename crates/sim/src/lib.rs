@@ -56,7 +56,7 @@ pub use intervals::{
     BlockLatencies, Blocks, FEWEST_ABOVE, FEWEST_BLOCKS, FEWEST_BLOCKS_ABOVE, HostBlocks, Interval,
     NoInterval, Resampled,
 };
-pub use latency::{LatencySummary, PERCENTILES};
+pub use latency::{LatencySummary, PERCENTILES, percentile_of_each};
 pub use plan::{Measured, Plan, PlanError, Preparation};
 pub use prepare::prepare_drives;
 pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};

@@ -361,13 +361,19 @@ impl Ftl {
         None
     }
 
-    /// The die of a range whose turn it is to take a host page; the turn goes on to the next.
+    /// The die of a range whose turn it is to take a host page.
+    #[inline]
+    pub(crate) fn turn(&self, range: u32) -> u32 {
+        self.order[(range * self.shape.ranges.dies + self.turns[range as usize]) as usize]
+    }
+
+    /// The same; the turn goes on to the next.
     #[inline]
     pub(crate) fn take_turn(&mut self, range: u32) -> u32 {
-        let dies = self.shape.ranges.dies;
-        let turn = self.turns[range as usize];
-        self.turns[range as usize] = if turn + 1 == dies { 0 } else { turn + 1 };
-        self.order[(range * dies + turn) as usize]
+        let die = self.turn(range);
+        let turn = &mut self.turns[range as usize];
+        *turn = if *turn + 1 == self.shape.ranges.dies { 0 } else { *turn + 1 };
+        die
     }
 
     /// A place for a host page on `die`, if that has room above the hard watermark.

@@ -36,7 +36,9 @@ pub use hooks::Hooks;
 pub(crate) use hooks::Rules;
 pub use plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
 pub use registry::{About, Needs, PolicyKind, PolicySetup, WindowUse};
-pub use settings::{DriveProfile, ParityReads, PolicySettings, WriteCacheSettings};
+pub use settings::{
+    DriveProfile, ParityReads, PolicySettings, QuietReads, QuietSettings, WriteCacheSettings,
+};
 pub use sit_out::SitOutSettings;
 
 use crate::coordinate::Coordinator;

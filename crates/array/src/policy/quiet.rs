@@ -11,8 +11,8 @@
 
 use super::write_caching::{NVRAM, TurnDrain};
 use super::{
-    About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
-    least_busy, members_of,
+    About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, QuietReads,
+    QuietSettings, View, WindowUse, least_busy, members_of,
 };
 use crate::write_cache::WriteCacheConfig;
 use alloc::boxed::Box;
@@ -33,6 +33,7 @@ pub(super) const QUIET: PolicyKind = PolicyKind::new(&About {
 });
 
 struct Quiet {
+    settings: QuietSettings,
     /// The host's buffer, where drives have none.
     write_cache: Option<WriteCacheConfig>,
     drain: TurnDrain,
@@ -45,12 +46,20 @@ impl Quiet {
         let settings = setup.settings;
         let buffered = settings.profile.has_write_buffer;
         Self {
+            settings: settings.quiet,
             write_cache: (!buffered).then(|| settings.write_cache.over(NVRAM)),
             drain: TurnDrain::new(setup),
             // A page that is outstanding makes one read in as many as there are dies wait, for half a
             // read: so many of them, for a quarter of one. What a drive interrupts for a read takes as long.
             most_queued: u64::from(settings.profile.dies / 2),
         }
+    }
+
+    /// Whether the other drives of the stripe have so little to do that a page of `drive` is soon reconstructed.
+    fn is_reconstruction_quick(&self, drive: DriveId, view: &View<'_>) -> bool {
+        let others = members_of(view.stripe & !(1 << drive.0));
+        let queued: u64 = others.map(|other| u64::from(view.queues.of(other).blocks())).sum();
+        queued <= self.most_queued
     }
 }
 
@@ -60,10 +69,12 @@ impl Policy for Quiet {
     }
 
     fn first_attempt(&mut self, _: Instant, drive: DriveId, _: Lba, view: &View<'_>) -> Attempt {
-        let others = members_of(view.stripe & !(1 << drive.0));
-        let queued: u64 = others.map(|other| u64::from(view.queues.of(other).blocks())).sum();
-        let is_quick = queued <= self.most_queued;
-        Attempt::Send(if is_quick { PlFlag::Predictable } else { PlFlag::Patient })
+        let is_strict = match self.settings.reads {
+            QuietReads::Strict => true,
+            QuietReads::Patient => false,
+            QuietReads::ByQueue => self.is_reconstruction_quick(drive, view),
+        };
+        Attempt::Send(if is_strict { PlFlag::Predictable } else { PlFlag::Patient })
     }
 
     fn reconstruct_flag(&self) -> PlFlag {
@@ -75,7 +86,7 @@ impl Policy for Quiet {
     }
 
     fn spares_windows_in_writes(&self) -> bool {
-        true
+        self.settings.spares_windows_in_writes
     }
 
     fn write_cache(&self) -> Option<WriteCacheConfig> {

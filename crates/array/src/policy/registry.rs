@@ -111,6 +111,11 @@ impl PolicyKind {
     pub const IODA_PARTS: [Self; 6] =
         [Self::BASE, Self::IOD1, Self::IOD2, Self::IOD3, Self::IODA, Self::IDEAL];
 
+    /// What the demonstration compares: what the article's two ideas do one by one and together, and what is
+    /// left to do after it.
+    pub const DEMONSTRATION: [Self; 6] =
+        [Self::BASE, Self::IOD1, Self::IOD3, Self::IODA, super::quiet::QUIET, Self::IDEAL];
+
     /// All policies, in the order of tables. A new one is a file and a line here.
     pub const ALL: &'static [Self] = &[
         super::base::BASE,

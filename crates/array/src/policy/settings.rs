@@ -14,11 +14,40 @@ pub enum ParityReads {
     Wait,
 }
 
+/// How reads under `quiet` are flagged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum QuietReads {
+    /// Failed fast for whatever is in their way.
+    Strict,
+    /// Failed fast only if they would wait longer than a read takes.
+    Patient,
+    /// Strict while the other drives of the stripe have little to do, and patient otherwise.
+    #[default]
+    ByQueue,
+}
+
+/// What of `quiet` can be switched off, to see what it buys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QuietSettings {
+    /// How reads are flagged.
+    pub reads: QuietReads,
+    /// Whether a write that can have its parity in two ways spares the drive in its busy window.
+    pub spares_windows_in_writes: bool,
+}
+
+impl Default for QuietSettings {
+    fn default() -> Self {
+        Self { reads: QuietReads::default(), spares_windows_in_writes: true }
+    }
+}
+
 /// Settings of all policies that have any; each reads its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PolicySettings {
     /// Where reads for parity go, under `iod3`.
     pub iod3_parity_reads: ParityReads,
+    /// What `quiet` does.
+    pub quiet: QuietSettings,
     /// When reads are hedged, under `hedged` and `hedged-quantile`.
     pub hedge: HedgeSettings,
     /// Members asked beyond those that suffice, under `first-k`.
@@ -40,6 +69,7 @@ impl Default for PolicySettings {
     fn default() -> Self {
         Self {
             iod3_parity_reads: ParityReads::default(),
+            quiet: QuietSettings::default(),
             hedge: HedgeSettings::default(),
             spare_reads: 1,
             sit_out: SitOutSettings::default(),

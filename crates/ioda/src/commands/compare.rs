@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 /// `ioda compare`.
 pub(crate) fn compare(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure> {
-    simulate(args, &PolicyKind::IODA_PARTS, talk)
+    simulate(args, &PolicyKind::DEMONSTRATION, talk)
 }
 
 /// `ioda run`.
@@ -57,6 +57,9 @@ fn simulate(
     let outcome = simulate::run(&setup, talk.progress, "", talk.quiet)?;
     let mut comparison = convert::comparison(&setup, &outcome, title(&setup))?;
     ratios::add(&mut comparison, &outcome.results);
+    if let Some(arrays) = args.fan_out {
+        convert::add_slowest(&mut comparison, &outcome.results, arrays);
+    }
     write(output, &comparison, talk)?;
     judge(output, &asserts, &outcome)
 }

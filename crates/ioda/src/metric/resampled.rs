@@ -17,6 +17,10 @@ impl Metric {
             Statistic::Percentile(percentile) => {
                 Some(Resampled::latency(of, Some(percentile), blocks.seed, stream))
             }
+            Statistic::OfSlowest(parts, percentile) => {
+                let percentile = sim::percentile_of_each(parts, percentile);
+                Some(Resampled::latency(of, Some(percentile), blocks.seed, stream))
+            }
             Statistic::Mean => Some(Resampled::latency(of, None, blocks.seed, stream)),
             // The longest is one request.
             Statistic::Max => None,

@@ -49,6 +49,8 @@ const BUILTIN: &[(&str, &str)] = &[
     ("section-7.2.toml", include_str!("../../../../experiments/section-7.2.toml")),
     ("section-7.4.toml", include_str!("../../../../experiments/section-7.4.toml")),
     ("tokens.toml", include_str!("../../../../experiments/tokens.toml")),
+    ("quiet-steps.toml", include_str!("../../../../experiments/quiet-steps.toml")),
+    ("quiet-steps-today.toml", include_str!("../../../../experiments/quiet-steps-today.toml")),
     ("ttflash-1.toml", include_str!("../../../../experiments/ttflash-1.toml")),
     ("ttflash-3.toml", include_str!("../../../../experiments/ttflash-3.toml")),
     ("ttflash-5.toml", include_str!("../../../../experiments/ttflash-5.toml")),

@@ -91,7 +91,7 @@ pub(crate) struct DriveFlags {
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunSettings {
     /// Policies by name, a list or repeated; `ioda presets policies` says what each does
-    /// [default: base,iod1,iod2,iod3,ioda,ideal; `ioda run`: ioda]
+    /// [default: base,iod1,iod3,ioda,quiet,ideal; `ioda run`: ioda]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) policy: Vec<Text<PolicyName>>,

@@ -2,9 +2,10 @@
 
 use crate::exit::Failure;
 use crate::quantity::{Percent, Span, Text};
-use crate::words::{Base, Parity};
+use crate::words::{Base, Flagged, Parity};
 use array::policy::{
-    AllocationConfig, HedgeSettings, PlmLightSettings, PolicySettings, SitOutSettings,
+    AllocationConfig, HedgeSettings, PlmLightSettings, PolicySettings, QuietSettings,
+    SitOutSettings,
 };
 use clap::Args;
 use schemars::JsonSchema;
@@ -20,6 +21,13 @@ pub(crate) struct PolicyOptions {
     /// around or wait [default: around]
     #[arg(long, value_name = "WHERE")]
     pub(crate) iod3_parity_reads: Option<Text<Parity>>,
+    /// quiet: reads are failed fast for whatever is in their way, only if they would wait longer than a read takes, or
+    /// the one or the other by how much the other drives have to do: strict, patient or by-queue [default: by-queue]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) quiet_reads: Option<Text<Flagged>>,
+    /// quiet: whether a write that can have its parity in two ways spares the drive in its busy window [default: true]
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) quiet_spares_windows: Option<bool>,
     /// hedged: time without an answer after which a read is rebuilt as well [default: 2ms]
     #[arg(long, value_name = "TIME")]
     pub(crate) hedge_delay: Option<Text<Span>>,
@@ -125,6 +133,12 @@ impl PolicyOptions {
                 .iod3_parity_reads
                 .as_ref()
                 .map_or(default.iod3_parity_reads, |text| text.value.0),
+            quiet: QuietSettings {
+                reads: self.quiet_reads.as_ref().map_or(default.quiet.reads, |text| text.value.0),
+                spares_windows_in_writes: self
+                    .quiet_spares_windows
+                    .unwrap_or(default.quiet.spares_windows_in_writes),
+            },
             objective: span(&self.objective, default.objective),
             plm_light: self.plm_light()?,
             ..default

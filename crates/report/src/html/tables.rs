@@ -4,7 +4,7 @@ use super::escape::text;
 use crate::costs::{self, Cell};
 use crate::document::{busy_members_shown, percent};
 use crate::intervals::{self, Ratios};
-use crate::{Claim, Comparison, Run, format, hosts};
+use crate::{Claim, Comparison, Latency, Run, format, hosts};
 
 /// Read latency by percentile with its ratios to Ideal and Floor, one row per policy.
 pub(super) fn latency(comparison: &Comparison) -> String {
@@ -56,7 +56,10 @@ pub(super) fn latency(comparison: &Comparison) -> String {
              intended arrival.{beneath} A mark (~) and grey italics: fewer than 100 samples lie \
              beyond, so do not rely on it."
         ),
-        &(table("Read latency", &header, &rows) + &writes(comparison) + &by_host(comparison)),
+        &(table("Read latency", &header, &rows)
+            + &writes(comparison)
+            + &slowest(comparison)
+            + &by_host(comparison)),
     )
 }
 
@@ -103,6 +106,35 @@ fn by_host(comparison: &Comparison) -> String {
     let names = comparison.runs.iter().map(|run| run.name().to_owned());
     let header: Vec<String> = std::iter::once("host".to_owned()).chain(names).collect();
     format!("<h3>By host</h3>{}", table("Latency by host", &header, &rows))
+}
+
+/// What requests take that need several arrays, if that was asked for.
+fn slowest(comparison: &Comparison) -> String {
+    let runs = &comparison.runs;
+    let Some(asked) =
+        runs.iter().find_map(|run| run.read.slowest.as_ref().or(run.write.slowest.as_ref()))
+    else {
+        return String::new();
+    };
+    let mut header = vec!["policy".to_owned()];
+    for what in ["reads", "writes"] {
+        let percentiles = asked.percentiles.iter();
+        header
+            .extend(percentiles.map(|of| format!("{what}, {}", format::percentile(of.percentile))));
+    }
+    let cells = |latency: &Latency| -> Vec<String> {
+        match &latency.slowest {
+            None => vec!["–".to_owned(); asked.percentiles.len()],
+            Some(slowest) => {
+                let percentiles = slowest.percentiles.iter();
+                percentiles.map(|entry| mark(&format::latency(entry.value_us), entry)).collect()
+            }
+        }
+    };
+    let row = |run: &Run| (run.name().to_owned(), [cells(&run.read), cells(&run.write)].concat());
+    let rows: Vec<(String, Vec<String>)> = runs.iter().map(row).collect();
+    let title = format!("The slowest of {} requests, each of an array of its own", asked.arrays);
+    format!("<h3>{title}</h3>{}", table(&title, &header, &rows))
 }
 
 fn writes(comparison: &Comparison) -> String {

@@ -16,6 +16,7 @@ pub(super) fn reads(comparison: &Comparison, runs: &[Run]) -> String {
     };
     rows.push(("mean".to_owned(), extreme(|latency| latency.mean_us)));
     rows.push(("max".to_owned(), extreme(|latency| latency.max_us)));
+    rows.extend(slowest(runs, &yardsticks, |run| &run.read));
     if runs.iter().all(|run| run.read.count == 0) {
         return String::new();
     }
@@ -28,7 +29,8 @@ pub(super) fn writes(comparison: &Comparison, runs: &[Run]) -> String {
         return String::new();
     }
     let yardsticks: Vec<&Run> = comparison.floor().into_iter().collect();
-    let rows = [50.0, 99.0, 99.9].map(|p| row(p, runs, &yardsticks, |run| &run.write)).to_vec();
+    let mut rows = [50.0, 99.0, 99.9].map(|p| row(p, runs, &yardsticks, |run| &run.write)).to_vec();
+    rows.extend(slowest(runs, &yardsticks, |run| &run.write));
     by_policy(&title("Write latency", &yardsticks), runs, rows)
 }
 
@@ -50,6 +52,34 @@ fn row(
     let of: Vec<Option<f64>> = yardsticks.iter().map(|run| at(run)).collect();
     let cells = runs.iter().map(|run| cell(latency(run), percentile, &of)).collect();
     (format::percentile(percentile), cells)
+}
+
+/// What requests take that need several arrays, if that was asked for.
+fn slowest(
+    runs: &[Run],
+    yardsticks: &[&Run],
+    latency: fn(&Run) -> &Latency,
+) -> Vec<(String, Vec<String>)> {
+    let Some(asked) = runs.iter().find_map(|run| latency(run).slowest.as_ref()) else {
+        return Vec::new();
+    };
+    let at = |run: &Run, place: usize| {
+        let slowest = latency(run).slowest.as_ref();
+        slowest.and_then(|slowest| slowest.percentiles.get(place)).cloned()
+    };
+    let row = |(place, percentile): (usize, f64)| {
+        let of = yardsticks.iter().map(|run| at(run, place).map(|entry| entry.value_us));
+        let of: Vec<Option<f64>> = of.collect();
+        let cell = |run| {
+            at(run, place).map_or_else(
+                || "-".to_owned(),
+                |entry| beside_ratios(entry.value_us, entry.has_few_samples(), &of),
+            )
+        };
+        let name = format!("slowest of {}, {}", asked.arrays, format::percentile(percentile));
+        (name, runs.iter().map(cell).collect())
+    };
+    asked.percentiles.iter().map(|entry| entry.percentile).enumerate().map(row).collect()
 }
 
 /// Latency host by host, if there were several.

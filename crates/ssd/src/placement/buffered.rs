@@ -17,7 +17,7 @@ use crate::rights::Rights;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::WindowScope;
+use nvme::{Untimed, WindowScope};
 use units::{Duration, Instant, Observe, Slab};
 
 /// Flush programs that one die has at a time: one to work on and one to go on with. More would not
@@ -89,8 +89,16 @@ impl Buffered {
         is_whole: bool,
         suits: impl Fn(&Flash<O>, u32) -> bool,
     ) -> Option<Allocated> {
+        let in_no_time = flash.config.collection.untimed == Untimed::Writes;
         for _ in 0..flash.dies.len() {
-            let die = flash.ftl.take_turn(0);
+            let die = flash.ftl.turn(0);
+            // Its programs end at this moment, and then this is asked again. Without its turn the die
+            // whose programs end first would get every page.
+            let is_at_bound = flash.dies.die(die).programs >= FLUSHES_PER_DIE;
+            if in_no_time && is_at_bound && self.has_page_for(die) {
+                return None;
+            }
+            flash.ftl.take_turn(0);
             if self.has_page_for(die)
                 && suits(flash, die)
                 && let Some(place) = flash.ftl.allocate_for_flush_on(die, is_whole)

@@ -6,6 +6,7 @@ mod common;
 mod contract;
 mod deallocate;
 mod events;
+mod floor_buffer;
 mod quiet;
 mod rain;
 mod schedule;
