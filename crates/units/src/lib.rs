@@ -1,6 +1,6 @@
 //! What every room shares: nanosecond time, sizes, ratios, identifiers, one seeded random
-//! generator, the tournament that says which of many sources is due next, numbered slots, and whether a
-//! machine tells what it does.
+//! generator, one checksum, the tournament that says which of many sources is due next, numbered slots, and
+//! whether a machine tells what it does.
 //!
 //! Knows: arithmetic on time and space. Does not know: drives, arrays, traces, clocks. There is
 //! no way to *read* a clock here; an [`Instant`] is always handed in.
@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+mod crc32c;
 mod deadlines;
 mod observe;
 mod ratio;
@@ -16,6 +17,7 @@ mod slab;
 mod space;
 mod time;
 
+pub use crc32c::{crc32c, crc32c_append};
 pub use deadlines::Deadlines;
 pub use observe::{EventLog, NoEvents, Observe, Recorded, Unobserved};
 pub use ratio::Ratio;

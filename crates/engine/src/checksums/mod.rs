@@ -21,16 +21,15 @@
 //! * A read beside a write of the same block may find either. If it fits neither, it is repeated.
 
 mod changes;
-mod crc32c;
 mod doubts;
 mod replayed;
 mod table;
 
 pub(crate) use changes::Stamp;
-pub use crc32c::crc32c;
 pub(crate) use replayed::{Written, note_written};
 pub(crate) use table::Key;
 pub use table::table_bytes;
+pub use units::crc32c;
 
 use crate::durability::block::BLOCK_BYTES;
 use crate::durability::{Superblock, Uuid};

@@ -1,4 +1,4 @@
-//! CRC-32C, with the polynomial of Castagnoli, as iSCSI, ext4 and btrfs use it: processors have an
+//! CRC-32C, with the polynomial of Castagnoli, as iSCSI, NVMe/TCP, ext4 and btrfs use it: processors have an
 //! instruction for it.
 
 /// Bytes that one step takes in: one table for each.
@@ -38,7 +38,13 @@ const fn tables() -> [[u32; 256]; STEP_BYTES] {
 /// The checksum of some bytes, on any processor.
 #[must_use]
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    let mut sum = u32::MAX;
+    crc32c_append(0, bytes)
+}
+
+/// The checksum of some bytes and of those that follow them: `sum` is that of the first.
+#[must_use]
+pub fn crc32c_append(sum: u32, bytes: &[u8]) -> u32 {
+    let mut sum = !sum;
     let mut steps = bytes.chunks_exact(STEP_BYTES);
     for step in steps.by_ref() {
         let before = sum.to_le_bytes();
@@ -57,8 +63,8 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rng;
     use alloc::vec::Vec;
-    use units::Rng;
 
     /// By the definition: a bit at a time.
     fn slowly(bytes: &[u8]) -> u32 {
@@ -86,6 +92,8 @@ mod tests {
         for length in 0..100 {
             let bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
             assert_eq!(crc32c(&bytes), slowly(&bytes), "{length}");
+            let (first, second) = bytes.split_at(length / 3);
+            assert_eq!(crc32c_append(crc32c(first), second), crc32c(&bytes), "{length}");
         }
     }
 }
