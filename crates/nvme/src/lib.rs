@@ -2,8 +2,8 @@
 //!
 //! Knows: the commands and completions both halves speak, the five fields that IODA adds to the
 //! predictable latency mode, and the one time-window formula (IODA §4.3, Figure 3 and Table 2).
-//! Does not know: how a drive keeps the contract (`ssd`), how an array uses it (`array`), sockets
-//! and byte layouts of queues (`live`).
+//! [`wire`] knows all of it in bytes, as NVMe and NVMe/TCP have it. Does not know: how a drive keeps the
+//! contract (`ssd`), how an array uses it (`array`), connections and sockets (`live`).
 //!
 //! The five fields (IODA §4.4, "Interface and Control Flow") and where they are here:
 //!
@@ -26,6 +26,7 @@ mod scope;
 mod status;
 mod untimed;
 mod window;
+pub mod wire;
 
 pub use bound::{WindowParameters, buffered_bytes};
 pub use command::{Blocked, Command, CommandId, Completion, Opcode, PlFlag, Status};

@@ -1,0 +1,76 @@
+//! Asynchronous events: DW0 of the completion of an Asynchronous Event Request, and which are wanted.
+
+use super::field::Bits;
+
+const KIND: Bits = Bits::new(2, 0);
+const INFORMATION: Bits = Bits::new(15, 8);
+const LOG_PAGE: Bits = Bits::new(23, 16);
+
+const NAMESPACE_ATTRIBUTES: u32 = 0x0004_0002;
+const WINDOW_AGGREGATE: u32 = 0x000b_0402;
+const DISCOVERY_LOG: u32 = 0x0070_f002;
+
+/// Bits of feature 0Bh, and of OAES in Identify Controller, for notices that can be wanted and offered.
+pub mod notice {
+    /// Namespaces came, went or changed.
+    pub const NAMESPACE_ATTRIBUTES: u32 = 1 << 8;
+    /// The aggregate log of predictable latency events changed. Linux never asks for it.
+    pub const WINDOW_AGGREGATE: u32 = 1 << 12;
+    /// The discovery log changed.
+    pub const DISCOVERY_LOG: u32 = 1 << 31;
+}
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AsyncEvent {
+    /// Notice 00h: namespaces came, went or changed; log page 04h says which.
+    NamespaceAttributes,
+    /// Notice 04h: log page 0Bh says of which NVM Sets. Linux writes it to its log and does no more.
+    WindowAggregate,
+    /// Notice F0h: log page 70h changed.
+    DiscoveryLog,
+    /// Anything else.
+    Other {
+        /// Its type, 0 to 7: error, health, notice, …
+        kind: u8,
+        /// What of this type.
+        information: u8,
+        /// The log page that says more.
+        log_page: u8,
+    },
+}
+
+impl AsyncEvent {
+    /// What DW0 of a completion says.
+    #[must_use]
+    pub const fn decode(dw0: u32) -> Self {
+        let named = KIND.put32(KIND.get32(dw0))
+            | INFORMATION.put32(INFORMATION.get32(dw0))
+            | LOG_PAGE.put32(LOG_PAGE.get32(dw0));
+        match named {
+            NAMESPACE_ATTRIBUTES => Self::NamespaceAttributes,
+            WINDOW_AGGREGATE => Self::WindowAggregate,
+            DISCOVERY_LOG => Self::DiscoveryLog,
+            _ => Self::Other {
+                kind: KIND.get32(dw0) as u8,
+                information: INFORMATION.get32(dw0) as u8,
+                log_page: LOG_PAGE.get32(dw0) as u8,
+            },
+        }
+    }
+
+    /// DW0 of the completion.
+    #[must_use]
+    pub const fn encode(&self) -> u32 {
+        match *self {
+            Self::NamespaceAttributes => NAMESPACE_ATTRIBUTES,
+            Self::WindowAggregate => WINDOW_AGGREGATE,
+            Self::DiscoveryLog => DISCOVERY_LOG,
+            Self::Other { kind, information, log_page } => {
+                KIND.put32(kind as u32)
+                    | INFORMATION.put32(information as u32)
+                    | LOG_PAGE.put32(log_page as u32)
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! CNS 02h: the namespaces that are active.
+
+use super::IDENTIFY_BYTES;
+use crate::wire::field::{get_u32, put_u32};
+
+/// Namespaces of one list. A full list may go on: ask again from its last one on.
+pub const NAMESPACES_MAX: usize = IDENTIFY_BYTES / 4;
+
+/// Identifiers of namespaces, rising, zero behind the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamespaceList {
+    ids: [u32; NAMESPACES_MAX],
+    length: usize,
+}
+
+impl NamespaceList {
+    /// The list of those of `ids` that are above `after`, which is the identifier of the command. `ids` rise.
+    /// What has no room is for the next list.
+    #[must_use]
+    pub fn new(after: u32, ids: impl IntoIterator<Item = u32>) -> Self {
+        let mut list = Self { ids: [0; NAMESPACES_MAX], length: 0 };
+        for id in ids.into_iter().filter(|&id| id > after).take(NAMESPACES_MAX) {
+            list.ids[list.length] = id;
+            list.length += 1;
+        }
+        list
+    }
+
+    /// The identifiers.
+    #[must_use]
+    pub fn ids(&self) -> &[u32] {
+        &self.ids[..self.length]
+    }
+
+    /// Reads what Identify returned, up to the first zero.
+    #[must_use]
+    pub fn decode(data: &[u8; IDENTIFY_BYTES]) -> Self {
+        let ids = (0..NAMESPACES_MAX).map(|number| get_u32(data, 4 * number));
+        Self::new(0, ids.take_while(|&id| id != 0))
+    }
+
+    /// What Identify returns.
+    #[must_use]
+    pub fn encode(&self) -> [u8; IDENTIFY_BYTES] {
+        let mut data = [0; IDENTIFY_BYTES];
+        for (number, &id) in self.ids().iter().enumerate() {
+            put_u32(&mut data, 4 * number, id);
+        }
+        data
+    }
+}

@@ -1,0 +1,44 @@
+//! What a drive says it can, in Identify Controller.
+
+use super::{VERSION, put_head, version};
+use crate::wire::field::{Bits, get_u32, put_u32};
+
+/// Bytes of the block.
+pub const CAPABILITY_BYTES: usize = 16;
+
+const ABILITIES: usize = 8;
+const PATIENT: Bits = Bits::bit(0);
+const ALL_WORK: Bits = Bits::bit(1);
+
+/// That a drive knows IODA, and what beyond the article. Failing fast (PL flag 01b), busy remaining time and
+/// windows are part of every version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IodaCapability {
+    /// Byte 8 bit 0: it knows the PL flag 10b ([`PlFlag::Patient`](crate::PlFlag::Patient)).
+    pub patient: bool,
+    /// Byte 8 bit 1: it can keep all work that changes flash in its windows
+    /// ([`WindowScope::AllWork`](crate::WindowScope::AllWork)).
+    pub all_work: bool,
+}
+
+impl IodaCapability {
+    /// The block, if it is one and of a version that is known here.
+    #[must_use]
+    pub fn decode(block: &[u8; CAPABILITY_BYTES]) -> Option<Self> {
+        let abilities = get_u32(block, ABILITIES);
+        (version(block) == Some(VERSION)).then(|| Self {
+            patient: PATIENT.is_set32(abilities),
+            all_work: ALL_WORK.is_set32(abilities),
+        })
+    }
+
+    /// Writes the block.
+    #[must_use]
+    pub fn encode(&self) -> [u8; CAPABILITY_BYTES] {
+        let mut block = [0; CAPABILITY_BYTES];
+        put_head(&mut block);
+        let abilities = PATIENT.flag32(self.patient) | ALL_WORK.flag32(self.all_work);
+        put_u32(&mut block, ABILITIES, abilities);
+        block
+    }
+}

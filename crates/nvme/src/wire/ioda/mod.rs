@@ -1,0 +1,61 @@
+//! IODA's five fields and the scope of the window in bytes: `docs/ioda-on-the-wire.md`.
+//!
+//! | field | place |
+//! |---|---|
+//! | PL flag of a command | CDW2 bits 31:30 ([`flag_of_command`]) |
+//! | PL flag of a completion | DW0 bits 1:0 ([`FastFail`]) |
+//! | busy remaining time | DW1 ([`FastFail`]) |
+//! | arrayType, arrayWidth, cycle start, scope | data of feature 13h from byte 56 on ([`ArraySettings`]) |
+//! | busyTimeWindow | log page 0Ah from byte 152 on ([`WindowReport`]) |
+//! | that a drive knows all this | Identify Controller, byte 3072 on ([`IodaCapability`]) |
+//!
+//! All places are reserved in the specification, or the vendor's. A drive says that it knows IODA in the
+//! vendor's part of Identify Controller; everything else is zero for a host that has not said the magic word
+//! in a Set Features, so a host that knows nothing of IODA has an ordinary drive.
+
+mod capability;
+mod flag;
+mod report;
+mod settings;
+
+pub use capability::{CAPABILITY_BYTES, IodaCapability};
+pub use flag::{FastFail, cdw2_of_flag, flag_of_command};
+pub use report::{CollectionActivity, REPORT_BYTES, WindowReport};
+pub use settings::{ArraySettings, SETTINGS_BYTES, SettingsError};
+
+use super::field::{get, get_u16, put, put_u16};
+use crate::WindowScope;
+
+/// The word that every block begins with.
+pub const MAGIC: [u8; 4] = *b"IODA";
+
+/// The version of the blocks that is written down here.
+pub const VERSION: u16 = 1;
+
+// Every block begins alike.
+const AT_MAGIC: usize = 0;
+const AT_VERSION: usize = 4;
+
+/// Begins a block.
+fn put_head(block: &mut [u8]) {
+    put(block, AT_MAGIC, &MAGIC);
+    put_u16(block, AT_VERSION, VERSION);
+}
+
+/// The version of a block; none if it does not begin with the magic word.
+fn version(block: &[u8]) -> Option<u16> {
+    (get(block, AT_MAGIC) == MAGIC).then(|| get_u16(block, AT_VERSION))
+}
+
+/// The bit of the scope of the window, which is the lowest of its field.
+const fn scope_bit(scope: WindowScope) -> u8 {
+    match scope {
+        WindowScope::Collections => 0,
+        WindowScope::AllWork => 1,
+    }
+}
+
+/// The scope that its bit says.
+const fn scope_of(bit: bool) -> WindowScope {
+    if bit { WindowScope::AllWork } else { WindowScope::Collections }
+}

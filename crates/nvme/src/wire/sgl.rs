@@ -1,0 +1,90 @@
+//! The data pointer of a command: one SGL descriptor.
+
+use super::field::{get_u32, get_u64, put_u32, put_u64};
+
+/// Bytes of a descriptor.
+pub const SGL_BYTES: usize = 16;
+
+/// Bits of the byte of flags in a command that say that its data pointer is an SGL and its metadata, if it
+/// had any, one buffer (PSDT = 01b). Linux sets it on every command over a fabric.
+pub const PSDT_SGL: u8 = 0x40;
+
+const ADDRESS: usize = 0;
+const LENGTH: usize = 8;
+// Type in bits 7:4, subtype in bits 3:0.
+const KIND: usize = 15;
+
+/// SGL Data Block (0h) with subtype Offset (1h).
+const KIND_IN_CAPSULE: u8 = 0x01;
+/// Transport SGL Data Block (5h) with the transport's own subtype (Ah).
+const KIND_TRANSPORT: u8 = 0x5a;
+
+/// Where the data of a command are. NVMe/TCP knows two places; of a command without data Linux sends the
+/// second with length 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SglDescriptor {
+    /// They follow the command in its capsule.
+    InCapsule {
+        /// Where they begin, in bytes from ICDOFF on.
+        offset: u64,
+        /// Their length.
+        bytes: u32,
+    },
+    /// They are sent by H2CData when an R2T asks for them, or come as C2HData.
+    Transport {
+        /// Their length; 0 if there are none.
+        bytes: u32,
+    },
+    /// Any other descriptor: the answer is [`SglTypeInvalid`](super::StatusCode::SglTypeInvalid). A
+    /// decoder never puts a known kind here.
+    Unsupported {
+        /// Type and subtype.
+        kind: u8,
+        /// The first eight bytes, mostly an address.
+        address: u64,
+        /// The length, of most kinds.
+        bytes: u32,
+    },
+}
+
+impl SglDescriptor {
+    /// The descriptor of a command that has no data.
+    pub const NO_DATA: Self = Self::Transport { bytes: 0 };
+
+    /// Bytes that it describes.
+    #[must_use]
+    pub const fn bytes(&self) -> u32 {
+        match *self {
+            Self::InCapsule { bytes, .. }
+            | Self::Transport { bytes }
+            | Self::Unsupported { bytes, .. } => bytes,
+        }
+    }
+
+    /// Reads a descriptor. The address of a transport data block is reserved.
+    #[must_use]
+    pub fn decode(descriptor: &[u8; SGL_BYTES]) -> Self {
+        let address = get_u64(descriptor, ADDRESS);
+        let bytes = get_u32(descriptor, LENGTH);
+        match descriptor[KIND] {
+            KIND_IN_CAPSULE => Self::InCapsule { offset: address, bytes },
+            KIND_TRANSPORT => Self::Transport { bytes },
+            kind => Self::Unsupported { kind, address, bytes },
+        }
+    }
+
+    /// Writes the descriptor.
+    #[must_use]
+    pub fn encode(&self) -> [u8; SGL_BYTES] {
+        let (kind, address) = match *self {
+            Self::InCapsule { offset, .. } => (KIND_IN_CAPSULE, offset),
+            Self::Transport { .. } => (KIND_TRANSPORT, 0),
+            Self::Unsupported { kind, address, .. } => (kind, address),
+        };
+        let mut descriptor = [0; SGL_BYTES];
+        put_u64(&mut descriptor, ADDRESS, address);
+        put_u32(&mut descriptor, LENGTH, self.bytes());
+        descriptor[KIND] = kind;
+        descriptor
+    }
+}

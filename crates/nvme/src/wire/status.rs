@@ -1,0 +1,353 @@
+//! How a command ended: the status field of a completion.
+
+use super::field::Bits;
+use crate::{Opcode, Status};
+
+/// A status that has a name here: the status code type above the status code, `SCT << 8 | SC` (Linux
+/// `NVME_SC_*`). Others are answered by drives too; [`StatusField`] keeps them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub enum StatusCode {
+    // Generic command status (SCT 0h).
+    /// Successful completion.
+    Success = 0x000,
+    /// Invalid command opcode.
+    InvalidOpcode = 0x001,
+    /// Invalid field in command.
+    InvalidField = 0x002,
+    /// Command ID conflict.
+    CommandIdConflict = 0x003,
+    /// Data transfer error.
+    DataTransferError = 0x004,
+    /// Aborted due to power loss notification.
+    PowerLoss = 0x005,
+    /// Internal error.
+    Internal = 0x006,
+    /// Command abort requested.
+    AbortRequested = 0x007,
+    /// Aborted due to submission queue deletion.
+    QueueDeleted = 0x008,
+    /// Aborted due to failed fused command.
+    FusedFailed = 0x009,
+    /// Aborted due to missing fused command.
+    FusedMissing = 0x00a,
+    /// Invalid namespace or format.
+    InvalidNamespace = 0x00b,
+    /// Command sequence error.
+    CommandSequence = 0x00c,
+    /// Invalid SGL segment descriptor.
+    SglLastInvalid = 0x00d,
+    /// Invalid number of SGL descriptors.
+    SglCountInvalid = 0x00e,
+    /// Data SGL length invalid: the answer is longer than what the SGL of the command has room for, too.
+    SglLengthInvalid = 0x00f,
+    /// SGL descriptor type invalid.
+    SglTypeInvalid = 0x011,
+    /// Operation denied.
+    OperationDenied = 0x015,
+    /// SGL offset invalid.
+    SglOffsetInvalid = 0x016,
+    /// Host identifier inconsistent format.
+    HostIdInconsistent = 0x018,
+    /// Keep alive timeout expired.
+    KeepAliveExpired = 0x019,
+    /// Keep alive timeout invalid.
+    KeepAliveInvalid = 0x01a,
+    /// Namespace is write protected.
+    WriteProtected = 0x020,
+    /// Command interrupted: to be retried after a while, which the retry delay names.
+    Interrupted = 0x021,
+    /// Transient transport error: of data whose digest is wrong.
+    TransientTransport = 0x022,
+    /// Invalid I/O command set.
+    InvalidCommandSet = 0x02c,
+    /// LBA out of range: first block and number together go past the end, or overflow.
+    LbaOutOfRange = 0x080,
+    /// Capacity exceeded.
+    CapacityExceeded = 0x081,
+    /// Namespace not ready.
+    NamespaceNotReady = 0x082,
+    // Command specific status (SCT 1h). From 80h on, what a code means depends on the command: these are those of Connect.
+    /// Invalid queue identifier.
+    InvalidQueueId = 0x101,
+    /// Invalid queue size.
+    InvalidQueueSize = 0x102,
+    /// Abort command limit exceeded.
+    AbortLimitExceeded = 0x103,
+    /// Asynchronous event request limit exceeded.
+    AsyncEventLimitExceeded = 0x105,
+    /// Invalid log page.
+    InvalidLogPage = 0x109,
+    /// Feature identifier not saveable.
+    FeatureNotSaveable = 0x10d,
+    /// Feature not changeable.
+    FeatureNotChangeable = 0x10e,
+    /// Feature not namespace specific.
+    FeatureNotPerNamespace = 0x10f,
+    /// Connect incompatible format.
+    ConnectFormat = 0x180,
+    /// Connect controller busy.
+    ConnectBusy = 0x181,
+    /// Connect invalid parameters.
+    ConnectInvalidParameters = 0x182,
+    /// Connect restart discovery.
+    ConnectRestartDiscovery = 0x183,
+    /// Connect invalid host: the host is not allowed to use the subsystem.
+    ConnectInvalidHost = 0x184,
+    /// Authentication required: until the queue has authenticated.
+    AuthenticationRequired = 0x191,
+    // Media and data integrity errors (SCT 2h).
+    /// Write fault.
+    WriteFault = 0x280,
+    /// Unrecovered read error.
+    UnrecoveredRead = 0x281,
+    /// Compare failure.
+    CompareFailure = 0x285,
+    /// Access denied.
+    AccessDenied = 0x286,
+    // Vendor specific (SCT 7h).
+    /// Failed fast: it would have waited for a collection: IODA's status, as no code of the specification fits
+    /// (`docs/ioda-on-the-wire.md`).
+    FailedFast = 0x7c1,
+}
+
+impl StatusCode {
+    /// All of them.
+    pub const ALL: [Self; 48] = [
+        Self::Success,
+        Self::InvalidOpcode,
+        Self::InvalidField,
+        Self::CommandIdConflict,
+        Self::DataTransferError,
+        Self::PowerLoss,
+        Self::Internal,
+        Self::AbortRequested,
+        Self::QueueDeleted,
+        Self::FusedFailed,
+        Self::FusedMissing,
+        Self::InvalidNamespace,
+        Self::CommandSequence,
+        Self::SglLastInvalid,
+        Self::SglCountInvalid,
+        Self::SglLengthInvalid,
+        Self::SglTypeInvalid,
+        Self::OperationDenied,
+        Self::SglOffsetInvalid,
+        Self::HostIdInconsistent,
+        Self::KeepAliveExpired,
+        Self::KeepAliveInvalid,
+        Self::WriteProtected,
+        Self::Interrupted,
+        Self::TransientTransport,
+        Self::InvalidCommandSet,
+        Self::LbaOutOfRange,
+        Self::CapacityExceeded,
+        Self::NamespaceNotReady,
+        Self::InvalidQueueId,
+        Self::InvalidQueueSize,
+        Self::AbortLimitExceeded,
+        Self::AsyncEventLimitExceeded,
+        Self::InvalidLogPage,
+        Self::FeatureNotSaveable,
+        Self::FeatureNotChangeable,
+        Self::FeatureNotPerNamespace,
+        Self::ConnectFormat,
+        Self::ConnectBusy,
+        Self::ConnectInvalidParameters,
+        Self::ConnectRestartDiscovery,
+        Self::ConnectInvalidHost,
+        Self::AuthenticationRequired,
+        Self::WriteFault,
+        Self::UnrecoveredRead,
+        Self::CompareFailure,
+        Self::AccessDenied,
+        Self::FailedFast,
+    ];
+
+    /// The one of this number, type above code.
+    #[must_use]
+    pub fn from_bits(bits: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.bits() == bits)
+    }
+
+    /// Its number, type above code.
+    #[must_use]
+    pub const fn bits(self) -> u16 {
+        self as u16
+    }
+
+    /// Its name, for people.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Success => "successful completion",
+            Self::InvalidOpcode => "invalid command opcode",
+            Self::InvalidField => "invalid field in command",
+            Self::CommandIdConflict => "command ID conflict",
+            Self::DataTransferError => "data transfer error",
+            Self::PowerLoss => "aborted due to power loss notification",
+            Self::Internal => "internal error",
+            Self::AbortRequested => "command abort requested",
+            Self::QueueDeleted => "aborted due to submission queue deletion",
+            Self::FusedFailed => "aborted due to failed fused command",
+            Self::FusedMissing => "aborted due to missing fused command",
+            Self::InvalidNamespace => "invalid namespace or format",
+            Self::CommandSequence => "command sequence error",
+            Self::SglLastInvalid => "invalid SGL segment descriptor",
+            Self::SglCountInvalid => "invalid number of SGL descriptors",
+            Self::SglLengthInvalid => "data SGL length invalid",
+            Self::SglTypeInvalid => "SGL descriptor type invalid",
+            Self::OperationDenied => "operation denied",
+            Self::SglOffsetInvalid => "SGL offset invalid",
+            Self::HostIdInconsistent => "host identifier inconsistent format",
+            Self::KeepAliveExpired => "keep alive timeout expired",
+            Self::KeepAliveInvalid => "keep alive timeout invalid",
+            Self::WriteProtected => "namespace is write protected",
+            Self::Interrupted => "command interrupted",
+            Self::TransientTransport => "transient transport error",
+            Self::InvalidCommandSet => "invalid I/O command set",
+            Self::LbaOutOfRange => "LBA out of range",
+            Self::CapacityExceeded => "capacity exceeded",
+            Self::NamespaceNotReady => "namespace not ready",
+            Self::InvalidQueueId => "invalid queue identifier",
+            Self::InvalidQueueSize => "invalid queue size",
+            Self::AbortLimitExceeded => "abort command limit exceeded",
+            Self::AsyncEventLimitExceeded => "asynchronous event request limit exceeded",
+            Self::InvalidLogPage => "invalid log page",
+            Self::FeatureNotSaveable => "feature identifier not saveable",
+            Self::FeatureNotChangeable => "feature not changeable",
+            Self::FeatureNotPerNamespace => "feature not namespace specific",
+            Self::ConnectFormat => "connect incompatible format",
+            Self::ConnectBusy => "connect controller busy",
+            Self::ConnectInvalidParameters => "connect invalid parameters",
+            Self::ConnectRestartDiscovery => "connect restart discovery",
+            Self::ConnectInvalidHost => "connect invalid host",
+            Self::AuthenticationRequired => "authentication required",
+            Self::WriteFault => "write fault",
+            Self::UnrecoveredRead => "unrecovered read error",
+            Self::CompareFailure => "compare failure",
+            Self::AccessDenied => "access denied",
+            Self::FailedFast => "failed fast: it would have waited for a collection",
+        }
+    }
+
+    /// An error that comes again if the command is sent again (DNR set).
+    #[must_use]
+    pub const fn for_good(self) -> StatusField {
+        StatusField(self.bits() | DNR.put32(1) as u16)
+    }
+
+    /// A status without "do not retry": success, or an error that may be over the next time.
+    #[must_use]
+    pub const fn for_now(self) -> StatusField {
+        StatusField(self.bits())
+    }
+}
+
+// Within the status field, bits 31:17 of the last dword of a completion.
+const CODE: Bits = Bits::new(10, 0);
+const CRD: Bits = Bits::new(12, 11);
+const MORE: Bits = Bits::bit(13);
+const DNR: Bits = Bits::bit(14);
+
+/// The status field, all 15 bits of it: SC, SCT, CRD, M, DNR from the lowest. As a number it is what Linux
+/// shows.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct StatusField(u16);
+
+impl StatusField {
+    /// Done.
+    pub const SUCCESS: Self = StatusCode::Success.for_now();
+
+    /// Failed at once instead of waiting for a collection: `47C1h`.
+    ///
+    /// "Do not retry", because Linux sends a block request again at once otherwise; a vendor's status,
+    /// because those of type 0 code 0 with DNR count as success there and those of type 3 as a broken path.
+    pub const FAILED_FAST: Self = StatusCode::FailedFast.for_good();
+
+    /// The field with these bits; a bit above the fifteenth is no part of it.
+    #[must_use]
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits & 0x7fff)
+    }
+
+    /// Its bits.
+    #[must_use]
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Status code type and status code, if they have a name here.
+    #[must_use]
+    pub fn code(self) -> Option<StatusCode> {
+        StatusCode::from_bits(CODE.get32(self.0.into()) as u16)
+    }
+
+    /// Whether the command was done.
+    #[must_use]
+    pub const fn is_success(self) -> bool {
+        CODE.get32(self.0 as u32) == 0
+    }
+
+    /// CRD: after which of the three delays of Identify Controller the host may retry; 0 is at once.
+    #[must_use]
+    pub const fn retry_delay(self) -> u8 {
+        CRD.get32(self.0 as u32) as u8
+    }
+
+    /// The same with a retry delay of 0 to 3.
+    #[must_use]
+    pub const fn after_delay(self, delay: u8) -> Self {
+        let others = self.0 & !(CRD.put32(3) as u16);
+        Self(others | CRD.put32(delay as u32) as u16)
+    }
+
+    /// M: the error log has more about it.
+    #[must_use]
+    pub const fn has_more(self) -> bool {
+        MORE.is_set32(self.0 as u32)
+    }
+
+    /// The same, with more about it in the error log.
+    #[must_use]
+    pub const fn with_more(self) -> Self {
+        Self(self.0 | MORE.put32(1) as u16)
+    }
+
+    /// DNR: sent again, the command would fail again.
+    #[must_use]
+    pub const fn is_for_good(self) -> bool {
+        DNR.is_set32(self.0 as u32)
+    }
+
+    /// What a drive answers a command that ended so.
+    #[must_use]
+    pub const fn of(status: Status, opcode: Opcode) -> Self {
+        match (status, opcode) {
+            (Status::Success, _) => Self::SUCCESS,
+            (Status::FailedFast, _) => Self::FAILED_FAST,
+            (Status::Unrecovered, Opcode::Read) => StatusCode::UnrecoveredRead.for_now(),
+            (Status::Unrecovered, _) => StatusCode::WriteFault.for_now(),
+        }
+    }
+
+    /// How a command ended that was answered so; every error that is not [`Self::FAILED_FAST`] is
+    /// [`Status::Unrecovered`].
+    #[must_use]
+    pub fn status(self) -> Status {
+        match self.code() {
+            Some(StatusCode::Success) => Status::Success,
+            Some(StatusCode::FailedFast) => Status::FailedFast,
+            _ => Status::Unrecovered,
+        }
+    }
+}
+
+impl core::fmt::Debug for StatusField {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.code() {
+            Some(code) => write!(f, "{:#06x} ({code:?})", self.0),
+            None => write!(f, "{:#06x}", self.0),
+        }
+    }
+}

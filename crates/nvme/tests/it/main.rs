@@ -1,0 +1,3 @@
+//! The integration tests of `nvme`: one program, because each test program is linked separately.
+
+mod wire;
