@@ -1,6 +1,6 @@
-//! The bytes of NVMe.
+//! The bytes of NVMe and NVMe/TCP.
 //!
-//! Knows: where every field is, what its bits mean, and what is no value of a field. Does not know: connections,
+//! Knows: where every field is, what its bits mean, and which bytes are no PDU. Does not know: connections,
 //! queues, drives, sockets. A structure has `decode`, from an array of its length, and `encode`; what is reserved
 //! is ignored by the one and zero in the other. What a field can have and has no name here is kept as a value of
 //! its own (`Other`, `Unsupported`, `Reserved`), so that it can be refused with the right status.
@@ -11,6 +11,7 @@
 //! | commands | `io`, `ranges`, `admin`, `fabrics`, `connect`, `property`, `registers` |
 //! | data of admin commands | `identify`, `log`, `feature`, `event` |
 //! | IODA's five fields | [`ioda`] |
+//! | NVMe/TCP | [`pdu`] |
 //!
 //! Field names are those of NVM Express 1.4, in capitals in the comments. Offsets and values were checked against
 //! Linux 6.1 and 6.12 and libnvme, and by attaching stock kernels to a target, **not against the specification
@@ -28,6 +29,7 @@ mod identify;
 mod io;
 pub mod ioda;
 mod log;
+pub mod pdu;
 mod property;
 mod ranges;
 mod registers;

@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 mod commands;
+mod damage;
+mod fuzz;
 mod layout;
+mod pdu;
+mod reader;
 mod structures;
 mod values;

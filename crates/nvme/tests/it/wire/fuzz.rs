@@ -1,0 +1,245 @@
+//! What the fuzz target calls: bytes of a stranger for the reader of PDUs and for every decoder. The tests call
+//! it with damage that seeds draw.
+
+use nvme::wire::ioda::{ArraySettings, FastFail, IodaCapability, WindowReport};
+use nvme::wire::pdu::{
+    Digests, Fault, Framing, Header, Limits, PREFIX_BYTES_MAX, PduReader, Progress, Side,
+};
+use nvme::wire::{
+    AdminCommand, AsyncEvent, CommandEffects, CompletionEntry, ConnectData, DatasetRange,
+    DiscoveryHeader, DiscoveryRecord, ErrorEntry, FirmwareSlots, HealthLog, IdentifyController,
+    IdentifyNamespace, IoCommand, NamespaceIds, NamespaceList, NvmSetList, SglDescriptor,
+    SubmissionEntry, Timestamp, WindowConfig, WindowLog, aggregate_sets,
+};
+use std::fmt::Debug;
+
+/// How the first bytes of an input say that the rest is read.
+const HEAD_BYTES: usize = 6;
+
+/// What the reader told, with the pieces of data put together.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Told {
+    Header(Box<Header>),
+    Data(Vec<u8>),
+    End(bool),
+    Bad(Fault),
+}
+
+/// Reads bytes in pieces of at most `piece`; with the terms of `framing` after the first PDU, if it is not
+/// established from the start.
+///
+/// # Panics
+///
+/// When the reader breaks its promises.
+pub(crate) fn read(
+    reader: &mut PduReader,
+    bytes: &[u8],
+    piece: usize,
+    limits: Limits,
+    framing: Framing,
+) -> Vec<Told> {
+    let mut told: Vec<Told> = Vec::new();
+    // Data of the PDU that are still to come.
+    let mut missing = 0;
+    let mut in_pdu = false;
+    for piece in bytes.chunks(piece) {
+        let mut rest = piece;
+        loop {
+            let (taken, progress) = reader.advance(rest);
+            rest = &rest[taken..];
+            match progress {
+                Progress::NeedMore(more) => {
+                    assert!(more > 0 && rest.is_empty());
+                    break;
+                }
+                Progress::Header(header) => {
+                    assert!(!in_pdu, "a header within a PDU");
+                    in_pdu = true;
+                    missing = header.data_bytes();
+                    let limit = match header {
+                        Header::Command(_) => limits.capsule_bytes,
+                        _ => limits.data_bytes,
+                    };
+                    assert!(missing <= limit, "{missing} bytes of data");
+                    if header.kind().is_init() {
+                        reader.establish(framing);
+                    }
+                    told.push(Told::Header(Box::new(header)));
+                }
+                Progress::Data(data) => {
+                    assert!(in_pdu && !data.is_empty());
+                    missing = missing.checked_sub(data.len() as u32).expect("too much data");
+                    match told.last_mut() {
+                        Some(Told::Data(all)) => all.extend(data),
+                        _ => told.push(Told::Data(data.to_vec())),
+                    }
+                }
+                Progress::End { sound } => {
+                    assert!(in_pdu && missing == 0, "an end too early");
+                    in_pdu = false;
+                    told.push(Told::End(sound));
+                }
+                Progress::Bad(fault) => {
+                    assert_eq!(reader.advance(rest), (0, Progress::Bad(fault)), "it went on");
+                    told.push(Told::Bad(fault));
+                    return told;
+                }
+            }
+        }
+    }
+    told
+}
+
+/// The refusal, if there is one, has to be one that the other side can read.
+fn check_refusal(reader: &PduReader, side: Side, told: &[Told]) {
+    let Some(refusal) = reader.refusal() else { return };
+    let Some(Told::Bad(fault)) = told.last() else { panic!("a refusal of nothing") };
+    let (Header::HostTermination(termination) | Header::ControllerTermination(termination)) =
+        refusal
+    else {
+        panic!("{refusal:?} is no refusal")
+    };
+    assert_eq!((termination.fault, refusal.kind().sender()), (*fault, side));
+    let mut bytes = [0; PREFIX_BYTES_MAX];
+    let length = Framing::INITIAL.write(&refusal, &mut bytes);
+    let other = match side {
+        Side::Host => Side::Controller,
+        Side::Controller => Side::Host,
+    };
+    let mut reader = PduReader::new(other, Limits { capsule_bytes: 0, data_bytes: 0 });
+    let (taken, progress) = reader.advance(&bytes[..length]);
+    assert_eq!((taken, progress), (length, Progress::Header(refusal)));
+}
+
+/// A header that was read can be written, and is then read as the same.
+fn check_header(header: &Header, framing: &Framing, side: Side) {
+    let mut bytes = [0; PREFIX_BYTES_MAX];
+    let length = framing.write(header, &mut bytes);
+    let limits = Limits { capsule_bytes: u32::MAX, data_bytes: u32::MAX };
+    let mut reader = PduReader::new(side, limits);
+    if !header.kind().is_init() {
+        reader.establish(*framing);
+    }
+    let (taken, progress) = reader.advance(&bytes[..length]);
+    // A PDU may promise up to 4 GiB, and digests may be more than that leaves room for.
+    let is_full = header.data_bytes() > u32::MAX - PREFIX_BYTES_MAX as u32 - 8;
+    assert!(is_full || progress == Progress::Header(*header), "{header:?} became {progress:?}");
+    assert!(taken <= length);
+}
+
+/// Reads PDUs, in pieces and as a whole, which has to come to the same.
+fn check_pdus(head: &[u8; HEAD_BYTES], bytes: &[u8]) {
+    let [mode, alignment, piece, capsule, data, _] = *head;
+    let side = if mode & 1 == 0 { Side::Host } else { Side::Controller };
+    let digests = Digests { header: mode & 2 != 0, data: mode & 4 != 0 };
+    let framing = Framing::new(digests, alignment % 32, units::crc32c_append);
+    let limits = Limits { capsule_bytes: u32::from(capsule) * 64, data_bytes: 1 << (data % 32) };
+    let new = || {
+        let mut reader = PduReader::new(side, limits);
+        if mode & 8 != 0 {
+            reader.establish(framing);
+        }
+        reader
+    };
+    let (mut whole, mut pieces) = (new(), new());
+    let told = read(&mut whole, bytes, bytes.len().max(1), limits, framing);
+    let told_of_pieces = read(&mut pieces, bytes, usize::from(piece) + 1, limits, framing);
+    assert_eq!(told, told_of_pieces);
+    assert_eq!(whole.refusal(), pieces.refusal());
+    check_refusal(&whole, side, &told);
+    for told in &told {
+        if let Told::Header(header) = told {
+            check_header(header, &framing, side);
+        }
+    }
+}
+
+/// What was read is written so that it reads as the same.
+fn check<T: PartialEq + Debug, const N: usize>(
+    bytes: &[u8],
+    decode: impl Fn(&[u8; N]) -> Option<T>,
+    encode: impl Fn(&T) -> [u8; N],
+) {
+    let mut data = [0; N];
+    let length = bytes.len().min(N);
+    data[..length].copy_from_slice(&bytes[..length]);
+    if let Some(value) = decode(&data) {
+        assert_eq!(decode(&encode(&value)), Some(value));
+    }
+}
+
+/// Reads the bytes as each structure that a stranger sends.
+fn check_structures(bytes: &[u8]) {
+    check(bytes, |b| Some(SubmissionEntry::decode(b)), SubmissionEntry::encode);
+    check(bytes, |b| Some(CompletionEntry::decode(b)), CompletionEntry::encode);
+    check(bytes, |b| Some(SglDescriptor::decode(b)), SglDescriptor::encode);
+    check(bytes, |b| Some(DatasetRange::decode(b)), DatasetRange::encode);
+    check(
+        bytes,
+        |b| Some(SubmissionEntry::decode(b)).map(|e| (e.common, IoCommand::decode(&e))),
+        |(common, command)| command.encode(*common).encode(),
+    );
+    check(
+        bytes,
+        |b| {
+            let mut entry = SubmissionEntry::decode(b);
+            let command = AdminCommand::decode(&entry);
+            if let AdminCommand::Fabrics(_) = command {
+                // What is behind the type of a fabrics command is reserved.
+                entry.common.nsid &= 0xff;
+            }
+            Some((entry.common, command))
+        },
+        |(common, command)| command.encode(*common).encode(),
+    );
+    check(bytes, |b| ConnectData::decode(b).ok(), ConnectData::encode);
+    check(bytes, |b| WindowConfig::decode(b).ok(), WindowConfig::encode);
+    check(bytes, |b| ArraySettings::decode(b).ok().flatten(), ArraySettings::encode);
+    check(bytes, WindowReport::decode, WindowReport::encode);
+    check(bytes, IodaCapability::decode, IodaCapability::encode);
+    check(bytes, |b| Some(Timestamp::decode(b)), Timestamp::encode);
+    check(bytes, |b| Some(WindowLog::decode(b)), WindowLog::encode);
+    check(bytes, |b| Some(HealthLog::decode(b)), HealthLog::encode);
+    check(bytes, |b| Some(ErrorEntry::decode(b)), ErrorEntry::encode);
+    check(bytes, |b| Some(FirmwareSlots::decode(b)), FirmwareSlots::encode);
+    check(bytes, |b| Some(DiscoveryHeader::decode(b)), DiscoveryHeader::encode);
+    check(bytes, |b| Some(DiscoveryRecord::decode(b)), DiscoveryRecord::encode);
+    check(
+        bytes,
+        |b: &[u8; 4]| Some(AsyncEvent::decode(u32::from_le_bytes(*b))),
+        |event| event.encode().to_le_bytes(),
+    );
+    check(
+        bytes,
+        |b| FastFail::decode(&CompletionEntry::decode(b)),
+        |failed| failed.encode(0).encode(),
+    );
+    let read = aggregate_sets(bytes).map_or(0, Iterator::count);
+    assert!(2 * read <= bytes.len());
+    assert_eq!(DatasetRange::decode_all(bytes).count(), bytes.len() / 16);
+}
+
+/// The structures of four KiB.
+fn check_pages(bytes: &[u8]) {
+    check(bytes, |b| Some(IdentifyController::decode(b)), IdentifyController::encode);
+    check(bytes, |b| Some(IdentifyNamespace::decode(b)), IdentifyNamespace::encode);
+    check(bytes, |b| Some(NvmSetList::decode(b)), NvmSetList::encode);
+    check(bytes, |b| Some(NamespaceList::decode(b)), NamespaceList::encode);
+    check(bytes, NamespaceIds::decode, NamespaceIds::encode);
+    check(bytes, |b| Some(CommandEffects::decode(b)), CommandEffects::encode);
+}
+
+/// Reads bytes of a stranger.
+///
+/// # Panics
+///
+/// When something is read differently in pieces, data go past their limits, a promise of the reader is broken,
+/// or what was read cannot be written: that is what the fuzzer looks for.
+pub(crate) fn check_all(bytes: &[u8]) {
+    let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return };
+    match head[5] % 4 {
+        0 | 1 => check_pdus(head, rest),
+        2 => check_structures(rest),
+        _ => check_pages(rest),
+    }
+}
