@@ -52,7 +52,8 @@ impl FatalStatus {
 /// Something that ends a connection.
 ///
 /// Which status goes with which fault, and what is told beside it, was compared with FreeBSD's and SPDK's
-/// targets, not with the specification text.
+/// sources, not with the specification text. Where they differ, FreeBSD's was followed: it tells the wrong digest,
+/// SPDK nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// FES.
