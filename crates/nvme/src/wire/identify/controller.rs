@@ -4,6 +4,7 @@ use super::IDENTIFY_BYTES;
 use crate::wire::field::{get, get_u16, get_u32, put, put_u16, put_u32};
 use crate::wire::ioda::{CAPABILITY_BYTES, IodaCapability};
 use crate::wire::registers::Version;
+use crate::wire::submission::SUBMISSION_BYTES;
 use crate::wire::text::{Ascii, NQN_FIELD_BYTES, Nqn};
 
 const VID: usize = 0;
@@ -237,6 +238,28 @@ pub struct FabricsLimits {
     pub descriptors: u8,
     /// OFCS @1804: optional fabrics commands; bit 0 is Disconnect.
     pub commands: u16,
+}
+
+impl ControllerLimits {
+    /// Most data of a command in bytes, where the smallest memory page is `2^(12 + page_min)` bytes
+    /// ([`Capabilities::page_min`](crate::wire::Capabilities::page_min)); none if there is no limit, or none
+    /// below 2^64.
+    #[must_use]
+    pub const fn transfer_bytes(&self, page_min: u8) -> Option<u64> {
+        if self.transfer == 0 {
+            return None;
+        }
+        1_u64.checked_shl(12 + page_min as u32 + self.transfer as u32)
+    }
+}
+
+impl FabricsLimits {
+    /// Most data in a command capsule of an I/O queue. Of the admin queue it is always
+    /// [`ADMIN_CAPSULE_DATA_BYTES`](crate::wire::pdu::ADMIN_CAPSULE_DATA_BYTES).
+    #[must_use]
+    pub const fn capsule_data_bytes(&self) -> u32 {
+        self.command_capsule_16b.saturating_mul(16).saturating_sub(SUBMISSION_BYTES as u32)
+    }
 }
 
 /// What Identify returns about the controller.

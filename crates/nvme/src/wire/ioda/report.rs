@@ -34,7 +34,8 @@ pub struct WindowReport {
     pub slot: u16,
     /// What is done in windows only.
     pub scope: WindowScope,
-    /// TW, the length of a window that is in force; zero if windows are not.
+    /// TW: that of the host, or what the drive chose for this array. Whether windows are in force is
+    /// in the status of the log page.
     pub busy_time_window: Duration,
     /// `t` as it was set.
     pub cycle_start: Instant,

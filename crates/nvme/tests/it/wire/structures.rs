@@ -195,6 +195,13 @@ fn identify_controller() {
         ioda: Some(IodaCapability { patient: true, all_work: true }),
     };
     assert_eq!(example.support.attributes, 0x34);
+    assert_eq!(example.fabrics.capsule_data_bytes(), 8192);
+    assert_eq!(FabricsLimits::default().capsule_data_bytes(), 0);
+    assert_eq!(example.limits.transfer_bytes(0), Some(128 << 10));
+    assert_eq!(example.limits.transfer_bytes(4), Some(2 << 20));
+    assert_eq!(ControllerLimits::default().transfer_bytes(0), None);
+    let huge = ControllerLimits { transfer: 255, ..example.limits };
+    assert_eq!(huge.transfer_bytes(15), None);
     let layout = Layout::new(4096, table);
     layout.check(
         |bytes| Some(IdentifyController::decode(bytes)),

@@ -1,7 +1,7 @@
 //! What is not a table of fields: text, lists, pages that are read in parts, and which settings are refused.
 
 use super::structures::{record, report, settings};
-use nvme::wire::ioda::{ArraySettings, SettingsError, WindowReport};
+use nvme::wire::ioda::{ArraySettings, FastFail, SettingsError, WindowReport};
 use nvme::wire::{
     AggregateEntry, Ascii, CONNECT_BYTES, ConnectData, ConnectRefusal, DISCOVERY_BYTES,
     DiscoveryHeader, DiscoveryRecord, Excerpt, IDENTIFY_BYTES, NAMESPACES_MAX, NamespaceIds,
@@ -127,6 +127,25 @@ fn names_of_namespaces_are_read_in_any_order_and_never_past_the_end() {
         chunk.copy_from_slice(&[9, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
     assert_eq!(NamespaceIds::decode(&full), Some(NamespaceIds::default()));
+}
+
+#[test]
+fn the_examples_of_the_document_are_what_is_written() {
+    let page = include_str!("../../../../../docs/ioda-on-the-wire.md");
+    let config = WindowConfig { ioda: Some(settings()), ..WindowConfig::default() };
+    let failed = FastFail::new(Duration::from_micros(1_500)).encode(9);
+    let mut found = 0;
+    for line in page.lines().filter_map(|line| line.strip_prefix("    ")) {
+        let mut words = line.split_whitespace();
+        let Some(at) = words.next().and_then(|word| word.parse().ok()) else { continue };
+        let bytes = words.map(|word| u8::from_str_radix(word, 16)).collect::<Result<Vec<_>, _>>();
+        let Ok(bytes) = bytes else { continue };
+        let (config, failed) = (config.encode(), failed.encode());
+        let written: &[u8] = if at == 0 { &failed } else { &config[at..] };
+        assert_eq!(written[..bytes.len()], bytes, "{line}");
+        found += bytes.len();
+    }
+    assert_eq!(found, 64);
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
