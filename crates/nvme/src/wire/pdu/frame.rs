@@ -9,8 +9,9 @@ use super::term::TERM_BYTES_MAX;
 /// How much data PDUs may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// In a capsule: [`ADMIN_CAPSULE_DATA_BYTES`](super::ADMIN_CAPSULE_DATA_BYTES) on the admin queue, on
-    /// others what IOCCSZ leaves.
+    /// In a capsule: [`ADMIN_CAPSULE_DATA_BYTES`](super::ADMIN_CAPSULE_DATA_BYTES) on the admin queue, and on
+    /// others as long as fabrics commands may come, which have as much everywhere; after that what IOCCSZ
+    /// leaves. The kind of a command is not in the first eight bytes, so the reader cannot tell.
     pub capsule_bytes: u32,
     /// In an H2CData: MAXH2CDATA. In a C2HData: what a host asks for at most with one command.
     pub data_bytes: u32,
