@@ -72,5 +72,5 @@ pub use registers::{
 };
 pub use sgl::{PSDT_SGL, SGL_BYTES, SglDescriptor};
 pub use status::{StatusCode, StatusField};
-pub use submission::{CommonFields, SUBMISSION_BYTES, SubmissionEntry};
+pub use submission::{CommonFields, DataDirection, SUBMISSION_BYTES, SubmissionEntry};
 pub use text::{Ascii, NQN_BYTES_MAX, NQN_FIELD_BYTES, Nqn};

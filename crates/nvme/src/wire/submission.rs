@@ -1,5 +1,6 @@
 //! The submission queue entry: 64 bytes, of which all commands share the first forty.
 
+use super::fabrics::FABRICS;
 use super::field::{get, get_u16, get_u32, get_u64, put, put_u16, put_u32, put_u64};
 use super::sgl::{PSDT_SGL, SGL_BYTES, SglDescriptor};
 
@@ -36,13 +37,26 @@ impl CommonFields {
     }
 }
 
+/// Which way the data of a command go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DataDirection {
+    /// 00b: there are none.
+    None,
+    /// 01b: from host to controller.
+    ToController,
+    /// 10b: from controller to host.
+    ToHost,
+    /// 11b: both ways, which no command here has.
+    Both,
+}
+
 /// A submission queue entry, whatever its opcode.
 ///
 /// [`IoCommand`](super::IoCommand) and [`AdminCommand`](super::AdminCommand) say what it means. A command that
 /// they do not know still has its [`CommonFields`] here, so that it can be answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubmissionEntry {
-    /// OPC. Its last two bits say which way data go: 01b to the controller, 10b to the host.
+    /// OPC.
     pub opcode: u8,
     /// FUSE in bits 1:0, PSDT in bits 7:6 ([`PSDT_SGL`]).
     pub flags: u8,
@@ -82,6 +96,19 @@ impl SubmissionEntry {
     /// If there is no such dword.
     pub(crate) const fn set_cdw(&mut self, number: usize, value: u32) {
         self.cdw10[number - 10] = value;
+    }
+
+    /// Which way its data go: the last two bits of the opcode, and of the type of a fabrics command. So it is
+    /// known of commands that are not, too. That there are any is said by the data pointer.
+    #[must_use]
+    pub const fn direction(&self) -> DataDirection {
+        let bits = if self.opcode == FABRICS { self.common.nsid as u8 } else { self.opcode };
+        match bits & 0b11 {
+            0b00 => DataDirection::None,
+            0b01 => DataDirection::ToController,
+            0b10 => DataDirection::ToHost,
+            _ => DataDirection::Both,
+        }
     }
 
     /// Whether the data pointer is an SGL, as it has to be over a fabric.

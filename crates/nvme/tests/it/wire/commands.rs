@@ -4,10 +4,10 @@ use super::layout::Layout;
 use nvme::wire::ioda::FastFail;
 use nvme::wire::{
     Abort, AdminCommand, AsyncEvent, Authentication, BlockCount, BlockRange, Cns, CommonFields,
-    CompletionEntry, Connect, DatasetManagement, DatasetRange, FabricsCommand, Feature, FeatureId,
-    FeatureValue, GetFeatures, GetLogPage, Identify, IoCommand, LogPage, Property, PropertyGet,
-    PropertySet, PropertySize, QueueCounts, SetFeatures, SglDescriptor, StatusCode, StatusField,
-    SubmissionEntry, Transfer, WindowState, WriteZeroes,
+    CompletionEntry, Connect, DataDirection, DatasetManagement, DatasetRange, FabricsCommand,
+    Feature, FeatureId, FeatureValue, GetFeatures, GetLogPage, Identify, IoCommand, LogPage,
+    Property, PropertyGet, PropertySet, PropertySize, QueueCounts, SetFeatures, SglDescriptor,
+    StatusCode, StatusField, SubmissionEntry, Transfer, WindowState, WriteZeroes,
 };
 use nvme::{Opcode, PlFlag, Status};
 use units::Duration;
@@ -111,6 +111,23 @@ fn submission_entries() {
     );
     insta::assert_snapshot!("submission-entry", layout.dump(&example.encode()));
     assert!(example.has_sgl() && !SubmissionEntry { flags: 0, ..example }.has_sgl());
+}
+
+#[test]
+fn every_command_says_which_way_its_data_go() {
+    use DataDirection::{Both, None, ToController, ToHost};
+    let of =
+        |opcode, nsid| SubmissionEntry::new(opcode, CommonFields { nsid, ..COMMON }).direction();
+    // Flush, Write, Read, Compare, Write Zeroes, Dataset Management.
+    let io = [0x00, 0x01, 0x02, 0x05, 0x08, 0x09].map(|opcode| of(opcode, 1));
+    assert_eq!(io, [None, ToController, ToHost, ToController, None, ToController]);
+    // Get Log Page, Identify, Abort, Set and Get Features, Asynchronous Event Request, Keep Alive.
+    let admin = [0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18].map(|opcode| of(opcode, 1));
+    assert_eq!(admin, [ToHost, ToHost, None, ToController, ToHost, None, None]);
+    // Property Set, Connect, Property Get, Authentication Send and Receive.
+    let fabrics = [0x00, 0x01, 0x04, 0x05, 0x06].map(|fctype| of(0x7f, fctype));
+    assert_eq!(fabrics, [None, ToController, None, ToController, ToHost]);
+    assert_eq!(of(0xc3, 0), Both);
 }
 
 #[test]
