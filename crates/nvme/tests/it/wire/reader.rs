@@ -416,6 +416,20 @@ fn what_is_wrong_is_told_by_its_place() {
 }
 
 #[test]
+fn new_limits_are_those_of_the_next_pdu() {
+    let bytes = pdu(4, 0, 72, 72, 72 + 100);
+    let mut reader = PduReader::new(Side::Controller, LIMITS);
+    reader.establish(Framing::INITIAL);
+    assert!(matches!(reader.advance(&bytes), (72, Progress::Header(_))));
+    // What was let in is read to its end.
+    reader.set_limits(Limits { capsule_bytes: 99, ..LIMITS });
+    assert!(matches!(reader.advance(&bytes[72..]), (100, Progress::Data(_))));
+    assert_eq!(reader.advance(&[]), (0, Progress::End { sound: true }));
+    let fault = Fault::of(FatalStatus::LimitExceeded);
+    assert_eq!(reader.advance(&bytes), (8, Progress::Bad(fault)));
+}
+
+#[test]
 fn damaged_data_are_told_at_their_end_and_the_connection_goes_on() {
     let framing = Framing::new(Digests { header: true, data: true }, 0, crc32c_append);
     let data = b"123456789".to_vec();
