@@ -32,7 +32,7 @@ fn shape(random: &mut Rng, number: u64) -> Shape {
     match random.below(4) {
         0 => shape.more.push("--direct".into()),
         1 if level != "0" => {
-            let policy = ["ioda", "base", "hedged"][random.below(3) as usize];
+            let policy = ["ioda", "quiet", "base", "hedged"][random.below(4) as usize];
             let words = ["--precondition", "fresh", "--blocks-per-plane", "20", "--policy", policy];
             shape.more = words.map(String::from).into();
         }
