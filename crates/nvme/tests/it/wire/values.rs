@@ -18,6 +18,7 @@ fn names_are_names_or_nothing() {
         assert_eq!(nqn.as_str(), name);
         assert_eq!(Nqn::decode(&nqn.encode()), Some(nqn));
         assert_eq!(format!("{nqn}"), name);
+        assert_eq!(format!("{nqn:?}"), format!("{name:?}"));
     }
     let longer = format!("{longest}x");
     for text in ["", "nqn", "NQN.x", "iqn.x", "nqn.\n", "nqn.\0", "nqn.\u{85}", &longer] {
@@ -38,6 +39,7 @@ fn text_is_printable_and_padded() {
     let text = Ascii::<8>::new("ab c").unwrap();
     assert_eq!(&text.encode(), b"ab c    ");
     assert_eq!(text.as_str(), "ab c");
+    assert_eq!(format!("{text:?}"), "\"ab c\"");
     assert_eq!(Ascii::<8>::decode(b"ab c\0\0\0\0"), text);
     assert_eq!(Ascii::<8>::decode(b"a\xffb\x1b[1m\0").as_str(), "a?b?[1m");
     assert_eq!(Ascii::<4>::new("12345"), None);
