@@ -67,6 +67,11 @@ impl Availability {
         self.absent
     }
 
+    /// Drives that are missing or lack stripes.
+    pub(crate) fn incomplete(&self) -> MemberSet {
+        self.to_rebuild.iter().fold(self.absent, |all, (drive, _)| all | MemberSet::of(drive.0))
+    }
+
     #[inline]
     pub(crate) fn is_absent(&self, drive: DriveId) -> bool {
         self.absent.contains(drive.0)

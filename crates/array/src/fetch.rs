@@ -305,11 +305,17 @@ impl Fetch {
         self.wanted = wanted;
     }
 
-    /// Begins to get members all of which are unreadable, on a stripe of which so much is.
-    pub(crate) fn begin_lost(&mut self, unreadable: MemberSet, wanted: MemberSet) {
+    /// Begins to get members all of which are unreadable, on a stripe of which so much is. The members of
+    /// `spared` are not read either.
+    pub(crate) fn begin_lost(
+        &mut self,
+        unreadable: MemberSet,
+        spared: MemberSet,
+        wanted: MemberSet,
+    ) {
         self.wanted = wanted;
         let detour = self.detour();
-        (detour.unreadable, detour.to_reconstruct) = (unreadable, unreadable);
+        (detour.unreadable, detour.to_reconstruct) = (unreadable, unreadable | spared);
         self.review = Review::TooMany { is_settled: false };
     }
 

@@ -34,6 +34,7 @@ mod array;
 mod availability;
 mod cached_pages;
 mod commands;
+mod contract;
 mod coordinate;
 mod counters;
 mod drive_queues;
@@ -63,6 +64,7 @@ mod write_cache;
 pub use action::{Action, DataAction, Ended, OpId, Outcome, PageRepair, Slot, Term};
 pub use array::Array;
 pub use availability::{CannotReplace, DriveState};
+pub use contract::Contract;
 pub use coordinate::{
     AdaptiveConfig, Coordination, Coordinator, SynchronizedConfig, TokenConfig, WindowConfig,
 };

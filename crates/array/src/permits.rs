@@ -4,7 +4,9 @@
 //! a policy whose windows are imagined the array acts as if the drives kept them, but sends no permit.
 
 use crate::commands::Commands;
-use crate::coordinate::{Coordination, Coordinator, Notice};
+use crate::contract::Contract;
+use crate::coordinate::{Coordination, Coordinator, Missing, Notice};
+use crate::members::MemberSet;
 use crate::policy::{View, WindowUse};
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -16,8 +18,12 @@ use units::{DriveId, Duration, Instant};
 #[derive(Clone, Debug)]
 pub(crate) struct Permits {
     coordinator: Coordinator,
-    /// Whether permits are sent to the drives.
-    is_announced: bool,
+    /// What windows are for under the policy.
+    windows: WindowUse,
+    /// Members that a stripe can miss.
+    parities: u32,
+    /// Drives that have failed or are being rebuilt.
+    missing: MemberSet,
     /// The last permit that each drive was sent.
     announced: Vec<Option<CollectionRight>>,
     /// What the coordination has decided since it was last asked.
@@ -29,13 +35,22 @@ pub(crate) struct Permits {
 impl Permits {
     /// What a policy is shown about a stripe on these drives.
     pub(crate) fn view<'a>(&'a self, commands: &'a Commands, stripe: u64) -> View<'a> {
-        View { coordinator: &self.coordinator, queues: commands.queues(), stripe }
+        let (coordinator, queues) = (&self.coordinator, commands.queues());
+        View { coordinator, queues, stripe, missing: self.missing }
     }
 
-    pub(crate) fn new(width: u32, windows: WindowUse, coordination: Coordination) -> Self {
+    /// The drives of `missing` are not there at the start.
+    pub(crate) fn new(
+        (width, parities): (u32, u32),
+        windows: WindowUse,
+        coordination: Coordination,
+        missing: MemberSet,
+    ) -> Self {
         let mut permits = Self {
             coordinator: Coordinator::Free,
-            is_announced: false,
+            windows,
+            parities,
+            missing,
             announced: vec![None; width as usize],
             decided: VecDeque::new(),
             notices: VecDeque::new(),
@@ -50,21 +65,59 @@ impl Permits {
             WindowUse::None => Coordination::Free,
             _ => coordination,
         };
-        self.is_announced = windows != WindowUse::Imagined;
+        self.windows = windows;
         let width = self.announced.len() as u32;
-        self.coordinator = Coordinator::new(&coordination, width, &mut self.decided);
+        let missing = self.missing();
+        self.coordinator = Coordinator::new(&coordination, width, missing, &mut self.decided);
         self.publish();
-        !self.is_announced || coordination == Coordination::Free
+        !self.is_announced() || coordination == Coordination::Free
+    }
+
+    /// Whether permits are sent to the drives.
+    fn is_announced(&self) -> bool {
+        self.windows != WindowUse::Imagined
+    }
+
+    fn missing(&self) -> Missing {
+        let parities_left = self.parities.saturating_sub(self.missing.len());
+        Missing { drives: self.missing, parities_left }
+    }
+
+    /// These drives have failed or are being rebuilt, and no others. Returns whether that is new.
+    pub(crate) fn set_missing(&mut self, now: Instant, drives: MemberSet) -> bool {
+        if drives == self.missing {
+            return false;
+        }
+        self.missing = drives;
+        let missing = self.missing();
+        self.coordinator.set_missing(now, missing, &mut self.decided);
+        self.publish();
+        true
+    }
+
+    /// Whether a drive has failed or is being rebuilt.
+    pub(crate) fn is_missing(&self, drive: DriveId) -> bool {
+        self.missing.contains(drive.0)
+    }
+
+    /// What the array promises its reads.
+    pub(crate) fn contract(&self) -> Contract {
+        let Some(busy_drives) = self.coordinator.busy_drives() else { return Contract::None };
+        match self.missing() {
+            Missing { drives, .. } if drives.is_empty() => Contract::Whole { busy_drives },
+            Missing { parities_left: 0, .. } => Contract::Suspended { busy_drives },
+            _ => Contract::Reduced { busy_drives },
+        }
     }
 
     /// Begins anew under another policy at `now`. Every drive is sent a new permit, because the
     /// one it has is void.
     pub(crate) fn switch(&mut self, now: Instant, windows: WindowUse, coordination: Coordination) {
-        if self.coordinate(windows, coordination.starting_at(now)) {
-            for drive in 0..self.announced.len() {
-                let (drive, right) = (DriveId(drive as u8), CollectionRight::Always);
-                self.announce(drive, right);
-            }
+        let all = self.coordinate(windows, coordination.starting_at(now));
+        let missing = self.missing;
+        let drives = (0..self.announced.len() as u8).map(DriveId);
+        for drive in drives.filter(|drive| all || missing.contains(drive.0)) {
+            self.announce(drive, CollectionRight::Always);
         }
     }
 
@@ -73,7 +126,9 @@ impl Permits {
     fn publish(&mut self) {
         while let Some(notice) = self.decided.pop_front() {
             match notice {
-                Notice::Permit { drive, right } if self.is_announced => self.announce(drive, right),
+                Notice::Permit { drive, right } if self.is_announced() => {
+                    self.announce(drive, right);
+                }
                 Notice::Permit { .. } => {}
                 Notice::AskStatus { .. } => self.notices.push_back(notice),
             }
@@ -85,10 +140,14 @@ impl Permits {
         self.notices.push_back(Notice::Permit { drive, right });
     }
 
-    /// A drive was replaced: the new one is sent the last permit of the old one.
+    /// A drive was replaced. Where drives take turns it may work when it likes until it is rebuilt: nobody counts
+    /// on it. Else the new one is sent the last permit of the old one.
     pub(crate) fn drive_replaced(&mut self, drive: DriveId) {
-        if let Some(right) = self.announced[drive.index()] {
-            self.announce(drive, right);
+        let turns = self.coordinator.busy_drives().filter(|_| self.is_announced());
+        match (turns, self.announced[drive.index()]) {
+            (Some(_), _) => self.announce(drive, CollectionRight::Always),
+            (None, Some(right)) => self.announce(drive, right),
+            (None, None) => {}
         }
     }
 

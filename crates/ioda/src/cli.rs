@@ -7,6 +7,7 @@ use crate::commands::{
     sweep, torture, trace,
 };
 use crate::exit;
+use crate::faults::FaultArgs;
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::log::LogArgs;
 use crate::quantity::{PolicyName, Text};
@@ -193,6 +194,9 @@ pub(crate) struct SimulationArgs {
     /// The run.
     #[command(flatten)]
     pub(crate) run: RunSettings,
+    /// What goes wrong.
+    #[command(flatten)]
+    pub(crate) faults: FaultArgs,
     /// The results.
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -5,12 +5,13 @@ use crate::exit::Failure;
 use crate::metric::{Direction, Metric, Statistic};
 use crate::setup::Setup;
 use crate::simulate::Outcome;
+use array::Contract;
 use array::policy::QosClass;
 use nvme::Cause;
 use report::{
-    Band, BlockedReads, BufferCounters, CauseSplit, Comparison, DriveSummary, HedgeCounters,
-    HostLatency, Latency, Manifest, Percentile, ProgrammedWindow, RainCounters, Run, Slowest,
-    Tally, Timeline, TimelinePoint, WriteCacheCounters,
+    Band, BlockedReads, BufferCounters, CauseSplit, Comparison, Degraded, DegradedContract,
+    DriveSummary, HedgeCounters, HostLatency, Latency, Manifest, Percentile, ProgrammedWindow,
+    RainCounters, Rebuild, Run, Slowest, Tally, Timeline, TimelinePoint, WriteCacheCounters,
 };
 use sim::{Interval, LatencySummary, NoInterval, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
@@ -128,6 +129,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
         p99_over_time: result.timeline.p99.iter().map(p99_interval).collect(),
         free_over_time: result.timeline.free.iter().map(free_blocks).collect(),
         permits: result.permits,
+        degraded: result.degraded.as_ref().map(degraded),
         buffer: buffer(result, &totals),
         stage: result.write_cache.as_ref().map(write_cache),
         rain: rain(&totals),
@@ -176,6 +178,24 @@ fn hedges(array: &array::Counters) -> Option<HedgeCounters> {
 
 fn tally(tally: &array::policy::Tally) -> Tally {
     Tally { name: tally.name.to_owned(), count: tally.count }
+}
+
+/// What became of an array whose drives failed.
+fn degraded(degraded: &sim::Degraded) -> Degraded {
+    let (contract, busy_drives) = match degraded.contract {
+        Contract::None => (DegradedContract::NoWindows, 0),
+        Contract::Whole { busy_drives } => (DegradedContract::Whole, busy_drives),
+        Contract::Reduced { busy_drives } => (DegradedContract::Reduced, busy_drives),
+        Contract::Suspended { busy_drives } => (DegradedContract::Suspended, busy_drives),
+    };
+    let rebuilds = degraded.rebuilds.iter().map(|rebuild| Rebuild {
+        drive: rebuild.drive.0.into(),
+        began_s: rebuild.began.since(Instant::ZERO).as_secs_f64(),
+        ended_s: rebuild.ended.map(|ended| ended.since(Instant::ZERO).as_secs_f64()),
+        done_share: rebuild.done_share(),
+        mib_per_second: rebuild.bytes_per_second() / MIB as f64,
+    });
+    Degraded { contract, busy_drives, rebuilds: rebuilds.collect() }
 }
 
 /// The counters of write buffers; none if nothing went through one.

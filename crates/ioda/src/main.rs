@@ -12,6 +12,7 @@ mod commands;
 mod convert;
 mod describe;
 mod exit;
+mod faults;
 mod flags;
 mod kept_runs;
 mod load;

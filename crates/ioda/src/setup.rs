@@ -12,10 +12,10 @@ use crate::settings::{
 };
 use array::Level;
 use array::policy::{PolicyKind, PolicySettings};
-use sim::{Coordinate, Plan, Preparation, WindowPlan};
+use sim::{Coordinate, Fault, Plan, Preparation, WindowPlan};
 use ssd::Config;
 use std::path::Path;
-use units::{Duration, Ratio};
+use units::{Duration, Instant, Ratio};
 use workload::{ReadOptions, Source, Trace, TraceError, TraceSource, WorkloadError};
 
 /// The workload of the demonstration.
@@ -48,6 +48,8 @@ pub(crate) struct Setup {
     pub(crate) notes: Vec<String>,
     /// Requests that the workload will have, as far as known.
     pub(crate) requests: Option<u64>,
+    /// Drives that fail and are replaced in every run, and when.
+    pub(crate) faults: Vec<(Instant, Fault)>,
 }
 
 /// The drive that flags and file describe.
@@ -136,7 +138,8 @@ impl Setup {
             resolved.array.spare = exact_percent(plan.spare).parse().ok();
         }
         let requests = measured.requests;
-        Ok(Self { plans, source, threads, settings: resolved, notes, requests })
+        let faults = Vec::new();
+        Ok(Self { plans, source, threads, settings: resolved, notes, requests, faults })
     }
 
     /// The first plan, of which the others differ in their policies only.

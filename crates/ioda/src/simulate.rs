@@ -56,7 +56,7 @@ pub(crate) fn run(setup: &Setup, show: Show, title: &str, quiet: bool) -> Result
         Ok((workload.arrival(), Counted { workload, count: &count }))
     };
     let progress = Progress::new(setup.plans.len());
-    let work = || sim::run_all(&setup.plans, setup.threads, open, &progress);
+    let work = || sim::run_all(&setup.plans, setup.threads, open, &setup.faults, &progress);
     let results = progress::during(show, title, &setup.plans, setup.requests, &progress, work)?;
     let replayed = match opened.arrival() {
         // Each policy gets as far as it gets.

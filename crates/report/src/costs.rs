@@ -1,5 +1,6 @@
 //! What a policy costs, in the order in which tables and pages show it.
 
+use crate::degraded;
 use crate::document::{BufferCounters, HedgeCounters, RainCounters, Run, WriteCacheCounters};
 use crate::format;
 
@@ -31,7 +32,7 @@ fn of_drives(run: &Run, number: f64) -> String {
 }
 
 /// Of what few runs have anything: what it is called, whether a run has any, and its number.
-const OCCASIONAL: [(&str, Occurs, Cell); 23] = [
+const OCCASIONAL: [(&str, Occurs, Cell); 26] = [
     ("hedges", |run| run.hedges.is_some(), |run| format::count(hedges(run).hedged)),
     ("hedges that won", |run| run.hedges.is_some(), |run| format::count(hedges(run).won)),
     ("hedges denied", |run| hedges(run).denied > 0, |run| format::count(hedges(run).denied)),
@@ -95,6 +96,9 @@ const OCCASIONAL: [(&str, Occurs, Cell); 23] = [
         |run| rain(run).moved_stripes > 0,
         |run| format::count(rain(run).moved_stripes),
     ),
+    ("contract while degraded", |run| run.degraded.is_some(), degraded::contract),
+    ("rebuild, MiB/s", degraded::has_rebuild, degraded::rebuild_speed),
+    ("rebuilt", degraded::has_rebuild, degraded::rebuilt),
 ];
 
 /// The rows that `runs` need: what every run has, and what at least one of them has.

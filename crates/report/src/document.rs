@@ -209,6 +209,9 @@ pub struct Run {
     /// Leases that the host told drives of: granted, extended or taken back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub permits: u64,
+    /// What became of the array with drives missing; none if nothing went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub degraded: Option<Degraded>,
     /// The write buffers of all drives; none if nothing was written through one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<BufferCounters>,
@@ -251,6 +254,47 @@ impl Run {
     pub fn cause_split(&self, percentile: f64) -> Option<&CauseSplit> {
         self.causes.iter().find(|split| same_percentile(split.percentile, percentile))
     }
+}
+
+/// An array whose drives failed in a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Degraded {
+    /// The least that it could promise its reads at any time.
+    pub contract: DegradedContract,
+    /// Drives that were busy at once at most, where they take turns; 0 where they do not.
+    pub busy_drives: u32,
+    /// What was rebuilt, in the order of beginning.
+    pub rebuilds: Vec<Rebuild>,
+}
+
+/// What is left of the window contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DegradedContract {
+    /// Drives take no turns, so there was none.
+    #[default]
+    NoWindows,
+    /// All of it.
+    Whole,
+    /// The same with fewer drives busy at once.
+    Reduced,
+    /// None: a read that needs a busy drive waits for it.
+    Suspended,
+}
+
+/// A rebuild of a drive that was replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rebuild {
+    /// The drive, counted from 0.
+    pub drive: u32,
+    /// When it was replaced, in seconds of simulated time.
+    pub began_s: f64,
+    /// When it had everything back; none if that was not in this run.
+    pub ended_s: Option<f64>,
+    /// The share of its stripes that were done, from 0 to 1.
+    pub done_share: f64,
+    /// What was written to it for the rebuild per second.
+    pub mib_per_second: f64,
 }
 
 /// A length of the busy window.

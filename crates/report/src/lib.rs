@@ -6,6 +6,7 @@
 
 mod causes;
 mod costs;
+mod degraded;
 mod document;
 mod format;
 mod hosts;
@@ -29,9 +30,9 @@ pub mod table;
 
 pub use document::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, ClaimNumber, Comparison,
-    DriveSummary, HedgeCounters, HostLatency, Latency, LatencyRatio, Manifest, Percentile,
-    ProgrammedWindow, RainCounters, Run, Slowest, Tally, Timeline, TimelinePoint,
-    WriteCacheCounters,
+    Degraded, DegradedContract, DriveSummary, HedgeCounters, HostLatency, Latency, LatencyRatio,
+    Manifest, Percentile, ProgrammedWindow, RainCounters, Rebuild, Run, Slowest, Tally, Timeline,
+    TimelinePoint, WriteCacheCounters,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{AskedLoad, WindowCurve, WindowReport};

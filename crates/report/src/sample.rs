@@ -230,6 +230,7 @@ fn run(invention: &Invention) -> Run {
         p99_over_time: p99_over_time(invention),
         free_over_time: free_over_time(invention),
         permits: 0,
+        degraded: None,
         buffer: Some(BufferCounters {
             buffered_writes_pages: 1_350_000,
             coalesced_writes_pages: 52_300,

@@ -1,7 +1,7 @@
 //! What the numbers say, in sentences: shown above the tables in the terminal and on the page.
 
 use crate::document::percent;
-use crate::{Claim, Comparison, Run, causes, format};
+use crate::{Claim, Comparison, Run, causes, degraded, format};
 
 /// The percentile which the sentences speak about.
 const PERCENTILE: f64 = 99.9;
@@ -31,6 +31,7 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
     let mut found: Vec<Finding> = results
         .into_iter()
         .flatten()
+        .chain(comparison.runs.iter().filter_map(degraded::sentence))
         .map(|text| Finding { weight: Weight::Result, text })
         .collect();
     let violated = comparison.runs.iter().filter_map(violations);

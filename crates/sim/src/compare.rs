@@ -1,12 +1,14 @@
 //! Many runs in parallel.
 
-use crate::driver::run;
+use crate::driver::run_with_faults;
 use crate::error::SimError;
+use crate::faults::Fault;
 use crate::plan::{Plan, Preparation};
 use crate::prepare::prepare_on;
 use crate::result::RunResult;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use units::Instant;
 use workload::{Arrival, Request};
 
 /// How far each of several runs has come; read it from another thread.
@@ -77,6 +79,7 @@ pub fn run_all<E: Send, I>(
     plans: &[Plan],
     threads: usize,
     workload: impl Fn() -> Result<(Arrival, I), E> + Sync,
+    faults: &[(Instant, Fault)],
     progress: &Progress,
 ) -> Result<Vec<RunResult>, SimError<E>>
 where
@@ -94,7 +97,7 @@ where
                 let drives = prepare_on(first, threads)?;
                 progress.prepared.store(1, Ordering::Relaxed);
                 let (arrival, requests) = workload().map_err(SimError::Workload)?;
-                run(plan, drives, arrival, requests, completed)
+                run_with_faults(plan, drives, arrival, requests, faults.to_vec(), completed)
             })
             .collect();
     }
@@ -108,7 +111,8 @@ where
                 turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take(plans.len());
             let Some((index, drives)) = turn else { return };
             let result = workload().map_err(SimError::Workload).and_then(|(arrival, requests)| {
-                run(&plans[index], drives, arrival, requests, &progress.completed[index])
+                let (plan, completed) = (&plans[index], &progress.completed[index]);
+                run_with_faults(plan, drives, arrival, requests, faults.to_vec(), completed)
             });
             *results[index].lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
                 Some(result);
@@ -180,7 +184,7 @@ mod tests {
             Ok((Arrival::Open, (0..2_000).map(write)))
         };
         let hashes = |threads| -> Vec<u64> {
-            let results = run_all(&plans, threads, requests, &Progress::new(2)).unwrap();
+            let results = run_all(&plans, threads, requests, &[], &Progress::new(2)).unwrap();
             results.iter().map(|result| result.hash).collect()
         };
         assert_eq!(hashes(1), hashes(2));

@@ -1,6 +1,7 @@
 //! One run: a workload, an engine on the virtual clock, and what is measured.
 
 use crate::busy_members::BusyMembers;
+use crate::degraded::DegradedRecorder;
 use crate::error::{PATIENCE, SimError};
 use crate::faults::{Fault, Faults};
 use crate::feed::Feed;
@@ -37,12 +38,7 @@ pub fn run<E>(
     requests: impl Iterator<Item = Result<Request, E>>,
     progress: &AtomicU64,
 ) -> Result<RunResult, SimError<E>> {
-    if !plan.measured.sub_reads {
-        return run_with_faults(plan, drives, arrival, requests, Vec::new(), progress);
-    }
-    let mut watch = SubReadWatch::new(drives.len());
-    let run = run_watched(plan, drives, arrival, requests, Vec::new(), progress, &mut watch)?;
-    Ok(RunResult { sub_reads: Some(watch.finish()), ..run })
+    run_with_faults(plan, drives, arrival, requests, Vec::new(), progress)
 }
 
 /// The same, given up as soon as more than `most_waiting` requests are in flight: the array does not keep up
@@ -63,8 +59,9 @@ pub fn run_bounded<E>(
     run_input(plan, input, progress, &mut Nobody)
 }
 
-/// The same with faults at given times. The run ends when the last of them has come and nothing is
-/// being restored any more; what is verified at the end is verified only if no drive is missing then.
+/// The same with faults at given times. The run ends when the last of them has come, and if it is verified
+/// when nothing is being restored any more; what is verified at the end is verified only if no drive is missing
+/// then.
 ///
 /// # Errors
 ///
@@ -77,7 +74,12 @@ pub fn run_with_faults<E>(
     faults: Vec<(Instant, Fault)>,
     progress: &AtomicU64,
 ) -> Result<RunResult, SimError<E>> {
-    run_watched(plan, drives, arrival, requests, faults, progress, &mut Nobody)
+    if !plan.measured.sub_reads {
+        return run_watched(plan, drives, arrival, requests, faults, progress, &mut Nobody);
+    }
+    let mut watch = SubReadWatch::new(drives.len());
+    let run = run_watched(plan, drives, arrival, requests, faults, progress, &mut watch)?;
+    Ok(RunResult { sub_reads: Some(watch.finish()), ..run })
 }
 
 /// The same while `watch` is told what happens. The run ends early if it has seen enough; what is
@@ -137,6 +139,7 @@ struct Run<'a, I, P, W: Watch> {
     engine: Engine<P, W::Observe>,
     feed: Feed<I>,
     faults: Faults,
+    degraded: DegradedRecorder,
     most_waiting: usize,
     /// Changes of the busy windows that were made.
     changes_made: usize,
@@ -196,6 +199,7 @@ where
             feed: Feed::new(requests, arrival, engine.array().capacity_bytes()),
             engine,
             faults: Faults::new(faults),
+            degraded: DegradedRecorder::default(),
             most_waiting,
             changes_made: 0,
             measures: Measures::new(
@@ -282,9 +286,11 @@ where
         self.next_from_outside().0.min(patient)
     }
 
-    /// Whether no fault is to come and no background job is in progress.
+    /// Whether no fault is to come, and no background job is in progress without which the end cannot be
+    /// verified.
     fn is_mended(&self) -> bool {
-        self.faults.next() == Instant::NEVER && self.engine.array().job().is_none()
+        let is_restored = !self.plan.verify || self.engine.array().job().is_none();
+        self.faults.next() == Instant::NEVER && is_restored
     }
 
     fn break_something(&mut self, now: Instant) -> Result<(), SimError<E>> {
@@ -301,6 +307,7 @@ where
                     let new = Drive::emulated(self.new_drive()?.observed());
                     let replaced = self.engine.replace_drive(now, drive, new);
                     debug_assert_eq!(replaced, Ok(()), "the array has just allowed it");
+                    self.degraded.begin(now, drive, self.engine.array());
                 }
                 Err(CannotReplace::StillBusy { .. }) => self.faults.again(now, fault),
                 // The array had no reason to give it up.
@@ -309,6 +316,7 @@ where
             Some(Fault::Unreadable { drive, every }) => self.engine.set_read_errors(drive, every),
             None => {}
         }
+        self.degraded.note(self.engine.array());
         Ok(())
     }
 
@@ -380,8 +388,8 @@ where
             Output::Command { .. } | Output::AskStatus { .. } => {
                 unreachable!("all drives of a run are emulated")
             }
+            Output::JobEnded { job, .. } => self.degraded.end(now, job, self.engine.array()),
             Output::DriveFailed { .. }
-            | Output::JobEnded { .. }
             | Output::PageRepaired(_)
             | Output::ParityMismatch { .. } => {}
         }
@@ -482,6 +490,7 @@ where
             drives: drives.collect(),
             windows: self.windows,
             permits: self.permits,
+            degraded: self.degraded.finish(measures.last_completion, array),
             timeline: self.recorder.finish(),
             verified_pages,
         })

@@ -17,6 +17,7 @@ mod busy_members;
 mod calibration;
 mod causes;
 mod compare;
+mod degraded;
 mod difference;
 mod driver;
 mod error;
@@ -48,6 +49,7 @@ pub use calibration::{
 };
 pub use causes::{CauseBuckets, CauseSplit};
 pub use compare::{Progress, run_all};
+pub use degraded::{Degraded, Rebuild};
 pub use difference::{Compared, Difference, Side, first_difference};
 pub use driver::{run, run_bounded, run_with_faults};
 pub use error::SimError;

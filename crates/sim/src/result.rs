@@ -1,6 +1,7 @@
 //! What came of a run.
 
 use crate::causes::CauseBuckets;
+use crate::degraded::Degraded;
 use crate::driver::PROGRESS_STEP;
 use crate::intervals::Blocks;
 use crate::latency::LatencySummary;
@@ -98,6 +99,8 @@ pub struct RunResult {
     /// Leases that the host granted, extended or took back, and one message to each drive at the
     /// start that it has none.
     pub permits: u64,
+    /// What became of the array if drives failed; none if nothing did.
+    pub degraded: Option<Degraded>,
     /// What happened when.
     pub timeline: Timeline,
     /// Pages checked against the reference model; 0 unless the run was verified.

@@ -183,9 +183,12 @@ impl WindowPlan {
         // Clocks that are behind must be able to say when the first window opens.
         let start = Instant::ZERO + self.clock_skew;
         let shortest = drive.likely_unit_time() + self.guard() * 2;
+        // With drives missing one may be busy at a time, or hardly more: as in an array with one parity.
+        let one = ArrayDescription { parities: 1, ..array };
         let windows = |busy_time_window| WindowConfig {
             busy_time_window,
             busy_drives: array.busy_drives(),
+            reduced_window: self.first_window(drive, one).unwrap_or(busy_time_window),
             guard: self.guard(),
             start,
             ranges: drive.ranges.count,

@@ -1,7 +1,7 @@
 //! Operations of background jobs: stripes that are rebuilt, resynced or compared.
 
-use super::Array;
 use super::fetching::Read;
+use super::{Array, drives};
 use crate::action::{Action, DataAction, OpId, Slot};
 use crate::event::{Event, Origin, Why};
 use crate::fetch::StripeShape;
@@ -30,6 +30,7 @@ fn step<O: Observe>(array: &mut Array<O>, now: Instant) {
             Step::Nothing => return,
             Step::Ended(job) => {
                 let (what, lost) = (job.what, job.lost);
+                drives::note_missing(array, now);
                 array.out.emit_event(now, || Event::JobEnded { job: what, lost });
                 array.out.emit(Action::JobEnded { job: what, skipped: lost });
             }
@@ -75,10 +76,14 @@ pub(super) fn plan_repair<O: Observe>(array: &mut Array<O>, now: Instant, op: Op
     let unreadable = array.unreadable(stripe);
     let absent = array.relocation.members_on(&array.layout, stripe, array.availability.absent());
     let failures = array.availability.drive_failures();
+    // Of more members than it takes, those are not read that would keep it waiting.
+    let to_spare = array.layout.parities().saturating_sub(unreadable.len());
+    let in_windows = array.members_in_windows(now, op) - unreadable;
+    let spared = in_windows.iter().take(to_spare as usize).collect();
     let target = &mut array.ops[op];
     target.phase = Phase::Fetch;
     let wanted = unreadable - absent;
-    target.fetch.begin_lost(unreadable, wanted);
+    target.fetch.begin_lost(unreadable, spared, wanted);
     if let Work::Repair { drive_failures, .. } = &mut target.work {
         *drive_failures = failures;
     }

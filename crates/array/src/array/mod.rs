@@ -4,6 +4,7 @@
 mod background;
 mod constants;
 mod copies;
+mod drives;
 mod fetching;
 mod repairing;
 mod writing;
@@ -11,6 +12,7 @@ mod writing;
 use crate::action::{Action, Ended, OpId};
 use crate::availability::{Availability, CannotReplace, DriveState};
 use crate::commands::{CommandRecord, Commands, Purpose};
+use crate::contract::Contract;
 use crate::coordinate::{Coordination, Coordinator, Notice};
 use crate::counters::Counters;
 use crate::drive_queues::Queues;
@@ -90,7 +92,12 @@ impl<O: Observe> Array<O> {
                 spare: spare.clone(),
             },
             rules,
-            permits: Permits::new(width, about.windows, config.coordination),
+            permits: Permits::new(
+                (width, layout.parities()),
+                about.windows,
+                config.coordination,
+                MemberSet::from_bits(config.absent),
+            ),
             relocation: Relocation::new(&layout, spare.start, spare_blocks),
             availability: Availability::new(MemberSet::from_bits(config.absent)),
             jobs: Jobs::new(config.job_depth, config.read_repair),
@@ -192,6 +199,12 @@ impl<O: Observe> Array<O> {
     #[must_use]
     pub fn coordinator(&self) -> &Coordinator {
         self.permits.coordinator()
+    }
+
+    /// What reads can count on now, as far as busy windows go.
+    #[must_use]
+    pub fn contract(&self) -> Contract {
+        self.permits.contract()
     }
 
     /// Whether [`Array::handle_report`] is to be called whenever a drive's collections change.
@@ -561,16 +574,7 @@ impl<O: Observe> Array<O> {
     ///
     /// If the drive is absent already, or there is none, nothing happens.
     pub fn fail_drive(&mut self, now: Instant, drive: DriveId) {
-        if u32::from(drive.0) >= self.layout.width() || !self.availability.drive_failed(drive) {
-            return;
-        }
-        self.jobs.cancel_rebuild(drive);
-        self.out.emit_event(now, || Event::DriveFailed { drive });
-        self.out.emit(Action::DriveFailed { drive });
-        self.answer_for_absent(now);
-        self.abandon_cache(now, drive);
-        background::pump(self, now);
-        self.refresh_deadline();
+        drives::fail(self, now, drive);
     }
 
     /// An empty drive has replaced one that is absent: rebuilds all its stripes in the background, until
@@ -595,14 +599,7 @@ impl<O: Observe> Array<O> {
         drive: DriveId,
         stripes: impl IntoIterator<Item = Range<u64>>,
     ) -> Result<(), CannotReplace> {
-        self.can_replace(drive)?;
-        let all = self.layout.stripes();
-        let stripes = stripes.into_iter().map(|Range { start, end }| start.min(all)..end.min(all));
-        let stripes = self.availability.drive_replaced(drive, stripes);
-        self.permits.drive_replaced(drive);
-        self.emit_notices(now);
-        self.add_job(now, JobKind::Rebuild(drive), stripes);
-        Ok(())
+        drives::replace(self, now, drive, stripes)
     }
 
     /// Whether [`Array::replace_drive`] would be done now.
@@ -611,17 +608,7 @@ impl<O: Observe> Array<O> {
     ///
     /// Those of [`Array::replace_drive`].
     pub fn can_replace(&self, drive: DriveId) -> Result<(), CannotReplace> {
-        let width = self.layout.width();
-        if u32::from(drive.0) >= width {
-            return Err(CannotReplace::NoSuchDrive { drive, width });
-        }
-        if !self.availability.is_absent(drive) {
-            return Err(CannotReplace::Present { drive });
-        }
-        if self.commands.queues().of(drive).blocks() > 0 {
-            return Err(CannotReplace::StillBusy { drive });
-        }
-        Ok(())
+        drives::can_replace(self, drive)
     }
 
     /// Resyncs these stripes in the background: after a crash their parity may not match their data. Until

@@ -81,7 +81,7 @@ impl<O: Observe> Array<O> {
     }
 
     /// The members of a stripe whose drives are in their busy windows.
-    fn members_in_windows(&self, now: Instant, op: OpId) -> MemberSet {
+    pub(super) fn members_in_windows(&self, now: Instant, op: OpId) -> MemberSet {
         let target = &self.ops[op];
         let (stripe, row) = (target.stripe, target.first_row);
         let coordinator = self.permits.coordinator();
@@ -372,6 +372,8 @@ impl<O: Observe> Array<O> {
         let replaces = work.kind() == OperationKind::Deallocate || record.opcode == Opcode::Write;
         let requested_bytes = match *work {
             Work::Write { request, .. } => Some(self.requests.size_bytes(request)),
+            // Nobody waits for what is rebuilt, nor for the drive that it goes to.
+            Work::Repair { .. } if self.permits.is_missing(record.drive) => Some(u64::MAX),
             _ => None,
         };
         let Some(cache) = &mut self.cache else { return false };

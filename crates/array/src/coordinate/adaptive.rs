@@ -57,6 +57,11 @@ impl Adaptive {
         self.too_many_busy = true;
     }
 
+    /// Turns begin at other times than before.
+    pub(crate) fn windows_changed(&mut self, now: Instant, windows: &StaggeredWindows) {
+        self.next_change = change_after(windows, now);
+    }
+
     pub(crate) fn next_deadline(&self) -> Instant {
         self.next_decision.min(self.next_change)
     }
@@ -75,7 +80,7 @@ impl Adaptive {
             let shorter = self.wanted < windows.busy_time_window();
             let longer = self.wanted > windows.busy_time_window();
             if shorter || (longer && windows.next_is_first_of_cycle(now)) {
-                windows.reconfigure(now, self.wanted, notices);
+                windows.set_window(now, self.wanted, notices);
             }
             self.next_change = change_after(windows, now);
         }

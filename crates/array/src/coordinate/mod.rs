@@ -17,6 +17,7 @@ pub use staggered::WindowConfig;
 pub use synchronized::SynchronizedConfig;
 pub use tokens::TokenConfig;
 
+use crate::members::MemberSet;
 use adaptive::Adaptive;
 use alloc::collections::VecDeque;
 use nvme::{CollectionRight, DriveStatus};
@@ -40,6 +41,26 @@ pub(crate) enum Notice {
         /// The drive.
         drive: DriveId,
     },
+}
+
+/// Drives that have failed or are being rebuilt. They count as busy all the time: what they hold is not there to be
+/// read, or nobody counts on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Missing {
+    pub(crate) drives: MemberSet,
+    /// Members of a stripe that can still be missing besides those.
+    pub(crate) parities_left: u32,
+}
+
+impl Missing {
+    /// How many of the other drives may be busy at once, of so many if none is missing. Where nothing is left,
+    /// one: drives must collect, and reads wait for as few of them as can be.
+    pub(crate) fn busy_drives(self, whole: u32) -> u32 {
+        match self.drives.is_empty() {
+            true => whole,
+            false => whole.min(self.parities_left).max(1),
+        }
+    }
 }
 
 /// How the drives' collections are coordinated.
@@ -94,19 +115,22 @@ impl Coordinator {
     pub(crate) fn new(
         coordination: &Coordination,
         width: u32,
+        missing: Missing,
         notices: &mut VecDeque<Notice>,
     ) -> Self {
         match coordination {
             Coordination::Free => Self::Free,
             Coordination::Windows(config) => {
-                Self::Windows(StaggeredWindows::new(config, width, notices))
+                Self::Windows(StaggeredWindows::new(config, width, missing, notices))
             }
             Coordination::Adaptive(config, adaptive) => {
-                let windows = StaggeredWindows::new(config, width, notices);
+                let windows = StaggeredWindows::new(config, width, missing, notices);
                 let adaptive = Adaptive::new(adaptive, &windows, config.start);
                 Self::Adaptive(windows, adaptive)
             }
-            Coordination::Token(config) => Self::Token(Tokens::new(config, width, notices)),
+            Coordination::Token(config) => {
+                Self::Token(Tokens::new(config, width, missing, notices))
+            }
             Coordination::Synchronized(config) => {
                 Self::Synchronized(Synchronized::new(config, width, notices))
             }
@@ -126,12 +150,12 @@ impl Coordinator {
 
     /// The busy window of `drive` that is open at `now`, or else its next: its start and its end. Of a
     /// drive with several ranges of logical blocks it is that of the first. None where the clock does
-    /// not tell a drive's own: without coordination, and where tokens are granted or all drives
-    /// collect synchronized.
+    /// not tell a drive's own: without coordination, where tokens are granted or all drives
+    /// collect synchronized, and of a drive that has failed or is being rebuilt.
     #[must_use]
     pub fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
         match self {
-            Self::Windows(windows) | Self::Adaptive(windows, _) => Some(windows.window(drive, now)),
+            Self::Windows(windows) | Self::Adaptive(windows, _) => windows.window(drive, now),
             Self::Free | Self::Token(_) | Self::Synchronized(_) => None,
         }
     }
@@ -142,6 +166,34 @@ impl Coordinator {
         match self {
             Self::Windows(windows) | Self::Adaptive(windows, _) => Some(windows.busy_time_window()),
             Self::Free | Self::Token(_) | Self::Synchronized(_) => None,
+        }
+    }
+
+    /// Drives that may be busy at once, where drives take turns. Fewer while others are missing.
+    #[must_use]
+    pub fn busy_drives(&self) -> Option<u32> {
+        match self {
+            Self::Windows(windows) | Self::Adaptive(windows, _) => Some(windows.busy_drives()),
+            Self::Token(tokens) => Some(tokens.busy_drives()),
+            Self::Free | Self::Synchronized(_) => None,
+        }
+    }
+
+    /// Other drives are missing than before.
+    pub(crate) fn set_missing(
+        &mut self,
+        now: Instant,
+        missing: Missing,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        match self {
+            Self::Windows(windows) => windows.set_missing(now, missing, notices),
+            Self::Adaptive(windows, adaptive) => {
+                windows.set_missing(now, missing, notices);
+                adaptive.windows_changed(now, windows);
+            }
+            Self::Token(tokens) => tokens.set_missing(now, missing, notices),
+            Self::Free | Self::Synchronized(_) => {}
         }
     }
 
@@ -180,7 +232,7 @@ impl Coordinator {
     ) -> bool {
         match self {
             Self::Windows(windows) => {
-                windows.reconfigure(now, window, notices);
+                windows.set_window(now, window, notices);
                 true
             }
             Self::Free | Self::Adaptive(..) | Self::Token(_) | Self::Synchronized(_) => false,

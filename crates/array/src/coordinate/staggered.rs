@@ -1,6 +1,11 @@
-//! Windows in turn (IODA §4.3.1, Figure 2), and changing their length on a running array (§4.3.7).
+//! Windows in turn (IODA §4.3.1, Figure 2), and changing them on a running array: their length (§4.3.7), and
+//! how many drives they let be busy at once while drives are missing.
+//!
+//! A drive that has failed or is being rebuilt counts as busy all the time, so the others get so many fewer
+//! turns at once. The articles say nothing of it. `docs/quiet.md` has what is promised then.
 
-use crate::coordinate::Notice;
+use crate::coordinate::{Missing, Notice};
+use crate::members::MemberSet;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,6 +19,9 @@ pub struct WindowConfig {
     pub busy_time_window: Duration,
     /// Drives that may be busy at once: at most the number of parities.
     pub busy_drives: u32,
+    /// Length of the busy window while fewer drives may be busy at once, because others are missing: what suits
+    /// one at a time.
+    pub reduced_window: Duration,
     /// Most by which any drive's clock is off.
     pub guard: Duration,
     /// When the first window opens.
@@ -33,15 +41,26 @@ pub struct StaggeredWindows {
     schedule: WindowSchedule,
     /// The drive whose turn is the first.
     first: u32,
-    /// Of each drive, the end of a window that was open when the length changed.
+    /// Of each drive, the end of a window that was open when the schedule changed.
     open_until: Vec<Instant>,
+    /// Drives that count as busy all the time: they have failed, or are being rebuilt.
+    missing: MemberSet,
+    /// Drives that may be busy at once if none is missing, and how long.
+    whole: (u32, Duration),
+    /// How long while fewer may be.
+    reduced: Duration,
     ranges: u32,
     range_blocks: u64,
 }
 
 impl StaggeredWindows {
-    pub(crate) fn new(config: &WindowConfig, width: u32, notices: &mut VecDeque<Notice>) -> Self {
-        let turns = Self {
+    pub(crate) fn new(
+        config: &WindowConfig,
+        width: u32,
+        missing: Missing,
+        notices: &mut VecDeque<Notice>,
+    ) -> Self {
+        let mut turns = Self {
             schedule: WindowSchedule {
                 array: ArrayDescription { width, parities: config.busy_drives },
                 busy_time_window: config.busy_time_window,
@@ -51,11 +70,24 @@ impl StaggeredWindows {
             },
             first: 0,
             open_until: vec![Instant::ZERO; width as usize],
+            missing: missing.drives,
+            whole: (config.busy_drives, config.busy_time_window),
+            reduced: config.reduced_window,
             ranges: config.ranges.max(1),
             range_blocks: config.range_blocks.max(1),
         };
+        (turns.schedule.array.parities, turns.schedule.busy_time_window) = turns.turns(missing);
         turns.permit(notices);
         turns
+    }
+
+    /// How many drives may be busy at once while so much is missing, and how long.
+    fn turns(&self, missing: Missing) -> (u32, Duration) {
+        let (busy_drives, window) = self.whole;
+        match missing.busy_drives(busy_drives) {
+            fewer if fewer < busy_drives => (fewer, self.reduced),
+            all => (all, window),
+        }
     }
 
     fn width(&self) -> u32 {
@@ -68,8 +100,9 @@ impl StaggeredWindows {
         self.schedule.delayed(turns)
     }
 
+    /// Tells the drives; who is missing is not told.
     fn permit(&self, notices: &mut VecDeque<Notice>) {
-        for drive in 0..self.width() {
+        for drive in (0..self.width()).filter(|&drive| !self.is_missing(drive)) {
             let right = CollectionRight::Windows(self.of(drive));
             notices.push_back(Notice::Permit { drive: DriveId(drive as u8), right });
         }
@@ -79,19 +112,34 @@ impl StaggeredWindows {
         self.schedule.busy_time_window
     }
 
+    /// Drives that may be busy at once now.
+    pub(crate) fn busy_drives(&self) -> u32 {
+        self.schedule.array.busy_drives()
+    }
+
+    fn is_missing(&self, drive: u32) -> bool {
+        self.missing.contains(drive as u8)
+    }
+
     pub(crate) fn is_busy(&self, drive: DriveId, lba: Lba, now: Instant) -> bool {
+        if self.is_missing(drive.0.into()) {
+            return true;
+        }
         let range = (lba.0 / self.range_blocks).min(u64::from(self.ranges) - 1) as u32;
         let schedule = self.of(u32::from(drive.0)).delayed(range);
         schedule.window_at(now).is_some() || now < self.open_until[drive.index()]
     }
 
-    /// Start and end of the window that is open, or of the next one.
-    pub(crate) fn window(&self, drive: DriveId, now: Instant) -> (Instant, Instant) {
+    /// Start and end of the window that is open, or of the next one; none of a drive that is missing.
+    pub(crate) fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
+        if self.is_missing(drive.0.into()) {
+            return None;
+        }
         let schedule = self.of(u32::from(drive.0));
-        schedule.window_at(now).unwrap_or_else(|| {
+        Some(schedule.window_at(now).unwrap_or_else(|| {
             let start = schedule.next_busy_start(now);
             (start, start + schedule.busy_time_window)
-        })
+        }))
     }
 
     /// Length of a turn.
@@ -117,17 +165,50 @@ impl StaggeredWindows {
         self.turns_begun(now).is_multiple_of(u64::from(self.width()))
     }
 
-    /// Gives all windows a new length, beginning with the drive whose turn is next, when the
-    /// windows that are open now are over. So no two lengths are ever in force at once, no
-    /// collection is cut short, and nobody loses its turn.
-    pub(crate) fn reconfigure(
+    /// Gives all windows a new length; see [`StaggeredWindows::begin_again`].
+    pub(crate) fn set_window(
         &mut self,
         now: Instant,
         busy_time_window: Duration,
         notices: &mut VecDeque<Notice>,
     ) {
+        // Whoever asks for a length means it whatever is missing.
+        (self.whole.1, self.reduced) = (busy_time_window, busy_time_window);
+        self.begin_again(now, (self.busy_drives(), busy_time_window), notices);
+    }
+
+    /// Other drives are missing than before.
+    pub(crate) fn set_missing(
+        &mut self,
+        now: Instant,
+        missing: Missing,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        let back = self.missing - missing.drives;
+        self.missing = missing.drives;
+        // Who comes back worked when it liked, and may still be at it.
+        for drive in back {
+            let open_until = &mut self.open_until[usize::from(drive)];
+            *open_until = (now + self.schedule.busy_time_window).max(*open_until);
+        }
+        let turns = self.turns(missing);
+        if !back.is_empty() || turns.0 != self.busy_drives() {
+            self.begin_again(now, turns, notices);
+        }
+    }
+
+    /// Gives windows another length, or lets other numbers of drives be busy at once, beginning with the drive
+    /// whose turn is next, when the windows that are open now are over. So no two schedules are ever in force at
+    /// once, no collection is cut short, and nobody loses its turn.
+    fn begin_again(
+        &mut self,
+        now: Instant,
+        (busy_drives, busy_time_window): (u32, Duration),
+        notices: &mut VecDeque<Notice>,
+    ) {
         let mut start = now;
-        for drive in 0..self.width() {
+        let missing = self.missing;
+        for drive in (0..self.width()).filter(|&drive| !missing.contains(drive as u8)) {
             let schedule = self.of(drive);
             for range in 0..self.ranges {
                 if let Some((_, end)) = schedule.delayed(range).window_at(now) {
@@ -139,12 +220,232 @@ impl StaggeredWindows {
         }
         self.first =
             ((u64::from(self.first) + self.turns_begun(now)) % u64::from(self.width())) as u32;
+        let array = ArrayDescription { parities: busy_drives, ..self.schedule.array };
         self.schedule = WindowSchedule {
+            array,
             busy_time_window,
             cycle_start: start,
             not_before: start,
             ..self.schedule
         };
         self.permit(notices);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Rng;
+
+    const MILLI: Duration = Duration::from_millis(1);
+
+    /// What the drives make of what they are told, each by a clock that is off by as much as the guard.
+    struct Drives {
+        rights: Vec<Option<WindowSchedule>>,
+        open_until: Vec<Instant>,
+        skew: Duration,
+    }
+
+    impl Drives {
+        fn new(width: u32, skew: Duration) -> Self {
+            let rights = vec![None; width as usize];
+            Self { rights, open_until: vec![Instant::ZERO; width as usize], skew }
+        }
+
+        /// Drives take the notices; a window that is open stays open.
+        fn take(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
+            while let Some(notice) = notices.pop_front() {
+                let Notice::Permit { drive, right: CollectionRight::Windows(schedule) } = notice
+                else {
+                    panic!("{notice:?} of windows");
+                };
+                let index = drive.index();
+                let open = self.rights[index].and_then(|right| right.busy_until(now));
+                if let Some(until) = open {
+                    self.open_until[index] = until.max(self.open_until[index]);
+                }
+                let ahead = index.is_multiple_of(2);
+                let shifted = |at: Instant| match ahead {
+                    true => at + self.skew,
+                    false => {
+                        Instant::from_nanos(at.as_nanos().saturating_sub(self.skew.as_nanos()))
+                    }
+                };
+                self.rights[index] = Some(WindowSchedule {
+                    cycle_start: shifted(schedule.cycle_start),
+                    not_before: shifted(schedule.not_before),
+                    ..schedule
+                });
+            }
+        }
+
+        /// The drive is a new one, which has been told nothing.
+        fn replace(&mut self, drive: u8) {
+            self.rights[usize::from(drive)] = None;
+            self.open_until[usize::from(drive)] = Instant::ZERO;
+        }
+
+        fn is_busy(&self, drive: u8, now: Instant) -> bool {
+            let index = usize::from(drive);
+            let in_window = self.rights[index].is_some_and(|right| right.busy_until(now).is_some());
+            in_window || now < self.open_until[index]
+        }
+    }
+
+    fn missing(drives: MemberSet, parities: u32) -> Missing {
+        Missing { drives, parities_left: parities.saturating_sub(drives.len()) }
+    }
+
+    #[test]
+    fn no_window_opens_when_it_would_be_one_too_many_whatever_fails_and_returns() {
+        for seed in testing::seeds(0..200) {
+            let mut rng = Rng::stream(seed, "missing drives");
+            let parities = 1 + rng.below(3) as u32;
+            let width = parities + 2 + rng.below(6) as u32;
+            let guard = MILLI * rng.below(4);
+            let window = MILLI * (20 + rng.below(60));
+            let config = WindowConfig {
+                busy_time_window: window,
+                busy_drives: 1 + rng.below(parities.into()) as u32,
+                reduced_window: MILLI * (20 + rng.below(60)),
+                guard,
+                start: Instant::ZERO + guard,
+                ranges: 1,
+                range_blocks: 1,
+            };
+            let mut gone = MemberSet::EMPTY;
+            let mut notices = VecDeque::new();
+            let mut windows =
+                StaggeredWindows::new(&config, width, missing(gone, parities), &mut notices);
+            let mut drives = Drives::new(width, guard);
+            let mut now = Instant::ZERO;
+            drives.take(now, &mut notices);
+            let (mut busy, mut seen) = (MemberSet::EMPTY, MemberSet::EMPTY);
+            // Who has come back and may still be at what it began, and until when.
+            let mut back: Vec<(u8, Instant)> = Vec::new();
+            let mut last_event = now;
+            let mut next_event = now + MILLI * rng.below(500);
+            for _ in 0..6_000 {
+                now += MILLI;
+                if now >= next_event {
+                    // What is open stays open, even if the drive waits for its guard.
+                    let is_open = |drive| windows.is_busy(DriveId(drive), Lba(0), now);
+                    busy = busy | (0..width as u8).filter(|&drive| is_open(drive)).collect();
+                    let drive = rng.below(width.into()) as u8;
+                    match rng.below(6) {
+                        0 => {
+                            let length = MILLI * (20 + rng.below(60));
+                            windows.set_window(now, length, &mut notices);
+                        }
+                        _ if gone.contains(drive) => {
+                            gone.remove(drive);
+                            back.push((drive, now + windows.busy_time_window()));
+                            windows.set_missing(now, missing(gone, parities), &mut notices);
+                        }
+                        _ => {
+                            gone.insert(drive);
+                            drives.replace(drive);
+                            windows.set_missing(now, missing(gone, parities), &mut notices);
+                        }
+                    }
+                    drives.take(now, &mut notices);
+                    // Now and then long enough for everyone to have a turn.
+                    let most = if rng.below(4) == 0 { 2_000 } else { 60 };
+                    next_event = now + MILLI * rng.below(most);
+                    (seen, last_event) = (MemberSet::EMPTY, now);
+                }
+                let counts = |drive: &u8| !gone.contains(*drive);
+                let working = back.iter().filter(|&&(drive, until)| counts(&drive) && now < until);
+                let finishing: MemberSet = working.map(|&(drive, _)| drive).collect();
+                let open: MemberSet = (0..width as u8)
+                    .filter(counts)
+                    .filter(|&drive| drives.is_busy(drive, now))
+                    .collect();
+                let most = missing(gone, parities).busy_drives(config.busy_drives);
+                assert_eq!(windows.busy_drives(), most);
+                if !(open - busy).is_empty() {
+                    let all = open | finishing;
+                    assert!(all.len() <= most, "seed {seed} at {now:?}: {all:?}, at most {most}");
+                }
+                for drive in open {
+                    assert!(windows.is_busy(DriveId(drive), Lba(0), now), "the host knows");
+                }
+                for drive in gone {
+                    assert!(windows.is_busy(DriveId(drive), Lba(0), now));
+                    assert_eq!(windows.window(DriveId(drive), now), None);
+                }
+                (busy, seen) = (open, seen | open);
+                let settled = last_event.max(windows.schedule.not_before);
+                if now + MILLI >= next_event && now > settled + windows.schedule.cycle() * 2 {
+                    let all: MemberSet = (0..width as u8).filter(counts).collect();
+                    assert_eq!(seen, all, "seed {seed} at {now:?}: everyone has a turn");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fewer_take_turns_while_drives_are_missing_and_the_order_stays() {
+        let config = WindowConfig {
+            busy_time_window: MILLI * 100,
+            busy_drives: 2,
+            reduced_window: MILLI * 70,
+            guard: Duration::ZERO,
+            start: Instant::ZERO,
+            ranges: 1,
+            range_blocks: 1,
+        };
+        let none = missing(MemberSet::EMPTY, 2);
+        let mut notices = VecDeque::new();
+        let mut windows = StaggeredWindows::new(&config, 6, none, &mut notices);
+        notices.clear();
+        let at = |millis: u64| Instant::ZERO + MILLI * millis;
+        let busy = |windows: &StaggeredWindows, millis| -> Vec<u8> {
+            let is_busy = |&drive: &u8| windows.is_busy(DriveId(drive), Lba(0), at(millis));
+            (0..6).filter(is_busy).collect()
+        };
+        assert_eq!((windows.busy_drives(), busy(&windows, 60)), (2, vec![0, 1]));
+        windows.set_missing(at(60), missing(MemberSet::of(3), 2), &mut notices);
+        assert_eq!(notices.len(), 5, "the one that is missing is not told");
+        assert_eq!((windows.busy_drives(), windows.busy_time_window()), (1, MILLI * 70));
+        // The windows that were open end as they would have: at 100 and 150 ms.
+        assert_eq!(busy(&windows, 99), [0, 1, 3]);
+        assert_eq!(busy(&windows, 149), [1, 3]);
+        // Then it is the turn of those whose turn was next, one by one, 70 ms each.
+        assert_eq!(busy(&windows, 151), [2, 3]);
+        assert_eq!(busy(&windows, 221), [3]);
+        assert_eq!(busy(&windows, 291), [3, 4]);
+        assert_eq!(busy(&windows, 361), [3, 5]);
+        assert_eq!(busy(&windows, 431), [0, 3]);
+        // A second one takes nothing more away: one at a time is the least.
+        notices.clear();
+        windows.set_missing(at(435), missing(MemberSet::from_bits(0b11_000), 2), &mut notices);
+        assert!(notices.is_empty() && windows.busy_drives() == 1);
+        // When both are back, two at a time are again, once the first have ended what they began.
+        windows.set_missing(at(440), none, &mut notices);
+        assert_eq!((notices.len(), windows.busy_drives()), (6, 2));
+        assert_eq!(busy(&windows, 509), [3, 4], "drive 0 had its turn until 501 ms");
+        assert_eq!(busy(&windows, 511), [1]);
+        assert_eq!(busy(&windows, 561), [1, 2]);
+    }
+
+    #[test]
+    fn one_of_two_parities_kept_in_reserve_is_enough() {
+        let config = WindowConfig {
+            busy_time_window: MILLI * 100,
+            busy_drives: 1,
+            reduced_window: MILLI * 70,
+            guard: Duration::ZERO,
+            start: Instant::ZERO,
+            ranges: 1,
+            range_blocks: 1,
+        };
+        let mut notices = VecDeque::new();
+        let none = missing(MemberSet::EMPTY, 2);
+        let mut windows = StaggeredWindows::new(&config, 6, none, &mut notices);
+        notices.clear();
+        windows.set_missing(Instant::ZERO + MILLI, missing(MemberSet::of(3), 2), &mut notices);
+        assert!(notices.is_empty(), "the others go on as they did");
+        assert_eq!(windows.busy_time_window(), MILLI * 100);
     }
 }

@@ -9,7 +9,7 @@
 //! choose the length of fixed windows.
 
 use super::status_poller::StatusPoller;
-use crate::coordinate::Notice;
+use crate::coordinate::{Missing, Notice};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, DriveStatus};
@@ -41,24 +41,54 @@ struct Holder {
 pub struct Tokens {
     config: TokenConfig,
     holders: Vec<Holder>,
+    /// Drives that have failed or are being rebuilt, which need no token.
+    missing: Missing,
     poller: StatusPoller,
 }
 
 impl Tokens {
-    pub(crate) fn new(config: &TokenConfig, width: u32, notices: &mut VecDeque<Notice>) -> Self {
-        for drive in 0..width {
+    pub(crate) fn new(
+        config: &TokenConfig,
+        width: u32,
+        missing: Missing,
+        notices: &mut VecDeque<Notice>,
+    ) -> Self {
+        for drive in (0..width).filter(|&drive| !missing.drives.contains(drive as u8)) {
             let right = CollectionRight::Lease { until: Instant::ZERO };
             notices.push_back(Notice::Permit { drive: DriveId(drive as u8), right });
         }
         Self {
             config: *config,
             holders: Vec::new(),
+            missing,
             poller: StatusPoller::new(width, config.start, config.period),
         }
     }
 
+    /// Other drives are missing than before. Who has a token keeps it until it runs out.
+    pub(crate) fn set_missing(
+        &mut self,
+        now: Instant,
+        missing: Missing,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        self.holders.retain(|holder| !missing.drives.contains(holder.drive));
+        for drive in self.missing.drives - missing.drives {
+            // Who comes back collected when it liked, and has a token as long as it is still at it.
+            self.holders.push(Holder { drive, until: now });
+            self.lease(drive, now, notices);
+        }
+        self.missing = missing;
+    }
+
+    /// Tokens that are granted at once.
+    pub(crate) fn busy_drives(&self) -> u32 {
+        self.missing.busy_drives(self.config.busy_drives)
+    }
+
     pub(crate) fn is_busy(&self, drive: DriveId, now: Instant) -> bool {
-        self.holders.iter().any(|holder| holder.drive == drive.0 && now < holder.until)
+        self.missing.drives.contains(drive.0)
+            || self.holders.iter().any(|holder| holder.drive == drive.0 && now < holder.until)
     }
 
     pub(crate) fn next_deadline(&self) -> Instant {
@@ -117,13 +147,13 @@ impl Tokens {
         self.poller
             .drives()
             .map(|drive| drive.0)
-            .filter(|&drive| self.answer(drive).due)
+            .filter(|&drive| self.answer(drive).due && !self.missing.drives.contains(drive))
             .filter(|&drive| self.holders.iter().all(|holder| holder.drive != drive))
             .min_by_key(|&drive| self.answer(drive).headroom_pages)
     }
 
     fn grant(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
-        while self.holders.len() < self.config.busy_drives as usize {
+        while self.holders.len() < self.busy_drives() as usize {
             let Some(drive) = self.neediest() else { return };
             let until = now + self.config.lease;
             self.holders.push(Holder { drive, until });

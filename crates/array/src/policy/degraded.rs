@@ -307,6 +307,7 @@ mod tests {
     use super::*;
     use crate::coordinate::Coordinator;
     use crate::drive_queues::Queues;
+    use crate::members::MemberSet;
     use crate::policy::PolicySettings;
     use nvme::Opcode;
 
@@ -358,7 +359,12 @@ mod tests {
         for arrival in 0..10 {
             sent(&mut policy, 0, arrival * 100);
         }
-        let view = View { coordinator: &Coordinator::Free, queues: &queues, stripe: 0b1111 };
+        let view = View {
+            coordinator: &Coordinator::Free,
+            queues: &queues,
+            stripe: 0b1111,
+            missing: MemberSet::EMPTY,
+        };
         let now = at(1_000);
         let report = CollectionReport { pages_before_next: 3, ..CollectionReport::default() };
         policy.handle_report(now, DriveId(0), &report);
@@ -388,7 +394,12 @@ mod tests {
         let mut policy = policy();
         let mut queues = Queues::new(8);
         queues.add(DriveId(0), Opcode::Write, 2);
-        let view = View { coordinator: &Coordinator::Free, queues: &queues, stripe: 0b1111 };
+        let view = View {
+            coordinator: &Coordinator::Free,
+            queues: &queues,
+            stripe: 0b1111,
+            missing: MemberSet::EMPTY,
+        };
         let collecting = CollectionReport { collecting: true, ..CollectionReport::default() };
         policy.handle_report(at(1), DriveId(3), &collecting);
         policy.channels[0].report.pages_before_next = 100;
@@ -427,7 +438,12 @@ mod tests {
         let collecting = CollectionReport { collecting: true, ..CollectionReport::default() };
         policy.handle_report(at(1), DriveId(6), &collecting);
         queues.add(DriveId(0), Opcode::Write, 9);
-        let view = View { coordinator: &Coordinator::Free, queues: &queues, stripe: 0b111 };
+        let view = View {
+            coordinator: &Coordinator::Free,
+            queues: &queues,
+            stripe: 0b111,
+            missing: MemberSet::EMPTY,
+        };
         let mut takers = Vec::new();
         for _ in 0..4 {
             takers.push(policy.place_update(at(2), DriveId(0), 0b1111_1000, &view).unwrap().0);

@@ -150,6 +150,7 @@ mod tests {
     use super::*;
     use crate::coordinate::Coordinator;
     use crate::drive_queues::Queues;
+    use crate::members::MemberSet;
     use crate::policy::{PolicyKind, PolicySettings, PolicySetup};
     use crate::request::RequestKind;
     use nvme::{Opcode, PlFlag, Status};
@@ -160,7 +161,12 @@ mod tests {
     fn what_is_not_asked_would_have_the_default_answer() {
         let settings = PolicySettings::default();
         let queues = Queues::new(4);
-        let view = View { coordinator: &Coordinator::Free, queues: &queues, stripe: 0b1111 };
+        let view = View {
+            coordinator: &Coordinator::Free,
+            queues: &queues,
+            stripe: 0b1111,
+            missing: MemberSet::EMPTY,
+        };
         for kind in PolicyKind::ALL {
             let reconstruct_compute = Duration::ZERO;
             let setup =

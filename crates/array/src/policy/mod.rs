@@ -81,6 +81,8 @@ pub struct View<'a> {
     pub queues: &'a Queues,
     /// The drives that hold the stripe in question, as bits.
     pub stripe: u64,
+    /// Drives that have failed or are being rebuilt.
+    pub missing: MemberSet,
 }
 
 /// A command as it goes out to a drive.

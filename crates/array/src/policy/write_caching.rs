@@ -97,6 +97,9 @@ impl TurnDrain {
 
     /// `now` if it may be, or when to ask again.
     pub(super) fn from(&self, now: Instant, drive: DriveId, view: &View<'_>) -> Instant {
+        if view.missing.contains(drive.0) {
+            return now;
+        }
         if let Some((start, end)) = view.coordinator.window(drive, now) {
             let last = start + end.since(start) / MARGIN_SHARE * (MARGIN_SHARE - 1);
             if now < start {
@@ -107,9 +110,13 @@ impl TurnDrain {
             }
         }
         let others = view.queues.all().iter().enumerate();
-        let written =
-            others.filter(|&(other, queue)| other != drive.index() && queue.write_blocks > 0);
-        match written.count() as u32 >= self.at_once {
+        let counts = |other: usize| other != drive.index() && !view.missing.contains(other as u8);
+        let written = others.filter(|&(other, queue)| counts(other) && queue.write_blocks > 0);
+        let at_once = match view.coordinator.busy_drives() {
+            Some(fewer) if !view.missing.is_empty() => self.at_once.min(fewer),
+            _ => self.at_once,
+        };
+        match written.count() as u32 >= at_once {
             // Asked again when the last of them has answered.
             true => Instant::NEVER,
             false => now,

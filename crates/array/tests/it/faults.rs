@@ -106,6 +106,7 @@ fn coordination(policy: PolicyKind, rng: &mut Rng) -> Coordination {
     let windows = WindowConfig {
         busy_time_window: Duration::from_nanos(1_000 + rng.below(20_000)),
         busy_drives: 1,
+        reduced_window: Duration::from_nanos(1_000),
         guard: Duration::ZERO,
         start: Instant::ZERO,
         ranges: 1,

@@ -51,6 +51,7 @@ fn simulate(
         ));
     }
     let mut setup = Setup::new(&settings, &policies)?;
+    setup.faults = args.faults.faults(setup.plan().width)?;
     let sub_reads = args.asserts.iter().any(Assertion::needs_sub_reads);
     let measured = Measured { intervals: args.intervals, sub_reads };
     setup.plans.iter_mut().for_each(|plan| plan.measured = measured);

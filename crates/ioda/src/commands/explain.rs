@@ -5,10 +5,10 @@ pub(crate) mod document;
 use super::Talk;
 use crate::cli::ArrayArgs;
 use crate::exit::{self, Failure};
+use crate::faults::FaultArgs;
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::output::{self, Documents};
 use crate::progress;
-use crate::quantity::Span;
 use crate::settings::{RunSettings, Settings, WorkloadSettings};
 use crate::setup::{self, Setup};
 use array::RequestKind;
@@ -18,9 +18,8 @@ use sim::{Compared, Explained, Fault, Plan, Side, SimError};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::atomic::AtomicU64;
-use units::{DriveId, Instant};
+use units::Instant;
 use workload::{Arrival, Workload, WorkloadError};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -44,6 +43,9 @@ pub(crate) struct ExplainArgs {
     /// What to tell.
     #[command(flatten)]
     wanted: Wanted,
+    /// What goes wrong.
+    #[command(flatten)]
+    faults: FaultArgs,
     /// The workload.
     #[command(flatten)]
     workload: WorkloadSettings,
@@ -71,12 +73,6 @@ struct Wanted {
     /// Run everything twice at the same time and print the first event that differs, or that none does
     #[arg(long, conflicts_with_all = ["request", "worst", "html", "json"])]
     check_repeat: bool,
-    /// Let a drive fail at this time of the run, such as 1@200ms; repeatable
-    #[arg(long, value_name = "DRIVE@TIME")]
-    fail: Vec<Moment>,
-    /// Put an empty drive in the place of one that failed, such as 1@300ms, and rebuild it; repeatable
-    #[arg(long, value_name = "DRIVE@TIME")]
-    replace: Vec<Moment>,
     /// TOML file with the sections array, windows, stage, policies, drive, workload and run; flags
     /// override it
     #[arg(long, value_name = "FILE")]
@@ -89,25 +85,6 @@ struct Wanted {
     json: JsonArgs,
 }
 
-/// A drive and a time of the run.
-#[derive(Clone, Copy, Debug)]
-struct Moment {
-    drive: DriveId,
-    at: Instant,
-}
-
-impl FromStr for Moment {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (drive, at) =
-            text.split_once('@').ok_or("write the drive and the time as in 2@10ms")?;
-        let drive = drive.parse().map_err(|_| format!("{drive} is no number of a drive"))?;
-        let Span(after) = at.parse().map_err(|error| format!("{error}"))?;
-        Ok(Self { drive: DriveId(drive), at: Instant::ZERO + after })
-    }
-}
-
 /// Explains a request, lists slow ones, or checks that a run repeats.
 pub(crate) fn run(args: &ExplainArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let wanted = &args.wanted;
@@ -116,7 +93,7 @@ pub(crate) fn run(args: &ExplainArgs, talk: Talk) -> Result<ExitCode, Failure> {
     }
     let settings = args.settings()?;
     let setup = Setup::new(&settings, &setup::possible(&[PolicyKind::IODA], &settings.array))?;
-    let run = Run { setup: &setup, faults: wanted.faults(setup.plan().width)?, talk };
+    let run = Run { setup: &setup, faults: args.faults.faults(setup.plan().width)?, talk };
     match (wanted.request, wanted.worst) {
         (Some(number), _) => run.explain(number, wanted),
         (None, Some(count)) => run.slowest(count, wanted),
@@ -140,23 +117,6 @@ impl ExplainArgs {
             ..Settings::default()
         };
         self.array.overlay(&file, others)
-    }
-}
-
-impl Wanted {
-    fn faults(&self, width: u32) -> Result<Vec<(Instant, Fault)>, Failure> {
-        let fail = self.fail.iter().map(|moment| (moment.at, Fault::Fail(moment.drive)));
-        let replace = self.replace.iter().map(|moment| (moment.at, Fault::Replace(moment.drive)));
-        let moments = self.fail.iter().chain(&self.replace);
-        for moment in moments {
-            if u32::from(moment.drive.0) >= width {
-                let (drive, last) = (moment.drive.0, width - 1);
-                return Err(Failure::usage(format!(
-                    "there is no drive {drive}; the drives of this array are 0 to {last}"
-                )));
-            }
-        }
-        Ok(fail.chain(replace).collect())
     }
 }
 

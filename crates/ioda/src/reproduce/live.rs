@@ -170,7 +170,7 @@ fn simulate(
         Ok((workload.arrival(), workload))
     };
     let progress = Progress::new(plans.len());
-    let work = || sim::run_all(plans, threads, open, &progress);
+    let work = || sim::run_all(plans, threads, open, &[], &progress);
     let title = format!("{name} simulated:");
     Ok(progress::during(talk.progress, &title, plans, requests, &progress, work)?)
 }

@@ -56,7 +56,7 @@ fn compare(plans: &[Plan], source: &Source, threads: usize) -> Vec<RunResult> {
         let workload = source.open(capacity)?;
         Ok::<_, WorkloadError>((workload.arrival(), workload))
     };
-    run_all(plans, threads, open, &Progress::new(plans.len())).unwrap()
+    run_all(plans, threads, open, &[], &Progress::new(plans.len())).unwrap()
 }
 
 /// Shows the first event that differs of the first run that did not repeat.

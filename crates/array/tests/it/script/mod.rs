@@ -55,6 +55,7 @@ pub(crate) fn windows() -> WindowConfig {
     WindowConfig {
         busy_time_window: Duration::from_millis(100),
         busy_drives: 1,
+        reduced_window: Duration::from_millis(100),
         guard: Duration::ZERO,
         start: Instant::ZERO,
         ranges: 1,
