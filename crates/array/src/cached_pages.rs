@@ -9,6 +9,9 @@ use units::{DriveId, Lba};
 /// what one command holds up, and nothing else.
 const MOST_BLOCKS: u32 = 16;
 
+/// Pages that may wait for a drive before its rebuild waits for them: enough to keep the drive at work.
+const REBUILD_PAGES: usize = 1024;
+
 /// A page that is held.
 #[derive(Clone, Copy, Debug)]
 struct Page {
@@ -104,6 +107,12 @@ impl CachedPages {
     pub(crate) fn may_drain(&self, drive: DriveId) -> bool {
         let held = &self.drives[drive.index()];
         !held.order.is_empty() && held.draining < self.config.drain_depth
+    }
+
+    /// Whether a rebuild fills the cache faster than the drive takes it.
+    pub(crate) fn is_behind(&self, drive: DriveId) -> bool {
+        let held = &self.drives[drive.index()];
+        held.draining > 0 && held.pages.len() >= REBUILD_PAGES
     }
 
     /// Which of the pages from `lba` on are held, counted from the first.

@@ -15,8 +15,8 @@ pub enum Contract {
         /// How many.
         busy_drives: u32,
     },
-    /// Nothing for stripes that miss a member: so few drives are busy at once, but a read that needs one of them
-    /// waits for it.
+    /// Nothing for stripes that miss a member: so many drives are busy at once at most, and a read that needs one
+    /// of them waits for it.
     Suspended {
         /// How many.
         busy_drives: u32,

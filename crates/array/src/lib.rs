@@ -75,7 +75,7 @@ pub use jobs::{JobKind, JobProgress};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use members::{MemberSet, Members};
 pub use read_repairs::RepairCounters;
-pub use request::{Config, JOB_DEPTH, Request, RequestId, RequestKind};
+pub use request::{Config, JOB_DEPTH, Request, RequestId, RequestKind, job_depth};
 pub use switch::CannotSwitch;
 pub use write_cache::{WriteCacheConfig, WriteCacheCounters};
 

@@ -95,11 +95,6 @@ impl Permits {
         true
     }
 
-    /// Whether a drive has failed or is being rebuilt.
-    pub(crate) fn is_missing(&self, drive: DriveId) -> bool {
-        self.missing.contains(drive.0)
-    }
-
     /// What the array promises its reads.
     pub(crate) fn contract(&self) -> Contract {
         let Some(busy_drives) = self.coordinator.busy_drives() else { return Contract::None };

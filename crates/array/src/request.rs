@@ -10,6 +10,20 @@ use units::Duration;
 /// a small array at work, few enough that requests of the host wait for no more than one chunk each.
 pub const JOB_DEPTH: u32 = 16;
 
+/// Pages of each drive that a rebuild has in progress, where nothing else is chosen; see [`job_depth`].
+const REBUILD_PAGES: u32 = 32;
+
+/// Stripes to work on at a time on drives whose buffer or host takes in writes: 32 pages of each drive, and at least
+/// two stripes. A stripe is done in about three reads, so a drive of today is written at more than half the rate of
+/// its dies, and a read of the host finds two pages at a die of sixteen (`docs/quiet.md` has the curve).
+#[must_use]
+pub const fn job_depth(chunk_pages: u32) -> u32 {
+    match REBUILD_PAGES / chunk_pages {
+        0 | 1 => 2,
+        stripes => stripes,
+    }
+}
+
 /// What a request asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestKind {

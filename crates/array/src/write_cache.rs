@@ -261,6 +261,11 @@ impl WriteCache {
         self.pages.may_drain(drive)
     }
 
+    /// Whether a rebuild of `drive` fills it faster than the drive takes it.
+    pub(crate) fn is_behind(&self, drive: DriveId) -> bool {
+        self.pages.is_behind(drive)
+    }
+
     /// Pages that are drained to `drive` now.
     pub(crate) fn begin_drain(&mut self, drive: DriveId) -> Option<Drain> {
         let (lba, blocks) = self.pages.begin_drain(drive)?;

@@ -96,6 +96,10 @@ pub struct Status {
     pub uptime_nanoseconds: u64,
     /// Length of the busy windows, if the policy has any.
     pub busy_window_nanoseconds: Option<u64>,
+    /// How many drives may be busy at once without a read having to wait for them, if drives take turns. Fewer
+    /// while others have failed or are being rebuilt; 0 if a read may have to wait for a busy one.
+    #[serde(default)]
+    pub busy_drives: Option<u32>,
     /// Whether drives are missing or failed.
     pub degraded: bool,
     /// Whether stripes miss more members than they can: requests for them fail.

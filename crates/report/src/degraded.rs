@@ -50,15 +50,15 @@ pub(crate) fn sentence(run: &Run) -> Option<String> {
     let name = run.name();
     let drives = match busy_drives {
         1 => "one drive was".to_owned(),
-        several => format!("{several} drives were"),
+        several => format!("{several} were"),
     };
     match contract {
         DegradedContract::NoWindows | DegradedContract::Whole => None,
         DegradedContract::Reduced => Some(format!(
-            "{name} with drives missing: {drives} busy at a time, which every stripe could still do without."
+            "{name} with drives missing: {drives} busy at a time at most, which every stripe could still do without."
         )),
         DegradedContract::Suspended => Some(format!(
-            "{name} with drives missing: {drives} busy at a time, and a read that needed it had to wait."
+            "{name} with drives missing: {drives} busy at a time at most, and a read that needed a busy one had to wait."
         )),
     }
 }

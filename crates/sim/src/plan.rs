@@ -321,8 +321,8 @@ impl Plan {
     ///
     /// If the drive or the layout is impossible, or the policy does not suit them.
     pub fn array_config(&self) -> Result<array::Config, PlanError> {
+        let layout = self.layout()?;
         Ok(array::Config {
-            layout: self.layout()?,
             page_bytes: self.drive.geometry.page_bytes,
             policy: self.policy,
             policy_settings: self.policy_settings(),
@@ -331,8 +331,9 @@ impl Plan {
             data_actions: false,
             spare: self.spare_pages(),
             absent: 0,
-            job_depth: array::JOB_DEPTH,
+            job_depth: array::job_depth(layout.chunk_pages()),
             read_repair: false,
+            layout,
         })
     }
 

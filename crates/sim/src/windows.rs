@@ -189,6 +189,9 @@ impl WindowPlan {
             busy_time_window,
             busy_drives: array.busy_drives(),
             reduced_window: self.first_window(drive, one).unwrap_or(busy_time_window),
+            gives_way: drive.scheduling.read_priority
+                && drive.scheduling.preemptive_collection
+                && drive.scheduling.suspension.is_some(),
             guard: self.guard(),
             start,
             ranges: drive.ranges.count,

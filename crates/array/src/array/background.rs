@@ -26,6 +26,12 @@ pub(super) fn pump<O: Observe>(array: &mut Array<O>, now: Instant) {
 #[cold]
 fn step<O: Observe>(array: &mut Array<O>, now: Instant) {
     loop {
+        if let (Some(cache), Some(job)) = (&array.cache, array.jobs.current())
+            && let JobKind::Rebuild(drive) = job.what
+            && cache.is_behind(drive)
+        {
+            return;
+        }
         match array.jobs.step(&array.availability, array.layout.stripes()) {
             Step::Nothing => return,
             Step::Ended(job) => {

@@ -372,8 +372,6 @@ impl<O: Observe> Array<O> {
         let replaces = work.kind() == OperationKind::Deallocate || record.opcode == Opcode::Write;
         let requested_bytes = match *work {
             Work::Write { request, .. } => Some(self.requests.size_bytes(request)),
-            // Nobody waits for what is rebuilt, nor for the drive that it goes to.
-            Work::Repair { .. } if self.permits.is_missing(record.drive) => Some(u64::MAX),
             _ => None,
         };
         let Some(cache) = &mut self.cache else { return false };

@@ -53,6 +53,11 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
+    /// Whether stripes that miss these can miss nothing else.
+    pub(crate) fn is_without_parity(self) -> bool {
+        !self.drives.is_empty() && self.parities_left == 0
+    }
+
     /// How many of the other drives may be busy at once, of so many if none is missing. Where nothing is left,
     /// one: drives must collect, and reads wait for as few of them as can be.
     pub(crate) fn busy_drives(self, whole: u32) -> u32 {

@@ -22,6 +22,10 @@ pub struct WindowConfig {
     /// Length of the busy window while fewer drives may be busy at once, because others are missing: what suits
     /// one at a time.
     pub reduced_window: Duration,
+    /// Whether drives let a read interrupt whatever they do, unless that would carry them past the end of a window.
+    /// Where nothing can be promised, because as many drives are missing as there are parities, such drives take no
+    /// turns: reads wait less for several that give way than for one that does not.
+    pub gives_way: bool,
     /// Most by which any drive's clock is off.
     pub guard: Duration,
     /// When the first window opens.
@@ -45,6 +49,9 @@ pub struct StaggeredWindows {
     open_until: Vec<Instant>,
     /// Drives that count as busy all the time: they have failed, or are being rebuilt.
     missing: MemberSet,
+    /// Whether drives give way to reads where no window ends, and whether none does now.
+    gives_way: bool,
+    is_free: bool,
     /// Drives that may be busy at once if none is missing, and how long.
     whole: (u32, Duration),
     /// How long while fewer may be.
@@ -71,6 +78,8 @@ impl StaggeredWindows {
             first: 0,
             open_until: vec![Instant::ZERO; width as usize],
             missing: missing.drives,
+            gives_way: config.gives_way,
+            is_free: config.gives_way && missing.is_without_parity(),
             whole: (config.busy_drives, config.busy_time_window),
             reduced: config.reduced_window,
             ranges: config.ranges.max(1),
@@ -103,7 +112,10 @@ impl StaggeredWindows {
     /// Tells the drives; who is missing is not told.
     fn permit(&self, notices: &mut VecDeque<Notice>) {
         for drive in (0..self.width()).filter(|&drive| !self.is_missing(drive)) {
-            let right = CollectionRight::Windows(self.of(drive));
+            let right = match self.is_free {
+                true => CollectionRight::Always,
+                false => CollectionRight::Windows(self.of(drive)),
+            };
             notices.push_back(Notice::Permit { drive: DriveId(drive as u8), right });
         }
     }
@@ -114,7 +126,10 @@ impl StaggeredWindows {
 
     /// Drives that may be busy at once now.
     pub(crate) fn busy_drives(&self) -> u32 {
-        self.schedule.array.busy_drives()
+        match self.is_free {
+            true => self.width() - self.missing.len(),
+            false => self.schedule.array.busy_drives(),
+        }
     }
 
     fn is_missing(&self, drive: u32) -> bool {
@@ -125,6 +140,9 @@ impl StaggeredWindows {
         if self.is_missing(drive.0.into()) {
             return true;
         }
+        if self.is_free {
+            return false;
+        }
         let range = (lba.0 / self.range_blocks).min(u64::from(self.ranges) - 1) as u32;
         let schedule = self.of(u32::from(drive.0)).delayed(range);
         schedule.window_at(now).is_some() || now < self.open_until[drive.index()]
@@ -132,7 +150,7 @@ impl StaggeredWindows {
 
     /// Start and end of the window that is open, or of the next one; none of a drive that is missing.
     pub(crate) fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
-        if self.is_missing(drive.0.into()) {
+        if self.is_missing(drive.0.into()) || self.is_free {
             return None;
         }
         let schedule = self.of(u32::from(drive.0));
@@ -174,7 +192,8 @@ impl StaggeredWindows {
     ) {
         // Whoever asks for a length means it whatever is missing.
         (self.whole.1, self.reduced) = (busy_time_window, busy_time_window);
-        self.begin_again(now, (self.busy_drives(), busy_time_window), notices);
+        let busy_drives = self.schedule.array.busy_drives();
+        self.begin_again(now, (busy_drives, busy_time_window), notices);
     }
 
     /// Other drives are missing than before.
@@ -184,7 +203,14 @@ impl StaggeredWindows {
         missing: Missing,
         notices: &mut VecDeque<Notice>,
     ) {
-        let back = self.missing - missing.drives;
+        let was_free = self.is_free;
+        self.is_free = self.gives_way && missing.is_without_parity();
+        let all: MemberSet = (0..self.width() as u8).collect();
+        // Without turns everybody worked when it liked.
+        let back = match was_free && !self.is_free {
+            true => all - missing.drives,
+            false => self.missing - missing.drives,
+        };
         self.missing = missing.drives;
         // Who comes back worked when it liked, and may still be at it.
         for drive in back {
@@ -192,7 +218,8 @@ impl StaggeredWindows {
             *open_until = (now + self.schedule.busy_time_window).max(*open_until);
         }
         let turns = self.turns(missing);
-        if !back.is_empty() || turns.0 != self.busy_drives() {
+        let changed = turns.0 != self.schedule.array.busy_drives() || was_free != self.is_free;
+        if !back.is_empty() || changed {
             self.begin_again(now, turns, notices);
         }
     }
@@ -308,6 +335,7 @@ mod tests {
                 busy_time_window: window,
                 busy_drives: 1 + rng.below(parities.into()) as u32,
                 reduced_window: MILLI * (20 + rng.below(60)),
+                gives_way: false,
                 guard,
                 start: Instant::ZERO + guard,
                 ranges: 1,
@@ -330,7 +358,7 @@ mod tests {
                 if now >= next_event {
                     // What is open stays open, even if the drive waits for its guard.
                     let is_open = |drive| windows.is_busy(DriveId(drive), Lba(0), now);
-                    busy = busy | (0..width as u8).filter(|&drive| is_open(drive)).collect();
+                    busy |= (0..width as u8).filter(|&drive| is_open(drive)).collect::<MemberSet>();
                     let drive = rng.below(width.into()) as u8;
                     match rng.below(6) {
                         0 => {
@@ -390,6 +418,7 @@ mod tests {
             busy_time_window: MILLI * 100,
             busy_drives: 2,
             reduced_window: MILLI * 70,
+            gives_way: false,
             guard: Duration::ZERO,
             start: Instant::ZERO,
             ranges: 1,
@@ -435,6 +464,7 @@ mod tests {
             busy_time_window: MILLI * 100,
             busy_drives: 1,
             reduced_window: MILLI * 70,
+            gives_way: false,
             guard: Duration::ZERO,
             start: Instant::ZERO,
             ranges: 1,
@@ -447,5 +477,41 @@ mod tests {
         windows.set_missing(Instant::ZERO + MILLI, missing(MemberSet::of(3), 2), &mut notices);
         assert!(notices.is_empty(), "the others go on as they did");
         assert_eq!(windows.busy_time_window(), MILLI * 100);
+    }
+
+    #[test]
+    fn drives_that_give_way_take_no_turns_where_nothing_is_left_to_promise() {
+        let config = WindowConfig {
+            busy_time_window: MILLI * 100,
+            busy_drives: 1,
+            reduced_window: MILLI * 100,
+            gives_way: true,
+            guard: Duration::ZERO,
+            start: Instant::ZERO,
+            ranges: 1,
+            range_blocks: 1,
+        };
+        let at = |millis: u64| Instant::ZERO + MILLI * millis;
+        let mut notices = VecDeque::new();
+        let whole = missing(MemberSet::EMPTY, 1);
+        let mut windows = StaggeredWindows::new(&config, 4, whole, &mut notices);
+        notices.clear();
+        windows.set_missing(at(130), missing(MemberSet::of(0), 1), &mut notices);
+        let told: Vec<Notice> = notices.drain(..).collect();
+        let always =
+            |drive| Notice::Permit { drive: DriveId(drive), right: CollectionRight::Always };
+        assert_eq!(told, [1, 2, 3].map(always));
+        assert_eq!(windows.busy_drives(), 3);
+        let is_busy = |windows: &StaggeredWindows, drive, millis| {
+            windows.is_busy(DriveId(drive), Lba(0), at(millis))
+        };
+        assert!(is_busy(&windows, 0, 400) && (1..4).all(|drive| !is_busy(&windows, drive, 400)));
+        assert_eq!(windows.window(DriveId(1), at(400)), None);
+        // With the drive turns are back, when all have had the time to end what they had begun.
+        windows.set_missing(at(500), whole, &mut notices);
+        assert_eq!((notices.len(), windows.busy_drives()), (4, 1));
+        assert!((0..4).all(|drive| is_busy(&windows, drive, 599)));
+        let busy: Vec<u8> = (0..4).filter(|&drive| is_busy(&windows, drive, 601)).collect();
+        assert_eq!(busy.len(), 1);
     }
 }

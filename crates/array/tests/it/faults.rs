@@ -107,6 +107,7 @@ fn coordination(policy: PolicyKind, rng: &mut Rng) -> Coordination {
         busy_time_window: Duration::from_nanos(1_000 + rng.below(20_000)),
         busy_drives: 1,
         reduced_window: Duration::from_nanos(1_000),
+        gives_way: rng.below(2) == 0,
         guard: Duration::ZERO,
         start: Instant::ZERO,
         ranges: 1,

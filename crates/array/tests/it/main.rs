@@ -5,6 +5,7 @@ mod degraded;
 mod events;
 mod faults;
 mod faulty;
+mod missing;
 mod others;
 mod policies;
 mod queued;

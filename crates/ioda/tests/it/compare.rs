@@ -408,3 +408,34 @@ fn a_closed_loop_ends_with_its_runtime() {
     let replayed = document["manifest"]["replayed"].as_str().unwrap();
     assert!(replayed.ends_with("requests replayed in 200ms, by policy"), "{replayed}");
 }
+
+#[test]
+fn an_array_with_a_drive_gone_says_what_it_promises_and_how_fast_it_is_rebuilt() {
+    let load =
+        ["synthetic", "--rw", "randrw", "--bs", "4k", "--iodepth", "8", "--number_ios", "3000"];
+    let of = |more: &[&str]| tiny("compare", &[&load[..], more].concat());
+    let six = ["--drives", "6", "--raid", "6", "--policy", "base,quiet,floor"];
+    let faults = ["--fail", "2@0s", "--replace", "2@0s"];
+    let ran = of(&[&six[..], &faults].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let cells = |row: &str| -> Vec<String> {
+        let line = ran.stdout.lines().find(|line| line.trim_start().starts_with(row)).unwrap();
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(String::from).collect()
+    };
+    assert_eq!(cells("contract while"), ["contract while degraded", "–", "k = 1", "–"]);
+    assert_eq!((cells("rebuild, MiB/s").len(), cells("rebuilt").len()), (4, 4));
+    assert!(ran.stdout.contains("Quiet with drives missing: one drive was busy at a time"));
+    let document = of(&[&six[..], &faults, &["--json"]].concat()).json();
+    let degraded = &document["runs"][1]["degraded"];
+    assert_eq!(degraded["contract"], "reduced");
+    assert!(degraded["rebuilds"][0]["mib_per_second"].as_f64().unwrap() > 1.0, "{degraded}");
+    // The same without a spare parity, and without anything amiss.
+    let ran = of(&["--policy", "quiet,floor", "--fail", "1@10ms"]);
+    assert!(ran.stdout.contains("none, 1 busy") && ran.stdout.contains("had to wait"));
+    assert!(!ran.stdout.contains("rebuilt"));
+    let document = of(&["--policy", "quiet", "--json"]).json();
+    assert_eq!(document["runs"][0].get("degraded"), None);
+    let ran = of(&["--fail", "4@0s"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("there is no drive 4; the drives of this array are 0 to 3"));
+}

@@ -7,7 +7,7 @@ use crate::control::{
     RequestStatus, Status, TallyStatus,
 };
 use crate::durable::MemberState;
-use array::{DriveState, JobKind};
+use array::{Contract, DriveState, JobKind};
 use units::{DriveId, Instant};
 
 /// The whole status.
@@ -31,6 +31,13 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
         policy_since_nanoseconds: admin.policy_since().as_nanos(),
         uptime_nanoseconds: now.as_nanos(),
         busy_window_nanoseconds: window.map(units::Duration::as_nanos),
+        busy_drives: match array.contract() {
+            Contract::None => None,
+            Contract::Whole { busy_drives } | Contract::Reduced { busy_drives } => {
+                Some(busy_drives)
+            }
+            Contract::Suspended { .. } => Some(0),
+        },
         degraded: missing != 0,
         failed: spare.is_none(),
         drives_to_spare: u64::from(spare.unwrap_or(0)),

@@ -91,6 +91,31 @@ fn as_many_drives_as_there_are_parities_may_fail_and_return() {
     }
 }
 
+/// Under Quiet buffers are flushed in windows, which change when drives fail and return.
+#[test]
+fn drives_fail_and_return_under_quiet() {
+    let quiet = PolicyKind::from_name("quiet").unwrap();
+    let (mut verified, mut rebuilt) = (0, 0);
+    for seed in testing::seeds(0..16) {
+        for level in [Level::Raid10, Level::Raid5, Level::Raid6] {
+            let plan = random_plan(seed, level, quiet);
+            let mut rng = Rng::stream(seed, "faults");
+            let mut faults = Vec::new();
+            for drive in some_drives(&mut rng, plan.width, plan.parities()) {
+                faults.push((moment(&mut rng, 0, 30), Fault::Fail(drive)));
+                faults.push((moment(&mut rng, 30, 60), Fault::Replace(drive)));
+            }
+            let result = run_one(&plan, faults, false);
+            assert_eq!(result.array.failed_requests, 0, "seed {seed} {level:?}");
+            assert!(result.verified_pages > 0, "seed {seed} {level:?}: not whole in the end");
+            verified += result.verified_pages;
+            let rebuilds = result.degraded.map_or(Vec::new(), |degraded| degraded.rebuilds);
+            rebuilt += rebuilds.iter().filter(|rebuild| rebuild.ended.is_some()).count();
+        }
+    }
+    assert!(testing::is_repeat() || (verified > 10_000 && rebuilt >= 48), "{verified}, {rebuilt}");
+}
+
 #[test]
 fn what_cannot_be_had_is_reported_and_never_wrong() {
     let mut failed = 0;

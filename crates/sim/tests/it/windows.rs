@@ -2,11 +2,14 @@
 //! change, tokens.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
-use array::{Level, policy::PolicyKind};
-use sim::{Coordinate, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run};
+use array::{Contract, Level, policy::PolicyKind};
+use sim::{
+    Coordinate, Fault, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run,
+    run_with_faults,
+};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
-use units::{Duration, Instant, Rng};
+use units::{DriveId, Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
 const PAGE: u64 = 4096;
@@ -55,6 +58,15 @@ fn requests(plan: &Plan, phases: &[(Duration, f64)]) -> Vec<Request> {
         start += length;
     }
     requests
+}
+
+/// The same while drives fail and are replaced.
+fn simulate_faults(plan: &Plan, phases: &[(Duration, f64)], faults: &[(u64, Fault)]) -> RunResult {
+    let requests = requests(plan, phases).into_iter().map(Ok::<_, Infallible>);
+    let drives = prepare_drives(plan).unwrap();
+    let at = |&(millis, fault)| (Instant::ZERO + Duration::from_millis(millis), fault);
+    let (faults, done) = (faults.iter().map(at).collect(), AtomicU64::new(0));
+    run_with_faults(plan, drives, Arrival::Open, requests, faults, &done).unwrap()
 }
 
 fn simulate(plan: &Plan, phases: &[(Duration, f64)]) -> RunResult {
@@ -275,4 +287,69 @@ fn adapted_windows_follow_a_load_that_steps_from_20_to_80_drive_writes_per_day_a
     assert_eq!(calm, 0, "nothing to find while the load is light");
     assert_eq!(short, 0, "the bound for the heavier load holds throughout");
     assert!(long > 2 * adapted, "a window that is too long breaks more: {long} and {adapted}");
+}
+
+fn quiet() -> PolicyKind {
+    PolicyKind::from_name("quiet").unwrap()
+}
+
+#[test]
+fn with_one_of_two_parities_gone_one_drive_is_busy_and_no_read_waits_for_it() {
+    let plan = plan(Level::Raid6, 8, quiet(), WindowPlan::fixed(Duration::from_millis(60)));
+    let gone = [(0, Fault::Fail(DriveId(2)))];
+    let result = simulate_faults(&plan, &steady(&plan, 6, 0.3), &gone);
+    let degraded = result.degraded.as_ref().unwrap();
+    assert_eq!(degraded.contract, Contract::Reduced { busy_drives: 1 });
+    let totals = result.drive_totals();
+    assert_eq!((totals.contract_violations, result.array.failed_requests), (0, 0));
+    assert!(totals.collections > 20, "{totals:?}");
+    // Besides the one that is gone, which is a drive for the simulation still.
+    assert_eq!(busy_at_least(&result, 3), 0, "{:?}", result.busy_members);
+    assert_eq!(result.array.resubmitted, 0, "no read waits for a drive in its window");
+    assert!(result.array.reconstructions > 1_000);
+    let slowest = result.read.percentile(99.99);
+    assert!(slowest < Duration::from_millis(1), "a collection takes 11 ms: {slowest}");
+}
+
+#[test]
+fn windows_shrink_when_a_drive_fails_and_grow_again_when_it_is_rebuilt() {
+    let mut plan = plan(Level::Raid6, 8, quiet(), WindowPlan::default());
+    plan.drive.geometry.blocks_per_plane = 64;
+    // A burst for which windows are longer if two may be open at once.
+    plan.drive.contract.burst_bytes_per_second /= 4.0;
+    let faults = [(700, Fault::Fail(DriveId(5))), (1_500, Fault::Replace(DriveId(5)))];
+    let result = simulate_faults(&plan, &steady(&plan, 6, 0.2), &faults);
+    let (whole, one) = (plan.window().unwrap(), Plan { level: Level::Raid5, ..plan.clone() });
+    let lengths: Vec<Duration> = result.windows.iter().map(|&(_, window)| window).collect();
+    assert_eq!(lengths, [whole, one.window().unwrap(), whole]);
+    assert_ne!(lengths[0], lengths[1]);
+    assert_eq!(result.drive_totals().contract_violations, 0);
+    let degraded = result.degraded.as_ref().unwrap();
+    assert_eq!(degraded.contract, Contract::Reduced { busy_drives: 1 });
+    let [rebuild] = degraded.rebuilds[..] else { panic!("{degraded:?}") };
+    assert_eq!(rebuild.drive, DriveId(5));
+    assert!(rebuild.ended.is_some_and(|ended| ended == rebuild.began + rebuild.time));
+    assert!((rebuild.done_share() - 1.0).abs() < f64::EPSILON, "{rebuild:?}");
+    assert_eq!(rebuild.bytes, plan.drive.logical_bytes() / PAGE * PAGE, "all of the drive");
+    // At least half as fast as without anybody's requests.
+    let nothing = simulate_faults(&plan, &[(Duration::from_secs(6), 5.0)], &faults);
+    let alone = nothing.degraded.unwrap().rebuilds[0].bytes_per_second();
+    let share = rebuild.bytes_per_second() / alone;
+    assert!(share > 0.5, "{share:.2} of {alone:.0} bytes per second");
+}
+
+#[test]
+fn with_the_only_parity_gone_reads_wait_for_one_drive_and_for_one_collection() {
+    let plan = plan(Level::Raid5, 4, quiet(), WindowPlan::fixed(Duration::from_millis(60)));
+    let gone = [(0, Fault::Fail(DriveId(1)))];
+    let result = simulate_faults(&plan, &steady(&plan, 6, 0.5), &gone);
+    let degraded = result.degraded.as_ref().unwrap();
+    assert_eq!(degraded.contract, Contract::Suspended { busy_drives: 1 });
+    assert_eq!(result.drive_totals().contract_violations, 0);
+    assert_eq!(busy_at_least(&result, 3), 0, "{:?}", result.busy_members);
+    assert!(result.array.resubmitted > 100, "they wait: {}", result.array.resubmitted);
+    // Of the drives nothing is interrupted: a read waits for the programs of the flush and a collection.
+    let slowest = result.read.percentile(100.0);
+    let most = plan.drive.worst_unit_time() * 2;
+    assert!(slowest < most, "{slowest}, collections take up to {most}");
 }

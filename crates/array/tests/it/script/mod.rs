@@ -56,6 +56,7 @@ pub(crate) fn windows() -> WindowConfig {
         busy_time_window: Duration::from_millis(100),
         busy_drives: 1,
         reduced_window: Duration::from_millis(100),
+        gives_way: false,
         guard: Duration::ZERO,
         start: Instant::ZERO,
         ranges: 1,

@@ -28,7 +28,9 @@ pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
     );
     let state = state(status);
     let window = match status.busy_window_nanoseconds {
-        Some(nanoseconds) => Duration::from_nanos(nanoseconds).to_string(),
+        Some(nanoseconds) => {
+            format!("{}{}", Duration::from_nanos(nanoseconds), turns(status))
+        }
         None => "none".to_owned(),
     };
     text.push_str(&format!(
@@ -72,6 +74,16 @@ fn state(status: &Status) -> String {
             format!("DEGRADED: {}; {spare} more drives may fail", missing.join(", "))
         }
         (_, false, _) => "all drives serve".to_owned(),
+    }
+}
+
+/// What is left of the contract of the busy windows while drives are missing.
+fn turns(status: &Status) -> String {
+    match (status.degraded, status.busy_drives) {
+        (false, _) | (_, None) => String::new(),
+        (_, Some(0)) => ", and a read may have to wait for a busy drive".to_owned(),
+        (_, Some(1)) => ", one drive at a time, and no read waits for it".to_owned(),
+        (_, Some(drives)) => format!(", {drives} drives at a time, and no read waits for them"),
     }
 }
 

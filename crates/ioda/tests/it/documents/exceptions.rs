@@ -58,6 +58,7 @@ const DURABILITY: &str = "docs/durability.md";
 const EXPLAIN: &str = "docs/explain.md";
 const PLANNING: &str = "docs/planning.md";
 const POLICIES: &str = "docs/policies.md";
+const QUIET: &str = "docs/quiet.md";
 const SERVING: &str = "docs/serving.md";
 const SWEEP: &str = "docs/sweep.md";
 const TRACES: &str = "docs/traces.md";
@@ -134,6 +135,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(PLANNING, "ioda plan --drive femu --drives 8 --simulate", Options("--drives 4"), LONG),
     on(POLICIES, "ioda compare tpcc --policy", Options("--requests 1000"), LONG),
     on(POLICIES, "ioda compare tpcc --raid", Options("--requests 1000"), LONG),
+    on(QUIET, "ioda compare tpcc --drives 8", Options("--requests 1000"), LONG),
     on(POLICIES, "ioda survey", Options(SHORT_SURVEY), LONG),
     on(POLICIES, "ioda bench policies", Options("--quick"), LONG),
     on(POLICIES, "ioda compare lun0", Options("--requests 1000"), LONG),
