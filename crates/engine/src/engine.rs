@@ -2,6 +2,7 @@
 
 use crate::drive::Drive;
 use crate::event::Event;
+use crate::liars::Liars;
 use crate::plane::{DataPlane, Target};
 use crate::read_errors::ReadErrors;
 use alloc::collections::VecDeque;
@@ -14,6 +15,7 @@ use array::{
 };
 use nvme::{
     CollectionReport, CollectionRight, Command, Completion, DriveStatus, Status, WindowSchedule,
+    WindowScope,
 };
 use units::{Deadlines, DriveId, Duration, EventLog, Instant, Observe, Unobserved};
 
@@ -120,6 +122,7 @@ pub struct Engine<P, O: Observe = Unobserved> {
     reports: Vec<CollectionReport>,
     clocks: Vec<ClockOffset>,
     read_errors: ReadErrors,
+    liars: Liars,
     /// Completions of remote drives.
     arrived: VecDeque<Completion>,
     /// Completions of drive models since the start.
@@ -196,6 +199,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
             reports: vec![CollectionReport::default(); watched],
             clocks: vec![ClockOffset::Ahead(Duration::ZERO); width],
             read_errors: ReadErrors::default(),
+            liars: Liars::default(),
             arrived: VecDeque::new(),
             model_completions: 0,
             events: O::Log::default(),
@@ -341,7 +345,10 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
             }
             Action::Permit { drive, right } => {
                 let on_its_clock = self.clocks[drive.index()].apply_to_right(right);
-                self.drives[drive.index()].set_right(now, on_its_clock);
+                match self.liars.told(drive) {
+                    Some(told) => *told = on_its_clock,
+                    None => self.drives[drive.index()].set_right(now, on_its_clock),
+                }
                 self.note_drive(drive);
                 self.touched.insert(drive);
                 return Some(Output::Permitted { drive, right });
@@ -402,7 +409,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
         match behind {
             Drive::Emulated(ssd) => {
-                ssd.handle_command(now, &command);
+                ssd.handle_command(now, &self.liars.taken(drive, command));
                 self.note_drive(drive);
                 self.touched.insert(drive);
                 None
@@ -519,6 +526,30 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.read_errors.set(drive, every);
     }
 
+    /// From now on everything that an emulated drive does takes `factor` times as long; 1 ends that. It
+    /// tells nobody.
+    pub fn set_slowness(&mut self, drive: DriveId, factor: u32) {
+        if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
+            ssd.set_slowness(factor);
+        }
+    }
+
+    /// From now on an emulated drive ignores its windows, or keeps to them again. One that ignores them
+    /// collects and programs whenever it likes, and fails no read fast.
+    pub fn set_ignores_windows(&mut self, now: Instant, drive: DriveId, ignores: bool) {
+        if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
+            match ignores {
+                true => self.liars.begin(now, drive, ssd),
+                false => {
+                    let scope = self.policy.about().windows.scope();
+                    self.liars.end(now, drive, scope, ssd);
+                }
+            }
+        }
+        self.note_drive(drive);
+        self.touched.insert(drive);
+    }
+
     /// Gives a drive up; see [`Array::fail_drive`].
     pub fn fail_drive(&mut self, now: Instant, drive: DriveId) {
         self.array.fail_drive(now, drive);
@@ -537,6 +568,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
     ) -> Result<(), CannotReplace> {
         self.array.replace_drive(now, drive)?;
         new.suit(self.policy);
+        self.liars.forget(drive);
         self.drives[drive.index()] = new;
         self.plane.drive_replaced(drive);
         self.touched.insert(drive);
@@ -606,7 +638,11 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.reports = vec![CollectionReport::default(); watched];
         for (position, drive) in self.drives.iter_mut().enumerate() {
             drive.suit(policy);
-            self.touched.insert(DriveId(position as u8));
+            let id = DriveId(position as u8);
+            if let (Some(_), Some(ssd)) = (self.liars.told(id), drive.ssd_mut()) {
+                ssd.set_window_scope(WindowScope::Collections);
+            }
+            self.touched.insert(id);
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ mod drive;
 pub mod durability;
 mod engine;
 mod event;
+mod liars;
 mod memory;
 mod plane;
 mod read_errors;

@@ -68,6 +68,18 @@ impl Config {
         read + self.timing.transfer
     }
 
+    /// The longest that the read of a page takes on an idle drive, from the command to the answer.
+    #[must_use]
+    pub fn longest_read(&self) -> Duration {
+        let sensing = self.cells.map_or(self.timing.read, |cells| cells.longest_read());
+        let moved = self
+            .timing
+            .pcie_bytes_per_second
+            .map_or(0.0, |rate| f64::from(self.geometry.page_bytes) * 1e9 / rate as f64);
+        let moved = Duration::from_nanos(libm::ceil(moved) as u64);
+        sensing + self.timing.transfer + self.timing.read_overhead + self.timing.command + moved
+    }
+
     /// Moving in and programming what is programmed at a time, on average over the page types.
     #[must_use]
     pub fn program_service(&self) -> Duration {

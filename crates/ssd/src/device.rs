@@ -11,6 +11,8 @@ use crate::journal::Journal;
 use crate::link::{Completed, HostLink, Waited};
 use crate::media::Media;
 use crate::placement::{Location, Placement};
+use crate::slow::slowed;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 use nvme::{
@@ -32,6 +34,8 @@ pub struct Ssd<O: Observe = Unobserved> {
     pub(crate) flash: Flash<O>,
     /// Slots for commands, if the drive has a limit.
     admission: Option<Admission>,
+    /// What the drive was made as, while it is slower than that.
+    made: Option<Box<Config>>,
     /// When something is due next: the earliest of what the machines wait for.
     next: Instant,
     /// Where the pages of the read being accepted are; kept to spare an allocation per command.
@@ -51,6 +55,7 @@ impl Ssd {
             placement: Placement::new(&flash.config),
             admission: flash.config.queue.map(Admission::new),
             flash,
+            made: None,
             next: Instant::NEVER,
             scratch: Vec::new(),
         })
@@ -67,8 +72,8 @@ impl<O: Observe> Ssd<O> {
     #[must_use]
     pub fn observed<O2: Observe>(self) -> Ssd<O2> {
         assert_eq!(self.commands_in_flight(), 0, "observing a drive in use");
-        let Self { link, placement, flash, admission, next, scratch } = self;
-        Ssd { link, placement, flash: flash.observed(), admission, next, scratch }
+        let Self { link, placement, flash, admission, made, next, scratch } = self;
+        Ssd { link, placement, flash: flash.observed(), admission, made, next, scratch }
     }
 
     /// Gives all events since the last call to `take`, in their order.
@@ -183,8 +188,32 @@ impl<O: Observe> Ssd<O> {
     /// Makes some of what the drive does take no time. Operations that wait for their dies already take
     /// what they took.
     pub fn set_untimed(&mut self, untimed: Untimed) {
+        if let Some(made) = &mut self.made {
+            made.collection.untimed = untimed;
+        }
         self.flash.config.collection.untimed = untimed;
         self.flash.dies.set_times(&self.flash.config);
+    }
+
+    /// From now on everything that the drive does takes `factor` times as long as it is made for; 1 ends
+    /// that. What has begun, or waits for its die, takes what it took.
+    ///
+    /// # Panics
+    ///
+    /// If the factor is 0.
+    pub fn set_slowness(&mut self, factor: u32) {
+        assert!(factor > 0, "a drive that takes no time");
+        let made = self.made.take().unwrap_or_else(|| Box::new(self.config().clone()));
+        self.flash.set_config(slowed(&made, factor));
+        self.made = (factor > 1).then_some(made);
+        self.link.set_times(&self.flash.config);
+        self.placement.set_latency(&self.flash.config);
+    }
+
+    /// When the drive may collect.
+    #[must_use]
+    pub fn right(&self) -> CollectionRight {
+        self.flash.collector.rights.right()
     }
 
     /// What the drive does in its busy windows only, from now on.

@@ -159,6 +159,7 @@ impl DieArray {
     /// How long things take has changed.
     pub(crate) fn set_times(&mut self, config: &Config) {
         self.times = Times::new(config);
+        self.scheduling.suspension = config.scheduling.suspension;
     }
 
     #[inline]

@@ -109,6 +109,16 @@ impl<O: Observe> Flash<O> {
         }
     }
 
+    /// The drive is made otherwise from now on, as far as times go.
+    pub(crate) fn set_config(&mut self, config: Config) {
+        self.config = config;
+        self.dies.set_times(&self.config);
+        if let (Some(relocator), Some(cells)) = (&mut self.relocator, self.config.cells) {
+            relocator.set_cells(cells);
+            self.ftl.set_cache(cells.slc);
+        }
+    }
+
     /// Whether a read that arrives now on `die` would wait for a collection or buffer flush, or for
     /// work that a collection held up.
     ///

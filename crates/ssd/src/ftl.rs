@@ -293,6 +293,13 @@ impl Ftl {
         self.slc.as_ref().map_or(0, |slc| slc.kept_free(die))
     }
 
+    /// How long pages in the cache of SLC blocks take has changed.
+    pub(crate) fn set_cache(&mut self, config: Option<SlcCacheConfig>) {
+        if let (Some(slc), Some(config)) = (&mut self.slc, config) {
+            slc.config = config;
+        }
+    }
+
     /// The cache that a flash page is in, if it is programmed with one bit in a cell.
     #[inline]
     pub(crate) fn slc_at(&self, page: u32) -> Option<&SlcCacheConfig> {

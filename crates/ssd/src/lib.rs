@@ -73,6 +73,7 @@ mod rights;
 mod scrub;
 mod slc;
 mod slc_state;
+mod slow;
 mod space;
 mod space_state;
 mod state;

@@ -75,18 +75,38 @@ impl InFlight {
     }
 }
 
-/// The link of one drive to its host.
-#[derive(Clone, Debug)]
-pub(crate) struct HostLink {
+/// How long things take on the link.
+#[derive(Clone, Copy, Debug)]
+struct Times {
     /// Bytes per second and direction, none for no limit.
     rate: Option<u64>,
     /// Time for one block to cross PCIe: most commands have one, and a division of 128 bits is slow.
     one_block: Option<Duration>,
-    page_bytes: u32,
     /// Added to each command's time on the link.
-    command_time: Duration,
+    command: Duration,
     /// Added to each read of flash.
     read_overhead: Duration,
+    /// Whether anything in the drive has ever taken something else.
+    has_changed: bool,
+}
+
+impl Times {
+    fn new(config: &Config) -> Self {
+        Self {
+            rate: config.timing.pcie_bytes_per_second,
+            one_block: None,
+            command: config.timing.command,
+            read_overhead: config.timing.read_overhead,
+            has_changed: false,
+        }
+    }
+}
+
+/// The link of one drive to its host.
+#[derive(Clone, Debug)]
+pub(crate) struct HostLink {
+    times: Times,
+    page_bytes: u32,
     commands: Slab<InFlight>,
     /// Of these, those that a collection holds up.
     stuck: u32,
@@ -95,7 +115,7 @@ pub(crate) struct HostLink {
     arriving_until: Instant,
     /// How the command that is being taken has waited for a slot.
     waited: Waited,
-    /// Fast failures on their way; their delay is constant, so they stay in order.
+    /// Fast failures on their way, in order.
     failing: VecDeque<Completed>,
     /// Reads whose data is crossing PCIe, in order.
     leaving: VecDeque<Completed>,
@@ -108,11 +128,8 @@ pub(crate) struct HostLink {
 impl HostLink {
     pub(crate) fn new(config: &Config) -> Self {
         let mut link = Self {
-            rate: config.timing.pcie_bytes_per_second,
-            one_block: None,
+            times: Times::new(config),
             page_bytes: config.geometry.page_bytes,
-            command_time: config.timing.command,
-            read_overhead: config.timing.read_overhead,
             commands: Slab::new(),
             stuck: 0,
             arriving: VecDeque::new(),
@@ -124,8 +141,14 @@ impl HostLink {
             completed: VecDeque::new(),
             next: Instant::NEVER,
         };
-        link.one_block = link.crossing_by_division(1);
+        link.times.one_block = link.crossing_by_division(1);
         link
+    }
+
+    /// How long things take has changed.
+    pub(crate) fn set_times(&mut self, config: &Config) {
+        self.times = Times { has_changed: true, ..Times::new(config) };
+        self.times.one_block = self.crossing_by_division(1);
     }
 
     /// When the first of what is on its way is there.
@@ -164,14 +187,14 @@ impl HostLink {
     /// Time for `blocks` to cross PCIe, none if it is not a limit.
     #[inline]
     fn crossing(&self, blocks: u32) -> Option<Duration> {
-        if blocks == 1 { self.one_block } else { self.crossing_by_division(blocks) }
+        if blocks == 1 { self.times.one_block } else { self.crossing_by_division(blocks) }
     }
 
     fn crossing_by_division(&self, blocks: u32) -> Option<Duration> {
         let bytes = u64::from(blocks) * u64::from(self.page_bytes);
-        let rate = u128::from(self.rate?);
+        let rate = u128::from(self.times.rate?);
         let data = Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / rate) as u64);
-        Some(data + self.command_time)
+        Some(data + self.times.command)
     }
 
     /// Takes a command in. A read or a write whose data is there at once begins now.
@@ -249,7 +272,11 @@ impl HostLink {
         if in_flight.remaining == 0 {
             let done = *in_flight;
             self.release(command);
-            self.send_data(now, &done, delays(), self.read_overhead);
+            let delays = match self.times.has_changed {
+                true => fitted(&delays(), now.since(done.arrived)),
+                false => delays(),
+            };
+            self.send_data(now, &done, delays, self.times.read_overhead);
         }
     }
 
@@ -314,8 +341,10 @@ impl HostLink {
         busy: Duration,
         delay: Duration,
     ) {
+        // The delay is constant, unless the drive was slower a moment ago.
+        let at = self.failing.back().map_or(now + delay, |last| last.at.max(now + delay));
         let mut delays = Delays::ZERO;
-        delays.add(Cause::FailFast, delay);
+        delays.add(Cause::FailFast, at.since(now));
         delays.add(Cause::HeldBack, self.waited.time);
         let completion = Completion {
             id,
@@ -325,8 +354,8 @@ impl HostLink {
             held_up: false,
             delays,
         };
-        self.failing.push_back(Completed { at: now + delay, completion });
-        self.next = self.next.min(now + delay);
+        self.failing.push_back(Completed { at, completion });
+        self.next = self.next.min(at);
     }
 
     /// A command is done as it arrives.
@@ -372,6 +401,20 @@ impl HostLink {
         next.find_next();
         assert_eq!(next.next, self.next, "when the link is due");
     }
+}
+
+/// The delays of a read that took so long. A step of it may have begun when such steps took another time.
+fn fitted(delays: &Delays, latency: Duration) -> Delays {
+    let mut fitted = Delays::ZERO;
+    let steps = [Cause::NandRead, Cause::Transfer];
+    for cause in Cause::ALL.into_iter().filter(|cause| !steps.contains(cause)) {
+        fitted.add(cause, delays.get(cause));
+    }
+    let own = latency.saturating_sub(fitted.total());
+    let sensing = delays.get(Cause::NandRead).min(own);
+    fitted.add(Cause::NandRead, sensing);
+    fitted.add(Cause::Transfer, own.saturating_sub(sensing));
+    fitted
 }
 
 /// A wait for the data to be moved, and for nothing else.

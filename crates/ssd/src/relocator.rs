@@ -45,6 +45,11 @@ impl Relocator {
         config.cells.map(|cells| Self { cells, gathered: vec![Gathered::default(); dies] })
     }
 
+    /// How long pages take has changed.
+    pub(crate) fn set_cells(&mut self, cells: CellConfig) {
+        self.cells = cells;
+    }
+
     /// Pages that a die has gathered and that are not in their new place.
     pub(crate) fn gathered(&self, die: u32) -> u32 {
         self.gathered[die as usize].pages.len() as u32

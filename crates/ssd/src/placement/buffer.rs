@@ -16,7 +16,7 @@ use crate::media::Media;
 use crate::rights::Rights;
 use alloc::collections::{BTreeMap, VecDeque};
 use nvme::WindowScope;
-use units::{Instant, Observe};
+use units::{Duration, Instant, Observe};
 
 /// The slots that are kept free for writes by flushing outside of busy windows, as a share of all: the
 /// eighth part. It is small, because it is of no use to loads that fit.
@@ -70,7 +70,7 @@ pub(crate) struct Buffer {
     flushing: u32,
     /// Pages of writes without a slot, as command and block.
     waiting: VecDeque<(u32, u32)>,
-    /// Commands that DRAM answers; the latency is constant, so they stay in order.
+    /// Commands that DRAM answers, in order.
     answers: VecDeque<Answer>,
     /// A free-running flush is on its way from the high to the low mark.
     draining: bool,
@@ -132,6 +132,11 @@ impl Buffer {
         self.config.pages
     }
 
+    /// How long it takes to answer has changed.
+    pub(crate) fn set_latency(&mut self, latency: Duration) {
+        self.config.latency = latency;
+    }
+
     /// Whether pages leave the buffer in busy windows only, but for those that writes force out.
     pub(crate) fn flushes_in_window(&self, rights: &Rights) -> bool {
         rights.scope == WindowScope::AllWork || self.config.flush == FlushRule::InWindow
@@ -171,9 +176,11 @@ impl Buffer {
     }
 
     fn answer(&mut self, now: Instant, command: u32, is_read: bool, link: &mut HostLink) {
-        let latency = self.config.latency;
-        link.command_mut(command).transfer += latency;
-        self.answers.push_back(Answer { at: now + latency, command, is_read });
+        // The latency is constant, unless the drive was slower a moment ago.
+        let at = now + self.config.latency;
+        let at = self.answers.back().map_or(at, |last| last.at.max(at));
+        link.command_mut(command).transfer += at.since(now);
+        self.answers.push_back(Answer { at, command, is_read });
     }
 
     /// Block `block` of a read is served from the buffer. A command that needs flash pages as well

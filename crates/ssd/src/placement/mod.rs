@@ -10,7 +10,7 @@ mod direct;
 pub(crate) use buffer::{Buffer, RESERVE_SHARE};
 pub(crate) use buffered::FLUSHES_PER_DIE;
 
-use crate::config::Config;
+use crate::config::{Config, WriteBufferConfig};
 use crate::flash::Flash;
 use crate::link::HostLink;
 use crate::ops::Task;
@@ -81,6 +81,16 @@ impl Placement {
             Self::Direct(_) => {}
             Self::Buffered(buffered) => buffered.buffer.reset_peak(),
             Self::Striped(striped) => striped.buffer.reset_peak(),
+        }
+    }
+
+    /// How long a buffer takes to answer has changed.
+    pub(crate) fn set_latency(&mut self, config: &Config) {
+        let Some(WriteBufferConfig { latency, .. }) = config.write_buffer else { return };
+        match self {
+            Self::Direct(_) => {}
+            Self::Buffered(buffered) => buffered.buffer.set_latency(latency),
+            Self::Striped(striped) => striped.buffer.set_latency(latency),
         }
     }
 
