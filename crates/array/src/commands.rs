@@ -3,7 +3,7 @@
 use crate::action::OpId;
 use crate::drive_queues::Queues;
 use crate::policy::Sent;
-use nvme::{CommandId, Opcode};
+use nvme::{CommandId, Opcode, PlFlag};
 use units::{DriveId, Instant, Lba, Slab};
 
 /// What a command is for.
@@ -25,6 +25,24 @@ pub(crate) struct CommandRecord {
     pub(crate) lba: Lba,
     pub(crate) blocks: u32,
     pub(crate) sent: Instant,
+    /// Of a read, as its drive got it: only if somebody judges drives.
+    pub(crate) flag: ReadFlag,
+}
+
+/// Blocks out at a drive up to which what is in front of a read can be counted.
+const CALM_BLOCKS: u32 = 32;
+
+/// How a read has gone out to its drive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadFlag {
+    pub(crate) pl: PlFlag,
+    /// Blocks that were to be read from the drive before it; `u8::MAX` if they are too many to be counted.
+    pub(crate) ahead: u8,
+}
+
+impl ReadFlag {
+    /// Of what has not gone out yet.
+    pub(crate) const NONE: Self = Self { pl: PlFlag::Off, ahead: 0 };
 }
 
 impl CommandRecord {
@@ -63,6 +81,19 @@ impl Commands {
     pub(crate) fn take(&mut self, id: CommandId) -> CommandRecord {
         self.records.release(id.0);
         *self.records.get(id.0)
+    }
+
+    /// Remembers how a read is about to go out.
+    pub(crate) fn note_flag(&mut self, id: CommandId, pl: PlFlag) -> ReadFlag {
+        let record = self.records.get_mut(id.0);
+        let queue = self.queues.of(record.drive);
+        let ahead = match queue.read_blocks {
+            // Reads that wait for each other meet all that a saturated drive does meanwhile.
+            1.. if queue.blocks() > CALM_BLOCKS => u8::MAX,
+            reads => u8::try_from(reads).unwrap_or(u8::MAX),
+        };
+        record.flag = ReadFlag { pl, ahead };
+        record.flag
     }
 
     /// A command goes out to its drive. Deallocations are no work, and queue for nothing.

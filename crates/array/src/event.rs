@@ -251,6 +251,16 @@ pub enum Event {
         /// The drive.
         drive: DriveId,
     },
+    /// A drive answers later than it says, and is not read any more.
+    DriveDistrusted {
+        /// The drive.
+        drive: DriveId,
+    },
+    /// It answers in time again, or the array cannot do without it, and it is read.
+    DriveTrusted {
+        /// The drive.
+        drive: DriveId,
+    },
     /// A background job was added to those to do.
     JobStarted {
         /// What it does.

@@ -39,6 +39,7 @@ mod coordinate;
 mod counters;
 mod drive_queues;
 mod event;
+mod fence;
 mod fetch;
 pub mod gf;
 mod jobs;
@@ -59,6 +60,7 @@ mod stripe_set;
 mod stripe_writer;
 mod switch;
 mod timers;
+mod trust;
 mod write_cache;
 
 pub use action::{Action, DataAction, Ended, OpId, Outcome, PageRepair, Slot, Term};
@@ -77,6 +79,7 @@ pub use members::{MemberSet, Members};
 pub use read_repairs::RepairCounters;
 pub use request::{Config, JOB_DEPTH, Request, RequestId, RequestKind, job_depth};
 pub use switch::CannotSwitch;
+pub use trust::ReadTimes;
 pub use write_cache::{WriteCacheConfig, WriteCacheCounters};
 
 /// The code of the guide is compiled and run with the tests.

@@ -322,7 +322,7 @@ impl WriteCache {
 mod tests {
     use super::*;
     use crate::action::OpId;
-    use crate::commands::Purpose;
+    use crate::commands::{Purpose, ReadFlag};
 
     const DRIVE: DriveId = DriveId(1);
 
@@ -350,7 +350,8 @@ mod tests {
     ) -> Pass {
         let purpose = Purpose::Member { op: OpId(0), member: 0, round: 0, for_others: false };
         let (lba, sent) = (Lba(lba), Instant::ZERO);
-        let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent };
+        let flag = ReadFlag::NONE;
+        let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent, flag };
         cache.accept(Instant::ZERO, CommandId(id), &record, None, true)
     }
 
@@ -419,7 +420,8 @@ mod tests {
         let purpose = Purpose::Member { op: OpId(0), member: 0, round: 0, for_others: false };
         let opcode = Opcode::Deallocate;
         let sent = Instant::ZERO;
-        let record = CommandRecord { purpose, drive: DRIVE, opcode, lba: Lba(0), blocks: 1, sent };
+        let (drive, lba, blocks, flag) = (DRIVE, Lba(0), 1, ReadFlag::NONE);
+        let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent, flag };
         assert_eq!(cache.accept(sent, CommandId(2), &record, None, false), Pass::ToDrive);
         assert!(cache.begin_drain(DRIVE).is_some(), "it is drained all the same");
         assert_eq!(

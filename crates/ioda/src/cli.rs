@@ -10,7 +10,7 @@ use crate::exit;
 use crate::faults::FaultArgs;
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::log::LogArgs;
-use crate::quantity::{PolicyName, Text};
+use crate::quantity::{PolicyName, Span, Text};
 use crate::settings::DriveSettings;
 use crate::settings::{
     ArraySettings, DriveFlags, PolicyOptions, RunSettings, ServeSettings, Settings, WindowSettings,
@@ -200,6 +200,12 @@ pub(crate) struct SimulationArgs {
     /// The results.
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Keep only the latencies of requests that come from this time of the run on
+    #[arg(long, value_name = "TIME", help_heading = "Configuration and results")]
+    pub(crate) measure_from: Option<Span>,
+    /// Keep only the latencies of requests that come before this time of the run
+    #[arg(long, value_name = "TIME", help_heading = "Configuration and results")]
+    pub(crate) measure_until: Option<Span>,
     /// Show how sure ratios are: read latency as a multiple of that under Ideal and under Base, or else under the first policy,
     /// with 95 % intervals from drawing blocks of the run
     #[arg(long, help_heading = "Configuration and results")]

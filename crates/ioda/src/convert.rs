@@ -54,6 +54,15 @@ pub(crate) fn manifest(setup: &Setup, outcome: &Outcome) -> Result<Manifest, Fai
         let tallies: Vec<String> = tallies.collect();
         notes.push(format!("{} counted: {}", result.policy.label(), tallies.join(", ")));
     }
+    for result in &outcome.results {
+        for &(drive, time) in &result.distrusted {
+            notes.push(format!(
+                "under {} drive {} was not read for {time}: it answered later than it said",
+                result.policy.label(),
+                drive.0
+            ));
+        }
+    }
     Ok(Manifest {
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: std::env::args().collect::<Vec<_>>().join(" "),

@@ -40,6 +40,8 @@ pub(crate) struct Setup {
     pub(crate) plans: Vec<Plan>,
     /// Where requests come from.
     pub(crate) source: Source,
+    /// What happens to drives in each run.
+    pub(crate) faults: Vec<(Instant, Fault)>,
     /// Runs side by side.
     pub(crate) threads: usize,
     /// The settings with which this can be repeated.
@@ -48,8 +50,6 @@ pub(crate) struct Setup {
     pub(crate) notes: Vec<String>,
     /// Requests that the workload will have, as far as known.
     pub(crate) requests: Option<u64>,
-    /// Drives that fail and are replaced in every run, and when.
-    pub(crate) faults: Vec<(Instant, Fault)>,
 }
 
 /// The drive that flags and file describe.

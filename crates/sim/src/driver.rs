@@ -203,6 +203,7 @@ where
             most_waiting,
             changes_made: 0,
             measures: Measures::new(
+                plan.measured,
                 plan.measured.intervals.then(|| Box::new(BlockRecorder::new(plan.seed))),
             ),
             busy_members: BusyMembers::new(width, u64::from(plan.drive.geometry.page_bytes)),
@@ -314,6 +315,10 @@ where
                 Err(CannotReplace::Present { .. } | CannotReplace::NoSuchDrive { .. }) => {}
             },
             Some(Fault::Unreadable { drive, every }) => self.engine.set_read_errors(drive, every),
+            Some(Fault::Slow { drive, factor }) => self.engine.set_slowness(drive, factor),
+            Some(Fault::IgnoresWindows { drive, on }) => {
+                self.engine.set_ignores_windows(now, drive, on);
+            }
             None => {}
         }
         self.degraded.note(self.engine.array());
@@ -484,6 +489,7 @@ where
             queues: array.queues().all().to_vec(),
             expected_collection: array.expected_collection(),
             map_bytes: array.map_bytes(),
+            distrusted: array.distrusted_times(measures.last_completion),
             array: array.counters().clone(),
             write_cache: array.write_cache_counters().copied(),
             tallies: array.tallies(),

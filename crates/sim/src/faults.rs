@@ -1,4 +1,4 @@
-//! Faults in a run: drives that fail, are replaced, or cannot read.
+//! Faults in a run: drives that fail, are replaced, cannot read, or do not behave as they say.
 
 use std::collections::VecDeque;
 use units::{DriveId, Duration, Instant};
@@ -16,6 +16,21 @@ pub enum Fault {
         drive: DriveId,
         /// Reads from one that it cannot do to the next.
         every: u64,
+    },
+    /// From now on everything that the drive does takes several times as long, and it does not say so.
+    Slow {
+        /// The drive.
+        drive: DriveId,
+        /// How many times as long, 1 or more; 1 ends it.
+        factor: u32,
+    },
+    /// From now on the drive collects and programs whenever it likes, fails no read fast and announces no
+    /// busy time; or it keeps to its windows again.
+    IgnoresWindows {
+        /// The drive.
+        drive: DriveId,
+        /// Whether it ignores them.
+        on: bool,
     },
 }
 

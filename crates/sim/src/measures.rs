@@ -4,6 +4,7 @@ use crate::causes::CauseBuckets;
 use crate::driver::PROGRESS_STEP;
 use crate::intervals::BlockRecorder;
 use crate::latency::LatencySummary;
+use crate::plan::Measured;
 use crate::result::{BlockedReads, HostLatency};
 use array::{Outcome, RequestKind};
 use nvme::Blocked;
@@ -12,6 +13,8 @@ use units::{Duration, Instant};
 /// Latencies and totals of one run.
 #[derive(Debug)]
 pub(crate) struct Measures {
+    /// Of which requests latencies are kept.
+    measured: Measured,
     pub(crate) read: LatencySummary,
     pub(crate) write: LatencySummary,
     /// The same by blocks of time, if intervals are wanted.
@@ -30,8 +33,9 @@ pub(crate) struct Measures {
 }
 
 impl Measures {
-    pub(crate) fn new(blocks: Option<Box<BlockRecorder>>) -> Self {
+    pub(crate) fn new(measured: Measured, blocks: Option<Box<BlockRecorder>>) -> Self {
         Self {
+            measured,
             read: LatencySummary::new(),
             write: LatencySummary::new(),
             blocks,
@@ -56,6 +60,18 @@ impl Measures {
         for word in [outcome.request.0, now.as_nanos()] {
             self.hash = (self.hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
         }
+        if self.measured.covers(outcome.arrived) {
+            self.record_latency(outcome, latency);
+        }
+        let step = self.completed.is_multiple_of(PROGRESS_STEP);
+        if step {
+            self.pace.push(now);
+        }
+        step
+    }
+
+    #[inline]
+    fn record_latency(&mut self, outcome: &Outcome, latency: Duration) {
         self.record_host(outcome, latency);
         if let Some(blocks) = &mut self.blocks {
             blocks.record(outcome);
@@ -74,11 +90,6 @@ impl Measures {
             RequestKind::Write => self.write.record(latency),
             RequestKind::Deallocate => {}
         }
-        let step = self.completed.is_multiple_of(PROGRESS_STEP);
-        if step {
-            self.pace.push(now);
-        }
-        step
     }
 
     /// Latency by host, as soon as there are several: all that was recorded before was of the first.

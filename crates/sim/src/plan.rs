@@ -30,6 +30,18 @@ pub struct Measured {
     /// Follow the reads of every drive: how late the last of a stripe comes, and how the drives differ. Such a run
     /// takes more time.
     pub sub_reads: bool,
+    /// Keep only the latencies of requests that come from then on, if it is set.
+    pub from: Option<Instant>,
+    /// Keep only the latencies of requests that come before then, if it is set.
+    pub until: Option<Instant>,
+}
+
+impl Measured {
+    /// Whether the latency of a request is kept that comes at `arrived`.
+    pub(crate) fn covers(&self, arrived: Instant) -> bool {
+        self.from.is_none_or(|from| from <= arrived)
+            && self.until.is_none_or(|until| arrived < until)
+    }
 }
 
 /// One run.
@@ -302,6 +314,7 @@ impl Plan {
         let block_pages = f64::from(geometry.pages_per_block * blocks_at_once);
         let profile = DriveProfile {
             read: drive.read_service(),
+            longest_read: drive.longest_read(),
             write: drive.program_service(),
             erase: drive.timing.erase,
             block_pages: u64::from(geometry.pages_per_block),

@@ -9,7 +9,7 @@ use crate::sub_reads::SubReads;
 use crate::timeline::Timeline;
 use array::Queue;
 use array::policy::{PolicyKind, Tally};
-use units::{Duration, Instant};
+use units::{DriveId, Duration, Instant};
 
 /// One drive after a run.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +85,8 @@ pub struct RunResult {
     pub expected_collection: Option<Duration>,
     /// Bytes of the map to chunks that were moved, when it was largest.
     pub map_bytes: u64,
+    /// Drives that the array did not read because they answered later than they said, and for how long.
+    pub distrusted: Vec<(DriveId, Duration)>,
     /// The array's totals.
     pub array: array::Counters,
     /// The totals of the write cache, if the policy has one.

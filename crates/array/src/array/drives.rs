@@ -1,6 +1,6 @@
 //! Drives that fail and are replaced, and what the others may do meanwhile.
 
-use super::{Array, background};
+use super::{Array, background, judging};
 use crate::action::Action;
 use crate::availability::CannotReplace;
 use crate::event::Event;
@@ -15,6 +15,10 @@ pub(super) fn fail<O: Observe>(array: &mut Array<O>, now: Instant, drive: DriveI
         return;
     }
     array.jobs.cancel_rebuild(drive);
+    if let Some(trust) = array.rules.trust_mut() {
+        trust.drive_failed(now, drive);
+        judging::tell_verdicts(array, now);
+    }
     array.out.emit_event(now, || Event::DriveFailed { drive });
     array.out.emit(Action::DriveFailed { drive });
     note_missing(array, now);
@@ -36,6 +40,9 @@ pub(super) fn replace<O: Observe>(
     let stripes = stripes.into_iter().map(|Range { start, end }| start.min(all)..end.min(all));
     let stripes = array.availability.drive_replaced(drive, stripes);
     array.permits.drive_replaced(drive);
+    if let Some(trust) = array.rules.trust_mut() {
+        trust.drive_replaced(drive);
+    }
     array.emit_notices(now);
     array.add_job(now, JobKind::Rebuild(drive), stripes);
     Ok(())
@@ -58,9 +65,17 @@ pub(super) fn can_replace<O: Observe>(
     Ok(())
 }
 
-/// A drive has failed, or a rebuild has ended: fewer or more of the others may be busy at once.
+/// A drive has failed or is distrusted, or a rebuild has ended: fewer or more of the others may be busy at once.
+/// Whom the array distrusts counts only as long as that leaves a parity for the windows: with none left, a slow drive
+/// can still be waited for.
 pub(super) fn note_missing<O: Observe>(array: &mut Array<O>, now: Instant) {
-    if array.permits.set_missing(now, array.availability.incomplete()) {
+    let incomplete = array.availability.incomplete();
+    let with_distrusted = incomplete | array.rules.distrusted();
+    let missing = match with_distrusted.len() < array.layout.parities() {
+        true => with_distrusted,
+        false => incomplete,
+    };
+    if array.permits.set_missing(now, missing) {
         array.emit_notices(now);
         array.refresh_deadline();
     }

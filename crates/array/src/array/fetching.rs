@@ -1,9 +1,9 @@
 //! Getting the members of a stripe that an operation wants: commands on their way out, answers on their
 //! way in, and what [`Fetch`] decides in between.
 
-use super::{Array, background, copies, repairing};
+use super::{Array, copies, judging, repairing};
 use crate::action::{Action, DataAction, OpId, Slot};
-use crate::commands::{CommandRecord, Purpose};
+use crate::commands::{CommandRecord, Purpose, ReadFlag};
 use crate::event::{Event, Origin, Why};
 use crate::fetch::{Decision, Fetch, Kept, Resend};
 use crate::layout::{Role, Segment};
@@ -16,6 +16,7 @@ use crate::request::{Request, RequestKind};
 use crate::stripe_queues::Access;
 use crate::stripe_writer::StripeWriter;
 use crate::timers::Computation;
+use crate::trust::Advice;
 use nvme::{Cause, Command, CommandId, Completion, Delays, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Observe};
 
@@ -56,7 +57,7 @@ impl<O: Observe> Array<O> {
         };
         let touched = match request.kind {
             RequestKind::Read if self.layout.level().is_mirrored() => {
-                self.choose_copy(now, segment)
+                copies::choose(self, now, segment)
             }
             RequestKind::Write if segment.chunks == self.layout.data_chunks() => {
                 self.layout.member_set(stripe) - parity
@@ -122,32 +123,6 @@ impl<O: Observe> Array<O> {
         op
     }
 
-    /// The member of a mirror that a read goes to.
-    fn choose_copy(&mut self, now: Instant, segment: &Segment) -> MemberSet {
-        let Segment { stripe, first_row, .. } = *segment;
-        let primary = self.layout.member_of(stripe, 0);
-        let all = self.layout.member_set(stripe);
-        let mut copies = all - self.unreadable(stripe);
-        if !self.availability.is_optimal()
-            && let Some(sources) = background::copies_being_resynced_from(self, segment)
-        {
-            // If they are lost the read waits for the resync.
-            copies = if copies.meets(sources) { copies & sources } else { sources };
-        }
-        // If there is none the read fails, whichever is asked.
-        let copies = if copies.is_empty() { all } else { copies };
-        let primary = match copies.first() {
-            Some(first) if !copies.contains(primary.0) => DriveId(first),
-            _ => primary,
-        };
-        let lba = self.layout.lba(stripe, first_row, primary);
-        let copies = copies.bits();
-        let view = self.permits.view(&self.commands, copies);
-        let chosen = self.rules.policy().choose_copy(now, primary, copies, lba, &view);
-        assert_eq!(copies >> chosen.0 & 1, 1, "{chosen:?} has no copy of stripe {stripe}");
-        MemberSet::of(chosen.0)
-    }
-
     pub(super) fn unreadable(&self, stripe: u64) -> MemberSet {
         self.availability.unreadable(&self.layout, &self.relocation, stripe)
     }
@@ -198,6 +173,7 @@ impl<O: Observe> Array<O> {
         if spare_reads > 0 && unreadable.is_empty() && self.begin_race(now, op, spare_reads) {
             return;
         }
+        judging::shun_distrusted(self, op);
         let (mut avoided, mut doubted) = (unreadable, MemberSet::EMPTY);
         let target = &self.ops[op];
         let (row, rows) = (target.first_row, target.rows);
@@ -208,15 +184,28 @@ impl<O: Observe> Array<O> {
         for member in unknown - avoided {
             let Place { drive, block } = self.relocation.locate(&self.layout, stripe, row, member);
             let view = self.permits.view(&self.commands, drives);
+            let out = view.queues.of(drive).read_blocks;
+            let mut is_probe = false;
             let attempt = match &self.cache {
                 Some(cache) if cache.holds(drive, block, rows) => Attempt::Send(PlFlag::Off),
                 _ if self.rules.sends_at_once(why) => Attempt::Send(PlFlag::Off),
-                _ => self.rules.first_attempt(now, drive, block, &view),
+                _ => match self.rules.advice(now, drive, out) {
+                    Advice::Read => self.rules.first_attempt(now, drive, block, &view),
+                    Advice::Avoid => Attempt::Avoid,
+                    Advice::Probe => {
+                        is_probe = true;
+                        Attempt::Avoid
+                    }
+                },
             };
             let pl = match attempt {
                 // Of more drives than there are parities, some must be read whatever they do.
                 Attempt::Avoid if avoided.len() < parities => {
                     avoided.insert(member);
+                    if is_probe {
+                        // Nobody waits for it.
+                        self.read(now, op, Read::wanted(member, PlFlag::Predictable, Why::Hedge));
+                    }
                     continue;
                 }
                 Attempt::Send(pl) => pl,
@@ -287,7 +276,8 @@ impl<O: Observe> Array<O> {
         let Place { drive, block: lba } = self.relocation.locate(&self.layout, stripe, row, member);
         let purpose = Purpose::Member { op, member, round, for_others };
         let opcode = Opcode::Read;
-        let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent: now };
+        let (sent, flag) = (now, ReadFlag::NONE);
+        let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent, flag };
         self.dispatch(&record, pl, why);
     }
 
@@ -307,7 +297,8 @@ impl<O: Observe> Array<O> {
         target.writing.insert(member);
         let (drive, lba, blocks) = (place.drive, place.block, target.rows);
         let purpose = Purpose::Member { op, member, round: 0, for_others: false };
-        let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent: now };
+        let (sent, flag) = (now, ReadFlag::NONE);
+        let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent, flag };
         self.dispatch(&record, PlFlag::Off, why);
     }
 
@@ -353,6 +344,10 @@ impl<O: Observe> Array<O> {
             Opcode::Read => self.counters.drive_read_pages += u64::from(blocks),
             Opcode::Write => self.counters.drive_written_pages += u64::from(blocks),
             Opcode::Deallocate => {}
+        }
+        if let Some(trust) = self.rules.trust_mut().filter(|_| opcode == Opcode::Read) {
+            let flag = self.commands.note_flag(id, pl);
+            trust.sent(now, drive, flag, blocks);
         }
         self.commands.sent_to_drive(record);
         if opcode != Opcode::Deallocate {
@@ -542,10 +537,20 @@ impl<O: Observe> Array<O> {
     }
 
     pub(super) fn resend(&mut self, now: Instant, op: OpId, resend: Resend, passed: &Delays) {
+        let shunned = judging::fastest_shunned(self, op);
         let fetch = &mut self.ops[op].fetch;
         let member = match resend {
             Resend::OneOfTheFailed => {
-                fetch.take_failure(|failures| self.rules.view().wait_for(failures))
+                let least = fetch.failures()[self.rules.view().wait_for(fetch.failures())];
+                let wait = least.busy_remaining;
+                match shunned.filter(|&(_, expected)| expected < wait) {
+                    Some((member, _)) if fetch.outstanding().contains(member) => {
+                        // It is being probed.
+                        return fetch.resent(member);
+                    }
+                    Some((member, _)) => member,
+                    None => fetch.take_failure(least),
+                }
             }
             Resend::Avoided(member) => member,
         };

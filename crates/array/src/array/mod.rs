@@ -2,10 +2,12 @@
 //! the files beside it are actions and events emitted.
 
 mod background;
+mod checking;
 mod constants;
 mod copies;
 mod drives;
 mod fetching;
+mod judging;
 mod repairing;
 mod writing;
 
@@ -20,7 +22,7 @@ use crate::event::Event;
 use crate::jobs::{JobKind, JobProgress, Jobs};
 use crate::layout::{Layout, Segment};
 use crate::members::MemberSet;
-use crate::operation::{Operations, Phase, RequestSlot, Work};
+use crate::operation::{Operations, RequestSlot};
 use crate::outbox::Outbox;
 use crate::permits::Permits;
 use crate::policy::{Answered, Asked, PolicyKind, PolicySettings, PolicySetup, Rules, Tally};
@@ -31,6 +33,7 @@ use crate::requests::{PartEnded, Requests};
 use crate::stripe_queues::StripeQueues;
 use crate::switch::CannotSwitch;
 use crate::timers::{Computation, Timers};
+use crate::trust::Trust;
 use crate::write_cache::{WriteCache, WriteCacheCounters};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -74,12 +77,17 @@ impl<O: Observe> Array<O> {
         let Config { layout, policy_settings, spare, .. } = config;
         let (width, page_bytes) = (layout.width(), u64::from(config.page_bytes));
         let about = config.policy.about();
-        let rules = Rules::new((about.build)(&PolicySetup {
-            drives: width,
-            parities: layout.parities(),
-            reconstruct_compute: config.reconstruct_compute,
-            settings: &policy_settings,
-        }));
+        let absent = MemberSet::from_bits(config.absent);
+        let rules = Rules::of(
+            config.policy,
+            &PolicySetup {
+                drives: width,
+                parities: layout.parities(),
+                reconstruct_compute: config.reconstruct_compute,
+                settings: &policy_settings,
+            },
+            absent,
+        );
         let cache = rules.view().write_cache();
         let cache = cache.map(|cache| Box::new(WriteCache::new(cache, width, page_bytes)));
         let relocates = rules.view().relocates_chunks() && layout.chunk_pages() == 1;
@@ -99,7 +107,7 @@ impl<O: Observe> Array<O> {
                 MemberSet::from_bits(config.absent),
             ),
             relocation: Relocation::new(&layout, spare.start, spare_blocks),
-            availability: Availability::new(MemberSet::from_bits(config.absent)),
+            availability: Availability::new(absent),
             jobs: Jobs::new(config.job_depth, config.read_repair),
             requests: Requests::default(),
             ops: Operations::default(),
@@ -155,7 +163,9 @@ impl<O: Observe> Array<O> {
     /// What the policy has counted since the start.
     #[must_use]
     pub fn tallies(&self) -> Vec<Tally> {
-        self.rules.view().tallies()
+        let mut tallies = self.rules.view().tallies();
+        tallies.extend(self.rules.trust().into_iter().flat_map(Trust::tallies));
+        tallies
     }
 
     /// Requests that are not done.
@@ -557,9 +567,25 @@ impl<O: Observe> Array<O> {
         self.commands.answered_by_drive(record);
         let latency = now.since(record.sent);
         self.rules.answered(now, || Answered { command: record.as_sent(), status, latency });
+        if record.opcode == Opcode::Read {
+            judging::judge(self, now, record, status, latency);
+        }
         if record.opcode == Opcode::Write && status == Status::Unrecovered {
             self.give_up(now, record.drive);
         }
+    }
+
+    /// Since when the array does not read a drive because it answers later than it says; none if it reads
+    /// it.
+    #[must_use]
+    pub fn distrusted_since(&self, drive: DriveId) -> Option<Instant> {
+        self.rules.trust()?.since(drive)
+    }
+
+    /// For how long it has not read drives for that until `now`, those of them for which it has not.
+    #[must_use]
+    pub fn distrusted_times(&self, now: Instant) -> Vec<(DriveId, Duration)> {
+        self.rules.trust().map_or(Vec::new(), |trust| trust.times(now).collect())
     }
 
     /// A drive could not write: the array goes on without it.
@@ -681,12 +707,16 @@ impl<O: Observe> Array<O> {
         self.may_switch(policy)?;
         let about = policy.about();
         let width = self.layout.width();
-        self.rules = Rules::new((about.build)(&PolicySetup {
-            drives: width,
-            parities: self.layout.parities(),
-            reconstruct_compute: self.constants.reconstruct_time,
-            settings,
-        }));
+        self.rules = Rules::of(
+            policy,
+            &PolicySetup {
+                drives: width,
+                parities: self.layout.parities(),
+                reconstruct_compute: self.constants.reconstruct_time,
+                settings,
+            },
+            self.availability.absent(),
+        );
         let (cache, page_bytes) = (self.rules.view().write_cache(), self.constants.page_bytes);
         self.cache = cache.map(|cache| Box::new(WriteCache::new(cache, width, page_bytes)));
         self.timers.forget_late();
@@ -739,46 +769,11 @@ impl<O: Observe> Array<O> {
         if let Some(cache) = &self.cache {
             cache.check_invariants();
         }
-        self.check_operations();
+        checking::check_operations(self);
         let next = self.next_deadline();
         let cache = self.cache.as_ref().map_or(Instant::NEVER, |cache| cache.next_deadline());
         for due in [self.permits.next_deadline(), self.rules.next_deadline(), cache] {
             assert!(next <= due, "something is due at {due:?}, before {next:?}");
         }
-    }
-
-    /// Whether an operation that met media errors has something to wait for.
-    fn waits(&self, op: OpId) -> bool {
-        self.jobs.repairs.is_waiting(op) || !self.ops[op].fetch.outstanding().is_empty()
-    }
-
-    /// Panics if the operations do not fit the machines that serve them.
-    fn check_operations(&self) {
-        let mut open = 0;
-        for op in self.ops.open() {
-            open += 1;
-            let target = &self.ops[op];
-            if target.phase != Phase::Drain {
-                target.fetch.check_invariants(&target.shape(&self.layout));
-            }
-            match target.phase {
-                Phase::WaitTurn | Phase::WaitWrite | Phase::WaitReaders | Phase::Commit => {
-                    let lent = matches!(target.work, Work::Rewrite { waiter: Some(_), .. });
-                    let is_in = lent || self.stripes.is_in(op);
-                    assert!(is_in, "{op:?} is in no queue: {target:?}");
-                }
-                Phase::WaitRepair => assert!(self.waits(op), "{op:?}"),
-                Phase::Drain => assert!(!self.stripes.is_in(op) && !target.has_nothing_out()),
-                Phase::Fetch | Phase::Compute | Phase::Closed => {}
-            }
-            if let Work::Read { request, .. }
-            | Work::Write { request, .. }
-            | Work::Deallocate { request } = target.work
-                && target.phase != Phase::Drain
-            {
-                assert!(self.requests.parts(request) > 0, "{op:?} works for nobody");
-            }
-        }
-        assert_eq!(open, self.ops.len(), "operations that are not closed");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Array, background, repairing};
 use crate::action::{DataAction, OpId, Slot};
-use crate::commands::{CommandRecord, Purpose};
+use crate::commands::{CommandRecord, Purpose, ReadFlag};
 use crate::event::{Event, OperationKind, Why};
 use crate::members::MemberSet;
 use crate::operation::{Phase, Work};
@@ -69,6 +69,11 @@ impl<O: Observe> Array<O> {
             true => self.members_in_windows(now, op),
             false => MemberSet::EMPTY,
         };
+        let distrusted = self.rules.distrusted();
+        if !distrusted.is_empty() {
+            // As if it could not be read: that it is written, and what with, is another matter.
+            unreadable |= self.relocation.members_on(&self.layout, stripe, distrusted);
+        }
         let Work::Write { writer, .. } = &mut self.ops[op].work else { return };
         let data = self.layout.member_set(stripe) - writer.parity();
         let (plan, wanted) = writer.plan(data, unreadable, unwritable, spared);
@@ -189,7 +194,8 @@ impl<O: Observe> Array<O> {
             written.insert(member);
             let purpose = Purpose::Member { op, member, round: 0, for_others: false };
             let opcode = Opcode::Write;
-            let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent: now };
+            let (sent, flag) = (now, ReadFlag::NONE);
+            let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent, flag };
             self.dispatch(&record, PlFlag::Off, why);
         }
         self.ops[op].writing |= written;
@@ -468,7 +474,8 @@ impl<O: Observe> Array<O> {
                 }
                 let Some(Drain { lba, blocks }) = cache.begin_drain(drive) else { break };
                 let (purpose, opcode) = (Purpose::Drain, Opcode::Write);
-                let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent: now };
+                let (sent, flag) = (now, ReadFlag::NONE);
+                let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent, flag };
                 let id = self.commands.insert(record);
                 self.tell_dispatched(now, id, &record, PlFlag::Off, Why::Drain);
                 self.send(now, id, &record, PlFlag::Off);

@@ -1,9 +1,12 @@
 //! Which questions a policy answers, so that the others cost nothing.
 
-use super::{Answered, Asked, Attempt, Policy, Sent, View};
+use super::{Answered, Asked, Attempt, Policy, PolicyKind, PolicySetup, Sent, View};
 use crate::event::Why;
+use crate::members::MemberSet;
+use crate::trust::{Advice, Trust};
 use alloc::boxed::Box;
 use core::ops::BitOr;
+use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
 
 /// The questions of [`Policy`] that are asked for every request or command, as a set. The others are asked
@@ -57,13 +60,20 @@ pub(crate) struct Rules {
     sends_parity_reads: bool,
     /// Whether writes spare the drive in its window.
     spares_windows_in_writes: bool,
+    /// Which drives do what they promise, if they promise something.
+    trust: Option<Box<Trust>>,
 }
 
 impl Rules {
-    pub(crate) fn new(policy: Box<dyn Policy>) -> Self {
+    /// The rules of a policy for an array that lacks these drives.
+    pub(crate) fn of(kind: PolicyKind, setup: &PolicySetup<'_>, absent: MemberSet) -> Self {
+        let policy = (kind.about().build)(setup);
         let (hooks, sends_parity_reads) = (policy.hooks(), policy.sends_parity_reads());
         let spares_windows_in_writes = policy.spares_windows_in_writes();
-        Self { policy, hooks, sends_parity_reads, spares_windows_in_writes }
+        let trust = policy.promised_reads();
+        let trust =
+            trust.map(|times| Box::new(Trust::new(setup.drives, setup.parities, times, absent)));
+        Self { policy, hooks, sends_parity_reads, spares_windows_in_writes, trust }
     }
 
     /// The policy, for questions that are rarely asked.
@@ -80,7 +90,7 @@ impl Rules {
     /// Whether it has something to say about how pages are read.
     #[inline]
     pub(crate) fn chooses_reads(&self) -> bool {
-        self.hooks.has(Hooks::READS)
+        self.hooks.has(Hooks::READS) || self.trust.is_some()
     }
 
     /// Whether this read is sent to its drive without a question.
@@ -101,10 +111,46 @@ impl Rules {
         lba: Lba,
         view: &View<'_>,
     ) -> Attempt {
-        if self.hooks.has(Hooks::FIRST_ATTEMPT) {
-            return self.policy.first_attempt(now, drive, lba, view);
+        if !self.hooks.has(Hooks::FIRST_ATTEMPT) {
+            return Attempt::Send(PlFlag::Off);
         }
-        Attempt::Send(nvme::PlFlag::Off)
+        match self.policy.first_attempt(now, drive, lba, view) {
+            // There is no way around it that would not go through a drive that is not to be read.
+            Attempt::Send(PlFlag::Predictable) if self.is_reduced(view.stripe) => {
+                Attempt::Send(PlFlag::Patient)
+            }
+            attempt => attempt,
+        }
+    }
+
+    /// Whether a stripe on these drives lacks all the members that it can do without.
+    #[inline]
+    fn is_reduced(&self, stripe: u64) -> bool {
+        self.trust.as_ref().is_some_and(|trust| trust.is_reduced(stripe))
+    }
+
+    /// What is known about who keeps what was promised, if something was.
+    #[inline]
+    pub(crate) fn trust(&self) -> Option<&Trust> {
+        self.trust.as_deref()
+    }
+
+    /// The same, to be told what happens.
+    #[inline]
+    pub(crate) fn trust_mut(&mut self) -> Option<&mut Trust> {
+        self.trust.as_deref_mut()
+    }
+
+    /// Drives that are not to be read.
+    #[inline]
+    pub(crate) fn distrusted(&self) -> MemberSet {
+        self.trust.as_ref().map_or(MemberSet::EMPTY, |trust| trust.distrusted())
+    }
+
+    /// How to read a drive at which so many blocks are to be read.
+    #[inline]
+    pub(crate) fn advice(&mut self, now: Instant, drive: DriveId, out: u32) -> Advice {
+        self.trust.as_mut().map_or(Advice::Read, |trust| trust.advice(now, drive, out))
     }
 
     pub(crate) fn spare_reads(&self) -> u32 {
@@ -153,7 +199,7 @@ mod tests {
     use crate::members::MemberSet;
     use crate::policy::{PolicyKind, PolicySettings, PolicySetup};
     use crate::request::RequestKind;
-    use nvme::{Opcode, PlFlag, Status};
+    use nvme::{Opcode, Status};
     use units::Duration;
 
     /// A policy that leaves a hook out would answer as by default if it were asked all the same.

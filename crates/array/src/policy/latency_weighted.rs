@@ -6,9 +6,9 @@
 //! that it is fast again only from the reads that the others' queues push back to it.
 
 use super::{
-    About, Answered, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, mean_with,
-    members_of,
+    About, Answered, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, members_of,
 };
+use crate::fence::mean_with;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -45,6 +45,7 @@ use crate::coordinate::Coordinator;
 use crate::drive_queues::Queues;
 use crate::members::MemberSet;
 use crate::request::RequestKind;
+use crate::trust::ReadTimes;
 use crate::write_cache::WriteCacheConfig;
 use alloc::vec::Vec;
 use nvme::{CollectionReport, Opcode, PlFlag, Status};
@@ -183,6 +184,13 @@ pub trait Policy: Send {
         false
     }
 
+    /// What reads with the flag take at most if drives keep what they promise; none if nothing is promised.
+    /// A drive that does not keep it is found then, and not read for as long as it does not
+    /// (`docs/quiet.md`). Asked once.
+    fn promised_reads(&self) -> Option<ReadTimes> {
+        None
+    }
+
     /// How many members of its stripe a read of the host asks beyond those that suffice to compute
     /// any page; it goes on with the first that suffice. 0 to ask only for what is wanted.
     fn spare_reads(&self) -> u32 {
@@ -287,11 +295,6 @@ pub trait Policy: Send {
 /// The drives whose bits are set.
 fn members_of(mask: u64) -> impl Iterator<Item = DriveId> {
     MemberSet::from_bits(mask).iter().map(DriveId)
-}
-
-/// A running mean of latencies with another one in it: each new one is an eighth of it.
-const fn mean_with(mean_nanos: u64, latency: Duration) -> u64 {
-    mean_nanos - mean_nanos / 8 + latency.as_nanos() / 8
 }
 
 /// Index of the failure with the shortest busy remaining time (IODA §4.2.2); the earliest of equals.

@@ -14,10 +14,11 @@ use super::{
     About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, QuietReads,
     QuietSettings, View, WindowUse, least_busy, members_of,
 };
+use crate::trust::ReadTimes;
 use crate::write_cache::WriteCacheConfig;
 use alloc::boxed::Box;
 use nvme::{PlFlag, Untimed};
-use units::{DriveId, Instant, Lba};
+use units::{DriveId, Duration, Instant, Lba};
 
 /// The policy.
 pub(super) const QUIET: PolicyKind = PolicyKind::new(&About {
@@ -37,6 +38,8 @@ struct Quiet {
     /// The host's buffer, where drives have none.
     write_cache: Option<WriteCacheConfig>,
     drain: TurnDrain,
+    /// What reads with the flag take at most, if drives keep the contract.
+    promised_reads: Option<ReadTimes>,
     /// Pages that are outstanding at the other drives of a stripe up to which a reconstruction is quick.
     most_queued: u64,
 }
@@ -44,14 +47,18 @@ struct Quiet {
 impl Quiet {
     fn new(setup: &PolicySetup<'_>) -> Self {
         let settings = setup.settings;
-        let buffered = settings.profile.has_write_buffer;
+        let profile = &settings.profile;
+        let buffered = profile.has_write_buffer;
+        let times = ReadTimes { alone: profile.longest_read, each: profile.read };
         Self {
             settings: settings.quiet,
             write_cache: (!buffered).then(|| settings.write_cache.over(NVRAM)),
             drain: TurnDrain::new(setup),
+            promised_reads: (settings.finds_late_drives && times.alone > Duration::ZERO)
+                .then_some(times),
             // A page that is outstanding makes one read in as many as there are dies wait, for half a
             // read: so many of them, for a quarter of one. What a drive interrupts for a read takes as long.
-            most_queued: u64::from(settings.profile.dies / 2),
+            most_queued: u64::from(profile.dies / 2),
         }
     }
 
@@ -83,6 +90,10 @@ impl Policy for Quiet {
 
     fn wait_for(&self, failures: &[Failure]) -> usize {
         least_busy(failures)
+    }
+
+    fn promised_reads(&self) -> Option<ReadTimes> {
+        self.promised_reads
     }
 
     fn spares_windows_in_writes(&self) -> bool {

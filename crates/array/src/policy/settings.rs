@@ -59,6 +59,8 @@ pub struct PolicySettings {
     pub objective: Duration,
     /// The write cache of policies that have one.
     pub write_cache: WriteCacheSettings,
+    /// Whether drives that answer later than they say are found and not read, under `quiet`.
+    pub finds_late_drives: bool,
     /// Windows and counts, under `plm-light`.
     pub plm_light: PlmLightSettings,
     /// What the host knows about its drives, under `mittos`.
@@ -75,6 +77,7 @@ impl Default for PolicySettings {
             sit_out: SitOutSettings::default(),
             objective: Duration::from_millis(1),
             write_cache: WriteCacheSettings::default(),
+            finds_late_drives: true,
             plm_light: PlmLightSettings::default(),
             profile: DriveProfile::default(),
         }
@@ -86,6 +89,8 @@ impl Default for PolicySettings {
 pub struct DriveProfile {
     /// Time to read a page from an idle drive.
     pub read: Duration,
+    /// The longest that this takes, from the command to the answer; zero if it is not known.
+    pub longest_read: Duration,
     /// Time to write a page to an idle drive.
     pub write: Duration,
     /// Time to erase a block.
@@ -109,6 +114,7 @@ impl Default for DriveProfile {
     fn default() -> Self {
         Self {
             read: Duration::ZERO,
+            longest_read: Duration::ZERO,
             write: Duration::ZERO,
             erase: Duration::ZERO,
             block_pages: 1,

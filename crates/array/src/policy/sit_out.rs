@@ -12,8 +12,8 @@
 
 use super::{
     About, Answered, Attempt, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
-    mean_with,
 };
+use crate::fence;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -50,9 +50,6 @@ impl Default for SitOutSettings {
     }
 }
 
-/// Tukey's factor for values that are far out.
-const FENCE: u64 = 2;
-
 #[derive(Clone, Copy, Default)]
 struct Member {
     /// Running mean of its read latencies, in nanoseconds; 0 before the first.
@@ -79,21 +76,11 @@ impl SitOut {
         }
     }
 
-    /// Whether `drive` lies beyond the fence of its peers: the highest quartile and twice the range
-    /// between the quartiles more, and at least twice their highest quartile.
+    /// Whether `drive` lies beyond the fence of its peers.
     fn is_outlier(&self, drive: usize) -> bool {
-        let mut peers: Vec<u64> = (0..self.members.len())
-            .filter(|&other| other != drive)
-            .map(|other| self.members[other].mean_nanos)
-            .filter(|&mean| mean > 0)
-            .collect();
-        if peers.len() < 2 {
-            return false;
-        }
-        peers.sort_unstable();
-        let (low, high) = (peers[peers.len() / 4], peers[peers.len() - 1 - peers.len() / 4]);
-        let fence = (high + FENCE * (high - low)).max(2 * high);
-        self.members[drive].mean_nanos > fence
+        let peers = (0..self.members.len()).filter(|&other| other != drive);
+        let peers = peers.map(|other| self.members[other].mean_nanos);
+        fence::is_beyond(self.members[drive].mean_nanos, peers)
     }
 
     fn sitting(&self, now: Instant) -> usize {
@@ -116,10 +103,7 @@ impl Policy for SitOut {
     fn answered(&mut self, _: Instant, answer: &Answered) {
         if answer.command.opcode == Opcode::Read {
             let mean = &mut self.members[answer.command.drive.index()].mean_nanos;
-            *mean = match *mean {
-                0 => answer.latency.as_nanos(),
-                mean => mean_with(mean, answer.latency),
-            };
+            *mean = fence::mean_with_first(*mean, answer.latency);
         }
     }
 

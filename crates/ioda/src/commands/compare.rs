@@ -8,12 +8,16 @@ use crate::output::{self, Documents, remark};
 use crate::ratios;
 use crate::setup::{self, Setup};
 use crate::simulate::{self, Outcome};
-use crate::{convert, quantity::exact_duration};
+use crate::{
+    convert,
+    quantity::{Span, exact_duration},
+};
 use array::policy::PolicyKind;
 use report::Comparison;
 use sim::Measured;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use units::Instant;
 
 /// `ioda compare`.
 pub(crate) fn compare(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure> {
@@ -53,7 +57,9 @@ fn simulate(
     let mut setup = Setup::new(&settings, &policies)?;
     setup.faults = args.faults.faults(setup.plan().width)?;
     let sub_reads = args.asserts.iter().any(Assertion::needs_sub_reads);
-    let measured = Measured { intervals: args.intervals, sub_reads };
+    let at = |span: &Option<Span>| span.as_ref().map(|&Span(after)| Instant::ZERO + after);
+    let (from, until) = (at(&args.measure_from), at(&args.measure_until));
+    let measured = Measured { intervals: args.intervals, sub_reads, from, until };
     setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
     let outcome = simulate::run(&setup, talk.progress, "", talk.quiet)?;
     let mut comparison = convert::comparison(&setup, &outcome, title(&setup))?;

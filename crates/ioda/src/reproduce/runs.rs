@@ -278,7 +278,7 @@ fn run_one(
     let mut settings = order.settings.clone();
     settings.run.threads = threads;
     let mut setup = Setup::new(&settings, &order.policies)?;
-    let measured = Measured { intervals: true, sub_reads: order.sub_reads };
+    let measured = Measured { intervals: true, sub_reads: order.sub_reads, ..Measured::default() };
     setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
     let outcome = simulate::run(&setup, talk.progress, title, talk.quiet)?;
     if !talk.quiet {

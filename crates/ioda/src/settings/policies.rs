@@ -1,7 +1,7 @@
 //! What can be set about policies: `[policies]`.
 
 use crate::exit::Failure;
-use crate::quantity::{Percent, Span, Text};
+use crate::quantity::{OnOff, Percent, Span, Text};
 use crate::words::{Base, Flagged, Parity};
 use array::policy::{
     AllocationConfig, HedgeSettings, PlmLightSettings, PolicySettings, QuietSettings,
@@ -53,6 +53,10 @@ pub(crate) struct PolicyOptions {
     /// mittos: the longest predicted wait with which a read is sent [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub(crate) objective: Option<Text<Span>>,
+    /// quiet: whether a drive that answers later than it says is found and not read: on or off
+    /// [default: on]
+    #[arg(long, value_name = "WHETHER")]
+    pub(crate) find_late_drives: Option<Text<OnOff>>,
     /// plm-light: length of a deterministic window [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub(crate) plm_window: Option<Text<Span>>,
@@ -140,6 +144,10 @@ impl PolicyOptions {
                     .unwrap_or(default.quiet.spares_windows_in_writes),
             },
             objective: span(&self.objective, default.objective),
+            finds_late_drives: self
+                .find_late_drives
+                .as_ref()
+                .map_or(default.finds_late_drives, |text| text.value.0),
             plm_light: self.plm_light()?,
             ..default
         };

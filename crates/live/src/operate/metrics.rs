@@ -284,10 +284,16 @@ type OfDrive = (&'static str, Kind, &'static str, fn(&DriveStatus) -> f64);
 
 fn drives(out: &mut Exposition, drives: &[DriveStatus]) {
     use Kind::{Counter, Gauge};
-    let families: [OfDrive; 11] = [
+    let families: [OfDrive; 12] = [
         ("drive_in_window", Gauge, "Whether the busy window of the drive is open.", |drive| {
             f64::from(u8::from(drive.in_window))
         }),
+        (
+            "drive_distrusted",
+            Gauge,
+            "Whether the array does not read the drive because it answers later than it says.",
+            |drive| f64::from(u8::from(drive.distrusted_nanoseconds.is_some())),
+        ),
         ("drive_collecting", Gauge, "Whether the drive collects garbage.", |drive| {
             f64::from(u8::from(drive.collecting))
         }),

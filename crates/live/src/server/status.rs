@@ -108,6 +108,9 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
         },
         recent_windows: recent_windows(server, now, drive),
         in_window: window.is_some_and(|(start, end)| start <= now && now < end),
+        distrusted_nanoseconds: array
+            .distrusted_since(drive)
+            .map(|since| now.since(since).as_nanos()),
         queued: u64::from(queue.read_blocks + queue.write_blocks),
         free_share: 1.0,
         errors: io.errors[position],

@@ -54,5 +54,6 @@ pub(super) enum Step {
     SharedWithWrite { members: MemberSet, write: Who },
     CommitBegun { op: usize, members: MemberSet },
     DriveFailed { drive: DriveId },
+    DriveJudged { drive: DriveId, distrusted: bool },
     Done,
 }

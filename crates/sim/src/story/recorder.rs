@@ -265,6 +265,12 @@ impl Recorder {
                 }
             }
             E::DriveFailed { drive } => life.push(at, Step::DriveFailed { drive }),
+            E::DriveDistrusted { drive } => {
+                life.push(at, Step::DriveJudged { drive, distrusted: true });
+            }
+            E::DriveTrusted { drive } => {
+                life.push(at, Step::DriveJudged { drive, distrusted: false });
+            }
             _ => {}
         }
     }

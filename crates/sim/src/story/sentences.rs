@@ -144,6 +144,13 @@ impl Teller<'_> {
             }
             Step::CommitBegun { op, members } => self.commit(at, *op, *members),
             Step::DriveFailed { drive } => self.say(at, format!("drive {} fails", drive.0)),
+            Step::DriveJudged { drive, distrusted } => self.say(
+                at,
+                match distrusted {
+                    true => format!("drive {} answers late, and is not read any more", drive.0),
+                    false => format!("drive {} answers in time again, and is read", drive.0),
+                },
+            ),
             Step::Done => self.done(at),
         }
     }

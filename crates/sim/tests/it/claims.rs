@@ -189,7 +189,8 @@ fn runs_under_several_seeds_are_one_longer_run_together() {
         .map(|&seed| {
             let mut plan = plan(quarter_artifact(), Level::Raid5, 4, PolicyKind::BASE);
             plan.seed = seed;
-            plan.measured = sim::Measured { intervals: true, sub_reads: true };
+            plan.measured =
+                sim::Measured { intervals: true, sub_reads: true, ..sim::Measured::default() };
             let source = sustainable(&plan, "azure", 4_000 + 1_000 * seed, 0.9);
             compare(&[plan], &source, 1).remove(0)
         })

@@ -21,7 +21,11 @@ fn policy_of(seed: u64, level: Level) -> PolicyKind {
     possible[(seed % possible.len() as u64) as usize]
 }
 
-fn run_one(plan: &Plan, faults: Vec<(Instant, Fault)>, only_whole_pages: bool) -> RunResult {
+pub(crate) fn run_one(
+    plan: &Plan,
+    faults: Vec<(Instant, Fault)>,
+    only_whole_pages: bool,
+) -> RunResult {
     let capacity = plan.capacity_bytes().unwrap();
     let page = u64::from(plan.drive.geometry.page_bytes);
     let mut rng = Rng::stream(plan.seed, "requests");

@@ -5,6 +5,7 @@ mod claims;
 mod faults;
 mod flush;
 mod hedging;
+mod late_drives;
 mod named;
 mod presets;
 mod random;

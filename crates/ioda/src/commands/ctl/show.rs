@@ -195,33 +195,35 @@ fn drives(status: &Status) -> String {
         "errors",
         "bytes are in",
     ]);
-    let rows: Vec<Vec<String>> = status
-        .drives
-        .iter()
-        .map(|drive| {
-            let now = match (drive.in_window, drive.collecting) {
-                (true, true) => "window, collecting",
-                (true, false) => "window",
-                (false, true) => "collecting",
-                (false, false) => "-",
-            };
-            // A real drive does not tell.
-            let emulated = |text: String| if drive.emulated { text } else { "-".to_owned() };
-            vec![
-                drive.drive.to_string(),
-                drive_state(drive),
-                now.to_owned(),
-                emulated(format!("{:.1} %", drive.free_share * 100.0)),
-                drive.queued.to_string(),
-                emulated(format!("{:.2}", drive.flash.write_amplification)),
-                drive.flash.read_pages.to_string(),
-                drive.flash.written_pages.to_string(),
-                drive.flash.copied_pages.to_string(),
-                drive.errors.to_string(),
-                drive.place.clone(),
-            ]
-        })
-        .collect();
+    let rows: Vec<Vec<String>> =
+        status
+            .drives
+            .iter()
+            .map(|drive| {
+                let mut now = Vec::new();
+                now.extend(drive.in_window.then(|| "window".to_owned()));
+                now.extend(drive.collecting.then(|| "collecting".to_owned()));
+                now.extend(drive.distrusted_nanoseconds.map(|nanos| {
+                    format!("not read for {:.1} s: answers late", nanos as f64 / 1e9)
+                }));
+                let now = if now.is_empty() { "-".to_owned() } else { now.join(", ") };
+                // A real drive does not tell.
+                let emulated = |text: String| if drive.emulated { text } else { "-".to_owned() };
+                vec![
+                    drive.drive.to_string(),
+                    drive_state(drive),
+                    now,
+                    emulated(format!("{:.1} %", drive.free_share * 100.0)),
+                    drive.queued.to_string(),
+                    emulated(format!("{:.2}", drive.flash.write_amplification)),
+                    drive.flash.read_pages.to_string(),
+                    drive.flash.written_pages.to_string(),
+                    drive.flash.copied_pages.to_string(),
+                    drive.errors.to_string(),
+                    drive.place.clone(),
+                ]
+            })
+            .collect();
     let text = table::numbers_between(&header, &rows, 3, 1);
     match status.drives.iter().any(|drive| drive.emulated) {
         true => {

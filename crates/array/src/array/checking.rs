@@ -1,0 +1,41 @@
+//! What holds between any two inputs.
+
+use super::Array;
+use crate::action::OpId;
+use crate::operation::{Phase, Work};
+use units::Observe;
+
+/// Whether an operation that met media errors has something to wait for.
+fn waits<O: Observe>(array: &Array<O>, op: OpId) -> bool {
+    array.jobs.repairs.is_waiting(op) || !array.ops[op].fetch.outstanding().is_empty()
+}
+
+/// Panics if the operations do not fit the machines that serve them.
+pub(super) fn check_operations<O: Observe>(array: &Array<O>) {
+    let mut open = 0;
+    for op in array.ops.open() {
+        open += 1;
+        let target = &array.ops[op];
+        if target.phase != Phase::Drain {
+            target.fetch.check_invariants(&target.shape(&array.layout));
+        }
+        match target.phase {
+            Phase::WaitTurn | Phase::WaitWrite | Phase::WaitReaders | Phase::Commit => {
+                let lent = matches!(target.work, Work::Rewrite { waiter: Some(_), .. });
+                let is_in = lent || array.stripes.is_in(op);
+                assert!(is_in, "{op:?} is in no queue: {target:?}");
+            }
+            Phase::WaitRepair => assert!(waits(array, op), "{op:?}"),
+            Phase::Drain => assert!(!array.stripes.is_in(op) && !target.has_nothing_out()),
+            Phase::Fetch | Phase::Compute | Phase::Closed => {}
+        }
+        if let Work::Read { request, .. }
+        | Work::Write { request, .. }
+        | Work::Deallocate { request } = target.work
+            && target.phase != Phase::Drain
+        {
+            assert!(array.requests.parts(request) > 0, "{op:?} works for nobody");
+        }
+    }
+    assert_eq!(open, array.ops.len(), "operations that are not closed");
+}

@@ -1,0 +1,489 @@
+//! Which drives do what they promise: a drive that answers late without saying so is found, and not read
+//! for as long as it does.
+//!
+//! Two things speak against a drive. *A late answer*: a read that carried the flag succeeded, and took
+//! longer than any such read can take, whatever was in front of it (the drive should have failed it
+//! fast, or is slower than it is made). *Its peers*: its reads take much longer than those of the other
+//! drives (Tukey's fence). Late answers prove it, and one that has not come yet is late as well. Slow reads alone only raise a suspicion, because a
+//! busy drive has slow reads as well: the drive is not read until it has nothing to do, and then shows
+//! by single reads, *probes*, which it is.
+//!
+//! A drive that is distrusted is probed from time to time, and comes back when it answers in time for
+//! long enough; longer each time that it has come back too soon.
+
+use crate::commands::ReadFlag;
+use crate::fence;
+use crate::members::MemberSet;
+use crate::policy::Tally;
+use alloc::vec;
+use alloc::vec::Vec;
+use nvme::{PlFlag, Status};
+use units::{DriveId, Duration, Instant};
+
+/// What reads can take at most, if nothing that changes flash is in their way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReadTimes {
+    /// From sending the read of a page to an idle drive to the answer.
+    pub alone: Duration,
+    /// What each page more in front of it, or of its own, adds at most.
+    pub each: Duration,
+}
+
+/// The longest that a read can take without being late, as a multiple of what it can take by the contract:
+/// what waits for a channel, or for a program to be interrupted, comes on top of that.
+const MARGIN: u64 = 3;
+/// A late answer speaks for as much as so many good ones do against it: a drive that is late more
+/// seldom does not show in 99.9 of 100 reads.
+const LATE: u32 = 2048;
+/// Late answers that prove it.
+const PROOF: u32 = 3 * LATE;
+/// Blocks ahead of a read from which on it is not judged: too much can be in its way.
+pub(crate) const MOST_AHEAD: u8 = u8::MAX;
+
+/// Time from one look at the peers to the next.
+const LOOK: Duration = Duration::from_millis(10);
+/// Looks in a row at which a drive is beyond the fence before it is suspected.
+const LOOKS: u32 = 3;
+/// Reads that a drive must have answered since the look before to be looked at.
+const READS_PER_LOOK: u32 = 8;
+
+/// For how long a drive must be good to come back: at first, and at most.
+const PENANCE: Duration = Duration::from_millis(500);
+const LONGEST_PENANCE: Duration = Duration::from_secs(64);
+/// Probes in time that it takes to come back.
+const GOOD_PROBES: u32 = 16;
+/// How long a drive that was suspected for nothing is not suspected again, at first.
+const PEACE: Duration = Duration::from_secs(1);
+
+/// Why a drive is not read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Standing {
+    /// It is.
+    Trusted,
+    /// It is beyond the fence of its peers.
+    Suspected { since: Instant },
+    /// It has answered late.
+    Distrusted { since: Instant },
+}
+
+/// What is known of one drive.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    standing: Standing,
+    /// What speaks against it: see [`LATE`].
+    evidence: u32,
+    /// Running mean of its read latencies, in nanoseconds; 0 before the first.
+    mean_nanos: u64,
+    reads_since_look: u32,
+    looks_out: u32,
+    /// When it may be suspected next.
+    peace_until: Instant,
+    /// How often it was suspected for nothing.
+    acquitted: u32,
+    /// One of the reads that are out to it.
+    watched: Option<Watched>,
+    /// When it may be probed next.
+    next_probe: Instant,
+    /// Since when all its probes have been good, and how many.
+    good_since: Instant,
+    good: u32,
+    /// For how long it must be good to come back next time, if it has ever been distrusted.
+    penance: Option<Duration>,
+    /// For how long it was not read, up to the last time that it came back.
+    past: Duration,
+}
+
+impl Member {
+    const NEW: Self = Self {
+        standing: Standing::Trusted,
+        evidence: 0,
+        mean_nanos: 0,
+        reads_since_look: 0,
+        looks_out: 0,
+        peace_until: Instant::ZERO,
+        acquitted: 0,
+        watched: None,
+        next_probe: Instant::ZERO,
+        good_since: Instant::ZERO,
+        good: 0,
+        penance: None,
+        past: Duration::ZERO,
+    };
+
+    fn since(&self) -> Option<Instant> {
+        match self.standing {
+            Standing::Trusted => None,
+            Standing::Suspected { since } | Standing::Distrusted { since } => Some(since),
+        }
+    }
+}
+
+/// A read that is out: so long nobody need wait for its answer to know that it is late.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    sent: Instant,
+    /// From when on it speaks against its drive, once more each time that it has taken three times as long.
+    late_from: Instant,
+}
+
+/// How to read a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Advice {
+    /// As any other.
+    Read,
+    /// Not if there is a way around it.
+    Avoid,
+    /// The same, and once to see how long it takes.
+    Probe,
+}
+
+/// An answer to a read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadAnswer {
+    pub(crate) drive: DriveId,
+    pub(crate) blocks: u32,
+    pub(crate) flag: ReadFlag,
+    pub(crate) status: Status,
+    pub(crate) latency: Duration,
+}
+
+/// Whether a drive is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Verdict {
+    pub(crate) drive: DriveId,
+    /// It is not, from now on; or it is again.
+    pub(crate) distrusted: bool,
+}
+
+/// Whether a drive is to fail such a read fast rather than let it wait.
+fn is_flagged(pl: PlFlag) -> bool {
+    matches!(pl, PlFlag::Predictable | PlFlag::Patient)
+}
+
+/// What is held against the drives of an array.
+#[derive(Clone, Debug)]
+pub(crate) struct Trust {
+    times: ReadTimes,
+    /// Drives that the array can do without, those that are absent counted.
+    most: u32,
+    absent: MemberSet,
+    distrusted: MemberSet,
+    members: Vec<Member>,
+    next_look: Instant,
+    /// Changes that nobody has asked for yet.
+    verdicts: Vec<Verdict>,
+    probes: u64,
+    late: u64,
+    times_distrusted: u64,
+}
+
+impl Trust {
+    /// Trust in all of so many drives, of which the array can do without as many as there are parities and
+    /// lacks the `absent`.
+    pub(crate) fn new(drives: u32, parities: u32, times: ReadTimes, absent: MemberSet) -> Self {
+        Self {
+            times,
+            most: parities,
+            absent,
+            distrusted: MemberSet::EMPTY,
+            members: vec![Member::NEW; drives as usize],
+            next_look: Instant::ZERO + LOOK,
+            verdicts: Vec::new(),
+            probes: 0,
+            late: 0,
+            times_distrusted: 0,
+        }
+    }
+
+    /// The drives that are not to be read.
+    #[inline]
+    pub(crate) fn distrusted(&self) -> MemberSet {
+        self.distrusted
+    }
+
+    /// Since when a drive is not read, if it is not.
+    pub(crate) fn since(&self, drive: DriveId) -> Option<Instant> {
+        self.members[drive.index()].since()
+    }
+
+    /// For how long each drive was not read until `now`, if there was one.
+    pub(crate) fn times(&self, now: Instant) -> impl Iterator<Item = (DriveId, Duration)> + '_ {
+        let members = self.members.iter().zip(0..);
+        members.filter_map(move |(member, drive)| {
+            let present = member.since().map_or(Duration::ZERO, |since| now.since(since));
+            let time = member.past + present;
+            (time > Duration::ZERO).then_some((DriveId(drive), time))
+        })
+    }
+
+    /// What it has counted, if there was anything.
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = Tally> + use<> {
+        let counts = [
+            ("times a drive was distrusted", self.times_distrusted),
+            ("answers that came too late", self.late),
+            ("probes of distrusted drives", self.probes),
+        ];
+        let counts = counts.into_iter().filter(|&(_, count)| count > 0);
+        counts.map(|(name, count)| Tally { name, count })
+    }
+
+    /// Whether a stripe on these drives lacks all the members that it can do without.
+    #[inline]
+    pub(crate) fn is_reduced(&self, stripe: u64) -> bool {
+        let distrusted = self.distrusted & MemberSet::from_bits(stripe);
+        !distrusted.is_empty()
+            && ((self.distrusted | self.absent) & MemberSet::from_bits(stripe)).len() >= self.most
+    }
+
+    /// Whether a drive is read that was not, or the other way round, and nobody knows it yet.
+    #[inline]
+    pub(crate) fn has_verdicts(&self) -> bool {
+        !self.verdicts.is_empty()
+    }
+
+    /// The changes since the last call of whether a drive is read.
+    #[inline]
+    pub(crate) fn take_verdicts(&mut self) -> Vec<Verdict> {
+        core::mem::take(&mut self.verdicts)
+    }
+
+    /// How long a read of the drive takes, as far as it is known.
+    pub(crate) fn expected(&self, drive: DriveId) -> Duration {
+        Duration::from_nanos(self.members[drive.index()].mean_nanos).max(self.times.alone)
+    }
+
+    /// How to read a drive at which so many blocks are out.
+    #[inline]
+    pub(crate) fn advice(&mut self, now: Instant, drive: DriveId, out: u32) -> Advice {
+        if let Some(watched) = &mut self.members[drive.index()].watched
+            && now > watched.late_from
+        {
+            watched.late_from = now + now.since(watched.sent) * 2;
+            self.came_late(now, drive);
+        }
+        if !self.distrusted.contains(drive.0) {
+            return Advice::Read;
+        }
+        let member = &mut self.members[drive.index()];
+        if now < member.next_probe || out > 0 {
+            return Advice::Avoid;
+        }
+        self.probes += 1;
+        // Probes come so often that they decide by the time that it may come back, and not at once.
+        let pause = match member.standing {
+            Standing::Distrusted { .. } => {
+                member.penance.unwrap_or(PENANCE) / u64::from(2 * GOOD_PROBES)
+            }
+            Standing::Suspected { .. } | Standing::Trusted => self.times.alone,
+        };
+        member.next_probe = now + pause;
+        Advice::Probe
+    }
+
+    /// The longest that a flagged read can take without being late, behind so many blocks and of so many; none
+    /// if too much can be in its way.
+    #[inline]
+    fn longest(&self, ahead: u8, blocks: u32) -> Option<Duration> {
+        let more = u64::from(ahead) + u64::from(blocks) - 1;
+        (ahead < MOST_AHEAD).then_some((self.times.alone + self.times.each * more) * MARGIN)
+    }
+
+    /// A read of so many blocks goes out, behind so many.
+    #[inline]
+    pub(crate) fn sent(&mut self, now: Instant, drive: DriveId, flag: ReadFlag, blocks: u32) {
+        if self.members[drive.index()].watched.is_none()
+            && is_flagged(flag.pl)
+            && let Some(longest) = self.longest(flag.ahead, blocks)
+        {
+            let watched = Watched { sent: now, late_from: now + longest };
+            self.members[drive.index()].watched = Some(watched);
+        }
+    }
+
+    /// Takes the answer of a drive to a read.
+    #[inline]
+    pub(crate) fn answered(&mut self, now: Instant, answer: &ReadAnswer) {
+        let member = &mut self.members[answer.drive.index()];
+        let is_flagged = is_flagged(answer.flag.pl);
+        if member.watched.is_some_and(|watched| watched.sent + answer.latency == now) {
+            member.watched = None;
+        }
+        if answer.status != Status::Success || !(is_flagged || member.since().is_some()) {
+            return;
+        }
+        member.mean_nanos = fence::mean_with_first(member.mean_nanos, answer.latency);
+        member.reads_since_look += 1;
+        if is_flagged && let Some(longest) = self.longest(answer.flag.ahead, answer.blocks) {
+            match answer.latency > longest {
+                true => self.came_late(now, answer.drive),
+                false => self.came_in_time(now, answer),
+            }
+        }
+        if now >= self.next_look {
+            self.look(now);
+        }
+    }
+
+    #[cold]
+    fn came_late(&mut self, now: Instant, drive: DriveId) {
+        self.late += 1;
+        let all_late = self.are_all_late(drive);
+        let member = &mut self.members[drive.index()];
+        member.evidence = (member.evidence + LATE).min(PROOF);
+        match member.standing {
+            Standing::Distrusted { .. } => {
+                (member.good, member.good_since) = (0, now);
+                member.next_probe = now + member.penance.unwrap_or(PENANCE) / 8;
+            }
+            // Who has been distrusted before, or is suspected already, is believed less.
+            Standing::Suspected { .. } => self.distrust(now, drive),
+            Standing::Trusted => {
+                let needed = if member.penance.is_some() { LATE } else { PROOF };
+                if member.evidence >= needed && !all_late {
+                    self.distrust(now, drive);
+                }
+            }
+        }
+    }
+
+    /// Whether half of the other drives have answered late as well: then it is the measure that is wrong.
+    fn are_all_late(&self, drive: DriveId) -> bool {
+        let others = self.members.iter().zip(0..).filter(|&(_, other)| other != drive.0);
+        let others =
+            others.filter(|&(other, id)| !self.absent.contains(id) && other.since().is_none());
+        let (count, late) = others.fold((0, 0), |(count, late), (other, _)| {
+            (count + 1, late + u32::from(other.evidence >= LATE / 2))
+        });
+        late * 2 >= count && count > 0
+    }
+
+    #[inline]
+    fn came_in_time(&mut self, now: Instant, answer: &ReadAnswer) {
+        let member = &mut self.members[answer.drive.index()];
+        member.evidence = member.evidence.saturating_sub(1);
+        // What has waited for others does not show how fast the drive is.
+        if member.since().is_some() && answer.flag.ahead == 0 {
+            self.was_good(now, answer.drive);
+        }
+    }
+
+    /// A drive that is not read has answered in time.
+    #[cold]
+    fn was_good(&mut self, now: Instant, drive: DriveId) {
+        let member = &mut self.members[drive.index()];
+        if member.good == 0 {
+            member.good_since = now;
+        }
+        member.good += 1;
+        if member.good < GOOD_PROBES {
+            return;
+        }
+        match member.standing {
+            Standing::Suspected { .. } => {
+                member.peace_until = now + PEACE * (1 << member.acquitted.min(10));
+                member.acquitted += 1;
+                self.absolve(now, drive);
+            }
+            Standing::Distrusted { .. } => {
+                let penance = member.penance.unwrap_or(PENANCE);
+                if now.since(member.good_since) >= penance {
+                    member.penance = Some((penance * 4).min(LONGEST_PENANCE));
+                    self.absolve(now, drive);
+                }
+            }
+            Standing::Trusted => {}
+        }
+    }
+
+    /// Whether the array can do without one drive more.
+    fn can_do_without(&self) -> bool {
+        (self.distrusted | self.absent).len() < self.most
+    }
+
+    fn distrust(&mut self, now: Instant, drive: DriveId) {
+        let member = self.members[drive.index()];
+        if member.since().is_none() && !self.can_do_without() {
+            return;
+        }
+        let member = &mut self.members[drive.index()];
+        let since = member.since().unwrap_or(now);
+        let penance = *member.penance.get_or_insert(PENANCE);
+        member.standing = Standing::Distrusted { since };
+        (member.evidence, member.good, member.good_since) = (0, 0, now);
+        member.next_probe = now + penance / 8;
+        self.leave(drive);
+    }
+
+    fn suspect(&mut self, now: Instant, drive: DriveId) {
+        let member = &mut self.members[drive.index()];
+        member.standing = Standing::Suspected { since: now };
+        (member.good, member.next_probe) = (0, now);
+        self.leave(drive);
+    }
+
+    fn leave(&mut self, drive: DriveId) {
+        if !self.distrusted.contains(drive.0) {
+            self.distrusted.insert(drive.0);
+            self.times_distrusted += 1;
+            self.verdicts.push(Verdict { drive, distrusted: true });
+        }
+    }
+
+    /// A drive is read again.
+    fn absolve(&mut self, now: Instant, drive: DriveId) {
+        let member = &mut self.members[drive.index()];
+        let Some(since) = member.since() else { return };
+        member.past += now.since(since);
+        member.standing = Standing::Trusted;
+        (member.evidence, member.mean_nanos, member.looks_out) = (0, 0, 0);
+        self.distrusted.remove(drive.0);
+        self.verdicts.push(Verdict { drive, distrusted: false });
+    }
+
+    /// Looks whether a drive is beyond the fence of its peers.
+    #[cold]
+    fn look(&mut self, now: Instant) {
+        self.next_look = now + LOOK;
+        for drive in 0..self.members.len() {
+            let id = DriveId(drive as u8);
+            let member = &self.members[drive];
+            if member.reads_since_look < READS_PER_LOOK || member.since().is_some() {
+                continue;
+            }
+            let peers = self.members.iter().zip(0..).filter(|&(_, other)| other != drive);
+            let peers = peers.filter(|(peer, _)| peer.since().is_none());
+            let peers = peers.map(|(peer, _)| peer.mean_nanos);
+            let is_out = fence::is_beyond(member.mean_nanos, peers)
+                && member.mean_nanos > self.times.alone.as_nanos() * MARGIN;
+            let member = &mut self.members[drive];
+            member.reads_since_look = 0;
+            member.looks_out = if is_out { member.looks_out + 1 } else { 0 };
+            let may = now >= member.peace_until;
+            if member.looks_out >= LOOKS && may && self.can_do_without() {
+                self.suspect(now, id);
+            }
+        }
+    }
+
+    /// A drive is not there any more. Others are trusted again, if the array cannot do without them
+    /// now: those first that are distrusted for the shortest time.
+    pub(crate) fn drive_failed(&mut self, now: Instant, drive: DriveId) {
+        self.absent.insert(drive.0);
+        self.absolve(now, drive);
+        while (self.distrusted | self.absent).len() > self.most {
+            let since = |&drive: &u8| self.members[usize::from(drive)].since();
+            let Some(last) = self.distrusted.iter().max_by_key(since) else { return };
+            self.absolve(now, DriveId(last));
+        }
+    }
+
+    /// Another drive is in its place, of which nothing is known.
+    pub(crate) fn drive_replaced(&mut self, drive: DriveId) {
+        self.absent.remove(drive.0);
+        let past = self.members[drive.index()].past;
+        self.members[drive.index()] = Member { past, ..Member::NEW };
+    }
+}
+
+#[cfg(test)]
+mod tests;
