@@ -162,13 +162,11 @@ fn text<T: FromStr>(exact: &str) -> Option<Text<T>> {
 }
 
 impl DriveSettings {
-    /// At most so many blocks in each plane, unless the watermarks that are set need more.
+    /// At most so many blocks in each plane, unless the drive needs more, for its watermarks for example.
     pub(crate) fn shrink(&mut self, most_blocks: u32) {
         let before = self.blocks_per_plane;
         self.blocks_per_plane = Some(before.unwrap_or(most_blocks).min(most_blocks));
-        let has_watermarks = self.soft.is_some() || self.hard.is_some();
-        let works = || self.build().is_ok_and(|config| config.validate().is_ok());
-        if has_watermarks && !works() {
+        if !self.build().is_ok_and(|config| config.validate().is_ok()) {
             self.blocks_per_plane = before;
         }
     }
