@@ -1,3 +1,4 @@
 //! The integration tests of `nvme`: one program, because each test program is linked separately.
 
+mod target;
 mod wire;

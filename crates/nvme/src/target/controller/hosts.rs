@@ -1,0 +1,25 @@
+//! Which hosts may use a subsystem.
+
+use crate::wire::Nqn;
+use alloc::vec::Vec;
+
+/// Which hosts may use a subsystem. A host names itself, so a list is a guard against mistakes, and against
+/// others only on a network that nobody else is on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HostList {
+    /// All.
+    Any,
+    /// These.
+    Only(Vec<Nqn>),
+}
+
+impl HostList {
+    /// Whether a host may.
+    #[must_use]
+    pub fn allows(&self, host: &Nqn) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Only(hosts) => hosts.contains(host),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The controllers of a subsystem, and who gets one.
+
+use super::association::Association;
+use super::hosts::HostList;
+use crate::target::transport::{Answer, QueueTerms};
+use crate::wire::pdu::ADMIN_CAPSULE_DATA_BYTES;
+use crate::wire::{
+    AsyncEvent, CATTR_NO_SQ_FLOW, CNTLID_DYNAMIC, CONNECT_BYTES, CSS_NVM, Capabilities, Connect,
+    ConnectData, ConnectRefusal, Connected, Nqn,
+};
+use alloc::collections::BTreeMap;
+use units::Instant;
+
+// Places of fields that a refusal names.
+const QID: ConnectRefusal = ConnectRefusal::InvalidParameter { offset: 42, in_data: false };
+const SQSIZE: ConnectRefusal = ConnectRefusal::InvalidParameter { offset: 44, in_data: false };
+const CNTLID: ConnectRefusal = ConnectRefusal::InvalidParameter { offset: 16, in_data: true };
+
+/// Highest controller ID that may be given out.
+const CNTLID_MAX: u16 = 0xffef;
+
+/// How long enabling takes at most, in units of 500 ms. It is done at once.
+const TIMEOUT_500MS: u8 = 20;
+
+/// The queue that a connection has become. The driver keeps it beside the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queue {
+    pub(in crate::target) controller: u16,
+    pub(in crate::target) number: u16,
+    terms: QueueTerms,
+}
+
+impl Queue {
+    /// Its controller.
+    #[must_use]
+    pub const fn controller(&self) -> u16 {
+        self.controller
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// Whether it is the admin queue.
+    #[must_use]
+    pub const fn is_admin(&self) -> bool {
+        self.number == 0
+    }
+
+    /// What its connection takes ([`Connection::start_queue`](crate::target::Connection::start_queue)).
+    #[must_use]
+    pub const fn terms(&self) -> QueueTerms {
+        self.terms
+    }
+
+    /// The answer to its Connect.
+    #[must_use]
+    pub const fn answer(&self) -> Answer {
+        let controller = self.controller;
+        let connected = Connected { controller, authenticate: false, secure_channel: false };
+        Answer::with_result(connected.encode() as u64)
+    }
+}
+
+/// How many of what a subsystem has.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::target) struct RegistryLimits {
+    pub(in crate::target) controllers_max: u16,
+    pub(in crate::target) io_queues_max: u16,
+    pub(in crate::target) entries_max: u16,
+    /// Data in a capsule of an I/O queue.
+    pub(in crate::target) capsule_bytes: u32,
+    /// Of what its controllers tell.
+    pub(in crate::target) event: AsyncEvent,
+}
+
+/// The controllers.
+#[derive(Debug)]
+pub(in crate::target) struct Registry {
+    limits: RegistryLimits,
+    controllers: BTreeMap<u16, Association>,
+    /// The ID that was given out last. One that is given back is not used again until all were.
+    last_id: u16,
+}
+
+impl Registry {
+    pub(in crate::target) const fn new(limits: RegistryLimits) -> Self {
+        Self { limits, controllers: BTreeMap::new(), last_id: 0 }
+    }
+
+    pub(in crate::target) fn get(&self, id: u16) -> Option<&Association> {
+        self.controllers.get(&id)
+    }
+
+    pub(in crate::target) fn get_mut(&mut self, id: u16) -> Option<&mut Association> {
+        self.controllers.get_mut(&id)
+    }
+
+    pub(in crate::target) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Association> {
+        self.controllers.values_mut()
+    }
+
+    pub(in crate::target) fn deadline(&self) -> Option<Instant> {
+        self.controllers.values().filter_map(Association::deadline).min()
+    }
+
+    /// A controller whose keep alive timer has expired. It is one no more.
+    pub(in crate::target) fn take_expired(&mut self, now: Instant) -> Option<Association> {
+        let is_expired = |association: &&Association| {
+            association.deadline().is_some_and(|deadline| deadline <= now)
+        };
+        let id = self.controllers.values().find(is_expired)?.id;
+        self.controllers.remove(&id)
+    }
+
+    /// A connection that had a queue is gone. With the admin queue its controller goes, which is returned.
+    pub(in crate::target) fn disconnect(&mut self, queue: &Queue) -> Option<Association> {
+        if queue.is_admin() {
+            return self.controllers.remove(&queue.controller);
+        }
+        self.get_mut(queue.controller)?.disconnect(queue.number);
+        None
+    }
+
+    /// Gives a host a queue.
+    pub(in crate::target) fn connect(
+        &mut self,
+        now: Instant,
+        (nqn, hosts): (&Nqn, &HostList),
+        connect: &Connect,
+        data: &[u8; CONNECT_BYTES],
+    ) -> Result<Queue, ConnectRefusal> {
+        if connect.format != 0 {
+            return Err(ConnectRefusal::Format);
+        }
+        let data = ConnectData::decode(data)?;
+        if data.subsystem != *nqn {
+            return Err(ConnectRefusal::NO_SUBSYSTEM);
+        }
+        if !hosts.allows(&data.host) {
+            return Err(ConnectRefusal::InvalidHost);
+        }
+        if connect.size == 0 || connect.size >= self.limits.entries_max {
+            return Err(SQSIZE);
+        }
+        let (controller, capsule_bytes) = match connect.queue {
+            0 => (self.add(now, connect, data)?, ADMIN_CAPSULE_DATA_BYTES),
+            _ => (self.attach(connect, &data)?, self.limits.capsule_bytes),
+        };
+        let entries = connect.size + 1;
+        let without_sq_flow = connect.attributes & CATTR_NO_SQ_FLOW != 0;
+        let terms = QueueTerms { entries, capsule_bytes, without_sq_flow };
+        Ok(Queue { controller, number: connect.queue, terms })
+    }
+
+    fn add(
+        &mut self,
+        now: Instant,
+        connect: &Connect,
+        host: ConnectData,
+    ) -> Result<u16, ConnectRefusal> {
+        if host.controller != CNTLID_DYNAMIC {
+            return Err(CNTLID);
+        }
+        if self.controllers.len() >= usize::from(self.limits.controllers_max) {
+            return Err(ConnectRefusal::Busy);
+        }
+        let mut id = self.last_id;
+        loop {
+            id = if id >= CNTLID_MAX { 1 } else { id + 1 };
+            if !self.controllers.contains_key(&id) {
+                break;
+            }
+        }
+        self.last_id = id;
+        let RegistryLimits { entries_max, io_queues_max, event, .. } = self.limits;
+        let capabilities = Capabilities {
+            queue_entries_max: entries_max - 1,
+            contiguous_queues: true,
+            timeout_500ms: TIMEOUT_500MS,
+            command_sets: CSS_NVM,
+            ..Capabilities::default()
+        };
+        let kinds = (event, io_queues_max);
+        let keep_alive_ms = connect.keep_alive_ms;
+        let association = Association::new(now, id, host, keep_alive_ms, capabilities, kinds);
+        self.controllers.insert(id, association);
+        Ok(id)
+    }
+
+    fn attach(&mut self, connect: &Connect, host: &ConnectData) -> Result<u16, ConnectRefusal> {
+        let association = self.get_mut(host.controller).ok_or(CNTLID)?;
+        let known = association.host();
+        if (known.host, known.host_id) != (host.host, host.host_id) {
+            return Err(ConnectRefusal::InvalidHost);
+        }
+        if !association.is_ready() || !association.connect(connect.queue) {
+            return Err(QID);
+        }
+        Ok(host.controller)
+    }
+}

@@ -1,0 +1,289 @@
+//! A drive with a name, and every admin command that a host sends it.
+
+use super::association::Association;
+use super::config::SubsystemConfig;
+use super::drive::{Action, AdminAnswer, DriveReport};
+use super::identity::copy_identity;
+use super::logs::Logs;
+use super::registers::Change;
+use super::registry::{Queue, Registry, RegistryLimits};
+use super::timestamp::TimeOfDay;
+use super::windows::{SetWindows, check_set};
+use crate::target::request::{Request, Standing};
+use crate::target::transport::{Answer, CommandData, Slot};
+use crate::wire::{
+    AdminCommand, AsyncEvent, CONNECT_BYTES, Connect, ConnectRefusal, Feature, FeatureId,
+    GetFeatures, LogPage, SetFeatures, StatusCode, StatusField, SubmissionEntry, TIMESTAMP_BYTES,
+    Timestamp, WINDOW_CONFIG_BYTES,
+};
+use alloc::collections::VecDeque;
+use units::Instant;
+
+/// A command of an admin queue, with what belongs to it.
+pub struct AdminRequest<'a> {
+    /// Its place in the connection.
+    pub slot: Slot,
+    /// NSID.
+    pub nsid: u32,
+    /// What it says.
+    pub command: AdminCommand,
+    /// Its data, if it brought some.
+    pub data: &'a [u8],
+    /// Room for what it returns, as much as the host has.
+    pub into: &'a mut [u8],
+}
+
+/// A drive with a name: its controllers, and the windows of its NVM Set.
+///
+/// Inputs are [`Self::connect`], [`Self::handle_admin`] and everything else that begins with `handle`; after each,
+/// [`Self::poll_action`] is to be called until it is empty, before anything else. [`Self::next_deadline`] is when
+/// [`Self::handle_deadline`] wants to be called if nothing else happens. Admin commands are answered at once, but
+/// for requests of events.
+#[derive(Debug)]
+pub struct Subsystem {
+    config: SubsystemConfig,
+    registry: Registry,
+    windows: SetWindows,
+    actions: VecDeque<Action>,
+}
+
+impl Subsystem {
+    /// A drive that no host has found yet.
+    #[must_use]
+    pub fn new(config: SubsystemConfig) -> Self {
+        let registry = Registry::new(RegistryLimits {
+            controllers_max: config.controllers_max,
+            io_queues_max: config.io_queues_max,
+            entries_max: config.entries_max,
+            capsule_bytes: config.capsule_bytes,
+            event: AsyncEvent::WindowAggregate,
+        });
+        Self { config, registry, windows: SetWindows::default(), actions: VecDeque::new() }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub const fn config(&self) -> &SubsystemConfig {
+        &self.config
+    }
+
+    /// What a command asks that came over a connection with this queue, none before its Connect. Whatever data it
+    /// needs from the host are there in full length.
+    ///
+    /// # Errors
+    ///
+    /// If it is refused without looking at its data: what to answer.
+    pub fn decode(
+        &self,
+        queue: Option<&Queue>,
+        entry: &SubmissionEntry,
+        data: CommandData,
+    ) -> Result<Request, StatusField> {
+        let standing = match queue {
+            None => Standing::Fresh,
+            Some(queue) if queue.is_admin() => Standing::Admin,
+            Some(queue) => match self.registry.get(queue.controller) {
+                Some(association) if association.is_ready() => Standing::Io {
+                    namespace: &self.config.namespace,
+                    ioda: self.config.ioda.filter(|_| association.knows_ioda),
+                },
+                _ => Standing::Disabled,
+            },
+        };
+        Request::decode(standing, entry, data)
+    }
+
+    /// Gives a host a queue.
+    ///
+    /// # Errors
+    ///
+    /// If it may not have it: what to answer.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        connect: &Connect,
+        data: &[u8; CONNECT_BYTES],
+    ) -> Result<Queue, ConnectRefusal> {
+        let name = (&self.config.nqn, &self.config.hosts);
+        self.registry.connect(now, name, connect, data)
+    }
+
+    /// Answers a command of an admin queue.
+    pub fn handle_admin(
+        &mut self,
+        now: Instant,
+        queue: &Queue,
+        request: AdminRequest<'_>,
+        drive: &DriveReport,
+    ) -> AdminAnswer {
+        let Some(association) = self.registry.get_mut(queue.controller) else {
+            // It expired while the command was on its way.
+            return AdminAnswer::Now(Answer::new(StatusCode::KeepAliveExpired.for_good()));
+        };
+        let AdminRequest { slot, command, .. } = request;
+        let (answer, change) = association.handle(now, slot, &command, &mut self.actions);
+        match change {
+            Change::Reset => self.forget_windows(queue.controller),
+            Change::ShutDown { abrupt } => {
+                let controller = queue.controller;
+                self.actions.push_back(Action::ShutDown { controller, abrupt });
+            }
+            Change::Nothing | Change::Enabled => {}
+        }
+        let own = || self.handle_own(now, queue.controller, request, drive);
+        answer.unwrap_or_else(|| AdminAnswer::Now(own().unwrap_or_else(Answer::new)))
+    }
+
+    /// The flush that [`Action::ShutDown`] asked for is over.
+    pub fn handle_shut_down(&mut self, controller: u16) {
+        if let Some(association) = self.registry.get_mut(controller) {
+            association.set_shut_down();
+        }
+    }
+
+    /// [`window_event`](crate::wire::window_event)s happened. Hosts hear of those they want.
+    pub fn handle_window_events(&mut self, events: u16) {
+        if self.windows.happen(events) {
+            for association in self.registry.iter_mut() {
+                association.notify(&mut self.actions);
+            }
+        }
+    }
+
+    /// The connection of a queue is closed.
+    pub fn handle_closed(&mut self, queue: &Queue) {
+        if let Some(association) = self.registry.disconnect(queue) {
+            let controller = association.id();
+            self.actions.push_back(Action::CloseIoQueues { controller });
+            self.forget_windows(controller);
+        }
+    }
+
+    /// When a controller expires if its host stays silent.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.registry.deadline()
+    }
+
+    /// Time has come: controllers whose hosts were silent for too long are no more.
+    pub fn handle_deadline(&mut self, now: Instant) {
+        while let Some(association) = self.registry.take_expired(now) {
+            let controller = association.id();
+            self.actions.push_back(Action::CloseController { controller });
+            self.forget_windows(controller);
+        }
+    }
+
+    /// The next thing to do.
+    #[must_use]
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    fn forget_windows(&mut self, controller: u16) {
+        if let Some(order) = self.windows.forget(controller) {
+            self.actions.push_back(Action::SetWindows(order));
+        }
+    }
+
+    /// What only a drive answers.
+    fn handle_own(
+        &mut self,
+        now: Instant,
+        controller: u16,
+        request: AdminRequest<'_>,
+        drive: &DriveReport,
+    ) -> Result<Answer, StatusField> {
+        let AdminRequest { nsid, command, data, into, .. } = request;
+        let invalid_field = StatusCode::InvalidField.for_good();
+        let association = self.registry.get_mut(controller).ok_or(invalid_field)?;
+        match command {
+            AdminCommand::Identify(identify) => {
+                let kind = (controller, association.offered_events());
+                Ok(copy_identity(&self.config.identify(kind, nsid, &identify)?, into))
+            }
+            AdminCommand::GetLogPage(get) => {
+                let (config, windows) = (&self.config, &mut self.windows);
+                let knows_ioda = association.knows_ioda;
+                let answer = Logs { config, windows, drive, knows_ioda }.get(&get, into)?;
+                if get.page == LogPage::WindowAggregate && !get.retain_event {
+                    association.acknowledge();
+                }
+                Ok(answer)
+            }
+            AdminCommand::SetFeatures(set) => self.set_feature(now, controller, &set, data, drive),
+            AdminCommand::GetFeatures(get) => {
+                get_feature(now, association, &self.windows, &get, drive, into)
+            }
+            _ => Err(StatusCode::InvalidOpcode.for_good()),
+        }
+    }
+
+    fn set_feature(
+        &mut self,
+        now: Instant,
+        controller: u16,
+        set: &SetFeatures,
+        data: &[u8],
+        drive: &DriveReport,
+    ) -> Result<Answer, StatusField> {
+        let invalid_field = StatusCode::InvalidField.for_good();
+        let association = self.registry.get_mut(controller).ok_or(invalid_field)?;
+        match set.feature {
+            Feature::Other { .. } => return Err(invalid_field),
+            _ if set.save => return Err(StatusCode::FeatureNotSaveable.for_good()),
+            Feature::Timestamp => {
+                let data = data.first_chunk::<TIMESTAMP_BYTES>().ok_or(invalid_field)?;
+                association.set_time_of_day(TimeOfDay::set(now, &Timestamp::decode(data)));
+            }
+            Feature::WindowConfig { nvm_set, enable } => {
+                let capability = self.config.ioda.ok_or(invalid_field)?;
+                check_set(nvm_set)?;
+                let data = data.first_chunk::<WINDOW_CONFIG_BYTES>().ok_or(invalid_field)?;
+                let order = self.windows.configure(controller, enable, data, capability, drive)?;
+                association.knows_ioda = order.settings.is_some();
+                self.actions.push_back(Action::SetWindows(order));
+            }
+            Feature::Window { nvm_set, window } => {
+                self.config.ioda.ok_or(invalid_field)?;
+                check_set(nvm_set)?;
+                let window = self.windows.select(window)?;
+                self.actions.push_back(Action::SelectWindow(window));
+            }
+            Feature::NumberOfQueues(_) | Feature::AsyncEvents(_) | Feature::KeepAlive { .. } => {
+                return Err(invalid_field);
+            }
+        }
+        Ok(Answer::new(StatusField::SUCCESS))
+    }
+}
+
+fn get_feature(
+    now: Instant,
+    association: &Association,
+    windows: &SetWindows,
+    get: &GetFeatures,
+    drive: &DriveReport,
+    into: &mut [u8],
+) -> Result<Answer, StatusField> {
+    match get.feature {
+        FeatureId::Timestamp => Ok(copy(&association.time_of_day().read(now).encode(), 0, into)),
+        FeatureId::WindowConfig => {
+            check_set(get.nvm_set())?;
+            let config = windows.config(association.knows_ioda).encode();
+            Ok(copy(&config, windows.is_enabled().into(), into))
+        }
+        FeatureId::Window => {
+            check_set(get.nvm_set())?;
+            Ok(Answer::with_result(windows.state(drive).encode().into()))
+        }
+        _ => Err(StatusCode::InvalidField.for_good()),
+    }
+}
+
+/// Data of a feature, as much of them as the host has room for.
+fn copy(data: &[u8], result: u64, into: &mut [u8]) -> Answer {
+    let bytes = data.len().min(into.len());
+    into[..bytes].copy_from_slice(&data[..bytes]);
+    Answer { result, ..Answer::with_data(bytes as u32) }
+}

@@ -1,0 +1,176 @@
+//! The discovery subsystem: which subsystems a host may see, and where they are.
+
+use super::controller::{
+    Action, AdminAnswer, AdminRequest, Association, Firmware, HostList, Queue, Registry,
+    RegistryLimits, copy_identity, fabrics_controller, put_page,
+};
+use super::request::{Request, Standing};
+use super::transport::{Answer, CommandData};
+use crate::wire::{
+    AdminCommand, Ascii, AsyncEvent, CONNECT_BYTES, Cns, Connect, ConnectRefusal, ControllerKind,
+    DISCOVERY_BYTES, DiscoveryRecord, LogPage, Nqn, StatusCode, StatusField, SubmissionEntry,
+    put_discovery,
+};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use units::Instant;
+
+/// Entries of an admin queue.
+const ENTRIES_MAX: u16 = 128;
+
+/// A subsystem at an address, and who may see it.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// What a host is told.
+    pub record: DiscoveryRecord,
+    /// Who is.
+    pub hosts: HostList,
+}
+
+/// The discovery subsystem. Its inputs and outputs are those of [`Subsystem`](super::Subsystem); of
+/// [`Action`] it knows answers and the end of a controller only.
+#[derive(Debug)]
+pub struct Discovery {
+    nqn: Nqn,
+    firmware: Firmware,
+    registry: Registry,
+    listings: Vec<Listing>,
+    generation: u64,
+    actions: VecDeque<Action>,
+}
+
+impl Discovery {
+    /// A discovery subsystem that lists nothing, for so many hosts at a time. None if `serial` or `revision` is
+    /// too long or not ASCII.
+    #[must_use]
+    pub fn new(controllers_max: u16, serial: &str, revision: &str) -> Option<Self> {
+        let firmware = Firmware {
+            serial: Ascii::new(serial)?,
+            model: Ascii::new("IODA discovery")?,
+            revision: Ascii::new(revision)?,
+        };
+        let registry = Registry::new(RegistryLimits {
+            controllers_max,
+            io_queues_max: 0,
+            entries_max: ENTRIES_MAX,
+            capsule_bytes: 0,
+            event: AsyncEvent::DiscoveryLog,
+        });
+        let nqn = Nqn::new(Nqn::DISCOVERY)?;
+        let (listings, actions) = (Vec::new(), VecDeque::new());
+        Some(Self { nqn, firmware, registry, listings, generation: 0, actions })
+    }
+
+    /// Lists these subsystems from now on. Hosts that want to know are told.
+    pub fn set_listings(&mut self, listings: Vec<Listing>) {
+        self.listings = listings;
+        self.generation += 1;
+        for association in self.registry.iter_mut() {
+            association.notify(&mut self.actions);
+        }
+    }
+
+    /// As [`Subsystem::decode`](super::Subsystem::decode). There are no I/O queues.
+    ///
+    /// # Errors
+    ///
+    /// If the command is refused without looking at its data: what to answer.
+    pub fn decode(
+        &self,
+        queue: Option<&Queue>,
+        entry: &SubmissionEntry,
+        data: CommandData,
+    ) -> Result<Request, StatusField> {
+        let standing = queue.map_or(Standing::Fresh, |_| Standing::Admin);
+        Request::decode(standing, entry, data)
+    }
+
+    /// Gives a host an admin queue, which every host may have.
+    ///
+    /// # Errors
+    ///
+    /// If it may not have it: what to answer.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        connect: &Connect,
+        data: &[u8; CONNECT_BYTES],
+    ) -> Result<Queue, ConnectRefusal> {
+        self.registry.connect(now, (&self.nqn, &HostList::Any), connect, data)
+    }
+
+    /// Answers a command.
+    pub fn handle_admin(
+        &mut self,
+        now: Instant,
+        queue: &Queue,
+        request: AdminRequest<'_>,
+    ) -> AdminAnswer {
+        let Some(association) = self.registry.get_mut(queue.controller) else {
+            return AdminAnswer::Now(Answer::new(StatusCode::KeepAliveExpired.for_good()));
+        };
+        let AdminRequest { slot, command, .. } = request;
+        let (answer, _) = association.handle(now, slot, &command, &mut self.actions);
+        // There is nothing to flush.
+        association.set_shut_down();
+        if let Some(answer) = answer {
+            return answer;
+        }
+        let answer = match command {
+            AdminCommand::Identify(identify) if identify.what == Cns::Controller => {
+                let events = association.offered_events();
+                let kind = (association.id(), ControllerKind::Discovery, events);
+                let identity = fabrics_controller(kind, self.nqn, &self.firmware, ENTRIES_MAX);
+                Ok(copy_identity(&identity.encode(), request.into))
+            }
+            AdminCommand::GetLogPage(get) if get.page == LogPage::Discovery => {
+                if !get.retain_event {
+                    association.acknowledge();
+                }
+                let seen = visible(&self.listings, association);
+                let page_bytes = DISCOVERY_BYTES * (1 + seen.clone().count());
+                put_page(&get, page_bytes, request.into, |part| {
+                    put_discovery(self.generation, seen, part);
+                })
+            }
+            AdminCommand::GetLogPage(_) => Err(StatusCode::InvalidLogPage.for_good()),
+            _ => Err(StatusCode::InvalidField.for_good()),
+        };
+        AdminAnswer::Now(answer.unwrap_or_else(Answer::new))
+    }
+
+    /// The connection of a host is closed.
+    pub fn handle_closed(&mut self, queue: &Queue) {
+        self.registry.disconnect(queue);
+    }
+
+    /// When a controller expires if its host stays silent.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.registry.deadline()
+    }
+
+    /// Time has come: controllers whose hosts were silent for too long are no more.
+    pub fn handle_deadline(&mut self, now: Instant) {
+        while let Some(association) = self.registry.take_expired(now) {
+            let controller = association.id();
+            self.actions.push_back(Action::CloseController { controller });
+        }
+    }
+
+    /// The next thing to do.
+    #[must_use]
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+}
+
+/// What the host of a controller may see.
+fn visible<'a>(
+    listings: &'a [Listing],
+    association: &Association,
+) -> impl Iterator<Item = &'a DiscoveryRecord> + Clone {
+    let host = association.host().host;
+    let seen = listings.iter().filter(move |listing| listing.hosts.allows(&host));
+    seen.map(|listing| &listing.record)
+}

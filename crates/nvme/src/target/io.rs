@@ -1,0 +1,169 @@
+//! Commands of I/O queues: what a drive is asked, and what a host is told about it.
+
+use super::controller::Namespace;
+use super::transport::{Answer, CommandData};
+use crate::PlFlag;
+use crate::wire::ioda::{FastFail, IodaCapability};
+use crate::wire::{
+    BlockRange, IoCommand, RANGE_BYTES, StatusCode, StatusField, SubmissionEntry, Transfer,
+};
+use units::Duration;
+
+/// What a drive is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IoOperation {
+    /// Fill the buffer of the command.
+    Read(BlockRange),
+    /// Write what is in the buffer of the command.
+    Write(BlockRange),
+    /// Nothing has to be written, but as if zeroes were.
+    WriteZeroes(BlockRange),
+    /// The buffer has so many [`DatasetRange`](crate::wire::DatasetRange)s, in which there is nothing any more. Each
+    /// has to be checked against the size of the namespace.
+    Deallocate {
+        /// How many.
+        ranges: u16,
+    },
+    /// What was written is to be on stable storage.
+    Flush,
+    /// There is nothing to do but to answer: hints.
+    Nothing,
+}
+
+/// A command of an I/O queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IoRequest {
+    /// What to do.
+    pub operation: IoOperation,
+    /// FUA: done when it is on stable storage.
+    pub force_unit_access: bool,
+    /// Whether it may fail fast. [`PlFlag::Off`] unless the host has said the magic word.
+    pub pl: PlFlag,
+    /// Bytes of its buffer.
+    pub bytes: u32,
+}
+
+/// How a drive did what it was asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IoOutcome {
+    /// Done.
+    Done,
+    /// It would have waited for a collection, and may fail fast.
+    FailedFast {
+        /// For how long; zero if the drive does not know.
+        busy_remaining: Duration,
+    },
+    /// With this status.
+    Failed(StatusField),
+}
+
+impl IoRequest {
+    /// What an entry of an I/O queue asks.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be done: what to answer.
+    pub(super) fn decode(
+        namespace: &Namespace,
+        ioda: Option<IodaCapability>,
+        entry: &SubmissionEntry,
+        data: CommandData,
+    ) -> Result<Self, StatusField> {
+        let invalid_field = StatusCode::InvalidField.for_good();
+        let command = IoCommand::decode(entry);
+        if let IoCommand::Unsupported { .. } | IoCommand::Compare(_) = command {
+            return Err(StatusCode::InvalidOpcode.for_good());
+        }
+        // A fused command is half of a pair, which nobody offered.
+        if entry.flags & 0b11 != 0 {
+            return Err(invalid_field);
+        }
+        let is_flush = command == IoCommand::Flush;
+        if !namespace.is_named(entry.common.nsid, is_flush) {
+            return Err(StatusCode::InvalidNamespace.for_good());
+        }
+        let plain = |operation, bytes| {
+            let (force_unit_access, pl) = (false, PlFlag::Off);
+            Self { operation, force_unit_access, pl, bytes }
+        };
+        let request = match command {
+            IoCommand::Read(transfer) => {
+                let bytes = namespace.check_range(&transfer.range)?;
+                let room = u64::from(data.to_host_bytes());
+                check_length(room, bytes)?;
+                let pl = flag(transfer.pl, ioda);
+                Self::transfer(
+                    IoOperation::Read(transfer.range),
+                    &transfer,
+                    pl,
+                    data.to_host_bytes(),
+                )
+            }
+            IoCommand::Write(transfer) => {
+                let bytes = namespace.check_range(&transfer.range)?;
+                check_length(u64::from(data.to_controller_bytes()), bytes)?;
+                let operation = IoOperation::Write(transfer.range);
+                Self::transfer(operation, &transfer, PlFlag::Off, data.to_controller_bytes())
+            }
+            IoCommand::WriteZeroes(zeroes) => {
+                namespace.check_range(&zeroes.range)?;
+                let request = plain(IoOperation::WriteZeroes(zeroes.range), 0);
+                Self { force_unit_access: zeroes.force_unit_access, ..request }
+            }
+            IoCommand::DatasetManagement(management) => {
+                let bytes = data.to_controller_bytes();
+                let needed = u32::from(management.ranges) * RANGE_BYTES as u32;
+                if bytes < needed {
+                    return Err(StatusCode::SglLengthInvalid.for_good());
+                }
+                let ranges = management.ranges;
+                match management.deallocate {
+                    true => plain(IoOperation::Deallocate { ranges }, bytes),
+                    false => plain(IoOperation::Nothing, bytes),
+                }
+            }
+            IoCommand::Flush => plain(IoOperation::Flush, 0),
+            IoCommand::Compare(_) | IoCommand::Unsupported { .. } => return Err(invalid_field),
+        };
+        Ok(request)
+    }
+
+    const fn transfer(operation: IoOperation, transfer: &Transfer, pl: PlFlag, bytes: u32) -> Self {
+        Self { operation, force_unit_access: transfer.force_unit_access, pl, bytes }
+    }
+
+    /// What to tell the host.
+    ///
+    /// A host that did not ask for it never sees a read that failed fast: it would count it as an error of the drive.
+    /// Should a drive do it all the same, the host is told to try again.
+    #[must_use]
+    pub fn answer(&self, outcome: IoOutcome) -> Answer {
+        match outcome {
+            IoOutcome::Done => match self.operation {
+                IoOperation::Read(_) => Answer::with_data(self.bytes),
+                _ => Answer::new(StatusField::SUCCESS),
+            },
+            IoOutcome::FailedFast { busy_remaining } if self.pl != PlFlag::Off => {
+                // The connection fills in the identifier.
+                let entry = FastFail::new(busy_remaining).encode(0);
+                Answer { result: entry.result, ..Answer::new(entry.status) }
+            }
+            IoOutcome::FailedFast { .. } => Answer::new(StatusCode::Interrupted.for_now()),
+            IoOutcome::Failed(status) => Answer::new(status),
+        }
+    }
+}
+
+/// Data and blocks have to be of one length.
+fn check_length(data_bytes: u64, block_bytes: u64) -> Result<(), StatusField> {
+    if data_bytes == block_bytes { Ok(()) } else { Err(StatusCode::SglLengthInvalid.for_good()) }
+}
+
+/// The flag as the drive is to see it (`docs/ioda-on-the-wire.md`).
+fn flag(flag: PlFlag, ioda: Option<IodaCapability>) -> PlFlag {
+    match (flag, ioda) {
+        (PlFlag::Predictable, Some(_)) => PlFlag::Predictable,
+        (PlFlag::Patient, Some(IodaCapability { patient: true, .. })) => PlFlag::Patient,
+        _ => PlFlag::Off,
+    }
+}

@@ -1,0 +1,43 @@
+//! The target: the side of NVMe/TCP that has the drive, as pure machines.
+//!
+//! Knows: which answer a host gets to which bytes, and when. Does not know: sockets, clocks, where data are,
+//! how a drive does its work. Time comes in as [`Instant`](units::Instant), bytes and what the drive tells come in
+//! as plain data, bytes and orders to the drive come out as closed enums.
+//!
+//! | machine | owns | answers |
+//! |---|---|---|
+//! | [`Connection`] | one TCP connection: PDUs, the commands in flight, their transfers | which bytes to send, which bytes belong to which command |
+//! | [`Subsystem`] | the controllers that hosts got, the windows of the NVM Set | who may connect, and every admin command |
+//! | [`Discovery`] | the controllers of the discovery subsystem | which subsystems a host sees |
+//!
+//! A driver holds a [`Connection`] for each socket, and beside it the [`Queue`] that its Connect was given. It
+//! goes through these steps:
+//!
+//! 1. Bytes from the socket go to [`Connection::handle_bytes`] until it needs more. A
+//!    [`TransportEvent::Command`] goes to [`Subsystem::decode`], which says what is asked, or with which status the
+//!    command is refused.
+//! 2. Data that come with a command are put where [`TransportEvent::Data`] says. For a command whose data are
+//!    still at the host, the driver calls [`Connection::receive`] when it has a buffer; nothing is sent before.
+//! 3. With its data there, a [`Request::Connect`] or [`Request::Admin`] goes to the [`Subsystem`] (or
+//!    [`Discovery`]), a [`Request::Io`] to the drive. The answer goes to [`Connection::complete`].
+//! 4. [`Connection::poll_output`] and [`Subsystem::poll_action`] are called until they are empty.
+//!
+//! **What one connection can make a driver hold** is said by [`Connection::held_bytes_max`], and by the depth of its
+//! queue times what a command may transfer: buffers are the driver's, and it hands them out one by one.
+mod controller;
+mod discovery;
+mod io;
+mod request;
+mod transport;
+
+pub use controller::{
+    Action, AdminAnswer, AdminRequest, DriveReport, HostList, Namespace, Queue, Subsystem,
+    SubsystemConfig, WindowOrder,
+};
+pub use discovery::{Discovery, Listing};
+pub use io::{IoOperation, IoOutcome, IoRequest};
+pub use request::Request;
+pub use transport::{
+    Answer, CommandData, Connection, DataPiece, Output, OutputPdu, QueueTerms, Slot, Terms,
+    TransportEvent,
+};

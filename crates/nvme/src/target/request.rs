@@ -1,0 +1,96 @@
+//! What a command asks of whom.
+
+use super::controller::Namespace;
+use super::io::IoRequest;
+use super::transport::CommandData;
+use crate::wire::ioda::IodaCapability;
+use crate::wire::{
+    AdminCommand, CONNECT_BYTES, Connect, FABRICS, FabricsCommand, Feature, StatusCode,
+    StatusField, SubmissionEntry, TIMESTAMP_BYTES, WINDOW_CONFIG_BYTES,
+};
+
+/// What a command asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// A queue, with [`CONNECT_BYTES`] of data: [`Subsystem::connect`](super::Subsystem::connect).
+    Connect(Connect),
+    /// Something of the controller: [`Subsystem::handle_admin`](super::Subsystem::handle_admin).
+    Admin(AdminCommand),
+    /// Something of the drive.
+    Io(IoRequest),
+}
+
+/// The queue that a command came over.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Standing<'a> {
+    /// None yet: Connect has to come.
+    Fresh,
+    /// The admin queue.
+    Admin,
+    /// An I/O queue of a controller that is enabled.
+    Io {
+        namespace: &'a Namespace,
+        /// Whether the host has said the magic word, and what of IODA the drive knows.
+        ioda: Option<IodaCapability>,
+    },
+    /// A queue of a controller that is not.
+    Disabled,
+}
+
+impl Request {
+    /// What a command asks. Whatever data it needs from the host are there in full length.
+    ///
+    /// # Errors
+    ///
+    /// If it is refused without looking at its data: what to answer.
+    pub(super) fn decode(
+        queue: Standing<'_>,
+        entry: &SubmissionEntry,
+        data: CommandData,
+    ) -> Result<Self, StatusField> {
+        let sequence = Err(StatusCode::CommandSequence.for_good());
+        let is_fabrics = entry.opcode == FABRICS;
+        match (queue, is_fabrics.then(|| FabricsCommand::decode(entry))) {
+            (Standing::Fresh, Some(FabricsCommand::Connect(connect))) => {
+                need(data, CONNECT_BYTES)?;
+                Ok(Self::Connect(connect))
+            }
+            (Standing::Fresh, _) | (_, Some(FabricsCommand::Connect(_))) => sequence,
+            (Standing::Admin, _) => {
+                let command = AdminCommand::decode(entry);
+                // Nobody asks for the data of a command that nobody knows.
+                if let AdminCommand::Unsupported { .. }
+                | AdminCommand::Fabrics(FabricsCommand::Unsupported { .. }) = command
+                {
+                    return Err(StatusCode::InvalidOpcode.for_good());
+                }
+                need(data, data_bytes(&command))?;
+                Ok(Self::Admin(command))
+            }
+            // Properties are the admin queue's.
+            (_, Some(_)) => Err(StatusCode::InvalidOpcode.for_good()),
+            (Standing::Disabled, None) => sequence,
+            (Standing::Io { namespace, ioda }, None) => {
+                Ok(Self::Io(IoRequest::decode(namespace, ioda, entry, data)?))
+            }
+        }
+    }
+}
+
+/// Data that an admin command has to bring.
+const fn data_bytes(command: &AdminCommand) -> usize {
+    match command {
+        AdminCommand::SetFeatures(set) => match set.feature {
+            Feature::WindowConfig { .. } => WINDOW_CONFIG_BYTES,
+            Feature::Timestamp => TIMESTAMP_BYTES,
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+/// More than is needed does no harm.
+fn need(data: CommandData, bytes: usize) -> Result<(), StatusField> {
+    let has = data.to_controller_bytes() as usize;
+    if has >= bytes { Ok(()) } else { Err(StatusCode::SglLengthInvalid.for_good()) }
+}

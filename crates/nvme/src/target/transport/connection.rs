@@ -1,0 +1,470 @@
+//! The machine of one connection.
+
+use super::commands::{Answer, Commands, InFlight, Slot, Stage};
+use super::outgoing::{DataPiece, Output, OutputPdu};
+use super::pointer::CommandData;
+use super::terms::{QueueTerms, Terms};
+use crate::wire::pdu::{
+    CommandCapsule, DataHeader, FatalStatus, Fault, Framing, Header, InitRequest, InitResponse,
+    OffendingHeader, PREFIX_BYTES_MAX, PduReader, Progress, ReadyToTransfer, Side, Termination,
+};
+use crate::wire::{StatusCode, StatusField, SubmissionEntry};
+use alloc::collections::VecDeque;
+
+// Places in the header of H2CData, for termination requests.
+const FLAGS: usize = 1;
+const CCCID: usize = 8;
+const TTAG: usize = 10;
+
+/// What came of some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TransportEvent<'a> {
+    /// All bytes were taken; the next step needs so many more at least.
+    NeedMore(usize),
+    /// A command. [`CommandData::InCapsule`] data follow at once; all others wait for
+    /// [`Connection::receive`] or [`Connection::complete`].
+    Command {
+        /// Its place from now on.
+        slot: Slot,
+        /// What it says.
+        entry: SubmissionEntry,
+        /// Where its data are.
+        data: CommandData,
+    },
+    /// A piece of the data of a command.
+    Data {
+        /// The command.
+        slot: Slot,
+        /// Where they belong in its buffer.
+        offset_bytes: u32,
+        /// They themselves.
+        bytes: &'a [u8],
+    },
+    /// All data of a command are there, and sound.
+    Received(Slot),
+    /// The connection is over: what comes is dropped, what is to be sent before it closes is in
+    /// [`Connection::poll_output`].
+    Over,
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Open,
+    /// [`Output::Close`] is to be told.
+    Closing,
+    Closed,
+}
+
+/// One TCP connection as the target sees it.
+///
+/// Bytes go to [`Self::handle_bytes`], the driver's decisions to [`Self::start_queue`], [`Self::receive`] and
+/// [`Self::complete`]; after each of them [`Self::poll_output`] is to be called until it is empty. It
+/// checks what a host promises before it takes any of it, and holds no data at all.
+///
+/// A write has one R2T for all its data: Linux takes one at a time, so several would gain nothing. Answers go
+/// out as they come, in any order; C2HData of several reads take turns. A command beyond the depth of the queue
+/// ends the connection, as every breach of the protocol does, with a termination request that says what it was.
+#[derive(Debug)]
+pub struct Connection {
+    terms: Terms,
+    queue: QueueTerms,
+    reader: PduReader,
+    /// Of what is sent.
+    framing: Framing,
+    /// Of what is received.
+    host_framing: Framing,
+    commands: Commands,
+    /// Commands with something to send. Each is in it at most once.
+    ready: VecDeque<Slot>,
+    /// Whose data the current PDU has.
+    receiving: Option<Slot>,
+    sq_head: u16,
+    /// ICResp, which goes before all others.
+    welcome: Option<Header>,
+    /// C2HTermReq, after which nothing goes.
+    termination: Option<Header>,
+    released: Option<Slot>,
+    phase: Phase,
+}
+
+impl Connection {
+    /// A connection of which nothing has come yet.
+    #[must_use]
+    pub fn new(terms: Terms) -> Self {
+        let queue = QueueTerms::FRESH;
+        Self {
+            reader: PduReader::new(Side::Controller, terms.limits(queue.capsule_bytes)),
+            framing: Framing::INITIAL,
+            host_framing: Framing::INITIAL,
+            commands: Commands::new(queue.entries),
+            ready: VecDeque::with_capacity(usize::from(queue.entries)),
+            receiving: None,
+            sq_head: 0,
+            welcome: None,
+            termination: None,
+            released: None,
+            phase: Phase::Open,
+            terms,
+            queue,
+        }
+    }
+
+    /// Says which queue it is, after a Connect that succeeds and before that is completed.
+    pub fn start_queue(&mut self, queue: QueueTerms) {
+        self.queue = queue;
+        self.reader.set_limits(self.terms.limits(queue.capsule_bytes));
+        self.commands.grow(queue.entries);
+        self.ready.reserve_exact(usize::from(queue.entries) - self.ready.len());
+        // Connect was its first entry.
+        self.sq_head = if queue.without_sq_flow { u16::MAX } else { 1 % queue.entries };
+    }
+
+    /// Memory that it holds.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let ready = self.ready.capacity() * size_of::<Slot>();
+        size_of::<Self>() + self.commands.held_bytes() + ready
+    }
+
+    /// Most memory that a connection with so many entries of its queue ever holds, whatever the host sends.
+    #[must_use]
+    pub const fn held_bytes_max(entries: u16) -> usize {
+        let entries = entries as usize;
+        let ready = entries * size_of::<Slot>();
+        size_of::<Self>() + Commands::held_bytes_max(entries) + ready
+    }
+
+    /// Commands that are not answered.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Whether it still takes bytes.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    /// The next step with `bytes`, and how many of them it took. To be called again with the rest until it says
+    /// [`TransportEvent::NeedMore`] or [`TransportEvent::Over`].
+    pub fn handle_bytes<'a>(&mut self, bytes: &'a [u8]) -> (usize, TransportEvent<'a>) {
+        let mut taken = 0;
+        while self.is_open() {
+            let (took, progress) = self.reader.advance(&bytes[taken..]);
+            taken += took;
+            let event = match progress {
+                Progress::NeedMore(missing) => Some(TransportEvent::NeedMore(missing)),
+                Progress::Header(header) => match self.on_header(header) {
+                    Ok(event) => event,
+                    Err(fault) => {
+                        self.terminate(fault, &header);
+                        None
+                    }
+                },
+                Progress::Data(bytes) => self.on_data(bytes),
+                Progress::End { sound } => self.on_end(sound),
+                Progress::Bad(_) => {
+                    self.termination = self.reader.refusal();
+                    self.close();
+                    None
+                }
+            };
+            if let Some(event) = event {
+                return (taken, event);
+            }
+        }
+        (bytes.len(), TransportEvent::Over)
+    }
+
+    /// Ends the connection: nothing more is read, and of answers none is sent.
+    pub fn close(&mut self) {
+        if self.is_open() {
+            self.phase = Phase::Closing;
+        }
+    }
+
+    /// Asks for the data of a command that has them at the host, for whose data there is a buffer.
+    ///
+    /// # Panics
+    ///
+    /// If the command has none there, or was asked for them before.
+    pub fn receive(&mut self, slot: Slot) {
+        if !self.is_open() {
+            return;
+        }
+        let command = self.commands.get_mut(slot).expect("a command in flight");
+        let is_waiting = command.stage == Stage::AtDriver;
+        assert!(
+            is_waiting && matches!(command.data, CommandData::AtHost { .. }),
+            "data at the host"
+        );
+        command.stage = Stage::ToAsk;
+        self.ready.push_back(slot);
+    }
+
+    /// Answers a command. Data that are still to come are waited for and dropped. After the end of the connection
+    /// nothing happens.
+    ///
+    /// # Panics
+    ///
+    /// If the command is not in flight or has been answered, or for data that the host has no room for.
+    pub fn complete(&mut self, slot: Slot, answer: Answer) {
+        if !self.is_open() {
+            return;
+        }
+        let command = self.commands.get_mut(slot).expect("a command in flight");
+        let room = if answer.status.is_success() { command.data.to_host_bytes() } else { 0 };
+        assert!(answer.data_bytes <= room, "{} bytes of data", answer.data_bytes);
+        let answering = Stage::Answering { answer, sent: 0 };
+        match &mut command.stage {
+            Stage::AtDriver => {
+                command.stage = answering;
+                self.ready.push_back(slot);
+            }
+            // It is among those that are ready already.
+            Stage::ToAsk => command.stage = answering,
+            Stage::Receiving { answer: known @ None, .. } => *known = Some(answer),
+            Stage::Receiving { .. } | Stage::Answering { .. } => panic!("answered twice"),
+        }
+    }
+
+    /// The next thing to do.
+    #[must_use]
+    pub fn poll_output(&mut self) -> Option<Output> {
+        if let Some(header) = self.welcome.take().or_else(|| self.termination.take()) {
+            // Neither has digests; ICResp comes before there are any.
+            return Some(Output::Send(OutputPdu::new(Framing::INITIAL, &header, None)));
+        }
+        match self.phase {
+            Phase::Open => {}
+            Phase::Closing => {
+                self.phase = Phase::Closed;
+                return Some(Output::Close);
+            }
+            Phase::Closed => return None,
+        }
+        if let Some(slot) = self.released.take() {
+            return Some(Output::Released(slot));
+        }
+        let slot = self.ready.pop_front()?;
+        let command = *self.commands.get(slot)?;
+        Some(Output::Send(match command.stage {
+            Stage::Answering { answer, sent } => self.next_of_answer(slot, command, answer, sent),
+            _ => self.ask(slot, &command),
+        }))
+    }
+
+    /// Checks what has to hold between any two steps.
+    ///
+    /// # Panics
+    ///
+    /// If it does not.
+    pub fn check_invariants(&self) {
+        assert!(self.commands.len() <= usize::from(self.queue.entries));
+        assert!(self.held_bytes() <= Self::held_bytes_max(self.queue.entries));
+        for (slot, command) in self.commands.iter() {
+            let times = self.ready.iter().filter(|&&ready| ready == slot).count();
+            let is_ready = matches!(command.stage, Stage::ToAsk | Stage::Answering { .. });
+            assert_eq!(times, usize::from(is_ready), "{command:?}");
+            if let Stage::Receiving { received, .. } = command.stage {
+                assert!(received <= command.data.to_controller_bytes() || !command.is_known);
+            }
+        }
+    }
+
+    fn ask(&mut self, slot: Slot, command: &InFlight) -> OutputPdu {
+        let ready = ReadyToTransfer {
+            cid: command.cid,
+            transfer_tag: slot.tag(),
+            offset_bytes: 0,
+            data_bytes: command.data.to_controller_bytes(),
+        };
+        self.set_stage(slot, Stage::Receiving { received: 0, sound: true, answer: None });
+        OutputPdu::new(self.framing, &Header::ReadyToTransfer(ready), None)
+    }
+
+    /// The next data of an answer, or its completion.
+    fn next_of_answer(
+        &mut self,
+        slot: Slot,
+        command: InFlight,
+        answer: Answer,
+        sent: u32,
+    ) -> OutputPdu {
+        let cid = command.cid;
+        let left = answer.data_bytes - sent;
+        if left == 0 {
+            self.release(slot, &command);
+            let header = Header::Response(answer.entry(cid, self.sq_head));
+            return OutputPdu::new(self.framing, &header, None);
+        }
+        let data_bytes = left.min(self.terms.controller_data_max_bytes.max(1));
+        let last = data_bytes == left;
+        // A completion that says something in DW0 or DW1 has to be sent.
+        let success = last && self.queue.without_sq_flow && answer.result == 0;
+        let header = Header::ControllerData(DataHeader {
+            cid,
+            transfer_tag: 0,
+            offset_bytes: sent,
+            data_bytes,
+            last,
+            success,
+        });
+        if success {
+            self.release(slot, &command);
+        } else {
+            self.set_stage(slot, Stage::Answering { answer, sent: sent + data_bytes });
+            self.ready.push_back(slot);
+        }
+        let piece = DataPiece { slot, offset_bytes: sent, bytes: data_bytes };
+        OutputPdu::new(self.framing, &header, Some(piece))
+    }
+
+    fn release(&mut self, slot: Slot, command: &InFlight) {
+        self.commands.remove(slot);
+        self.released = command.is_known.then_some(slot);
+    }
+
+    fn set_stage(&mut self, slot: Slot, stage: Stage) {
+        if let Some(command) = self.commands.get_mut(slot) {
+            command.stage = stage;
+        }
+    }
+
+    fn on_header(&mut self, header: Header) -> Result<Option<TransportEvent<'static>>, Fault> {
+        match header {
+            Header::InitRequest(request) => {
+                self.on_init(&request);
+                Ok(None)
+            }
+            Header::Command(capsule) => self.on_command(&capsule),
+            Header::HostData(data) => self.on_host_data(&data).map(|()| None),
+            Header::HostTermination(_) => {
+                self.close();
+                Ok(None)
+            }
+            // The reader lets none of those of a controller through.
+            Header::InitResponse(_)
+            | Header::ControllerTermination(_)
+            | Header::Response(_)
+            | Header::ControllerData(_)
+            | Header::ReadyToTransfer(_) => Err(Fault::of(FatalStatus::Sequence)),
+        }
+    }
+
+    fn on_init(&mut self, request: &InitRequest) {
+        let digests = request.digests;
+        self.framing = Framing::new(digests, request.alignment, self.terms.checksum);
+        self.host_framing = Framing::new(digests, 0, self.terms.checksum);
+        self.reader.establish(self.host_framing);
+        let host_data_max_bytes = self.terms.host_data_max_bytes;
+        self.welcome =
+            Some(Header::InitResponse(InitResponse { alignment: 0, digests, host_data_max_bytes }));
+    }
+
+    fn on_command(
+        &mut self,
+        capsule: &CommandCapsule,
+    ) -> Result<Option<TransportEvent<'static>>, Fault> {
+        let cid = capsule.entry.common.cid;
+        let checked = match self.commands.has_cid(cid) {
+            true => Err(StatusCode::CommandIdConflict.for_good()),
+            false => CommandData::of(capsule, &self.terms),
+        };
+        let stage = match (checked, capsule.data_bytes) {
+            (Ok(_), 0) => Stage::AtDriver,
+            (Ok(_), _) => Stage::Receiving { received: 0, sound: true, answer: None },
+            (Err(status), 0) => Stage::Answering { answer: Answer::new(status), sent: 0 },
+            (Err(status), _) => {
+                let answer = Some(Answer::new(status));
+                Stage::Receiving { received: 0, sound: true, answer }
+            }
+        };
+        // What a refused command has in its capsule is counted all the same, to know its end.
+        let bytes = capsule.data_bytes;
+        let data = checked.unwrap_or(CommandData::InCapsule { bytes });
+        let command = InFlight { cid, data, is_known: checked.is_ok(), stage };
+        let slot = self.commands.insert(command).ok_or(Fault::of(FatalStatus::Sequence))?;
+        if !self.queue.without_sq_flow {
+            self.sq_head = (self.sq_head + 1) % self.queue.entries;
+        }
+        if capsule.data_bytes > 0 {
+            self.receiving = Some(slot);
+        } else if checked.is_err() {
+            self.ready.push_back(slot);
+        }
+        let entry = capsule.entry;
+        Ok(checked.ok().map(|data| TransportEvent::Command { slot, entry, data }))
+    }
+
+    fn on_host_data(&mut self, data: &DataHeader) -> Result<(), Fault> {
+        let slot = Slot::new(data.transfer_tag);
+        let command = self.commands.get(slot).ok_or(Fault::field(TTAG))?;
+        let CommandData::AtHost { bytes } = command.data else { return Err(Fault::field(TTAG)) };
+        let Stage::Receiving { received, .. } = command.stage else {
+            return Err(Fault::field(TTAG));
+        };
+        if command.cid != data.cid {
+            return Err(Fault::field(CCCID));
+        }
+        let left = bytes - received;
+        if data.offset_bytes != received || data.data_bytes > left {
+            return Err(Fault::of(FatalStatus::DataOutOfRange));
+        }
+        if data.last != (data.data_bytes == left) {
+            return Err(Fault::field(FLAGS));
+        }
+        self.receiving = Some(slot);
+        Ok(())
+    }
+
+    fn on_data<'a>(&mut self, bytes: &'a [u8]) -> Option<TransportEvent<'a>> {
+        let slot = self.receiving?;
+        let Stage::Receiving { received, answer, .. } = &mut self.commands.get_mut(slot)?.stage
+        else {
+            return None;
+        };
+        let offset_bytes = *received;
+        // It is at most what the header said, which was checked.
+        *received += bytes.len() as u32;
+        answer.is_none().then_some(TransportEvent::Data { slot, offset_bytes, bytes })
+    }
+
+    fn on_end(&mut self, pdu_is_sound: bool) -> Option<TransportEvent<'static>> {
+        let slot = self.receiving.take()?;
+        let command = self.commands.get_mut(slot)?;
+        let all = command.data.to_controller_bytes();
+        let Stage::Receiving { received, sound, answer } = &mut command.stage else { return None };
+        *sound &= pdu_is_sound;
+        if *received < all {
+            return None;
+        }
+        let damaged = (!*sound).then_some(Answer::new(DAMAGED));
+        match answer.or(damaged) {
+            Some(answer) => {
+                command.stage = Stage::Answering { answer, sent: 0 };
+                self.ready.push_back(slot);
+                None
+            }
+            None => {
+                command.stage = Stage::AtDriver;
+                Some(TransportEvent::Received(slot))
+            }
+        }
+    }
+
+    /// Ends the connection because of a PDU that is sound in itself and not in its place.
+    fn terminate(&mut self, fault: Fault, header: &Header) {
+        let mut prefix = [0; PREFIX_BYTES_MAX];
+        self.host_framing.write(header, &mut prefix);
+        let offending = OffendingHeader::new(&prefix[..header.kind().header_bytes().into()]);
+        let termination = Termination { fault, offending };
+        self.termination = Some(Header::termination(Side::Controller, termination));
+        self.close();
+    }
+}
+
+/// What a command is answered whose data have a wrong digest.
+const DAMAGED: StatusField = StatusCode::TransientTransport.for_now();

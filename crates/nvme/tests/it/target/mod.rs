@@ -1,0 +1,11 @@
+//! The target against hosts: a stock one, random ones, hostile ones.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+mod bench;
+mod controllers;
+mod dialogue;
+mod host;
+mod hostile;
+mod ioda;
+mod model;
+mod transfers;
