@@ -18,6 +18,9 @@ use units::Instant;
 /// Entries of an admin queue.
 const ENTRIES_MAX: u16 = 128;
 
+/// MDTS: 128 KiB, which [`Terms`](super::Terms) of its connections have to allow.
+const TRANSFER_SHIFT: u8 = 5;
+
 /// A subsystem at an address, and who may see it.
 #[derive(Clone, Debug)]
 pub struct Listing {
@@ -96,7 +99,7 @@ impl Discovery {
         connect: &Connect,
         data: &[u8; CONNECT_BYTES],
     ) -> Result<Queue, ConnectRefusal> {
-        self.registry.connect(now, (&self.nqn, &HostList::Any), connect, data)
+        self.registry.connect(now, &self.nqn, &HostList::Any, connect, data)
     }
 
     /// Answers a command.
@@ -119,8 +122,10 @@ impl Discovery {
         let answer = match command {
             AdminCommand::Identify(identify) if identify.what == Cns::Controller => {
                 let events = association.offered_events();
-                let kind = (association.id(), ControllerKind::Discovery, events);
-                let identity = fabrics_controller(kind, self.nqn, &self.firmware, ENTRIES_MAX);
+                let (id, kind) = (association.id(), ControllerKind::Discovery);
+                let mut identity =
+                    fabrics_controller(id, kind, events, self.nqn, &self.firmware, ENTRIES_MAX);
+                identity.limits.transfer = TRANSFER_SHIFT;
                 Ok(copy_identity(&identity.encode(), request.into))
             }
             AdminCommand::GetLogPage(get) if get.page == LogPage::Discovery => {

@@ -18,8 +18,7 @@ pub enum IoOperation {
     Write(BlockRange),
     /// Nothing has to be written, but as if zeroes were.
     WriteZeroes(BlockRange),
-    /// The buffer has so many [`DatasetRange`](crate::wire::DatasetRange)s, in which there is nothing any more. Each
-    /// has to be checked against the size of the namespace.
+    /// The buffer has so many ranges in which there is nothing any more: [`Namespace::dataset`].
     Deallocate {
         /// How many.
         ranges: u16,

@@ -22,6 +22,9 @@
 //!    [`Discovery`]), a [`Request::Io`] to the drive. The answer goes to [`Connection::complete`].
 //! 4. [`Connection::poll_output`] and [`Subsystem::poll_action`] are called until they are empty.
 //!
+//! A connection has no clock. For how long a driver waits for ICReq and Connect, and for a host to close after a
+//! termination request, is its own affair; after Connect, [`Subsystem::next_deadline`] is.
+//!
 //! **What one connection can make a driver hold** is said by [`Connection::held_bytes_max`], and by the depth of its
 //! queue times what a command may transfer: buffers are the driver's, and it hands them out one by one.
 mod controller;

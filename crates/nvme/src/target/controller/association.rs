@@ -4,13 +4,13 @@ use super::drive::{Action, AdminAnswer};
 use super::events::Events;
 use super::keep_alive::KeepAlive;
 use super::registers::{Change, Registers};
+use super::registry::RegistryLimits;
 use super::timestamp::TimeOfDay;
 use crate::target::transport::{Answer, Slot};
 use crate::wire::{
-    AdminCommand, ConnectData, Feature, FeatureId, FeatureValue, GetFeatures, QueueCounts,
-    SetFeatures, StatusCode, StatusField,
+    AdminCommand, ConnectData, FabricsCommand, Feature, FeatureId, FeatureValue, GetFeatures,
+    QueueCounts, SetFeatures, StatusCode, StatusField,
 };
-use crate::wire::{AsyncEvent, Capabilities, FabricsCommand};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use units::Instant;
@@ -41,18 +41,17 @@ impl Association {
         id: u16,
         host: ConnectData,
         keep_alive_ms: u32,
-        capabilities: Capabilities,
-        (event, io_queues_max): (AsyncEvent, u16),
+        limits: &RegistryLimits,
     ) -> Self {
         Self {
             id,
             host,
-            registers: Registers::new(capabilities),
+            registers: Registers::new(limits.capabilities()),
             keep_alive: KeepAlive::new(now, keep_alive_ms),
-            events: Events::new(event),
+            events: Events::new(limits.event),
             time_of_day: TimeOfDay::reset(now),
-            connected: alloc::vec![false; io_queues_max.into()],
-            granted: io_queues_max,
+            connected: alloc::vec![false; limits.io_queues_max.into()],
+            granted: limits.io_queues_max,
             knows_ioda: false,
         }
     }

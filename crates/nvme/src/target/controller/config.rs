@@ -2,7 +2,7 @@
 
 use super::hosts::HostList;
 use crate::wire::ioda::IodaCapability;
-use crate::wire::{Ascii, BlockRange, Nqn, StatusCode, StatusField};
+use crate::wire::{Ascii, BlockRange, DatasetRange, Nqn, StatusCode, StatusField};
 
 /// The one namespace of a drive, and the one NVM Set that it is in; both have the identifier 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,21 @@ impl Namespace {
         let fits = range.end().is_some_and(|end| end <= self.blocks);
         let bytes = u64::from(range.blocks.get()) << self.block_shift;
         if fits { Ok(bytes) } else { Err(StatusCode::LbaOutOfRange.for_good()) }
+    }
+
+    /// The first so many ranges in the data of a Dataset Management.
+    ///
+    /// # Errors
+    ///
+    /// If one goes past the end: what to answer, and nothing is to be done.
+    pub fn dataset<'a>(
+        &self,
+        ranges: u16,
+        data: &'a [u8],
+    ) -> Result<impl Iterator<Item = DatasetRange> + use<'a>, StatusField> {
+        let all = || DatasetRange::decode_all(data).take(ranges.into());
+        let fits = |range: DatasetRange| range.end().is_some_and(|end| end <= self.blocks);
+        if all().all(fits) { Ok(all()) } else { Err(StatusCode::LbaOutOfRange.for_good()) }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::Advertised;
 use crate::target::transport::{Answer, Slot};
-use crate::wire::ioda::{ArraySettings, CollectionActivity};
-use crate::wire::{Estimates, HealthLog, WindowState, WindowTypicals};
+use crate::wire::ioda::CollectionActivity;
+use crate::wire::{Estimates, HealthLog, WindowConfig, WindowState, WindowTypicals};
 use units::{Duration, Instant};
 
 /// What a drive says about itself when it is asked.
@@ -30,9 +30,9 @@ pub struct DriveReport {
 /// What of windows a drive is to do from now on, in the place of all that it was told before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowOrder {
-    /// The array; none if no host said so.
-    pub settings: Option<ArraySettings>,
-    /// Whether windows are in force. Without settings the host opens and closes them by hand
+    /// Which events are wanted at which thresholds, and the array, if a host said so.
+    pub config: WindowConfig,
+    /// Whether windows are in force. Without an array the host opens and closes them by hand
     /// ([`Action::SelectWindow`]).
     pub enabled: bool,
 }

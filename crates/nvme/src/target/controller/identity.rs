@@ -11,7 +11,7 @@ use crate::wire::{
     SUBMISSION_BYTES, StatusCode, StatusField, Version, ctratt, lpa, oncs, sgls,
 };
 
-/// ACL and AERL are 0's based.
+/// AERL is 0's based.
 const ASYNC_EVENTS: u8 = REQUESTS_MAX as u8 - 1;
 
 /// SQES and CQES: entries of 64 and 16 bytes, no others.
@@ -34,7 +34,9 @@ pub(in crate::target) struct Firmware {
 
 /// What all controllers over this fabric say of themselves.
 pub(in crate::target) fn fabrics_controller(
-    (id, kind, events): (u16, ControllerKind, u32),
+    id: u16,
+    kind: ControllerKind,
+    events: u32,
     subsystem: Nqn,
     firmware: &Firmware,
     entries_max: u16,
@@ -82,8 +84,9 @@ impl SubsystemConfig {
 
     /// CNS 01h.
     fn controller(&self, id: u16, events: u32) -> IdentifyController {
-        let kind = (id, ControllerKind::Io, events);
-        let mut identity = fabrics_controller(kind, self.nqn, &self.firmware(), self.entries_max);
+        let (kind, firmware) = (ControllerKind::Io, self.firmware());
+        let mut identity =
+            fabrics_controller(id, kind, events, self.nqn, &firmware, self.entries_max);
         identity.limits.transfer = self.transfer_shift;
         identity.limits.namespaces = 1;
         identity.support.log_pages |= lpa::COMMAND_EFFECTS;
@@ -108,7 +111,8 @@ impl SubsystemConfig {
     /// If there is nothing of the kind.
     pub(super) fn identify(
         &self,
-        (controller, events): (u16, u32),
+        controller: u16,
+        events: u32,
         nsid: u32,
         identify: &Identify,
     ) -> Result<[u8; IDENTIFY_BYTES], StatusField> {

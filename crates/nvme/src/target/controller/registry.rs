@@ -76,6 +76,18 @@ pub(in crate::target) struct RegistryLimits {
     pub(in crate::target) event: AsyncEvent,
 }
 
+impl RegistryLimits {
+    pub(super) fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            queue_entries_max: self.entries_max.saturating_sub(1),
+            contiguous_queues: true,
+            timeout_500ms: TIMEOUT_500MS,
+            command_sets: CSS_NVM,
+            ..Capabilities::default()
+        }
+    }
+}
+
 /// The controllers.
 #[derive(Debug)]
 pub(in crate::target) struct Registry {
@@ -128,7 +140,8 @@ impl Registry {
     pub(in crate::target) fn connect(
         &mut self,
         now: Instant,
-        (nqn, hosts): (&Nqn, &HostList),
+        nqn: &Nqn,
+        hosts: &HostList,
         connect: &Connect,
         data: &[u8; CONNECT_BYTES],
     ) -> Result<Queue, ConnectRefusal> {
@@ -175,17 +188,7 @@ impl Registry {
             }
         }
         self.last_id = id;
-        let RegistryLimits { entries_max, io_queues_max, event, .. } = self.limits;
-        let capabilities = Capabilities {
-            queue_entries_max: entries_max - 1,
-            contiguous_queues: true,
-            timeout_500ms: TIMEOUT_500MS,
-            command_sets: CSS_NVM,
-            ..Capabilities::default()
-        };
-        let kinds = (event, io_queues_max);
-        let keep_alive_ms = connect.keep_alive_ms;
-        let association = Association::new(now, id, host, keep_alive_ms, capabilities, kinds);
+        let association = Association::new(now, id, host, connect.keep_alive_ms, &self.limits);
         self.controllers.insert(id, association);
         Ok(id)
     }

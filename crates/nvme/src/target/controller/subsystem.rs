@@ -20,6 +20,7 @@ use alloc::collections::VecDeque;
 use units::Instant;
 
 /// A command of an admin queue, with what belongs to it.
+#[derive(Debug)]
 pub struct AdminRequest<'a> {
     /// Its place in the connection.
     pub slot: Slot,
@@ -104,8 +105,8 @@ impl Subsystem {
         connect: &Connect,
         data: &[u8; CONNECT_BYTES],
     ) -> Result<Queue, ConnectRefusal> {
-        let name = (&self.config.nqn, &self.config.hosts);
-        self.registry.connect(now, name, connect, data)
+        let SubsystemConfig { nqn, hosts, .. } = &self.config;
+        self.registry.connect(now, nqn, hosts, connect, data)
     }
 
     /// Answers a command of an admin queue.
@@ -199,8 +200,9 @@ impl Subsystem {
         let association = self.registry.get_mut(controller).ok_or(invalid_field)?;
         match command {
             AdminCommand::Identify(identify) => {
-                let kind = (controller, association.offered_events());
-                Ok(copy_identity(&self.config.identify(kind, nsid, &identify)?, into))
+                let events = association.offered_events();
+                let identity = self.config.identify(controller, events, nsid, &identify)?;
+                Ok(copy_identity(&identity, into))
             }
             AdminCommand::GetLogPage(get) => {
                 let (config, windows) = (&self.config, &mut self.windows);
@@ -212,6 +214,11 @@ impl Subsystem {
                 Ok(answer)
             }
             AdminCommand::SetFeatures(set) => self.set_feature(now, controller, &set, data, drive),
+            // Windows are features of drives that have some.
+            AdminCommand::GetFeatures(GetFeatures {
+                feature: FeatureId::WindowConfig | FeatureId::Window,
+                ..
+            }) if self.config.ioda.is_none() => Err(invalid_field),
             AdminCommand::GetFeatures(get) => {
                 get_feature(now, association, &self.windows, &get, drive, into)
             }
@@ -241,7 +248,7 @@ impl Subsystem {
                 check_set(nvm_set)?;
                 let data = data.first_chunk::<WINDOW_CONFIG_BYTES>().ok_or(invalid_field)?;
                 let order = self.windows.configure(controller, enable, data, capability, drive)?;
-                association.knows_ioda = order.settings.is_some();
+                association.knows_ioda = order.config.ioda.is_some();
                 self.actions.push_back(Action::SetWindows(order));
             }
             Feature::Window { nvm_set, window } => {

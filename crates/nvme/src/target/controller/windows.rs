@@ -62,7 +62,7 @@ impl SetWindows {
         (self.config, self.enabled) = (config, enable);
         self.owner = config.ioda.map(|_| controller);
         self.happened &= config.events;
-        Ok(WindowOrder { settings: config.ioda, enabled: enable })
+        Ok(WindowOrder { config, enabled: enable })
     }
 
     /// A controller was reset or is gone: the block that came over it is forgotten. The order, if that changes
@@ -72,7 +72,7 @@ impl SetWindows {
             return None;
         }
         *self = Self::default();
-        Some(WindowOrder { settings: None, enabled: false })
+        Some(WindowOrder { config: self.config, enabled: self.enabled })
     }
 
     /// Set Features 14h.

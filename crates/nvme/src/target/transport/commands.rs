@@ -109,7 +109,7 @@ impl Commands {
     pub(super) fn grow(&mut self, entries: u16) {
         let now = self.slots.len() as u16;
         self.slots.reserve_exact(usize::from(entries.saturating_sub(now)));
-        self.free.reserve_exact(usize::from(entries) - self.free.len());
+        self.free.reserve_exact(usize::from(entries).saturating_sub(self.free.len()));
         for number in (now..entries).rev() {
             self.slots.push(None);
             self.free.push(Slot(number));

@@ -110,12 +110,13 @@ impl Connection {
         }
     }
 
-    /// Says which queue it is, after a Connect that succeeds and before that is completed.
+    /// Says which queue it is: once, after a Connect that succeeds and before that is completed.
     pub fn start_queue(&mut self, queue: QueueTerms) {
+        let queue = QueueTerms { entries: queue.entries.max(1), ..queue };
         self.queue = queue;
         self.reader.set_limits(self.terms.limits(queue.capsule_bytes));
         self.commands.grow(queue.entries);
-        self.ready.reserve_exact(usize::from(queue.entries) - self.ready.len());
+        self.ready.reserve_exact(usize::from(queue.entries).saturating_sub(self.ready.len()));
         // Connect was its first entry.
         self.sq_head = if queue.without_sq_flow { u16::MAX } else { 1 % queue.entries };
     }

@@ -314,7 +314,18 @@ impl Bench {
             IoOperation::Read(range) => buffer.copy_from_slice(&self.drive[bytes(range)]),
             IoOperation::Write(range) => self.drive[bytes(range)].copy_from_slice(buffer),
             IoOperation::WriteZeroes(range) => self.drive[bytes(range)].fill(0),
-            IoOperation::Deallocate { .. } | IoOperation::Flush | IoOperation::Nothing => {}
+            IoOperation::Deallocate { ranges } => {
+                match self.subsystem.config().namespace.dataset(*ranges, buffer) {
+                    Ok(ranges) => {
+                        for range in ranges {
+                            let start = range.lba as usize * BLOCK;
+                            self.drive[start..][..range.blocks as usize * BLOCK].fill(0);
+                        }
+                    }
+                    Err(status) => outcome = IoOutcome::Failed(status),
+                }
+            }
+            IoOperation::Flush | IoOperation::Nothing => {}
         }
         own.connection.complete(slot, request.answer(outcome));
         self.pump();

@@ -7,10 +7,10 @@ use super::host::{
 use nvme::target::{Action, HostList};
 use nvme::wire::pdu::Digests;
 use nvme::wire::{
-    Abort, AdminCommand, Cns, Configuration, ControllerStatus, FabricsCommand, Feature, FeatureId,
-    FeatureValue, GetFeatures, GetLogPage, Identify, IoCommand, LogPage, Nqn, Property,
-    PropertyGet, PropertySet, PropertySize, SetFeatures, SglDescriptor, StatusCode, StatusField,
-    SubmissionEntry, Timestamp, TimestampOrigin,
+    Abort, AdminCommand, Cns, Configuration, ConnectData, ControllerStatus, FabricsCommand,
+    Feature, FeatureId, FeatureValue, GetFeatures, GetLogPage, Identify, IoCommand, LogPage, Nqn,
+    Property, PropertyGet, PropertySet, PropertySize, QueueCounts, SetFeatures, SglDescriptor,
+    StatusCode, StatusField, SubmissionEntry, Timestamp, TimestampOrigin,
 };
 use units::{Duration, Instant};
 
@@ -23,7 +23,10 @@ pub(super) struct Admin {
 
 impl Admin {
     pub(super) fn connected() -> Self {
-        let mut bench = Bench::new();
+        Self::connected_in(Bench::new())
+    }
+
+    fn connected_in(mut bench: Bench) -> Self {
         let (socket, mut host) = bench.greet(Digests::default(), 0);
         let (entry, data) = connect(0, (0, 31), (None, NQN), 5000, 0);
         let bytes = host.command(entry, &data);
@@ -32,7 +35,11 @@ impl Admin {
     }
 
     pub(super) fn enabled() -> Self {
-        let mut admin = Self::connected();
+        Self::enabled_in(Bench::new())
+    }
+
+    pub(super) fn enabled_in(bench: Bench) -> Self {
+        let mut admin = Self::connected_in(bench);
         admin.configure(true);
         admin
     }
@@ -124,7 +131,16 @@ fn queues_are_those_that_were_granted_and_each_once() {
     assert_eq!(connected(1), (0, u32::from(id)));
     assert_eq!(connected(1), (0x4182, 42), "it is in use");
     assert_eq!(connected(3), (0x4182, 42), "there are two");
-    assert_eq!(connected(2), (0, u32::from(id)));
+    let counts = QueueCounts { submission: 0, completion: 0 };
+    let queues = Feature::NumberOfQueues(counts);
+    let status = admin.set(queues, &[]);
+    assert_eq!(status, StatusCode::CommandSequence.for_good(), "too late");
+    let (socket, mut host) = admin.bench.greet(Digests::default(), 0);
+    let (entry, data) = connect(0, (2, 31), (Some(id), NQN), 0, 0);
+    let stranger = ConnectData { host_id: [0x22; 16], ..ConnectData::decode(&data).unwrap() };
+    let bytes = host.command(entry, &stranger.encode());
+    let end = completion(&admin.bench.talk(socket, &mut host, &bytes));
+    assert_eq!(end.status, StatusCode::ConnectInvalidHost.for_good(), "it is another host's");
 }
 
 #[test]

@@ -138,6 +138,7 @@ fn linux_connects_uses_and_leaves_a_drive() {
     let pdus = host.admin("Identify CNS 1", 0, 4096, identify(Cns::Controller));
     let identity = IdentifyController::decode(&data(&pdus).try_into().unwrap());
     assert_eq!(identity.identity.id, id, "Linux refuses another");
+    insta::assert_snapshot!("drive-identity", format!("{identity:#?}"));
     let effects = GetLogPage::new(LogPage::CommandEffects, 4096);
     host.admin("Get Log Page 05h", u32::MAX, 4096, AdminCommand::GetLogPage(effects));
     let counts = QueueCounts { submission: 3, completion: 3 };
@@ -222,7 +223,9 @@ fn linux_discovers_what_its_host_may_see() {
     host.command(0, "Connect", entry, &out);
     host.configure("Property Set CC, EN 1", ENABLED);
     let identify = AdminCommand::Identify(Identify::new(Cns::Controller));
-    host.admin("Identify CNS 1", 0, 4096, identify);
+    let pdus = host.admin("Identify CNS 1", 0, 4096, identify);
+    let identity = IdentifyController::decode(&data(&pdus).try_into().unwrap());
+    insta::assert_snapshot!("discovery-identity", format!("{identity:#?}"));
     let wanted = SetFeatures { save: false, feature: Feature::AsyncEvents(1 << 31) };
     host.admin("Set Features 0Bh", 0, 0, AdminCommand::SetFeatures(wanted));
 

@@ -1,15 +1,15 @@
 //! IODA: the magic word, windows, events, and reads that fail fast (`docs/ioda-on-the-wire.md`).
 
-use super::bench::Bench;
+use super::bench::{Bench, config, terms};
 use super::controllers::Admin;
 use super::host::{Host, admin, completion, data, io, transport};
-use nvme::target::{Action, WindowOrder};
-use nvme::wire::ioda::{ArraySettings, FastFail};
+use nvme::target::{Action, IoOperation, IoOutcome, IoRequest, SubsystemConfig, WindowOrder};
+use nvme::wire::ioda::{ArraySettings, FastFail, IodaCapability};
 use nvme::wire::pdu::Digests;
 use nvme::wire::{
-    AdminCommand, BlockCount, BlockRange, CompletionEntry, Feature, FeatureId, GetFeatures,
-    GetLogPage, IoCommand, LogPage, SetFeatures, StatusCode, StatusField, Transfer, WindowConfig,
-    WindowLog, WindowState, window_event,
+    AdminCommand, BlockCount, BlockRange, Cns, CompletionEntry, Feature, FeatureId, GetFeatures,
+    GetLogPage, Identify, IdentifyController, IoCommand, LogPage, SetFeatures, StatusCode,
+    StatusField, Transfer, WindowConfig, WindowLog, WindowState, window_event,
 };
 use nvme::{PlFlag, WindowScope};
 use units::{Duration, Instant};
@@ -78,16 +78,66 @@ fn reads_fail_fast_only_for_a_host_that_said_the_word() {
 }
 
 #[test]
+fn a_flag_that_the_drive_does_not_know_is_no_flag() {
+    let ioda = Some(IodaCapability { patient: false, all_work: false });
+    let bench = Bench::with(SubsystemConfig { ioda, ..config() }, terms());
+    let mut admin = Admin::enabled_in(bench);
+    let (socket, mut host) = admin.bench.queue(Digests::default(), 1, Some(admin.id));
+    assert_eq!(set(&mut admin, Some(SETTINGS), false), StatusField::SUCCESS);
+    admin.bench.is_collecting = true;
+    let failed = [PlFlag::Predictable, PlFlag::Patient].map(|pl| {
+        read(&mut admin.bench, socket, &mut host, pl).0.status == StatusField::FAILED_FAST
+    });
+    assert_eq!(failed, [true, false]);
+}
+
+#[test]
+fn a_drive_without_ioda_has_no_windows() {
+    let bench = Bench::with(SubsystemConfig { ioda: None, ..config() }, terms());
+    let mut admin = Admin::enabled_in(bench);
+    let invalid_field = StatusCode::InvalidField.for_good();
+    assert_eq!(set(&mut admin, Some(SETTINGS), true), invalid_field);
+    for feature in [FeatureId::WindowConfig, FeatureId::Window] {
+        let get = AdminCommand::GetFeatures(GetFeatures::current(feature, 1));
+        assert_eq!(admin.ask(512, get).1, invalid_field);
+    }
+    let get = GetLogPage { specific: 1, ..GetLogPage::new(LogPage::Window, 512) };
+    let (_, status) = admin.ask(512, AdminCommand::GetLogPage(get));
+    assert_eq!(status, StatusCode::InvalidLogPage.for_good());
+    let sets = AdminCommand::Identify(Identify::new(Cns::NvmSets));
+    assert_eq!(admin.ask(4096, sets).1, invalid_field);
+    let identify = AdminCommand::Identify(Identify::new(Cns::Controller));
+    let (pdus, _) = admin.ask(4096, identify);
+    let identity = IdentifyController::decode(&data(&pdus).try_into().unwrap());
+    assert_eq!((identity.ioda, identity.support.attributes), (None, 1));
+}
+
+#[test]
+fn a_drive_that_fails_a_read_fast_unasked_is_asked_again() {
+    let request = IoRequest {
+        operation: IoOperation::Flush,
+        force_unit_access: false,
+        pl: PlFlag::Off,
+        bytes: 0,
+    };
+    let answer = request.answer(IoOutcome::FailedFast { busy_remaining: Duration::ZERO });
+    assert_eq!((answer.status, answer.result), (StatusCode::Interrupted.for_now(), 0));
+}
+
+#[test]
 fn a_reset_forgets_the_word_and_the_windows() {
     let mut admin = Admin::enabled();
     assert_eq!(set(&mut admin, Some(SETTINGS), true), StatusField::SUCCESS);
     assert!(log(&mut admin).ioda.is_some());
-    let order = |settings, enabled| Action::SetWindows(WindowOrder { settings, enabled });
-    assert_eq!(admin.bench.actions, [order(Some(SETTINGS), true)]);
+    let order = |config, enabled| Action::SetWindows(WindowOrder { config, enabled });
+    assert_eq!(admin.bench.actions, [order(word(Some(SETTINGS)), true)]);
     admin.configure(false);
     let controller = admin.id;
     let actions = &admin.bench.actions[1..];
-    assert_eq!(actions, [Action::CloseIoQueues { controller }, order(None, false)]);
+    assert_eq!(
+        actions,
+        [Action::CloseIoQueues { controller }, order(WindowConfig::default(), false)]
+    );
     admin.configure(true);
     assert_eq!(log(&mut admin).ioda, None);
 }

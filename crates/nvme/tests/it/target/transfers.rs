@@ -1,13 +1,14 @@
-//! Transfers whose command is answered before, while or after its data move.
+//! Data of commands: when they are asked for, when they are dropped, how they end.
 
-use super::bench::{NQN, terms};
+use super::bench::{BLOCK, BLOCKS, NQN, terms};
 use super::controllers::Admin;
-use super::host::{Host, Pdu, completion, connect, data, host_data, io, transport};
+use super::host::{Host, Pdu, completion, connect, data, host_data, in_capsule, io, transport};
 use nvme::target::{Answer, CommandData, Connection, Output, Slot, TransportEvent};
 use nvme::wire::pdu::{Digests, Header};
 use nvme::wire::{
-    AdminCommand, BlockCount, BlockRange, CATTR_NO_SQ_FLOW, Feature, FeatureId, GetFeatures,
-    IoCommand, StatusCode, SubmissionEntry, Transfer, WindowConfig,
+    AdminCommand, BlockCount, BlockRange, CATTR_NO_SQ_FLOW, DatasetManagement, DatasetRange,
+    Feature, FeatureId, GetFeatures, IoCommand, StatusCode, StatusField, SubmissionEntry, Transfer,
+    WindowConfig,
 };
 
 /// A connection that has its terms, and its host.
@@ -121,4 +122,37 @@ fn a_result_needs_its_completion() {
     let pdus = admin.bench.talk(0, &mut admin.host, &bytes);
     let [(Header::ControllerData(header), _)] = pdus[..] else { panic!("{pdus:?}") };
     assert!(header.last && header.success, "DW0 is zero, so nothing is lost");
+}
+
+#[test]
+fn ranges_are_deallocated_or_none_is() {
+    let mut admin = Admin::enabled();
+    let (socket, mut host) = admin.bench.queue(Digests::default(), 1, Some(admin.id));
+    admin.bench.drive.fill(1);
+    // Linux always sends room for 256 ranges.
+    let mut deallocate = |admin: &mut Admin, ranges: u16, room: usize, last: u64| {
+        let mut out = vec![0xff; room];
+        for (number, lba) in [8, last].into_iter().enumerate() {
+            let range = DatasetRange { attributes: 0, blocks: 4, lba };
+            out[16 * number..][..16].copy_from_slice(&range.encode());
+        }
+        let management = DatasetManagement {
+            ranges,
+            deallocate: true,
+            read_together: false,
+            write_together: false,
+        };
+        let entry = io(1, in_capsule(room), IoCommand::DatasetManagement(management));
+        let bytes = host.command(entry, &out);
+        completion(&admin.bench.talk(socket, &mut host, &bytes)).status
+    };
+    let refused = StatusCode::LbaOutOfRange.for_good();
+    assert_eq!(deallocate(&mut admin, 2, 4096, u64::MAX), refused);
+    assert_eq!(deallocate(&mut admin, 2, 4096, BLOCKS as u64 - 3), refused);
+    assert!(admin.bench.drive.iter().all(|&byte| byte == 1));
+    assert_eq!(deallocate(&mut admin, 3, 32, 0), StatusCode::SglLengthInvalid.for_good());
+    assert_eq!(deallocate(&mut admin, 2, 4096, BLOCKS as u64 - 4), StatusField::SUCCESS);
+    let zeroes = admin.bench.drive.iter().filter(|&&byte| byte == 0).count();
+    assert_eq!(zeroes, 8 * BLOCK);
+    assert_eq!(admin.bench.drive[8 * BLOCK..12 * BLOCK], [0; 4 * BLOCK]);
 }
