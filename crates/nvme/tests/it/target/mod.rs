@@ -4,6 +4,7 @@
 mod bench;
 mod controllers;
 mod dialogue;
+mod entries;
 mod host;
 mod hostile;
 mod ioda;
