@@ -260,3 +260,49 @@ fn a_collection_outside_of_the_window_is_told_once_until_it_is_read() {
     let pdus = happen(&mut admin);
     assert_eq!((completion(&pdus).cid, completion(&pdus).dw0()), (32, 0x000b_0402));
 }
+
+#[test]
+fn events_stay_until_they_are_read_for_good() {
+    let mut admin = Admin::enabled();
+    let wanted = WindowConfig { events: window_event::TIME_WARNING, ..word(Some(SETTINGS)) };
+    let feature = Feature::WindowConfig { nvm_set: 1, enable: true };
+    assert_eq!(admin.set(feature, &wanted.encode()), StatusField::SUCCESS);
+    admin.bench.subsystem.handle_window_events(window_event::LEFT_EXCURSION);
+    assert_eq!(log(&mut admin).events, 0, "nobody wanted to know of that");
+    admin.bench.subsystem.handle_window_events(window_event::ALL);
+    let get =
+        GetLogPage { specific: 1, retain_event: true, ..GetLogPage::new(LogPage::Window, 512) };
+    for _ in 0..2 {
+        let (pdus, _) = admin.ask(512, AdminCommand::GetLogPage(get));
+        let page = WindowLog::decode(&data(&pdus).try_into().unwrap());
+        assert_eq!(page.events, window_event::TIME_WARNING);
+    }
+    assert_eq!(log(&mut admin).events, window_event::TIME_WARNING);
+    assert_eq!(log(&mut admin).events, 0);
+    let unknown = WindowConfig { events: 1 << 5, ..wanted };
+    assert_eq!(admin.set(feature, &unknown.encode()), StatusCode::InvalidField.for_good());
+}
+
+#[test]
+fn windows_end_with_the_host_that_set_them() {
+    let over = Action::SetWindows(WindowOrder { config: WindowConfig::default(), enabled: false });
+    let mut admin = Admin::enabled();
+    set(&mut admin, Some(SETTINGS), true);
+    admin.bench.sockets[0].connection.close();
+    admin.bench.pump();
+    assert_eq!(admin.bench.actions.last(), Some(&over), "its connection is gone");
+
+    let mut admin = Admin::enabled();
+    set(&mut admin, Some(SETTINGS), true);
+    let deadline = admin.bench.subsystem.next_deadline().unwrap();
+    admin.bench.subsystem.handle_deadline(deadline);
+    admin.bench.pump();
+    assert_eq!(admin.bench.actions.last(), Some(&over), "it was silent for too long");
+
+    let mut admin = Admin::enabled();
+    set(&mut admin, None, true);
+    let before = admin.bench.actions.len();
+    admin.configure(false);
+    let controller = admin.id;
+    assert_eq!(admin.bench.actions[before..], [Action::CloseIoQueues { controller }]);
+}
