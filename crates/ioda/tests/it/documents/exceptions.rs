@@ -136,6 +136,8 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(POLICIES, "ioda compare tpcc --policy", Options("--requests 1000"), LONG),
     on(POLICIES, "ioda compare tpcc --raid", Options("--requests 1000"), LONG),
     on(QUIET, "ioda compare tpcc --drives 8", Options("--requests 1000"), LONG),
+    on(QUIET, "ioda reproduce quiet-steps", Options("--quick"), LONG),
+    on(QUIET, "ioda run synthetic", Options("--number_ios 2000"), LONG),
     on(POLICIES, "ioda survey", Options(SHORT_SURVEY), LONG),
     on(POLICIES, "ioda bench policies", Options("--quick"), LONG),
     on(POLICIES, "ioda compare lun0", Options("--requests 1000"), LONG),
