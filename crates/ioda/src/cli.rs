@@ -200,10 +200,10 @@ pub(crate) struct SimulationArgs {
     /// The results.
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Keep only the latencies of requests that come from this time of the run on
+    /// Keep only the latencies of requests that come from this time of the run on, such as 3s [default: 0s]
     #[arg(long, value_name = "TIME", help_heading = "Configuration and results")]
     pub(crate) measure_from: Option<Span>,
-    /// Keep only the latencies of requests that come before this time of the run
+    /// Keep only the latencies of requests that come before this time of the run, such as 4s [default: its end]
     #[arg(long, value_name = "TIME", help_heading = "Configuration and results")]
     pub(crate) measure_until: Option<Span>,
     /// Show how sure ratios are: read latency as a multiple of that under Ideal and under Base, or else under the first policy,

@@ -26,7 +26,7 @@ pub(crate) struct FaultArgs {
     /// announces no busy time, such as 1@2s; repeatable
     #[arg(long, value_name = "DRIVE@TIME")]
     ignores_windows: Vec<Moment>,
-    /// From this time of the run on such a drive keeps to its windows again; repeatable
+    /// From this time of the run on such a drive keeps to its windows again, such as 1@4s; repeatable
     #[arg(long, value_name = "DRIVE@TIME")]
     keeps_windows: Vec<Moment>,
 }

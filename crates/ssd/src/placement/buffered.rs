@@ -81,6 +81,16 @@ impl Buffered {
         Some(page)
     }
 
+    /// Whether a die whose turn it is to take in pages keeps it until it can. Where all dies begin to flush at the
+    /// same time, in a window or in no time, those that are done first would get the last pages each time
+    /// if they did not wait. After some drive writes they held a tenth more than the others, and a line of
+    /// blocks over all dies had room where nobody wrote: write amplification rose from 3.3 to 8.
+    fn keeps_turns<O: Observe>(&self, flash: &Flash<O>) -> bool {
+        let begins_everywhere = flash.config.collection.untimed == Untimed::Writes
+            || self.buffer.flushes_in_window(&flash.collector.rights);
+        self.bound.is_empty() && begins_everywhere
+    }
+
     /// A place on the next die that suits, has room, and has a page that may go to it. Without enough for a
     /// whole program of an ordinary block only the cache of SLC blocks has room.
     fn next_place<O: Observe>(
@@ -89,13 +99,10 @@ impl Buffered {
         is_whole: bool,
         suits: impl Fn(&Flash<O>, u32) -> bool,
     ) -> Option<Allocated> {
-        let in_no_time = flash.config.collection.untimed == Untimed::Writes;
+        let keeps_turns = self.keeps_turns(flash);
         for _ in 0..flash.dies.len() {
             let die = flash.ftl.turn(0);
-            // Its programs end at this moment, and then this is asked again. Without its turn the die
-            // whose programs end first would get every page.
-            let is_at_bound = flash.dies.die(die).programs >= FLUSHES_PER_DIE;
-            if in_no_time && is_at_bound && self.has_page_for(die) {
+            if keeps_turns && !suits(flash, die) {
                 return None;
             }
             flash.ftl.take_turn(0);
