@@ -17,7 +17,7 @@ use crate::rights::Rights;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::{Untimed, WindowScope};
+use nvme::{CollectionRight, Untimed, WindowScope};
 use units::{Duration, Instant, Observe, Slab};
 
 /// Flush programs that one die has at a time: one to work on and one to go on with. More would not
@@ -86,8 +86,10 @@ impl Buffered {
     /// if they did not wait. After some drive writes they held a tenth more than the others, and a line of
     /// blocks over all dies had room where nobody wrote: write amplification rose from 3.3 to 8.
     fn keeps_turns<O: Observe>(&self, flash: &Flash<O>) -> bool {
+        let rights = &flash.collector.rights;
+        let has_windows = rights.right() != CollectionRight::Always;
         let begins_everywhere = flash.config.collection.untimed == Untimed::Writes
-            || self.buffer.flushes_in_window(&flash.collector.rights);
+            || (has_windows && self.buffer.flushes_in_window(rights));
         self.bound.is_empty() && begins_everywhere
     }
 
