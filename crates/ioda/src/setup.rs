@@ -138,8 +138,8 @@ impl Setup {
             resolved.array.spare = exact_percent(plan.spare).parse().ok();
         }
         let requests = measured.requests;
-        let faults = Vec::new();
-        Ok(Self { plans, source, threads, settings: resolved, notes, requests, faults })
+        let (settings, faults) = (resolved, Vec::new());
+        Ok(Self { plans, source, faults, threads, settings, notes, requests })
     }
 
     /// The first plan, of which the others differ in their policies only.

@@ -1,7 +1,7 @@
 //! Latency by percentile.
 
 use super::by_policy;
-use crate::{Comparison, Latency, Run, format, hosts};
+use crate::{Comparison, Latency, Percentile, Run, format, hosts};
 
 /// Read latency at every percentile, each beside its ratios to Ideal and to Floor.
 pub(super) fn reads(comparison: &Comparison, runs: &[Run]) -> String {
@@ -42,16 +42,15 @@ fn title(what: &str, yardsticks: &[&Run]) -> String {
     }
 }
 
+/// A percentile of all runs that have it.
 fn row(
     percentile: f64,
     runs: &[Run],
     yardsticks: &[&Run],
     latency: fn(&Run) -> &Latency,
 ) -> (String, Vec<String>) {
-    let at = |run: &Run| latency(run).at(percentile).map(|entry| entry.value_us);
-    let of: Vec<Option<f64>> = yardsticks.iter().map(|run| at(run)).collect();
-    let cells = runs.iter().map(|run| cell(latency(run), percentile, &of)).collect();
-    (format::percentile(percentile), cells)
+    let entry = |run| latency(run).at(percentile);
+    (format::percentile(percentile), cells(runs, yardsticks, entry))
 }
 
 /// What requests take that need several arrays, if that was asked for.
@@ -63,23 +62,30 @@ fn slowest(
     let Some(asked) = runs.iter().find_map(|run| latency(run).slowest.as_ref()) else {
         return Vec::new();
     };
-    let at = |run: &Run, place: usize| {
-        let slowest = latency(run).slowest.as_ref();
-        slowest.and_then(|slowest| slowest.percentiles.get(place)).cloned()
+    let row = |(place, asked_for): (usize, &Percentile)| {
+        let entry = |run| latency(run).slowest.as_ref()?.percentiles.get(place);
+        let percentile = format::percentile(asked_for.percentile);
+        let name = format!("slowest of {}, {percentile}", asked.arrays);
+        (name, cells(runs, yardsticks, entry))
     };
-    let row = |(place, percentile): (usize, f64)| {
-        let of = yardsticks.iter().map(|run| at(run, place).map(|entry| entry.value_us));
-        let of: Vec<Option<f64>> = of.collect();
-        let cell = |run| {
-            at(run, place).map_or_else(
-                || "-".to_owned(),
-                |entry| beside_ratios(entry.value_us, entry.has_few_samples(), &of),
-            )
-        };
-        let name = format!("slowest of {}, {}", asked.arrays, format::percentile(percentile));
-        (name, runs.iter().map(cell).collect())
+    asked.percentiles.iter().enumerate().map(row).collect()
+}
+
+/// What `entry` finds in each run, beside its ratios to the yardsticks.
+fn cells<'a>(
+    runs: &'a [Run],
+    yardsticks: &[&'a Run],
+    entry: impl Fn(&'a Run) -> Option<&'a Percentile>,
+) -> Vec<String> {
+    let of: Vec<Option<f64>> =
+        yardsticks.iter().map(|&run| entry(run).map(|entry| entry.value_us)).collect();
+    let cell = |run| {
+        entry(run).map_or_else(
+            || "-".to_owned(),
+            |entry| beside_ratios(entry.value_us, entry.has_few_samples(), &of),
+        )
     };
-    asked.percentiles.iter().map(|entry| entry.percentile).enumerate().map(row).collect()
+    runs.iter().map(cell).collect()
 }
 
 /// Latency host by host, if there were several.
@@ -97,13 +103,6 @@ fn percentiles(runs: &[Run], latency: fn(&Run) -> &Latency) -> Vec<f64> {
     all.sort_by(f64::total_cmp);
     all.dedup();
     all
-}
-
-fn cell(latency: &Latency, percentile: f64, yardsticks_us: &[Option<f64>]) -> String {
-    latency.at(percentile).map_or_else(
-        || "-".to_owned(),
-        |entry| beside_ratios(entry.value_us, entry.has_few_samples(), yardsticks_us),
-    )
 }
 
 /// The latency, its mark, and its ratio to each yardstick in a column of its own.

@@ -1,35 +1,15 @@
 //! What the project promises of a run: it repeats, it explains itself, and IODA keeps its contract.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
+use crate::common::plan;
 use array::{Level, policy::PolicyKind};
 use sim::{
-    Compared, Plan, Preparation, Progress, RunResult, Side, first_difference, prepare_drives, run,
-    run_all,
+    Compared, Plan, Progress, RunResult, Side, first_difference, prepare_drives, run, run_all,
 };
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Ratio};
 use workload::{Arrival, Op, Request, Source, WorkloadError};
-
-fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Plan {
-    Plan {
-        chunk_bytes: u64::from(drive.geometry.page_bytes),
-        drive,
-        level,
-        width,
-        stripe_width: None,
-        spare: Ratio::ZERO,
-        policy,
-        policy_settings: array::policy::PolicySettings::default(),
-        windows: sim::WindowPlan::default(),
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Aged,
-        seed: 1,
-        verify: false,
-        timeline: None,
-        measured: sim::Measured::default(),
-    }
-}
 
 /// The artifact's drive with a quarter of its pages per block, so that a run is short.
 fn quarter_artifact() -> ssd::Config {

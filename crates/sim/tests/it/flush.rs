@@ -2,8 +2,9 @@
 //! drive of their stripe, whether that collects or flushes.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
+use crate::common;
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, Preparation, RunResult, prepare_drives, run};
+use sim::{Plan, RunResult, prepare_drives, run};
 use ssd::{FlushRule, WriteBufferConfig};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
@@ -21,23 +22,7 @@ fn plan(policy: PolicyKind, buffer: Option<(u64, FlushRule)>) -> Plan {
         let pages = (mib << 20) / u64::from(drive.geometry.page_bytes);
         WriteBufferConfig { flush, ..WriteBufferConfig::new(pages as u32) }
     });
-    Plan {
-        chunk_bytes: u64::from(drive.geometry.page_bytes),
-        drive,
-        level: Level::Raid5,
-        width: 4,
-        stripe_width: None,
-        spare: units::Ratio::ZERO,
-        policy,
-        policy_settings: array::policy::PolicySettings::default(),
-        windows: sim::WindowPlan::default(),
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Aged,
-        seed: 1,
-        verify: false,
-        timeline: None,
-        measured: sim::Measured::default(),
-    }
+    common::plan(drive, Level::Raid5, 4, policy)
 }
 
 /// Single pages at random, six of ten written, at `share` of what windows sustain.

@@ -2,34 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
-use array::Level;
-use array::policy::{PolicyKind, PolicySettings};
-use sim::{Plan, Preparation, RunResult, prepare_drives, run};
+use crate::common;
+use array::{Level, policy::PolicyKind};
+use sim::{Plan, RunResult, prepare_drives, run};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
-use units::{Duration, Instant, Ratio, Rng};
+use units::{Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
 fn plan(level: Level, width: u32, seed: u64) -> Plan {
     let mut drive = ssd::presets::preset("femu-artifact").unwrap();
     drive.geometry.pages_per_block = 16;
-    Plan {
-        chunk_bytes: u64::from(drive.geometry.page_bytes),
-        drive,
-        level,
-        width,
-        stripe_width: None,
-        spare: Ratio::ZERO,
-        policy: PolicyKind::BASE,
-        policy_settings: PolicySettings::default(),
-        windows: sim::WindowPlan::default(),
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Aged,
-        seed,
-        verify: false,
-        timeline: None,
-        measured: sim::Measured::default(),
-    }
+    Plan { seed, ..common::plan(drive, level, width, PolicyKind::BASE) }
 }
 
 /// Single pages anywhere, that keep the dies busy for `utilization` of the time with the reads and

@@ -2,9 +2,10 @@
 //! behave again.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use crate::common;
 use crate::random::random_plan;
 use array::{Level, policy::PolicyKind};
-use sim::{Fault, Measured, Plan, Preparation, RunResult, prepare_drives, run_with_faults};
+use sim::{Fault, Measured, Plan, RunResult, prepare_drives, run_with_faults};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
 use units::{DriveId, Duration, Instant, Rng};
@@ -36,23 +37,8 @@ fn plan(policy: PolicyKind, level: Level, width: u32) -> Plan {
     for (watermark, percent) in watermarks.into_iter().zip([2, 7, 8]) {
         *watermark = units::Ratio::from_percent(percent);
     }
-    Plan {
-        chunk_bytes: u64::from(drive.geometry.page_bytes),
-        drive,
-        level,
-        width,
-        stripe_width: None,
-        spare: units::Ratio::ZERO,
-        policy,
-        policy_settings: array::policy::PolicySettings::default(),
-        windows: sim::WindowPlan::default(),
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Aged,
-        seed: 1,
-        verify: false,
-        timeline: None,
-        measured: Measured { from: Some(at(OVER)), ..Measured::default() },
-    }
+    let measured = Measured { from: Some(at(OVER)), ..Measured::default() };
+    Plan { measured, ..common::plan(drive, level, width, policy) }
 }
 
 /// Pages at random until `ends` (in ms), seven of ten read.

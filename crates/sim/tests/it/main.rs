@@ -2,6 +2,7 @@
 
 mod bound;
 mod claims;
+mod common;
 mod faults;
 mod flush;
 mod hedging;

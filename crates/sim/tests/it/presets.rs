@@ -1,11 +1,12 @@
 //! Every drive preset, scaled down in blocks, works in an array under every policy.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
+use crate::common;
 use array::{
     Level,
     policy::{PolicyKind, WindowUse},
 };
-use sim::{Plan, Preparation, prepare_drives, run};
+use sim::{Plan, prepare_drives, run};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Rng};
@@ -40,21 +41,10 @@ fn every_drive_works_under_every_policy() {
                 continue;
             }
             let plan = Plan {
-                chunk_bytes: u64::from(drive.geometry.page_bytes),
-                drive: drive.clone(),
-                level: Level::Raid5,
-                width: 4,
-                stripe_width: None,
-                spare: units::Ratio::ZERO,
-                policy,
-                policy_settings: array::policy::PolicySettings::default(),
                 windows: sim::WindowPlan::fixed(Duration::from_millis(100)),
-                reconstruct_compute: Duration::from_micros(3),
-                preparation: Preparation::Aged,
                 seed: 3,
                 verify: true,
-                timeline: None,
-                measured: sim::Measured::default(),
+                ..common::plan(drive.clone(), Level::Raid5, 4, policy)
             };
             let pages = plan.capacity_bytes().unwrap() / plan.chunk_bytes;
             // Half of what windows sustain, in single pages: two writes to drives for each.

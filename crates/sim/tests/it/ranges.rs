@@ -1,8 +1,9 @@
 //! Windows in two dimensions (IODA §7.4): drives × ranges of logical blocks.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
+use crate::common;
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, Preparation, RunResult, TimelineConfig, WindowPlan, prepare_drives, run};
+use sim::{Plan, RunResult, TimelineConfig, WindowPlan, prepare_drives, run};
 use ssd::{Blocking, RangeConfig, RangePlacement};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
@@ -18,23 +19,8 @@ fn simulate(ranges: RangeConfig, blocking: Blocking, policy: PolicyKind) -> RunR
     drive.ranges = ranges;
     let windows = WindowPlan::fixed(Duration::from_millis(100));
     let slice = TimelineConfig { start: Instant::ZERO, length: Duration::from_secs(SECONDS) };
-    let plan = Plan {
-        chunk_bytes: 4096,
-        drive,
-        level: Level::Raid5,
-        width: 4,
-        stripe_width: None,
-        spare: units::Ratio::ZERO,
-        policy,
-        policy_settings: array::policy::PolicySettings::default(),
-        windows,
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Aged,
-        seed: 1,
-        verify: false,
-        timeline: Some(slice),
-        measured: sim::Measured::default(),
-    };
+    let plan =
+        Plan { windows, timeline: Some(slice), ..common::plan(drive, Level::Raid5, 4, policy) };
     let pages = plan.capacity_bytes().unwrap() / 4096;
     let mut rng = Rng::stream(3, "ranges");
     let requests = (0..SECONDS * 9_000).map(|number| {

@@ -1,15 +1,16 @@
 //! The lives of requests agree with what their run reports, and runs that differ are told apart.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use crate::common;
 use array::policy::PolicyKind;
 use array::{Level, RequestKind};
 use sim::{
-    Compared, Explained, Fault, PathSums, Plan, Preparation, Side, Story, explain,
-    first_difference, prepare_drives, slowest,
+    Compared, Explained, Fault, PathSums, Plan, Side, Story, explain, first_difference,
+    prepare_drives, slowest,
 };
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
-use units::{DriveId, Duration, Instant, Ratio, Rng};
+use units::{DriveId, Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
 const REQUESTS: u64 = 1200;
@@ -21,23 +22,9 @@ fn plan(policy: &str) -> Plan {
     drive.geometry.chips_per_channel = 2;
     drive.geometry.blocks_per_plane = 64;
     drive.geometry.pages_per_block = 32;
-    Plan {
-        chunk_bytes: 4 * u64::from(drive.geometry.page_bytes),
-        drive,
-        level: Level::Raid5,
-        width: 4,
-        stripe_width: None,
-        spare: Ratio::ZERO,
-        policy: *PolicyKind::ALL.iter().find(|kind| kind.name() == policy).unwrap(),
-        policy_settings: array::policy::PolicySettings::default(),
-        windows: sim::WindowPlan::default(),
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Aged,
-        seed: 1,
-        verify: false,
-        timeline: None,
-        measured: sim::Measured::default(),
-    }
+    let policy = *PolicyKind::ALL.iter().find(|kind| kind.name() == policy).unwrap();
+    let chunk_bytes = 4 * u64::from(drive.geometry.page_bytes);
+    Plan { chunk_bytes, ..common::plan(drive, Level::Raid5, 4, policy) }
 }
 
 type Workload = (Arrival, std::vec::IntoIter<Result<Request, Infallible>>);

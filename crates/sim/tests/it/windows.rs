@@ -2,11 +2,9 @@
 //! change, tokens.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
+use crate::common;
 use array::{Contract, Level, policy::PolicyKind};
-use sim::{
-    Coordinate, Fault, Plan, Preparation, RunResult, WindowPlan, prepare_drives, run,
-    run_with_faults,
-};
+use sim::{Coordinate, Fault, Plan, RunResult, WindowPlan, prepare_drives, run, run_with_faults};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
 use units::{DriveId, Duration, Instant, Rng};
@@ -18,23 +16,7 @@ const PAGE: u64 = 4096;
 fn plan(level: Level, width: u32, policy: PolicyKind, windows: WindowPlan) -> Plan {
     let mut drive = ssd::presets::preset("femu-artifact").unwrap();
     drive.geometry.pages_per_block = 64;
-    Plan {
-        chunk_bytes: PAGE,
-        drive,
-        level,
-        width,
-        stripe_width: None,
-        spare: units::Ratio::ZERO,
-        policy,
-        policy_settings: array::policy::PolicySettings::default(),
-        windows,
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Aged,
-        seed: 1,
-        verify: false,
-        timeline: None,
-        measured: sim::Measured::default(),
-    }
+    Plan { windows, ..common::plan(drive, level, width, policy) }
 }
 
 /// Page requests at even intervals for each of the given phases: length, and bytes per second

@@ -104,14 +104,12 @@ impl Buffered {
         let keeps_turns = self.keeps_turns(flash);
         for _ in 0..flash.dies.len() {
             let die = flash.ftl.turn(0);
-            if keeps_turns && !suits(flash, die) {
+            let takes_in = self.has_page_for(die) && suits(flash, die);
+            if keeps_turns && !takes_in {
                 return None;
             }
             flash.ftl.take_turn(0);
-            if self.has_page_for(die)
-                && suits(flash, die)
-                && let Some(place) = flash.ftl.allocate_for_flush_on(die, is_whole)
-            {
+            if takes_in && let Some(place) = flash.ftl.allocate_for_flush_on(die, is_whole) {
                 return Some(place);
             }
         }
