@@ -85,7 +85,7 @@ impl Discovery {
         data: CommandData,
     ) -> Result<Request, StatusField> {
         let standing = queue.map_or(Standing::Fresh, |_| Standing::Admin);
-        Request::decode(standing, entry, data)
+        Request::decode(standing, false, entry, data)
     }
 
     /// Gives a host an admin queue, which every host may have.

@@ -19,7 +19,7 @@
 //! 2. Data that come with a command are put where [`TransportEvent::Data`] says. For a command whose data are
 //!    still at the host, the driver calls [`Connection::receive`] when it has a buffer; nothing is sent before.
 //! 3. With its data there, a [`Request::Connect`] or [`Request::Admin`] goes to the [`Subsystem`] (or
-//!    [`Discovery`]), a [`Request::Io`] to the drive. The answer goes to [`Connection::complete`].
+//!    [`Discovery`]), as a [`Request::Authenticate`] does, a [`Request::Io`] to the drive. The answer goes to [`Connection::complete`].
 //! 4. [`Connection::poll_output`] and [`Subsystem::poll_action`] are called until they are empty.
 //!
 //! A connection has no clock. For how long a driver waits for ICReq and Connect, and for a host to close after a
@@ -27,19 +27,23 @@
 //!
 //! **What one connection can make a driver hold** is said by [`Connection::held_bytes_max`], and by the depth of its
 //! queue times what a command may transfer: buffers are the driver's, and it hands them out one by one.
+mod authentication;
 mod controller;
 mod discovery;
 mod io;
 mod request;
 mod transport;
 
+pub use authentication::{
+    AuthenticationConfig, Cryptography, Digest, HostSecret, RANDOM_BYTES, Secret, SharedValue,
+};
 pub use controller::{
     Action, AdminAnswer, AdminRequest, DriveReport, HostList, Namespace, Queue, Subsystem,
     SubsystemConfig, WindowOrder,
 };
 pub use discovery::{Discovery, Listing};
 pub use io::{IoOperation, IoOutcome, IoRequest};
-pub use request::Request;
+pub use request::{AuthenticationStep, Request};
 pub use transport::{
     Answer, CommandData, Connection, DataPiece, Output, OutputPdu, QueueTerms, Slot, Terms,
     TransportEvent,

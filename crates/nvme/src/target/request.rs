@@ -5,7 +5,8 @@ use super::io::IoRequest;
 use super::transport::CommandData;
 use crate::wire::ioda::IodaCapability;
 use crate::wire::{
-    AdminCommand, CONNECT_BYTES, Connect, FABRICS, FabricsCommand, Feature, StatusCode,
+    AUTH_MESSAGE_BYTES_MAX, AUTHENTICATION_PROTOCOL, AUTHENTICATION_SPECIFIC, AdminCommand,
+    Authentication, CONNECT_BYTES, Connect, FABRICS, FabricsCommand, Feature, StatusCode,
     StatusField, SubmissionEntry, TIMESTAMP_BYTES, WINDOW_CONFIG_BYTES,
 };
 
@@ -14,10 +15,21 @@ use crate::wire::{
 pub enum Request {
     /// A queue, with [`CONNECT_BYTES`] of data: [`Subsystem::connect`](super::Subsystem::connect).
     Connect(Connect),
+    /// Something of authentication: [`Subsystem::handle_authentication`](super::Subsystem::handle_authentication).
+    Authenticate(AuthenticationStep),
     /// Something of the controller: [`Subsystem::handle_admin`](super::Subsystem::handle_admin).
     Admin(AdminCommand),
     /// Something of the drive.
     Io(IoRequest),
+}
+
+/// Which way a message of authentication goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AuthenticationStep {
+    /// The host sends one, of at most [`AUTH_MESSAGE_BYTES_MAX`].
+    Send,
+    /// The host has room for one.
+    Receive,
 }
 
 /// The queue that a command came over.
@@ -25,6 +37,8 @@ pub enum Request {
 pub(super) enum Standing<'a> {
     /// None yet: Connect has to come.
     Fresh,
+    /// One whose host has to authenticate first.
+    Unauthenticated,
     /// The admin queue.
     Admin,
     /// An I/O queue of a controller that is enabled.
@@ -45,6 +59,7 @@ impl Request {
     /// If it is refused without looking at its data: what to answer.
     pub(super) fn decode(
         queue: Standing<'_>,
+        can_authenticate: bool,
         entry: &SubmissionEntry,
         data: CommandData,
     ) -> Result<Self, StatusField> {
@@ -56,6 +71,15 @@ impl Request {
                 Ok(Self::Connect(connect))
             }
             (Standing::Fresh, _) | (_, Some(FabricsCommand::Connect(_))) => sequence,
+            (_, Some(FabricsCommand::AuthenticationSend(message))) if can_authenticate => {
+                check(&message, data.to_controller_bytes())?;
+                Ok(Self::Authenticate(AuthenticationStep::Send))
+            }
+            (_, Some(FabricsCommand::AuthenticationReceive(message))) if can_authenticate => {
+                check(&message, data.to_host_bytes())?;
+                Ok(Self::Authenticate(AuthenticationStep::Receive))
+            }
+            (Standing::Unauthenticated, _) => Err(StatusCode::AuthenticationRequired.for_good()),
             (Standing::Admin, _) => {
                 let command = AdminCommand::decode(entry);
                 // Nobody asks for the data of a command that nobody knows.
@@ -74,6 +98,19 @@ impl Request {
                 Ok(Self::Io(IoRequest::decode(namespace, ioda, entry, data)?))
             }
         }
+    }
+}
+
+/// Whether a message is of NVMe's own protocol, and as long as its data are.
+fn check(message: &Authentication, bytes: u32) -> Result<(), StatusField> {
+    let Authentication { protocol, specific_0, specific_1, .. } = *message;
+    let own = (AUTHENTICATION_PROTOCOL, AUTHENTICATION_SPECIFIC, AUTHENTICATION_SPECIFIC);
+    if (protocol, specific_0, specific_1) != own {
+        return Err(StatusCode::InvalidField.for_good());
+    }
+    match message.bytes == bytes && bytes as usize <= AUTH_MESSAGE_BYTES_MAX {
+        true => Ok(()),
+        false => Err(StatusCode::SglLengthInvalid.for_good()),
     }
 }
 

@@ -19,6 +19,7 @@
 //! so.
 
 mod admin;
+mod auth;
 mod completion;
 mod connect;
 mod event;
@@ -39,6 +40,11 @@ mod submission;
 mod text;
 
 pub use admin::{Abort, AdminCommand};
+pub use auth::{
+    AUTH_MESSAGE_BYTES_MAX, AUTHENTICATION_PROTOCOL, AUTHENTICATION_SPECIFIC, AuthFailure,
+    AuthMessage, Challenge, DIGEST_BYTES_MAX, DhGroup, FAILURE_BYTES, HashFunction, Negotiate,
+    Reply, Success1,
+};
 pub use completion::{COMPLETION_BYTES, CompletionEntry};
 pub use connect::{
     CATTR_NO_SQ_FLOW, CNTLID_DYNAMIC, CONNECT_BYTES, Connect, ConnectData, ConnectRefusal,

@@ -1,6 +1,7 @@
 //! What a subsystem is: set once, the same for all its hosts.
 
 use super::hosts::HostList;
+use crate::target::authentication::AuthenticationConfig;
 use crate::wire::ioda::IodaCapability;
 use crate::wire::{Ascii, BlockRange, DatasetRange, Nqn, StatusCode, StatusField};
 
@@ -65,6 +66,8 @@ pub struct SubsystemConfig {
     pub nqn: Nqn,
     /// Who may use it.
     pub hosts: HostList,
+    /// How hosts show that they are who they say; none if nobody has to.
+    pub authentication: Option<AuthenticationConfig>,
     /// Serial number.
     pub serial: Ascii<20>,
     /// Model number.

@@ -28,9 +28,19 @@ pub struct Queue {
     pub(in crate::target) controller: u16,
     pub(in crate::target) number: u16,
     terms: QueueTerms,
+    /// Its host has to authenticate before it says anything else.
+    authenticate: bool,
 }
 
 impl Queue {
+    /// The same queue, whose host has to authenticate. The messages come in capsules, whatever their length is limited to
+    /// for others.
+    pub(super) fn to_authenticate(mut self) -> Self {
+        self.authenticate = true;
+        self.terms.capsule_bytes = self.terms.capsule_bytes.max(ADMIN_CAPSULE_DATA_BYTES);
+        self
+    }
+
     /// Its controller.
     #[must_use]
     pub const fn controller(&self) -> u16 {
@@ -59,7 +69,8 @@ impl Queue {
     #[must_use]
     pub const fn answer(&self) -> Answer {
         let controller = self.controller;
-        let connected = Connected { controller, authenticate: false, secure_channel: false };
+        let authenticate = self.authenticate;
+        let connected = Connected { controller, authenticate, secure_channel: false };
         Answer::with_result(connected.encode() as u64)
     }
 }
@@ -165,7 +176,7 @@ impl Registry {
         let entries = connect.size + 1;
         let without_sq_flow = connect.attributes & CATTR_NO_SQ_FLOW != 0;
         let terms = QueueTerms { entries, capsule_bytes, without_sq_flow };
-        Ok(Queue { controller, number: connect.queue, terms })
+        Ok(Queue { controller, number: connect.queue, terms, authenticate: false })
     }
 
     fn add(

@@ -9,7 +9,8 @@ use super::registers::Change;
 use super::registry::{Queue, Registry, RegistryLimits};
 use super::timestamp::TimeOfDay;
 use super::windows::{SetWindows, check_set};
-use crate::target::request::{Request, Standing};
+use crate::target::authentication::{Authentication, RANDOM_BYTES};
+use crate::target::request::{AuthenticationStep, Request, Standing};
 use crate::target::transport::{Answer, CommandData, Slot};
 use crate::wire::{
     AdminCommand, AsyncEvent, CONNECT_BYTES, Connect, ConnectRefusal, Feature, FeatureId,
@@ -44,6 +45,7 @@ pub struct AdminRequest<'a> {
 pub struct Subsystem {
     config: SubsystemConfig,
     registry: Registry,
+    authentication: Option<Authentication>,
     windows: SetWindows,
     actions: VecDeque<Action>,
 }
@@ -59,7 +61,10 @@ impl Subsystem {
             capsule_bytes: config.capsule_bytes,
             event: AsyncEvent::WindowAggregate,
         });
-        Self { config, registry, windows: SetWindows::default(), actions: VecDeque::new() }
+        let authentication = config.authentication.clone();
+        let authentication = authentication.map(|hosts| Authentication::new(hosts, config.nqn));
+        let (windows, actions) = (SetWindows::default(), VecDeque::new());
+        Self { config, registry, authentication, windows, actions }
     }
 
     /// What it is.
@@ -80,8 +85,11 @@ impl Subsystem {
         entry: &SubmissionEntry,
         data: CommandData,
     ) -> Result<Request, StatusField> {
+        let is_authentic =
+            |queue| self.authentication.as_ref().is_none_or(|queues| queues.is_done(queue));
         let standing = match queue {
             None => Standing::Fresh,
+            Some(queue) if !is_authentic(queue) => Standing::Unauthenticated,
             Some(queue) if queue.is_admin() => Standing::Admin,
             Some(queue) => match self.registry.get(queue.controller) {
                 Some(association) if association.is_ready() => Standing::Io {
@@ -91,7 +99,7 @@ impl Subsystem {
                 _ => Standing::Disabled,
             },
         };
-        Request::decode(standing, entry, data)
+        Request::decode(standing, self.authentication.is_some(), entry, data)
     }
 
     /// Gives a host a queue.
@@ -106,7 +114,38 @@ impl Subsystem {
         data: &[u8; CONNECT_BYTES],
     ) -> Result<Queue, ConnectRefusal> {
         let SubsystemConfig { nqn, hosts, .. } = &self.config;
-        self.registry.connect(now, nqn, hosts, connect, data)
+        let queue = self.registry.connect(now, nqn, hosts, connect, data)?;
+        let Some(authentication) = &mut self.authentication else { return Ok(queue) };
+        let queue = queue.to_authenticate();
+        if let Some(association) = self.registry.get(queue.controller) {
+            authentication.add(&queue, association.host().host);
+        }
+        Ok(queue)
+    }
+
+    /// Takes a message of a host that authenticates, or gives it the next one. `random` is used once.
+    pub fn handle_authentication(
+        &mut self,
+        queue: &Queue,
+        step: AuthenticationStep,
+        data: &[u8],
+        into: &mut [u8],
+        random: &[u8; RANDOM_BYTES],
+    ) -> Answer {
+        let Some(authentication) = &mut self.authentication else {
+            return Answer::new(StatusCode::InvalidOpcode.for_good());
+        };
+        match step {
+            AuthenticationStep::Send => {
+                authentication.handle_send(queue, data, random);
+                Answer::new(StatusField::SUCCESS)
+            }
+            AuthenticationStep::Receive => match authentication.handle_receive(queue) {
+                Some(message) if message.len() <= into.len() => copy(&message, 0, into),
+                Some(_) => Answer::new(StatusCode::SglLengthInvalid.for_good()),
+                None => Answer::new(StatusCode::CommandSequence.for_good()),
+            },
+        }
     }
 
     /// Answers a command of an admin queue.
@@ -153,6 +192,9 @@ impl Subsystem {
 
     /// The connection of a queue is closed.
     pub fn handle_closed(&mut self, queue: &Queue) {
+        if let Some(authentication) = &mut self.authentication {
+            authentication.remove(queue);
+        }
         if let Some(association) = self.registry.disconnect(queue) {
             let controller = association.id();
             self.actions.push_back(Action::CloseIoQueues { controller });
@@ -170,6 +212,9 @@ impl Subsystem {
     pub fn handle_deadline(&mut self, now: Instant) {
         while let Some(association) = self.registry.take_expired(now) {
             let controller = association.id();
+            if let Some(authentication) = &mut self.authentication {
+                authentication.remove_controller(controller);
+            }
             self.actions.push_back(Action::CloseController { controller });
             self.forget_windows(controller);
         }

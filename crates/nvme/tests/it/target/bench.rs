@@ -4,8 +4,8 @@ use super::host::{Host, Pdu, connect};
 use nvme::Advertised;
 use nvme::target::{
     Action, AdminAnswer, AdminRequest, Answer, CommandData, Connection, Discovery, DriveReport,
-    HostList, IoOperation, IoOutcome, IoRequest, Namespace, Output, Queue, Request, Slot,
-    Subsystem, SubsystemConfig, Terms, TransportEvent,
+    HostList, IoOperation, IoOutcome, IoRequest, Namespace, Output, Queue, RANDOM_BYTES, Request,
+    Slot, Subsystem, SubsystemConfig, Terms, TransportEvent,
 };
 use nvme::wire::ioda::{CollectionActivity, IodaCapability};
 use nvme::wire::pdu::{Digests, FatalStatus, Header};
@@ -34,6 +34,7 @@ pub(super) fn config() -> SubsystemConfig {
     SubsystemConfig {
         nqn: Nqn::new(NQN).unwrap(),
         hosts: HostList::Any,
+        authentication: None,
         serial: Ascii::new("0001").unwrap(),
         model: Ascii::new("IODA emulated drive").unwrap(),
         firmware: Ascii::new("1").unwrap(),
@@ -286,6 +287,14 @@ impl Bench {
                     }
                     own.connection.complete(slot, answer);
                 }
+            }
+            Request::Authenticate(step) => {
+                let (message, random) = (buffer.clone(), [0x5a; RANDOM_BYTES]);
+                let queue = own.queue.unwrap();
+                let subsystem = &mut self.subsystem;
+                let answer =
+                    subsystem.handle_authentication(&queue, *step, &message, buffer, &random);
+                own.connection.complete(slot, answer);
             }
             Request::Io(request) => {
                 own.at_drive.push((slot, *request));

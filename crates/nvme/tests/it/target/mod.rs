@@ -1,6 +1,7 @@
 //! The target against hosts: a stock one, random ones, hostile ones.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+mod authentication;
 mod bench;
 mod controllers;
 mod dialogue;

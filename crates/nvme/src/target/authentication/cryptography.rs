@@ -1,0 +1,60 @@
+//! What the driver computes.
+
+use crate::wire::{DIGEST_BYTES_MAX, DhGroup, HashFunction};
+use alloc::vec::Vec;
+
+/// Random bytes that one message needs at most: a challenge, and an exponent.
+pub const RANDOM_BYTES: usize = DIGEST_BYTES_MAX + EXPONENT_BYTES;
+
+/// Bytes of the exponent of a side: twice the strength of the largest group (RFC 7919, 5.2).
+pub(super) const EXPONENT_BYTES: usize = 40;
+
+/// The result of a hash function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Digest {
+    bytes: [u8; DIGEST_BYTES_MAX],
+    length: usize,
+}
+
+impl Digest {
+    /// The digest with these bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than [`DIGEST_BYTES_MAX`].
+    #[must_use]
+    pub fn new(digest: &[u8]) -> Self {
+        let mut bytes = [0; DIGEST_BYTES_MAX];
+        bytes[..digest.len()].copy_from_slice(digest);
+        Self { bytes, length: digest.len() }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// Whether it equals other bytes, in a time that does not depend on where they differ.
+    pub(super) fn equals(&self, other: &[u8]) -> bool {
+        let pairs = self.as_bytes().iter().zip(other);
+        let differing = pairs.fold(0, |differing, (a, b)| differing | (a ^ b));
+        other.len() == self.length && core::hint::black_box(differing) == 0
+    }
+}
+
+/// The functions of cryptography that an exchange needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Cryptography {
+    /// The digest of some bytes.
+    pub hash: fn(HashFunction, &[u8]) -> Digest,
+    /// HMAC with a key, of some pieces one after the other.
+    pub hmac: fn(HashFunction, &[u8], &[&[u8]]) -> Digest,
+    /// g^x, as long as the group has it, for an exponent of 40 bytes.
+    pub public_value: fn(DhGroup, &[u8]) -> Vec<u8>,
+    /// y^x, as long as the group has it, for an exponent of 40 bytes; none if y is no value that a side may have.
+    pub shared_value: SharedValue,
+}
+
+/// Computes with a group, an exponent and the value of the other side.
+pub type SharedValue = fn(DhGroup, &[u8], &[u8]) -> Option<Vec<u8>>;
