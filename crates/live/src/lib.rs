@@ -17,6 +17,7 @@
 pub mod buffer;
 pub mod clock;
 pub mod control;
+pub mod dhchap;
 pub mod durable;
 
 pub mod kernel;
