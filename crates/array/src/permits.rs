@@ -22,7 +22,7 @@ pub(crate) struct Permits {
     windows: WindowUse,
     /// Members that a stripe can miss.
     parities: u32,
-    /// Drives that have failed or are being rebuilt.
+    /// Drives that have failed or are being rebuilt, or are treated as such.
     missing: MemberSet,
     /// The last permit that each drive was sent.
     announced: Vec<Option<CollectionRight>>,
@@ -83,7 +83,12 @@ impl Permits {
         Missing { drives: self.missing, parities_left }
     }
 
-    /// These drives have failed or are being rebuilt, and no others. Returns whether that is new.
+    /// Whether drives that take turns need none where stripes can miss nothing more, because reads interrupt them.
+    pub(crate) fn can_do_without_turns(&self) -> bool {
+        self.coordinator.can_do_without_turns()
+    }
+
+    /// These drives have failed or are being rebuilt, or are treated as such, and no others. Returns whether that is new.
     pub(crate) fn set_missing(&mut self, now: Instant, drives: MemberSet) -> bool {
         if drives == self.missing {
             return false;

@@ -66,12 +66,14 @@ pub(super) fn can_replace<O: Observe>(
 }
 
 /// A drive has failed or is distrusted, or a rebuild has ended: fewer or more of the others may be busy at once.
-/// Whom the array distrusts counts only as long as that leaves a parity for the windows: with none left, a slow drive
-/// can still be waited for.
+/// Whom the array distrusts counts as long as that leaves a parity for the windows. With none left a slow drive can
+/// still be waited for, so it counts only where the others give way to reads all the better without windows.
 pub(super) fn note_missing<O: Observe>(array: &mut Array<O>, now: Instant) {
     let incomplete = array.availability.incomplete();
     let with_distrusted = incomplete | array.rules.distrusted();
-    let missing = match with_distrusted.len() < array.layout.parities() {
+    let parities = array.layout.parities();
+    let spare = if array.permits.can_do_without_turns() { 0 } else { 1 };
+    let missing = match with_distrusted.len() + spare <= parities {
         true => with_distrusted,
         false => incomplete,
     };

@@ -184,6 +184,14 @@ impl Coordinator {
         }
     }
 
+    /// Whether drives that take turns need none where stripes can miss nothing more.
+    pub(crate) fn can_do_without_turns(&self) -> bool {
+        match self {
+            Self::Windows(windows) | Self::Adaptive(windows, _) => windows.gives_way(),
+            Self::Free | Self::Token(_) | Self::Synchronized(_) => false,
+        }
+    }
+
     /// Other drives are missing than before.
     pub(crate) fn set_missing(
         &mut self,

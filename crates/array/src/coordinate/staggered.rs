@@ -196,6 +196,11 @@ impl StaggeredWindows {
         self.begin_again(now, (busy_drives, busy_time_window), notices);
     }
 
+    /// Whether drives interrupt what they do for a read, so that they need no turns where stripes can miss nothing.
+    pub(crate) const fn gives_way(&self) -> bool {
+        self.gives_way
+    }
+
     /// Other drives are missing than before.
     pub(crate) fn set_missing(
         &mut self,

@@ -2,7 +2,9 @@
 
 use crate::script::{Script, config, fail, told, windows};
 use array::policy::PolicyKind;
-use array::{Array, Config, Contract, Coordination, Layout, Level, TokenConfig, WindowConfig};
+use array::{
+    Array, Config, Contract, Coordination, Layout, Level, RequestKind, TokenConfig, WindowConfig,
+};
 use nvme::{CollectionRight, DriveStatus};
 use units::{DriveId, Duration, Instant};
 
@@ -101,6 +103,45 @@ fn where_nothing_is_left_drives_take_turns_one_by_one_and_nothing_is_promised() 
     let mut s = script(Level::Raid6, 6, "base", two_at_a_time());
     fail(&mut s, 1);
     assert_eq!(s.array.contract(), Contract::None);
+}
+
+/// With one parity nothing is left beside a drive that is not read. Where reads interrupt the others, these go without
+/// turns then, because a collection that has to end with its window gives way to nobody.
+#[test]
+fn whom_the_array_distrusts_counts_as_gone_where_the_others_give_way() {
+    for gives_way in [false, true] {
+        let layout = Layout::new(Level::Raid5, 4, 1, 100).unwrap_or_else(|error| panic!("{error}"));
+        let mut config = config(layout, named("quiet"));
+        config.coordination = Coordination::Windows(WindowConfig { gives_way, ..windows() });
+        let profile = &mut config.policy_settings.profile;
+        profile.has_write_buffer = true;
+        (profile.read, profile.longest_read) =
+            (Duration::from_micros(50), Duration::from_micros(100));
+        let mut s = Script::of(Array::new(config));
+        s.collect();
+        permits(&mut s);
+        for page in 0..60 {
+            if s.array.distrusted_since(DriveId(0)).is_some() {
+                break;
+            }
+            s.request(RequestKind::Read, page, 1);
+            while let Some(&(drive, ..)) = s.out.first() {
+                s.ok_after(drive.0, if drive == DriveId(0) { 10_000 } else { 0 });
+            }
+        }
+        assert!(s.array.distrusted_since(DriveId(0)).is_some(), "{}", s.log);
+        let told = permits(&mut s);
+        match gives_way {
+            true => {
+                assert_eq!(told, (vec![], vec![1, 2, 3]));
+                assert_eq!(s.array.contract(), Contract::Suspended { busy_drives: 3 });
+            }
+            false => {
+                assert_eq!(told, (vec![], vec![]), "who is slow can be waited for");
+                assert_eq!(s.array.contract(), Contract::Whole { busy_drives: 1 });
+            }
+        }
+    }
 }
 
 #[test]
