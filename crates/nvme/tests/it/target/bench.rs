@@ -16,12 +16,12 @@ use nvme::wire::{
 use std::collections::BTreeMap;
 use units::{Duration, Instant, crc32c_append};
 
-pub(super) const NQN: &str = "nqn.2026-01.example:ioda:drive-0";
-pub(super) const BLOCK: usize = 512;
-pub(super) const BLOCKS: usize = 4096;
+pub(crate) const NQN: &str = "nqn.2026-01.example:ioda:drive-0";
+pub(crate) const BLOCK: usize = 512;
+pub(crate) const BLOCKS: usize = 4096;
 pub(super) const ENTRIES_MAX: u16 = 128;
 
-pub(super) fn terms() -> Terms {
+pub(crate) fn terms() -> Terms {
     Terms {
         host_data_max_bytes: 8192,
         controller_data_max_bytes: 16384,
@@ -30,7 +30,7 @@ pub(super) fn terms() -> Terms {
     }
 }
 
-pub(super) fn config() -> SubsystemConfig {
+pub(crate) fn config() -> SubsystemConfig {
     SubsystemConfig {
         nqn: Nqn::new(NQN).unwrap(),
         hosts: HostList::Any,
@@ -70,43 +70,43 @@ fn report() -> DriveReport {
 
 /// One connection and what a driver has beside it.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(crate) struct Socket {
     pub(super) connection: Connection,
     pub(super) queue: Option<Queue>,
     is_discovery: bool,
     buffers: BTreeMap<Slot, Vec<u8>>,
     waiting: BTreeMap<Slot, (SubmissionEntry, Request)>,
     /// I/O that the drive has to do.
-    pub(super) at_drive: Vec<(Slot, IoRequest)>,
+    pub(crate) at_drive: Vec<(Slot, IoRequest)>,
     sent: Vec<u8>,
     pub(super) is_closed: bool,
 }
 
 /// Target, drive and clock.
 #[derive(Debug)]
-pub(super) struct Bench {
-    pub(super) now: Instant,
-    pub(super) subsystem: Subsystem,
+pub(crate) struct Bench {
+    pub(crate) now: Instant,
+    pub(crate) subsystem: Subsystem,
     pub(super) discovery: Discovery,
-    pub(super) sockets: Vec<Socket>,
-    pub(super) drive: Vec<u8>,
-    pub(super) report: DriveReport,
+    pub(crate) sockets: Vec<Socket>,
+    pub(crate) drive: Vec<u8>,
+    pub(crate) report: DriveReport,
     /// What was asked of the drive and of the driver, but for answers.
-    pub(super) actions: Vec<Action>,
+    pub(crate) actions: Vec<Action>,
     /// Whether reads that may fail fast do.
-    pub(super) is_collecting: bool,
+    pub(crate) is_collecting: bool,
     /// Whether the drive does its work at once.
-    pub(super) is_prompt: bool,
+    pub(crate) is_prompt: bool,
     /// Of connections that are opened from now on.
     pub(super) terms: Terms,
 }
 
 impl Bench {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(config(), terms())
     }
 
-    pub(super) fn with(config: SubsystemConfig, terms: Terms) -> Self {
+    pub(crate) fn with(config: SubsystemConfig, terms: Terms) -> Self {
         Self {
             now: Instant::ZERO,
             subsystem: Subsystem::new(config),
@@ -122,7 +122,7 @@ impl Bench {
     }
 
     /// A new connection.
-    pub(super) fn open(&mut self) -> usize {
+    pub(crate) fn open(&mut self) -> usize {
         self.sockets.push(Socket {
             connection: Connection::new(self.terms),
             queue: None,
@@ -170,7 +170,7 @@ impl Bench {
     }
 
     /// What a connection has sent.
-    pub(super) fn take(&mut self, socket: usize) -> Vec<u8> {
+    pub(crate) fn take(&mut self, socket: usize) -> Vec<u8> {
         std::mem::take(&mut self.sockets[socket].sent)
     }
 
@@ -184,7 +184,7 @@ impl Bench {
     }
 
     /// Bytes from the host.
-    pub(super) fn feed(&mut self, socket: usize, mut bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, socket: usize, mut bytes: &[u8]) {
         loop {
             let (taken, event) = self.sockets[socket].connection.handle_bytes(bytes);
             bytes = &bytes[taken..];
@@ -306,7 +306,7 @@ impl Bench {
     }
 
     /// The drive does the work that stands at this place.
-    pub(super) fn work(&mut self, socket: usize, place: usize) {
+    pub(crate) fn work(&mut self, socket: usize, place: usize) {
         let own = &mut self.sockets[socket];
         let (slot, request) = own.at_drive.remove(place);
         let buffer = own.buffers.get_mut(&slot).unwrap();
@@ -341,7 +341,7 @@ impl Bench {
     }
 
     /// Actions and outputs, until there are none.
-    pub(super) fn pump(&mut self) {
+    pub(crate) fn pump(&mut self) {
         loop {
             let is_discovery = self.discovery.poll_action();
             let Some((action, is_discovery)) = is_discovery

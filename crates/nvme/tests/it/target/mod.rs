@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 mod authentication;
-mod bench;
+pub(crate) mod bench;
 mod controllers;
 mod dialogue;
 mod entries;

@@ -1,0 +1,106 @@
+//! What a drive is.
+
+use super::error::ControllerError;
+use crate::wire::ioda::IodaCapability;
+use crate::wire::{Ascii, Capabilities, IdentifyController, IdentifyNamespace, ctratt, oncs};
+use units::Duration;
+
+/// Most data of a command, whatever the controller takes: a buffer is kept for each.
+const TRANSFER_MAX_BYTES: u64 = 1 << 20;
+
+/// What a drive says it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DriveFacts {
+    /// The namespace.
+    pub nsid: u32,
+    /// Its logical blocks.
+    pub blocks: u64,
+    /// A block has `2^n` bytes, n 9 to 16.
+    pub block_shift: u8,
+    /// NGUID and EUI64, zero where the drive has none.
+    pub nguid: [u8; 16],
+    /// EUI64.
+    pub eui64: [u8; 8],
+    /// Serial number.
+    pub serial: Ascii<20>,
+    /// Model number.
+    pub model: Ascii<40>,
+    /// Most data of a command: a multiple of the block, and at most 1 MiB.
+    pub transfer_max_bytes: u32,
+    /// There is a volatile write cache, so that writes are stable after a flush, or with FUA.
+    pub write_cache: bool,
+    /// It has Write Zeroes.
+    pub write_zeroes: bool,
+    /// It has Dataset Management, and blocks that are deallocated read as zeroes.
+    pub deallocates_to_zeroes: bool,
+    /// Delays that the status of a completion can name.
+    pub retry_delays: [Duration; 3],
+    /// What it knows of IODA; only with predictable latency mode and the NVM Set that it needs.
+    pub ioda: Option<IodaCapability>,
+    /// The NVM Set of the namespace; 0 is none.
+    pub nvm_set: u16,
+}
+
+impl DriveFacts {
+    /// Bytes of the namespace.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.blocks << self.block_shift
+    }
+
+    /// The facts of a namespace.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be used, and why.
+    pub(super) fn of(
+        capabilities: &Capabilities,
+        controller: &IdentifyController,
+        nsid: u32,
+        namespace: &IdentifyNamespace,
+    ) -> Result<Self, ControllerError> {
+        let bad = |why| Err(ControllerError::Namespace(why));
+        if namespace.size_blocks == 0 {
+            return Err(ControllerError::NoNamespace);
+        }
+        let Some(block_bytes) = namespace.block_bytes().filter(|bytes| *bytes <= 1 << 16) else {
+            return bad("its blocks are not of 512 bytes to 64 KiB");
+        };
+        let format = namespace.lba_formats[usize::from(namespace.format & 0xf)];
+        if format.metadata_bytes != 0 {
+            return bad("its blocks have metadata");
+        }
+        let block_shift = block_bytes.trailing_zeros() as u8;
+        if namespace.size_blocks > (1 << 62) >> block_shift {
+            return bad("it claims to have more than 4 EiB");
+        }
+        let limit = controller.limits.transfer_bytes(capabilities.page_min);
+        // A command has at most 65536 blocks, which is more than that with every size of them.
+        let transfer = limit.unwrap_or(u64::MAX).min(TRANSFER_MAX_BYTES);
+        if transfer < block_bytes {
+            return bad("a command may not have as much data as a block");
+        }
+        let support = &controller.support;
+        let needed = ctratt::NVM_SETS | ctratt::ENDURANCE_GROUPS | ctratt::PREDICTABLE_LATENCY;
+        let has_windows = support.attributes & needed == needed && namespace.owner.nvm_set != 0;
+        let delay = |units_100ms: u16| Duration::from_millis(u64::from(units_100ms) * 100);
+        Ok(Self {
+            nsid,
+            blocks: namespace.size_blocks,
+            block_shift,
+            nguid: namespace.nguid,
+            eui64: namespace.eui64,
+            serial: controller.identity.serial,
+            model: controller.identity.model,
+            // Both are powers of two, or one is the limit here, which is one.
+            transfer_max_bytes: transfer as u32,
+            write_cache: support.write_cache & 1 != 0,
+            write_zeroes: support.io_commands & oncs::WRITE_ZEROES != 0,
+            deallocates_to_zeroes: support.io_commands & oncs::DATASET_MANAGEMENT != 0
+                && namespace.deallocation & 0b111 == 1,
+            retry_delays: controller.limits.retry_delays_100ms.map(delay),
+            ioda: controller.ioda.filter(|_| has_windows),
+            nvm_set: namespace.owner.nvm_set,
+        })
+    }
+}

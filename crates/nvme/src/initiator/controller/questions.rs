@@ -1,0 +1,205 @@
+//! The commands that a controller is sent.
+
+use super::config::ControllerConfig;
+use crate::wire::ioda::ArraySettings;
+use crate::wire::{
+    AdminCommand, CNTLID_DYNAMIC, Cns, CommonFields, Configuration, Connect, ConnectData,
+    FabricsCommand, Feature, GetLogPage, IDENTIFY_BYTES, Identify, LogPage, Property, PropertyGet,
+    PropertySet, QueueCounts, SetFeatures, SglDescriptor, SubmissionEntry, WINDOW_LOG_BYTES,
+    WindowConfig, window_event,
+};
+use alloc::vec::Vec;
+
+/// What a command is for. The driver brings it back with the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// A step of the set-up.
+    SetUp,
+    /// Connect of an I/O queue.
+    ConnectIo {
+        /// The queue.
+        queue: u16,
+    },
+    /// The host is alive.
+    KeepAlive,
+    /// To be answered when something happens.
+    AsyncEvent,
+    /// Which events are wanted.
+    WantedEvents,
+    /// Log page 0Bh: reading it lets the drive tell of the next event.
+    WindowEvents,
+    /// Log page 0Ah.
+    WindowLog,
+    /// Feature 13h.
+    WindowConfig,
+    /// The end in order.
+    ShutDown,
+}
+
+/// The data of a command, as its driver needs them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outgoing {
+    /// None.
+    None,
+    /// These go to the controller.
+    Data(Vec<u8>),
+    /// There is to be room for so many.
+    Room(u32),
+}
+
+/// A command for a queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Submission {
+    /// QID.
+    pub queue: u16,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The entry, without CID and data pointer.
+    pub entry: SubmissionEntry,
+    /// Its data.
+    pub data: Outgoing,
+}
+
+/// What the set-up asks on the admin queue, with the name that errors give it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Question {
+    Connect,
+    Capabilities,
+    Enable,
+    Status,
+    Controller,
+    Namespaces { after: u32 },
+    Namespace { nsid: u32 },
+    Queues { count: u16 },
+}
+
+impl Question {
+    pub(super) const fn label(self) -> &'static str {
+        match self {
+            Self::Connect => "Connect",
+            Self::Capabilities => "Property Get of the capabilities",
+            Self::Enable => "enabling the controller",
+            Self::Status => "Property Get of the status",
+            Self::Controller => "Identify Controller",
+            Self::Namespaces { .. } => "Identify of the namespaces",
+            Self::Namespace { .. } => "Identify Namespace",
+            Self::Queues { .. } => "Set Features of the number of queues",
+        }
+    }
+
+    pub(super) fn submission(self, config: &ControllerConfig, entries: u16) -> Submission {
+        let get = |property: Property| {
+            FabricsCommand::PropertyGet(PropertyGet { property, size: property.size() })
+        };
+        let (command, data) = match self {
+            Self::Connect => return connect(config, 0, entries, CNTLID_DYNAMIC),
+            Self::Capabilities => {
+                (AdminCommand::Fabrics(get(Property::Capabilities)), Outgoing::None)
+            }
+            Self::Status => (AdminCommand::Fabrics(get(Property::Status)), Outgoing::None),
+            Self::Enable => {
+                (configure(Configuration { enable: true, ..CONFIGURATION }), Outgoing::None)
+            }
+            Self::Controller => identify(Cns::Controller),
+            Self::Namespaces { .. } => identify(Cns::ActiveNamespaces),
+            Self::Namespace { .. } => identify(Cns::Namespace),
+            Self::Queues { count } => {
+                let count = count.saturating_sub(1);
+                let counts = QueueCounts { submission: count, completion: count };
+                (set(Feature::NumberOfQueues(counts)), Outgoing::None)
+            }
+        };
+        let nsid = match self {
+            Self::Namespace { nsid } | Self::Namespaces { after: nsid } => nsid,
+            _ => 0,
+        };
+        admin(Purpose::SetUp, nsid, command, data)
+    }
+}
+
+/// How the controller is wanted: the NVM command set, entries of 64 and 16 bytes.
+pub(super) const CONFIGURATION: Configuration = Configuration {
+    enable: false,
+    command_set: 0,
+    page: 0,
+    arbitration: 0,
+    shutdown: crate::wire::ShutdownNotice::None,
+    submission_entry: 6,
+    completion_entry: 4,
+};
+
+pub(super) fn configure(configuration: Configuration) -> AdminCommand {
+    let (property, value) = (Property::Configuration, configuration.encode().into());
+    AdminCommand::Fabrics(FabricsCommand::PropertySet(PropertySet {
+        property,
+        size: property.size(),
+        value,
+    }))
+}
+
+fn identify(what: Cns) -> (AdminCommand, Outgoing) {
+    (AdminCommand::Identify(Identify::new(what)), Outgoing::Room(IDENTIFY_BYTES as u32))
+}
+
+pub(super) const fn set(feature: Feature) -> AdminCommand {
+    AdminCommand::SetFeatures(SetFeatures { save: false, feature })
+}
+
+/// A command of the admin queue.
+pub(super) fn admin(
+    purpose: Purpose,
+    nsid: u32,
+    command: AdminCommand,
+    data: Outgoing,
+) -> Submission {
+    // The connection fills in the rest.
+    let entry = command.encode(CommonFields { cid: 0, nsid, data: SglDescriptor::NO_DATA });
+    Submission { queue: 0, purpose, entry, data }
+}
+
+/// Connect of a queue with so many entries, of this controller.
+pub(super) fn connect(
+    config: &ControllerConfig,
+    queue: u16,
+    entries: u16,
+    controller: u16,
+) -> Submission {
+    let keep_alive_ms = match queue {
+        0 => u32::try_from(config.keep_alive.as_nanos() / 1_000_000).unwrap_or(u32::MAX),
+        _ => 0,
+    };
+    let size = entries.saturating_sub(1);
+    // The host keeps count itself, but not every controller lets it do without SQHD.
+    let command = Connect { format: 0, queue, size, attributes: 0, keep_alive_ms };
+    let data = ConnectData {
+        host_id: config.host_id,
+        controller,
+        subsystem: config.subsystem,
+        host: config.host,
+    };
+    let purpose = if queue == 0 { Purpose::SetUp } else { Purpose::ConnectIo { queue } };
+    let entry = FabricsCommand::Connect(command).encode(0, SglDescriptor::NO_DATA);
+    Submission { queue, purpose, entry, data: Outgoing::Data(data.encode().to_vec()) }
+}
+
+/// The beginning of log page 0Bh, of which the reading matters.
+pub(super) fn window_events() -> Submission {
+    let bytes = 64;
+    let command = AdminCommand::GetLogPage(GetLogPage::new(LogPage::WindowAggregate, bytes));
+    admin(Purpose::WindowEvents, u32::MAX, command, Outgoing::Room(bytes))
+}
+
+/// Log page 0Ah of an NVM Set.
+pub(super) fn window_log(nvm_set: u16) -> Submission {
+    let get = GetLogPage::new(LogPage::Window, WINDOW_LOG_BYTES as u32);
+    let command = AdminCommand::GetLogPage(GetLogPage { specific: nvm_set, ..get });
+    admin(Purpose::WindowLog, u32::MAX, command, Outgoing::Room(WINDOW_LOG_BYTES as u32))
+}
+
+/// Set Features 13h of an NVM Set. Of events only those are wanted that tell of a contract that was broken.
+pub(super) fn window_config(nvm_set: u16, enable: bool, ioda: ArraySettings) -> Submission {
+    let events = window_event::LEFT_EXCEEDED | window_event::LEFT_EXCURSION;
+    let config = WindowConfig { events, ioda: Some(ioda), ..WindowConfig::default() };
+    let command = set(Feature::WindowConfig { nvm_set, enable });
+    admin(Purpose::WindowConfig, u32::MAX, command, Outgoing::Data(config.encode().to_vec()))
+}

@@ -1,0 +1,8 @@
+//! The initiator against targets: the one of this crate, random ones, hostile ones.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+mod fuzz;
+mod hostile;
+mod model;
+mod pair;
+mod set_up;
