@@ -9,7 +9,7 @@ pub use schema::{ANSWER_SCHEMA, Marked, STATUS_SCHEMA};
 
 use crate::durable::OpenError;
 use crate::nbd::Connection;
-use crate::storage::{Disk, Place, PrefillProgress, PrefillState};
+use crate::storage::{Place, PrefillProgress, PrefillState, StoredDrive};
 use rustix::event::{EventfdFlags, eventfd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -356,7 +356,7 @@ pub struct Joined {
     /// Where it is.
     pub place: Place,
     /// The drive, or why there is none.
-    pub disk: Result<Disk, OpenError>,
+    pub disk: Result<StoredDrive, OpenError>,
 }
 
 /// A handle to the array's thread; there can be any number of them.

@@ -23,6 +23,8 @@ Examples:
       a file per drive in a directory; the array is there again when it is served again
   ioda serve --plain --create --storage /dev/nvme0n1,/dev/nvme1n1,/dev/nvme2n1,/dev/nvme3n1
       your own drives, as they are
+  ioda serve --create --storage nvme+tcp://10.0.0.2/nqn.a,nvme+tcp://10.0.0.3/nqn.b,nvme+tcp://10.0.0.4/nqn.c
+      drives on the network, over NVMe/TCP
   ioda serve --address 0.0.0.0:10809 --tls /etc/ioda/tls --tls-required --tls-verify-peer
       over the network, with certificates on both sides
   ioda serve --config array.toml

@@ -7,7 +7,10 @@ use engine::volume::Repairs;
 use live::clock::Spin;
 use live::durable::{self, Assembly, Geometry, OpenArray, Refusal, SuperblockError};
 use live::server::{Durable, Setup};
-use live::storage::{Backing, Disk, IoMethod, Memory, Place, Storage};
+use live::storage::{
+    AddressError, Backing, IoMethod, Memory, Place, RemoteAddress, RemoteLocation, Storage,
+    StoredDrive,
+};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use units::{DriveId, Duration};
@@ -34,16 +37,26 @@ pub(crate) fn open(settings: &Settings) -> Result<Opened, Failure> {
     match names.as_slice() {
         [] => in_memory(settings),
         [only] if only == "memory" => in_memory(settings),
-        [only] if is_folder(Path::new(only)) => in_folder(settings, Path::new(only)),
+        [only] if !RemoteAddress::is_meant(only) && is_folder(Path::new(only)) => {
+            in_folder(settings, Path::new(only))
+        }
         list => {
             if list.iter().any(|name| name == "memory") {
                 return Err(Failure::usage(
                     "--storage mixes memory with files; all drives of an array are of one kind",
                 ));
             }
-            let places = list.iter().map(PathBuf::from).collect();
             let create = settings.serve.create;
-            on_places(settings, places, create)
+            let is_remote = |name: &String| RemoteAddress::is_meant(name);
+            match list.iter().any(is_remote) {
+                false => on_places(settings, places(settings, list)?, create),
+                true => {
+                    // What is on the network is taken as it is.
+                    let mut settings = settings.clone();
+                    settings.serve.plain = true;
+                    on_places(&settings, places(&settings, list)?, create)
+                }
+            }
         }
     }
 }
@@ -110,13 +123,14 @@ fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
         }
         Some(_) => {
             let there = (0..64).map(path).filter(|path| path.exists());
-            match there.filter_map(|path| geometry_at(&path)).next() {
+            match there.filter_map(|path| geometry_at(&Place::File(path))).next() {
                 Some(geometry) => (u32::from(geometry.width), false),
                 None => (settings.array.drives.unwrap_or(4), false),
             }
         }
     };
-    on_places(settings, (0..width).map(path).collect(), create)
+    let places = (0..width).map(|drive| place(settings, path(drive)));
+    on_places(settings, places.collect::<Result<_, _>>()?, create)
 }
 
 /// Makes a directory and those above it that are missing, on stable storage: without their names nothing in
@@ -134,10 +148,33 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What the drive at `path` says about its array, if it says anything.
-fn geometry_at(path: &Path) -> Option<Geometry> {
-    let mut disk = Disk::open_head(&Place::File(path.into())).ok()?;
-    durable::read_superblock(&mut disk).ok().map(|superblock| superblock.geometry)
+/// What the drive at a place says about its array, if it says anything.
+fn geometry_at(place: &Place) -> Option<Geometry> {
+    let mut drive = StoredDrive::open_head(place).ok()?;
+    durable::read_superblock(&mut drive).ok().map(|superblock| superblock.geometry)
+}
+
+/// The places of a list.
+fn places(settings: &Settings, list: &[String]) -> Result<Vec<Place>, Failure> {
+    let options = settings.network.options()?;
+    let mut places = Vec::with_capacity(list.len());
+    for name in list {
+        let place = match RemoteAddress::is_meant(name) {
+            true => {
+                let address = name
+                    .parse()
+                    .map_err(|error: AddressError| Failure::usage(format!("--storage: {error}")))?;
+                let options = options.clone();
+                Place::Remote(Box::new(RemoteLocation { address, options }))
+            }
+            false => place(settings, name.into())?,
+        };
+        if places.contains(&place) {
+            return Err(Failure::usage(format!("--storage names {place} twice")));
+        }
+        places.push(place);
+    }
+    Ok(places)
 }
 
 fn place(settings: &Settings, path: PathBuf) -> Result<Place, Failure> {
@@ -151,15 +188,13 @@ fn place(settings: &Settings, path: PathBuf) -> Result<Place, Failure> {
     Ok(if device || settings.serve.direct { Place::Direct(path) } else { Place::File(path) })
 }
 
-fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<Opened, Failure> {
-    let there = if create { None } else { paths.iter().find_map(|path| geometry_at(path)) };
+fn on_places(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Opened, Failure> {
+    let there = if create { None } else { places.iter().find_map(geometry_at) };
     let mut settings = settings.clone();
     if there.is_none() {
-        settings.array.drives.get_or_insert(paths.len() as u32);
+        settings.array.drives.get_or_insert(places.len() as u32);
     }
     let mut built = build(&settings, there.as_ref())?;
-    let places: Vec<Place> =
-        paths.into_iter().map(|path| place(&settings, path)).collect::<Result<_, _>>()?;
     let asked = built.geometry;
     if create && built.plain && settings.serve.drive_size.is_none() {
         built = smallest(&settings, &places, built)?;
@@ -199,7 +234,7 @@ fn on_places(settings: &Settings, paths: Vec<PathBuf>, create: bool) -> Result<O
             if let Some(path) = place.path().filter(|_| !built.plain) {
                 states[position] = drives::state_of(path, &assembly, drive, &mut notes);
             }
-            storage.add(drive, Backing::Disk(disk)).map_err(Failure::internal)?;
+            storage.add(drive, disk.into()).map_err(Failure::internal)?;
         }
         order_of_places.push(place);
     }
@@ -260,8 +295,8 @@ fn check_degraded(settings: &Settings, assembly: &Assembly) -> Result<(), Failur
 /// Plain drives that are there already: the smallest says how large all are.
 fn smallest(settings: &Settings, places: &[Place], built: Built) -> Result<Built, Failure> {
     let mut least: Option<u64> = None;
-    for place in places.iter().filter(|place| place.path().is_some_and(Path::exists)) {
-        let disk = Disk::open_head(place).map_err(Failure::usage)?;
+    for place in places.iter().filter(|place| place.exists()) {
+        let disk = StoredDrive::open_head(place).map_err(Failure::usage)?;
         let bytes = disk.room_bytes().map_err(Failure::usage)?;
         least = Some(least.map_or(bytes, |least| least.min(bytes)));
     }

@@ -6,6 +6,7 @@
 mod cells;
 mod drive;
 mod file;
+mod network;
 mod policies;
 mod retry;
 mod serve;
@@ -16,6 +17,7 @@ mod workload;
 
 pub(crate) use drive::DriveSettings;
 pub(crate) use file::{drive_from, load, parse};
+pub(crate) use network::NetworkSettings;
 pub(crate) use policies::PolicyOptions;
 pub(crate) use serve::ServeSettings;
 pub(crate) use stage::WriteCacheSettings;
@@ -131,6 +133,8 @@ pub(crate) struct Settings {
     pub(crate) run: RunSettings,
     /// How the array is served.
     pub(crate) serve: ServeSettings,
+    /// How drives on the network are dealt with.
+    pub(crate) network: NetworkSettings,
 }
 
 impl Settings {

@@ -18,7 +18,9 @@ pub(crate) struct ServeSettings {
     #[serde(skip_serializing_if = "Vec::is_empty", alias = "listen")]
     pub(crate) address: Vec<String>,
     /// Where the drives keep their bytes: `memory`, a directory that gets a file per drive, or a
-    /// list with the file or block device of each [default: memory]
+    /// list with the file, the block device or the address of each, such as
+    /// nvme+tcp://127.0.0.1:4420/nqn.2014-08.org.nvmexpress:uuid:… for a drive on the network
+    /// [default: memory]
     #[arg(long, value_name = "WHERE", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) storage: Vec<String>,

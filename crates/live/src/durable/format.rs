@@ -4,14 +4,13 @@
 
 use super::ftl::sync_folder;
 use super::{Assembly, Geometry, Intent, Journal, Refusal, Superblock, Uuid};
-use crate::buffer::Buffer;
-use crate::storage::{DATA_OFFSET_BYTES, Disk, Place, PlaceError};
+use crate::storage::{DATA_OFFSET_BYTES, DiskError, Place, PlaceError, StoredDrive};
 use ::engine::durability::{
     self, HEAD_BYTES, Opened, Opening, Vacancy, check_blank, check_join, check_new, is_unfinished,
     prepare,
 };
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 use units::{DriveId, Duration};
@@ -22,7 +21,7 @@ const _: () = assert!(DATA_OFFSET_BYTES == HEAD_BYTES, "data begin where the hea
 pub const QUIET_FOR: Duration = Duration::from_secs(5);
 
 /// An array that is open, on files and block devices that are locked.
-pub type OpenArray = Opened<Disk>;
+pub type OpenArray = Opened<StoredDrive>;
 
 /// Why an array was not created or opened.
 #[derive(Debug, Error)]
@@ -98,30 +97,6 @@ impl From<Refusal> for OpenError {
     }
 }
 
-impl durability::Disk for Disk {
-    type Error = io::Error;
-
-    fn size_bytes(&mut self) -> io::Result<u64> {
-        self.end_bytes()
-    }
-
-    fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
-        let buffer = self.read_to_end_now(offset_bytes, into.len())?;
-        into.copy_from_slice(&buffer.bytes()[..into.len()]);
-        Ok(())
-    }
-
-    fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut buffer = Buffer::zeroed(bytes.len());
-        buffer.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
-        self.write_now(offset_bytes, &buffer)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_now()
-    }
-}
-
 /// Makes a new array on `places`, one for each drive in order: files are made; files that exist and
 /// devices must be blank, but for what a creation left that was cut short. `quiet_for` is how long a
 /// region of the intent record is quiet before it is clean.
@@ -160,17 +135,18 @@ fn create_on(
     let mut disks = Vec::new();
     // What is on any of them must be seen before the first is emptied.
     for (drive, place) in places.iter().enumerate() {
-        if !place.path().is_some_and(Path::exists) {
+        if !place.exists() {
             continue;
         }
-        let mut disk = Disk::open_head(place).map_err(|error| OpenError::Place { drive, error })?;
+        let mut disk =
+            StoredDrive::open_head(place).map_err(|error| OpenError::Place { drive, error })?;
         vacancy(drive, &mut disk, |disk| check_blank(drive, disk))
             .map_err(|error| OpenError::located(error, &names))?;
     }
     for (drive, place) in places.iter().enumerate() {
-        let exists = place.path().is_some_and(Path::exists);
-        let mut disk = match Disk::create(place, geometry.stored_bytes()) {
-            Err(PlaceError::Exists { .. }) => Disk::open_head(place),
+        let exists = place.exists();
+        let mut disk = match StoredDrive::create(place, geometry.stored_bytes()) {
+            Err(PlaceError::Disk(DiskError::Exists { .. })) => StoredDrive::open_head(place),
             created => created,
         }
         .map_err(|error| OpenError::Place { drive, error })?;
@@ -197,8 +173,8 @@ fn create_on(
 /// Why a drive may be formatted: a file because nothing was ever written to it, or as `check` says.
 fn vacancy(
     drive: usize,
-    disk: &mut Disk,
-    check: impl FnOnce(&mut Disk) -> Result<Vacancy, durability::OpenError<io::Error>>,
+    disk: &mut StoredDrive,
+    check: impl FnOnce(&mut StoredDrive) -> Result<Vacancy, durability::OpenError<io::Error>>,
 ) -> Result<Vacancy, durability::OpenError<io::Error>> {
     if disk.is_hole() {
         return Ok(Vacancy::Blank);
@@ -216,7 +192,7 @@ fn vacancy(
 
 /// Makes a drive of so many bytes of what may be formatted. A file is truncated only if all that is in
 /// it is of an array and outdated.
-fn make_room(disk: &mut Disk, vacancy: Vacancy, bytes: u64) -> Result<(), PlaceError> {
+fn make_room(disk: &mut StoredDrive, vacancy: Vacancy, bytes: u64) -> Result<(), PlaceError> {
     match vacancy {
         Vacancy::Blank => disk.extend(bytes),
         Vacancy::Unfinished | Vacancy::Outdated => disk.empty(bytes),
@@ -227,7 +203,7 @@ fn make_room(disk: &mut Disk, vacancy: Vacancy, bytes: u64) -> Result<(), PlaceE
 /// array may be made of it.
 #[must_use]
 pub fn is_remains(place: &Place) -> bool {
-    Disk::open_head(place).is_ok_and(|mut disk| disk.is_hole() || is_unfinished(&mut disk))
+    StoredDrive::open_head(place).is_ok_and(|mut disk| disk.is_hole() || is_unfinished(&mut disk))
 }
 
 /// Makes a drive ready to take the place of `drive` in a running array: makes a file, or takes a blank
@@ -244,16 +220,17 @@ pub fn join(
     superblock: &Superblock,
     intent: &Intent,
     journal: &Journal,
-) -> Result<Disk, OpenError> {
+) -> Result<StoredDrive, OpenError> {
     let number = drive.index();
     let place_error = |error| OpenError::Place { drive: number, error };
     let io_error = |error| OpenError::Io { drive: number, place: place.to_string(), error };
     let bytes = superblock.geometry.stored_bytes();
-    let exists = place.path().is_some_and(Path::exists);
-    let mut disk = if exists { Disk::open_head(place) } else { Disk::create(place, bytes) }
-        .map_err(place_error)?;
+    let exists = place.exists();
+    let mut disk =
+        if exists { StoredDrive::open_head(place) } else { StoredDrive::create(place, bytes) }
+            .map_err(place_error)?;
     if exists {
-        let check = |disk: &mut Disk| check_join(disk, drive, superblock);
+        let check = |disk: &mut StoredDrive| check_join(disk, drive, superblock);
         let vacancy = vacancy(number, &mut disk, check).map_err(|error| {
             let mut places = vec![String::new(); number];
             places.push(place.to_string());
@@ -284,7 +261,7 @@ pub fn open(
 /// An array whose drives were found, opened and locked. Nothing has been written.
 #[derive(Debug)]
 pub struct FoundArray {
-    opening: Opening<Disk>,
+    opening: Opening<StoredDrive>,
     names: Vec<String>,
 }
 
@@ -298,21 +275,24 @@ pub fn find(places: &[Place], asked: Option<&Geometry>) -> Result<FoundArray, Op
     FoundArray::new(durability::find(disks_at(places)?, asked)?)
 }
 
-pub(super) fn disks_at(places: &[Place]) -> Result<Vec<Option<Disk>>, OpenError> {
-    let disk = |(drive, place): (usize, &Place)| match Disk::open_head(place) {
+pub(super) fn disks_at(places: &[Place]) -> Result<Vec<Option<StoredDrive>>, OpenError> {
+    let disk = |(drive, place): (usize, &Place)| match StoredDrive::open_head(place) {
         Ok(disk) => Ok(Some(disk)),
-        Err(PlaceError::Missing { .. }) => Ok(None),
+        Err(error) if error.is_missing() => {
+            tracing::warn!(drive, "a drive is missing: {error}");
+            Ok(None)
+        }
         Err(error) => Err(OpenError::Place { drive, error }),
     };
     places.iter().enumerate().map(disk).collect()
 }
 
 impl FoundArray {
-    pub(super) fn new(mut opening: Opening<Disk>) -> Result<Self, OpenError> {
+    pub(super) fn new(mut opening: Opening<StoredDrive>) -> Result<Self, OpenError> {
         let stored_bytes = opening.assembly.geometry.stored_bytes();
         let mut names = Vec::new();
         for (drive, disk) in opening.disks.iter_mut().enumerate() {
-            names.push(disk.as_ref().map_or_else(String::new, |disk| disk.place().to_string()));
+            names.push(disk.as_ref().map_or_else(String::new, StoredDrive::name));
             if let Some(disk) = disk {
                 disk.set_bytes(stored_bytes).map_err(|error| OpenError::Place { drive, error })?;
             }

@@ -3,7 +3,7 @@
 use super::array_io::ArrayIo;
 use crate::control::{ArrayHandle, Joined, Message};
 use crate::durable::{format, ftl};
-use crate::storage::{Backing, Memory, Place};
+use crate::storage::{AddressError, Backing, Memory, Place, RemoteAddress, RemoteLocation};
 use engine::Drive;
 use engine::durability::Records;
 use ssd::Ssd;
@@ -87,6 +87,14 @@ impl Members {
         };
         let place = match (path, old) {
             (None, old) => old.clone(),
+            (Some(path), old) if path.to_str().is_some_and(RemoteAddress::is_meant) => {
+                let Place::Remote(old) = old else {
+                    return Err("the array's drives are not on the network".into());
+                };
+                let text = path.to_str().unwrap_or_default();
+                let address = text.parse().map_err(|error: AddressError| error.to_string())?;
+                Place::Remote(Box::new(RemoteLocation { address, ..(**old).clone() }))
+            }
             (Some(path), Place::Direct(_)) => Place::Direct(path),
             (Some(path), _) => Place::File(path),
         };
@@ -112,7 +120,7 @@ impl Members {
         if let Some(places) = &mut self.places {
             places[drive.index()] = place;
         }
-        io.storage.add(drive, Backing::Disk(disk)).map_err(|error| error.to_string())
+        io.storage.add(drive, disk.into()).map_err(|error| error.to_string())
     }
 
     /// Saves the maps of emulated drives for the next start, bound to the clean shutdown that is about to

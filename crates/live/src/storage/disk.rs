@@ -20,9 +20,6 @@ pub const DATA_OFFSET_BYTES: u64 = 32 << 20;
 /// Permissions of files that are made: what is on a drive is for its owner alone.
 pub(crate) const FILE_MODE: u32 = 0o600;
 
-/// The name of [`DiskError`] in code that has not been moved to it.
-pub type PlaceError = DiskError;
-
 /// Why a file or block device cannot be used as a drive.
 #[derive(Debug, Error)]
 pub enum DiskError {

@@ -1,5 +1,6 @@
 //! Where a drive keeps its bytes.
 
+use super::remote::{RemoteAddress, RemoteOptions};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,17 @@ pub enum DriveLocation {
     File(PathBuf),
     /// In a file or on a block device, past the page cache (`O_DIRECT`).
     Direct(PathBuf),
+    /// On the network.
+    Remote(Box<RemoteLocation>),
+}
+
+/// A drive on the network, and how it is dealt with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemoteLocation {
+    /// Where it is.
+    pub address: RemoteAddress,
+    /// How it is dealt with.
+    pub options: RemoteOptions,
 }
 
 impl DriveLocation {
@@ -22,17 +34,28 @@ impl DriveLocation {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::Memory => None,
+            Self::Memory | Self::Remote(_) => None,
             Self::File(path) | Self::Direct(path) => Some(path),
+        }
+    }
+
+    /// Whether something is there already, or is said to be: a drive on the network always is.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        match self {
+            Self::Memory => false,
+            Self::File(path) | Self::Direct(path) => path.exists(),
+            Self::Remote(_) => true,
         }
     }
 }
 
 impl fmt::Display for DriveLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path() {
-            None => write!(f, "memory"),
-            Some(path) => write!(f, "{}", path.display()),
+        match self {
+            Self::Memory => write!(f, "memory"),
+            Self::File(path) | Self::Direct(path) => write!(f, "{}", path.display()),
+            Self::Remote(remote) => write!(f, "{}", remote.address),
         }
     }
 }

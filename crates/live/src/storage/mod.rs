@@ -1,4 +1,4 @@
-//! Where the bytes of drives are: in memory, in files, on block devices.
+//! Where the bytes of drives are: in memory, in files, on block devices, on the network.
 //!
 //! One [`Storage`] holds all drives of an array and belongs to the thread that owns the array. It
 //! never waits: commands are [submitted](Storage::submit), handed to the kernel together
@@ -14,7 +14,8 @@
 //! * Memory is done at once, in `submit`; [`Storage::memory`] lets it be read and written without
 //!   a command at all.
 //!
-//! Files go through `io_uring` where the kernel offers it, else through a few threads.
+//! Files go through `io_uring` where the kernel offers it, else through a few threads; drives on the network
+//! through sockets of their own ([`RemoteDrive`]).
 
 mod allocated;
 mod command;
@@ -26,22 +27,29 @@ mod location;
 mod mapping;
 mod memory;
 mod prefill;
+mod remote;
 #[cfg(target_os = "linux")]
 mod ring;
+mod stored;
 mod thread_pool;
 
 pub use allocated::Allocated;
 pub use command::{Finished, Work};
 pub(crate) use disk::FILE_MODE;
-pub use disk::{DATA_OFFSET_BYTES, Disk, DiskError, Head, PlaceError};
+pub use disk::{DATA_OFFSET_BYTES, Disk, DiskError, Head};
 pub use fault::{Fault, FaultKind};
-pub use location::{DriveLocation, Place};
+pub use location::{DriveLocation, Place, RemoteLocation};
 pub use memory::Memory;
 pub use prefill::{PrefillProgress, PrefillState};
+pub use remote::{
+    AddressError, NVME_TCP_PORT, RemoteAddress, RemoteDrive, RemoteError, RemoteOptions,
+};
+pub use stored::{PlaceError, StoredDrive};
 
 use crate::buffer::Buffer;
 use job::{Job, Kind};
 use prefill::Prefill;
+use remote::{Ended, Sockets};
 #[cfg(target_os = "linux")]
 use ring::Ring;
 use std::collections::VecDeque;
@@ -70,6 +78,8 @@ pub enum Backing {
     Memory(Memory),
     /// In a file or on a block device.
     Disk(Disk),
+    /// On the network.
+    Remote(Box<RemoteDrive>),
 }
 
 impl Backing {
@@ -79,6 +89,7 @@ impl Backing {
         match self {
             Self::Memory(memory) => memory.bytes(),
             Self::Disk(disk) => disk.bytes(),
+            Self::Remote(drive) => drive.bytes(),
         }
     }
 
@@ -88,6 +99,7 @@ impl Backing {
         match self {
             Self::Memory(memory) => memory.allocated(),
             Self::Disk(disk) => disk.allocated(),
+            Self::Remote(drive) => drive.allocated(),
         }
     }
 }
@@ -120,6 +132,8 @@ pub struct Storage {
     serial: u64,
     /// Takes the memory of drives in memory, if it was asked for.
     prefill: Option<Prefill>,
+    /// What drives on the network wake the thread by, once there is one.
+    sockets: Option<Sockets>,
 }
 
 impl Storage {
@@ -133,6 +147,7 @@ impl Storage {
             done: VecDeque::new(),
             serial: 0,
             prefill: None,
+            sockets: None,
         }
     }
 
@@ -145,6 +160,16 @@ impl Storage {
     pub fn add(&mut self, drive: DriveId, backing: Backing) -> io::Result<()> {
         if matches!(backing, Backing::Disk(_)) && matches!(self.file_io, FileIo::Unused) {
             self.file_io = new_file_io(self.method)?;
+            if let (Some(sockets), Some(descriptor)) = (&self.sockets, self.file_fd()) {
+                sockets.watch_files(descriptor)?;
+            }
+        }
+        if let Backing::Remote(remote) = &backing {
+            let sockets = match self.sockets.take() {
+                Some(sockets) => sockets,
+                None => Sockets::new(self.file_fd())?,
+            };
+            self.sockets.insert(sockets).watch(drive, remote.fd())?;
         }
         if self.slots.len() <= drive.index() {
             self.slots.resize_with(drive.index() + 1, || None);
@@ -152,6 +177,7 @@ impl Storage {
         if let (Backing::Memory(memory), Some(prefill)) = (&backing, &self.prefill) {
             prefill.add(memory.populator());
         }
+        self.remove(drive);
         self.serial += 1;
         self.slots[drive.index()] = Some(Slot { backing, serial: self.serial, fault: None });
         Ok(())
@@ -159,8 +185,10 @@ impl Storage {
 
     /// Takes a drive out; it is closed when its last command is done.
     pub fn remove(&mut self, drive: DriveId) {
-        if let Some(slot) = self.slots.get_mut(drive.index()) {
-            *slot = None;
+        let slot = self.slots.get_mut(drive.index()).and_then(Option::take);
+        if let Some(Slot { backing: Backing::Remote(mut remote), .. }) = slot {
+            remote.give_up();
+            self.take_from(drive, &mut remote);
         }
     }
 
@@ -272,6 +300,7 @@ impl Storage {
                     FileIo::Threads(pool) => pool.submit(job),
                 }
             }
+            Backing::Remote(remote) => remote.submit(tag, work),
         }
     }
 
@@ -281,6 +310,9 @@ impl Storage {
     ///
     /// If the kernel does not take it; what was submitted stays, and can be handed over later.
     pub fn kick(&mut self) -> io::Result<()> {
+        for (_, remote) in remotes(&mut self.slots) {
+            remote.kick()?;
+        }
         match &mut self.file_io {
             #[cfg(target_os = "linux")]
             FileIo::Ring(ring) => ring.kick(),
@@ -290,7 +322,7 @@ impl Storage {
 
     /// The next command that is done. After `None`, [`Storage::fd`] becomes readable when to ask again.
     pub fn poll(&mut self) -> Option<Finished> {
-        if let Some(finished) = self.done.pop_front() {
+        if let Some(finished) = self.done.pop_front().or_else(|| self.poll_sockets()) {
             return Some(finished);
         }
         let (job, result) = match &mut self.file_io {
@@ -315,6 +347,10 @@ impl Storage {
     /// Readable when something may be done; `None` while all drives are in memory.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.sockets.as_ref().map(Sockets::fd).or_else(|| self.file_fd())
+    }
+
+    fn file_fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.file_io {
             FileIo::Unused => None,
             #[cfg(target_os = "linux")]
@@ -332,12 +368,52 @@ impl Storage {
             FileIo::Ring(ring) => ring.in_flight(),
             FileIo::Threads(pool) => pool.in_flight(),
         };
-        in_files + self.done.len()
+        let remote = self.slots.iter().flatten().map(|slot| match &slot.backing {
+            Backing::Remote(remote) => remote.in_flight(),
+            Backing::Memory(_) | Backing::Disk(_) => 0,
+        });
+        in_files + self.done.len() + remote.sum::<usize>()
+    }
+
+    /// What drives on the network have done.
+    fn poll_sockets(&mut self) -> Option<Finished> {
+        let sockets = self.sockets.as_mut()?;
+        for (drive, remote) in remotes(&mut self.slots) {
+            if sockets.is_ready(drive)
+                && let Err(error) = remote.collect()
+            {
+                tracing::error!(drive = drive.0, %error, "a drive on the network cannot be reached");
+                remote.give_up();
+            }
+            while let Some(ended) = remote.poll() {
+                let Ended { tag, buffer, result } = ended;
+                self.done.push_back(Finished { tag, drive, buffer, result });
+            }
+        }
+        sockets.done();
+        self.done.pop_front()
+    }
+
+    fn take_from(&mut self, drive: DriveId, remote: &mut RemoteDrive) {
+        while let Some(Ended { tag, buffer, result }) = remote.poll() {
+            self.done.push_back(Finished { tag, drive, buffer, result });
+        }
     }
 
     fn finish(&mut self, tag: u64, drive: DriveId, buffer: Option<Buffer>, result: io::Result<()>) {
         self.done.push_back(Finished { tag, drive, buffer, result });
     }
+}
+
+/// The drives on the network.
+fn remotes(slots: &mut [Option<Slot>]) -> impl Iterator<Item = (DriveId, &mut RemoteDrive)> {
+    let numbered = slots.iter_mut().enumerate();
+    numbered.filter_map(|(position, slot)| match slot {
+        Some(Slot { backing: Backing::Remote(remote), .. }) => {
+            Some((DriveId(position as u8), &mut **remote))
+        }
+        _ => None,
+    })
 }
 
 fn new_file_io(method: IoMethod) -> io::Result<FileIo> {

@@ -9,7 +9,7 @@ use live::durable::{
     Geometry, Journal, MemberState, Note, OpenArray, OpenError, create, is_remains, open,
     write_superblock,
 };
-use live::storage::{DATA_OFFSET_BYTES, Disk, Place, PlaceError};
+use live::storage::{DATA_OFFSET_BYTES, Disk, DiskError, Place, PlaceError, StoredDrive};
 use std::path::Path;
 use units::{DriveId, Instant};
 
@@ -50,6 +50,13 @@ fn page(byte: u8) -> Buffer {
     buffer
 }
 
+fn file(drive: &StoredDrive) -> &Disk {
+    match drive {
+        StoredDrive::Disk(disk) => disk,
+        StoredDrive::Remote(_) => panic!("all drives are files"),
+    }
+}
+
 fn put(disk: &Disk, write: &HeadWrite) {
     let mut buffer = Buffer::zeroed(write.bytes.len());
     buffer.bytes_mut().copy_from_slice(&write.bytes);
@@ -66,7 +73,7 @@ fn journal(array: &mut OpenArray, drives: &[u8], offset_bytes: u64, byte: u8) ->
     let parts: Vec<Part<'_>> = drives.iter().map(part).collect();
     let batch = array.records.journal.append(&parts).unwrap();
     for (drive, record) in &batch.records {
-        put(array.disks[drive.index()].as_ref().unwrap(), record);
+        put(file(array.disks[drive.index()].as_ref().unwrap()), record);
     }
     array.records.journal.written(batch.sequence);
     batch.sequence
@@ -98,7 +105,7 @@ fn record_end(array: &mut OpenArray) {
     write_superblocks(array);
 }
 
-fn join_array(array: &OpenArray, place: &Place, drive: DriveId) -> Result<Disk, OpenError> {
+fn join_array(array: &OpenArray, place: &Place, drive: DriveId) -> Result<StoredDrive, OpenError> {
     let records = &array.records;
     join(place, drive, &records.superblock, &records.intent, &records.journal)
 }
@@ -194,7 +201,7 @@ fn marks_are_found_after_a_crash_and_gone_after_a_clean_end() {
             let mut buffer = Buffer::zeroed(PAGE);
             buffer.bytes_mut().copy_from_slice(&*write.bytes);
             // Torn between the drives: only one has it.
-            array.disks[1].as_ref().unwrap().write_now(write.offset_bytes, &buffer).unwrap();
+            file(array.disks[1].as_ref().unwrap()).write_now(write.offset_bytes, &buffer).unwrap();
         }
     };
     let mut array = start(folder.path());
@@ -221,14 +228,14 @@ fn drives_may_change_places_and_one_may_be_lost() {
     let at = |drive: u8| folder.path().join(format!("drive-{drive}"));
     let array = start(folder.path());
     for (drive, disk) in array.disks.iter().flatten().enumerate() {
-        disk.write_now(DATA_OFFSET_BYTES, &page(drive as u8 + 1)).unwrap();
+        file(disk).write_now(DATA_OFFSET_BYTES, &page(drive as u8 + 1)).unwrap();
     }
     drop(array);
     std::fs::rename(at(0), at(9)).unwrap();
     std::fs::rename(at(2), at(0)).unwrap();
     std::fs::rename(at(9), at(2)).unwrap();
     let array = start(folder.path());
-    let first: Vec<u8> = array.disks.iter().flatten().map(|disk| byte_of(disk, 0)).collect();
+    let first: Vec<u8> = array.disks.iter().flatten().map(|disk| byte_of(file(disk), 0)).collect();
     assert_eq!(first, [1, 2, 3], "each drive is in its position");
     assert_eq!(array.assembly.notes.len(), 2);
     drop(array);
@@ -293,7 +300,7 @@ fn a_degraded_array_replays_its_journal() {
     record_state(&mut array, DriveId(2), MemberState::Failed);
     assert!(Journal::is_needed(&GEOMETRY, 0b100));
     let disk =
-        |array: &OpenArray, drive: usize| byte_of(array.disks[drive].as_ref().unwrap(), 4096);
+        |array: &OpenArray, drive: usize| byte_of(file(array.disks[drive].as_ref().unwrap()), 4096);
     for byte in [1, 2] {
         journal(&mut array, &[0, 1], 4096, byte);
     }
@@ -311,7 +318,7 @@ fn a_degraded_array_replays_its_journal() {
     array.records.journal.finish(sequence);
     let clear = array.records.journal.clear().unwrap();
     for drive in [0, 1] {
-        put(array.disks[drive].as_ref().unwrap(), &clear);
+        put(file(array.disks[drive].as_ref().unwrap()), &clear);
     }
     drop(array);
     assert_eq!(disk(&start(folder.path()), 0), 2);
@@ -357,7 +364,7 @@ fn only_a_blank_drive_or_the_failed_one_joins() {
     let one = DriveId(1);
     record_state(&mut array, one, MemberState::Failed);
     let old = array.disks[1].take().unwrap();
-    old.write_now(DATA_OFFSET_BYTES, &page(7)).unwrap();
+    file(&old).write_now(DATA_OFFSET_BYTES, &page(7)).unwrap();
     let places = places(folder.path());
     let refused =
         |array: &OpenArray, place: &Place| join_array(array, place, one).unwrap_err().to_string();
@@ -370,7 +377,8 @@ fn only_a_blank_drive_or_the_failed_one_joins() {
     assert!(refused(&array, &Place::File(letters)).contains("it is not overwritten"));
 
     let joined = join_array(&array, &places[1], one).unwrap();
-    assert_eq!((byte_of(&joined, 0), joined.allocated().count()), (0, 0), "it is empty");
+    let joined_file = file(&joined);
+    assert_eq!((byte_of(joined_file, 0), joined_file.allocated().count()), (0, 0), "it is empty");
     array.disks[1] = Some(joined);
     record_state(&mut array, one, MemberState::Serving);
     drop(array);
@@ -394,14 +402,16 @@ fn arrays_are_the_same_past_the_page_cache() {
         (0..3).map(|drive| Place::Direct(folder.path().join(format!("drive-{drive}")))).collect();
     let mut array = match create(&direct, &GEOMETRY, QUIET_FOR) {
         // Not every file system can.
-        Err(OpenError::Place { error: PlaceError::NotDirect { .. }, .. }) => return,
+        Err(OpenError::Place { error: PlaceError::Disk(DiskError::NotDirect { .. }), .. }) => {
+            return;
+        }
         array => array.unwrap(),
     };
     record_state(&mut array, DriveId(2), MemberState::Failed);
     journal(&mut array, &[1], 8192, 9);
     drop(array);
     let array = open(&direct, Some(&GEOMETRY), QUIET_FOR).unwrap();
-    assert_eq!((array.replayed, byte_of(array.disks[1].as_ref().unwrap(), 8192)), (1, 9));
+    assert_eq!((array.replayed, byte_of(file(array.disks[1].as_ref().unwrap()), 8192)), (1, 9));
     drop(array);
     assert_eq!(start(folder.path()).assembly.absent, 0b100, "the same files through the cache");
 }

@@ -7,7 +7,7 @@ use engine::durability::{Change, Durability, End, IoResult, OperationId, Output,
 use live::buffer::Buffer;
 use live::durable::format::QUIET_FOR;
 use live::durable::{Geometry, OpenArray, create, open};
-use live::storage::{DATA_OFFSET_BYTES, Disk, Place};
+use live::storage::{DATA_OFFSET_BYTES, Disk, Place, StoredDrive};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -45,8 +45,11 @@ fn start(folder: &Path) -> OpenArray {
     open(&places, Some(&GEOMETRY), QUIET_FOR).unwrap()
 }
 
-fn drives(disks: &[Option<Disk>]) -> impl Iterator<Item = &Disk> {
-    disks[..3].iter().flatten()
+fn file(drive: StoredDrive) -> Disk {
+    match drive {
+        StoredDrive::Disk(disk) => disk,
+        StoredDrive::Remote(_) => panic!("all drives are files"),
+    }
 }
 
 /// A page on its way to a drive.
@@ -74,6 +77,7 @@ impl Running {
     fn new(array: OpenArray) -> Self {
         let OpenArray { disks, records, .. } = array;
         let durability = Durability::new(records);
+        let disks = disks.into_iter().map(|disk| disk.map(file)).collect();
         Self { disks, durability, now: Instant::ZERO, operations: 0, ended: false }
     }
 
@@ -288,9 +292,9 @@ fn a_process_that_is_killed_leaves_an_array_that_opens_and_tells_the_truth() {
                 assert!(dirty.contains(region), "{context}: region {region} is not dirty");
             }
         }
+        let disks: Vec<Disk> = array.disks.into_iter().take(3).flatten().map(file).collect();
         for region in 0..REGIONS {
-            let values: Vec<u64> =
-                drives(&array.disks).map(|disk| value_of(disk, region)).collect();
+            let values: Vec<u64> = disks.iter().map(|disk| value_of(disk, region)).collect();
             let value = values[0];
             assert_eq!(values, [value; 3], "{context}: region {region} is torn");
             let range = known.done[region as usize]..=known.begun[region as usize];

@@ -17,4 +17,5 @@ mod operate_fuzz;
 mod operate_page;
 mod operate_signals;
 mod own_process;
+mod remote;
 mod storage;

@@ -4,8 +4,8 @@
 
 use live::buffer::{Buffer, PAGE_BYTES};
 use live::storage::{
-    Backing, DATA_OFFSET_BYTES, Disk, Fault, FaultKind, Finished, IoMethod, Memory, Place,
-    PlaceError, PrefillState, Storage, Work,
+    Backing, DATA_OFFSET_BYTES, Disk, DiskError, Fault, FaultKind, Finished, IoMethod, Memory,
+    Place, PrefillState, Storage, Work,
 };
 use proptest::prelude::*;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -158,7 +158,7 @@ fn run(steps: &[Step], way: IoMethod, place: &Place) {
         _ => match Disk::create(place, bytes) {
             Ok(disk) => Backing::Disk(disk),
             // Not every file system can.
-            Err(PlaceError::NotDirect { .. }) => return,
+            Err(DiskError::NotDirect { .. }) => return,
             Err(error) => panic!("{error}"),
         },
     };
@@ -363,7 +363,7 @@ fn a_drive_that_is_replaced_finishes_what_it_had() {
 fn places_that_cannot_be_used_say_why() {
     let folder = tempfile::tempdir().unwrap();
     let place = Place::File(folder.path().join("drive"));
-    let said = |result: Result<Disk, PlaceError>| result.unwrap_err().to_string();
+    let said = |result: Result<Disk, DiskError>| result.unwrap_err().to_string();
     assert!(said(Disk::open(&place, PAGE)).contains("does not exist"));
     let disk = Disk::create(&place, PAGE).unwrap();
     assert!(said(Disk::create(&place, PAGE)).contains("exists already"));

@@ -1,0 +1,156 @@
+//! How drives on the network are dealt with: `[network]`.
+
+use crate::exit::Failure;
+use crate::quantity::{OnOff, Span, Text};
+use clap::Args;
+use live::storage::RemoteOptions;
+use nvme::wire::Nqn;
+use nvme::wire::pdu::Digests;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Duration;
+
+/// Least and longest time that can be chosen.
+const TIMES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(3600));
+/// Most commands in flight of a drive.
+const DEPTH_MAX: u16 = 1023;
+
+/// Drives on the network: `[network]`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "Drives on the network")]
+pub(crate) struct NetworkSettings {
+    /// NVMe qualified name by which drives know this host, such as nqn.2014-08.org.nvmexpress:uuid:… [default:
+    /// that in /etc/nvme/hostnqn, or else one that is new at every start]
+    #[arg(long, value_name = "NQN")]
+    pub(crate) host_nqn: Option<String>,
+    /// How long a drive on the network may take for a command, 10ms to 3600s; one that takes longer has failed
+    /// [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drive_timeout: Option<Text<Span>>,
+    /// How long each step may take to connect a drive on the network, 10ms to 3600s [default: 5s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drive_connect_timeout: Option<Text<Span>>,
+    /// For how long a drive on the network and this host may hear nothing of each other, 1s to 3600s
+    /// [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drive_keep_alive: Option<Text<Span>>,
+    /// Commands in flight of each drive on the network, 1 to 1023; a drive may take fewer [default: 127]
+    #[arg(long, value_name = "N")]
+    pub(crate) drive_depth: Option<u16>,
+    /// Whether headers and data on the network have digests, `on` or `off`; TCP alone does not notice every
+    /// error [default: off]
+    #[arg(long, value_name = "WHETHER")]
+    pub(crate) drive_digests: Option<Text<OnOff>>,
+}
+
+impl NetworkSettings {
+    /// What the drives are to be told and given.
+    pub(crate) fn options(&self) -> Result<RemoteOptions, Failure> {
+        let (host, host_id) = self.host()?;
+        let mut options = RemoteOptions::of(host, host_id);
+        let (least, longest) = TIMES;
+        let time = |name: &str, text: &Option<Text<Span>>, usual, least: Duration| match text {
+            None => Ok(usual),
+            Some(text) if (least..=longest).contains(&text.value.0) => Ok(text.value.0),
+            Some(text) => Err(Failure::usage(format!(
+                "--{name} is {}; it must be {least} to {longest}",
+                text.value.0
+            ))),
+        };
+        options.command_timeout =
+            time("drive-timeout", &self.drive_timeout, options.command_timeout, least)?;
+        options.connect_timeout = time(
+            "drive-connect-timeout",
+            &self.drive_connect_timeout,
+            options.connect_timeout,
+            least,
+        )?;
+        let second = Duration::from_secs(1);
+        options.keep_alive =
+            time("drive-keep-alive", &self.drive_keep_alive, options.keep_alive, second)?;
+        if let Some(depth) = self.drive_depth {
+            if !(1..=DEPTH_MAX).contains(&depth) {
+                return Err(Failure::usage(format!(
+                    "--drive-depth is {depth}; it must be 1 to {DEPTH_MAX}"
+                )));
+            }
+            options.commands = depth;
+        }
+        if self.drive_digests.as_ref().is_some_and(|text| text.value.0) {
+            options.digests = Digests { header: true, data: true };
+        }
+        Ok(options)
+    }
+
+    /// Name and identifier of this host.
+    fn host(&self) -> Result<(Nqn, [u8; 16]), Failure> {
+        let random = live::durable::random_uuid().map_err(|error| {
+            Failure::internal(format!("the system gives no random numbers: {error}"))
+        })?;
+        let id = read_line("/etc/nvme/hostid").and_then(|text| uuid(&text)).unwrap_or(random.0);
+        let name = match &self.host_nqn {
+            Some(name) => name.clone(),
+            None => read_line("/etc/nvme/hostnqn")
+                .unwrap_or_else(|| format!("nqn.2014-08.org.nvmexpress:uuid:{random}")),
+        };
+        let nqn = Nqn::new(&name).ok_or_else(|| {
+            Failure::usage(format!(
+                "--host-nqn is \"{name}\"; it must begin with nqn. and have at most 223 bytes"
+            ))
+        })?;
+        Ok((nqn, id))
+    }
+}
+
+fn read_line(path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
+}
+
+/// The bytes of a UUID in its usual form.
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.chars().filter(|digit| *digit != '-').collect();
+    let number = u128::from_str_radix(&digits, 16).ok()?;
+    (digits.len() == 32).then(|| number.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Settings, parse};
+
+    fn options(network: &str) -> Result<RemoteOptions, String> {
+        let settings = parse::<Settings>(&format!("[network]\n{network}"), "a.toml");
+        let settings = settings.map_err(|error| error.to_string())?;
+        settings.network.options().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_are_taken_or_refused_with_their_limits() {
+        let all =
+            "host_nqn = \"nqn.a\"\ndrive_timeout = \"2s\"\ndrive_depth = 7\ndrive_digests = \"on\"";
+        let taken = options(all).unwrap();
+        assert_eq!((taken.host.as_str(), taken.commands), ("nqn.a", 7));
+        assert_eq!(taken.command_timeout, Duration::from_secs(2));
+        assert!(taken.digests.header && taken.digests.data);
+        for (wrong, said) in [
+            ("drive_depth = 0", "--drive-depth is 0; it must be 1 to 1023"),
+            ("drive_timeout = \"1ms\"", "--drive-timeout is 1.0ms; it must be 10.0ms to 3600.0s"),
+            ("drive_keep_alive = \"0\"", "--drive-keep-alive is 0ns; it must be 1.0s to 3600.0s"),
+            (
+                "host_nqn = \"me\"",
+                "--host-nqn is \"me\"; it must begin with nqn. and have at most 223 bytes",
+            ),
+        ] {
+            assert_eq!(options(wrong).unwrap_err(), said);
+        }
+    }
+
+    #[test]
+    fn a_uuid_is_read() {
+        let text = "00112233-4455-6677-8899-aabbccddeeff";
+        assert_eq!(uuid(text).unwrap()[..4], [0, 0x11, 0x22, 0x33]);
+        assert_eq!(uuid("00112233"), None);
+    }
+}

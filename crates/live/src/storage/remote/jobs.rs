@@ -1,0 +1,374 @@
+//! Commands of the storage for a drive on the network: cut into what the drive takes at once, tried again where it
+//! says so, and over when all parts are.
+
+use super::super::command::Work;
+use super::super::disk::DATA_OFFSET_BYTES;
+use crate::buffer::Buffer;
+use nvme::initiator::{CommandData, DriveFacts};
+use nvme::wire::{
+    BlockCount, BlockRange, CommonFields, CompletionEntry, IoCommand, SglDescriptor, StatusCode,
+    StatusField, SubmissionEntry, Transfer, WriteZeroes,
+};
+use std::collections::VecDeque;
+use std::io;
+use units::{Duration, Instant};
+
+/// So often a part is sent again that the drive could not do at the moment.
+const RETRIES: u8 = 5;
+/// How long that is waited for if the drive does not say.
+const RETRY_AFTER: Duration = Duration::from_millis(10);
+
+/// What a job does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Read,
+    Write,
+    /// A write that is on stable storage when it is done.
+    WriteStable,
+    Sync,
+    /// The bytes become zero.
+    Zero,
+}
+
+/// A part of a job, as one command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Piece {
+    job: u32,
+    /// Where it begins, from the start of the job.
+    offset_bytes: u64,
+    length_bytes: u64,
+    retries: u8,
+}
+
+#[derive(Debug)]
+struct Job {
+    tag: u64,
+    kind: Kind,
+    /// Where it begins on the namespace.
+    start_bytes: u64,
+    length_bytes: u64,
+    /// Bytes that were cut into parts.
+    cut_bytes: u64,
+    /// Whether nothing is left to be cut. A sync is one part without bytes.
+    is_cut: bool,
+    /// Parts that are not over.
+    out: u32,
+    buffer: Option<Buffer>,
+    error: Option<io::Error>,
+    /// Differs for every job.
+    serial: u64,
+}
+
+/// A job that is over.
+#[derive(Debug)]
+pub(in crate::storage) struct Ended {
+    pub(in crate::storage) tag: u64,
+    pub(in crate::storage) buffer: Option<Buffer>,
+    pub(in crate::storage) result: io::Result<()>,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Jobs {
+    /// By their number.
+    jobs: Vec<Option<Job>>,
+    /// Numbers that are free.
+    free: Vec<u32>,
+    /// Jobs that are not cut to their end.
+    waiting: VecDeque<u32>,
+    /// Parts that are sent again, not before some time.
+    again: VecDeque<(Instant, Piece)>,
+    /// When jobs have taken too long, in the order in which they came.
+    deadlines: VecDeque<(Instant, u32, u64)>,
+    ended: VecDeque<Ended>,
+    zeros: Vec<u8>,
+    /// Jobs that were taken so far.
+    serial: u64,
+}
+
+impl Jobs {
+    pub(super) fn new() -> Self {
+        Self {
+            jobs: Vec::new(),
+            free: Vec::new(),
+            waiting: VecDeque::new(),
+            again: VecDeque::new(),
+            deadlines: VecDeque::new(),
+            ended: VecDeque::new(),
+            zeros: Vec::new(),
+            serial: 0,
+        }
+    }
+
+    /// Jobs that are not over, or not taken.
+    pub(super) fn len(&self) -> usize {
+        self.jobs.len() - self.free.len() + self.ended.len()
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Ended> {
+        self.ended.pop_front()
+    }
+
+    /// Takes a command of the storage.
+    pub(super) fn submit(&mut self, tag: u64, deadline: Instant, work: Work) {
+        let (kind, start_bytes, length_bytes, buffer) = match work {
+            Work::Read { offset_bytes, buffer, length_bytes } => {
+                (Kind::Read, DATA_OFFSET_BYTES + offset_bytes, length_bytes as u64, Some(buffer))
+            }
+            Work::Write { offset_bytes, buffer, length_bytes } => {
+                (Kind::Write, DATA_OFFSET_BYTES + offset_bytes, length_bytes as u64, Some(buffer))
+            }
+            Work::WriteHead { offset_bytes, buffer, length_bytes } => {
+                (Kind::WriteStable, offset_bytes, length_bytes as u64, Some(buffer))
+            }
+            Work::Sync => (Kind::Sync, 0, 0, None),
+            Work::Discard { offset_bytes, length_bytes } => {
+                (Kind::Zero, DATA_OFFSET_BYTES + offset_bytes, length_bytes, None)
+            }
+        };
+        self.insert(tag, deadline, kind, start_bytes, length_bytes, buffer);
+    }
+
+    /// A read of the namespace, wherever it is.
+    pub(super) fn read_at(
+        &mut self,
+        deadline: Instant,
+        start_bytes: u64,
+        length_bytes: u64,
+        buffer: Buffer,
+    ) {
+        self.insert(0, deadline, Kind::Read, start_bytes, length_bytes, Some(buffer));
+    }
+
+    /// A write of the namespace, wherever it is.
+    pub(super) fn write_at(&mut self, deadline: Instant, start_bytes: u64, buffer: Buffer) {
+        self.insert(0, deadline, Kind::Write, start_bytes, buffer.len() as u64, Some(buffer));
+    }
+
+    /// A command for which there is nothing to do.
+    pub(super) fn end_now(&mut self, tag: u64) {
+        self.ended.push_back(Ended { tag, buffer: None, result: Ok(()) });
+    }
+
+    fn insert(
+        &mut self,
+        tag: u64,
+        deadline: Instant,
+        kind: Kind,
+        start_bytes: u64,
+        length_bytes: u64,
+        buffer: Option<Buffer>,
+    ) {
+        if length_bytes == 0 && kind != Kind::Sync {
+            self.ended.push_back(Ended { tag, buffer, result: Ok(()) });
+            return;
+        }
+        self.serial += 1;
+        let (cut_bytes, out, error, serial) = (0, 0, None, self.serial);
+        let is_cut = false;
+        let job = Some(Job {
+            tag,
+            kind,
+            start_bytes,
+            length_bytes,
+            cut_bytes,
+            is_cut,
+            out,
+            buffer,
+            error,
+            serial,
+        });
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.jobs[number as usize] = job;
+                number
+            }
+            None => {
+                self.jobs.push(job);
+                (self.jobs.len() - 1) as u32
+            }
+        };
+        self.waiting.push_back(number);
+        self.deadlines.push_back((deadline, number, serial));
+    }
+
+    fn get(&self, number: u32) -> Option<&Job> {
+        self.jobs.get(number as usize)?.as_ref()
+    }
+
+    fn get_mut(&mut self, number: u32) -> Option<&mut Job> {
+        self.jobs.get_mut(number as usize)?.as_mut()
+    }
+
+    /// When a job has taken too long, or a part is to be sent again.
+    pub(super) fn next_deadline(&mut self) -> Instant {
+        while let Some(&(_, number, serial)) = self.deadlines.front()
+            && self.get(number).is_none_or(|job| job.serial != serial)
+        {
+            self.deadlines.pop_front();
+        }
+        let again = self.again.iter().map(|(at, _)| *at).min().unwrap_or(Instant::NEVER);
+        self.deadlines.front().map_or(Instant::NEVER, |(at, ..)| *at).min(again)
+    }
+
+    /// Whether a job has taken too long.
+    pub(super) fn is_late(&mut self, now: Instant) -> bool {
+        self.next_deadline();
+        self.deadlines.front().is_some_and(|(at, ..)| *at <= now)
+    }
+
+    /// The next command to send.
+    pub(super) fn next_piece(
+        &mut self,
+        now: Instant,
+        facts: &DriveFacts,
+    ) -> Option<(Piece, SubmissionEntry, CommandData)> {
+        let due = self.again.iter().position(|(at, _)| *at <= now);
+        let piece = match due.and_then(|position| self.again.remove(position)) {
+            Some((_, piece)) => piece,
+            None => self.cut(facts)?,
+        };
+        let job = self.get(piece.job)?;
+        let (entry, data) = command(job, &piece, facts);
+        Some((piece, entry, data))
+    }
+
+    /// Cuts the next part off a job.
+    fn cut(&mut self, facts: &DriveFacts) -> Option<Piece> {
+        let number = *self.waiting.front()?;
+        let job = self.get_mut(number)?;
+        let left = job.length_bytes - job.cut_bytes;
+        let length_bytes = left.min(facts.transfer_max_bytes.into());
+        let (offset_bytes, retries) = (job.cut_bytes, 0);
+        job.cut_bytes += length_bytes;
+        job.is_cut = job.cut_bytes == job.length_bytes;
+        job.out += 1;
+        let (is_cut, needs_zeros) = (job.is_cut, job.kind == Kind::Zero && !facts.write_zeroes);
+        if is_cut {
+            self.waiting.pop_front();
+        }
+        if needs_zeros && self.zeros.is_empty() {
+            self.zeros = vec![0; facts.transfer_max_bytes as usize];
+        }
+        Some(Piece { job: number, offset_bytes, length_bytes, retries })
+    }
+
+    /// Data of a part that go to the drive.
+    pub(super) fn data(&self, piece: &Piece, from: usize, bytes: usize) -> &[u8] {
+        let at = piece.offset_bytes as usize + from;
+        match self.get(piece.job).and_then(|job| job.buffer.as_ref()) {
+            Some(buffer) => &buffer.bytes()[at..][..bytes],
+            None => &self.zeros[..bytes],
+        }
+    }
+
+    /// Data of a part have come.
+    pub(super) fn fill(&mut self, piece: &Piece, at: usize, bytes: &[u8]) {
+        let at = piece.offset_bytes as usize + at;
+        if let Some(buffer) = self.get_mut(piece.job).and_then(|job| job.buffer.as_mut()) {
+            buffer.bytes_mut()[at..][..bytes.len()].copy_from_slice(bytes);
+        }
+    }
+
+    /// A part is over.
+    pub(super) fn end_piece(
+        &mut self,
+        now: Instant,
+        piece: Piece,
+        completion: &CompletionEntry,
+        facts: &DriveFacts,
+    ) {
+        let status = completion.status;
+        if status.is_success() {
+            return self.over(piece.job, None);
+        }
+        if !status.is_for_good() && piece.retries < RETRIES {
+            let delay = usize::from(status.retry_delay());
+            let named = delay.checked_sub(1).and_then(|at| facts.retry_delays.get(at)).copied();
+            let at = now + named.unwrap_or(RETRY_AFTER);
+            let retries = piece.retries + 1;
+            return self.again.push_back((at, Piece { retries, ..piece }));
+        }
+        self.over(piece.job, Some(error_of(status)));
+    }
+
+    /// A part was not sent, or nobody knows what became of it: it is sent again.
+    pub(super) fn lose_piece(&mut self, piece: Piece) {
+        self.again.push_front((Instant::ZERO, piece));
+    }
+
+    fn over(&mut self, number: u32, error: Option<io::Error>) {
+        let Some(job) = self.get_mut(number) else { return };
+        job.out -= 1;
+        if job.error.is_none() {
+            job.error = error;
+        }
+        let (is_cut, has_failed) = (job.is_cut, job.error.is_some());
+        if job.out > 0 || !is_cut && !has_failed {
+            return;
+        }
+        if !is_cut {
+            // The rest of what failed is not begun.
+            self.waiting.retain(|&waiting| waiting != number);
+        }
+        if let Some(job) = self.jobs[number as usize].take() {
+            self.free.push(number);
+            let result = job.error.map_or(Ok(()), Err);
+            self.ended.push_back(Ended { tag: job.tag, buffer: job.buffer, result });
+        }
+    }
+
+    /// Nothing of them will be done any more.
+    pub(super) fn fail_all(&mut self, kind: io::ErrorKind, why: &str) {
+        self.waiting.clear();
+        self.again.clear();
+        self.deadlines.clear();
+        self.free.clear();
+        for job in self.jobs.drain(..).flatten() {
+            let result = Err(io::Error::new(kind, why));
+            self.ended.push_back(Ended { tag: job.tag, buffer: job.buffer, result });
+        }
+    }
+}
+
+/// The command of a part.
+fn command(job: &Job, piece: &Piece, facts: &DriveFacts) -> (SubmissionEntry, CommandData) {
+    let common = CommonFields { cid: 0, nsid: facts.nsid, data: SglDescriptor::NO_DATA };
+    let blocks = (piece.length_bytes >> facts.block_shift) as u32;
+    let lba = (job.start_bytes + piece.offset_bytes) >> facts.block_shift;
+    let Some(blocks) = BlockCount::new(blocks) else {
+        // Only a sync has none.
+        return (IoCommand::Flush.encode(common), CommandData::None);
+    };
+    let range = BlockRange { lba, blocks };
+    let bytes = piece.length_bytes as u32;
+    let transfer = Transfer::new(range);
+    let (command, data) = match job.kind {
+        Kind::Read => (IoCommand::Read(transfer), CommandData::ToHost { bytes }),
+        Kind::Zero if facts.write_zeroes => {
+            let (deallocate, force_unit_access, limited_retry) = (true, false, false);
+            let zeroes = WriteZeroes { range, deallocate, force_unit_access, limited_retry };
+            (IoCommand::WriteZeroes(zeroes), CommandData::None)
+        }
+        Kind::WriteStable => {
+            let transfer = Transfer { force_unit_access: true, ..transfer };
+            (IoCommand::Write(transfer), CommandData::ToController { bytes })
+        }
+        Kind::Write | Kind::Zero => {
+            (IoCommand::Write(transfer), CommandData::ToController { bytes })
+        }
+        Kind::Sync => (IoCommand::Flush, CommandData::None),
+    };
+    (command.encode(common), data)
+}
+
+/// The error of the system that a status is like.
+fn error_of(status: StatusField) -> io::Error {
+    let kind = match status.code() {
+        Some(StatusCode::CapacityExceeded) => io::ErrorKind::StorageFull,
+        Some(StatusCode::WriteProtected) => io::ErrorKind::ReadOnlyFilesystem,
+        _ => io::ErrorKind::Other,
+    };
+    let what = status.code().map_or("a status without a name", StatusCode::label);
+    io::Error::new(kind, format!("the drive says {what} ({:#06x})", status.bits()))
+}

@@ -1,0 +1,23 @@
+//! Drives on the network, over NVMe/TCP.
+//!
+//! Knows: how the bytes of a drive are reached with `nvme::initiator` over sockets, without waiting; how long a drive
+//! may take. Does not know: arrays, and what becomes of a drive that has failed.
+//!
+//! The head of the drive and its data lie on the namespace as on a block device
+//! ([`DATA_OFFSET_BYTES`](super::DATA_OFFSET_BYTES)). A write into the head is a write with FUA, a sync a Flush unless
+//! the drive has no volatile write cache, a discard is Write Zeroes, or a write of zeros where the drive does not know
+//! that.
+
+mod address;
+mod drive;
+mod jobs;
+mod link;
+mod options;
+mod session;
+mod sockets;
+
+pub use address::{AddressError, NVME_TCP_PORT, RemoteAddress};
+pub use drive::{RemoteDrive, RemoteError};
+pub(super) use jobs::Ended;
+pub use options::RemoteOptions;
+pub(super) use sockets::Sockets;

@@ -1,0 +1,193 @@
+//! A drive whose bytes outlive the process, wherever they are, before it belongs to a storage.
+
+use super::disk::{Disk, DiskError};
+use super::location::DriveLocation;
+use super::remote::{RemoteDrive, RemoteError};
+use super::{Backing, DATA_OFFSET_BYTES};
+use crate::buffer::Buffer;
+use std::io;
+
+/// Why a place cannot be used for a drive.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// A file or device.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A drive on the network.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+}
+
+impl PlaceError {
+    /// Whether nothing is there, as far as one can tell.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Self::Disk(error) => matches!(error, DiskError::Missing { .. }),
+            Self::Remote(error) => error.may_pass(),
+        }
+    }
+}
+
+/// A drive that is open.
+#[derive(Debug)]
+pub enum StoredDrive {
+    /// In a file or on a block device.
+    Disk(Disk),
+    /// On the network.
+    Remote(Box<RemoteDrive>),
+}
+
+impl StoredDrive {
+    /// Makes what is needed for a drive of `bytes`; what is there already must be looked at first.
+    ///
+    /// # Errors
+    ///
+    /// For any reason of [`PlaceError`].
+    pub fn create(location: &DriveLocation, bytes: u64) -> Result<Self, PlaceError> {
+        match location {
+            DriveLocation::Remote(_) => {
+                let mut drive = Self::open_head(location)?;
+                drive.set_bytes(bytes)?;
+                Ok(drive)
+            }
+            _ => Ok(Self::Disk(Disk::create(location, bytes)?)),
+        }
+    }
+
+    /// Opens what is there before it is known how large the drive is: its reserved head can be read, the drive
+    /// has no bytes yet.
+    ///
+    /// # Errors
+    ///
+    /// For any reason of [`PlaceError`].
+    pub fn open_head(location: &DriveLocation) -> Result<Self, PlaceError> {
+        match location {
+            DriveLocation::Remote(remote) => {
+                let drive = RemoteDrive::open(&remote.address, &remote.options)?;
+                Ok(Self::Remote(Box::new(drive)))
+            }
+            _ => Ok(Self::Disk(Disk::open_head(location)?)),
+        }
+    }
+
+    /// Sets the size of the drive.
+    ///
+    /// # Errors
+    ///
+    /// If there is less room, or the system refuses.
+    pub fn set_bytes(&mut self, bytes: u64) -> Result<(), PlaceError> {
+        match self {
+            Self::Disk(disk) => disk.set_bytes(bytes)?,
+            Self::Remote(drive) => drive.set_bytes(bytes)?,
+        }
+        Ok(())
+    }
+
+    /// As [`Disk::empty`]: what is on the network keeps its bytes, as a block device does.
+    ///
+    /// # Errors
+    ///
+    /// If there is less room, or the system refuses.
+    pub fn empty(&mut self, bytes: u64) -> Result<(), PlaceError> {
+        match self {
+            Self::Disk(disk) => disk.empty(bytes)?,
+            Self::Remote(drive) => drive.set_bytes(bytes)?,
+        }
+        Ok(())
+    }
+
+    /// As [`Disk::extend`].
+    ///
+    /// # Errors
+    ///
+    /// If there is less room, or the system refuses.
+    pub fn extend(&mut self, bytes: u64) -> Result<(), PlaceError> {
+        match self {
+            Self::Disk(disk) => disk.extend(bytes)?,
+            Self::Remote(drive) => drive.set_bytes(bytes)?,
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was ever written to it. Of a device and of a drive on the network that cannot be said.
+    #[must_use]
+    pub fn is_hole(&self) -> bool {
+        matches!(self, Self::Disk(disk) if disk.is_hole())
+    }
+
+    /// As [`Disk::first_data_bytes`].
+    #[must_use]
+    pub fn first_data_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Disk(disk) => disk.first_data_bytes(),
+            Self::Remote(_) => None,
+        }
+    }
+
+    /// Bytes that there are for the drive, without the reserved head.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn room_bytes(&self) -> Result<u64, PlaceError> {
+        match self {
+            Self::Disk(disk) => Ok(disk.room_bytes()?),
+            Self::Remote(drive) => Ok(drive.facts().bytes().saturating_sub(DATA_OFFSET_BYTES)),
+        }
+    }
+
+    /// Where it is, for people.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Disk(disk) => disk.place().to_string(),
+            Self::Remote(drive) => drive.address().to_string(),
+        }
+    }
+}
+
+impl From<StoredDrive> for Backing {
+    fn from(drive: StoredDrive) -> Self {
+        match drive {
+            StoredDrive::Disk(disk) => Self::Disk(disk),
+            StoredDrive::Remote(remote) => Self::Remote(remote),
+        }
+    }
+}
+
+impl engine::durability::Disk for StoredDrive {
+    type Error = io::Error;
+
+    fn size_bytes(&mut self) -> io::Result<u64> {
+        match self {
+            Self::Disk(disk) => disk.end_bytes(),
+            Self::Remote(drive) => Ok(drive.facts().bytes()),
+        }
+    }
+
+    fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
+        let buffer = match self {
+            Self::Disk(disk) => disk.read_to_end_now(offset_bytes, into.len())?,
+            Self::Remote(drive) => drive.read_now(offset_bytes, into.len())?,
+        };
+        into.copy_from_slice(&buffer.bytes()[..into.len()]);
+        Ok(())
+    }
+
+    fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut buffer = Buffer::zeroed(bytes.len());
+        buffer.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+        match self {
+            Self::Disk(disk) => disk.write_now(offset_bytes, &buffer),
+            Self::Remote(drive) => drive.write_now(offset_bytes, &buffer),
+        }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        match self {
+            Self::Disk(disk) => disk.sync_now(),
+            Self::Remote(drive) => drive.sync_now(),
+        }
+    }
+}

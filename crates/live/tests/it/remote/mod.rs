@@ -1,0 +1,5 @@
+//! Drives on the network: the storage over real sockets, against a drive that a thread of the test plays.
+#![allow(clippy::unwrap_used, reason = "tests stop")]
+
+mod bytes;
+pub(crate) mod target;
