@@ -86,6 +86,20 @@ impl<B> Outstanding<B> {
         }
     }
 
+    /// The storage has failed a read fast: it would have waited for so long.
+    pub(super) fn failed_fast(&mut self, now: Instant, busy_remaining: Duration) {
+        self.transfer = None;
+        self.model_waits = false;
+        if self.storage == Storage::Failed {
+            return;
+        }
+        let mut answer = without_model(self.id);
+        (answer.status, answer.busy_remaining) = (Status::FailedFast, busy_remaining);
+        answer.met_collection = true;
+        answer.delays.add(Cause::Transfer, now.since(self.sent));
+        self.answer = Some(answer);
+    }
+
     pub(super) fn model_answered(&mut self, answer: Completion) {
         self.model_waits = false;
         if self.storage != Storage::Failed {

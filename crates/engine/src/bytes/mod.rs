@@ -11,8 +11,10 @@ mod accepted;
 mod commands;
 mod request;
 mod verify;
+mod work;
 
 pub use request::{ByteRequest, ByteRequestKind, Progress, RequestSlot};
+pub use work::{StorageWork, Work};
 
 use crate::cached_pages::CachedPages;
 use crate::checksums::{ChecksumCounters, ChecksumSetup, Key};
@@ -25,65 +27,14 @@ use crate::plane::{DataPlane, Target};
 use crate::stripe_memory::StripeMemory;
 use accepted::Accepted;
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use array::{DataAction, OpId, Outcome, Request, Slot, Term};
 use commands::{Commands, Outstanding};
 use nvme::{Command, CommandId, Completion, Opcode};
 use request::Requests;
 use ssd::Ssd;
-use units::{DriveId, Instant, Lba, Observe, Slab};
+use units::{DriveId, Duration, Instant, Lba, Observe, Slab};
 use verify::{Check, Verifier};
-
-/// What the storage of a drive is to do. Offsets count from the first byte of the drive.
-#[derive(Debug)]
-pub enum Work<B> {
-    /// Fill the first bytes of a buffer.
-    Read {
-        /// From where.
-        offset_bytes: u64,
-        /// How many.
-        length_bytes: usize,
-        /// What is filled.
-        buffer: B,
-    },
-    /// Write the first bytes of a buffer.
-    Write {
-        /// Where to.
-        offset_bytes: u64,
-        /// How many.
-        length_bytes: usize,
-        /// What is written.
-        buffer: B,
-    },
-    /// The bytes become zero, and their room is given back.
-    Discard {
-        /// From where.
-        offset_bytes: u64,
-        /// How many.
-        length_bytes: u64,
-    },
-    /// Write into the reserved head of the drive; on stable storage when it is done.
-    WriteHead {
-        /// Where to, counted from the start of the head.
-        offset_bytes: u64,
-        /// What is written.
-        bytes: Arc<Vec<u8>>,
-    },
-    /// Bring what was written to stable storage.
-    Sync,
-}
-
-/// Something for the storage of a drive. It ends with [`Bytes::handle_storage`].
-#[derive(Debug)]
-pub struct StorageWork<B> {
-    /// The number under which it ends.
-    pub tag: u32,
-    /// The drive.
-    pub drive: DriveId,
-    /// What to do.
-    pub work: Work<B>,
-}
 
 /// What the driver is told beside the outputs of the engine.
 #[derive(Debug)]
@@ -323,6 +274,31 @@ impl<M: Memory> Bytes<M> {
         let verified = self.verify_ended(tag, purpose, check, result, buffer);
         if let Some((result, buffer)) = verified {
             self.end_transfer(tag, result, buffer);
+        }
+    }
+
+    /// The storage has failed a read fast, as its flag lets it: it would have had to wait for so long, or nobody
+    /// knows for how long if that is zero. It has brought nothing; whoever does the work keeps the buffer as long
+    /// as something may still be written into it.
+    pub fn handle_failed_fast(
+        &mut self,
+        now: Instant,
+        tag: u32,
+        busy_remaining: Duration,
+        buffer: Option<M::Buffer>,
+    ) {
+        let Purpose::Command(id) = self.transfers.get(tag).purpose else {
+            // Nobody else lets a read fail fast; who does not wait for it any more does not mind.
+            return self.handle_storage(now, tag, IoResult::Failed, buffer);
+        };
+        self.now = now;
+        self.transfers.release(tag);
+        if let Some(command) = self.commands.get_mut(id) {
+            command.failed_fast(now, busy_remaining);
+            self.ready.extend(command.completion(now));
+        }
+        if let Some(buffer) = buffer {
+            self.memory.memory().give(buffer);
         }
     }
 
@@ -567,7 +543,7 @@ impl<M: Memory> Bytes<M> {
         match (command.opcode, target) {
             (Opcode::Read, _) => {
                 let buffer = self.memory.memory().take(length_bytes);
-                let work = Work::Read { offset_bytes, length_bytes, buffer };
+                let work = Work::Read { offset_bytes, length_bytes, buffer, pl: command.pl };
                 self.transfer(drive, work, purpose)
             }
             (Opcode::Write, Some(Target { op, member })) => {

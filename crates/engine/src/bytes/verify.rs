@@ -13,6 +13,7 @@ use crate::memory::Memory;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
+use nvme::PlFlag;
 use units::DriveId;
 
 /// What a read is to be compared with.
@@ -199,7 +200,7 @@ impl<M: Memory> Bytes<M> {
                 None
             }
             Verdict::Again => {
-                let work = Work::Read { offset_bytes, length_bytes, buffer };
+                let work = Work::Read { offset_bytes, length_bytes, buffer, pl: PlFlag::Off };
                 self.begin_check(tag, drive, &work);
                 self.works.push_back(StorageWork { tag, drive, work });
                 None
@@ -273,7 +274,7 @@ impl<M: Memory> Bytes<M> {
             let (key, work) = match io {
                 TableIo::Read(key) => {
                     let offset_bytes = verifier.sums.offset_bytes(key);
-                    (key, Work::Read { offset_bytes, length_bytes, buffer })
+                    (key, Work::Read { offset_bytes, length_bytes, buffer, pl: PlFlag::Off })
                 }
                 TableIo::Write(key, sums) => {
                     let block = &mut M::bytes_mut(&mut buffer)[..length_bytes];
@@ -301,7 +302,7 @@ impl<M: Memory> Bytes<M> {
             let offset_bytes = blocks.start * SUMMED_BYTES as u64;
             let length_bytes = (blocks.end - blocks.start) as usize * SUMMED_BYTES;
             let buffer = self.memory.memory().take(length_bytes);
-            let work = Work::Read { offset_bytes, length_bytes, buffer };
+            let work = Work::Read { offset_bytes, length_bytes, buffer, pl: PlFlag::Off };
             self.transfer(drive, work, Purpose::Recovery(era));
         }
     }

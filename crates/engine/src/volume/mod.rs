@@ -23,7 +23,7 @@ use alloc::collections::VecDeque;
 use array::policy::{PolicyKind, PolicySettings};
 use array::{CannotReplace, Coordination, DriveState, JobKind, MemberSet, Outcome, PageRepair};
 use requests::{Asked, Requests};
-use units::{DriveId, Instant, Observe, Unobserved};
+use units::{DriveId, Duration, Instant, Observe, Unobserved};
 
 /// The driver's name for a request that is not answered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -232,6 +232,17 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         buffer: Option<M::Buffer>,
     ) {
         self.engine.plane_mut().handle_storage(now, tag, result, buffer);
+    }
+
+    /// The storage has failed a read fast, which may fail fast; see [`Bytes::handle_failed_fast`].
+    pub fn handle_failed_fast(
+        &mut self,
+        now: Instant,
+        tag: u32,
+        busy_remaining: Duration,
+        buffer: Option<M::Buffer>,
+    ) {
+        self.engine.plane_mut().handle_failed_fast(now, tag, busy_remaining, buffer);
     }
 
     /// The next thing for the storage to do.

@@ -1,6 +1,6 @@
 //! Where the bytes of the drives are: made or found, and put together.
 
-use super::{Built, build, drives, forced, switch_table};
+use super::{Built, build, drives, forced, network, switch_table};
 use crate::exit::Failure;
 use crate::settings::Settings;
 use engine::volume::Repairs;
@@ -205,12 +205,13 @@ fn on_places(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Op
     };
     let opened = opened.map_err(|error| Failure::usage(blank_hint(&error, create)))?;
     let doubtful = opened.doubtful_regions().len() as u64;
-    let OpenArray { assembly, disks, mut records, replayed } = opened;
+    let OpenArray { assembly, mut disks, mut records, replayed } = opened;
+    let mut notes: Vec<String> = assembly.notes.iter().map(ToString::to_string).collect();
+    let built = network::agree(&settings, built, &mut disks, &mut notes)?;
     if let Some(checksums) = &mut records.checksums {
         checksums.cache_bytes = built.checksum_cache_bytes;
     }
     let intent = &mut records.intent;
-    let mut notes: Vec<String> = assembly.notes.iter().map(ToString::to_string).collect();
     if doubtful > 0 {
         notes.push(format!(
             "a drive was lost while the array was being written: what it held in {doubtful} regions \

@@ -7,6 +7,7 @@ mod bytes;
 mod damaged;
 mod drives;
 mod forced;
+mod network;
 
 pub(crate) use addresses::{Addresses, EXPORT};
 pub(crate) use bytes::open;

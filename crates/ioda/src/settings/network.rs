@@ -28,6 +28,14 @@ pub(crate) struct NetworkSettings {
     /// [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_timeout: Option<Text<Span>>,
+    /// For how long a drive on the network that is gone is connected again, 0 to 3600s, where it cannot have lost
+    /// anything; 0 is not at all [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drive_reconnect: Option<Text<Span>>,
+    /// After how long a read of a drive on the network is reconstructed from the others, where the policy lets
+    /// it fail fast, 1ms to 3600s [default: 500ms]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drive_read_timeout: Option<Text<Span>>,
     /// How long each step may take to connect a drive on the network, 10ms to 3600s [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_connect_timeout: Option<Text<Span>>,
@@ -65,6 +73,15 @@ impl NetworkSettings {
             &self.drive_connect_timeout,
             options.connect_timeout,
             least,
+        )?;
+        options.reconnect =
+            time("drive-reconnect", &self.drive_reconnect, options.reconnect, Duration::ZERO)?;
+        let millisecond = Duration::from_millis(1);
+        options.read_patience = time(
+            "drive-read-timeout",
+            &self.drive_read_timeout,
+            options.read_patience,
+            millisecond,
         )?;
         let second = Duration::from_secs(1);
         options.keep_alive =
@@ -136,8 +153,8 @@ mod tests {
         assert!(taken.digests.header && taken.digests.data);
         for (wrong, said) in [
             ("drive_depth = 0", "--drive-depth is 0; it must be 1 to 1023"),
-            ("drive_timeout = \"1ms\"", "--drive-timeout is 1.0ms; it must be 10.0ms to 3600.0s"),
-            ("drive_keep_alive = \"0\"", "--drive-keep-alive is 0ns; it must be 1.0s to 3600.0s"),
+            ("drive_timeout = \"1ms\"", "--drive-timeout is 1.00ms; it must be 10.0ms to 3600s"),
+            ("drive_keep_alive = \"0\"", "--drive-keep-alive is 0ns; it must be 1.00s to 3600s"),
             (
                 "host_nqn = \"me\"",
                 "--host-nqn is \"me\"; it must begin with nqn. and have at most 223 bytes",

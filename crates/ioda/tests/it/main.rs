@@ -23,6 +23,10 @@ mod listings;
 mod live;
 mod plan;
 mod quiet;
+mod remote;
+#[path = "../../../live/tests/it/remote/target.rs"]
+#[allow(clippy::unwrap_used, dead_code, reason = "a test, which uses its own part")]
+mod remote_target;
 mod replacing;
 mod schemas;
 mod serve;

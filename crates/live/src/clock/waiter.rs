@@ -31,6 +31,14 @@ impl Clock {
     pub fn now(&self) -> Instant {
         Instant::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
+
+    /// What this clock shows when another shows `there`; zero if it was made later than that.
+    #[must_use]
+    pub fn at(&self, other: &Self, there: Instant) -> Instant {
+        let ahead = other.start.saturating_duration_since(self.start).as_nanos() as u64;
+        let behind = self.start.saturating_duration_since(other.start).as_nanos() as u64;
+        Instant::from_nanos(there.as_nanos().saturating_add(ahead).saturating_sub(behind))
+    }
 }
 
 impl Default for Clock {

@@ -9,10 +9,11 @@ use super::memory::PageMemory;
 use crate::buffer::Buffer;
 use crate::clock::Clock;
 use crate::control::Recorder;
-use crate::storage::{self, Finished, Storage};
+use crate::storage::{self, ArrayPlace, Ending, Finished, Storage};
 use engine::durability::IoResult;
 use engine::volume::Output;
 use engine::{Bytes, Engine, StorageWork, Volume, Work};
+use nvme::{ArrayDescription, CollectionRight};
 use std::collections::VecDeque;
 use std::io;
 use units::{DriveId, Instant};
@@ -113,7 +114,11 @@ impl ArrayIo {
                 tracing::warn!(drive = drive.0, %error, "a drive could not do a command");
             }
             let result = match result {
-                Ok(()) => IoResult::Done,
+                Ok(Ending::Done) => IoResult::Done,
+                Ok(Ending::FailedFast { busy_remaining }) => {
+                    self.volume.handle_failed_fast(now, tag as u32, busy_remaining, buffer);
+                    continue;
+                }
                 Err(error) if is_no_room(&error) => IoResult::NoRoom,
                 Err(_) => IoResult::Failed,
             };
@@ -127,6 +132,15 @@ impl ArrayIo {
         let now = self.step(now);
         self.collect(now);
         self.settle(now);
+    }
+
+    /// A drive may collect at other times than before.
+    pub(super) fn permit(&mut self, drive: DriveId, right: CollectionRight) {
+        let layout = self.engine().array().layout();
+        let array = ArrayDescription { width: layout.width(), parities: layout.parities() };
+        let scope = self.engine().policy().about().windows.scope();
+        let place = ArrayPlace { array, slot: drive.0.into(), scope };
+        self.storage.permit(&self.clock, drive, right, place);
     }
 
     /// The array's present.
@@ -152,8 +166,8 @@ impl ArrayIo {
 
 fn on_storage(work: Work<Buffer>) -> storage::Work {
     match work {
-        Work::Read { offset_bytes, length_bytes, buffer } => {
-            storage::Work::Read { offset_bytes, length_bytes, buffer }
+        Work::Read { offset_bytes, length_bytes, buffer, pl } => {
+            storage::Work::Read { offset_bytes, length_bytes, buffer, pl }
         }
         Work::Write { offset_bytes, length_bytes, buffer } => {
             storage::Work::Write { offset_bytes, length_bytes, buffer }

@@ -268,8 +268,10 @@ impl Server {
             }
             Output::Drained => self.record_shutdown(),
             Output::ShutDown(end) => self.admin.shut_down(end),
-            Output::Remote(engine::Output::Permitted { .. }) => {}
-            Output::Remote(output) => unreachable!("no drive is on the network: {output:?}"),
+            Output::Remote(engine::Output::Permitted { drive, right }) => {
+                self.io.permit(drive, right);
+            }
+            Output::Remote(output) => unreachable!("the storage has all drives: {output:?}"),
         }
     }
 

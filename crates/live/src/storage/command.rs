@@ -2,8 +2,9 @@
 
 use super::disk::DATA_OFFSET_BYTES;
 use crate::buffer::{Buffer, PAGE_BYTES};
+use nvme::PlFlag;
 use std::io;
-use units::DriveId;
+use units::{DriveId, Duration};
 
 /// Something to do on a drive. Offsets and lengths are in bytes, multiples of
 /// [`PAGE_BYTES`], and count from the first byte of the drive.
@@ -17,6 +18,8 @@ pub enum Work {
         buffer: Buffer,
         /// How many.
         length_bytes: usize,
+        /// Whether it may fail fast; only drives on the network do.
+        pl: PlFlag,
     },
     /// Write the first bytes of a buffer.
     Write {
@@ -55,10 +58,23 @@ pub struct Finished {
     pub tag: u64,
     /// The drive.
     pub drive: DriveId,
-    /// Its buffer; what it holds is meaningless after an error.
+    /// Its buffer; what it holds is meaningless unless it is done. A read that failed fast because its drive did not
+    /// answer has none: the drive may still fill it.
     pub buffer: Option<Buffer>,
     /// Whether it is done or failed.
-    pub result: io::Result<()>,
+    pub result: io::Result<Ending>,
+}
+
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// It is done.
+    Done,
+    /// A read that may fail fast did.
+    FailedFast {
+        /// How long it would have waited; zero if the drive does not know.
+        busy_remaining: Duration,
+    },
 }
 
 impl Work {
@@ -75,7 +91,7 @@ impl Work {
     /// Whether the command is for whole pages of a drive of `drive_bytes` and has a buffer as long.
     pub(super) fn check(&self, drive: DriveId, drive_bytes: u64) -> io::Result<()> {
         let (offset, length, room) = match self {
-            Self::Read { offset_bytes, buffer, length_bytes }
+            Self::Read { offset_bytes, buffer, length_bytes, .. }
             | Self::Write { offset_bytes, buffer, length_bytes } => {
                 (*offset_bytes, *length_bytes as u64, Some((drive_bytes, buffer.len())))
             }

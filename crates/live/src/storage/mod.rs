@@ -34,7 +34,7 @@ mod stored;
 mod thread_pool;
 
 pub use allocated::Allocated;
-pub use command::{Finished, Work};
+pub use command::{Ending, Finished, Work};
 pub(crate) use disk::FILE_MODE;
 pub use disk::{DATA_OFFSET_BYTES, Disk, DiskError, Head};
 pub use fault::{Fault, FaultKind};
@@ -42,12 +42,15 @@ pub use location::{DriveLocation, Place, RemoteLocation};
 pub use memory::Memory;
 pub use prefill::{PrefillProgress, PrefillState};
 pub use remote::{
-    AddressError, NVME_TCP_PORT, RemoteAddress, RemoteDrive, RemoteError, RemoteOptions,
+    AddressError, ArrayPlace, DriveWindows, NVME_TCP_PORT, RemoteAddress, RemoteDrive, RemoteError,
+    RemoteOptions,
 };
 pub use stored::{PlaceError, StoredDrive};
 
 use crate::buffer::Buffer;
+use crate::clock::Clock;
 use job::{Job, Kind};
+use nvme::CollectionRight;
 use prefill::Prefill;
 use remote::{Ended, Sockets};
 #[cfg(target_os = "linux")]
@@ -320,6 +323,20 @@ impl Storage {
         }
     }
 
+    /// Tells a drive on the network when it may collect, by `clock`, and of its array. Others are not told.
+    pub fn permit(
+        &mut self,
+        clock: &Clock,
+        drive: DriveId,
+        right: CollectionRight,
+        place: ArrayPlace,
+    ) {
+        let slot = self.slots.get_mut(drive.index()).and_then(Option::as_mut);
+        if let Some(Slot { backing: Backing::Remote(remote), .. }) = slot {
+            remote.permit(clock, right, place);
+        }
+    }
+
     /// The next command that is done. After `None`, [`Storage::fd`] becomes readable when to ask again.
     pub fn poll(&mut self) -> Option<Finished> {
         if let Some(finished) = self.done.pop_front().or_else(|| self.poll_sockets()) {
@@ -341,6 +358,7 @@ impl Storage {
             disk.allocated_mut().clear(job.offset_bytes - DATA_OFFSET_BYTES, job.length_bytes);
         }
         let buffer = if discards { None } else { job.buffer };
+        let result = result.map(|()| Ending::Done);
         Some(Finished { tag: job.tag, drive: job.drive, buffer, result })
     }
 
@@ -401,6 +419,7 @@ impl Storage {
     }
 
     fn finish(&mut self, tag: u64, drive: DriveId, buffer: Option<Buffer>, result: io::Result<()>) {
+        let result = result.map(|()| Ending::Done);
         self.done.push_back(Finished { tag, drive, buffer, result });
     }
 }
@@ -436,7 +455,7 @@ fn new_file_io(method: IoMethod) -> io::Result<FileIo> {
 
 fn on_memory(memory: &mut Memory, work: Work) -> Option<Buffer> {
     match work {
-        Work::Read { offset_bytes, mut buffer, length_bytes } => {
+        Work::Read { offset_bytes, mut buffer, length_bytes, .. } => {
             memory.read(offset_bytes, &mut buffer.bytes_mut()[..length_bytes]);
             Some(buffer)
         }
@@ -455,7 +474,7 @@ fn on_memory(memory: &mut Memory, work: Work) -> Option<Buffer> {
 
 fn job(disk: &mut Disk, tag: u64, drive: DriveId, serial: u64, work: Work) -> Job {
     let (kind, offset_bytes, length_bytes, buffer) = match work {
-        Work::Read { offset_bytes, buffer, length_bytes } => {
+        Work::Read { offset_bytes, buffer, length_bytes, .. } => {
             (Kind::Read, DATA_OFFSET_BYTES + offset_bytes, length_bytes as u64, Some(buffer))
         }
         Work::Write { offset_bytes, buffer, length_bytes } => {

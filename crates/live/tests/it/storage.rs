@@ -7,6 +7,7 @@ use live::storage::{
     Backing, DATA_OFFSET_BYTES, Disk, DiskError, Fault, FaultKind, Finished, IoMethod, Memory,
     Place, PrefillState, Storage, Work,
 };
+use nvme::PlFlag;
 use proptest::prelude::*;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::BTreeMap;
@@ -118,7 +119,7 @@ impl Model {
                 let expected = self.naive[range(first, count)].to_vec();
                 let (offset_bytes, length_bytes) = (first * PAGE, expected.len());
                 let buffer = pages(count + 1, 0xee);
-                let work = Work::Read { offset_bytes, buffer, length_bytes };
+                let work = Work::Read { offset_bytes, buffer, length_bytes, pl: PlFlag::Off };
                 self.submit(first, count, Some(expected), work);
             }
             Step::Write(first, count, byte) => {
@@ -209,7 +210,12 @@ fn on_file(folder: &Path, way: IoMethod) -> Storage {
 }
 
 fn read(page: u64) -> Work {
-    Work::Read { offset_bytes: page * PAGE, buffer: pages(1, 9), length_bytes: PAGE_BYTES }
+    Work::Read {
+        offset_bytes: page * PAGE,
+        buffer: pages(1, 9),
+        length_bytes: PAGE_BYTES,
+        pl: PlFlag::Off,
+    }
 }
 
 fn write(page: u64, byte: u8) -> Work {

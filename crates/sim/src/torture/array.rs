@@ -150,7 +150,7 @@ impl Running {
         let mut rng = bay.next_draw(self.seed, drive);
         let begins = |bay: &mut Bay, write: Write| bay.disk.begin(number, write);
         let (kind, buffer) = match work {
-            Work::Read { offset_bytes, length_bytes, buffer } => {
+            Work::Read { offset_bytes, length_bytes, buffer, .. } => {
                 (Kind::Read { offset_bytes: HEAD_BYTES + offset_bytes, length_bytes }, Some(buffer))
             }
             Work::Write { offset_bytes, length_bytes, buffer } => {

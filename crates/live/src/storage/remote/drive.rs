@@ -4,12 +4,14 @@ use super::address::RemoteAddress;
 use super::jobs::{Ended, Jobs};
 use super::options::RemoteOptions;
 use super::session::{Session, Told, Wakers};
+use super::windows::{ArrayPlace, DriveWindows, Windows};
 use crate::buffer::{Buffer, PAGE_BYTES};
 use crate::clock::Clock;
 use crate::storage::allocated::Allocated;
 use crate::storage::command::Work;
 use crate::storage::disk::DATA_OFFSET_BYTES;
 use nvme::initiator::DriveFacts;
+use nvme::{CollectionRight, WindowSchedule};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::BorrowedFd;
@@ -69,13 +71,32 @@ impl RemoteError {
     }
 }
 
+/// When a drive that is gone is tried again first; each time later than the time before.
+const FIRST_RETRY: Duration = Duration::from_millis(20);
+/// How long that becomes at most.
+const LONGEST_RETRY: Duration = Duration::from_secs(2);
+
+/// A drive that is gone and may come back.
+#[derive(Clone, Copy, Debug)]
+struct Down {
+    since: Instant,
+    next_try: Instant,
+    /// Until the try after that.
+    pause: Duration,
+}
+
 /// A drive on the network, connected.
 ///
 /// It never waits, but in the calls whose names end in `now`: commands are taken, sent by [`Self::kick`], and
 /// collected by [`Self::poll`], for which [`Self::fd`] becomes readable.
+///
+/// A drive whose connection is lost is connected again for some time, if it cannot have lost anything by what took
+/// the connection: everything that it has done is on stable storage, or it has no volatile cache. A write without answer
+/// ends it, though: the drive may carry it out at any later time, over what is written there then.
 #[derive(Debug)]
 pub struct RemoteDrive {
     address: RemoteAddress,
+    socket: SocketAddr,
     options: RemoteOptions,
     clock: Clock,
     wakers: Wakers,
@@ -85,7 +106,9 @@ pub struct RemoteDrive {
     /// Size of the drive, without its head.
     bytes: u64,
     allocated: Allocated,
-    /// Why it is gone, once it is.
+    windows: Windows,
+    down: Option<Down>,
+    /// Why it is gone for good, once it is.
     gone: Option<String>,
 }
 
@@ -120,12 +143,13 @@ impl RemoteDrive {
         let clock = Clock::new();
         let mut wakers = Wakers::new()?;
         let mut jobs = Jobs::new();
+        let mut windows = Windows::new();
         let (subsystem, namespace) = (address.subsystem, address.namespace);
         let mut session = Session::new(clock.now(), socket, subsystem, namespace, options);
         let mut told = Vec::new();
         let mut ready = Vec::new();
         let facts = loop {
-            session.turn(clock.now(), &ready, &wakers, &mut jobs, &mut told);
+            session.turn(&clock, &ready, &wakers, &mut jobs, &mut windows, &mut told);
             match told.pop() {
                 Some(Told::Ready(facts)) => break facts,
                 Some(Told::Over { why, may_pass }) => return Ok(Err((why, may_pass))),
@@ -139,6 +163,7 @@ impl RemoteDrive {
         }
         Ok(Ok(Self {
             address: address.clone(),
+            socket,
             options: options.clone(),
             clock,
             wakers,
@@ -147,6 +172,8 @@ impl RemoteDrive {
             facts,
             bytes: 0,
             allocated: Allocated::nothing(0),
+            windows,
+            down: None,
             gone: None,
         }))
     }
@@ -193,11 +220,13 @@ impl RemoteDrive {
 
     /// Takes a command, which is for whole pages of the drive.
     pub(in crate::storage) fn submit(&mut self, tag: u64, work: Work) {
-        let deadline = self.clock.now() + self.options.command_timeout;
+        let now = self.clock.now();
+        let deadline = now + self.options.command_timeout;
+        let patience = now + self.options.read_patience;
         match work {
             // Without a volatile cache everything that was answered is stable.
             Work::Sync if !self.facts.write_cache => self.jobs.end_now(tag),
-            _ => self.jobs.submit(tag, deadline, work),
+            _ => self.jobs.submit(tag, patience, deadline, work),
         }
         if let Some(why) = &self.gone {
             self.jobs.fail_all(io::ErrorKind::NotConnected, why);
@@ -239,35 +268,146 @@ impl RemoteDrive {
     }
 
     fn turn(&mut self, ready: &[(u64, bool, bool)]) -> io::Result<()> {
-        let Some(session) = &mut self.session else { return Ok(()) };
-        let now = self.clock.now();
+        if self.gone.is_some() {
+            return Ok(());
+        }
+        self.try_again();
         let mut told = Vec::new();
-        session.turn(now, ready, &self.wakers, &mut self.jobs, &mut told);
-        if self.jobs.is_late(now) {
-            let after = self.options.command_timeout;
-            told.push(Told::Over {
-                why: format!("it did not answer a command for {after}"),
-                may_pass: true,
-            });
+        if let Some(session) = &mut self.session {
+            let (wakers, jobs, windows) = (&self.wakers, &mut self.jobs, &mut self.windows);
+            session.turn(&self.clock, ready, wakers, jobs, windows, &mut told);
         }
         for told in told {
-            if let Told::Over { why, .. } = told {
-                self.end(&why);
+            match told {
+                Told::Ready(facts) => self.come_back(facts),
+                Told::Over { why, may_pass } => self.lose(&why, may_pass),
             }
         }
-        let Some(session) = &self.session else { return Ok(()) };
-        let due = session.next_deadline().min(self.jobs.next_deadline());
-        self.wakers.arm(now, due)
+        let now = self.clock.now();
+        self.jobs.answer_late_reads(now);
+        if self.jobs.is_late(now) {
+            self.end(&format!("it did not answer a command for {}", self.options.command_timeout));
+        }
+        let session = self.session.as_ref().map_or(Instant::NEVER, Session::next_deadline);
+        let again = match &self.session {
+            Some(_) => self.windows.next_deadline(),
+            None => self.down.map_or(Instant::NEVER, |down| down.next_try),
+        };
+        let jobs = match self.jobs.has_ended() {
+            // Whoever waits has to be woken for what has just ended.
+            true => now,
+            false => self.jobs.next_deadline(now),
+        };
+        self.wakers.arm(now, session.min(jobs).min(again))
+    }
+
+    /// Connects a drive that is gone, if it is time.
+    fn try_again(&mut self) {
+        let now = self.clock.now();
+        if self.session.is_none()
+            && let Some(down) = self.down
+            && down.next_try <= now
+        {
+            let RemoteAddress { subsystem, namespace, .. } = self.address;
+            self.windows.forget();
+            self.session =
+                Some(Session::new(now, self.socket, subsystem, namespace, &self.options));
+        }
+    }
+
+    /// A drive can be used that was gone.
+    fn come_back(&mut self, facts: DriveFacts) {
+        if self.down.take().is_none() {
+            return;
+        }
+        let is_same = facts.nguid == self.facts.nguid
+            && facts.eui64 == self.facts.eui64
+            && facts.blocks == self.facts.blocks
+            && facts.block_shift == self.facts.block_shift
+            && facts.transfer_max_bytes >= self.facts.transfer_max_bytes
+            && facts.write_zeroes == self.facts.write_zeroes;
+        let has_name = facts.nguid != [0; 16] || facts.eui64 != [0; 8];
+        match is_same && has_name {
+            true => tracing::info!(drive = %self.address, "a drive on the network is there again"),
+            false => self.end("another drive is in its place"),
+        }
+    }
+
+    /// Its connection is lost.
+    fn lose(&mut self, why: &str, may_pass: bool) {
+        let Some(session) = self.session.take() else { return };
+        let has_change = session.close(&mut self.jobs);
+        let now = self.clock.now();
+        let may_have_lost = self.facts.write_cache && self.jobs.has_unstable();
+        let is_sound = !has_change && !may_have_lost;
+        let (since, pause) = self.down.map_or((now, FIRST_RETRY), |down| (down.since, down.pause));
+        if !may_pass || !is_sound || now.since(since) >= self.options.reconnect {
+            return self.end(why);
+        }
+        if self.down.is_none() {
+            tracing::warn!(drive = %self.address, "a drive on the network is gone, and tried again: {why}");
+        }
+        let longer = (pause * 2).min(LONGEST_RETRY);
+        self.down = Some(Down { since, next_try: now + pause, pause: longer });
     }
 
     /// It is gone: nothing of what was asked will be done.
     fn end(&mut self, why: &str) {
+        if self.gone.is_some() {
+            return;
+        }
         if let Some(session) = self.session.take() {
             session.close(&mut self.jobs);
-            tracing::error!(drive = %self.address, "a drive on the network is gone: {why}");
         }
+        tracing::error!(drive = %self.address, "a drive on the network is gone: {why}");
         self.jobs.fail_all(io::ErrorKind::NotConnected, why);
         self.gone = Some(why.to_owned());
+    }
+
+    /// When it may collect, by `clock`.
+    pub(in crate::storage) fn permit(
+        &mut self,
+        clock: &Clock,
+        right: CollectionRight,
+        place: ArrayPlace,
+    ) {
+        let own = |there| self.clock.at(clock, there);
+        let right = match right {
+            CollectionRight::Always => right,
+            CollectionRight::Windows(schedule) => CollectionRight::Windows(WindowSchedule {
+                cycle_start: own(schedule.cycle_start),
+                not_before: own(schedule.not_before),
+                ..schedule
+            }),
+            CollectionRight::Lease { until } => CollectionRight::Lease { until: own(until) },
+            CollectionRight::Order { until } => CollectionRight::Order { until: own(until) },
+        };
+        self.windows.permit(right, place);
+    }
+
+    /// Tells the drive of its array and waits until it has told of its windows; none if it does not know IODA, or
+    /// does not tell in time.
+    ///
+    /// # Errors
+    ///
+    /// If the drive is gone.
+    pub fn ask_windows_now(&mut self, place: ArrayPlace) -> io::Result<Option<DriveWindows>> {
+        if self.facts.ioda.is_none() {
+            return Ok(None);
+        }
+        self.windows.set_place(place);
+        let until = self.deadline();
+        loop {
+            self.turn(&[])?;
+            self.check_alive()?;
+            let now = self.clock.now();
+            let found = self.windows.found(now);
+            if found.is_some() || now >= until {
+                return Ok(found);
+            }
+            let ready = self.wakers.wait(Duration::from_millis(100))?;
+            self.turn(&ready)?;
+        }
     }
 
     /// Gives all commands up, which come from [`Self::poll`] with an error.
@@ -280,12 +420,10 @@ impl RemoteDrive {
         loop {
             self.turn(&[])?;
             if let Some(ended) = self.jobs.poll() {
-                return ended.result.map(|()| ended.buffer);
+                return ended.result.map(|_| ended.buffer);
             }
             let now = self.clock.now();
-            let due = self.session.as_ref().map_or(now, Session::next_deadline);
-            let due = due.min(self.jobs.next_deadline());
-            let ready = self.wakers.wait(due.since(now))?;
+            let ready = self.wakers.wait(self.jobs.next_deadline(now).since(now))?;
             self.turn(&ready)?;
         }
     }
@@ -330,7 +468,7 @@ impl RemoteDrive {
     pub fn sync_now(&mut self) -> io::Result<()> {
         self.check_alive()?;
         if self.facts.write_cache {
-            self.jobs.submit(0, self.deadline(), Work::Sync);
+            self.jobs.submit(0, Instant::NEVER, self.deadline(), Work::Sync);
             self.finish_now()?;
         }
         Ok(())

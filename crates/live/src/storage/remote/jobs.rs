@@ -1,10 +1,12 @@
 //! Commands of the storage for a drive on the network: cut into what the drive takes at once, tried again where it
 //! says so, and over when all parts are.
 
-use super::super::command::Work;
+use super::super::command::{Ending, Work};
 use super::super::disk::DATA_OFFSET_BYTES;
 use crate::buffer::Buffer;
+use nvme::PlFlag;
 use nvme::initiator::{CommandData, DriveFacts};
+use nvme::wire::ioda::FastFail;
 use nvme::wire::{
     BlockCount, BlockRange, CommonFields, CompletionEntry, IoCommand, SglDescriptor, StatusCode,
     StatusField, SubmissionEntry, Transfer, WriteZeroes,
@@ -21,7 +23,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(10);
 /// What a job does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    Read,
+    Read(PlFlag),
     Write,
     /// A write that is on stable storage when it is done.
     WriteStable,
@@ -55,6 +57,12 @@ struct Job {
     out: u32,
     buffer: Option<Buffer>,
     error: Option<io::Error>,
+    /// Some part failed fast: for how long it would have waited.
+    busy_remaining: Option<Duration>,
+    /// Of a sync, changes that were done when it was sent.
+    covers: u64,
+    /// It was answered before it was over, because it took long: nobody waits for it any more.
+    is_answered: bool,
     /// Differs for every job.
     serial: u64,
 }
@@ -64,7 +72,7 @@ struct Job {
 pub(in crate::storage) struct Ended {
     pub(in crate::storage) tag: u64,
     pub(in crate::storage) buffer: Option<Buffer>,
-    pub(in crate::storage) result: io::Result<()>,
+    pub(in crate::storage) result: io::Result<Ending>,
 }
 
 /// All of them.
@@ -80,7 +88,15 @@ pub(super) struct Jobs {
     again: VecDeque<(Instant, Piece)>,
     /// When jobs have taken too long, in the order in which they came.
     deadlines: VecDeque<(Instant, u32, u64)>,
+    /// When reads that may fail fast are answered without their data.
+    patience: VecDeque<(Instant, u32, u64)>,
     ended: VecDeque<Ended>,
+    /// Jobs that were answered and are not over.
+    answered: usize,
+    /// Changes that were done, but for those that are stable when they are.
+    changes: u64,
+    /// How many of them a sync has covered.
+    stable: u64,
     zeros: Vec<u8>,
     /// Jobs that were taken so far.
     serial: u64,
@@ -94,7 +110,11 @@ impl Jobs {
             waiting: VecDeque::new(),
             again: VecDeque::new(),
             deadlines: VecDeque::new(),
+            patience: VecDeque::new(),
             ended: VecDeque::new(),
+            answered: 0,
+            changes: 0,
+            stable: 0,
             zeros: Vec::new(),
             serial: 0,
         }
@@ -102,7 +122,12 @@ impl Jobs {
 
     /// Jobs that are not over, or not taken.
     pub(super) fn len(&self) -> usize {
-        self.jobs.len() - self.free.len() + self.ended.len()
+        self.jobs.len() - self.free.len() - self.answered + self.ended.len()
+    }
+
+    /// Whether something is over that was not taken.
+    pub(super) fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
     }
 
     pub(super) fn poll(&mut self) -> Option<Ended> {
@@ -110,10 +135,12 @@ impl Jobs {
     }
 
     /// Takes a command of the storage.
-    pub(super) fn submit(&mut self, tag: u64, deadline: Instant, work: Work) {
+    /// It is to be over at `deadline`; a read that may fail fast is answered without its data at `patience`.
+    pub(super) fn submit(&mut self, tag: u64, patience: Instant, deadline: Instant, work: Work) {
         let (kind, start_bytes, length_bytes, buffer) = match work {
-            Work::Read { offset_bytes, buffer, length_bytes } => {
-                (Kind::Read, DATA_OFFSET_BYTES + offset_bytes, length_bytes as u64, Some(buffer))
+            Work::Read { offset_bytes, buffer, length_bytes, pl } => {
+                let start_bytes = DATA_OFFSET_BYTES + offset_bytes;
+                (Kind::Read(pl), start_bytes, length_bytes as u64, Some(buffer))
             }
             Work::Write { offset_bytes, buffer, length_bytes } => {
                 (Kind::Write, DATA_OFFSET_BYTES + offset_bytes, length_bytes as u64, Some(buffer))
@@ -126,7 +153,12 @@ impl Jobs {
                 (Kind::Zero, DATA_OFFSET_BYTES + offset_bytes, length_bytes, None)
             }
         };
-        self.insert(tag, deadline, kind, start_bytes, length_bytes, buffer);
+        let number = self.insert(tag, deadline, kind, start_bytes, length_bytes, buffer);
+        if let (Kind::Read(PlFlag::Predictable | PlFlag::Patient), Some((number, serial))) =
+            (kind, number)
+        {
+            self.patience.push_back((patience, number, serial));
+        }
     }
 
     /// A read of the namespace, wherever it is.
@@ -137,7 +169,8 @@ impl Jobs {
         length_bytes: u64,
         buffer: Buffer,
     ) {
-        self.insert(0, deadline, Kind::Read, start_bytes, length_bytes, Some(buffer));
+        let kind = Kind::Read(PlFlag::Off);
+        self.insert(0, deadline, kind, start_bytes, length_bytes, Some(buffer));
     }
 
     /// A write of the namespace, wherever it is.
@@ -147,7 +180,7 @@ impl Jobs {
 
     /// A command for which there is nothing to do.
     pub(super) fn end_now(&mut self, tag: u64) {
-        self.ended.push_back(Ended { tag, buffer: None, result: Ok(()) });
+        self.ended.push_back(Ended { tag, buffer: None, result: Ok(Ending::Done) });
     }
 
     fn insert(
@@ -158,10 +191,10 @@ impl Jobs {
         start_bytes: u64,
         length_bytes: u64,
         buffer: Option<Buffer>,
-    ) {
+    ) -> Option<(u32, u64)> {
         if length_bytes == 0 && kind != Kind::Sync {
-            self.ended.push_back(Ended { tag, buffer, result: Ok(()) });
-            return;
+            self.ended.push_back(Ended { tag, buffer, result: Ok(Ending::Done) });
+            return None;
         }
         self.serial += 1;
         let (cut_bytes, out, error, serial) = (0, 0, None, self.serial);
@@ -176,6 +209,9 @@ impl Jobs {
             out,
             buffer,
             error,
+            busy_remaining: None,
+            covers: 0,
+            is_answered: false,
             serial,
         });
         let number = match self.free.pop() {
@@ -190,6 +226,7 @@ impl Jobs {
         };
         self.waiting.push_back(number);
         self.deadlines.push_back((deadline, number, serial));
+        Some((number, serial))
     }
 
     fn get(&self, number: u32) -> Option<&Job> {
@@ -200,21 +237,31 @@ impl Jobs {
         self.jobs.get_mut(number as usize)?.as_mut()
     }
 
-    /// When a job has taken too long, or a part is to be sent again.
-    pub(super) fn next_deadline(&mut self) -> Instant {
-        while let Some(&(_, number, serial)) = self.deadlines.front()
-            && self.get(number).is_none_or(|job| job.serial != serial)
-        {
-            self.deadlines.pop_front();
+    /// When a job has taken too long, a read is to be answered without its data, or a part is to be sent again.
+    pub(super) fn next_deadline(&mut self, now: Instant) -> Instant {
+        // What may be sent already waits for room, or for the drive.
+        let later = self.again.iter().map(|(at, _)| *at).filter(|at| *at > now);
+        let again = later.min().unwrap_or(Instant::NEVER);
+        let late = first(&mut self.deadlines, &self.jobs);
+        late.min(first(&mut self.patience, &self.jobs)).min(again)
+    }
+
+    /// Answers reads that may fail fast and have taken long. Their buffers stay until the drive has answered.
+    pub(super) fn answer_late_reads(&mut self, now: Instant) {
+        while first(&mut self.patience, &self.jobs) <= now {
+            let Some((_, number, _)) = self.patience.pop_front() else { return };
+            let Some(job) = self.get_mut(number) else { continue };
+            job.is_answered = true;
+            let tag = job.tag;
+            let result = Ok(Ending::FailedFast { busy_remaining: Duration::ZERO });
+            self.answered += 1;
+            self.ended.push_back(Ended { tag, buffer: None, result });
         }
-        let again = self.again.iter().map(|(at, _)| *at).min().unwrap_or(Instant::NEVER);
-        self.deadlines.front().map_or(Instant::NEVER, |(at, ..)| *at).min(again)
     }
 
     /// Whether a job has taken too long.
     pub(super) fn is_late(&mut self, now: Instant) -> bool {
-        self.next_deadline();
-        self.deadlines.front().is_some_and(|(at, ..)| *at <= now)
+        first(&mut self.deadlines, &self.jobs) <= now
     }
 
     /// The next command to send.
@@ -236,7 +283,9 @@ impl Jobs {
     /// Cuts the next part off a job.
     fn cut(&mut self, facts: &DriveFacts) -> Option<Piece> {
         let number = *self.waiting.front()?;
+        let changes = self.changes;
         let job = self.get_mut(number)?;
+        job.covers = changes;
         let left = job.length_bytes - job.cut_bytes;
         let length_bytes = left.min(facts.transfer_max_bytes.into());
         let (offset_bytes, retries) = (job.cut_bytes, 0);
@@ -280,16 +329,45 @@ impl Jobs {
     ) {
         let status = completion.status;
         if status.is_success() {
+            match self.get(piece.job).map(|job| (job.kind, job.covers)) {
+                Some((Kind::Write | Kind::Zero, _)) => self.changes += 1,
+                Some((Kind::Sync, covers)) => self.stable = self.stable.max(covers),
+                _ => {}
+            }
+            return self.over(piece.job, None);
+        }
+        let may_fail_fast = matches!(
+            self.get(piece.job).map(|job| job.kind),
+            Some(Kind::Read(PlFlag::Predictable | PlFlag::Patient))
+        );
+        let interrupted = (status.code() == Some(StatusCode::Interrupted))
+            .then(|| named_delay(status, facts))
+            .flatten();
+        let failed_fast = FastFail::decode(completion).map(|failed| failed.busy_remaining());
+        if let Some(busy_remaining) = failed_fast.or(interrupted).filter(|_| may_fail_fast) {
+            if let Some(job) = self.get_mut(piece.job) {
+                let longest = job.busy_remaining.unwrap_or(Duration::ZERO).max(busy_remaining);
+                job.busy_remaining = Some(longest);
+            }
             return self.over(piece.job, None);
         }
         if !status.is_for_good() && piece.retries < RETRIES {
-            let delay = usize::from(status.retry_delay());
-            let named = delay.checked_sub(1).and_then(|at| facts.retry_delays.get(at)).copied();
-            let at = now + named.unwrap_or(RETRY_AFTER);
+            let at = now + named_delay(status, facts).unwrap_or(RETRY_AFTER);
             let retries = piece.retries + 1;
             return self.again.push_back((at, Piece { retries, ..piece }));
         }
         self.over(piece.job, Some(error_of(status)));
+    }
+
+    /// Whether a part changes what is on the drive.
+    pub(super) fn is_change(&self, piece: &Piece) -> bool {
+        let kind = self.get(piece.job).map(|job| job.kind);
+        matches!(kind, Some(Kind::Write | Kind::WriteStable | Kind::Zero))
+    }
+
+    /// Whether something was written that a drive with a volatile cache may lose with its power.
+    pub(super) const fn has_unstable(&self) -> bool {
+        self.changes > self.stable
     }
 
     /// A part was not sent, or nobody knows what became of it: it is sent again.
@@ -313,7 +391,15 @@ impl Jobs {
         }
         if let Some(job) = self.jobs[number as usize].take() {
             self.free.push(number);
-            let result = job.error.map_or(Ok(()), Err);
+            if job.is_answered {
+                self.answered -= 1;
+                return;
+            }
+            let ending = match job.busy_remaining {
+                Some(busy_remaining) => Ending::FailedFast { busy_remaining },
+                None => Ending::Done,
+            };
+            let result = job.error.map_or(Ok(ending), Err);
             self.ended.push_back(Ended { tag: job.tag, buffer: job.buffer, result });
         }
     }
@@ -323,12 +409,31 @@ impl Jobs {
         self.waiting.clear();
         self.again.clear();
         self.deadlines.clear();
+        self.patience.clear();
         self.free.clear();
-        for job in self.jobs.drain(..).flatten() {
+        self.answered = 0;
+        for job in self.jobs.drain(..).flatten().filter(|job| !job.is_answered) {
             let result = Err(io::Error::new(kind, why));
             self.ended.push_back(Ended { tag: job.tag, buffer: job.buffer, result });
         }
     }
+}
+
+/// When the first of these jobs is due that is not over and not answered.
+fn first(due: &mut VecDeque<(Instant, u32, u64)>, jobs: &[Option<Job>]) -> Instant {
+    while let Some(&(at, number, serial)) = due.front() {
+        match jobs.get(number as usize) {
+            Some(Some(job)) if job.serial == serial => return at,
+            _ => due.pop_front(),
+        };
+    }
+    Instant::NEVER
+}
+
+/// After which delay the drive wants to be asked again, if it names one.
+fn named_delay(status: StatusField, facts: &DriveFacts) -> Option<Duration> {
+    let number = usize::from(status.retry_delay()).checked_sub(1)?;
+    facts.retry_delays.get(number).copied()
 }
 
 /// The command of a part.
@@ -344,7 +449,11 @@ fn command(job: &Job, piece: &Piece, facts: &DriveFacts) -> (SubmissionEntry, Co
     let bytes = piece.length_bytes as u32;
     let transfer = Transfer::new(range);
     let (command, data) = match job.kind {
-        Kind::Read => (IoCommand::Read(transfer), CommandData::ToHost { bytes }),
+        Kind::Read(pl) => {
+            // Others do not know the flag, and need not see it.
+            let pl = if facts.ioda.is_some() { pl } else { PlFlag::Off };
+            (IoCommand::Read(Transfer { pl, ..transfer }), CommandData::ToHost { bytes })
+        }
         Kind::Zero if facts.write_zeroes => {
             let (deallocate, force_unit_access, limited_retry) = (true, false, false);
             let zeroes = WriteZeroes { range, deallocate, force_unit_access, limited_retry };

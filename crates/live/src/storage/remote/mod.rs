@@ -15,9 +15,11 @@ mod link;
 mod options;
 mod session;
 mod sockets;
+mod windows;
 
 pub use address::{AddressError, NVME_TCP_PORT, RemoteAddress};
 pub use drive::{RemoteDrive, RemoteError};
 pub(super) use jobs::Ended;
 pub use options::RemoteOptions;
 pub(super) use sockets::Sockets;
+pub use windows::{ArrayPlace, DriveWindows};

@@ -19,6 +19,11 @@ pub struct RemoteOptions {
     pub connect_timeout: Duration,
     /// How long a command may take. A drive that takes longer has failed.
     pub command_timeout: Duration,
+    /// For how long a drive that is gone is tried again; zero is not at all. Only one that cannot have lost anything
+    /// is: without writes in flight, and with all that it has done on stable storage.
+    pub reconnect: Duration,
+    /// After how long a read is given up that may fail fast, so that it is reconstructed from other drives.
+    pub read_patience: Duration,
     /// How long neither side may hear nothing of the other; zero is for ever.
     pub keep_alive: Duration,
 }
@@ -34,6 +39,8 @@ impl RemoteOptions {
             commands: 127,
             connect_timeout: Duration::from_secs(5),
             command_timeout: Duration::from_secs(10),
+            reconnect: Duration::from_secs(10),
+            read_patience: Duration::from_millis(500),
             keep_alive: Duration::from_secs(10),
         }
     }

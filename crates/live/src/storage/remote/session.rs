@@ -3,10 +3,12 @@
 use super::jobs::Jobs;
 use super::link::{Link, Over};
 use super::options::RemoteOptions;
+use super::windows::Windows;
+use crate::clock::Clock;
 use nvme::initiator::{
     Controller, ControllerAction, ControllerConfig, DriveFacts, ENTRIES_MAX, QueuePlan, Terms,
 };
-use nvme::wire::Nqn;
+use nvme::wire::{AsyncEvent, Nqn};
 use rustix::event::epoll;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -167,10 +169,11 @@ impl Session {
     /// Does all that can be done without waiting.
     pub(super) fn turn(
         &mut self,
-        now: Instant,
+        clock: &Clock,
         ready: &[(u64, bool, bool)],
         wakers: &Wakers,
         jobs: &mut Jobs,
+        windows: &mut Windows,
         told: &mut Vec<Told>,
     ) {
         for &(token, readable, writable) in ready {
@@ -179,15 +182,17 @@ impl Session {
             if readable && result.is_ok() {
                 result = link.receive(jobs, &mut self.over);
             }
-            self.take_over(now, jobs);
+            // What the drive said of its clock was said before this moment.
+            self.take_over(clock.now(), jobs);
             if let Err(error) = result {
                 self.lose(&error);
             }
         }
+        let now = clock.now();
         if self.controller.next_deadline() <= now {
             self.controller.handle_deadline(now);
         }
-        self.act(now, wakers, jobs, told);
+        self.act(now, wakers, jobs, windows, told);
     }
 
     /// Takes commands that are over.
@@ -219,14 +224,16 @@ impl Session {
     }
 
     /// Sends commands and data, and does what the controller wants done.
-    pub(super) fn act(
+    fn act(
         &mut self,
         now: Instant,
         wakers: &Wakers,
         jobs: &mut Jobs,
+        windows: &mut Windows,
         told: &mut Vec<Told>,
     ) {
         loop {
+            windows.turn(now, &mut self.controller);
             while let Some(action) = self.controller.poll_action() {
                 match action {
                     ControllerAction::Open(plan) => {
@@ -261,7 +268,16 @@ impl Session {
                         let why = String::from("it was shut down");
                         told.push(Told::Over { why, may_pass: false });
                     }
-                    ControllerAction::Event(_) | ControllerAction::Windows(_) => {}
+                    ControllerAction::Windows(answer) => {
+                        windows.answered(now, &answer);
+                        windows.turn(now, &mut self.controller);
+                    }
+                    ControllerAction::Event(AsyncEvent::WindowAggregate) => {
+                        tracing::warn!("a drive has collected outside of its window");
+                        windows.look(now);
+                        windows.turn(now, &mut self.controller);
+                    }
+                    ControllerAction::Event(_) => {}
                 }
             }
             self.begin_pieces(now, jobs);
@@ -321,12 +337,16 @@ impl Session {
         Ok(())
     }
 
-    /// Closes all connections. What was sent and has no answer is to be sent again.
-    pub(super) fn close(self, jobs: &mut Jobs) {
+    /// Closes all connections. What was sent and has no answer is to be sent again. Returns whether some of that
+    /// changes what is on the drive.
+    pub(super) fn close(self, jobs: &mut Jobs) -> bool {
+        let mut has_change = false;
         for (link, _) in self.links {
             for piece in link.close(jobs) {
+                has_change |= jobs.is_change(&piece);
                 jobs.lose_piece(piece);
             }
         }
+        has_change
     }
 }

@@ -3,9 +3,10 @@
 use super::target::{Kind, Medium, TestDrive, options};
 use live::buffer::Buffer;
 use live::storage::{
-    Backing, DATA_OFFSET_BYTES, DriveLocation, Finished, IoMethod, RemoteDrive, RemoteOptions,
-    Storage, StoredDrive, Work,
+    ArrayPlace, Backing, DATA_OFFSET_BYTES, DriveLocation, Ending, Finished, IoMethod, RemoteDrive,
+    RemoteOptions, Storage, StoredDrive, Work,
 };
+use nvme::PlFlag;
 use nvme::wire::StatusCode;
 use nvme::wire::pdu::Digests;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -56,7 +57,7 @@ fn write(page: u64, pages: u64, byte: u8) -> Work {
 
 fn read(page: u64, pages: u64) -> Work {
     let (offset_bytes, length_bytes) = (page * PAGE, (pages * PAGE) as usize);
-    Work::Read { offset_bytes, length_bytes, buffer: filled(pages, 0xaa) }
+    Work::Read { offset_bytes, length_bytes, buffer: filled(pages, 0xaa), pl: PlFlag::Off }
 }
 
 #[test]
@@ -247,4 +248,108 @@ fn what_cannot_be_opened_is_told_in_one_sentence() {
     let error = small.set_bytes((PAGES + 1) * PAGE).unwrap_err().to_string();
     assert!(error.ends_with("has 35651584 bytes, and the drive needs 35655680"), "{error}");
     assert!(matches!(drive.place(&options()), DriveLocation::Remote(_)));
+}
+
+/// A drive that is killed with reads in flight and is there again, after what `before` did.
+fn come_back(write_cache: bool, before: &[Work]) -> Vec<Finished> {
+    let kind = Kind { write_cache, ..Kind::plain(0) };
+    let mut drive = TestDrive::start(kind, medium());
+    let reconnect = Duration::from_secs(20);
+    let mut storage = storage(&drive, &RemoteOptions { reconnect, ..options() });
+    for work in before {
+        let work = match work {
+            Work::Sync => Work::Sync,
+            _ => write(0, 64, 9),
+        };
+        storage.submit(100, DRIVE, work);
+        wait(&mut storage).unwrap().result.unwrap();
+    }
+    drive.faults.lock().unwrap().holds_reads = true;
+    for tag in 0..20 {
+        storage.submit(tag, DRIVE, read(tag, 16));
+    }
+    storage.kick().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    drive.kill();
+    let (address, medium) = (drive.address, drive.medium.clone());
+    let _drive = TestDrive::start_at(address, kind, medium);
+    std::iter::from_fn(|| wait(&mut storage)).collect()
+}
+
+#[test]
+fn a_drive_that_cannot_have_lost_anything_is_connected_again() {
+    for (write_cache, before) in
+        [(true, &[][..]), (true, &[write(0, 1, 9), Work::Sync][..]), (false, &[write(0, 1, 9)][..])]
+    {
+        let ends = come_back(write_cache, before);
+        assert_eq!(ends.len(), 20);
+        let byte = if before.is_empty() { 0 } else { 9 };
+        for finished in ends {
+            assert_eq!(finished.result.unwrap(), Ending::Done);
+            assert_eq!(finished.buffer.unwrap().bytes()[0], byte);
+        }
+    }
+}
+
+#[test]
+fn a_drive_that_may_have_lost_something_is_not() {
+    for before in [&[write(0, 1, 9)][..], &[write(0, 1, 9), Work::Sync, write(0, 1, 9)][..]] {
+        let ends = come_back(true, before);
+        assert!(ends.len() == 20 && ends.iter().all(|finished| finished.result.is_err()));
+    }
+}
+
+#[test]
+fn a_write_without_an_answer_ends_the_drive() {
+    let mut drive = TestDrive::start(Kind { write_cache: false, ..Kind::plain(0) }, medium());
+    let reconnect = Duration::from_secs(20);
+    let mut storage = storage(&drive, &RemoteOptions { reconnect, ..options() });
+    drive.faults.lock().unwrap().is_hung = true;
+    storage.submit(1, DRIVE, write(0, 1, 9));
+    storage.kick().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    drive.kill();
+    assert!(wait(&mut storage).unwrap().result.is_err());
+}
+
+#[test]
+fn a_read_that_may_fail_fast_does_not_wait_for_its_drive() {
+    let drive = TestDrive::start(Kind::plain(0), medium());
+    let read_patience = Duration::from_millis(20);
+    let mut storage = storage(&drive, &RemoteOptions { read_patience, ..options() });
+    drive.faults.lock().unwrap().holds_reads = true;
+    let flagged = |page: u64| {
+        let (offset_bytes, length_bytes) = (page * PAGE, PAGE as usize);
+        let buffer = filled(1, 0);
+        Work::Read { offset_bytes, length_bytes, buffer, pl: PlFlag::Predictable }
+    };
+    storage.submit(1, DRIVE, flagged(0));
+    storage.submit(2, DRIVE, flagged(1));
+    for _ in 0..2 {
+        let finished = wait(&mut storage).unwrap();
+        let busy_remaining = Duration::ZERO;
+        assert_eq!(finished.result.unwrap(), Ending::FailedFast { busy_remaining });
+        assert!(finished.buffer.is_none(), "the drive may still fill it");
+    }
+    assert_eq!(storage.in_flight(), 0);
+    // Others do.
+    drive.faults.lock().unwrap().holds_reads = false;
+    storage.submit(3, DRIVE, read(0, 1));
+    assert_eq!(wait(&mut storage).unwrap().result.unwrap(), Ending::Done);
+}
+
+#[test]
+fn what_a_drive_says_of_its_windows_is_found() {
+    let drive = TestDrive::start(Kind { knows_ioda: true, ..Kind::plain(0) }, medium());
+    let mut remote = RemoteDrive::open(&drive.remote(), &options()).unwrap();
+    let array = nvme::ArrayDescription { width: 4, parities: 1 };
+    let place = ArrayPlace { array, slot: 3, scope: nvme::WindowScope::Collections };
+    let windows = remote.ask_windows_now(place).unwrap().unwrap();
+    assert_eq!(windows.report.busy_time_window, Duration::from_millis(100));
+    assert_eq!((windows.report.array, windows.report.slot), (array, 3));
+    // The drift until the next look, and half of a round trip.
+    assert!(windows.clock_bound >= Duration::from_micros(400));
+    let plain = TestDrive::start(Kind::plain(1), medium());
+    let mut remote = RemoteDrive::open(&plain.remote(), &options()).unwrap();
+    assert_eq!(remote.ask_windows_now(place).unwrap(), None);
 }

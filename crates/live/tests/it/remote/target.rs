@@ -171,6 +171,7 @@ pub(crate) fn options() -> RemoteOptions {
     RemoteOptions {
         connect_timeout: Duration::from_secs(5),
         command_timeout: Duration::from_secs(20),
+        reconnect: Duration::ZERO,
         ..RemoteOptions::of(host.unwrap(), [9; 16])
     }
 }
