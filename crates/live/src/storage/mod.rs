@@ -228,10 +228,12 @@ impl Storage {
         Some(PrefillProgress { done_bytes, bytes, state: prefill.state(done_bytes, bytes) })
     }
 
-    /// How files are read and written: `io_uring`, `threads`, or `memory` if there are none.
+    /// How files are read and written: `io_uring` or `threads`; if there are none, `nvme/tcp` where a drive is on the
+    /// network, else `memory`.
     #[must_use]
     pub fn io_method(&self) -> &'static str {
         match &self.file_io {
+            FileIo::Unused if self.sockets.is_some() => "nvme/tcp",
             FileIo::Unused => "memory",
             #[cfg(target_os = "linux")]
             FileIo::Ring(_) => "io_uring",

@@ -273,8 +273,7 @@ impl Session {
                         windows.turn(now, &mut self.controller);
                     }
                     ControllerAction::Event(AsyncEvent::WindowAggregate) => {
-                        tracing::warn!("a drive has collected outside of its window");
-                        windows.look(now);
+                        windows.happened(now);
                         windows.turn(now, &mut self.controller);
                     }
                     ControllerAction::Event(_) => {}

@@ -65,6 +65,8 @@ pub(super) struct Windows {
     report: Option<WindowReport>,
     looks: u32,
     next_look: Instant,
+    /// Until then no event of the drive is told.
+    quiet_until: Instant,
 }
 
 impl Windows {
@@ -79,6 +81,7 @@ impl Windows {
             report: None,
             looks: 0,
             next_look: Instant::NEVER,
+            quiet_until: Instant::ZERO,
         }
     }
 
@@ -205,10 +208,12 @@ impl Windows {
         self.is_right_due = self.right.is_some();
     }
 
-    /// Something happened of which the log page tells.
-    pub(super) const fn look(&mut self, now: Instant) {
-        if self.place.is_some() {
-            self.next_look = now;
+    /// The drive has told of an event: that it has collected outside of its window. However often it does, it is
+    /// looked at, and people hear of it, once in a while.
+    pub(super) fn happened(&mut self, now: Instant) {
+        if self.place.is_some() && now >= self.quiet_until {
+            tracing::warn!("a drive has collected outside of its window");
+            (self.next_look, self.quiet_until) = (now, now + LOOK_EVERY);
         }
     }
 }

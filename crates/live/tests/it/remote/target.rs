@@ -197,6 +197,7 @@ fn config(nqn: &str, kind: Kind, blocks: u64) -> SubsystemConfig {
         entries_max: 128,
         transfer_shift: 5,
         capsule_bytes: kind.capsule_bytes,
+        authentication: None,
     }
 }
 
@@ -383,6 +384,7 @@ impl Player {
                     socket.connection.complete(slot, answer);
                 }
             }
+            Request::Authenticate(_) => unreachable!("no host of these drives has a key"),
             Request::Io(request) => {
                 let mut faults = self.faults.lock().unwrap();
                 let is_read = matches!(request.operation, IoOperation::Read(_));
