@@ -132,6 +132,8 @@ pub(super) struct Session {
     /// Why a connection was lost, for those who ask why the controller was.
     lost: Option<String>,
     over: Vec<Over>,
+    /// Nothing more is sent.
+    is_over: bool,
 }
 
 impl Session {
@@ -159,6 +161,7 @@ impl Session {
             links: Vec::new(),
             lost: None,
             over: Vec::new(),
+            is_over: false,
         }
     }
 
@@ -262,10 +265,12 @@ impl Session {
                             _ => error.to_string(),
                         };
                         let may_pass = error.may_pass();
+                        self.is_over = true;
                         told.push(Told::Over { why, may_pass });
                     }
                     ControllerAction::ShutDown => {
                         let why = String::from("it was shut down");
+                        self.is_over = true;
                         told.push(Told::Over { why, may_pass: false });
                     }
                     ControllerAction::Windows(answer) => {
@@ -278,6 +283,10 @@ impl Session {
                     }
                     ControllerAction::Event(_) => {}
                 }
+            }
+            // A connection that is lost fails to send whenever it is asked to.
+            if self.is_over {
+                return;
             }
             self.begin_pieces(now, jobs);
             if !self.flush(wakers, jobs) {
