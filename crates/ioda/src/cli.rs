@@ -3,9 +3,10 @@
 use crate::address::Address;
 use crate::assertion::Assertion;
 use crate::commands::{
-    bench, completions, ctl, explain, load, man, plan, presets, reproduce, schema, serve, survey,
-    sweep, torture, trace,
+    bench, completions, ctl, drive, explain, load, man, plan, presets, reproduce, schema, serve,
+    survey, sweep, torture, trace,
 };
+use crate::driving::DriveArgs;
 use crate::exit;
 use crate::faults::FaultArgs;
 use crate::flags::{HtmlArgs, JsonArgs};
@@ -54,6 +55,7 @@ Start here:
   ioda sweep --vary load=0.01,0.1  one parameter or two over a range, curves and heat maps
   ioda torture                     power cuts and failing drives under a seed; what is flushed stays
   ioda serve                       the array as a block device, for fio, QEMU, a file system
+  ioda drive                       one emulated drive over NVMe/TCP, for `nvme connect`
   ioda load                        load it: open loop, each request sent when it is due
 
 Exit codes:
@@ -103,6 +105,9 @@ pub(crate) enum Command {
     /// Serve the array as a block device that NBD clients attach to; without arguments, in memory
     #[command(after_help = serve::EXAMPLES)]
     Serve(Box<ServeArgs>),
+    /// Emulate one drive that Linux hosts attach to over NVMe/TCP; without arguments, in memory
+    #[command(after_help = drive::EXAMPLES)]
+    Drive(Box<DriveArgs>),
     /// Load a block device over NBD: open loop, each request sent when it is due
     #[command(after_help = load::EXAMPLES)]
     Load(Box<LoadArgs>),

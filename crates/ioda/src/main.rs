@@ -11,6 +11,7 @@ mod cli;
 mod commands;
 mod convert;
 mod describe;
+mod driving;
 mod exit;
 mod faults;
 mod flags;

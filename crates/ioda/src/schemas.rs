@@ -1,6 +1,7 @@
 //! Every schema that is published: of what is written, and of what is read.
 
 use crate::commands::{bench, explain, plan, presets, reproduce, torture, trace};
+use crate::driving::Ready;
 use crate::reproduce::Experiment;
 use crate::settings::Settings;
 use live::control::{ANSWER_SCHEMA, Answer, STATUS_SCHEMA, Status};
@@ -21,7 +22,7 @@ pub(crate) struct Published {
 }
 
 /// What is written, in the order of the reference.
-pub(crate) const DOCUMENTS: [Published; 18] = [
+pub(crate) const DOCUMENTS: [Published; 19] = [
     document::<Comparison>("`ioda compare`, `run` and `load` with `--json`"),
     document::<Survey>("`survey.json` in the folder of `ioda survey`"),
     document::<Sweep>("`ioda sweep --json`, and `sweep.json` in its folder"),
@@ -38,6 +39,7 @@ pub(crate) const DOCUMENTS: [Published; 18] = [
     document::<bench::PolicyTimes>("`ioda bench policies --json`"),
     document::<bench::loading::Loading>("`ioda bench loading --json`"),
     document::<bench::timer::Timers>("`ioda bench timer --json`"),
+    document::<Ready>("`ioda drive --json`, one line"),
     Published { name: "answer", of: "`ioda ctl --json`, and the control socket", schema: answer },
     Published { name: "status", of: "`/status.json` of a served array", schema: status },
 ];

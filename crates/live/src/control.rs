@@ -409,6 +409,14 @@ impl ArrayHandle {
         Ok(())
     }
 
+    /// Asks for [`AdminCommand::Shutdown`]. Nobody waits for the answer: the end of the thread is one.
+    pub fn shut_down(&self) {
+        let (answers, _) = mpsc::channel();
+        if self.send(Message::Admin(AdminCommand::Shutdown, answers)).is_err() {
+            tracing::debug!("the array has ended already");
+        }
+    }
+
     /// What takes connections whose clients have chosen an export, for
     /// [`Acceptor::open`](crate::nbd::Acceptor::open). When the array's thread has ended, they are
     /// closed.

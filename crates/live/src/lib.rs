@@ -1,8 +1,8 @@
 //! The real clock: the same drives and the same array that were measured in the simulator, with
 //! real bytes, for real clients.
 //!
-//! Knows: the monotonic clock and how to wait for it exactly, where bytes are stored, the NBD protocol,
-//! how a running array is monitored and administered.
+//! Knows: the monotonic clock and how to wait for it exactly, where bytes are stored, the NBD protocol, NVMe/TCP on
+//! sockets, how a running array is monitored and administered.
 //! Does not know: what policies do inside, how drives decide when to collect, workloads, arguments.
 //!
 //! # Threads
@@ -11,17 +11,20 @@
 //! ([`server`]); nothing on the path of an I/O takes a lock. The acceptor ([`nbd`]) accepts clients and
 //! negotiates with them until they have chosen an export. [`operate`] serves the control socket, the
 //! status page and the metrics.
-//! These reach the first thread by a [`control::ArrayHandle`] only. A fourth one takes memory for
+//! These reach the first thread by a [`control::ArrayHandle`] only. A drive alone ([`drive`]) has one thread for
+//! everything, its sockets as well ([`nvme_tcp`]). A fourth one takes memory for
 //! drives in memory in advance ([`storage::Storage::start_prefill`]).
 
 pub mod buffer;
 pub mod clock;
 pub mod control;
 pub mod dhchap;
+pub mod drive;
 pub mod durable;
 
 pub mod kernel;
 pub mod nbd;
+pub mod nvme_tcp;
 pub mod operate;
 pub mod server;
 pub mod storage;

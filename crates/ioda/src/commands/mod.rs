@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod ctl;
+pub(crate) mod drive;
 pub(crate) mod explain;
 pub(crate) mod load;
 pub(crate) mod man;
@@ -47,6 +48,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Sweep(args) => sweep::run(args, talk),
         Command::Torture(args) => torture::run(args, talk),
         Command::Serve(args) => serve::run(args, talk),
+        Command::Drive(args) => drive::run(args, talk),
         Command::Load(args) => load::run(args, talk),
         Command::Ctl(args) => ctl::run(args),
         Command::Man(args) => man::run(args, talk),

@@ -65,7 +65,8 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
     )
     .map_err(Failure::usage)?;
     let (operate, page) = addresses.operate(&handle)?;
-    let signals = operate::signals::watch(handle.clone()).map_err(internal)?;
+    let asked = handle.clone();
+    let signals = operate::signals::watch(move || asked.shut_down()).map_err(internal)?;
     if !talk.quiet {
         remark(greeting(&summary, &acceptor, &addresses, page).trim_end());
     }

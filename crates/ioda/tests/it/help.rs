@@ -19,6 +19,7 @@ fn every_command_explains_itself() {
         "sweep",
         "torture",
         "serve",
+        "drive",
         "load",
         "ctl",
         "ctl status",

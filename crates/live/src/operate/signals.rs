@@ -1,10 +1,8 @@
-//! Ctrl-C, `kill` and the end of a terminal: the first one asks the array to shut down cleanly, a second
+//! Ctrl-C, `kill` and the end of a terminal: the first one asks what is served to shut down cleanly, a second
 //! Ctrl-C or `kill` ends the process at once.
 
-use crate::control::{AdminCommand, ArrayHandle, Message};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
-use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 /// The thread that waits for signals. When it is dropped, signals are no longer reported; they do not
@@ -15,7 +13,7 @@ pub struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Turns the first SIGINT, SIGTERM or SIGHUP into [`AdminCommand::Shutdown`]. After any second one the
+/// Calls `shut_down` at the first SIGINT, SIGTERM or SIGHUP, in a thread of its own. After any second one the
 /// process ends with the exit code that shells give it, 128 and the number of the signal: what was
 /// answered is as safe as after a crash.
 ///
@@ -25,7 +23,7 @@ pub struct Watch {
 /// # Errors
 ///
 /// If the system refuses a thread or a descriptor.
-pub fn watch(array: ArrayHandle) -> std::io::Result<Watch> {
+pub fn watch(shut_down: impl Fn() + Send + 'static) -> std::io::Result<Watch> {
     let hang_up = (!ignores_hang_ups()).then_some(SIGHUP);
     let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up))?;
     let handle = signals.handle();
@@ -40,11 +38,7 @@ pub fn watch(array: ArrayHandle) -> std::io::Result<Watch> {
             }
             asked = true;
             tracing::info!(signal, "shutting down; once more to end at once");
-            // Nobody waits for the answer: the end of the process is one.
-            let (answers, _) = channel();
-            if array.send(Message::Admin(AdminCommand::Shutdown, answers)).is_err() {
-                tracing::debug!("the array has ended already");
-            }
+            shut_down();
         }
     })?;
     Ok(Watch { handle, thread: Some(thread) })

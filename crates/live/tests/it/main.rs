@@ -12,6 +12,7 @@ mod nbd_hostile;
 mod nbd_memory;
 mod nbd_model;
 mod nbd_tls;
+mod nvme_drive;
 mod operate;
 mod operate_fuzz;
 mod operate_page;

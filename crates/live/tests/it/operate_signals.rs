@@ -35,7 +35,7 @@ fn the_second_signal_ends_the_process() {
     let Some(child) = own_process::run("operate_signals::the_second_signal_ends_the_process")
     else {
         let (handle, inbox) = channel().unwrap();
-        let _watch = watch(handle).unwrap();
+        let _watch = watch(move || handle.shut_down()).unwrap();
         raise(SIGTERM).unwrap();
         wait_for_shutdown(&inbox);
         // Nothing more is ordered: this must not come back.
@@ -52,7 +52,7 @@ fn a_closed_terminal_asks_once_and_ends_nothing_at_once() {
     let test = "operate_signals::a_closed_terminal_asks_once_and_ends_nothing_at_once";
     let Some(child) = own_process::run(test) else {
         let (handle, inbox) = channel().unwrap();
-        let _watch = watch(handle).unwrap();
+        let _watch = watch(move || handle.shut_down()).unwrap();
         raise(SIGHUP).unwrap();
         wait_for_shutdown(&inbox);
         // The shell sends one more.

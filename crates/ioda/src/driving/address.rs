@@ -1,0 +1,115 @@
+//! The address of a target as people write it.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+/// The port that is assigned to NVMe over fabrics.
+const PORT: u16 = 4420;
+const SCHEME: &str = "nvme+tcp://";
+
+/// An address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TargetAddress {
+    /// Name or address, an IPv6 address without brackets.
+    host: String,
+    port: u16,
+}
+
+impl Default for TargetAddress {
+    fn default() -> Self {
+        Self { host: String::from("127.0.0.1"), port: PORT }
+    }
+}
+
+impl FromStr for TargetAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refused = || {
+            format!(
+                "{text} is neither a host with a port, such as 127.0.0.1:4420, nor a port, nor a URI, such as \
+                 nvme+tcp://127.0.0.1:4420"
+            )
+        };
+        let rest = match text.split_once("://") {
+            None => text,
+            Some(_) => text
+                .strip_prefix(SCHEME)
+                .map(|rest| rest.strip_suffix('/').unwrap_or(rest))
+                .ok_or_else(refused)?,
+        };
+        if let Ok(port) = rest.parse() {
+            return Ok(Self { port, ..Self::default() });
+        }
+        if let Ok(address) = rest.parse::<SocketAddr>() {
+            return Ok(Self { host: address.ip().to_string(), port: address.port() });
+        }
+        let inner = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        if let Ok(ip) = inner.unwrap_or(rest).parse::<std::net::IpAddr>() {
+            return Ok(Self { host: ip.to_string(), port: PORT });
+        }
+        let (host, port) = match rest.split_once(':') {
+            Some((host, port)) => (host, port.parse().map_err(|_| refused())?),
+            None => (rest, PORT),
+        };
+        let is_name = !host.is_empty()
+            && host.chars().all(|c| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c));
+        if is_name { Ok(Self { host: host.to_owned(), port }) } else { Err(refused()) }
+    }
+}
+
+impl TargetAddress {
+    /// Where a target listens.
+    pub(crate) fn resolve(&self) -> Result<SocketAddr, String> {
+        let Self { host, port } = self;
+        let found = (host.as_str(), *port).to_socket_addrs();
+        let found = found.map_err(|error| format!("{host} is not known here: {error}"))?;
+        let mut found: Vec<SocketAddr> = found.collect();
+        // A name such as localhost has both; hosts try the old one first.
+        found.sort_by_key(SocketAddr::is_ipv6);
+        found.first().copied().ok_or_else(|| format!("{host} has no address"))
+    }
+}
+
+impl fmt::Display for TargetAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "{SCHEME}[{}]:{}", self.host, self.port),
+            false => write!(f, "{SCHEME}{}:{}", self.host, self.port),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_an_address_is_understood() {
+        for (text, address) in [
+            ("4421", "127.0.0.1:4421"),
+            ("127.0.0.1", "127.0.0.1:4420"),
+            ("10.0.0.1:7", "10.0.0.1:7"),
+            ("nvme+tcp://127.0.0.1:0", "127.0.0.1:0"),
+            ("nvme+tcp://localhost/", "127.0.0.1:4420"),
+            ("[::1]:9", "[::1]:9"),
+            ("::1", "[::1]:4420"),
+            ("nvme+tcp://[::]:4420", "[::]:4420"),
+        ] {
+            let found = text.parse::<TargetAddress>().unwrap().resolve();
+            assert_eq!(found, Ok(address.parse().unwrap()), "{text}");
+        }
+        let back: TargetAddress = "nvme+tcp://[::1]:4420".parse().unwrap();
+        assert_eq!(back.to_string(), "nvme+tcp://[::1]:4420");
+        assert_eq!(TargetAddress::default().to_string(), "nvme+tcp://127.0.0.1:4420");
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_with_examples() {
+        for text in ["", "nbd://127.0.0.1", "127.0.0.1:many", "a b:1", ":4420"] {
+            let error = text.parse::<TargetAddress>().unwrap_err();
+            assert!(error.contains("such as 127.0.0.1:4420"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! One connection: its socket, the machine of its protocol, the buffers of its commands.
+
+use super::command_buffer::{CommandBuffer, Purpose};
+use super::command_memory::{Account, CommandMemory};
+use super::output::Output;
+use super::subsystems::Joined;
+use super::target::{CAPSULE_BYTES, RECEIVE_BYTES, TRANSFER_BYTES_MAX};
+use crate::buffer::Pool;
+use crate::clock::Interest;
+use nvme::target::{
+    CommandData, Connection, IoOperation, IoRequest, Output as MachineOutput, Request, Slot, Terms,
+};
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// What of headers may wait to be sent before nothing more is received: a host that does not read its answers
+/// may send no more commands.
+const UNSENT_HEADER_BYTES_MAX: usize = 64 << 10;
+
+/// One connection for ever: the number of its place, and how often that was used before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct ConnectionId {
+    pub(super) index: u32,
+    pub(super) generation: u32,
+}
+
+/// The name of a command in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommandName {
+    pub(super) connection: ConnectionId,
+    pub(super) slot: Slot,
+}
+
+/// A command that the protocol has let through.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) nsid: u32,
+    pub(super) request: Request,
+    pub(super) data: CommandData,
+    /// Its data, unless they are lent to whoever carries it out.
+    pub(super) buffer: Option<CommandBuffer>,
+}
+
+/// What is held for the commands of a connection.
+#[derive(Debug)]
+struct Held {
+    in_capsule: Account,
+    granted: Account,
+    /// Of both, what is with whoever carries out the commands.
+    lent_bytes: u64,
+}
+
+/// How a connection ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    /// It does not.
+    No,
+    /// What is to be sent is sent first.
+    Sending,
+    /// Nothing more is sent. The host has to close, or what it was sent may be lost.
+    Waiting,
+    /// The host has closed, or the socket is broken.
+    Over,
+}
+
+/// What came of reading from the socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Received {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing for now.
+    Nothing,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct HostConnection {
+    socket: TcpStream,
+    pub(super) machine: Connection,
+    pub(super) joined: Option<Joined>,
+    pending: Vec<Option<Pending>>,
+    /// Commands that wait for a buffer, the first one first.
+    waiting: VecDeque<Slot>,
+    output: Output,
+    held: Held,
+    /// The socket took less than it was given.
+    is_full: bool,
+    end: End,
+}
+
+impl HostConnection {
+    pub(super) fn new(socket: TcpStream, terms: Terms) -> Self {
+        // Room to receive while the rest of a capsule is on its way, whatever others hold.
+        let in_capsule = Account::new((RECEIVE_BYTES + 2 * CAPSULE_BYTES as usize) as u64);
+        let granted = Account::new(u64::from(TRANSFER_BYTES_MAX));
+        Self {
+            socket,
+            machine: Connection::new(terms),
+            joined: None,
+            pending: Vec::new(),
+            waiting: VecDeque::new(),
+            output: Output::default(),
+            held: Held { in_capsule, granted, lent_bytes: 0 },
+            is_full: false,
+            end: End::No,
+        }
+    }
+
+    /// The socket, to be watched.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// A command that the protocol has let through.
+    pub(super) fn insert(&mut self, slot: Slot, pending: Pending) {
+        let index = slot.index();
+        if self.pending.len() <= index {
+            self.pending.resize_with(index + 1, || None);
+        }
+        self.pending[index] = Some(pending);
+    }
+
+    /// A command in flight.
+    pub(super) fn pending_mut(&mut self, slot: Slot) -> Option<&mut Pending> {
+        self.pending.get_mut(slot.index())?.as_mut()
+    }
+
+    /// Gives a command whose data come with it a buffer.
+    pub(super) fn hold(&mut self, memory: &mut CommandMemory, pool: &mut Pool, slot: Slot) {
+        let Some(Some(pending)) = self.pending.get_mut(slot.index()) else { return };
+        let length = pending.data.to_controller_bytes() as usize;
+        let buffer = match is_transfer(&pending.request) {
+            true => CommandBuffer::pages(pool, length, Purpose::InCapsule),
+            false => CommandBuffer::bytes_only(length, Purpose::InCapsule),
+        };
+        memory.take(&mut self.held.in_capsule, buffer.held_bytes());
+        pending.buffer = Some(buffer);
+    }
+
+    /// Gives a command a buffer for which there has to be room. Returns whether there was.
+    fn grant(&mut self, memory: &mut CommandMemory, pool: &mut Pool, slot: Slot) -> bool {
+        let Some(Some(pending)) = self.pending.get_mut(slot.index()) else { return true };
+        let length = bytes_of(pending.data);
+        let needed = CommandBuffer::held_bytes_of_pages(length);
+        if needed > memory.room_bytes(&self.held.granted) {
+            return false;
+        }
+        let mut buffer = CommandBuffer::pages(pool, length, Purpose::Granted);
+        if !is_transfer(&pending.request) {
+            // Answers to admin commands may be shorter than they say.
+            buffer.bytes_mut().fill(0);
+        }
+        memory.take(&mut self.held.granted, buffer.held_bytes());
+        pending.buffer = Some(buffer);
+        true
+    }
+
+    /// A command needs a buffer for which there has to be room.
+    pub(super) fn wait_for_buffer(&mut self, slot: Slot) {
+        self.waiting.push_back(slot);
+    }
+
+    /// The next command that has got the buffer that it waited for.
+    pub(super) fn poll_grant(
+        &mut self,
+        memory: &mut CommandMemory,
+        pool: &mut Pool,
+    ) -> Option<Slot> {
+        let slot = *self.waiting.front()?;
+        if !self.grant(memory, pool, slot) {
+            return None;
+        }
+        self.waiting.pop_front()
+    }
+
+    /// A piece of the data of a command.
+    pub(super) fn put_data(&mut self, slot: Slot, offset_bytes: u32, bytes: &[u8]) {
+        let buffer = self.pending_mut(slot).and_then(|pending| pending.buffer.as_mut());
+        if let Some(buffer) = buffer {
+            buffer.bytes_mut()[offset_bytes as usize..][..bytes.len()].copy_from_slice(bytes);
+        }
+    }
+
+    /// Lends the buffer of a command to whoever carries it out.
+    pub(super) fn lend(&mut self, slot: Slot) -> Option<CommandBuffer> {
+        let buffer = self.pending_mut(slot)?.buffer.take()?;
+        self.held.lent_bytes += buffer.held_bytes();
+        Some(buffer)
+    }
+
+    /// A buffer that was lent is back.
+    pub(super) fn returned(&mut self, buffer: &CommandBuffer) {
+        self.held.lent_bytes -= buffer.held_bytes();
+    }
+
+    /// A buffer is needed no longer.
+    pub(super) fn give(
+        &mut self,
+        memory: &mut CommandMemory,
+        pool: &mut Pool,
+        buffer: CommandBuffer,
+    ) {
+        let account = match buffer.purpose {
+            Purpose::InCapsule => &mut self.held.in_capsule,
+            Purpose::Granted => &mut self.held.granted,
+        };
+        memory.give(account, buffer.held_bytes());
+        buffer.recycle(pool);
+    }
+
+    /// Gives back all memory that is not lent.
+    pub(super) fn close(&mut self, memory: &mut CommandMemory, pool: &mut Pool) {
+        self.output.discard();
+        while let Some(buffer) = self.output.pop_over() {
+            self.give(memory, pool, buffer);
+        }
+        for pending in std::mem::take(&mut self.pending).into_iter().flatten() {
+            if let Some(buffer) = pending.buffer {
+                self.give(memory, pool, buffer);
+            }
+        }
+        // Lent is lent of either; what is beyond both shares is of the common part.
+        memory.close(self.held.in_capsule, self.held.lent_bytes);
+        memory.close(self.held.granted, 0);
+    }
+
+    /// Whether it has a command that waits for a buffer.
+    pub(super) fn waits_for_buffer(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether it waits for nothing but memory.
+    pub(super) fn waits_for_memory(&self, memory: &CommandMemory) -> bool {
+        self.end == End::No
+            && (self.waits_for_buffer() || (self.takes_bytes() && !self.has_room(memory)))
+    }
+
+    /// Whether it would go on now with what it waits for.
+    pub(super) fn would_go_on(&self, memory: &CommandMemory) -> bool {
+        let next = self.waiting.front().and_then(|slot| self.pending.get(slot.index())?.as_ref());
+        let fits = |pending: &Pending| {
+            let needed = CommandBuffer::held_bytes_of_pages(bytes_of(pending.data));
+            needed <= memory.room_bytes(&self.held.granted)
+        };
+        // Who waits for a buffer is woken for that alone: it would stand in line again at once.
+        next.map_or_else(|| self.has_room(memory), fits)
+    }
+
+    fn takes_bytes(&self) -> bool {
+        self.machine.is_open() && self.output.header_bytes() < UNSENT_HEADER_BYTES_MAX
+    }
+
+    /// Whether what comes with commands has room.
+    fn has_room(&self, memory: &CommandMemory) -> bool {
+        let most = (RECEIVE_BYTES + CAPSULE_BYTES as usize) as u64;
+        memory.room_bytes(&self.held.in_capsule) >= most
+    }
+
+    /// Whether bytes are to be received.
+    pub(super) fn may_receive(&self, memory: &CommandMemory) -> bool {
+        match self.end {
+            End::No => self.takes_bytes() && self.has_room(memory),
+            End::Waiting => true,
+            End::Sending | End::Over => false,
+        }
+    }
+
+    /// Reads what there is, by one call. What comes at the end of the connection is dropped.
+    pub(super) fn receive(&mut self, into: &mut [u8]) -> Received {
+        loop {
+            match (&self.socket).read(into) {
+                Ok(0) => self.end = End::Over,
+                Ok(_) if self.end != End::No => {}
+                Ok(count) => return Received::Bytes(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => {
+                    tracing::debug!(%error, "a host is gone");
+                    self.end = End::Over;
+                }
+            }
+            return Received::Nothing;
+        }
+    }
+
+    /// The socket takes bytes again.
+    pub(super) fn set_writable(&mut self) {
+        self.is_full = false;
+    }
+
+    /// Takes what the machine wants to send, and sends what the socket takes.
+    pub(super) fn send(&mut self, memory: &mut CommandMemory, pool: &mut Pool) {
+        while let Some(output) = self.machine.poll_output() {
+            self.take_output(output);
+        }
+        while !self.is_full && !self.output.is_empty() && self.end != End::Over {
+            match self.output.send(|slices| (&self.socket).write_vectored(slices)) {
+                Ok(all) => self.is_full = !all,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.is_full = true,
+                Err(error) => {
+                    tracing::debug!(%error, "a host takes no answers any more");
+                    self.end = End::Over;
+                }
+            }
+        }
+        while let Some(buffer) = self.output.pop_over() {
+            self.give(memory, pool, buffer);
+        }
+        if self.end == End::Sending && self.output.is_empty() {
+            // The host reads to the end, and closes.
+            self.end = match self.socket.shutdown(Shutdown::Write) {
+                Ok(()) => End::Waiting,
+                Err(_) => End::Over,
+            };
+        }
+    }
+
+    fn take_output(&mut self, output: MachineOutput) {
+        match output {
+            MachineOutput::Send(pdu) => {
+                self.output.put(pdu.prefix());
+                let Some(piece) = pdu.data() else { return };
+                let pending = self.pending.get(piece.slot.index()).and_then(Option::as_ref);
+                let Some(buffer) = pending.and_then(|pending| pending.buffer.as_ref()) else {
+                    unreachable!("an answer with data has a buffer: {piece:?}")
+                };
+                let start = piece.offset_bytes as usize;
+                let range = start..start + piece.bytes as usize;
+                let digest = pdu.data_digest(&buffer.bytes()[range.clone()]);
+                if let Some(pages) = buffer.share() {
+                    self.output.put_data(pages, range);
+                }
+                if let Some(digest) = digest {
+                    self.output.put(&digest);
+                }
+            }
+            MachineOutput::Released(slot) => {
+                let pending = self.pending.get_mut(slot.index()).and_then(Option::take);
+                if let Some(buffer) = pending.and_then(|pending| pending.buffer) {
+                    self.output.put_over(buffer);
+                }
+            }
+            MachineOutput::Close => {
+                if self.end == End::No {
+                    self.end = End::Sending;
+                }
+            }
+        }
+    }
+
+    /// Whether something is to be sent that the socket does not take.
+    pub(super) fn has_unsent(&self) -> bool {
+        !self.output.is_empty()
+    }
+
+    /// Whether it ends, and waits for the host to take what was sent and to close.
+    pub(super) fn is_ending(&self) -> bool {
+        self.end != End::No
+    }
+
+    /// Whether it is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.end == End::Over
+    }
+
+    /// What it waits for at its socket; none if it is to be taken out of an epoll, which reports hang-ups to
+    /// everyone in it.
+    pub(super) fn interest(&self, memory: &CommandMemory) -> Option<Interest> {
+        let interest = Interest {
+            readable: self.may_receive(memory),
+            writable: self.is_full && !self.output.is_empty(),
+        };
+        (interest.readable || interest.writable).then_some(interest)
+    }
+}
+
+/// Whether the data are those of blocks.
+const fn is_transfer(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Io(IoRequest { operation: IoOperation::Read(_) | IoOperation::Write(_), .. })
+    )
+}
+
+fn bytes_of(data: CommandData) -> usize {
+    data.to_controller_bytes().max(data.to_host_bytes()) as usize
+}

@@ -1,0 +1,27 @@
+//! NVMe/TCP on real sockets: what drivers of [`nvme::target`] have in common.
+//!
+//! Knows: how connections are accepted, read, written and closed, which buffer belongs to which command, how much
+//! memory all hosts together may make a target hold. Does not know: what a drive or an array does with a command.
+//!
+//! A [`Target`] has the connections, a subsystem and the discovery subsystem. It is owned by the thread that owns
+//! the drive or the array, beside the same [`Waiter`](crate::clock::Waiter). Commands come out of
+//! [`Target::poll_event`]; their outcomes go to [`Target::complete`], in any order.
+
+mod command_buffer;
+mod command_memory;
+mod connection;
+mod listener;
+mod names;
+mod output;
+mod subsystems;
+mod table;
+mod target;
+
+pub use command_buffer::CommandBuffer;
+pub use connection::CommandName;
+pub use listener::{ListenError, Listener};
+pub use names::{SubsystemNames, listing};
+pub use target::{
+    BLOCK_SHIFT, CAPSULE_BYTES, COMMAND_MEMORY_BYTES_MIN, CONNECTIONS_MAX, IO_QUEUES_MAX,
+    QUEUE_ENTRIES_MAX, TRANSFER_SHIFT, Target, TargetEvent, TargetSetup,
+};

@@ -1,0 +1,668 @@
+//! A target at some addresses: its connections, and the commands that come over them.
+
+use super::command_buffer::CommandBuffer;
+use super::command_memory::CommandMemory;
+use super::connection::{CommandName, ConnectionId, HostConnection, Pending, Received};
+use super::listener::Listener;
+use super::subsystems::{Joined, Subsystems, Which};
+use super::table::Table;
+use crate::buffer::Pool;
+use crate::clock::{Event, Interest, Waiter};
+use nvme::target::{
+    Action, AdminAnswer, AdminRequest, Answer, AuthenticationStep, CommandData, Discovery,
+    DriveReport, IoOutcome, IoRequest, Listing, RANDOM_BYTES, Request, Slot, Subsystem,
+    SubsystemConfig, Terms, TransportEvent,
+};
+use nvme::wire::{CONNECT_BYTES, StatusCode, SubmissionEntry};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use units::{Duration, Instant};
+
+/// Blocks have 4 KiB, the least that storage takes.
+pub const BLOCK_SHIFT: u8 = 12;
+/// MDTS as a power of two of 4 KiB: 128 KiB.
+pub const TRANSFER_SHIFT: u8 = 5;
+pub(super) const TRANSFER_BYTES_MAX: u32 = 4096 << TRANSFER_SHIFT;
+/// Data in a capsule of an I/O queue: what Linux sends with the command.
+pub const CAPSULE_BYTES: u32 = 8192;
+/// Entries of a queue: what Linux asks for.
+pub const QUEUE_ENTRIES_MAX: u16 = 128;
+/// I/O queues of a controller. One thread serves all, so many gain nothing, and hosts ask for one per processor.
+pub const IO_QUEUES_MAX: u16 = 64;
+/// Most connections, if memory suffices for their shares.
+pub const CONNECTIONS_MAX: usize = 1024;
+
+/// Most bytes that are received by one call.
+pub(super) const RECEIVE_BYTES: usize = 64 << 10;
+/// What a connection may hold whatever others do.
+const SHARE_BYTES: u64 =
+    TRANSFER_BYTES_MAX as u64 + (RECEIVE_BYTES + 2 * CAPSULE_BYTES as usize) as u64;
+/// Three quarters of all memory are shares.
+const SHARES_OF_FOUR: u64 = 3;
+/// Least memory for commands: shares for some sixty connections.
+pub const COMMAND_MEMORY_BYTES_MIN: u64 = 16 << 20;
+
+/// Data that one C2HData has at most: short ones let other answers go in between.
+const CONTROLLER_DATA_BYTES: u32 = 64 << 10;
+
+/// Calls to receive for one connection in one turn of the loop.
+const RECEIPTS_PER_TURN: usize = 8;
+/// Connections that are accepted in one turn.
+const ACCEPTS_PER_TURN: usize = 64;
+
+/// For how long ICReq and Connect are waited for.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// For how long a host may take to read what it was sent last, and to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// For how long nothing is accepted after the system had no descriptor left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Tokens of connections are behind those of this many listeners.
+const LISTENERS_MAX: u64 = 256;
+
+/// What a target is made of.
+#[derive(Debug)]
+pub struct TargetSetup {
+    /// The subsystem.
+    pub config: SubsystemConfig,
+    /// Where it listens; at most 256.
+    pub listeners: Vec<Listener>,
+    /// What of it the discovery subsystem tells.
+    pub listings: Vec<Listing>,
+    /// Bound on the data of commands that all hosts together have it hold, at least
+    /// [`COMMAND_MEMORY_BYTES_MIN`].
+    pub memory_bytes: u64,
+    /// The first of its tokens; all from this one on are its own.
+    pub first_token: u64,
+}
+
+/// What a target asks of its driver.
+#[derive(Debug)]
+pub enum TargetEvent {
+    /// An admin command came: call [`Target::handle_admin`].
+    Admin(CommandName),
+    /// Carry out a command, then call [`Target::complete`].
+    Io {
+        /// The command.
+        name: CommandName,
+        /// What it asks.
+        request: IoRequest,
+        /// Its data, or room for them, if it has any.
+        buffer: Option<CommandBuffer>,
+    },
+    /// Only [`Action::ShutDown`], [`Action::SetWindows`] and [`Action::SelectWindow`].
+    Action(Action),
+}
+
+/// The sockets that listen.
+#[derive(Debug)]
+struct Listening {
+    listeners: Vec<Listener>,
+    is_watched: bool,
+    /// Until when nothing is accepted, because the system had nothing left.
+    paused_until: Option<Instant>,
+    connections_max: usize,
+    is_over: bool,
+}
+
+/// A target.
+#[derive(Debug)]
+pub struct Target {
+    subsystems: Subsystems,
+    listening: Listening,
+    table: Table,
+    /// The connection of the admin queue of each controller.
+    admin: BTreeMap<(Which, u16), ConnectionId>,
+    memory: CommandMemory,
+    pool: Pool,
+    events: VecDeque<TargetEvent>,
+    /// Where bytes are received.
+    received: Vec<u8>,
+    terms: Terms,
+    first_token: u64,
+}
+
+impl Target {
+    /// A target that begins to accept connections. None if the discovery subsystem cannot have this serial
+    /// number or revision, which it has from the subsystem's.
+    ///
+    /// # Errors
+    ///
+    /// If the system cannot watch the listeners.
+    pub fn new(setup: TargetSetup, waiter: &mut Waiter) -> io::Result<Self> {
+        let TargetSetup { config, listeners, listings, memory_bytes, first_token } = setup;
+        let shares = memory_bytes / 4 * SHARES_OF_FOUR;
+        let connections_max = ((shares / SHARE_BYTES) as usize).clamp(1, CONNECTIONS_MAX);
+        let common = memory_bytes.saturating_sub(connections_max as u64 * SHARE_BYTES);
+        let controllers_max = connections_max as u16;
+        let (serial, revision) = (config.serial, config.firmware);
+        let discovery = Discovery::new(controllers_max, serial.as_str(), revision.as_str());
+        let mut discovery =
+            discovery.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        discovery.set_listings(listings);
+        let terms = Terms {
+            host_data_max_bytes: TRANSFER_BYTES_MAX,
+            controller_data_max_bytes: CONTROLLER_DATA_BYTES,
+            transfer_max_bytes: config.transfer_max_bytes(),
+            checksum: crc32c::crc32c_append,
+        };
+        let mut target = Self {
+            subsystems: Subsystems::new(Subsystem::new(config), discovery),
+            listening: Listening {
+                listeners,
+                is_watched: false,
+                paused_until: None,
+                connections_max,
+                is_over: false,
+            },
+            table: Table::default(),
+            admin: BTreeMap::new(),
+            memory: CommandMemory::new(common),
+            pool: Pool::default(),
+            events: VecDeque::new(),
+            received: vec![0; RECEIVE_BYTES],
+            terms,
+            first_token,
+        };
+        target.watch_listeners(waiter)?;
+        Ok(target)
+    }
+
+    /// The subsystem.
+    #[must_use]
+    pub const fn subsystem(&self) -> &Subsystem {
+        &self.subsystems.own
+    }
+
+    /// Connections that there are.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.table.count()
+    }
+
+    /// The next thing for the driver.
+    pub fn poll_event(&mut self) -> Option<TargetEvent> {
+        self.events.pop_front()
+    }
+
+    /// When [`Target::handle_deadline`] wants to be called if nothing else happens.
+    pub fn next_deadline(&mut self) -> Instant {
+        let paused = self.listening.paused_until.unwrap_or(Instant::NEVER);
+        self.table.next_deadline().min(self.subsystems.next_deadline()).min(paused)
+    }
+
+    /// Ends what has taken too long. To be followed by [`Target::settle`].
+    pub fn handle_deadline(&mut self, now: Instant) {
+        self.subsystems.handle_deadline(now);
+        while let Some(index) = self.table.pop_expired(now) {
+            tracing::debug!("a host was silent for too long before or after its connection");
+            self.close(index);
+        }
+        if self.listening.paused_until.is_some_and(|until| until <= now) {
+            self.listening.paused_until = None;
+        }
+    }
+
+    /// Whether an event of the waiter is for this target.
+    #[must_use]
+    pub const fn owns(&self, event: &Event) -> bool {
+        event.token >= self.first_token
+    }
+
+    /// A socket is ready. To be followed by [`Target::settle`].
+    pub fn handle_ready(&mut self, now: Instant, event: &Event) {
+        let number = event.token - self.first_token;
+        if number < LISTENERS_MAX {
+            self.accept(now, number as usize);
+            return;
+        }
+        let index = (number - LISTENERS_MAX) as u32;
+        let Some(id) = self.table.id(index) else { return };
+        if event.writable || event.hung_up {
+            self.table.get_mut(id).into_iter().for_each(HostConnection::set_writable);
+        }
+        if event.readable || event.hung_up {
+            self.receive(now, id);
+        }
+        self.table.mark_dirty(index);
+    }
+
+    /// Answers an admin command.
+    pub fn handle_admin(&mut self, now: Instant, name: CommandName, drive: &DriveReport) {
+        let CommandName { connection, slot } = name;
+        let Some(own) = self.table.get_mut(connection) else { return };
+        let Some(joined) = own.joined else { return };
+        let Some(pending) = own.pending_mut(slot) else { return };
+        let Request::Admin(command) = pending.request else { return };
+        let (mut nothing, mut data) = ([0; 0], pending.buffer.as_mut());
+        let is_to_host = matches!(pending.data, CommandData::ToHost { .. });
+        let (data, into): (&[u8], &mut [u8]) = match &mut data {
+            Some(buffer) if is_to_host => (&[], buffer.bytes_mut()),
+            Some(buffer) => (buffer.bytes(), &mut nothing),
+            None => (&[], &mut nothing),
+        };
+        let request = AdminRequest { slot, nsid: pending.nsid, command, data, into };
+        let answer = self.subsystems.handle_admin(now, &joined, request, drive);
+        if let AdminAnswer::Now(answer) = answer {
+            own.machine.complete(slot, answer);
+        }
+        self.table.mark_dirty(connection.index);
+    }
+
+    /// A command was carried out, and its data, if it has any, are back or no longer needed. Without the buffer it
+    /// was lent, [`Target::take_back`] is called when that is back.
+    pub fn complete(
+        &mut self,
+        name: CommandName,
+        outcome: IoOutcome,
+        buffer: Option<CommandBuffer>,
+    ) {
+        let Some(own) = self.table.get_mut(name.connection) else {
+            buffer.into_iter().for_each(|buffer| self.take_back(name, buffer));
+            return;
+        };
+        let Some(Pending { request: Request::Io(request), .. }) = own.pending_mut(name.slot) else {
+            unreachable!("{name:?} is in flight")
+        };
+        let answer = request.answer(outcome);
+        let mut unneeded = buffer;
+        if answer.status.is_success()
+            && answer.data_bytes > 0
+            && let Some(buffer) = unneeded.take()
+        {
+            own.returned(&buffer);
+            if let Some(pending) = own.pending_mut(name.slot) {
+                pending.buffer = Some(buffer);
+            }
+        }
+        own.machine.complete(name.slot, answer);
+        self.table.mark_dirty(name.connection.index);
+        unneeded.into_iter().for_each(|buffer| self.take_back(name, buffer));
+    }
+
+    /// A buffer that a command was lent is back after the command was answered without it.
+    pub fn take_back(&mut self, name: CommandName, buffer: CommandBuffer) {
+        let Some(own) = self.table.get_mut(name.connection) else {
+            self.memory.give_common(buffer.held_bytes());
+            buffer.recycle(&mut self.pool);
+            return;
+        };
+        own.returned(&buffer);
+        own.give(&mut self.memory, &mut self.pool, buffer);
+        self.table.mark_dirty(name.connection.index);
+    }
+
+    /// The flush that [`Action::ShutDown`] asked for is over.
+    pub fn handle_shut_down(&mut self, controller: u16) {
+        self.subsystems.own.handle_shut_down(controller);
+    }
+
+    /// Events of windows happened.
+    pub fn handle_window_events(&mut self, events: u16) {
+        self.subsystems.own.handle_window_events(events);
+    }
+
+    /// Stops to listen. Connections that there are stay.
+    pub fn stop_listening(&mut self, waiter: &mut Waiter) {
+        self.unwatch_listeners(waiter);
+        self.listening.is_over = true;
+        self.listening.listeners.clear();
+    }
+
+    /// Ends all connections: what is to be sent is sent.
+    pub fn close_all(&mut self) {
+        let all: Vec<u32> = self
+            .table
+            .iter_mut()
+            .map(|(id, own)| {
+                own.machine.close();
+                id.index
+            })
+            .collect();
+        all.into_iter().for_each(|index| self.table.mark_dirty(index));
+    }
+
+    /// Whether something is to be sent that some socket does not take.
+    pub fn has_unsent(&mut self) -> bool {
+        self.table.iter_mut().any(|(_, own)| own.has_unsent())
+    }
+
+    /// Does what there is to do until nothing is left but to wait.
+    ///
+    /// # Errors
+    ///
+    /// If the system cannot watch a listener.
+    pub fn settle(&mut self, now: Instant, waiter: &mut Waiter) -> io::Result<()> {
+        loop {
+            while let Some((which, action)) = self.subsystems.poll_action() {
+                self.act(which, action);
+            }
+            if let Some(index) = self.table.pop_dirty() {
+                self.look_after(now, waiter, index);
+                continue;
+            }
+            match self.table.first_in_line() {
+                Some(id) if self.would_go_on(id) => {
+                    self.table.leave_line();
+                    self.table.mark_dirty(id.index);
+                }
+                _ => break,
+            }
+        }
+        self.watch_listeners(waiter)
+    }
+
+    fn would_go_on(&mut self, id: ConnectionId) -> bool {
+        let Some(own) = self.table.get_mut(id) else { return true };
+        !own.waits_for_memory(&self.memory) || own.would_go_on(&self.memory)
+    }
+
+    fn accept(&mut self, now: Instant, number: usize) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let Some(listener) = self.listening.listeners.get(number) else { return };
+            if self.table.count() >= self.listening.connections_max {
+                return;
+            }
+            match listener.accept() {
+                Ok((socket, peer)) => {
+                    tracing::debug!(%peer, "a host has connected");
+                    let connection = HostConnection::new(socket, self.terms);
+                    let id = self.table.insert(Box::new(connection));
+                    self.table.set_deadline(id.index, Some(now + HANDSHAKE_TIMEOUT));
+                    self.table.mark_dirty(id.index);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                    ) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a host cannot be accepted");
+                    self.listening.paused_until = Some(now + ACCEPT_PAUSE);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Watches the listeners if a connection would be accepted, and else not.
+    fn watch_listeners(&mut self, waiter: &mut Waiter) -> io::Result<()> {
+        let Listening { paused_until, connections_max, is_over, is_watched, .. } = &self.listening;
+        let wanted = paused_until.is_none() && !is_over && self.table.count() < *connections_max;
+        match (*is_watched, wanted) {
+            (false, true) => {
+                for (listener, token) in self.listening.listeners.iter().zip(self.first_token..) {
+                    waiter.add(listener, token, Interest::READ)?;
+                }
+                self.listening.is_watched = true;
+            }
+            (true, false) => self.unwatch_listeners(waiter),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn unwatch_listeners(&mut self, waiter: &mut Waiter) {
+        if std::mem::take(&mut self.listening.is_watched) {
+            for listener in &self.listening.listeners {
+                if let Err(error) = waiter.remove(listener) {
+                    tracing::debug!(%error, "a listener was not watched");
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, now: Instant, id: ConnectionId) {
+        let mut received = std::mem::take(&mut self.received);
+        for _ in 0..RECEIPTS_PER_TURN {
+            let Some(own) = self.table.get_mut(id) else { break };
+            if !own.may_receive(&self.memory) {
+                break;
+            }
+            let Received::Bytes(count) = own.receive(&mut received) else { break };
+            self.take_bytes(now, id, &received[..count]);
+            if count < received.len() {
+                break;
+            }
+        }
+        self.received = received;
+    }
+
+    fn take_bytes(&mut self, now: Instant, id: ConnectionId, mut bytes: &[u8]) {
+        while let Some(own) = self.table.get_mut(id) {
+            let (taken, event) = own.machine.handle_bytes(bytes);
+            bytes = &bytes[taken..];
+            match event {
+                TransportEvent::NeedMore(_) | TransportEvent::Over => return,
+                TransportEvent::Command { slot, entry, data } => {
+                    self.begin(now, id, slot, &entry, data);
+                }
+                TransportEvent::Data { slot, offset_bytes, bytes } => {
+                    own.put_data(slot, offset_bytes, bytes);
+                }
+                TransportEvent::Received(slot) => self.start(now, id, slot),
+            }
+        }
+    }
+
+    /// A command has come, not its data.
+    fn begin(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        slot: Slot,
+        entry: &SubmissionEntry,
+        data: CommandData,
+    ) {
+        let Some(own) = self.table.get_mut(id) else { return };
+        let request = match self.subsystems.decode(own.joined.as_ref(), entry, data) {
+            Ok(request) => request,
+            Err(status) => {
+                tracing::debug!(opcode = entry.opcode, ?status, "a command is refused");
+                return own.machine.complete(slot, Answer::new(status));
+            }
+        };
+        own.insert(slot, Pending { nsid: entry.common.nsid, request, data, buffer: None });
+        match data {
+            CommandData::None => self.start(now, id, slot),
+            CommandData::InCapsule { .. } => own.hold(&mut self.memory, &mut self.pool, slot),
+            CommandData::AtHost { .. } | CommandData::ToHost { .. } => {
+                own.wait_for_buffer(slot);
+                self.grant(now, id);
+            }
+        }
+    }
+
+    /// Commands that wait for buffers get them, as far as there is room.
+    fn grant(&mut self, now: Instant, id: ConnectionId) {
+        while let Some(own) = self.table.get_mut(id)
+            && let Some(slot) = own.poll_grant(&mut self.memory, &mut self.pool)
+        {
+            match own.pending_mut(slot).map(|pending| pending.data) {
+                Some(CommandData::AtHost { .. }) => own.machine.receive(slot),
+                _ => self.start(now, id, slot),
+            }
+        }
+    }
+
+    /// A command is there with all its data, or room for those that it asks for.
+    fn start(&mut self, now: Instant, id: ConnectionId, slot: Slot) {
+        let Some(own) = self.table.get_mut(id) else { return };
+        let Some(pending) = own.pending_mut(slot) else { return };
+        let name = CommandName { connection: id, slot };
+        match pending.request {
+            Request::Connect(connect) => {
+                let data = pending.buffer.as_ref().map(CommandBuffer::bytes).unwrap_or_default();
+                let Some(data) = data.first_chunk::<CONNECT_BYTES>() else { return };
+                match self.subsystems.connect(now, &connect, data) {
+                    Ok(joined) => self.join(id, slot, joined),
+                    Err(refusal) => {
+                        tracing::info!(?refusal, "a host is refused");
+                        let (status, result) = refusal.encode();
+                        let answer = Answer { result: result.into(), ..Answer::new(status) };
+                        own.machine.complete(slot, answer);
+                    }
+                }
+            }
+            Request::Authenticate(step) => self.authenticate(id, slot, step),
+            Request::Admin(_) => self.events.push_back(TargetEvent::Admin(name)),
+            Request::Io(request) => {
+                let buffer = own.lend(slot);
+                self.events.push_back(TargetEvent::Io { name, request, buffer });
+            }
+        }
+    }
+
+    /// Goes on with the authentication of a queue.
+    fn authenticate(&mut self, id: ConnectionId, slot: Slot, step: AuthenticationStep) {
+        let Some(own) = self.table.get_mut(id) else { return };
+        let Some(Joined { which: Which::Own, queue }) = own.joined else { return };
+        let mut random = [0; RANDOM_BYTES];
+        if let Err(error) = fill_random(&mut random) {
+            tracing::error!(%error, "a host cannot be authenticated without random numbers");
+            return own.machine.complete(slot, Answer::new(StatusCode::Internal.for_now()));
+        }
+        let Some(pending) = own.pending_mut(slot) else { return };
+        let is_to_host = matches!(pending.data, CommandData::ToHost { .. });
+        let (mut nothing, mut data) = ([0; 0], pending.buffer.as_mut());
+        let (data, into): (&[u8], &mut [u8]) = match &mut data {
+            Some(buffer) if is_to_host => (&[], buffer.bytes_mut()),
+            Some(buffer) => (buffer.bytes(), &mut nothing),
+            None => (&[], &mut nothing),
+        };
+        let subsystem = &mut self.subsystems.own;
+        let answer = subsystem.handle_authentication(&queue, step, data, into, &random);
+        own.machine.complete(slot, answer);
+    }
+
+    /// A connection has become a queue.
+    fn join(&mut self, id: ConnectionId, slot: Slot, joined: Joined) {
+        let Some(own) = self.table.get_mut(id) else { return };
+        own.joined = Some(joined);
+        own.machine.start_queue(joined.queue.terms());
+        own.machine.complete(slot, joined.queue.answer());
+        let (controller, queue) = (joined.queue.controller(), joined.queue.number());
+        tracing::debug!(controller, queue, subsystem = ?joined.which, "a host has a queue");
+        if joined.queue.is_admin() {
+            self.admin.insert((joined.which, controller), id);
+        }
+        self.table.set_deadline(id.index, None);
+    }
+
+    fn act(&mut self, which: Which, action: Action) {
+        match action {
+            Action::Answer { controller, slot, answer } => {
+                let Some(&id) = self.admin.get(&(which, controller)) else { return };
+                let Some(own) = self.table.get_mut(id) else { return };
+                own.machine.complete(slot, answer);
+                self.table.mark_dirty(id.index);
+            }
+            Action::CloseIoQueues { controller } => self.close_queues(which, controller, true),
+            Action::CloseController { controller } => {
+                tracing::info!(
+                    controller,
+                    "nothing was heard of a host: its controller is no more"
+                );
+                self.close_queues(which, controller, false);
+            }
+            Action::ShutDown { .. } if which == Which::Discovery => {}
+            Action::ShutDown { .. } | Action::SetWindows(_) | Action::SelectWindow(_) => {
+                self.events.push_back(TargetEvent::Action(action));
+            }
+        }
+    }
+
+    /// Ends the connections of a controller.
+    fn close_queues(&mut self, which: Which, controller: u16, io_only: bool) {
+        let is_meant = |joined: &Joined| {
+            joined.which == which
+                && joined.queue.controller() == controller
+                && !(io_only && joined.queue.is_admin())
+        };
+        let mut closed = Vec::new();
+        for (id, own) in self.table.iter_mut() {
+            if own.joined.as_ref().is_some_and(is_meant) {
+                own.machine.close();
+                closed.push(id.index);
+            }
+        }
+        closed.into_iter().for_each(|index| self.table.mark_dirty(index));
+    }
+
+    /// Goes on with a connection of which something has changed.
+    fn look_after(&mut self, now: Instant, waiter: &mut Waiter, index: u32) {
+        let Some(id) = self.table.id(index) else { return };
+        self.grant(now, id);
+        let Some(own) = self.table.get_mut(id) else { return };
+        own.send(&mut self.memory, &mut self.pool);
+        if own.is_over() {
+            self.close(index);
+            return;
+        }
+        let is_ending = own.is_ending();
+        if own.waits_for_memory(&self.memory) {
+            self.table.join_line(id);
+        }
+        if is_ending {
+            self.leave(id);
+            if !self.table.has_deadline(index) {
+                self.table.set_deadline(index, Some(now + CLOSE_TIMEOUT));
+            }
+        }
+        if let Err(error) = self.watch(waiter, index) {
+            tracing::warn!(%error, "a host cannot be served any more");
+            self.close(index);
+        }
+    }
+
+    /// Has the waiter watch a connection for what it waits for.
+    fn watch(&mut self, waiter: &mut Waiter, index: u32) -> io::Result<()> {
+        let token = self.first_token + LISTENERS_MAX + u64::from(index);
+        let Some(place) = self.table.place_mut(index) else { return Ok(()) };
+        let Some(own) = &place.connection else { return Ok(()) };
+        let wanted = own.interest(&self.memory);
+        let watched = place.interest;
+        if wanted == watched {
+            return Ok(());
+        }
+        match (watched, wanted) {
+            (None, Some(interest)) => waiter.add(own.fd(), token, interest)?,
+            (Some(_), Some(interest)) => waiter.change(own.fd(), token, interest)?,
+            (Some(_), None) => waiter.remove(own.fd())?,
+            (None, None) => {}
+        }
+        place.interest = wanted;
+        Ok(())
+    }
+
+    /// A connection is no more. Its commands go on, and their answers are dropped. A descriptor that is closed is
+    /// watched no longer.
+    fn close(&mut self, index: u32) {
+        let Some(id) = self.table.id(index) else { return };
+        self.leave(id);
+        let Some(mut own) = self.table.remove(index) else { return };
+        own.close(&mut self.memory, &mut self.pool);
+    }
+
+    /// A connection is a queue no more: its place in the controller is free at once, though the host may still be
+    /// reading its last answers.
+    fn leave(&mut self, id: ConnectionId) {
+        let Some(joined) = self.table.get_mut(id).and_then(|own| own.joined.take()) else { return };
+        let key = (joined.which, joined.queue.controller());
+        if joined.queue.is_admin() && self.admin.get(&key) == Some(&id) {
+            self.admin.remove(&key);
+        }
+        self.subsystems.handle_closed(&joined);
+    }
+}
+
+/// Fills bytes with random ones of the system.
+fn fill_random(bytes: &mut [u8]) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let rest = &mut bytes[filled..];
+        filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(())
+}

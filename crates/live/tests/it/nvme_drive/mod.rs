@@ -1,0 +1,9 @@
+//! A drive over NVMe/TCP on real sockets.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod basics;
+mod host;
+mod hostile;
+mod hosts;
+mod served;
+mod windows;

@@ -1,0 +1,137 @@
+//! A drive that is served by a thread of its own.
+
+use super::host::{Host, Terms};
+use live::clock::Spin;
+use live::drive::{self, DriveHandle, DriveHead, DriveServer, Ended, Setup};
+use live::nvme_tcp::{
+    BLOCK_SHIFT, CAPSULE_BYTES, IO_QUEUES_MAX, Listener, QUEUE_ENTRIES_MAX, SubsystemNames,
+    TRANSFER_SHIFT, listing,
+};
+use live::storage::DriveLocation;
+use nvme::target::{HostList, Namespace, SubsystemConfig};
+use nvme::wire::Ascii;
+use nvme::wire::ioda::IodaCapability;
+use ssd::Ssd;
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+use units::Duration;
+
+/// What is served.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) location: DriveLocation,
+    pub(crate) model: Option<Ssd>,
+    pub(crate) bytes: u64,
+    pub(crate) hosts: HostList,
+    pub(crate) memory_bytes: u64,
+}
+
+impl Plan {
+    /// Storage in memory without a model.
+    pub(crate) fn plain() -> Self {
+        Self {
+            location: DriveLocation::Memory,
+            model: None,
+            bytes: 64 << 20,
+            hosts: HostList::Any,
+            memory_bytes: 256 << 20,
+        }
+    }
+
+    /// A model that is as it leaves the factory.
+    pub(crate) fn fresh() -> Self {
+        let config = ssd::presets::preset("live").unwrap();
+        let bytes = config.logical_bytes();
+        Self { model: Some(Ssd::new(config).unwrap()), bytes, ..Self::plain() }
+    }
+
+    /// A model that has been written over and over.
+    pub(crate) fn aged() -> Self {
+        let mut plan = Self::fresh();
+        plan.model.as_mut().unwrap().age(7);
+        plan
+    }
+}
+
+/// A drive that is served.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    pub(crate) nqn: String,
+    pub(crate) head: DriveHead,
+    handle: DriveHandle,
+    thread: Option<JoinHandle<Ended>>,
+}
+
+impl Served {
+    pub(crate) fn start(plan: Plan) -> Self {
+        let Plan { location, model, bytes, hosts, memory_bytes } = plan;
+        let opened = drive::open(&location, Some(bytes), bytes, false).unwrap();
+        let names = SubsystemNames::new(&opened.head.uuid, None);
+        let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.address();
+        let config = SubsystemConfig {
+            nqn: names.nqn,
+            hosts: hosts.clone(),
+            authentication: None,
+            serial: names.serial,
+            model: Ascii::new("IODA emulated drive").unwrap(),
+            firmware: Ascii::new("1").unwrap(),
+            namespace: Namespace {
+                blocks: bytes >> BLOCK_SHIFT,
+                block_shift: BLOCK_SHIFT,
+                nguid: names.nguid,
+                write_bytes: 4096,
+                random_read_100ns: 1000,
+                write_cache: location.path().is_some(),
+            },
+            ioda: model.as_ref().map(|_| IodaCapability { patient: true, all_work: true }),
+            controllers_max: 1024,
+            io_queues_max: IO_QUEUES_MAX,
+            entries_max: QUEUE_ENTRIES_MAX,
+            transfer_shift: TRANSFER_SHIFT,
+            capsule_bytes: CAPSULE_BYTES,
+        };
+        let setup = Setup {
+            listings: vec![listing(address, names.nqn, hosts)],
+            config,
+            model: model.map(Box::new),
+            storage: opened.storage,
+            listeners: vec![listener],
+            memory_bytes,
+            // Many tests run at once: nobody spins.
+            spin: Spin::Fixed(Duration::ZERO),
+        };
+        let (handle, inbox) = drive::channel().unwrap();
+        let thread =
+            std::thread::spawn(move || DriveServer::new(setup, inbox).unwrap().run().unwrap());
+        let nqn = names.nqn.as_str().to_owned();
+        Self { address, nqn, head: opened.head, handle, thread: Some(thread) }
+    }
+
+    pub(crate) fn terms(&self) -> Terms {
+        Terms::new(&self.nqn)
+    }
+
+    pub(crate) fn attach(&self) -> Host {
+        Host::attach(self.address, &self.terms())
+    }
+
+    /// Stops it.
+    pub(crate) fn stop(mut self) -> Ended {
+        self.handle.stop();
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.handle.stop();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+            && !std::thread::panicking()
+        {
+            panic!("the drive's thread has panicked");
+        }
+    }
+}
