@@ -602,7 +602,11 @@ impl Target {
         }
         let is_ending = own.is_ending();
         if own.waits_for_memory(&self.memory) {
-            self.table.join_line(id);
+            // What was sent just now may have made room in its own share.
+            match own.would_go_on(&self.memory) {
+                true => self.table.mark_dirty(index),
+                false => self.table.join_line(id),
+            }
         }
         if is_ending {
             self.leave(id);
