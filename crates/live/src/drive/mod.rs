@@ -162,7 +162,7 @@ impl DriveServer {
             }
             let worked = self.pass_commands(now);
             self.target.settle(now, &mut self.waiter)?;
-            if !worked {
+            if !worked && !self.target.has_events() {
                 break;
             }
             now = self.device.catch_up(self.clock.now());

@@ -185,6 +185,12 @@ impl Target {
         self.events.pop_front()
     }
 
+    /// Whether there is something for the driver: what was sent may have made room for the next command.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// When [`Target::handle_deadline`] wants to be called if nothing else happens.
     pub fn next_deadline(&mut self) -> Instant {
         let paused = self.listening.paused_until.unwrap_or(Instant::NEVER);
