@@ -12,6 +12,7 @@ use crate::settings::{DriveFlags, DriveSettings};
 use crate::words::Precondition;
 use clap::Args;
 use live::clock::Spin;
+use live::dhchap::{CRYPTOGRAPHY, host_secrets};
 use live::drive::{DriveHead, Setup};
 use live::nvme_tcp::{
     BLOCK_SHIFT, CAPSULE_BYTES, COMMAND_MEMORY_BYTES_MIN, CONNECTIONS_MAX, IO_QUEUES_MAX, Listener,
@@ -19,13 +20,13 @@ use live::nvme_tcp::{
 };
 use live::server::default_client_memory_bytes;
 use live::storage::DriveLocation;
-use nvme::target::{HostList, Namespace, SubsystemConfig};
+use nvme::target::{AuthenticationConfig, HostList, Namespace, SubsystemConfig};
 use nvme::wire::ioda::IodaCapability;
-use nvme::wire::{Ascii, Nqn};
+use nvme::wire::{Ascii, DhGroup, Nqn};
 use sim::Preparation;
 use ssd::{Config, Ssd};
 use std::net::SocketAddr;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use units::Rng;
 
@@ -70,6 +71,11 @@ pub(crate) struct DriveArgs {
     /// loopback interface]
     #[arg(long, value_name = "NQN", value_delimiter = ',')]
     pub(crate) host: Vec<String>,
+    /// File of hosts that may connect when they show that they know their secret (DH-HMAC-CHAP), such as
+    /// host-keys; a line for each has its name, its secret as `nvme gen-dhchap-key` makes it, and if hosts
+    /// are to ask for it, the secret of the drive. Nobody but its owner may read it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "any_host"])]
+    pub(crate) host_keys: Option<PathBuf>,
     /// Let any host connect that reaches an address, also from other machines
     #[arg(long, conflicts_with = "host")]
     pub(crate) any_host: bool,
@@ -105,7 +111,7 @@ pub(crate) struct Prepared {
 pub(crate) fn prepare(args: &DriveArgs) -> Result<Prepared, Failure> {
     let addresses = addresses(args)?;
     let nqn = args.nqn.as_deref().map(|name| named("--nqn", name)).transpose()?;
-    let hosts = hosts(args)?;
+    let mut hosts = hosts(args)?;
     check_reach(args, &addresses)?;
     let memory_bytes = client_memory_bytes(args)?;
     let config = model_config(args)?;
@@ -137,8 +143,14 @@ pub(crate) fn prepare(args: &DriveArgs) -> Result<Prepared, Failure> {
     let bound: Vec<SocketAddr> = listeners.iter().map(Listener::address).collect();
     let names = SubsystemNames::new(&head.uuid, nqn);
     let is_cached = location.path().is_some();
-    let subsystem =
+    let authentication = args.host_keys.as_deref();
+    let authentication = authentication.map(|path| host_keys(path, &names.nqn)).transpose()?;
+    if let Some(known) = &authentication {
+        hosts = HostList::Only(known.hosts.iter().map(|known| known.host).collect());
+    }
+    let mut subsystem =
         subsystem(&names, hosts.clone(), head.bytes, model.as_deref().map(Ssd::config), is_cached);
+    subsystem.authentication = authentication;
     let ready = Ready::new(&bound, &names, &head, model.as_deref().map(Ssd::config), &location);
     let setup = Setup {
         listings: bound.iter().map(|at| listing(*at, names.nqn, hosts.clone())).collect(),
@@ -176,14 +188,37 @@ fn hosts(args: &DriveArgs) -> Result<HostList, Failure> {
     Ok(HostList::Only(names.collect::<Result<_, _>>()?))
 }
 
+/// The secrets of hosts, from a file that others cannot read.
+fn host_keys(path: &Path, subsystem: &Nqn) -> Result<AuthenticationConfig, Failure> {
+    let refused = |what: &dyn std::fmt::Display| {
+        Failure::usage(format!("--host-keys {}: {what}", path.display()))
+    };
+    let about = std::fs::metadata(path).map_err(|error| refused(&error))?;
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let what = format!("others may read or write it (mode {mode:03o}); chmod 600 ends that");
+        return Err(refused(&what));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| refused(&error))?;
+    let hosts = host_secrets(&text, subsystem).map_err(|error| refused(&error))?;
+    if hosts.is_empty() {
+        return Err(refused(&"there is no host in it"));
+    }
+    let groups = vec![DhGroup::Ffdhe3072, DhGroup::Ffdhe2048, DhGroup::Null];
+    Ok(AuthenticationConfig { hosts, groups, cryptography: CRYPTOGRAPHY })
+}
+
 /// Nobody opens a drive to a network by accident.
 fn check_reach(args: &DriveArgs, addresses: &[SocketAddr]) -> Result<(), Failure> {
     let beyond = addresses.iter().find(|address| !address.ip().is_loopback());
     match beyond {
-        Some(address) if args.host.is_empty() && !args.any_host => Err(Failure::usage(format!(
-            "--address {address} can be reached from other machines, and any host that does could read and \
-             write the drive: name those that may with --host, or say --any-host"
-        ))),
+        Some(address) if args.host.is_empty() && args.host_keys.is_none() && !args.any_host => {
+            Err(Failure::usage(format!(
+                "--address {address} can be reached from other machines, and any host that does could read \
+                 and write the drive: give those that may a secret with --host-keys, name them with --host, \
+                 or say --any-host"
+            )))
+        }
         _ => Ok(()),
     }
 }

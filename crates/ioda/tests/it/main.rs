@@ -34,3 +34,4 @@ mod survey;
 mod sweep;
 mod torture;
 mod traces;
+mod wire;

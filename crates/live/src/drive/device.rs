@@ -285,7 +285,7 @@ impl Device {
         let offset_bytes = range.lba << BLOCK_SHIFT;
         let pages = self.lend_pages(slot);
         if let Some((buffer, length_bytes)) = pages {
-            self.submit(slot, Work::Read { offset_bytes, buffer, length_bytes });
+            self.submit(slot, Work::Read { offset_bytes, buffer, length_bytes, pl: PlFlag::Off });
         }
     }
 

@@ -15,6 +15,7 @@ use crate::buffer::{Buffer, PAGE_BYTES};
 use crate::durable::{self, Uuid, ftl, random_uuid};
 use crate::storage::{
     Backing, DATA_OFFSET_BYTES, Disk, DiskError, DriveLocation, IoMethod, Memory, Storage,
+    StoredDrive,
 };
 use ::engine::durability::block::{array, get_u32, get_u64, is_sealed, put, seal};
 use std::io;
@@ -199,11 +200,13 @@ fn open_there(
     create: bool,
 ) -> Result<(Disk, DriveHead, bool), OpenError> {
     let io = |error| OpenError::Io { path: path.into(), error };
-    let mut disk = Disk::open_head(location)?;
-    let room_bytes = disk.room_bytes()?;
-    if durable::read_superblock(&mut disk).is_ok() {
+    // What cannot be opened says why below.
+    let stored = StoredDrive::open_head(location);
+    if stored.is_ok_and(|mut stored| durable::read_superblock(&mut stored).is_ok()) {
         return Err(OpenError::OfArray { path: path.into() });
     }
+    let mut disk = Disk::open_head(location)?;
+    let room_bytes = disk.room_bytes()?;
     let has_head = disk.end_bytes().map_err(io)? >= PAGE_BYTES as u64;
     let block = if has_head {
         disk.read_now(0, PAGE_BYTES).map_err(io)?

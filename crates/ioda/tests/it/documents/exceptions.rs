@@ -59,6 +59,7 @@ const EXPLAIN: &str = "docs/explain.md";
 const PLANNING: &str = "docs/planning.md";
 const POLICIES: &str = "docs/policies.md";
 const QUIET: &str = "docs/quiet.md";
+const NVME_TCP: &str = "docs/nvme-tcp.md";
 const SERVING: &str = "docs/serving.md";
 const SWEEP: &str = "docs/sweep.md";
 const TRACES: &str = "docs/traces.md";
@@ -73,6 +74,24 @@ const SHORT_SURVEY: &str = "--policy base,ioda --workload azure --requests 100 -
 
 /// The exceptions.
 pub(super) const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        page: NVME_TCP,
+        what: "ioda drive",
+        how: ReadAll,
+        why: "four drives that run until they are stopped; crates/ioda/tests/it/wire starts such",
+    },
+    Exception {
+        page: NVME_TCP,
+        what: "ioda serve",
+        how: ReadAll,
+        why: "an array over those drives; crates/ioda/tests/it/wire starts such",
+    },
+    Exception {
+        page: NVME_TCP,
+        what: "nvme discover",
+        how: ReadAll,
+        why: "a host with NVMe in its kernel; scripts/test-linux-host runs them in a guest",
+    },
     on("ARCHITECTURE.md", "                  nvme", Read, "is a picture"),
     on(
         "docs/reference/command-line.md",

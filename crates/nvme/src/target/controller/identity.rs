@@ -77,6 +77,14 @@ pub(in crate::target) fn fabrics_controller(
     }
 }
 
+/// CMIC bit 1: the subsystem has several controllers, one for each host and path. With it Linux keeps what was in
+/// flight when a connection breaks, and sends it again over the next one; without it gives up after five tries, which
+/// take no time on a socket that is gone.
+const MANY_CONTROLLERS: u8 = 1 << 1;
+
+/// NMIC bit 0: all controllers have the namespace.
+const SHARED: u8 = 1;
+
 impl SubsystemConfig {
     pub(super) const fn firmware(&self) -> Firmware {
         Firmware { serial: self.serial, model: self.model, revision: self.firmware }
@@ -92,6 +100,7 @@ impl SubsystemConfig {
         identity.support.log_pages |= lpa::COMMAND_EFFECTS;
         identity.support.io_commands =
             oncs::WRITE_ZEROES | oncs::DATASET_MANAGEMENT | oncs::TIMESTAMP;
+        identity.support.multipath = MANY_CONTROLLERS;
         identity.support.write_cache = self.namespace.write_cache.into();
         identity.fabrics.command_capsule_16b += self.capsule_bytes / CAPSULE_UNIT_BYTES;
         if self.ioda.is_some() {
@@ -145,16 +154,17 @@ impl Namespace {
     fn identity(&self, has_set: bool) -> IdentifyNamespace {
         let mut lba_formats = [LbaFormat::default(); LBA_FORMATS];
         lba_formats[0].data_shift = self.block_shift;
+        let alone = NamespaceOwner { shared: SHARED, ..NamespaceOwner::default() };
         let owner = NamespaceOwner {
             nvm_set: Self::NVM_SET,
             endurance_group: Self::ENDURANCE_GROUP,
-            ..NamespaceOwner::default()
+            ..alone
         };
         IdentifyNamespace {
             size_blocks: self.blocks,
             capacity_blocks: self.blocks,
             used_blocks: self.blocks,
-            owner: if has_set { owner } else { NamespaceOwner::default() },
+            owner: if has_set { owner } else { alone },
             nguid: self.nguid,
             lba_formats,
             ..IdentifyNamespace::default()
