@@ -87,8 +87,8 @@ struct Down {
 
 /// A drive on the network, connected.
 ///
-/// It never waits, but in the calls whose names end in `now`: commands are taken, sent by [`Self::kick`], and
-/// collected by [`Self::poll`], for which [`Self::fd`] becomes readable.
+/// It never waits, but in the calls whose names end in `now`: commands are taken, sent by `kick`, and
+/// collected by `poll`, for which `fd` becomes readable.
 ///
 /// A drive whose connection is lost is connected again for some time, if it cannot have lost anything by what took
 /// the connection: everything that it has done is on stable storage, or it has no volatile cache. A write without answer
