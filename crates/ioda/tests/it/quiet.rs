@@ -40,7 +40,7 @@ const COMMANDS: [(&str, bool, bool); 21] = [
 ];
 
 /// Commands that other tests run: they serve, or load what is served.
-const SERVED: [&str; 2] = ["serve", "load"];
+const SERVED: [&str; 3] = ["serve", "drive", "load"];
 
 fn make_trace(folder: &Path) {
     let lines: String = (0..400)
