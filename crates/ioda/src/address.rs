@@ -1,11 +1,12 @@
 //! The address of an array as people write it: the same for the command that serves, the one that loads
 //! and the one that administers.
 
+use crate::host_name::{is_host_name, resolve};
 use live::nbd::Listen;
 use live::nbd::uri::{Endpoint, Uri};
 use live::operate::ctl::{control_socket, default_socket};
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -61,9 +62,7 @@ impl FromStr for Address {
 /// The parts of `name:port`.
 fn host_and_port(text: &str) -> Option<(&str, u16)> {
     let (host, port) = text.split_once(':')?;
-    let is_name = !host.is_empty()
-        && host.chars().all(|c| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c));
-    is_name.then_some((host, port.parse().ok()?))
+    is_host_name(host).then_some((host, port.parse().ok()?))
 }
 
 impl Address {
@@ -83,15 +82,7 @@ impl Address {
         }
         match endpoint {
             Endpoint::Unix(path) => Ok(Listen::Unix(path.clone())),
-            Endpoint::Tcp { host, port } => {
-                let found = (host.as_str(), *port).to_socket_addrs();
-                let found = found.map_err(|error| format!("{host} is not known here: {error}"))?;
-                let mut found: Vec<SocketAddr> = found.collect();
-                // A name such as localhost has both; clients try both.
-                found.sort_by_key(SocketAddr::is_ipv6);
-                let first = found.first().ok_or_else(|| format!("{host} has no address"))?;
-                Ok(Listen::Tcp(*first))
-            }
+            Endpoint::Tcp { host, port } => resolve(host, *port).map(Listen::Tcp),
         }
     }
 

@@ -15,6 +15,7 @@ mod driving;
 mod exit;
 mod faults;
 mod flags;
+mod host_name;
 mod kept_runs;
 mod load;
 mod loading;

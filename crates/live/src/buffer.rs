@@ -23,6 +23,14 @@ impl Buffer {
         Self { pages: Arc::new(bytemuck::allocation::zeroed_vec(bytes.div_ceil(PAGE_BYTES))) }
     }
 
+    /// A copy of `bytes`, with zeros behind it to the end of its last page.
+    #[must_use]
+    pub fn copy_of(bytes: &[u8]) -> Self {
+        let mut buffer = Self::zeroed(bytes.len());
+        buffer.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+        buffer
+    }
+
     /// Number of bytes, a multiple of [`PAGE_BYTES`].
     #[must_use]
     pub fn len(&self) -> usize {

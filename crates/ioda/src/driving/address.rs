@@ -1,11 +1,11 @@
 //! The address of a target as people write it.
 
+use crate::host_name::{is_host_name, resolve};
+use live::storage::NVME_TCP_PORT;
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::str::FromStr;
 
-/// The port that is assigned to NVMe over fabrics.
-const PORT: u16 = 4420;
 const SCHEME: &str = "nvme+tcp://";
 
 /// An address.
@@ -18,7 +18,7 @@ pub(crate) struct TargetAddress {
 
 impl Default for TargetAddress {
     fn default() -> Self {
-        Self { host: String::from("127.0.0.1"), port: PORT }
+        Self { host: String::from("127.0.0.1"), port: NVME_TCP_PORT }
     }
 }
 
@@ -47,28 +47,20 @@ impl FromStr for TargetAddress {
         }
         let inner = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         if let Ok(ip) = inner.unwrap_or(rest).parse::<std::net::IpAddr>() {
-            return Ok(Self { host: ip.to_string(), port: PORT });
+            return Ok(Self { host: ip.to_string(), port: NVME_TCP_PORT });
         }
         let (host, port) = match rest.split_once(':') {
             Some((host, port)) => (host, port.parse().map_err(|_| refused())?),
-            None => (rest, PORT),
+            None => (rest, NVME_TCP_PORT),
         };
-        let is_name = !host.is_empty()
-            && host.chars().all(|c| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c));
-        if is_name { Ok(Self { host: host.to_owned(), port }) } else { Err(refused()) }
+        if is_host_name(host) { Ok(Self { host: host.to_owned(), port }) } else { Err(refused()) }
     }
 }
 
 impl TargetAddress {
     /// Where a target listens.
     pub(crate) fn resolve(&self) -> Result<SocketAddr, String> {
-        let Self { host, port } = self;
-        let found = (host.as_str(), *port).to_socket_addrs();
-        let found = found.map_err(|error| format!("{host} is not known here: {error}"))?;
-        let mut found: Vec<SocketAddr> = found.collect();
-        // A name such as localhost has both; hosts try the old one first.
-        found.sort_by_key(SocketAddr::is_ipv6);
-        found.first().copied().ok_or_else(|| format!("{host} has no address"))
+        resolve(&self.host, self.port)
     }
 }
 

@@ -122,12 +122,10 @@ pub(crate) fn prepare(args: &DriveArgs) -> Result<Prepared, Failure> {
         ));
     }
     let asked = args.drive_size.as_ref().map(|size| size.value.0);
-    let (bytes, usual) = match &config {
-        Some(config) => (Some(config.logical_bytes()), DRIVE_BYTES),
-        None => (asked, DRIVE_BYTES),
-    };
+    let bytes = config.as_ref().map_or(asked, |config| Some(config.logical_bytes()));
     check_size(bytes)?;
-    let opened = live::drive::open(&location, bytes, usual, args.create).map_err(Failure::usage)?;
+    let opened = live::drive::open(&location, bytes, DRIVE_BYTES, args.create);
+    let opened = opened.map_err(Failure::usage)?;
     let (head, mut storage, mut notes) = (opened.head, opened.storage, opened.notes);
     if location.path().is_none() && !args.no_prefill {
         storage.start_prefill().map_err(Failure::internal)?;

@@ -5,32 +5,13 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use crate::common::checker::Checker;
+use crate::common::pause;
 use crate::common::served::Served;
 use live::control::AdminCommand;
-use live::nbd::client::Client;
 use std::time::{Duration, Instant};
 
 fn words(text: &str) -> Vec<String> {
     text.split(' ').map(String::from).collect()
-}
-
-/// Loads while `meanwhile` is done, and until it is done.
-fn load_during<T: Send>(
-    checker: &mut Checker,
-    client: &mut Client,
-    meanwhile: impl FnOnce() -> T + Send,
-) -> T {
-    std::thread::scope(|scope| {
-        let other = scope.spawn(meanwhile);
-        while !other.is_finished() {
-            checker.run(client, 16, Instant::now() + Duration::from_millis(50));
-        }
-        other.join().unwrap()
-    })
-}
-
-fn pause(milliseconds: u64) {
-    std::thread::sleep(Duration::from_millis(milliseconds));
 }
 
 const PLAIN: &str = "--plain --drive-size 16m --chunk 16k";
@@ -45,7 +26,7 @@ fn each_drive_fails_in_turn_and_nothing_is_lost() {
         let seed = testing::seed(1);
         let mut checker = Checker::new(seed.get(), 3000);
         for drive in 0..drives {
-            load_during(&mut checker, &mut client, || {
+            checker.run_during(&mut client, 16, || {
                 pause(30);
                 served.done(&AdminCommand::Fail { drive, force: false });
                 pause(60);
@@ -72,7 +53,7 @@ fn one_failure_too_many_means_errors_and_no_wrong_bytes() {
         let mut client = served.connect();
         let seed = testing::seed(2);
         let mut checker = Checker::new(seed.get(), 3000);
-        load_during(&mut checker, &mut client, || {
+        checker.run_during(&mut client, 16, || {
             pause(100);
             for drive in 0..most {
                 served.done(&AdminCommand::Fail { drive, force: false });
@@ -81,7 +62,7 @@ fn one_failure_too_many_means_errors_and_no_wrong_bytes() {
         });
         assert_eq!(checker.errors, 0, "RAID-{level} does without {most}");
         checker.errors_allowed = true;
-        load_during(&mut checker, &mut client, || {
+        checker.run_during(&mut client, 16, || {
             served.done(&AdminCommand::Fail { drive: most, force: true });
             pause(200);
         });
@@ -101,7 +82,7 @@ fn a_second_drive_fails_during_a_rebuild() {
         let seed = testing::seed(3);
         let mut checker = Checker::new(seed.get(), 3000);
         checker.errors_allowed = !survives;
-        load_during(&mut checker, &mut client, || {
+        checker.run_during(&mut client, 16, || {
             pause(50);
             served.done(&AdminCommand::Fail { drive: 1, force: false });
             served.done(&AdminCommand::Replace { drive: 1, path: None });
@@ -110,7 +91,7 @@ fn a_second_drive_fails_during_a_rebuild() {
         });
         if survives {
             served.done(&AdminCommand::Replace { drive: 2, path: None });
-            load_during(&mut checker, &mut client, || served.wait_for_restoring());
+            checker.run_during(&mut client, 16, || served.wait_for_restoring());
             assert_eq!(checker.errors, 0);
             assert_eq!(served.scrub(), 0);
             checker.check_all(&mut client);
@@ -131,7 +112,7 @@ fn drives_fail_while_reads_that_were_failed_fast_are_rebuilt() {
     let mut failed_fast = 0;
     for _ in 0..testing::setting("IODA_FAILURES", 6) {
         let drive = (random.next_u64() % 4) as u8;
-        load_during(&mut checker, &mut client, || {
+        checker.run_during(&mut client, 16, || {
             let before = served.status().counters.fail_fasts;
             let until = Instant::now() + Duration::from_secs(2);
             while served.status().counters.fail_fasts == before && Instant::now() < until {

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use crate::common::checker::Checker;
+use crate::common::pause;
 use crate::common::served::Served;
 use crate::remote_target::{Kind, Medium, TestDrive};
 use live::control::{AdminCommand, Answer};
-use live::nbd::client::Client;
 use nvme::target::Action;
 use std::time::{Duration, Instant};
 use units::Rng;
@@ -48,25 +48,6 @@ impl Shelf {
         let (address, medium) = (old.address, old.medium.clone());
         self.drives[drive] = TestDrive::start_at(address, self.kinds[drive], medium);
     }
-}
-
-/// Loads while `meanwhile` is done, and until it is done.
-fn load_during<T: Send>(
-    checker: &mut Checker,
-    client: &mut Client,
-    meanwhile: impl FnOnce() -> T + Send,
-) -> T {
-    std::thread::scope(|scope| {
-        let other = scope.spawn(meanwhile);
-        while !other.is_finished() {
-            checker.run(client, 16, Instant::now() + Duration::from_millis(50));
-        }
-        other.join().unwrap()
-    })
-}
-
-fn pause(milliseconds: u64) {
-    std::thread::sleep(Duration::from_millis(milliseconds));
 }
 
 /// Waits until the array says that a drive has failed.
@@ -148,7 +129,7 @@ fn drives_that_know_ioda_have_windows_and_fail_reads_fast() {
     // A drive that takes the place of one that failed is told as well.
     served.done(&AdminCommand::Fail { drive: 1, force: false });
     shelf.revive(1);
-    load_during(&mut checker, &mut client, || {
+    checker.run_during(&mut client, 16, || {
         served.done(&AdminCommand::Replace { drive: 1, path: None });
         served.wait_for_restoring();
         let is_told = || {
@@ -174,7 +155,7 @@ fn a_drive_that_is_killed_fails_and_is_rebuilt_when_it_is_back() {
     let seed = testing::seed(3);
     let mut checker = Checker::new(seed.get(), BLOCKS);
     for drive in [1_u8, 3] {
-        load_during(&mut checker, &mut client, || {
+        checker.run_during(&mut client, 16, || {
             pause(100);
             shelf.drives[usize::from(drive)].kill();
             wait_for_failure(&served);
@@ -182,7 +163,7 @@ fn a_drive_that_is_killed_fails_and_is_rebuilt_when_it_is_back() {
         });
         checker.check_all(&mut client);
         shelf.revive(drive.into());
-        load_during(&mut checker, &mut client, || {
+        checker.run_during(&mut client, 16, || {
             served.done(&AdminCommand::Replace { drive, path: None });
             served.wait_for_restoring();
         });
@@ -210,18 +191,18 @@ fn a_drive_that_hangs_is_read_around_and_fails_in_time() {
     checker.check_all(&mut client);
     let took = began.elapsed();
     assert!(took < Duration::from_secs(30), "{took:?}");
-    load_during(&mut checker, &mut client, || wait_for_failure(&served));
+    checker.run_during(&mut client, 16, || wait_for_failure(&served));
     shelf.revive(1);
-    load_during(&mut checker, &mut client, || {
+    checker.run_during(&mut client, 16, || {
         served.done(&AdminCommand::Replace { drive: 1, path: None });
         served.wait_for_restoring();
     });
     // Nothing is answered.
     shelf.drives[2].faults.lock().unwrap().is_hung = true;
-    load_during(&mut checker, &mut client, || wait_for_failure(&served));
+    checker.run_during(&mut client, 16, || wait_for_failure(&served));
     checker.check_all(&mut client);
     shelf.drives[2].faults.lock().unwrap().is_hung = false;
-    load_during(&mut checker, &mut client, || {
+    checker.run_during(&mut client, 16, || {
         served.done(&AdminCommand::Replace { drive: 2, path: None });
         served.wait_for_restoring();
     });
@@ -239,7 +220,7 @@ fn a_cut_in_the_middle_of_a_pdu_loses_nothing() {
     let mut checker = Checker::new(seed.get(), BLOCKS);
     let mut rng = Rng::new(seed.get());
     for drive in 0..4_u8 {
-        load_during(&mut checker, &mut client, || {
+        checker.run_during(&mut client, 16, || {
             pause(50);
             let bytes = 1 + rng.below(100_000) as usize;
             shelf.drives[usize::from(drive)].faults.lock().unwrap().cut_after = Some(bytes);

@@ -1,7 +1,7 @@
 //! Diffie-Hellman in the groups of RFC 7919. The generator is 2. Times do not depend on exponents.
 
 use crypto_bigint::modular::{MontyForm, MontyParams};
-use crypto_bigint::{Odd, U320, U2048, U3072, Uint};
+use crypto_bigint::{Encoding, Odd, U320, U2048, U3072, Uint};
 use nvme::wire::DhGroup;
 
 /// RFC 7919, A.1.
@@ -34,12 +34,8 @@ aefe130985139270b4130c93bc437944f4fd4452e2d74dd364f2e21e71f54bff\
 pub(super) fn public_value(group: DhGroup, exponent: &[u8]) -> Vec<u8> {
     match group {
         DhGroup::Null => Vec::new(),
-        DhGroup::Ffdhe2048 => power(&U2048::from_be_hex(FFDHE2048), &U2048::from(2u8), exponent)
-            .to_be_bytes()
-            .to_vec(),
-        DhGroup::Ffdhe3072 => power(&U3072::from_be_hex(FFDHE3072), &U3072::from(2u8), exponent)
-            .to_be_bytes()
-            .to_vec(),
+        DhGroup::Ffdhe2048 => bytes(&power(&prime_2048(), &Uint::from(2u8), exponent)),
+        DhGroup::Ffdhe3072 => bytes(&power(&prime_3072(), &Uint::from(2u8), exponent)),
     }
 }
 
@@ -50,21 +46,35 @@ pub(super) fn shared_value(group: DhGroup, exponent: &[u8], peer: &[u8]) -> Opti
     }
     match group {
         DhGroup::Null => Some(Vec::new()),
-        DhGroup::Ffdhe2048 => {
-            let (prime, value) = (U2048::from_be_hex(FFDHE2048), U2048::from_be_slice(peer));
-            is_in_group(&prime, &value)
-                .then(|| power(&prime, &value, exponent).to_be_bytes().to_vec())
-        }
-        DhGroup::Ffdhe3072 => {
-            let (prime, value) = (U3072::from_be_hex(FFDHE3072), U3072::from_be_slice(peer));
-            is_in_group(&prime, &value)
-                .then(|| power(&prime, &value, exponent).to_be_bytes().to_vec())
-        }
+        DhGroup::Ffdhe2048 => power_of(&prime_2048(), &U2048::from_be_slice(peer), exponent),
+        DhGroup::Ffdhe3072 => power_of(&prime_3072(), &U3072::from_be_slice(peer), exponent),
     }
 }
 
-fn is_in_group<const LIMBS: usize>(prime: &Uint<LIMBS>, value: &Uint<LIMBS>) -> bool {
-    *value >= Uint::from(2u8) && *value <= prime.wrapping_sub(&Uint::from(2u8))
+fn prime_2048() -> U2048 {
+    U2048::from_be_hex(FFDHE2048)
+}
+
+fn prime_3072() -> U3072 {
+    U3072::from_be_hex(FFDHE3072)
+}
+
+/// `value` to the power of `exponent`, if it is one that the group allows.
+fn power_of<const LIMBS: usize>(
+    prime: &Uint<LIMBS>,
+    value: &Uint<LIMBS>,
+    exponent: &[u8],
+) -> Option<Vec<u8>>
+where
+    Uint<LIMBS>: Encoding,
+{
+    let two = Uint::from(2u8);
+    let is_allowed = *value >= two && *value <= prime.wrapping_sub(&two);
+    is_allowed.then(|| bytes(&power(prime, value, exponent)))
+}
+
+fn bytes(value: &impl Encoding) -> Vec<u8> {
+    value.to_be_bytes().as_ref().to_vec()
 }
 
 fn power<const LIMBS: usize>(
@@ -97,7 +107,7 @@ mod tests {
 
     #[test]
     fn values_that_give_the_exponent_no_say_are_refused() {
-        let prime = U2048::from_be_hex(FFDHE2048);
+        let prime = prime_2048();
         let refused = [U2048::ZERO, U2048::ONE, prime.wrapping_sub(&U2048::ONE), prime, U2048::MAX];
         for value in refused {
             assert_eq!(shared_value(DhGroup::Ffdhe2048, &[7; 40], &value.to_be_bytes()), None);

@@ -15,7 +15,6 @@ use crate::buffer::{Buffer, PAGE_BYTES};
 use crate::durable::{self, Uuid, ftl, random_uuid};
 use crate::storage::{
     Backing, DATA_OFFSET_BYTES, Disk, DiskError, DriveLocation, IoMethod, Memory, Storage,
-    StoredDrive,
 };
 use ::engine::durability::block::{array, get_u32, get_u64, is_sealed, put, seal};
 use std::io;
@@ -200,12 +199,10 @@ fn open_there(
     create: bool,
 ) -> Result<(Disk, DriveHead, bool), OpenError> {
     let io = |error| OpenError::Io { path: path.into(), error };
-    // What cannot be opened says why below.
-    let stored = StoredDrive::open_head(location);
-    if stored.is_ok_and(|mut stored| durable::read_superblock(&mut stored).is_ok()) {
+    let mut disk = Disk::open_head(location)?;
+    if durable::read_superblock(&mut disk).is_ok() {
         return Err(OpenError::OfArray { path: path.into() });
     }
-    let mut disk = Disk::open_head(location)?;
     let room_bytes = disk.room_bytes()?;
     let has_head = disk.end_bytes().map_err(io)? >= PAGE_BYTES as u64;
     let block = if has_head {

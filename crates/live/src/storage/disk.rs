@@ -374,6 +374,28 @@ impl Disk {
     }
 }
 
+impl engine::durability::Disk for Disk {
+    type Error = io::Error;
+
+    fn size_bytes(&mut self) -> io::Result<u64> {
+        self.end_bytes()
+    }
+
+    fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
+        let buffer = self.read_to_end_now(offset_bytes, into.len())?;
+        into.copy_from_slice(&buffer.bytes()[..into.len()]);
+        Ok(())
+    }
+
+    fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_now(offset_bytes, &Buffer::copy_of(bytes))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_now()
+    }
+}
+
 /// The reserved head of a drive that its storage owns.
 #[derive(Clone, Debug)]
 pub struct Head {

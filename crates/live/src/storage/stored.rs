@@ -161,32 +161,32 @@ impl engine::durability::Disk for StoredDrive {
 
     fn size_bytes(&mut self) -> io::Result<u64> {
         match self {
-            Self::Disk(disk) => disk.end_bytes(),
+            Self::Disk(disk) => disk.size_bytes(),
             Self::Remote(drive) => Ok(drive.facts().bytes()),
         }
     }
 
     fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
-        let buffer = match self {
-            Self::Disk(disk) => disk.read_to_end_now(offset_bytes, into.len())?,
-            Self::Remote(drive) => drive.read_now(offset_bytes, into.len())?,
-        };
-        into.copy_from_slice(&buffer.bytes()[..into.len()]);
-        Ok(())
+        match self {
+            Self::Disk(disk) => disk.read(offset_bytes, into),
+            Self::Remote(drive) => {
+                let buffer = drive.read_now(offset_bytes, into.len())?;
+                into.copy_from_slice(&buffer.bytes()[..into.len()]);
+                Ok(())
+            }
+        }
     }
 
     fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut buffer = Buffer::zeroed(bytes.len());
-        buffer.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
         match self {
-            Self::Disk(disk) => disk.write_now(offset_bytes, &buffer),
-            Self::Remote(drive) => drive.write_now(offset_bytes, &buffer),
+            Self::Disk(disk) => disk.write(offset_bytes, bytes),
+            Self::Remote(drive) => drive.write_now(offset_bytes, &Buffer::copy_of(bytes)),
         }
     }
 
     fn sync(&mut self) -> io::Result<()> {
         match self {
-            Self::Disk(disk) => disk.sync_now(),
+            Self::Disk(disk) => disk.sync(),
             Self::Remote(drive) => drive.sync_now(),
         }
     }

@@ -101,6 +101,22 @@ impl Checker {
         }
     }
 
+    /// Keeps `depth` requests out until `meanwhile` is done.
+    pub(crate) fn run_during<T: Send>(
+        &mut self,
+        client: &mut Client,
+        depth: usize,
+        meanwhile: impl FnOnce() -> T + Send,
+    ) -> T {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(meanwhile);
+            while !other.is_finished() {
+                self.run(client, depth, Instant::now() + Duration::from_millis(20));
+            }
+            other.join().unwrap()
+        })
+    }
+
     fn exchange(&mut self, client: &mut Client) -> bool {
         if client.flush().is_err() {
             return false;

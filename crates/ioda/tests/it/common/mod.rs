@@ -12,6 +12,7 @@ pub(crate) mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// What a run of the command left behind.
 pub(crate) struct Ran {
@@ -69,4 +70,8 @@ pub(crate) fn tiny(command: &str, arguments: &[&str]) -> Ran {
     all.extend(TINY);
     all.extend(arguments);
     ioda(&all)
+}
+
+pub(crate) fn pause(milliseconds: u64) {
+    std::thread::sleep(Duration::from_millis(milliseconds));
 }

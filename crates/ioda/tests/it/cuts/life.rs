@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test without its server fails")]
 
 use crate::common::checker::Checker;
+use crate::common::pause;
 use crate::common::served::Served;
 use crate::forgetful::Forgetful;
 use live::control::AdminCommand;
@@ -171,13 +172,7 @@ impl Life {
         let Self { checker, client, served, files, .. } = self;
         let (Some(client), Some(served)) = (client, served) else { panic!("it serves") };
         let (served, files) = (&*served, &*files);
-        std::thread::scope(|scope| {
-            let other = scope.spawn(move || meanwhile(served, files));
-            while !other.is_finished() {
-                checker.run(client, depth, Instant::now() + Duration::from_millis(20));
-            }
-            other.join().unwrap()
-        })
+        checker.run_during(client, depth, move || meanwhile(served, files))
     }
 
     /// The client's load for a while.
@@ -300,8 +295,4 @@ impl Drop for Life {
 pub(crate) fn kill(served: &Served, files: &Forgetful) {
     served.signal("KILL");
     files.refuse();
-}
-
-fn pause(milliseconds: u64) {
-    std::thread::sleep(Duration::from_millis(milliseconds));
 }

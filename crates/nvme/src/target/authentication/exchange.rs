@@ -65,9 +65,10 @@ impl Exchange {
     }
 
     pub(super) fn handle_send(&mut self, message: &[u8], side: &Side<'_>) {
-        let transaction = AuthMessage::decode(message).map_or(0, |(_, transaction)| transaction);
-        if let Err(failure) = self.take(message, side) {
+        let decoded = AuthMessage::decode(message);
+        if let Err(failure) = self.take(message, decoded, side) {
             self.is_done = false;
+            let transaction = decoded.map_or(0, |(_, transaction)| transaction);
             self.step = Step::Failure(failure.encode(transaction).to_vec());
         }
     }
@@ -85,22 +86,27 @@ impl Exchange {
         Some(message)
     }
 
-    fn take(&mut self, message: &[u8], side: &Side<'_>) -> Result<(), AuthFailure> {
-        let kind = AuthMessage::decode(message).map(|(kind, _)| kind);
-        self.step = match (&self.step, kind) {
-            // What the host has given up it may begin again, until it has answered wrongly.
-            (Step::Failure(_) | Step::Over, _) | (_, Some(AuthMessage::Failure2)) => {
+    /// Takes a message of this kind and transaction.
+    fn take(
+        &mut self,
+        message: &[u8],
+        decoded: Option<(AuthMessage, u16)>,
+        side: &Side<'_>,
+    ) -> Result<(), AuthFailure> {
+        self.step = match (&self.step, decoded) {
+            // One failure ends it: a host that guesses needs a new connection for each guess.
+            (Step::Failure(_) | Step::Over, _) | (_, Some((AuthMessage::Failure2, _))) => {
                 return Err(AuthFailure::Failed);
             }
-            (_, Some(AuthMessage::Negotiate)) => self.choose(message, side)?,
-            (Step::Reply(terms), Some(AuthMessage::Reply)) => {
+            // A host may begin again in the middle.
+            (_, Some((AuthMessage::Negotiate, _))) => self.choose(message, side)?,
+            (Step::Reply(terms), Some((AuthMessage::Reply, _))) => {
                 let (step, is_done) = answer(&self.host, terms, message, side)?;
                 self.is_done |= is_done;
                 step
             }
-            (Step::Success2(expected), Some(AuthMessage::Success2)) => {
-                let transaction = AuthMessage::decode(message).map(|(_, transaction)| transaction);
-                if transaction != Some(*expected) {
+            (Step::Success2(expected), Some((AuthMessage::Success2, transaction))) => {
+                if transaction != *expected {
                     return Err(AuthFailure::IncorrectPayload);
                 }
                 self.is_done = true;

@@ -12,6 +12,7 @@ mod frame;
 mod framing;
 mod header;
 mod init;
+mod outgoing;
 mod reader;
 mod term;
 
@@ -22,6 +23,7 @@ pub use frame::Limits;
 pub use framing::{DIGEST_BYTES, Digests, Framing, PREFIX_BYTES_MAX};
 pub use header::{CommandCapsule, Header};
 pub use init::{INIT_BYTES, InitRequest, InitResponse, MAXH2CDATA_MIN};
+pub use outgoing::{DataPiece, OutputPdu};
 pub use reader::{PduReader, Progress};
 pub use term::{OffendingHeader, TERM_BYTES_MAX, Termination};
 

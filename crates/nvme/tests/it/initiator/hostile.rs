@@ -146,7 +146,8 @@ impl Hostile {
     }
 }
 
-fn end(act: impl Fn(&mut Hostile)) -> Option<FatalStatus> {
+/// Why a connection ends if a target does this, whatever completes on the way.
+fn end<T>(act: impl Fn(&mut Hostile) -> T) -> Option<FatalStatus> {
     let mut hostile = Hostile::new(Digests::default());
     act(&mut hostile);
     hostile.end()
@@ -161,78 +162,20 @@ const SUCCESS: StatusField = StatusField::SUCCESS;
 fn data_that_do_not_belong_end_the_connection() {
     let out_of_range = Some(FatalStatus::DataOutOfRange);
     let invalid = Some(FatalStatus::InvalidHeaderField);
-    assert_eq!(
-        end(|target| {
-            target.data(target.read.1, 0, 8192, LAST);
-        }),
-        None
-    );
-    assert_eq!(
-        end(|target| {
-            target.data(target.read.1, 0, 4096, MORE);
-        }),
-        None
-    );
-    assert_eq!(
-        end(|target| {
-            target.data(target.read.1, 512, 4096, MORE);
-        }),
-        out_of_range
-    );
-    assert_eq!(
-        end(|target| {
-            target.data(target.read.1, u32::MAX, 8, MORE);
-        }),
-        out_of_range
-    );
-    assert_eq!(
-        end(|target| {
-            target.data(target.read.1, 0, 8193, LAST);
-        }),
-        out_of_range
-    );
-    assert_eq!(
-        end(|target| {
-            target.data(target.read.1, 0, 4096, LAST);
-        }),
-        out_of_range
-    );
-    assert_eq!(
-        end(|target| {
-            target.data(target.read.1, 0, 4096, DONE);
-        }),
-        out_of_range
-    );
-    assert_eq!(
-        end(|target| {
-            target.data(target.write.1, 0, 4096, MORE);
-        }),
-        invalid
-    );
-    assert_eq!(
-        end(|target| {
-            target.data(target.flush.1, 0, 4096, MORE);
-        }),
-        invalid
-    );
-    assert_eq!(
-        end(|target| {
-            target.data(0x3ff, 0, 4096, MORE);
-        }),
-        invalid,
-        "no such command"
-    );
-    let other = end(|target| {
-        target.data(target.read.1 ^ 1 << 10, 0, 4096, MORE);
-    });
+    assert_eq!(end(|target| target.data(target.read.1, 0, 8192, LAST)), None);
+    assert_eq!(end(|target| target.data(target.read.1, 0, 4096, MORE)), None);
+    assert_eq!(end(|target| target.data(target.read.1, 512, 4096, MORE)), out_of_range);
+    assert_eq!(end(|target| target.data(target.read.1, u32::MAX, 8, MORE)), out_of_range);
+    assert_eq!(end(|target| target.data(target.read.1, 0, 8193, LAST)), out_of_range);
+    assert_eq!(end(|target| target.data(target.read.1, 0, 4096, LAST)), out_of_range);
+    assert_eq!(end(|target| target.data(target.read.1, 0, 4096, DONE)), out_of_range);
+    assert_eq!(end(|target| target.data(target.write.1, 0, 4096, MORE)), invalid);
+    assert_eq!(end(|target| target.data(target.flush.1, 0, 4096, MORE)), invalid);
+    assert_eq!(end(|target| target.data(0x3ff, 0, 4096, MORE)), invalid, "no such command");
+    let other = end(|target| target.data(target.read.1 ^ 1 << 10, 0, 4096, MORE));
     assert_eq!(other, invalid, "another command in the same slot");
     let limit = Some(FatalStatus::LimitExceeded);
-    assert_eq!(
-        end(|target| {
-            target.data(target.read.1, 0, 65_537, MORE);
-        }),
-        limit
-    );
+    assert_eq!(end(|target| target.data(target.read.1, 0, 65_537, MORE)), limit);
 }
 
 #[test]
@@ -257,18 +200,8 @@ fn data_that_may_not_be_asked_for_end_the_connection() {
 #[test]
 fn a_success_without_the_data_ends_the_connection() {
     let sequence = Some(FatalStatus::Sequence);
-    assert_eq!(
-        end(|target| {
-            target.respond(target.read.1, SUCCESS);
-        }),
-        sequence
-    );
-    assert_eq!(
-        end(|target| {
-            target.respond(target.write.1, SUCCESS);
-        }),
-        sequence
-    );
+    assert_eq!(end(|target| target.respond(target.read.1, SUCCESS)), sequence);
+    assert_eq!(end(|target| target.respond(target.write.1, SUCCESS)), sequence);
     let half = end(|target| {
         target.data(target.read.1, 0, 4096, MORE);
         target.respond(target.read.1, SUCCESS);
@@ -280,29 +213,14 @@ fn a_success_without_the_data_ends_the_connection() {
         target.respond(target.flush.1, SUCCESS);
     });
     assert_eq!(twice, invalid, "one answer for each command");
-    assert_eq!(
-        end(|target| {
-            target.respond(7, SUCCESS);
-        }),
-        invalid
-    );
-    assert_eq!(
-        end(|target| {
-            target.respond(0xffff, SUCCESS);
-        }),
-        invalid
-    );
+    assert_eq!(end(|target| target.respond(7, SUCCESS)), invalid);
+    assert_eq!(end(|target| target.respond(0xffff, SUCCESS)), invalid);
 }
 
 #[test]
 fn what_does_not_come_first_or_comes_twice_ends_the_connection() {
     let none = Digests::default();
-    assert_eq!(
-        end(|target| {
-            target.send(&response(none), &[]);
-        }),
-        Some(FatalStatus::Sequence)
-    );
+    assert_eq!(end(|target| target.send(&response(none), &[])), Some(FatalStatus::Sequence));
     let other = Digests { header: true, data: false };
     let mut connection = Connection::new(terms(none));
     let mut prefix = [0; PREFIX_BYTES_MAX];
