@@ -209,6 +209,11 @@ impl StripeQueues {
         self.entries.get(op.0 as usize).unwrap_or(&AWAY)
     }
 
+    /// The stripes that are worked on, in any order.
+    pub(crate) fn at_work(&self) -> impl Iterator<Item = u64> + '_ {
+        self.queues.iter().filter(|queue| queue.len > 0).map(|queue| queue.stripe)
+    }
+
     /// Beginnings and ends of commits in the group of stripes that `stripe` belongs to: as long as this
     /// stands still, so does the stripe. That others share the count costs a needless read now and then,
     /// and saves a record for every stripe that was ever written.

@@ -564,14 +564,38 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         &mut self,
         now: Instant,
         drive: DriveId,
-        mut new: Drive<O>,
+        new: Drive<O>,
     ) -> Result<(), CannotReplace> {
         self.array.replace_drive(now, drive)?;
+        self.put_in(drive, new);
+        self.plane.drive_replaced(drive);
+        Ok(())
+    }
+
+    /// Has the model `new` of a drive from now on.
+    fn put_in(&mut self, drive: DriveId, mut new: Drive<O>) {
         new.suit(self.policy);
         self.liars.forget(drive);
         self.drives[drive.index()] = new;
-        self.plane.drive_replaced(drive);
         self.touched.insert(drive);
+    }
+
+    /// Takes a drive back that failed and lacks only these stripes and those that are being written; see
+    /// [`Array::take_drive_back`]. `new` is its model from now on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::take_drive_back`].
+    pub fn take_drive_back(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        stripes: impl IntoIterator<Item = core::ops::Range<u64>>,
+        new: Drive<O>,
+    ) -> Result<(), CannotReplace> {
+        self.array.take_drive_back(now, drive, stripes)?;
+        self.put_in(drive, new);
+        self.plane.drive_returned(drive);
         Ok(())
     }
 

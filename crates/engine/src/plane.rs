@@ -76,6 +76,9 @@ pub trait DataPlane {
 
     /// An empty drive is in the place of one that failed.
     fn drive_replaced(&mut self, drive: DriveId);
+
+    /// A drive that failed is back with what it held.
+    fn drive_returned(&mut self, _drive: DriveId) {}
 }
 
 /// No data at all: the array says nothing about it.

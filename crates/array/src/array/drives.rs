@@ -5,6 +5,7 @@ use crate::action::Action;
 use crate::availability::CannotReplace;
 use crate::event::Event;
 use crate::jobs::JobKind;
+use alloc::vec::Vec;
 use core::ops::Range;
 use units::{DriveId, Instant, Observe};
 
@@ -46,6 +47,18 @@ pub(super) fn replace<O: Observe>(
     array.emit_notices(now);
     array.add_job(now, JobKind::Rebuild(drive), stripes);
     Ok(())
+}
+
+/// Begins to rebuild a drive that lacks these stripes, and those at work: they began without it.
+pub(super) fn take_back<O: Observe>(
+    array: &mut Array<O>,
+    now: Instant,
+    drive: DriveId,
+    stripes: impl IntoIterator<Item = Range<u64>>,
+) -> Result<(), CannotReplace> {
+    let at_work: Vec<Range<u64>> =
+        array.stripes.at_work().map(|stripe| stripe..stripe + 1).collect();
+    replace(array, now, drive, stripes.into_iter().chain(at_work))
 }
 
 pub(super) fn can_replace<O: Observe>(

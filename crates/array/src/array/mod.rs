@@ -628,6 +628,21 @@ impl<O: Observe> Array<O> {
         drives::replace(self, now, drive, stripes)
     }
 
+    /// As [`Array::replace_drive`] with the drive that was there before, which lacks only what was written since it
+    /// is absent: these stripes, and any that is being written now. Only if stripes keep their places.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Array::replace_drive`].
+    pub fn take_drive_back(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        stripes: impl IntoIterator<Item = Range<u64>>,
+    ) -> Result<(), CannotReplace> {
+        drives::take_back(self, now, drive, stripes)
+    }
+
     /// Whether [`Array::replace_drive`] would be done now.
     ///
     /// # Errors

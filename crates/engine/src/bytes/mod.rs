@@ -740,6 +740,15 @@ impl<M: Memory> DataPlane for Bytes<M> {
         }
     }
 
+    fn drive_returned(&mut self, drive: DriveId) {
+        if let Some(verifier) = &mut self.verifier {
+            verifier.drive_returned(drive);
+        }
+        if let Some(durability) = &mut self.durability {
+            durability.handle_drive_returned(self.now, drive);
+        }
+    }
+
     fn drive_replaced(&mut self, drive: DriveId) {
         if let Some(verifier) = &mut self.verifier {
             verifier.drive_replaced(drive);

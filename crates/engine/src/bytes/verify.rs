@@ -85,6 +85,10 @@ impl<B> Verifier<B> {
         self.sums.drive_replaced(drive);
     }
 
+    pub(super) fn drive_returned(&mut self, drive: DriveId) {
+        self.sums.drive_returned(drive);
+    }
+
     /// Reads that are out so that sums are known: nobody else waits for them.
     pub(super) fn recovering(&self) -> u32 {
         self.recovering

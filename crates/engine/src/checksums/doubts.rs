@@ -96,6 +96,13 @@ impl Doubts {
         &self.ranges
     }
 
+    /// The table of a drive is read anew, which may tell what was torn when it was read before.
+    pub(super) fn drive_returned(&mut self, drive: u8) {
+        let damaged = &mut self.damaged;
+        self.unknown.retain(|key, _| key.drive != drive || !damaged.contains(key));
+        damaged.retain(|key| key.drive != drive);
+    }
+
     /// Another drive is in the place, whose table is empty and right.
     pub(super) fn drive_replaced(&mut self, drive: u8) {
         self.unknown.retain(|key, _| key.drive != drive);

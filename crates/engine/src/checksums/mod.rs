@@ -514,6 +514,12 @@ impl Checksums {
         self.doubts.drive_replaced(drive.0);
     }
 
+    /// A drive that was given up is back, with the table that it had.
+    pub(crate) fn drive_returned(&mut self, drive: DriveId) {
+        self.drive_gone(drive);
+        self.doubts.drive_returned(drive.0);
+    }
+
     /// Panics if what is remembered does not fit together.
     pub(crate) fn check_invariants(&self) {
         for key in &self.dirty {

@@ -17,11 +17,13 @@
 //! A block that does not fit its checksum counts as all marked. Pure: the owner does the writing.
 
 use super::block::{BLOCK_BYTES, array, get_u32, is_sealed, put, seal};
+use super::missed::{Missed, MissedRegions};
 use super::uuid::Uuid;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use units::{Duration, Instant};
+use core::ops::RangeInclusive;
+use units::{DriveId, Duration, Instant};
 
 /// Smallest region.
 pub const REGION_BYTES_MIN: u64 = 1 << 20;
@@ -110,6 +112,8 @@ pub struct Intent {
     wished: Vec<u64>,
     /// Bits that are set on stable storage whatever becomes of a write in flight.
     stable: Vec<u64>,
+    /// What absent drives lack.
+    missed: Missed,
 }
 
 impl Intent {
@@ -134,6 +138,7 @@ impl Intent {
             blocks: vec![BlockState::default(); blocks],
             wished: vec![0; blocks * WORDS_PER_BLOCK],
             stable: vec![0; blocks * WORDS_PER_BLOCK],
+            missed: Missed::default(),
         }
     }
 
@@ -189,6 +194,40 @@ impl Intent {
         }
     }
 
+    /// A drive is given up whose superblock has one of these generations. It held all that it should, or with
+    /// `again` was getting back what it missed.
+    pub(super) fn handle_drive_failed(
+        &mut self,
+        drive: DriveId,
+        generations: RangeInclusive<u64>,
+        again: bool,
+    ) {
+        match again {
+            false => self.missed.handle_failed(drive, generations, &self.wished),
+            true => self.missed.handle_failed_again(drive, generations, &self.wished),
+        }
+    }
+
+    /// A change of an absent drive is dropped.
+    pub(super) fn note_missed(&mut self, offset_bytes: u64, length_bytes: u64) {
+        let last = self.region_of(offset_bytes + length_bytes - 1);
+        for region in self.region_of(offset_bytes)..=last {
+            let (word, bit) = place(region);
+            self.missed.note(word, bit);
+        }
+    }
+
+    /// A drive holds all that it should, or an empty one is in its place.
+    pub(super) fn forget_missed(&mut self, drive: DriveId) {
+        self.missed.forget(drive);
+    }
+
+    /// What a drive misses that was given up since the array runs; none if it may miss anything.
+    #[must_use]
+    pub fn missed(&self, drive: DriveId) -> Option<&MissedRegions> {
+        self.missed.of(drive)
+    }
+
     /// Number of regions.
     #[must_use]
     pub fn regions(&self) -> u32 {
@@ -214,6 +253,7 @@ impl Intent {
         about.marks += 1;
         about.last_write = now;
         let (word, bit) = place(region);
+        self.missed.note(word, bit);
         if self.wished[word] >> bit & 1 == 0 {
             self.wished[word] |= 1 << bit;
             self.blocks[word / WORDS_PER_BLOCK].changed = true;

@@ -41,6 +41,19 @@ pub fn check_join<D: Disk>(
     check_vacant(drive.index(), disk, is_ours)
 }
 
+/// Whether a drive is the one that was given up in the place of `drive`, with what it held then: it lacks only what
+/// the intent record says ([`Intent::missed`]).
+#[must_use]
+pub fn check_return<D: Disk>(
+    disk: &mut D,
+    drive: DriveId,
+    superblock: &Superblock,
+    intent: &Intent,
+) -> bool {
+    let Some(missed) = intent.missed(drive) else { return false };
+    read_superblock(disk).is_ok_and(|found| missed.is_of(&found, superblock))
+}
+
 fn is_short<D: Disk>(drive: usize, disk: &mut D) -> Result<bool, OpenError<D::Error>> {
     let end = COPIES_AT[1] + BLOCK_BYTES as u64;
     Ok(disk.size_bytes().map_err(OpenError::io(drive))? < end)
@@ -95,12 +108,37 @@ pub fn prepare<D: Disk>(
     intent: &Intent,
     journal: &Journal,
 ) -> Result<(), D::Error> {
-    let superblock = Superblock { member: drive, ..superblock.clone() };
-    overwrite_superblocks(disk, &superblock.encode_joining())?;
+    begin_joining(disk, drive, superblock)?;
     if superblock.geometry.checksums {
         clear_table(disk, superblock.geometry.drive_bytes)?;
     }
     write_records(disk, intent, journal)
+}
+
+/// As [`prepare`], for a drive that is back ([`check_return`]): it keeps its data and their checksums.
+///
+/// # Errors
+///
+/// If the drive says no. It is no longer the one that was given up then, and may join as any other.
+pub fn prepare_return<D: Disk>(
+    disk: &mut D,
+    drive: DriveId,
+    superblock: &Superblock,
+    intent: &Intent,
+    journal: &Journal,
+) -> Result<(), D::Error> {
+    begin_joining(disk, drive, superblock)?;
+    write_records(disk, intent, journal)
+}
+
+/// Says on a drive that it holds nothing of the array yet.
+fn begin_joining<D: Disk>(
+    disk: &mut D,
+    drive: DriveId,
+    superblock: &Superblock,
+) -> Result<(), D::Error> {
+    let superblock = Superblock { member: drive, ..superblock.clone() };
+    overwrite_superblocks(disk, &superblock.encode_joining())
 }
 
 /// Makes the checksums of a drive those of nothing. A device that was this drive before has those of its old

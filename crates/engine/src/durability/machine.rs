@@ -9,7 +9,7 @@ use super::output::{
     AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, Output, StopReason, WantedChange,
 };
 use super::recorder::{Recorder, Recording, SuperblockWrite};
-use super::superblock::Superblock;
+use super::superblock::{MemberState, Superblock};
 use super::syncs::{Round, SyncRounds};
 use super::uuid::Uuid;
 use crate::checksums::ChecksumSetup;
@@ -110,7 +110,8 @@ impl<C: Change> Durability<C> {
         self.note(now);
         if !self.recorder.present().contains(wanted.drive) {
             let id = self.gate.skip_change();
-            let WantedChange { drive, change, .. } = wanted;
+            let WantedChange { drive, offset_bytes, length_bytes, change, .. } = wanted;
+            self.intent.note_missed(offset_bytes, length_bytes);
             self.outputs.push_back(Output::Cancel { id, drive, change });
             return id;
         }
@@ -165,6 +166,15 @@ impl<C: Change> Durability<C> {
     pub fn handle_drive_replaced(&mut self, now: Instant, drive: DriveId) {
         self.note(now);
         self.fail(drive, None);
+        self.intent.forget_missed(drive);
+        self.recorder.replace(drive);
+        self.intent.handle_drive_joined();
+    }
+
+    /// A drive that failed is back with what it held ([`check_return`](super::check_return)), its head formatted,
+    /// without a superblock. For the records it is a new one, because a later start does not know what it missed.
+    pub fn handle_drive_returned(&mut self, now: Instant, drive: DriveId) {
+        self.note(now);
         self.recorder.replace(drive);
         self.intent.handle_drive_joined();
     }
@@ -174,6 +184,7 @@ impl<C: Change> Durability<C> {
         self.note(now);
         if self.recorder.present().contains(drive) {
             self.recorder.rebuilt(drive);
+            self.intent.forget_missed(drive);
         }
     }
 
@@ -579,6 +590,10 @@ impl<C: Change> Durability<C> {
         let geometry = &self.recorder.superblock().geometry;
         let too_few = reason == Some(FailReason::Superblock)
             && geometry.misses_too_much(!self.recorder.present().bits());
+        let superblock = self.recorder.superblock();
+        let generations = superblock.committed..=superblock.generation;
+        let was_behind = self.recorder.wanted(drive) != Some(MemberState::Serving);
+        self.intent.handle_drive_failed(drive, generations, was_behind);
         self.recorder.fail(drive);
         if let Some(reason) = reason {
             self.outputs.push_back(Output::FailDrive { drive, reason });

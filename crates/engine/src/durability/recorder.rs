@@ -103,6 +103,11 @@ impl Recorder {
         states.filter(|(_, state)| is(**state)).map(|(drive, _)| DriveId(drive as u8)).collect()
     }
 
+    /// What the superblocks of the others should say of a drive.
+    pub(super) fn wanted(&self, drive: DriveId) -> Option<MemberState> {
+        self.wanted.get(drive.index()).copied()
+    }
+
     /// Drives that the superblocks do not call serving.
     pub(super) fn recorded_absent(&self) -> DriveSet {
         let states = self.recorded.iter().enumerate();

@@ -390,6 +390,22 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.replace_drive(now, drive, new)
     }
 
+    /// Takes a drive back that failed, with what it held then ([`check_return`](crate::durability::check_return)), and
+    /// begins to rebuild what it missed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Volume::ask_to_replace`].
+    pub fn take_drive_back(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        new: Drive<O>,
+    ) -> Result<(), CannotReplace> {
+        let missed = opening::stripes_missed(self, drive);
+        self.engine.take_drive_back(now, drive, missed, new)
+    }
+
     /// Compares parity with data everywhere, and with `rewrites` writes parity again that does not fit.
     pub fn scrub(&mut self, now: Instant, rewrites: bool) {
         self.engine.plane_mut().reset_mismatches();

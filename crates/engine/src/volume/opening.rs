@@ -46,11 +46,7 @@ impl Repairs {
             }
         }
         let region_bytes = intent.region_bytes();
-        let stripes = |region: u32| {
-            let start = u64::from(region) * region_bytes;
-            let range = start..(start + region_bytes).min(geometry.drive_bytes);
-            stripes_at(geometry, layout, range)
-        };
+        let stripes = |region| stripes_of_region(geometry, layout, region_bytes, region);
         let rebuild = (0..geometry.width).filter(|drive| assembly.rebuilding >> drive & 1 == 1);
         let rebuild = rebuild.map(|drive| {
             let drive = DriveId(drive);
@@ -100,6 +96,33 @@ fn whole(layout: &Layout, absent: u64, stripes: Range<u64>) -> Vec<Range<u64>> {
         }
     }
     whole
+}
+
+/// The stripes that a drive misses which was given up, as far as they are not being written; all, if nobody knows.
+pub(super) fn stripes_missed<M: Memory, O: Observe>(
+    volume: &Volume<M, O>,
+    drive: DriveId,
+) -> Vec<Range<u64>> {
+    let layout = volume.engine().array().layout();
+    let records = volume.engine().plane().records();
+    let missed = records.and_then(|(superblock, intent, _)| {
+        Some((&superblock.geometry, intent.region_bytes(), intent.missed(drive)?))
+    });
+    let Some((geometry, region_bytes, missed)) = missed else {
+        return alloc::vec![0..layout.stripes()];
+    };
+    let stripes = |region| stripes_of_region(geometry, layout, region_bytes, region);
+    missed.regions().map(stripes).collect()
+}
+
+fn stripes_of_region(
+    geometry: &Geometry,
+    layout: &Layout,
+    region_bytes: u64,
+    region: u32,
+) -> Range<u64> {
+    let start = u64::from(region) * region_bytes;
+    stripes_at(geometry, layout, start..(start + region_bytes).min(geometry.drive_bytes))
 }
 
 /// The stripes of which some chunk lies in bytes `range` of its drive.

@@ -64,6 +64,8 @@ pub enum Event {
     Fail,
     /// An administrator replaces a drive.
     Replace,
+    /// A drive that was given up is taken back.
+    Return,
     /// An administrator changes the policy.
     Policy,
     /// An administrator shuts the array down.
@@ -78,7 +80,7 @@ pub enum Event {
 
 impl Event {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Cut,
         Self::Fault(Fault::Dies),
         Self::Fault(Fault::WriteError),
@@ -91,6 +93,7 @@ impl Event {
         Self::Fault(Fault::Misdirected),
         Self::Fail,
         Self::Replace,
+        Self::Return,
         Self::Policy,
         Self::Shutdown,
         Self::Missing,
@@ -106,6 +109,7 @@ impl Event {
             Self::Fault(fault) => fault.name(),
             Self::Fail => "drive given up",
             Self::Replace => "replacement",
+            Self::Return => "drive taken back",
             Self::Policy => "policy change",
             Self::Shutdown => "shutdown",
             Self::Missing => "drive not found",
@@ -176,11 +180,11 @@ fn is_possible(event: Event, state: State, level: Level) -> bool {
         (Event::Cut, _) => true,
         (_, State::Opening) => false,
         // While an array is shut down nobody orders anything; a replacement was ordered before.
-        (Event::Replace, State::Draining) => true,
+        (Event::Replace | Event::Return, State::Draining) => true,
         (_, State::Draining) => false,
         // There must be something to replace.
-        (Event::Replace, State::Optimal | State::Resyncing) => false,
-        (Event::Replace, State::Rebuilding) => loses_two,
+        (Event::Replace | Event::Return, State::Optimal | State::Resyncing) => false,
+        (Event::Replace | Event::Return, State::Rebuilding) => loses_two,
         (Event::Fault(Fault::Slow | Fault::Full), _) => true,
         // A page that cannot be read counts as a drive, and here none can be missed any more.
         (Event::Fault(fault), State::Critical) if fault.harms_data() => false,

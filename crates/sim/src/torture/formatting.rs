@@ -3,13 +3,15 @@
 
 use super::array::Bay;
 use super::coverage::Event;
-use super::disk::{Faults, Loss};
+use super::disk::{Faults, Loss, SimDisk};
 use super::history::Start;
 use super::living::without_disks;
 use super::powered::{Fuse, PoweredDisk};
 use super::world::{Done, Failure, PendingCut, QUIET_FOR, UUID, World};
 use engine::Drive;
-use engine::durability::{OpenError, Refusal, check_join, create, prepare};
+use engine::durability::{
+    OpenError, Refusal, check_join, check_return, create, prepare, prepare_return,
+};
 use units::{DriveId, Instant, Rng};
 
 /// More commands than the formatting of one drive has.
@@ -53,10 +55,32 @@ impl World {
         }
     }
 
+    /// What the disk of a drive that was given up holds, after a power cut of its own, if somebody brings it back and
+    /// the array takes it for that.
+    fn returning(&mut self, drive: DriveId) -> Option<SimDisk> {
+        let mut rng = self.rng("return", self.names.token);
+        let array = self.array.as_ref()?;
+        let old = &array.bays[drive.index()].disk;
+        let is_whole = Faults { dead: false, ..old.faults } == Faults::default();
+        if !is_whole || rng.below(2) == 0 {
+            return None;
+        }
+        let mut disk = old.clone();
+        disk.faults = Faults::default();
+        disk.undo_damage();
+        disk.cut(any_loss(&mut rng), &mut rng);
+        let (superblock, intent, _) = array.volume.engine().plane().records()?;
+        let fuse = Fuse::new(None);
+        let mut powered = PoweredDisk { disk: &mut disk, fuse: &fuse, rng };
+        check_return(&mut powered, drive, superblock, intent).then_some(disk)
+    }
+
     /// Formats a disk and puts it in the place of a drive that nobody needs any more: a new one, or the one
-    /// that was there. Now and then the power goes meanwhile.
+    /// that was there, empty or with what it held. Now and then the power goes meanwhile.
     pub(super) fn put_in_disk(&mut self, drive: DriveId) -> Done {
-        self.note(Event::Replace);
+        let returning = self.returning(drive);
+        let returns = returning.is_some();
+        self.note(if returns { Event::Return } else { Event::Replace });
         self.doomed &= !(1 << drive.0);
         let mut new = self.new_bay();
         let mut rng = self.rng("format", self.names.token);
@@ -65,8 +89,9 @@ impl World {
         let Some(array) = &mut self.array else { return Ok(()) };
         let old = &array.bays[drive.index()].disk;
         let again = old.faults == Faults::default() && rng.below(3) == 0;
+        let again = again || returns;
         if again {
-            new.disk = old.clone();
+            new.disk = returning.unwrap_or_else(|| old.clone());
         }
         if goes {
             let loss = std::array::from_fn(|_| any_loss(&mut rng));
@@ -78,9 +103,13 @@ impl World {
         let Some((superblock, intent, journal)) = array.volume.engine().plane().records() else {
             return Ok(());
         };
-        check_join(&mut disk, drive, superblock)
-            .map_err(|error| Failure::NotStarted(error.to_string()))?;
-        let formatted = prepare(&mut disk, drive, superblock, intent, journal);
+        let formatted = if returns {
+            prepare_return(&mut disk, drive, superblock, intent, journal)
+        } else {
+            check_join(&mut disk, drive, superblock)
+                .map_err(|error| Failure::NotStarted(error.to_string()))?;
+            prepare(&mut disk, drive, superblock, intent, journal)
+        };
         std::mem::swap(&mut array.bays[drive.index()], &mut new);
         if !again {
             self.shelf[drive.index()] = Some(new.disk).filter(|disk| !disk.faults.dead);
@@ -89,7 +118,12 @@ impl World {
             self.report.counts.cut_formats += 1;
             return self.cut();
         }
-        let replaced = array.volume.replace_drive(array.now, drive, Drive::Plain);
+        let replaced = if returns {
+            self.report.counts.returned += 1;
+            array.volume.take_drive_back(array.now, drive, Drive::Plain)
+        } else {
+            array.volume.replace_drive(array.now, drive, Drive::Plain)
+        };
         debug_assert!(replaced.is_ok(), "it was asked before");
         self.explained |= 1 << drive.0;
         Ok(())

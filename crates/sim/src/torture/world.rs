@@ -119,6 +119,8 @@ pub struct Counts {
     pub cut_formats: u64,
     /// Rebuilds that a start went on with where they had been.
     pub resumed: u64,
+    /// Drives that came back and were given what they had missed.
+    pub returned: u64,
 }
 
 impl Counts {
@@ -133,6 +135,7 @@ impl Counts {
         self.cut_creations += other.cut_creations;
         self.cut_formats += other.cut_formats;
         self.resumed += other.resumed;
+        self.returned += other.returned;
     }
 }
 

@@ -59,6 +59,8 @@ struct Counts {
     cut_formats: u64,
     /// Rebuilds that went on after a start.
     rebuilds_resumed: u64,
+    /// Drives that came back and were given what they had missed.
+    drives_returned: u64,
 }
 
 /// How often an event met a state of the array.
@@ -136,6 +138,7 @@ pub(super) fn of(shown: &Shown) -> Tortured {
             cut_creations: counts.cut_creations,
             cut_formats: counts.cut_formats,
             rebuilds_resumed: counts.resumed,
+            drives_returned: counts.returned,
         },
         seconds: shown.seconds,
         histories_per_second: *histories as f64 / shown.seconds,

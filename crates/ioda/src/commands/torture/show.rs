@@ -63,6 +63,7 @@ impl Shown {
             ("power cuts during the creation", counts.cut_creations),
             ("power cuts while a drive was formatted", counts.cut_formats),
             ("rebuilds that went on after a start", counts.resumed),
+            ("drives that were taken back", counts.returned),
             ("histories failed", self.failures_count()),
         ];
         let rows: Vec<Vec<String>> = rows
