@@ -7,7 +7,7 @@ mod schema;
 pub use latency::{Latency, PERCENTILES, Recorder};
 pub use schema::{ANSWER_SCHEMA, Marked, STATUS_SCHEMA};
 
-use crate::durable::OpenError;
+use crate::durable::{Intent, Journal, OpenError, Superblock};
 use crate::nbd::Connection;
 use crate::storage::{Place, PrefillProgress, PrefillState, StoredDrive};
 use rustix::event::{EventfdFlags, eventfd};
@@ -346,6 +346,32 @@ pub enum Message {
     Client(Box<Connection>),
     /// An empty drive is ready to take its place, or could not be made.
     Joined(Box<Joined>),
+    /// A drive that has failed can be connected again. Its head is to be formatted by these records, which come if it
+    /// is still waited for.
+    Back {
+        /// The drive.
+        drive: DriveId,
+        /// The number of the wait.
+        wait: u64,
+        /// Where the records go.
+        records: Sender<Records>,
+    },
+    /// A drive that has failed is ready to take its place again, or is not.
+    Returned(Box<Returned>),
+}
+
+/// What the head of a drive is formatted by.
+pub type Records = (Superblock, Intent, Journal);
+
+/// What came of waiting for a drive that has failed, in a thread of its own.
+#[derive(Debug)]
+pub struct Returned {
+    /// The drive.
+    pub drive: DriveId,
+    /// The number of the wait.
+    pub wait: u64,
+    /// The drive, or why it is not taken back.
+    pub disk: Result<StoredDrive, String>,
 }
 
 /// What came of formatting an empty drive, which is done in a thread of its own.

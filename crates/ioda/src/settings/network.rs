@@ -12,6 +12,8 @@ use units::Duration;
 
 /// Least and longest time that can be chosen.
 const TIMES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(3600));
+/// Longest time for which a drive is waited for.
+const RETURN_LONGEST: Duration = Duration::from_secs(86_400);
 /// Most commands in flight of a drive.
 const DEPTH_MAX: u16 = 1023;
 
@@ -32,6 +34,10 @@ pub(crate) struct NetworkSettings {
     /// anything; 0 is not at all [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_reconnect: Option<Text<Span>>,
+    /// For how long a drive on the network that has failed is waited for, 0 to 86400s: one that comes back with
+    /// what it held is given what it missed; 0 is not at all [default: 600s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drive_return: Option<Text<Span>>,
     /// After how long a read of a drive on the network is reconstructed from the others, where the policy lets
     /// it fail fast, 1ms to 3600s [default: 500ms]
     #[arg(long, value_name = "TIME")]
@@ -76,6 +82,16 @@ impl NetworkSettings {
         )?;
         options.reconnect =
             time("drive-reconnect", &self.drive_reconnect, options.reconnect, Duration::ZERO)?;
+        options.return_time = match &self.drive_return {
+            None => options.return_time,
+            Some(text) if text.value.0 <= RETURN_LONGEST => text.value.0,
+            Some(text) => {
+                return Err(Failure::usage(format!(
+                    "--drive-return is {}; it must be 0 to {RETURN_LONGEST}",
+                    text.value.0
+                )));
+            }
+        };
         let millisecond = Duration::from_millis(1);
         options.read_patience = time(
             "drive-read-timeout",

@@ -176,6 +176,80 @@ fn a_drive_that_is_killed_fails_and_is_rebuilt_when_it_is_back() {
 }
 
 #[test]
+fn a_drive_that_comes_back_gets_what_it_missed_and_no_more() {
+    let options = "--policy ioda --drive-keep-alive 1s";
+    let mut shelf = Shelf::new(Kind::plain, options);
+    let mut served = shelf.serve(&["--create"]);
+    let mut client = served.connect();
+    let seed = testing::seed(8);
+    let mut rng = Rng::new(seed.get());
+    let mut checker = Checker::new(seed.get(), BLOCKS);
+    for drive in [2_u8, 0, 2] {
+        checker.run_during(&mut client, 16, || {
+            pause(100);
+            shelf.drives[usize::from(drive)].kill();
+            wait_for_failure(&served);
+        });
+        // It lost its power as well.
+        let salt = rng.next_u64();
+        let is_lost = |block: u64| Rng::new(block ^ salt).next_u64().is_multiple_of(2);
+        shelf.drives[usize::from(drive)].medium.lock().unwrap().lose_power(is_lost);
+        checker.run_during(&mut client, 16, || pause(200));
+        shelf.revive(drive.into());
+        checker.run_during(&mut client, 16, || {
+            let until = Instant::now() + Duration::from_secs(30);
+            while served.status().degraded {
+                assert!(Instant::now() < until, "it is not taken back: {}", served.said());
+                pause(50);
+            }
+            served.wait_for_restoring();
+        });
+        checker.check_all(&mut client);
+        assert_eq!(served.scrub(), 0, "{}", served.said());
+    }
+    // A region is 1 MiB of each drive, and 11 of the 16 are never written.
+    let said = served.said();
+    let stripes: Vec<u64> = said
+        .lines()
+        .filter(|line| line.contains("gets what it missed"))
+        .map(|line| line.split("stripes=").nth(1).unwrap().trim().parse().unwrap())
+        .collect();
+    let all = (DATA_BYTES >> 14) as u64;
+    assert!(stripes.len() == 3 && stripes.iter().all(|&some| some > 0 && some < all / 2), "{said}");
+    drop(client);
+    assert!(served.terminate());
+}
+
+#[test]
+fn a_drive_that_comes_back_empty_is_not_taken() {
+    let mut shelf = Shelf::new(Kind::plain, "--policy ioda --drive-keep-alive 1s");
+    let mut served = shelf.serve(&["--create"]);
+    let mut client = served.connect();
+    let seed = testing::seed(9);
+    let mut checker = Checker::new(seed.get(), BLOCKS);
+    checker.run_during(&mut client, 16, || {
+        pause(100);
+        shelf.drives[1].kill();
+        wait_for_failure(&served);
+    });
+    shelf.drives[1].medium.lock().unwrap().bytes.fill(0);
+    shelf.revive(1);
+    checker.run_during(&mut client, 16, || {
+        let until = Instant::now() + Duration::from_secs(30);
+        while !served.said().contains("it does not hold what it held when it failed") {
+            assert!(Instant::now() < until, "{}", served.said());
+            pause(50);
+        }
+        served.done(&AdminCommand::Replace { drive: 1, path: None });
+        served.wait_for_restoring();
+    });
+    checker.check_all(&mut client);
+    assert_eq!(served.scrub(), 0, "{}", served.said());
+    drop(client);
+    assert!(served.terminate());
+}
+
+#[test]
 fn a_drive_that_hangs_is_read_around_and_fails_in_time() {
     let kind = |number| Kind { knows_ioda: number % 2 == 0, ..Kind::plain(number) };
     let options = "--policy ioda --drive-timeout 1500ms --drive-read-timeout 20ms";

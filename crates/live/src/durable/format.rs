@@ -6,8 +6,8 @@ use super::ftl::sync_folder;
 use super::{Assembly, Geometry, Intent, Journal, Refusal, Superblock, Uuid};
 use crate::storage::{DATA_OFFSET_BYTES, DiskError, Place, PlaceError, StoredDrive};
 use ::engine::durability::{
-    self, HEAD_BYTES, Opened, Opening, Vacancy, check_blank, check_join, check_new, is_unfinished,
-    prepare,
+    self, HEAD_BYTES, Opened, Opening, Vacancy, check_blank, check_join, check_new, check_return,
+    is_unfinished, prepare, prepare_return,
 };
 use std::io;
 use std::path::PathBuf;
@@ -240,6 +240,30 @@ pub fn join(
     }
     prepare(&mut disk, drive, superblock, intent, journal).map_err(io_error)?;
     sync_folder_of(place).map_err(io_error)?;
+    Ok(disk)
+}
+
+/// Makes a drive that failed and is connected again ready to take its place, if it holds what it held then.
+///
+/// # Errors
+///
+/// Why it cannot, in one sentence.
+pub fn take_back(
+    mut disk: StoredDrive,
+    drive: DriveId,
+    superblock: &Superblock,
+    intent: &Intent,
+    journal: &Journal,
+) -> Result<StoredDrive, String> {
+    if !check_return(&mut disk, drive, superblock, intent) {
+        return Err(format!(
+            "it does not hold what it held when it failed; `ioda ctl replace {}` rebuilds it as a new drive",
+            drive.0
+        ));
+    }
+    disk.set_bytes(superblock.geometry.stored_bytes()).map_err(|error| error.to_string())?;
+    prepare_return(&mut disk, drive, superblock, intent, journal)
+        .map_err(|error| error.to_string())?;
     Ok(disk)
 }
 

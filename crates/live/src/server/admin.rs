@@ -47,6 +47,11 @@ impl Admin {
         self.policy_since
     }
 
+    /// Whether people have ordered that a drive fails.
+    pub(super) fn has_ordered_failure(&self, drive: DriveId) -> bool {
+        self.failing.iter().any(|(other, _)| *other == drive)
+    }
+
     /// The array has stopped: what was ordered does not end any more.
     pub(super) fn refuse_all(&mut self, reason: &str) {
         let failing = self.failing.drain(..).map(|(_, sender)| sender);
@@ -212,6 +217,7 @@ impl Server {
         if self.admin.replacing.iter().any(|(other, ..)| *other == id) {
             return Err(refused(format!("drive {drive} is being replaced already")));
         }
+        self.members.returning.cancel(id);
         let asked = self.io.volume.ask_to_replace(id);
         asked.map(|()| id).map_err(|error| refused(error.to_string()))
     }
@@ -219,7 +225,9 @@ impl Server {
     /// Nobody needs any more what a failed drive holds: an empty one is made for its place.
     pub(super) fn replace(&mut self, drive: DriveId) {
         let mut replacing = self.admin.replacing.iter_mut();
-        let Some((_, path, _)) = replacing.find(|(other, ..)| *other == drive) else { return };
+        let Some((_, path, _)) = replacing.find(|(other, ..)| *other == drive) else {
+            return self.begin_to_return(drive);
+        };
         let path = path.take();
         match self.members.replace_memory(&mut self.io, drive) {
             Ok(true) => self.end_replacement(drive, Ok(())),

@@ -1,6 +1,7 @@
 //! The drives of a served array: where their bytes are, and the replacement of one that failed.
 
 use super::array_io::ArrayIo;
+use super::returning::Returning;
 use crate::control::{ArrayHandle, Joined, Message};
 use crate::durable::{format, ftl};
 use crate::storage::{AddressError, Backing, Memory, Place, RemoteAddress, RemoteLocation};
@@ -27,6 +28,8 @@ pub(super) struct Members {
     /// Of each emulated drive, what it is made of.
     configs: Vec<Option<ssd::Config>>,
     drive_bytes: u64,
+    /// Those that are waited for.
+    pub(super) returning: Returning,
 }
 
 impl Members {
@@ -35,7 +38,15 @@ impl Members {
         configs: Vec<Option<ssd::Config>>,
         drive_bytes: u64,
     ) -> Self {
-        Self { places, configs, drive_bytes }
+        Self { places, configs, drive_bytes, returning: Returning::default() }
+    }
+
+    /// Where a drive on the network is; none of others.
+    pub(super) fn remote(&self, drive: DriveId) -> Option<&RemoteLocation> {
+        match self.places.as_ref()?.get(drive.index())? {
+            Place::Remote(remote) => Some(remote),
+            _ => None,
+        }
     }
 
     /// Where a drive is, for the status.

@@ -15,6 +15,7 @@ mod measures;
 mod members;
 mod memory;
 mod requests;
+mod returning;
 mod serve;
 mod status;
 
@@ -245,9 +246,13 @@ impl Server {
             }
             Output::DriveFailed { drive, reason: Some(reason) } => {
                 tracing::error!(drive = drive.0, %reason, "a drive has failed: the array goes on without it");
+                self.await_return(drive);
             }
             Output::DriveFailed { drive, reason: None } => {
                 tracing::error!(drive = drive.0, "a drive is given up");
+                if !self.admin.has_ordered_failure(drive) {
+                    self.await_return(drive);
+                }
             }
             Output::JobEnded { job, skipped } => self.log_end_of_job(job, skipped),
             Output::ChecksumMismatch { drive, offset_bytes } => {
@@ -306,6 +311,8 @@ impl Server {
                 }
                 Message::Admin(command, answer) => self.run_admin_command(command, answer),
                 Message::Joined(joined) => self.take_joined(*joined),
+                Message::Back { drive, wait, records } => self.give_records(drive, wait, &records),
+                Message::Returned(returned) => self.take_returned(*returned),
             }
         }
     }

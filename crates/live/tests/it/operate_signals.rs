@@ -14,7 +14,7 @@ fn orders(inbox: &Inbox) -> Vec<AdminCommand> {
     std::iter::from_fn(|| inbox.take())
         .map(|message| match message {
             Message::Admin(order, _) => order,
-            Message::Client(_) | Message::Joined(_) => panic!("no order"),
+            _ => panic!("no order"),
         })
         .collect()
 }

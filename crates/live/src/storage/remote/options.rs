@@ -22,6 +22,8 @@ pub struct RemoteOptions {
     /// For how long a drive that is gone is tried again; zero is not at all. Only one that cannot have lost anything
     /// is: without writes in flight, and with all that it has done on stable storage.
     pub reconnect: Duration,
+    /// For how long a drive that has failed is waited for, to be given what it missed; zero is not at all.
+    pub return_time: Duration,
     /// After how long a read is given up that may fail fast, so that it is reconstructed from other drives.
     pub read_patience: Duration,
     /// How long neither side may hear nothing of the other; zero is for ever.
@@ -40,6 +42,7 @@ impl RemoteOptions {
             connect_timeout: Duration::from_secs(5),
             command_timeout: Duration::from_secs(10),
             reconnect: Duration::from_secs(10),
+            return_time: Duration::from_secs(600),
             read_patience: Duration::from_millis(500),
             keep_alive: Duration::from_secs(10),
         }

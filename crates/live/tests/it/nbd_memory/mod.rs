@@ -144,12 +144,12 @@ impl Memory {
                 self.inbox.acknowledge();
                 while let Some(message) = self.inbox.take() {
                     match message {
-                        Message::Admin(..) | Message::Joined(_) => return self.bytes,
                         Message::Client(client) => {
                             self.clients.push(Some((*client, EventFlags::empty())));
                             self.seen.connections.fetch_add(1, Ordering::SeqCst);
                             self.serve(self.clients.len() - 1, EventFlags::empty());
                         }
+                        _ => return self.bytes,
                     }
                 }
             }

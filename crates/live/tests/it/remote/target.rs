@@ -28,7 +28,7 @@ const BLOCK: usize = 1 << BLOCK_SHIFT;
 /// What a drive holds, whatever becomes of the thread that plays it.
 #[derive(Debug)]
 pub(crate) struct Medium {
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// What blocks held that were written and are not on stable storage.
     unstable: BTreeMap<u64, Vec<u8>>,
     pub(crate) flushes: u64,
