@@ -132,9 +132,10 @@ impl SubsystemConfig {
             Cns::Controller => Ok(self.controller(controller, events).encode()),
             Cns::Namespace if is_named => Ok(self.namespace.identity(self.ioda.is_some()).encode()),
             Cns::NamespaceIds if is_named => {
-                let nguid = Some(self.namespace.nguid);
-                let command_set = Some(0);
-                Ok(NamespaceIds { nguid, command_set, ..NamespaceIds::default() }.encode())
+                // Hosts name it by its UUID where there is one, as they do with other targets (blktests nvme/004).
+                let name = Some(self.namespace.nguid);
+                let ids = NamespaceIds { eui64: None, nguid: name, uuid: name, command_set: Some(0) };
+                Ok(ids.encode())
             }
             Cns::Namespace | Cns::NamespaceIds => Err(invalid_namespace),
             // There is none behind the last.
