@@ -14,8 +14,8 @@ use crate::log::LogArgs;
 use crate::quantity::{PolicyName, Span, Text};
 use crate::settings::DriveSettings;
 use crate::settings::{
-    ArraySettings, DriveFlags, NetworkSettings, PolicyOptions, RunSettings, ServeSettings,
-    Settings, WindowSettings, WorkloadSettings, WriteCacheSettings,
+    ArraySettings, DriveFlags, HostSettings, NetworkSettings, PolicyOptions, RunSettings,
+    ServeSettings, Settings, WindowSettings, WorkloadSettings, WriteCacheSettings,
 };
 use crate::words::Precondition;
 use clap::{Args, Parser, Subcommand};
@@ -239,13 +239,16 @@ pub(crate) struct SimulationArgs {
 /// Options of `ioda serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeArgs {
-    /// TOML file with the sections serve, network, array, windows, stage, policies, drive and run; flags
+    /// TOML file with the sections serve, hosts, network, array, windows, stage, policies, drive and run; flags
     /// override it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// How it is served.
     #[command(flatten)]
     pub(crate) serve: ServeSettings,
+    /// Who may attach over NVMe/TCP.
+    #[command(flatten)]
+    pub(crate) hosts: HostSettings,
     /// Its drives, where they are on the network.
     #[command(flatten)]
     pub(crate) network: NetworkSettings,
@@ -280,7 +283,8 @@ impl ServeArgs {
             ..RunSettings::default()
         };
         let (serve, network) = (self.serve.clone(), self.network.clone());
-        let others = Settings { serve, network, run, ..Settings::default() };
+        let hosts = self.hosts.clone();
+        let others = Settings { serve, network, hosts, run, ..Settings::default() };
         let mut settings = self.array.overlay(&file, others)?;
         // These are for one start and never stand in a file.
         settings.serve.create = self.serve.create;

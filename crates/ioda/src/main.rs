@@ -7,6 +7,7 @@
 
 mod address;
 mod assertion;
+mod attaching;
 mod cli;
 mod commands;
 mod convert;

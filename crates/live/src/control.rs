@@ -172,8 +172,11 @@ pub struct Identity {
 /// What clients do, and how long it takes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestStatus {
-    /// Clients that are connected.
+    /// Clients that are connected, over NBD or NVMe/TCP.
     pub connections: u64,
+    /// Those of them over NVMe/TCP: each path of each host is one.
+    #[serde(default)]
+    pub paths: u64,
     /// Requests in flight.
     pub requests_in_flight: u64,
     /// Reads, from arrival to the answer.

@@ -4,7 +4,7 @@ use super::Talk;
 use crate::cli::ServeArgs;
 use crate::exit::Failure;
 use crate::output::remark;
-use crate::serving::{self, Addresses, Built, EXPORT};
+use crate::serving::{self, Addresses, Built, EXPORT, Paths};
 use live::control::channel;
 use live::nbd::uri::Uri;
 use live::nbd::{Acceptor, Export, Listen};
@@ -40,7 +40,7 @@ The guide is docs/serving.md.";
 /// Serves until it is shut down.
 pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let settings = args.settings()?;
-    let addresses = Addresses::new(&settings.serve)?;
+    let mut addresses = Addresses::new(&settings)?;
     let opened = serving::open(&settings)?;
     for note in &opened.notes {
         tracing::info!("{note}");
@@ -55,24 +55,30 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
     };
     let internal = |error: std::io::Error| Failure::internal(format!("cannot serve: {error}"));
     let (handle, inbox) = channel().map_err(internal)?;
-    let engine = Server::new(opened.into_setup()?, inbox).map_err(Failure::internal)?;
-    let acceptor = Acceptor::open(
-        &addresses.listen,
-        addresses.socket_access,
-        vec![export],
-        addresses.tls.clone(),
-        handle.connection_sink(),
-    )
-    .map_err(Failure::usage)?;
+    let has_nbd = !addresses.listen.is_empty();
+    let attached = addresses.hosts.take().map(|hosts| opened.attach(hosts, has_nbd)).transpose()?;
+    let (paths, target) = attached.unzip();
+    let setup = opened.into_setup(target)?;
+    let engine = Server::new(setup, inbox).map_err(Failure::internal)?;
+    let open = || {
+        let (listen, tls) = (&addresses.listen, addresses.tls.clone());
+        let sink = handle.connection_sink();
+        Acceptor::open(listen, addresses.socket_access, vec![export], tls, sink)
+    };
+    let acceptor = has_nbd.then(open).transpose().map_err(Failure::usage)?;
+    for uri in paths.iter().flat_map(Paths::uris) {
+        tracing::info!("hosts attach at {uri}");
+    }
     let (operate, page) = addresses.operate(&handle)?;
     let asked = handle.clone();
     let signals = operate::signals::watch(move || asked.shut_down()).map_err(internal)?;
     if !talk.quiet {
-        remark(greeting(&summary, &acceptor, &addresses, page).trim_end());
+        let greeting = greeting(&summary, acceptor.as_ref(), paths.as_ref(), &addresses, page);
+        remark(greeting.trim_end());
     }
     // The array's thread is this one.
     let ended = engine.run();
-    acceptor.close();
+    acceptor.map(Acceptor::close);
     operate.close();
     drop(signals);
     ended.map_err(Failure::internal)?;
@@ -103,28 +109,34 @@ fn summary(built: &Built, storage: &[String]) -> String {
 /// How to connect.
 fn greeting(
     summary: &str,
-    acceptor: &Acceptor,
+    acceptor: Option<&Acceptor>,
+    paths: Option<&Paths>,
     addresses: &Addresses,
     page: Option<std::net::SocketAddr>,
 ) -> String {
     let mut text = format!("{summary}\n");
-    let uris: Vec<Uri> = acceptor.addresses().iter().map(|at| addresses.uri(at)).collect();
+    let listens = acceptor.map(Acceptor::addresses).unwrap_or_default();
+    let uris: Vec<Uri> = listens.iter().map(|at| addresses.uri(at)).collect();
     for uri in &uris {
         let _ = writeln!(text, "  {uri}");
     }
+    for uri in paths.iter().flat_map(|paths| paths.uris()) {
+        let _ = writeln!(text, "  {uri}");
+    }
+    text.push_str("try:\n");
     if let Some(uri) = uris.first() {
         let _ = writeln!(
             text,
-            "try:\n  fio --name=ioda --ioengine=nbd --uri='{uri}' --rw=randrw --rwmixread=70 \
-             --bs=4k --iodepth=16 --size=100% --time_based --runtime=30\n  ioda ctl status{}",
-            addresses.control_flag()
+            "  fio --name=ioda --ioengine=nbd --uri='{uri}' --rw=randrw --rwmixread=70 \
+             --bs=4k --iodepth=16 --size=100% --time_based --runtime=30"
         );
     }
+    text.extend(paths.map(Paths::commands));
+    let _ = writeln!(text, "  ioda ctl status{}", addresses.control_flag());
     if let Some(page) = page {
         let _ = writeln!(text, "live page: http://{page}/   metrics: http://{page}/metrics");
     }
-    if acceptor.addresses().iter().any(|at| matches!(at, Listen::Tcp(at) if !at.ip().is_loopback()))
-    {
+    if listens.iter().any(|at| matches!(at, Listen::Tcp(at) if !at.ip().is_loopback())) {
         let _ = writeln!(text, "anyone who reaches that address can read and write the array");
     }
     text

@@ -1,32 +1,24 @@
 //! From settings to a drive that hosts attach to over NVMe/TCP.
 
-mod address;
 mod ready;
 
-pub(crate) use address::TargetAddress;
 pub(crate) use ready::Ready;
 
+use crate::attaching::{About, Attaching, TargetAddress};
 use crate::exit::Failure;
 use crate::quantity::{Size, Text};
-use crate::settings::{DriveFlags, DriveSettings};
+use crate::settings::{DriveFlags, DriveSettings, HostSettings};
 use crate::words::Precondition;
 use clap::Args;
 use live::clock::Spin;
-use live::dhchap::{CRYPTOGRAPHY, host_secrets};
 use live::drive::{DriveHead, Setup};
-use live::nvme_tcp::{
-    BLOCK_SHIFT, CAPSULE_BYTES, COMMAND_MEMORY_BYTES_MIN, CONNECTIONS_MAX, IO_QUEUES_MAX, Listener,
-    QUEUE_ENTRIES_MAX, SubsystemNames, TRANSFER_SHIFT, listing,
-};
+use live::nvme_tcp::{BLOCK_SHIFT, COMMAND_MEMORY_BYTES_MIN};
 use live::server::default_client_memory_bytes;
 use live::storage::DriveLocation;
-use nvme::target::{AuthenticationConfig, HostList, Namespace, SubsystemConfig};
 use nvme::wire::ioda::IodaCapability;
-use nvme::wire::{Ascii, DhGroup, Nqn};
 use sim::Preparation;
 use ssd::{Config, Ssd};
-use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use units::Rng;
 
@@ -62,27 +54,13 @@ pub(crate) struct DriveArgs {
     /// Make a new drive of a file or device on which something is; that is lost
     #[arg(long)]
     pub(crate) create: bool,
-    /// Name of the drive, such as nqn.2026-01.org.example:drive-1 [default: one made of a UUID, which stays the
-    /// same for a file]
-    #[arg(long, value_name = "NQN")]
-    pub(crate) nqn: Option<String>,
-    /// Host that may connect, by its name in /etc/nvme/hostnqn, such as
-    /// nqn.2014-08.org.nvmexpress:uuid:1b4e28ba-2fa1-11d2-883f-0016d3cca427; repeatable [default: any host, on the
-    /// loopback interface]
-    #[arg(long, value_name = "NQN", value_delimiter = ',')]
-    pub(crate) host: Vec<String>,
-    /// File of hosts that may connect when they show that they know their secret (DH-HMAC-CHAP), such as
-    /// host-keys; a line for each has its name, its secret as `nvme gen-dhchap-key` makes it, and if hosts
-    /// are to ask for it, the secret of the drive. Nobody but its owner may read it
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "any_host"])]
-    pub(crate) host_keys: Option<PathBuf>,
-    /// Let any host connect that reaches an address, also from other machines
-    #[arg(long, conflicts_with = "host")]
-    pub(crate) any_host: bool,
     /// Most memory for the data of commands of all hosts together, 16m or more [default: an eighth of the
     /// machine's, at least 256m]
     #[arg(long, value_name = "SIZE")]
     pub(crate) client_memory: Option<Text<Size>>,
+    /// Who may attach.
+    #[command(flatten)]
+    pub(crate) hosts: HostSettings,
     /// The drive.
     #[command(flatten)]
     pub(crate) drive: DriveFlags,
@@ -109,10 +87,9 @@ pub(crate) struct Prepared {
 
 /// Opens the drive that is asked for.
 pub(crate) fn prepare(args: &DriveArgs) -> Result<Prepared, Failure> {
-    let addresses = addresses(args)?;
-    let nqn = args.nqn.as_deref().map(|name| named("--nqn", name)).transpose()?;
-    let mut hosts = hosts(args)?;
-    check_reach(args, &addresses)?;
+    let usual = [TargetAddress::default()];
+    let asked = if args.address.is_empty() { &usual[..] } else { &args.address };
+    let attaching = Attaching::new(&args.hosts, asked, "drive")?;
     let memory_bytes = client_memory_bytes(args)?;
     let config = model_config(args)?;
     let location = location(args)?;
@@ -134,91 +111,12 @@ pub(crate) fn prepare(args: &DriveArgs) -> Result<Prepared, Failure> {
         Some(config) => Some(Box::new(model(args, config, opened.state, &mut notes)?)),
         None => None,
     };
-    let listeners = addresses.iter().map(|address| Listener::open(*address));
-    let listeners: Vec<Listener> = listeners
-        .collect::<Result<_, _>>()
-        .map_err(|error| Failure::usage(format!("--address: {error}")))?;
-    let bound: Vec<SocketAddr> = listeners.iter().map(Listener::address).collect();
-    let names = SubsystemNames::new(&head.uuid, nqn);
-    let is_cached = location.path().is_some();
-    let authentication = args.host_keys.as_deref();
-    let authentication = authentication.map(|path| host_keys(path, &names.nqn)).transpose()?;
-    if let Some(known) = &authentication {
-        hosts = HostList::Only(known.hosts.iter().map(|known| known.host).collect());
-    }
-    let mut subsystem =
-        subsystem(&names, hosts.clone(), head.bytes, model.as_deref().map(Ssd::config), is_cached);
-    subsystem.authentication = authentication;
-    let ready = Ready::new(&bound, &names, &head, model.as_deref().map(Ssd::config), &location);
-    let setup = Setup {
-        listings: bound.iter().map(|at| listing(*at, names.nqn, hosts.clone())).collect(),
-        config: subsystem,
-        model,
-        storage,
-        listeners,
-        memory_bytes,
-        spin: Spin::Adaptive,
-    };
+    let about = about(&head, model.as_deref().map(Ssd::config), location.path().is_some());
+    let attached = attaching.open(&head.uuid, about, memory_bytes)?;
+    let ready = Ready::new(&attached, &head, model.as_deref().map(Ssd::config), &location);
+    let setup = Setup { target: attached.target, model, storage, spin: Spin::Adaptive };
     let keep = location.path().map(|path| (head, path.to_owned()));
     Ok(Prepared { setup, ready, notes, keep })
-}
-
-fn addresses(args: &DriveArgs) -> Result<Vec<SocketAddr>, Failure> {
-    let usual = [TargetAddress::default()];
-    let asked = if args.address.is_empty() { &usual[..] } else { &args.address };
-    let found = asked.iter().map(TargetAddress::resolve);
-    found.collect::<Result<_, _>>().map_err(|error| Failure::usage(format!("--address: {error}")))
-}
-
-fn named(option: &str, name: &str) -> Result<Nqn, Failure> {
-    Nqn::new(name).ok_or_else(|| {
-        Failure::usage(format!(
-            "{option} {name} is not a name: it begins with nqn. and has at most 223 bytes"
-        ))
-    })
-}
-
-fn hosts(args: &DriveArgs) -> Result<HostList, Failure> {
-    if args.host.is_empty() {
-        return Ok(HostList::Any);
-    }
-    let names = args.host.iter().map(|name| named("--host", name));
-    Ok(HostList::Only(names.collect::<Result<_, _>>()?))
-}
-
-/// The secrets of hosts, from a file that others cannot read.
-fn host_keys(path: &Path, subsystem: &Nqn) -> Result<AuthenticationConfig, Failure> {
-    let refused = |what: &dyn std::fmt::Display| {
-        Failure::usage(format!("--host-keys {}: {what}", path.display()))
-    };
-    let about = std::fs::metadata(path).map_err(|error| refused(&error))?;
-    let mode = about.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        let what = format!("others may read or write it (mode {mode:03o}); chmod 600 ends that");
-        return Err(refused(&what));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| refused(&error))?;
-    let hosts = host_secrets(&text, subsystem).map_err(|error| refused(&error))?;
-    if hosts.is_empty() {
-        return Err(refused(&"there is no host in it"));
-    }
-    let groups = vec![DhGroup::Ffdhe3072, DhGroup::Ffdhe2048, DhGroup::Null];
-    Ok(AuthenticationConfig { hosts, groups, cryptography: CRYPTOGRAPHY })
-}
-
-/// Nobody opens a drive to a network by accident.
-fn check_reach(args: &DriveArgs, addresses: &[SocketAddr]) -> Result<(), Failure> {
-    let beyond = addresses.iter().find(|address| !address.ip().is_loopback());
-    match beyond {
-        Some(address) if args.host.is_empty() && args.host_keys.is_none() && !args.any_host => {
-            Err(Failure::usage(format!(
-                "--address {address} can be reached from other machines, and any host that does could read \
-                 and write the drive: give those that may a secret with --host-keys, name them with --host, \
-                 or say --any-host"
-            )))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn client_memory_bytes(args: &DriveArgs) -> Result<u64, Failure> {
@@ -310,44 +208,18 @@ fn model(
     Ok(ssd)
 }
 
-fn subsystem(
-    names: &SubsystemNames,
-    hosts: HostList,
-    bytes: u64,
-    model: Option<&Config>,
-    write_cache: bool,
-) -> SubsystemConfig {
-    let name = model.map_or(String::from("IODA drive"), |config| format!("IODA {}", config.name));
+/// What hosts are told of the drive.
+fn about(head: &DriveHead, model: Option<&Config>, write_cache: bool) -> About {
     let alone = model.map_or(0, |config| {
         let timing = &config.timing;
         (config.read_service() + timing.read_overhead + timing.command).as_nanos() / 100
     });
-    SubsystemConfig {
-        nqn: names.nqn,
-        hosts,
-        authentication: None,
-        serial: names.serial,
-        model: ascii(&name),
-        firmware: ascii(env!("CARGO_PKG_VERSION")),
-        namespace: Namespace {
-            blocks: bytes >> BLOCK_SHIFT,
-            block_shift: BLOCK_SHIFT,
-            nguid: names.nguid,
-            write_bytes: model.map_or(BLOCK_BYTES as u32, |config| config.geometry.page_bytes),
-            random_read_100ns: alone.min(u64::from(u32::MAX)) as u32,
-            write_cache,
-        },
+    About {
+        model: model.map_or(String::from("IODA drive"), |config| format!("IODA {}", config.name)),
+        bytes: head.bytes,
+        write_bytes: model.map_or(BLOCK_BYTES as u32, |config| config.geometry.page_bytes),
+        random_read_100ns: alone.min(u64::from(u32::MAX)) as u32,
+        write_cache,
         ioda: model.map(|_| IodaCapability { patient: true, all_work: true }),
-        controllers_max: CONNECTIONS_MAX as u16,
-        io_queues_max: IO_QUEUES_MAX,
-        entries_max: QUEUE_ENTRIES_MAX,
-        transfer_shift: TRANSFER_SHIFT,
-        capsule_bytes: CAPSULE_BYTES,
     }
-}
-
-/// As much of a text as fits, without what is not ASCII.
-fn ascii<const N: usize>(text: &str) -> Ascii<N> {
-    let printable = text.chars().filter(|c| (' '..='~').contains(c)).take(N);
-    Ascii::new(&printable.collect::<String>()).unwrap_or_default()
 }

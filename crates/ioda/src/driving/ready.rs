@@ -1,7 +1,7 @@
 //! What is said when hosts can connect.
 
+use crate::attaching::{Attached, connect_commands};
 use live::drive::DriveHead;
-use live::nvme_tcp::SubsystemNames;
 use live::storage::DriveLocation;
 use report::schema::Document;
 use schemars::JsonSchema;
@@ -37,21 +37,21 @@ impl Document for Ready {
 
 impl Ready {
     pub(super) fn new(
-        sockets: &[SocketAddr],
-        names: &SubsystemNames,
+        attached: &Attached,
         head: &DriveHead,
         model: Option<&Config>,
         location: &DriveLocation,
     ) -> Self {
+        let Attached { names, sockets, .. } = attached;
         Self {
-            addresses: sockets.iter().map(|at| format!("nvme+tcp://{at}")).collect(),
+            addresses: attached.addresses().collect(),
             nqn: names.nqn.to_string(),
             serial: names.serial.as_str().to_owned(),
             nguid: names.nguid.iter().map(|byte| format!("{byte:02x}")).collect(),
             bytes: head.bytes,
             drive: model.map(|config| config.name.clone()),
             storage: location.to_string(),
-            sockets: sockets.to_vec(),
+            sockets: sockets.clone(),
         }
     }
 
@@ -71,11 +71,7 @@ impl Ready {
             let _ = writeln!(text, "  {address} {}", self.nqn);
         }
         if let Some(at) = self.sockets.first() {
-            let (ip, port, nqn) = (at.ip(), at.port(), &self.nqn);
-            let _ = writeln!(
-                text,
-                "try:\n  nvme discover -t tcp -a {ip} -s {port}\n  nvme connect -t tcp -a {ip} -s {port} -n {nqn}"
-            );
+            let _ = write!(text, "try:\n{}", connect_commands(*at, &self.nqn));
         }
         text
     }

@@ -1,8 +1,9 @@
 //! Where an array can be reached.
 
 use crate::address::Address;
+use crate::attaching::{Attaching, TargetAddress};
 use crate::exit::Failure;
-use crate::settings::ServeSettings;
+use crate::settings::{HostSettings, ServeSettings, Settings};
 use live::SocketAccess;
 use live::control::ArrayHandle;
 use live::nbd::tls::server_config;
@@ -35,7 +36,10 @@ enum HttpAt {
 /// Where clients, people and monitors reach an array.
 #[derive(Debug)]
 pub(crate) struct Addresses {
+    /// For NBD clients.
     pub(crate) listen: Vec<Listen>,
+    /// For NVMe/TCP hosts.
+    pub(crate) hosts: Option<Attaching>,
     pub(crate) tls: Tls,
     pub(crate) control: PathBuf,
     pub(crate) socket_access: SocketAccess,
@@ -59,12 +63,32 @@ fn listen(text: &str, settings: &ServeSettings) -> Result<Listen, Failure> {
     listen.map_err(|error| Failure::usage(format!("--address: {error}")))
 }
 
+/// How NVMe/TCP hosts attach, if they are to.
+fn attaching(hosts: &HostSettings, targets: &[&String]) -> Result<Option<Attaching>, Failure> {
+    if targets.is_empty() {
+        return match *hosts == HostSettings::default() {
+            true => Ok(None),
+            false => Err(Failure::usage(
+                "--nqn, --host, --host-keys and --any-host are for hosts over NVMe/TCP; say where they connect, \
+                 such as --address nvme+tcp://127.0.0.1:4420",
+            )),
+        };
+    }
+    let addresses = targets.iter().map(|text| text.parse()).collect::<Result<Vec<_>, _>>();
+    let addresses = addresses.map_err(|error| Failure::usage(format!("--address: {error}")))?;
+    Attaching::new(hosts, &addresses, "array").map(Some)
+}
+
 impl Addresses {
     /// Works out what is set.
-    pub(crate) fn new(settings: &ServeSettings) -> Result<Self, Failure> {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, Failure> {
+        let Settings { serve: settings, hosts, .. } = settings;
+        let (targets, others): (Vec<&String>, Vec<&String>) =
+            settings.address.iter().partition(|text| TargetAddress::is_meant(text));
+        let hosts = attaching(hosts, &targets)?;
         let mut places: Vec<Listen> =
-            settings.address.iter().map(|text| listen(text, settings)).collect::<Result<_, _>>()?;
-        if places.is_empty() {
+            others.iter().map(|text| listen(text, settings)).collect::<Result<_, _>>()?;
+        if settings.address.is_empty() {
             places.push(Listen::Unix(default_socket()));
         }
         let first_socket = places.iter().find_map(|place| match place {
@@ -90,7 +114,7 @@ impl Addresses {
         let tls = tls(settings)?;
         let names = settings.http_host.iter().map(|name| http_host(name));
         let http_hosts = names.collect::<Result<_, _>>()?;
-        Ok(Self { listen: places, tls, control, socket_access, http, http_hosts })
+        Ok(Self { listen: places, hosts, tls, control, socket_access, http, http_hosts })
     }
 
     /// Lets people and their monitors in. Returns where the live page is, if there is one.
@@ -216,16 +240,19 @@ mod tests {
 
     #[test]
     fn the_control_socket_is_beside_the_first() {
+        let of = |serve: &ServeSettings| {
+            Addresses::new(&Settings { serve: serve.clone(), ..Settings::default() })
+        };
         let settings = ServeSettings {
             address: vec!["10809".into(), "/run/a.sock".into()],
             ..ServeSettings::default()
         };
-        let addresses = Addresses::new(&settings).unwrap();
+        let addresses = of(&settings).unwrap();
         assert_eq!(addresses.control, Path::new("/run/a.sock.ctl"));
         assert_eq!(addresses.control_flag(), " --address /run/a.sock");
         let settings = ServeSettings { control: Some("/run/c".into()), ..settings };
-        assert_eq!(Addresses::new(&settings).unwrap().control_flag(), " --control /run/c");
-        let usual = Addresses::new(&ServeSettings::default()).unwrap();
+        assert_eq!(of(&settings).unwrap().control_flag(), " --control /run/c");
+        let usual = of(&ServeSettings::default()).unwrap();
         assert_eq!(usual.control_flag(), "", "`ioda ctl` looks there");
     }
 }

@@ -5,7 +5,8 @@ use crate::exit::Failure;
 use crate::settings::Settings;
 use engine::volume::Repairs;
 use live::clock::Spin;
-use live::durable::{self, Assembly, Geometry, OpenArray, Refusal, SuperblockError};
+use live::durable::{self, Assembly, Geometry, OpenArray, Refusal, SuperblockError, Uuid};
+use live::nvme_tcp::TargetSetup;
 use live::server::{Durable, Setup};
 use live::storage::{
     AddressError, Backing, IoMethod, Memory, Place, RemoteAddress, RemoteLocation, Storage,
@@ -340,8 +341,23 @@ fn blank_hint(error: &durable::OpenError, create: bool) -> String {
 }
 
 impl Opened {
-    /// Everything that the array's thread needs.
-    pub(crate) fn into_setup(self) -> Result<Setup, Failure> {
+    /// The name of the array: one that is in memory is another at every start.
+    pub(crate) fn uuid(&self) -> Result<Uuid, Failure> {
+        match &self.durable {
+            Some(durable) => Ok(durable.records.superblock.uuid),
+            None => durable::random_uuid().map_err(Failure::internal),
+        }
+    }
+
+    /// Whether it outlives its process.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.durable.is_some()
+    }
+
+    /// Everything that the array's thread needs. Hosts attach over NVMe/TCP if there is a target; of the memory for
+    /// clients those over NBD get what it leaves.
+    pub(crate) fn into_setup(self, hosts: Option<TargetSetup>) -> Result<Setup, Failure> {
+        let for_hosts_bytes = hosts.as_ref().map_or(0, |target| target.memory_bytes);
         let Self { built, storage, durable, absent, repairs, states, .. } = self;
         let in_memory = durable.is_none();
         let switch = switch_table(&built);
@@ -355,7 +371,8 @@ impl Opened {
             checksums_in_memory: in_memory && built.geometry.checksums,
             repairs,
             spin: Spin::Adaptive,
-            client_memory_bytes: built.client_memory_bytes,
+            client_memory_bytes: built.client_memory_bytes - for_hosts_bytes,
+            hosts,
             switch,
         })
     }

@@ -7,10 +7,12 @@ mod bytes;
 mod damaged;
 mod drives;
 mod forced;
+mod hosts;
 mod network;
 
 pub(crate) use addresses::{Addresses, EXPORT};
-pub(crate) use bytes::open;
+pub(crate) use bytes::{Opened, open};
+pub(crate) use hosts::Paths;
 
 use crate::exit::Failure;
 use crate::settings::Settings;

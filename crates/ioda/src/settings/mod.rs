@@ -6,6 +6,7 @@
 mod cells;
 mod drive;
 mod file;
+mod hosts;
 mod network;
 mod policies;
 mod retry;
@@ -17,6 +18,7 @@ mod workload;
 
 pub(crate) use drive::DriveSettings;
 pub(crate) use file::{drive_from, load, parse};
+pub(crate) use hosts::HostSettings;
 pub(crate) use network::NetworkSettings;
 pub(crate) use policies::PolicyOptions;
 pub(crate) use serve::ServeSettings;
@@ -135,6 +137,8 @@ pub(crate) struct Settings {
     pub(crate) serve: ServeSettings,
     /// How drives on the network are dealt with.
     pub(crate) network: NetworkSettings,
+    /// Which hosts may attach over NVMe/TCP.
+    pub(crate) hosts: HostSettings,
 }
 
 impl Settings {

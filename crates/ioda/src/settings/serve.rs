@@ -12,8 +12,9 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Serving")]
 pub(crate) struct ServeSettings {
     /// Where clients connect: the path of a Unix socket, a host with a port such as 127.0.0.1:10809, or a
-    /// URI such as nbd://127.0.0.1:10809 or nbd+unix:///?socket=PATH; repeatable. A port alone is on the
-    /// loopback interface [default: ioda.sock in $XDG_RUNTIME_DIR, or else in /tmp]
+    /// URI such as nbd://127.0.0.1:10809 or nbd+unix:///?socket=PATH for NBD, or
+    /// nvme+tcp://127.0.0.1:4420 or nvme+tcp://127.0.0.1:4420/NQN for NVMe/TCP; repeatable, and two for
+    /// NVMe/TCP are two paths. A port alone is for NBD on the loopback interface [default: ioda.sock in $XDG_RUNTIME_DIR, or else in /tmp]
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty", alias = "listen")]
     pub(crate) address: Vec<String>,

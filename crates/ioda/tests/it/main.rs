@@ -1,5 +1,6 @@
 //! The integration tests of `ioda`: one program, because each test program is linked separately.
 
+mod attached;
 mod checksums;
 mod client_memory;
 mod clients;
@@ -21,6 +22,9 @@ mod help;
 mod kill;
 mod listings;
 mod live;
+#[path = "../../../live/tests/it/nvme_drive/host.rs"]
+#[allow(clippy::unwrap_used, dead_code, reason = "a test, which uses its own part")]
+mod nvme_host;
 mod plan;
 mod quiet;
 mod remote;

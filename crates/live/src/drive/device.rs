@@ -5,10 +5,9 @@
 //! what was read for one that fails fast is dropped. Bytes are at their logical addresses: the model gives timing.
 //! A flush is a sync of the storage. The write buffer of a model is one that survives a loss of power.
 
-use super::counters::Counters;
 use super::{DriveError, Ended};
 use crate::buffer::Buffer;
-use crate::nvme_tcp::{BLOCK_SHIFT, CommandBuffer, CommandName};
+use crate::nvme_tcp::{BLOCK_SHIFT, CommandBuffer, CommandName, Counters};
 use crate::storage::{Backing, Finished, Storage, Work};
 use nvme::target::{IoOperation, IoOutcome, IoRequest, Namespace};
 use nvme::wire::{BlockRange, HealthLog, StatusCode, StatusField};
@@ -170,7 +169,7 @@ impl Device {
                 self.give_model(now, slot, Opcode::Write, &range, PlFlag::Off);
                 self.write(slot, &range);
             }
-            IoOperation::WriteZeroes(range) => {
+            IoOperation::WriteZeroes { range, .. } => {
                 self.trim(slot, range.lba, range.blocks.get().into());
             }
             IoOperation::Deallocate { ranges } => self.deallocate(slot, ranges),

@@ -7,7 +7,6 @@
 //! carried it out. The model acts at the times that it has computed, even if the thread gets to it later, so one
 //! late wake-up does not make the next answer late.
 
-mod counters;
 mod device;
 mod handle;
 mod head;
@@ -18,11 +17,11 @@ pub use handle::{DriveHandle, channel};
 pub use head::{DriveHead, OpenError, OpenedDrive, open};
 
 use crate::clock::{Clock, Event, Interest, Spin, Waiter};
-use crate::nvme_tcp::{Listener, Target, TargetEvent, TargetSetup};
+use crate::nvme_tcp::{Target, TargetEvent, TargetSetup};
 use crate::storage::Storage;
 use device::{Device, Done};
 use handle::Inbox;
-use nvme::target::{Action, Listing, SubsystemConfig};
+use nvme::target::Action;
 use ssd::Ssd;
 use std::io;
 use thiserror::Error;
@@ -32,18 +31,12 @@ use windows::Windows;
 /// What the thread of a drive is given.
 #[derive(Debug)]
 pub struct Setup {
-    /// The subsystem. Its namespace has blocks of [`BLOCK_SHIFT`](crate::nvme_tcp::BLOCK_SHIFT).
-    pub config: SubsystemConfig,
+    /// The subsystem and where it is. Its namespace has blocks of [`BLOCK_SHIFT`](crate::nvme_tcp::BLOCK_SHIFT).
+    pub target: TargetSetup,
     /// The model; none if commands take as long as the storage takes.
     pub model: Option<Box<Ssd>>,
     /// Where the bytes are: drive 0 of it.
     pub storage: Storage,
-    /// Where it listens.
-    pub listeners: Vec<Listener>,
-    /// What the discovery subsystem tells.
-    pub listings: Vec<Listing>,
-    /// Bound on the data of commands.
-    pub memory_bytes: u64,
     /// How to wait.
     pub spin: Spin,
 }
@@ -107,16 +100,14 @@ impl DriveServer {
     ///
     /// If the system has no descriptors left.
     pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, DriveError> {
-        let Setup { config, model, storage, listeners, listings, memory_bytes, spin } = setup;
+        let Setup { target, model, storage, spin } = setup;
         let mut waiter = Waiter::new(spin)?;
         waiter.add(inbox.fd(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
             waiter.add(descriptor, STORAGE, Interest::READ)?;
         }
-        let namespace = config.namespace;
-        let target =
-            TargetSetup { config, listeners, listings, memory_bytes, first_token: FIRST_OF_TARGET };
-        let target = Target::new(target, &mut waiter)?;
+        let namespace = target.config.namespace;
+        let target = Target::new(target, FIRST_OF_TARGET, &mut waiter)?;
         let device = Device::new(namespace, model, storage);
         let windows = Windows::default();
         let clock = Clock::new();

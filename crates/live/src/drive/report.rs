@@ -2,9 +2,10 @@
 
 use super::device::Device;
 use super::windows::Windows;
+use crate::nvme_tcp::plain_report;
 use nvme::target::DriveReport;
+use nvme::wire::WindowTypicals;
 use nvme::wire::ioda::CollectionActivity;
-use nvme::wire::{Estimates, WindowTypicals};
 use nvme::{Advertised, ArrayDescription};
 use ssd::{Config, Ssd};
 use units::{Duration, Instant};
@@ -76,20 +77,6 @@ pub(super) fn drive_report(now: Instant, device: &Device, windows: &Windows) -> 
             must_collect: status.must_collect,
             collecting: status.collecting,
         },
-        health,
-    }
-}
-
-/// Of a drive without a model.
-fn plain_report(now: Instant, health: nvme::wire::HealthLog) -> DriveReport {
-    DriveReport {
-        clock: now,
-        state: nvme::wire::WindowState::Off,
-        typicals: WindowTypicals::default(),
-        estimates: Estimates::default(),
-        advertised: Advertised { shortest: Duration::ZERO, longest: None },
-        busy_time_window: Duration::ZERO,
-        activity: CollectionActivity::default(),
         health,
     }
 }

@@ -10,6 +10,7 @@
 mod command_buffer;
 mod command_memory;
 mod connection;
+mod counters;
 mod listener;
 mod names;
 mod output;
@@ -19,6 +20,7 @@ mod target;
 
 pub use command_buffer::CommandBuffer;
 pub use connection::CommandName;
+pub(crate) use counters::{Counters, plain_report};
 pub use listener::{ListenError, Listener};
 pub use names::{SubsystemNames, listing};
 pub use target::{

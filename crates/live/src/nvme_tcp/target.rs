@@ -72,8 +72,6 @@ pub struct TargetSetup {
     /// Bound on the data of commands that all hosts together have it hold, at least
     /// [`COMMAND_MEMORY_BYTES_MIN`].
     pub memory_bytes: u64,
-    /// The first of its tokens; all from this one on are its own.
-    pub first_token: u64,
 }
 
 /// What a target asks of its driver.
@@ -124,13 +122,14 @@ pub struct Target {
 
 impl Target {
     /// A target that begins to accept connections. None if the discovery subsystem cannot have this serial
-    /// number or revision, which it has from the subsystem's.
+    /// number or revision, which it has from the subsystem's. All tokens of the waiter from `first_token` on are
+    /// its own.
     ///
     /// # Errors
     ///
     /// If the system cannot watch the listeners.
-    pub fn new(setup: TargetSetup, waiter: &mut Waiter) -> io::Result<Self> {
-        let TargetSetup { config, listeners, listings, memory_bytes, first_token } = setup;
+    pub fn new(setup: TargetSetup, first_token: u64, waiter: &mut Waiter) -> io::Result<Self> {
+        let TargetSetup { config, listeners, listings, memory_bytes } = setup;
         let shares = memory_bytes / 4 * SHARES_OF_FOUR;
         let connections_max = ((shares / SHARE_BYTES) as usize).clamp(1, CONNECTIONS_MAX);
         let common = memory_bytes.saturating_sub(connections_max as u64 * SHARE_BYTES);

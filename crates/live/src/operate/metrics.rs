@@ -202,6 +202,8 @@ fn array(out: &mut Exposition, status: &Status) {
 fn requests(out: &mut Exposition, status: &Status) {
     use Kind::{Counter, Gauge, Histogram};
     out.single("connections", Gauge, "Clients that are connected.", status.requests.connections);
+    let help = "Clients that are connected over NVMe/TCP: each path of each host is one.";
+    out.single("paths", Gauge, help, status.requests.paths);
     out.single(
         "requests_in_flight",
         Gauge,

@@ -12,6 +12,8 @@ use std::fs;
 
 /// Least bound that can be chosen: the largest request fits the common part.
 pub const CLIENT_MEMORY_BYTES_MIN: u64 = 64 << 20;
+/// Of that, what NBD clients need: the largest request fits the common part.
+const NBD_BYTES_MIN: u64 = 48 << 20;
 /// Least bound that is chosen by default.
 const DEFAULT_BYTES_MIN: u64 = 256 << 20;
 /// One part in so many of the machine's memory is the bound by default.
@@ -32,6 +34,14 @@ fn machine_bytes(text: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
+}
+
+/// The parts of a bound that are for NBD clients and for NVMe/TCP hosts, where an array has both: half each, and
+/// for NBD clients enough for the largest request.
+#[must_use]
+pub fn split_client_memory(bound_bytes: u64) -> (u64, u64) {
+    let nbd = (bound_bytes / 2).max(NBD_BYTES_MIN).min(bound_bytes);
+    (nbd, bound_bytes - nbd)
 }
 
 /// What all clients hold, and the bound on it.
@@ -142,6 +152,15 @@ mod tests {
     fn the_largest_request_fits_the_least_bound() {
         let memory = ClientMemory::new(CLIENT_MEMORY_BYTES_MIN);
         assert!(memory.room_bytes(0, shares(1), true) >= u64::from(LENGTH_BYTES_MAX));
+    }
+
+    #[test]
+    fn both_kinds_of_clients_have_enough_of_the_least_bound() {
+        let (nbd, hosts) = split_client_memory(CLIENT_MEMORY_BYTES_MIN);
+        assert!(hosts >= crate::nvme_tcp::COMMAND_MEMORY_BYTES_MIN);
+        let memory = ClientMemory::new(nbd);
+        assert!(memory.room_bytes(0, shares(1), true) >= u64::from(LENGTH_BYTES_MAX));
+        assert_eq!(split_client_memory(1 << 30), (512 * MIB, 512 * MIB));
     }
 
     #[test]

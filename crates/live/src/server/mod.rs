@@ -10,6 +10,7 @@ mod busy_poll;
 mod client_memory;
 mod clients;
 mod extents;
+mod hosts;
 mod integrity;
 mod measures;
 mod members;
@@ -19,11 +20,14 @@ mod returning;
 mod serve;
 mod status;
 
-pub use client_memory::{CLIENT_MEMORY_BYTES_MIN, default_client_memory_bytes};
+pub use client_memory::{
+    CLIENT_MEMORY_BYTES_MIN, default_client_memory_bytes, split_client_memory,
+};
 pub use members::Durable;
 
 use crate::clock::{Event, Interest, Spin, Waiter};
 use crate::control::{Inbox, Message};
+use crate::nvme_tcp::TargetSetup;
 use crate::storage::Storage;
 use admin::Admin;
 use array::policy::{PolicyKind, PolicySettings};
@@ -35,6 +39,7 @@ use clients::{Clients, FIRST_CLIENT};
 use engine::durability::Records;
 use engine::volume::{Output, Repairs};
 use engine::{Bytes, Drive, Engine};
+use hosts::Hosts;
 use integrity::Integrity;
 use measures::Measures;
 use members::Members;
@@ -66,6 +71,9 @@ pub struct Setup {
     /// Bound on what all clients together have the server hold: data of requests in flight, and replies
     /// that are not sent.
     pub client_memory_bytes: u64,
+    /// How hosts attach to it over NVMe/TCP; none if they cannot. Its namespace has blocks of
+    /// [`BLOCK_SHIFT`](crate::nvme_tcp::BLOCK_SHIFT).
+    pub hosts: Option<TargetSetup>,
     /// What each policy gets when it is switched to.
     pub switch: SwitchTable,
 }
@@ -104,6 +112,7 @@ pub struct Server {
     inbox: Inbox,
     io: ArrayIo,
     clients: Clients,
+    hosts: Option<Box<Hosts>>,
     requests: Requests,
     members: Members,
     admin: Admin,
@@ -124,12 +133,14 @@ impl Server {
     /// If there are not as many drives as the array has.
     pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, ServerError> {
         let Setup { array: config, drives, storage, durable, drive_bytes, .. } = setup;
-        let Setup { repairs, spin, client_memory_bytes, switch, checksums_in_memory, .. } = setup;
+        let Setup { repairs, spin, client_memory_bytes, hosts, .. } = setup;
+        let Setup { switch, checksums_in_memory, .. } = setup;
         let mut waiter = Waiter::new(spin)?;
         waiter.add(inbox.wake_fd(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
             waiter.add(descriptor, STORAGE, Interest::READ)?;
         }
+        let hosts = hosts.map(|setup| Hosts::new(setup, &mut waiter).map(Box::new)).transpose()?;
         let configs = drives.iter().map(|drive| drive.ssd().map(|ssd| ssd.config().clone()));
         let configs = configs.collect();
         let (places, records) = durable.map_or((None, None), |durable| {
@@ -146,6 +157,7 @@ impl Server {
             inbox,
             io: ArrayIo::new(Engine::new(config, drives, plane), storage),
             clients: Clients::new(ClientMemory::new(client_memory_bytes)),
+            hosts,
             requests: Requests::default(),
             members,
             admin: Admin::new(switch),
@@ -180,17 +192,20 @@ impl Server {
             self.io.collect_storage(now);
             self.take_outputs();
             self.continue_requests();
-            let answered = self.send_answers();
+            let answered = self.serve_hosts()? | self.send_answers();
             // Flushes and answers may have been asked for by what was received just now.
             self.settle(self.io.present());
             self.io.kick()?;
             if let Some(result) = self.poll_end() {
+                self.close_hosts()?;
                 return result;
             }
-            if self.io.volume.has_parts() || self.clients.has_dirty() {
+            let has_work = self.hosts.as_ref().is_some_and(|hosts| hosts.has_work());
+            if self.io.volume.has_parts() || self.clients.has_dirty() || has_work {
                 continue;
             }
-            let due = self.io.volume.next_deadline();
+            let due = self.hosts.as_mut().map_or(Instant::NEVER, |hosts| hosts.next_deadline());
+            let due = due.min(self.io.volume.next_deadline());
             // Somebody waits for the moment only while requests are under way.
             let exact = self.io.volume.requests_in_flight() > 0;
             match self.busy_poll.begin(self.io.clock.now(), answered) {
@@ -207,6 +222,10 @@ impl Server {
                     BELL => self.take_messages(),
                     // Looked at in every turn.
                     STORAGE => {}
+                    _ if self.hosts.as_ref().is_some_and(|hosts| hosts.owns(event)) => {
+                        let now = self.io.clock.now();
+                        self.hosts.iter_mut().for_each(|hosts| hosts.handle_ready(now, event));
+                    }
                     token => {
                         let index = (token - FIRST_CLIENT) as u32;
                         let readable = event.readable || event.hung_up;
@@ -215,6 +234,12 @@ impl Server {
                 }
             }
         }
+    }
+
+    /// Hosts are told that the array is no more.
+    fn close_hosts(&mut self) -> io::Result<()> {
+        let now = self.io.present();
+        self.hosts.as_mut().map_or(Ok(()), |hosts| hosts.close(now, &mut self.waiter))
     }
 
     /// Lets the volume come up to the present. Returns the present.

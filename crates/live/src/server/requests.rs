@@ -6,12 +6,28 @@ use engine::ByteRequestKind;
 use engine::volume::Token;
 use units::{Instant, Slab};
 
+/// Who waits for a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asker {
+    /// An NBD client.
+    Client {
+        /// Which.
+        client: ClientId,
+        /// Its name for the request.
+        cookie: u64,
+    },
+    /// A command of an NVMe/TCP host, by its place among those of [`super::hosts::Hosts`].
+    Host(u32),
+    /// A controller of such a host, which is to be shut down.
+    Controller(u16),
+}
+
 /// A request that is not answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
-    pub(super) client: ClientId,
-    pub(super) cookie: u64,
-    pub(super) kind: Kind,
+    pub(super) asker: Asker,
+    /// What it asks for; none is a flush.
+    pub(super) kind: Option<ByteRequestKind>,
     pub(super) length_bytes: u64,
     pub(super) arrived: Instant,
 }

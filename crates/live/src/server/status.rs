@@ -12,7 +12,8 @@ use units::{DriveId, Instant};
 
 /// The whole status.
 pub(super) fn status(server: &Server, now: Instant) -> Status {
-    let Server { io, admin, measures, clients, .. } = server;
+    let Server { io, admin, measures, clients, hosts, .. } = server;
+    let paths = hosts.as_ref().map_or(0, |hosts| hosts.paths());
     let array = io.engine().array();
     let counters = array.counters();
     let window = array.coordinator().busy_time_window();
@@ -46,7 +47,8 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
         prefill: io.storage.prefill().map(Into::into),
         drives: io.drives().map(|drive| drive_status(server, now, drive)).collect(),
         requests: RequestStatus {
-            connections: clients.count(),
+            connections: clients.count() + paths,
+            paths,
             requests_in_flight: io.volume.requests_in_flight(),
             read: measures.read.latency(),
             write: measures.write.latency(),

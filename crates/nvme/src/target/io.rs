@@ -6,6 +6,7 @@ use crate::PlFlag;
 use crate::wire::ioda::{FastFail, IodaCapability};
 use crate::wire::{
     BlockRange, IoCommand, RANGE_BYTES, StatusCode, StatusField, SubmissionEntry, Transfer,
+    WriteZeroes,
 };
 use units::Duration;
 
@@ -16,8 +17,13 @@ pub enum IoOperation {
     Read(BlockRange),
     /// Write what is in the buffer of the command.
     Write(BlockRange),
-    /// Nothing has to be written, but as if zeroes were.
-    WriteZeroes(BlockRange),
+    /// As if zeroes were written.
+    WriteZeroes {
+        /// Where.
+        range: BlockRange,
+        /// Nothing has to be there afterwards, if it reads as zeroes.
+        deallocate: bool,
+    },
     /// The buffer has so many ranges in which there is nothing any more: [`Namespace::dataset`].
     Deallocate {
         /// How many.
@@ -106,7 +112,8 @@ impl IoRequest {
             }
             IoCommand::WriteZeroes(zeroes) => {
                 namespace.check_range(&zeroes.range)?;
-                let request = plain(IoOperation::WriteZeroes(zeroes.range), 0);
+                let WriteZeroes { range, deallocate, .. } = zeroes;
+                let request = plain(IoOperation::WriteZeroes { range, deallocate }, 0);
                 Self { force_unit_access: zeroes.force_unit_access, ..request }
             }
             IoCommand::DatasetManagement(management) => {

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod drive;
-mod link;
+pub(crate) mod link;
 
 use crate::common::checker::Checker;
 use crate::common::served::Served;

@@ -1,6 +1,6 @@
 //! Connecting, reading and writing in every way that there is.
 
-use super::host::{Host, Queue, in_capsule, io};
+use super::host::{BLOCK, Host, identify, in_capsule, io, range, read, write};
 use super::served::{Plan, Served};
 use nvme::wire::pdu::Digests;
 use nvme::wire::{
@@ -8,38 +8,6 @@ use nvme::wire::{
     IdentifyNamespace, IoCommand, SglDescriptor, StatusCode, Transfer, WriteZeroes,
 };
 use units::Rng;
-
-pub(crate) const BLOCK: usize = 4096;
-
-pub(crate) fn range(lba: u64, blocks: usize) -> BlockRange {
-    BlockRange { lba, blocks: BlockCount::new(blocks as u32).unwrap() }
-}
-
-pub(crate) fn write(queue: &mut Queue, lba: u64, data: &[u8]) {
-    let command = IoCommand::Write(Transfer::new(range(lba, data.len() / BLOCK)));
-    let descriptor = match data.len() <= 8192 {
-        true => in_capsule(data.len()),
-        false => SglDescriptor::Transport { bytes: data.len() as u32 },
-    };
-    let answered = queue.execute(io(descriptor, command), data);
-    assert!(answered.entry.status.is_success(), "{:?}", answered.entry);
-}
-
-pub(crate) fn read(queue: &mut Queue, lba: u64, blocks: usize) -> Vec<u8> {
-    let command = IoCommand::Read(Transfer::new(range(lba, blocks)));
-    let descriptor = SglDescriptor::Transport { bytes: (blocks * BLOCK) as u32 };
-    let answered = queue.execute(io(descriptor, command), &[]);
-    assert!(answered.entry.status.is_success(), "{:?}", answered.entry);
-    assert_eq!(answered.data.len(), blocks * BLOCK);
-    answered.data
-}
-
-fn identify(host: &mut Host, what: Cns, nsid: u32) -> Vec<u8> {
-    let identify = Identify { what, controller: 0, specific: 0, command_set: 0 };
-    let answered = host.admin.admin(nsid, AdminCommand::Identify(identify), 4096);
-    assert!(answered.entry.status.is_success(), "{:?}", answered.entry);
-    answered.data
-}
 
 #[test]
 fn a_host_finds_the_drive_that_there_is() {

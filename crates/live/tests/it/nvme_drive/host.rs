@@ -5,9 +5,10 @@ use nvme::wire::pdu::{
     PduReader, Progress, Side,
 };
 use nvme::wire::{
-    AdminCommand, CNTLID_DYNAMIC, CommonFields, CompletionEntry, Configuration, Connect,
-    ConnectData, Connected, FabricsCommand, GetFeatures, GetLogPage, IoCommand, Nqn, Property,
-    PropertyGet, PropertySet, PropertySize, SglDescriptor, SubmissionEntry,
+    AdminCommand, BlockCount, BlockRange, CNTLID_DYNAMIC, Cns, CommonFields, CompletionEntry,
+    Configuration, Connect, ConnectData, Connected, DISCOVERY_BYTES, DiscoveryHeader,
+    DiscoveryRecord, FabricsCommand, GetFeatures, GetLogPage, Identify, IoCommand, LogPage, Nqn,
+    Property, PropertyGet, PropertySet, PropertySize, SglDescriptor, SubmissionEntry, Transfer,
 };
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -357,4 +358,56 @@ pub(crate) fn in_capsule(bytes: usize) -> SglDescriptor {
 
 pub(crate) fn io(data: SglDescriptor, command: IoCommand) -> SubmissionEntry {
     command.encode(CommonFields { cid: 0, nsid: 1, data })
+}
+
+/// Bytes of a block.
+pub(crate) const BLOCK: usize = 4096;
+
+/// So many blocks.
+pub(crate) fn range(lba: u64, blocks: usize) -> BlockRange {
+    BlockRange { lba, blocks: BlockCount::new(blocks as u32).unwrap() }
+}
+
+/// Writes blocks.
+pub(crate) fn write(queue: &mut Queue, lba: u64, data: &[u8]) {
+    let command = IoCommand::Write(Transfer::new(range(lba, data.len() / BLOCK)));
+    let descriptor = match data.len() <= 8192 {
+        true => in_capsule(data.len()),
+        false => SglDescriptor::Transport { bytes: data.len() as u32 },
+    };
+    let answered = queue.execute(io(descriptor, command), data);
+    assert!(answered.entry.status.is_success(), "{:?}", answered.entry);
+}
+
+/// Reads blocks.
+pub(crate) fn read(queue: &mut Queue, lba: u64, blocks: usize) -> Vec<u8> {
+    let command = IoCommand::Read(Transfer::new(range(lba, blocks)));
+    let descriptor = SglDescriptor::Transport { bytes: (blocks * BLOCK) as u32 };
+    let answered = queue.execute(io(descriptor, command), &[]);
+    assert!(answered.entry.status.is_success(), "{:?}", answered.entry);
+    assert_eq!(answered.data.len(), blocks * BLOCK);
+    answered.data
+}
+
+/// What Identify returns.
+pub(crate) fn identify(host: &mut Host, what: Cns, nsid: u32) -> Vec<u8> {
+    let identify = Identify { what, controller: 0, specific: 0, command_set: 0 };
+    let answered = host.admin.admin(nsid, AdminCommand::Identify(identify), 4096);
+    assert!(answered.entry.status.is_success(), "{:?}", answered.entry);
+    answered.data
+}
+
+/// What the discovery subsystem at an address tells a host.
+pub(crate) fn records(address: SocketAddr, host: &str) -> Vec<DiscoveryRecord> {
+    let mut terms = Terms::new(Nqn::DISCOVERY);
+    terms.host = host.into();
+    let mut queue = Queue::connect(address, &terms, (0, 31), CNTLID_DYNAMIC).unwrap();
+    queue.enable();
+    let page = queue.log(GetLogPage::new(LogPage::Discovery, 1024), 1024);
+    let header = DiscoveryHeader::decode(page.first_chunk().unwrap());
+    let records = 0..header.records as usize;
+    let bytes = (header.records as usize + 1) * DISCOVERY_BYTES;
+    let page = queue.log(GetLogPage::new(LogPage::Discovery, bytes as u32), bytes);
+    let at = |number: usize| page[(number + 1) * DISCOVERY_BYTES..].first_chunk().unwrap();
+    records.map(|number| DiscoveryRecord::decode(at(number))).collect()
 }

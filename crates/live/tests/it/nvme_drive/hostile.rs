@@ -1,7 +1,6 @@
 //! Hosts that go in the middle of something, that are many, that send too much and read too little.
 
-use super::basics::{BLOCK, range, read, write};
-use super::host::{Host, Queue, in_capsule, io};
+use super::host::{BLOCK, Host, Queue, in_capsule, io, range, read, write};
 use super::served::{Plan, Served};
 use nvme::wire::pdu::Digests;
 use nvme::wire::{CNTLID_DYNAMIC, IoCommand, SglDescriptor, StatusCode, Transfer};

@@ -1,7 +1,6 @@
 //! Who may connect, who hears of what, and who is forgotten.
 
-use super::basics::{BLOCK, read, write};
-use super::host::{HOST_NQN, Host, Queue};
+use super::host::{BLOCK, HOST_NQN, Host, Queue, read, records, write};
 use super::served::{Plan, Served};
 use nvme::target::HostList;
 use nvme::wire::pdu::Digests;
@@ -12,21 +11,6 @@ use nvme::wire::{
 use std::io::Write;
 use std::time::Duration;
 
-fn records(served: &Served, host: &str) -> Vec<DiscoveryRecord> {
-    let mut terms = served.terms();
-    terms.subsystem = Nqn::DISCOVERY.into();
-    terms.host = host.into();
-    let mut queue = Queue::connect(served.address, &terms, (0, 31), CNTLID_DYNAMIC).unwrap();
-    queue.enable();
-    let page = queue.log(GetLogPage::new(LogPage::Discovery, 1024), 1024);
-    let header = DiscoveryHeader::decode(page.first_chunk().unwrap());
-    let records = 0..header.records as usize;
-    let bytes = (header.records as usize + 1) * DISCOVERY_BYTES;
-    let page = queue.log(GetLogPage::new(LogPage::Discovery, bytes as u32), bytes);
-    let at = |number: usize| page[(number + 1) * DISCOVERY_BYTES..].first_chunk().unwrap();
-    records.map(|number| DiscoveryRecord::decode(at(number))).collect()
-}
-
 #[test]
 fn hosts_that_are_not_listed_neither_connect_nor_find_the_drive() {
     let allowed = Nqn::new("nqn.2026-01.example:friend").unwrap();
@@ -36,8 +20,8 @@ fn hosts_that_are_not_listed_neither_connect_nor_find_the_drive() {
     let entry = refused.unwrap_err();
     let refusal = ConnectRefusal::decode(entry.status, entry.dw0());
     assert_eq!(refusal, Some(ConnectRefusal::InvalidHost));
-    assert_eq!(records(&served, HOST_NQN), []);
-    let found = records(&served, allowed.as_str());
+    assert_eq!(records(served.address, HOST_NQN), []);
+    let found = records(served.address, allowed.as_str());
     let [record] = &found[..] else { panic!("{found:?}") };
     assert_eq!(record.subsystem.unwrap().as_str(), served.nqn);
     assert_eq!(record.address.as_str(), "127.0.0.1");

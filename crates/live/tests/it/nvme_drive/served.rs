@@ -5,7 +5,7 @@ use live::clock::Spin;
 use live::drive::{self, DriveHandle, DriveHead, DriveServer, Ended, Setup};
 use live::nvme_tcp::{
     BLOCK_SHIFT, CAPSULE_BYTES, IO_QUEUES_MAX, Listener, QUEUE_ENTRIES_MAX, SubsystemNames,
-    TRANSFER_SHIFT, listing,
+    TRANSFER_SHIFT, TargetSetup, listing,
 };
 use live::storage::DriveLocation;
 use nvme::target::{HostList, Namespace, SubsystemConfig};
@@ -92,13 +92,16 @@ impl Served {
             transfer_shift: TRANSFER_SHIFT,
             capsule_bytes: CAPSULE_BYTES,
         };
-        let setup = Setup {
+        let target = TargetSetup {
             listings: vec![listing(address, names.nqn, hosts)],
             config,
-            model: model.map(Box::new),
-            storage: opened.storage,
             listeners: vec![listener],
             memory_bytes,
+        };
+        let setup = Setup {
+            target,
+            model: model.map(Box::new),
+            storage: opened.storage,
             // Many tests run at once: nobody spins.
             spin: Spin::Fixed(Duration::ZERO),
         };

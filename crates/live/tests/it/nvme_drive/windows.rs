@@ -1,7 +1,6 @@
 //! Predictable latency mode: the magic word, the flag, windows by a schedule and by hand, events.
 
-use super::basics::{BLOCK, range, read, write};
-use super::host::{Answered, Host, Queue, in_capsule, io};
+use super::host::{Answered, BLOCK, Host, Queue, in_capsule, io, range, read, write};
 use super::served::{Plan, Served};
 use nvme::PlFlag;
 use nvme::WindowScope;

@@ -473,7 +473,9 @@ impl Medium {
             IoOperation::Write(range) => {
                 self.write(range, Some(buffer), request.force_unit_access);
             }
-            IoOperation::WriteZeroes(range) => self.write(range, None, request.force_unit_access),
+            IoOperation::WriteZeroes { range, .. } => {
+                self.write(range, None, request.force_unit_access);
+            }
             IoOperation::Flush => self.flush(),
             IoOperation::Deallocate { .. } | IoOperation::Nothing => {}
         }

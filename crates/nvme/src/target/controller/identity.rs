@@ -82,6 +82,9 @@ pub(in crate::target) fn fabrics_controller(
 /// take no time on a socket that is gone.
 const MANY_CONTROLLERS: u8 = 1 << 1;
 
+/// DLFEAT: what is deallocated reads as zeroes, and Write Zeroes deallocates where it is asked to.
+const DEALLOCATED_READS_ZEROES: u8 = 1 | 1 << 3;
+
 /// NMIC bit 0: all controllers have the namespace.
 const SHARED: u8 = 1;
 
@@ -168,6 +171,7 @@ impl Namespace {
             owner: if has_set { owner } else { alone },
             nguid: self.nguid,
             lba_formats,
+            deallocation: DEALLOCATED_READS_ZEROES,
             ..IdentifyNamespace::default()
         }
     }

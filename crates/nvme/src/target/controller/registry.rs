@@ -125,6 +125,10 @@ impl Registry {
         self.controllers.values_mut()
     }
 
+    pub(in crate::target) fn count(&self) -> usize {
+        self.controllers.len()
+    }
+
     pub(in crate::target) fn deadline(&self) -> Option<Instant> {
         self.controllers.values().filter_map(Association::deadline).min()
     }

@@ -73,6 +73,12 @@ impl Subsystem {
         &self.config
     }
 
+    /// How many controllers there are: one for each path of each host.
+    #[must_use]
+    pub fn controllers(&self) -> usize {
+        self.registry.count()
+    }
+
     /// What a command asks that came over a connection with this queue, none before its Connect. Whatever data it
     /// needs from the host are there in full length.
     ///

@@ -322,7 +322,7 @@ impl Bench {
             }
             IoOperation::Read(range) => buffer.copy_from_slice(&self.drive[bytes(range)]),
             IoOperation::Write(range) => self.drive[bytes(range)].copy_from_slice(buffer),
-            IoOperation::WriteZeroes(range) => self.drive[bytes(range)].fill(0),
+            IoOperation::WriteZeroes { range, .. } => self.drive[bytes(range)].fill(0),
             IoOperation::Deallocate { ranges } => {
                 match self.subsystem.config().namespace.dataset(*ranges, buffer) {
                     Ok(ranges) => {

@@ -1,19 +1,21 @@
-//! What a drive did, as log page 02h tells it.
+//! What a drive or an array did, as log page 02h tells it.
 
-use nvme::target::{IoOperation, IoRequest};
-use nvme::wire::{HealthCounters, HealthLog};
+use nvme::Advertised;
+use nvme::target::{DriveReport, IoOperation, IoRequest};
+use nvme::wire::ioda::CollectionActivity;
+use nvme::wire::{Estimates, HealthCounters, HealthLog, WindowState, WindowTypicals};
 use units::{Duration, Instant};
 
-/// The temperature of the room, in kelvin: an emulated drive has none of its own.
+/// The temperature of the room, in kelvin: what is emulated has none of its own, and an array many.
 const TEMPERATURE_K: u16 = 298;
 /// Spare at which drives warn.
 const SPARE_THRESHOLD_PERCENT: u8 = 10;
 /// The unit of what was read and written.
 const UNIT_BYTES: u64 = 1000 * 512;
 
-/// What a drive did since it was started.
+/// What a drive or an array did since it was started.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     read_bytes: u64,
     written_bytes: u64,
     reads: u64,
@@ -26,7 +28,7 @@ pub(super) struct Counters {
 
 impl Counters {
     /// A command that was done.
-    pub(super) fn count(&mut self, request: &IoRequest) {
+    pub(crate) fn count(&mut self, request: &IoRequest) {
         match request.operation {
             IoOperation::Read(_) => {
                 self.reads += 1;
@@ -41,17 +43,17 @@ impl Counters {
     }
 
     /// The storage could not do something.
-    pub(super) fn count_error(&mut self) {
+    pub(crate) fn count_error(&mut self) {
         self.media_errors += 1;
     }
 
     /// Commands that the storage could not do.
-    pub(super) const fn media_errors(&self) -> u64 {
+    pub(crate) const fn media_errors(&self) -> u64 {
         self.media_errors
     }
 
     /// Whether commands are under way from now on.
-    pub(super) fn set_busy(&mut self, now: Instant, is_busy: bool) {
+    pub(crate) fn set_busy(&mut self, now: Instant, is_busy: bool) {
         match (self.busy_since, is_busy) {
             (None, true) => self.busy_since = Some(now),
             (Some(since), false) => {
@@ -63,7 +65,7 @@ impl Counters {
     }
 
     /// The log page. A model has no endurance to use up, so nothing of it is used.
-    pub(super) fn health(&self, now: Instant) -> HealthLog {
+    pub(crate) fn health(&self, now: Instant) -> HealthLog {
         let units = |bytes: u64| u128::from(bytes.div_ceil(UNIT_BYTES));
         let busy = self.busy + self.busy_since.map_or(Duration::ZERO, |since| now.since(since));
         let seconds = |duration: Duration| duration.as_nanos() / 1_000_000_000;
@@ -84,6 +86,20 @@ impl Counters {
             },
             ..HealthLog::default()
         }
+    }
+}
+
+/// The report of what has no windows.
+pub(crate) fn plain_report(now: Instant, health: HealthLog) -> DriveReport {
+    DriveReport {
+        clock: now,
+        state: WindowState::Off,
+        typicals: WindowTypicals::default(),
+        estimates: Estimates::default(),
+        advertised: Advertised { shortest: Duration::ZERO, longest: None },
+        busy_time_window: Duration::ZERO,
+        activity: CollectionActivity::default(),
+        health,
     }
 }
 
