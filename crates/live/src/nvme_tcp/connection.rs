@@ -10,6 +10,7 @@ use crate::clock::Interest;
 use nvme::target::{
     CommandData, Connection, IoOperation, IoRequest, Output as MachineOutput, Request, Slot, Terms,
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -264,6 +265,18 @@ impl HostConnection {
             End::No => self.takes_bytes() && self.has_room(memory),
             End::Waiting => true,
             End::Sending | End::Over => false,
+        }
+    }
+
+    /// Ends the connection if its host has closed it, or is gone. What it sent last is not looked at: the host may
+    /// have sent it again over another path, and then something newer, which that must not overwrite.
+    pub(super) fn notice_hang_up(&mut self) {
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let polled = poll(&mut fds, Some(&Timespec::default()));
+        if polled.is_ok() && fds[0].revents().intersects(gone) {
+            tracing::debug!("a host has closed its connection");
+            self.end = End::Over;
         }
     }
 

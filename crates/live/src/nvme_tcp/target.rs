@@ -419,6 +419,9 @@ impl Target {
     }
 
     fn receive(&mut self, now: Instant, id: ConnectionId) {
+        if let Some(own) = self.table.get_mut(id) {
+            own.notice_hang_up();
+        }
         let mut received = std::mem::take(&mut self.received);
         for _ in 0..RECEIPTS_PER_TURN {
             let Some(own) = self.table.get_mut(id) else { break };

@@ -4,8 +4,8 @@ use super::host::{BLOCK, Host, identify, in_capsule, io, range, read, write};
 use super::served::{Plan, Served};
 use nvme::wire::pdu::Digests;
 use nvme::wire::{
-    AdminCommand, BlockCount, BlockRange, Cns, DatasetManagement, Identify, IdentifyController,
-    IdentifyNamespace, IoCommand, SglDescriptor, StatusCode, Transfer, WriteZeroes,
+    Cns, DatasetManagement, IdentifyController, IdentifyNamespace, IoCommand, SglDescriptor,
+    StatusCode, WriteZeroes,
 };
 use units::Rng;
 

@@ -4,10 +4,7 @@ use super::host::{BLOCK, HOST_NQN, Host, Queue, read, records, write};
 use super::served::{Plan, Served};
 use nvme::target::HostList;
 use nvme::wire::pdu::Digests;
-use nvme::wire::{
-    AdminCommand, CNTLID_DYNAMIC, ConnectRefusal, DISCOVERY_BYTES, DiscoveryHeader,
-    DiscoveryRecord, GetLogPage, LogPage, Nqn,
-};
+use nvme::wire::{AdminCommand, CNTLID_DYNAMIC, ConnectRefusal, Nqn};
 use std::io::Write;
 use std::time::Duration;
 
