@@ -102,7 +102,7 @@ pub(crate) enum Command {
     /// Torture arrays under a seed: power cuts, failing drives and orders, every sector compared
     #[command(after_help = torture::EXAMPLES)]
     Torture(torture::TortureArgs),
-    /// Serve the array as a block device that NBD clients attach to; without arguments, in memory
+    /// Serve the array as a block device for NBD clients and NVMe/TCP hosts; without arguments, in memory over NBD
     #[command(after_help = serve::EXAMPLES)]
     Serve(Box<ServeArgs>),
     /// Emulate one drive that Linux hosts attach to over NVMe/TCP; without arguments, in memory

@@ -27,12 +27,15 @@ Examples:
       drives on the network, over NVMe/TCP
   ioda serve --address 0.0.0.0:10809 --tls /etc/ioda/tls --tls-required --tls-verify-peer
       over the network, with certificates on both sides
+  ioda serve --storage /srv/array --address nvme+tcp://127.0.0.1:4420,nvme+tcp://127.0.0.1:4421
+      for Linux hosts over NVMe/TCP, with two paths
   ioda serve --config array.toml
       a configuration file; flags override it
 
 Clients:
   nbdinfo 'nbd+unix:///?socket=/tmp/ioda.sock'
   fio --name=j --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/ioda.sock' --rw=randread --bs=4k
+  nvme connect -t tcp -a 127.0.0.1 -s 4420 -n NQN
   ioda ctl status
 
 The guide is docs/serving.md.";

@@ -9,7 +9,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 59] = [
+    let cases: [&[&str]; 64] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -62,6 +62,11 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["survey", "--requests", "0"],
         &["survey", "--threads", "0"],
         &["survey", "--config", "workload.toml"],
+        &["serve", "--address", "nvme+tcp://127.0.0.1:many"],
+        &["serve", "--address", "nvme+tcp://0.0.0.0:4420"],
+        &["serve", "--address", "nvme+tcp://127.0.0.1/nqn.a:1", "--nqn", "nqn.a:2"],
+        &["serve", "--address", "nvme+tcp://127.0.0.1", "--host", "me"],
+        &["serve", "--any-host"],
         &["torture", "--level", "raid0"],
         &["torture", "--threads", "0"],
         &["torture", "--story"],

@@ -84,13 +84,19 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         page: NVME_TCP,
         what: "ioda serve",
         how: ReadAll,
-        why: "an array over those drives; crates/ioda/tests/it/wire starts such",
+        why: "arrays over those drives and for hosts; crates/ioda/tests/it/wire and attached start such",
     },
     Exception {
         page: NVME_TCP,
         what: "nvme discover",
         how: ReadAll,
         why: "a host with NVMe in its kernel; scripts/test-linux-host runs them in a guest",
+    },
+    Exception {
+        page: NVME_TCP,
+        what: "nvme connect",
+        how: ReadAll,
+        why: "a host with NVMe in its kernel; scripts/guest/multipath does it in a guest",
     },
     on("ARCHITECTURE.md", "                  nvme", Read, "is a picture"),
     on(
