@@ -81,7 +81,7 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
     }
     // The array's thread is this one.
     let ended = engine.run();
-    acceptor.map(Acceptor::close);
+    drop(acceptor);
     operate.close();
     drop(signals);
     ended.map_err(Failure::internal)?;

@@ -401,3 +401,31 @@ const fn is_transfer(request: &Request) -> bool {
 fn bytes_of(data: CommandData) -> usize {
     data.to_controller_bytes().max(data.to_host_bytes()) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn what_came_before_the_end_of_a_connection_is_not_received() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut host = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let terms = Terms {
+            host_data_max_bytes: TRANSFER_BYTES_MAX,
+            controller_data_max_bytes: TRANSFER_BYTES_MAX,
+            transfer_max_bytes: TRANSFER_BYTES_MAX,
+            checksum: crc32c::crc32c_append,
+        };
+        let memory = CommandMemory::new(0);
+        let mut own = HostConnection::new(listener.accept().unwrap().0, terms);
+        own.notice_hang_up();
+        assert!(own.may_receive(&memory), "a host that says nothing is still there");
+        host.write_all(b"a command").unwrap();
+        own.notice_hang_up();
+        assert!(own.may_receive(&memory), "so is one that says something");
+        drop(host);
+        own.notice_hang_up();
+        assert!(own.is_over() && !own.may_receive(&memory));
+    }
+}
