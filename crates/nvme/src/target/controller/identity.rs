@@ -137,7 +137,8 @@ impl SubsystemConfig {
             Cns::NamespaceIds if is_named => {
                 // Hosts name it by its UUID where there is one, as they do with other targets (blktests nvme/004).
                 let name = Some(self.namespace.nguid);
-                let ids = NamespaceIds { eui64: None, nguid: name, uuid: name, command_set: Some(0) };
+                let ids =
+                    NamespaceIds { eui64: None, nguid: name, uuid: name, command_set: Some(0) };
                 Ok(ids.encode())
             }
             Cns::Namespace | Cns::NamespaceIds => Err(invalid_namespace),
