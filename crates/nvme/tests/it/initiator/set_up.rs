@@ -31,7 +31,7 @@ fn a_drive_is_what_it_says_it_is() {
         let facts = *pair.controller.facts().unwrap();
         assert_eq!((facts.nsid, facts.blocks, facts.block_shift), (1, BLOCKS as u64, 9));
         assert_eq!((facts.transfer_max_bytes, facts.nguid), (131_072, [7; 16]));
-        assert!(facts.write_cache && facts.write_zeroes && !facts.deallocates_to_zeroes);
+        assert!(facts.write_cache && facts.write_zeroes && facts.deallocates_to_zeroes);
         assert_eq!((facts.nvm_set, facts.ioda), (1, target().ioda));
         assert_eq!((pair.controller.io_queues(), pair.links.len()), (1, 2));
     }
