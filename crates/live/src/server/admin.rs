@@ -227,7 +227,8 @@ impl Server {
     pub(super) fn replace(&mut self, drive: DriveId) {
         let mut replacing = self.admin.replacing.iter_mut();
         let Some((_, path, _)) = replacing.find(|(other, ..)| *other == drive) else {
-            return self.begin_to_return(drive);
+            let handle = self.inbox.handle();
+            return self.members.begin_to_return(&mut self.io, handle, drive);
         };
         let path = path.take();
         match self.members.replace_memory(&mut self.io, drive) {

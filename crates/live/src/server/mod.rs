@@ -271,12 +271,12 @@ impl Server {
             }
             Output::DriveFailed { drive, reason: Some(reason) } => {
                 tracing::error!(drive = drive.0, %reason, "a drive has failed: the array goes on without it");
-                self.await_return(drive);
+                self.members.await_return(&mut self.io, drive);
             }
             Output::DriveFailed { drive, reason: None } => {
                 tracing::error!(drive = drive.0, "a drive is given up");
                 if !self.admin.has_ordered_failure(drive) {
-                    self.await_return(drive);
+                    self.members.await_return(&mut self.io, drive);
                 }
             }
             Output::JobEnded { job, skipped } => self.log_end_of_job(job, skipped),
@@ -336,8 +336,14 @@ impl Server {
                 }
                 Message::Admin(command, answer) => self.run_admin_command(command, answer),
                 Message::Joined(joined) => self.take_joined(*joined),
-                Message::Back { drive, wait, records } => self.give_records(drive, wait, &records),
-                Message::Returned(returned) => self.take_returned(*returned),
+                Message::Back { drive, wait, records } => {
+                    self.members.give_records(&self.io, drive, wait, &records);
+                }
+                Message::Returned(returned) => {
+                    let now = self.io.present();
+                    self.members.take_returned(&mut self.io, now, *returned);
+                    self.settle(now);
+                }
             }
         }
     }

@@ -4,13 +4,14 @@
 //! be carried out then, over what is written later: so it waits once more, for as long as the drive keeps a host
 //! that says nothing (Keep Alive Timeout, NVMe Base Specification 2.0, 3.9), and takes the drive only after that.
 
-use super::Server;
+use super::array_io::ArrayIo;
+use super::members::Members;
 use crate::control::{ArrayHandle, Message, Records, Returned};
 use crate::durable::format;
 use crate::storage::{Place, RemoteLocation, StoredDrive};
 use array::DriveState;
 use std::sync::mpsc::{Sender, channel};
-use units::DriveId;
+use units::{DriveId, Instant};
 
 /// Time between two attempts to connect a drive, at first; each time twice as long.
 const FIRST_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
@@ -44,24 +45,28 @@ impl Returning {
     }
 }
 
-impl Server {
+impl Members {
     /// A drive has failed, and nobody has ordered that.
-    pub(super) fn await_return(&mut self, drive: DriveId) {
-        let Some(remote) = self.members.remote(drive) else { return };
+    pub(super) fn await_return(&mut self, io: &mut ArrayIo, drive: DriveId) {
+        let Some(remote) = self.remote(drive) else { return };
         let limit = remote.options.return_time;
-        if limit.is_zero() || self.io.volume.ask_to_replace(drive).is_err() {
+        if limit.is_zero() || io.volume.ask_to_replace(drive).is_err() {
             return;
         }
         tracing::info!(drive = drive.0, "the drive is waited for: {limit}");
-        self.members.returning.begin(drive);
+        self.returning.begin(drive);
     }
 
     /// The failure of a drive is written down, and no command is out to it.
-    pub(super) fn begin_to_return(&mut self, drive: DriveId) {
-        let Some(wait) = self.members.returning.wait_of(drive) else { return };
-        let Some(remote) = self.members.remote(drive).cloned() else { return };
-        self.io.storage.remove(drive);
-        let handle = self.inbox.handle();
+    pub(super) fn begin_to_return(
+        &mut self,
+        io: &mut ArrayIo,
+        handle: ArrayHandle,
+        drive: DriveId,
+    ) {
+        let Some(wait) = self.returning.wait_of(drive) else { return };
+        let Some(remote) = self.remote(drive).cloned() else { return };
+        io.storage.remove(drive);
         let thread = std::thread::Builder::new().name(format!("return-{}", drive.0));
         let started = thread.spawn(move || {
             let disk = take_back(&remote, drive, wait, &handle);
@@ -69,36 +74,41 @@ impl Server {
             let _ = handle.send(Message::Returned(Box::new(Returned { drive, wait, disk })));
         });
         if let Err(error) = started {
-            self.members.returning.cancel(drive);
+            self.returning.cancel(drive);
             tracing::error!(drive = drive.0, "the drive is not waited for: {error}");
         }
     }
 
     /// A thread has a drive that is back, and asks for the records to format its head; none if nobody waits for it.
-    pub(super) fn give_records(&self, drive: DriveId, wait: u64, answer: &Sender<Records>) {
-        if self.members.returning.wait_of(drive) == Some(wait)
-            && let Some((superblock, intent, journal)) = self.io.volume.engine().plane().records()
+    pub(super) fn give_records(
+        &self,
+        io: &ArrayIo,
+        drive: DriveId,
+        wait: u64,
+        answer: &Sender<Records>,
+    ) {
+        if self.returning.wait_of(drive) == Some(wait)
+            && let Some((superblock, intent, journal)) = io.volume.engine().plane().records()
         {
             let _ = answer.send((superblock.clone(), intent.clone(), journal.clone()));
         }
     }
 
     /// A thread has a drive ready that is back, or has given it up.
-    pub(super) fn take_returned(&mut self, returned: Returned) {
+    pub(super) fn take_returned(&mut self, io: &mut ArrayIo, now: Instant, returned: Returned) {
         let Returned { drive, wait, disk } = returned;
-        if self.members.returning.wait_of(drive) != Some(wait) {
+        if self.returning.wait_of(drive) != Some(wait) {
             return;
         }
-        self.members.returning.cancel(drive);
-        let now = self.io.present();
+        self.returning.cancel(drive);
         let taken = disk.and_then(|disk| {
-            self.io.storage.add(drive, disk.into()).map_err(|error| error.to_string())?;
-            let new = self.members.new_drive(drive)?;
-            self.io.volume.take_drive_back(now, drive, new).map_err(|error| error.to_string())
+            io.storage.add(drive, disk.into()).map_err(|error| error.to_string())?;
+            let new = self.new_drive(drive)?;
+            io.volume.take_drive_back(now, drive, new).map_err(|error| error.to_string())
         });
         match taken {
             Ok(()) => {
-                let state = self.io.engine().array().drive_state(drive);
+                let state = io.engine().array().drive_state(drive);
                 let stripes = match state {
                     DriveState::Rebuilding { stripes } | DriveState::Incomplete { stripes } => {
                         stripes
@@ -115,7 +125,6 @@ impl Server {
                 tracing::error!(drive = drive.0, "the drive is not taken back: {reason}");
             }
         }
-        self.settle(now);
     }
 }
 
