@@ -1,42 +1,46 @@
 //! How the command ends.
 
 use std::fmt;
-use std::process::ExitCode;
 
-/// Everything went well, and everything asserted holds.
-pub(crate) const OK: u8 = 0;
-/// The runs ended, but an assertion failed or, where that was asked, a claim does not hold; or an
-/// array refused an order.
-pub(crate) const FAILED: u8 = 1;
-/// Flags or configuration that cannot be used.
-pub(crate) const USAGE: u8 = 2;
-/// Input data that cannot be used: a trace that is damaged or does not fit.
-pub(crate) const DATA: u8 = 3;
-/// The run itself failed: a verified page was wrong, an output could not be written, an array could
-/// not be reached, or a bug.
-pub(crate) const INTERNAL: u8 = 4;
+/// How the command ends, as whoever started it sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Code {
+    /// Everything went well, and everything asserted holds.
+    Ok = 0,
+    /// The runs ended, but an assertion failed or, where that was asked, a claim does not hold; or an
+    /// array refused an order.
+    Failed = 1,
+    /// Flags or configuration that cannot be used.
+    Usage = 2,
+    /// Input data that cannot be used: a trace that is damaged or does not fit.
+    Data = 3,
+    /// The run itself failed: a verified page was wrong, an output could not be written, an array could
+    /// not be reached, or a bug.
+    Internal = 4,
+}
 
 /// Why the command ends early: one sentence and an exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    code: u8,
+    code: Code,
     sentence: String,
 }
 
 impl Failure {
     /// Flags or configuration that cannot be used.
     pub(crate) fn usage(sentence: impl fmt::Display) -> Self {
-        Self { code: USAGE, sentence: sentence.to_string() }
+        Self { code: Code::Usage, sentence: sentence.to_string() }
     }
 
     /// Input data that cannot be used.
     pub(crate) fn data(sentence: impl fmt::Display) -> Self {
-        Self { code: DATA, sentence: sentence.to_string() }
+        Self { code: Code::Data, sentence: sentence.to_string() }
     }
 
     /// The run itself failed.
     pub(crate) fn internal(sentence: impl fmt::Display) -> Self {
-        Self { code: INTERNAL, sentence: sentence.to_string() }
+        Self { code: Code::Internal, sentence: sentence.to_string() }
     }
 }
 
@@ -119,14 +123,14 @@ impl From<sim::SimError<workload::WorkloadError>> for Failure {
 }
 
 /// Prints the failure and gives its exit code.
-pub(crate) fn report(failure: &Failure) -> ExitCode {
+pub(crate) fn report(failure: &Failure) -> Code {
     crate::output::remark(&format!("error: {failure}"));
-    ExitCode::from(failure.code)
+    failure.code
 }
 
 /// Prints what clap has to say (help and versions, too) and gives its exit code.
-pub(crate) fn arguments(error: &clap::Error) -> ExitCode {
+pub(crate) fn arguments(error: &clap::Error) -> Code {
     // A closed pipe while printing help is no error.
     let _ = error.print();
-    ExitCode::from(if error.use_stderr() { USAGE } else { OK })
+    if error.use_stderr() { Code::Usage } else { Code::Ok }
 }

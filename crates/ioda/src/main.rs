@@ -1,66 +1,7 @@
-//! The command `ioda`: arguments in, tables and files out.
-//!
-//! Knows: flags, configuration files, progress bars, exit codes, assertions, experiments. Does not
-//! know: how a drive, an array or a simulation works; those rooms are called, never copied.
-//!
-//! Results go to stdout, progress and remarks to stderr. The exit codes are in [`exit`].
+//! The program `ioda`: what the library of that name does, as a process.
 
-mod address;
-mod assertion;
-mod attaching;
-mod cli;
-mod commands;
-mod convert;
-mod describe;
-mod driving;
-mod exit;
-mod faults;
-mod flags;
-mod host_name;
-mod kept_runs;
-mod load;
-mod loading;
-mod log;
-mod metric;
-mod names;
-mod old_spellings;
-mod output;
-mod pace;
-mod planned;
-mod progress;
-mod quantity;
-mod rate;
-mod ratios;
-mod reference;
-mod reproduce;
-mod schemas;
-mod serving;
-mod settings;
-mod setup;
-mod simulate;
-mod survey;
-mod sweep;
-mod table;
-mod typed;
-mod words;
-
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let (arguments, remarks) = old_spellings::replaced(std::env::args_os());
-    let cli = match cli::Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
-        Err(error) => return exit::arguments(&error),
-    };
-    if !cli.quiet {
-        remarks.iter().for_each(|text| output::remark(text));
-    }
-    if let Err(failure) = log::start(&cli.log, cli.quiet) {
-        return exit::report(&failure);
-    }
-    match commands::run(&cli) {
-        Ok(code) => code,
-        Err(failure) => exit::report(&failure),
-    }
+    ExitCode::from(ioda::command(std::env::args_os()) as u8)
 }

@@ -5,7 +5,7 @@ pub(crate) mod loading;
 pub(crate) mod timer;
 
 use super::Talk;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::table;
@@ -17,7 +17,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sim::{BenchResult, Plan, PolicyTime, Preparation};
 use ssd::Config;
-use std::process::ExitCode;
 use units::{Bytes, Duration};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -93,23 +92,23 @@ struct Line {
 }
 
 /// Measures and prints.
-pub(crate) fn run(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &BenchArgs, talk: Talk) -> Result<Code, Failure> {
     match args.what {
         What::Simulator => simulator(args, talk),
         What::Policies => policies(args),
         What::Loading => {
             loading::run(&plan(4, args.seed)?, args.quick, args.json.path())?;
-            Ok(ExitCode::SUCCESS)
+            Ok(Code::Ok)
         }
         What::Timer => {
             timer::run(args.seconds, args.json.path(), talk)?;
-            Ok(ExitCode::SUCCESS)
+            Ok(Code::Ok)
         }
     }
 }
 
 /// Measures every policy, those that need mirrors on mirrors.
-fn policies(args: &BenchArgs) -> Result<ExitCode, Failure> {
+fn policies(args: &BenchArgs) -> Result<Code, Failure> {
     let standard = plan(4, args.seed)?;
     let plans: Vec<Plan> = PolicyKind::ALL.iter().map(|&policy| standard.under(policy)).collect();
     let (requests, rounds) = match args.quick {
@@ -118,7 +117,7 @@ fn policies(args: &BenchArgs) -> Result<ExitCode, Failure> {
     };
     let times = sim::bench_policies(&plans, requests, rounds)?;
     output::show(args.json.path(), || policy_document(&times), || policy_table(&times))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }
 
 fn policy_table(times: &[PolicyTime]) -> String {
@@ -168,7 +167,7 @@ struct PolicyCost {
 }
 
 /// Measures drives and arrays.
-fn simulator(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
+fn simulator(args: &BenchArgs, talk: Talk) -> Result<Code, Failure> {
     let mut lines = Vec::new();
     let pages: u64 = if args.quick { 200_000 } else { 4_000_000 };
     for (series, what, config) in drives(args.quick)? {
@@ -186,7 +185,7 @@ fn simulator(args: &BenchArgs, talk: Talk) -> Result<ExitCode, Failure> {
         lines.push(Line { series: "array by width", what, result });
     }
     output::show(args.json.path(), || document(&lines), || show(&lines))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }
 
 fn say(talk: Talk, what: &str) {

@@ -3,7 +3,7 @@
 use super::Talk;
 use crate::assertion::{Assertion, Bound};
 use crate::cli::{OutputArgs, SimulationArgs};
-use crate::exit::{self, Failure};
+use crate::exit::{Code, Failure};
 use crate::output::{self, Documents, remark};
 use crate::ratios;
 use crate::setup::{self, Setup};
@@ -16,16 +16,15 @@ use array::policy::PolicyKind;
 use report::Comparison;
 use sim::Measured;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use units::Instant;
 
 /// `ioda compare`.
-pub(crate) fn compare(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn compare(args: &SimulationArgs, talk: Talk) -> Result<Code, Failure> {
     simulate(args, &PolicyKind::DEMONSTRATION, talk)
 }
 
 /// `ioda run`.
-pub(crate) fn run(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &SimulationArgs, talk: Talk) -> Result<Code, Failure> {
     if args.run.policy.len() > 1 {
         return Err(Failure::usage(
             "`ioda run` takes one policy; `ioda compare` takes several".to_owned(),
@@ -34,11 +33,7 @@ pub(crate) fn run(args: &SimulationArgs, talk: Talk) -> Result<ExitCode, Failure
     simulate(args, &[PolicyKind::IODA], talk)
 }
 
-fn simulate(
-    args: &SimulationArgs,
-    policies: &[PolicyKind],
-    talk: Talk,
-) -> Result<ExitCode, Failure> {
+fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Result<Code, Failure> {
     let output = &args.output;
     check_outputs(output)?;
     let settings = args.settings()?;
@@ -142,7 +137,7 @@ pub(crate) fn write(args: &OutputArgs, comparison: &Comparison, talk: Talk) -> R
 }
 
 /// Checks the assertions; they go where the table goes, or to stderr if that is a document.
-fn judge(args: &OutputArgs, asserts: &[Bound<'_>], outcome: &Outcome) -> Result<ExitCode, Failure> {
+fn judge(args: &OutputArgs, asserts: &[Bound<'_>], outcome: &Outcome) -> Result<Code, Failure> {
     let verdicts: Vec<_> =
         asserts.iter().flat_map(|assertion| assertion.check(&outcome.results)).collect();
     let to_stderr = printed(args).next().is_some();
@@ -153,5 +148,5 @@ fn judge(args: &OutputArgs, asserts: &[Bound<'_>], outcome: &Outcome) -> Result<
         }
     }
     let holds = verdicts.iter().all(|verdict| verdict.holds);
-    Ok(ExitCode::from(if holds { exit::OK } else { exit::FAILED }))
+    Ok(if holds { Code::Ok } else { Code::Failed })
 }

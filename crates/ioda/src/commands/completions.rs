@@ -1,11 +1,10 @@
 //! `ioda completions`.
 
 use crate::cli::Cli;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::output;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
-use std::process::ExitCode;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -20,9 +19,9 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Prints the completions.
-pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &CompletionsArgs) -> Result<Code, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "ioda", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }

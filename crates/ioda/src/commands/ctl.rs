@@ -3,7 +3,7 @@
 mod show;
 
 use crate::address::Address;
-use crate::exit::{self, Failure};
+use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::quantity::{PolicyName, Span, Text};
@@ -12,7 +12,6 @@ use live::control::{ANSWER_SCHEMA, AdminCommand, Answer, Marked, Status};
 use live::operate::ctl::Client;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -139,7 +138,7 @@ impl CtlCommand {
 }
 
 /// Sends the admin command and prints the answer.
-pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &CtlArgs) -> Result<Code, Failure> {
     let command = args.command.admin_command()?;
     let socket = match &args.control {
         Some(path) => path.clone(),
@@ -157,7 +156,7 @@ pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Shows the status every second. Ends when the array does.
-fn watch(client: &mut Client, json: Option<&Path>) -> Result<ExitCode, Failure> {
+fn watch(client: &mut Client, json: Option<&Path>) -> Result<Code, Failure> {
     let clear = if json.is_none() && std::io::stdout().is_terminal() { CLEAR } else { "" };
     let mut before: Option<Box<Status>> = None;
     loop {
@@ -171,11 +170,7 @@ fn watch(client: &mut Client, json: Option<&Path>) -> Result<ExitCode, Failure> 
 }
 
 /// Prints an answer; a status against the one before, if there is one.
-fn print(
-    answer: &Answer,
-    before: Option<&Status>,
-    json: Option<&Path>,
-) -> Result<ExitCode, Failure> {
+fn print(answer: &Answer, before: Option<&Status>, json: Option<&Path>) -> Result<Code, Failure> {
     if let Some(path) = json {
         let line = serde_json::to_string(&Marked { schema: ANSWER_SCHEMA, document: answer })
             .map_err(|error| Failure::internal(format!("the answer is no JSON: {error}")))?;
@@ -185,11 +180,11 @@ fn print(
     match answer {
         Answer::Refused { reason } => {
             remark(&format!("refused: {reason}"));
-            return Ok(ExitCode::from(exit::FAILED));
+            return Ok(Code::Failed);
         }
         Answer::Done { text } if as_text => output::print(&format!("{text}\n"))?,
         Answer::Status(status) if as_text => output::print(&show::status(status, before))?,
         Answer::Done { .. } | Answer::Status(_) => {}
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }

@@ -2,11 +2,10 @@
 
 use super::Talk;
 use crate::driving::{self, DriveArgs, Prepared};
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::output::{print, remark};
 use live::drive::{DriveServer, Ended, channel};
 use live::operate::signals;
-use std::process::ExitCode;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +32,7 @@ A Linux host attaches with nvme-cli (modprobe nvme-tcp):
 Which bytes are IODA's is in docs/ioda-on-the-wire.md.";
 
 /// Serves a drive until it is told to stop.
-pub(crate) fn run(args: &DriveArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &DriveArgs, talk: Talk) -> Result<Code, Failure> {
     let Prepared { setup, ready, notes, keep } = driving::prepare(args)?;
     for note in &notes {
         tracing::info!("{note}");
@@ -61,5 +60,5 @@ pub(crate) fn run(args: &DriveArgs, talk: Talk) -> Result<ExitCode, Failure> {
         }
     }
     tracing::info!("the drive has ended");
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }

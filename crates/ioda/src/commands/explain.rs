@@ -4,7 +4,7 @@ pub(crate) mod document;
 
 use super::Talk;
 use crate::cli::ArrayArgs;
-use crate::exit::{self, Failure};
+use crate::exit::{Code, Failure};
 use crate::faults::FaultArgs;
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::output::{self, Documents};
@@ -17,7 +17,6 @@ use clap::Args;
 use sim::{Compared, Explained, Fault, Plan, Side, SimError};
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::atomic::AtomicU64;
 use units::Instant;
 use workload::{Arrival, Workload, WorkloadError};
@@ -86,7 +85,7 @@ struct Wanted {
 }
 
 /// Explains a request, lists slow ones, or checks that a run repeats.
-pub(crate) fn run(args: &ExplainArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ExplainArgs, talk: Talk) -> Result<Code, Failure> {
     let wanted = &args.wanted;
     if args.run.policy.len() > 1 {
         return Err(Failure::usage("`ioda explain` takes one policy; a request has one life"));
@@ -150,7 +149,7 @@ impl Run<'_> {
         Ok(progress::counting(show, title, requests, &done, || work(&done))?)
     }
 
-    fn explain(&self, number: u64, wanted: &Wanted) -> Result<ExitCode, Failure> {
+    fn explain(&self, number: u64, wanted: &Wanted) -> Result<Code, Failure> {
         let plan = self.plan();
         let explained = self.showing("looking for the request:", |progress| {
             let drives = sim::prepare_drives(&plan)?;
@@ -182,10 +181,10 @@ impl Run<'_> {
             output::print(&report::story::render(&story, colour))?;
         }
         documents.tell(self.talk);
-        Ok(ExitCode::from(exit::OK))
+        Ok(Code::Ok)
     }
 
-    fn slowest(&self, count: usize, wanted: &Wanted) -> Result<ExitCode, Failure> {
+    fn slowest(&self, count: usize, wanted: &Wanted) -> Result<Code, Failure> {
         let plan = self.plan();
         let kind = if wanted.writes { RequestKind::Write } else { RequestKind::Read };
         let outcomes = self.showing("running:", |progress| {
@@ -198,21 +197,21 @@ impl Run<'_> {
             || document::slowest_document(&outcomes, self.setup),
             || document::slowest(&outcomes, wanted.writes, self.setup),
         )?;
-        Ok(ExitCode::from(exit::OK))
+        Ok(Code::Ok)
     }
 
-    fn check_repeat(&self) -> Result<ExitCode, Failure> {
+    fn check_repeat(&self) -> Result<Code, Failure> {
         let side =
             || Side { plan: self.plan(), workload: || self.open(), faults: self.faults.clone() };
         let side = side();
         match sim::first_difference(&side, &side)? {
             Compared::Same { events } => {
                 output::print(&format!("no event differs: both runs have the same {events}\n"))?;
-                Ok(ExitCode::from(exit::OK))
+                Ok(Code::Ok)
             }
             Compared::Differ(difference) => {
                 output::print(&format!("{difference}\n"))?;
-                Ok(ExitCode::from(exit::FAILED))
+                Ok(Code::Failed)
             }
         }
     }

@@ -2,13 +2,12 @@
 
 use super::Talk;
 use crate::cli::LoadArgs;
-use crate::exit::{self, Failure};
+use crate::exit::{Code, Failure};
 use crate::loading::{self, Loaded};
 use crate::progress;
 use crate::setup;
 use live::nbd::client::Client;
 use report::{Comparison, Manifest};
-use std::process::ExitCode;
 use std::sync::atomic::AtomicU64;
 use units::Duration;
 
@@ -28,7 +27,7 @@ Examples:
 Writes go to the device: what is on it is lost.";
 
 /// Loads a device.
-pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<Code, Failure> {
     super::compare::check_outputs(&args.output)?;
     let settings = args.settings()?;
     let address = args.address.clone().unwrap_or_default();
@@ -70,7 +69,7 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<ExitCode, Failure> {
     };
     super::compare::write(&args.output, &comparison, talk)?;
     match loaded.errors {
-        0 => Ok(ExitCode::from(exit::OK)),
+        0 => Ok(Code::Ok),
         errors => Err(Failure::internal(format!("{errors} requests were answered with an error"))),
     }
 }

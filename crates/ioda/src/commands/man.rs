@@ -1,12 +1,11 @@
 //! `ioda man`.
 
 use super::Talk;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::output::{self, remark};
 use crate::reference::manual;
 use clap::Args;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +21,7 @@ pub(crate) struct ManArgs {
 }
 
 /// Writes the pages.
-pub(crate) fn run(args: &ManArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ManArgs, talk: Talk) -> Result<Code, Failure> {
     let ManArgs { folder } = args;
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
@@ -34,5 +33,5 @@ pub(crate) fn run(args: &ManArgs, talk: Talk) -> Result<ExitCode, Failure> {
     if !talk.quiet {
         remark(&format!("wrote {} pages into {}", pages.len(), folder.display()));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }

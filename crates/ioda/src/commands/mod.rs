@@ -19,9 +19,8 @@ pub(crate) mod torture;
 pub(crate) mod trace;
 
 use crate::cli::{Cli, Command};
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::progress::Show;
-use std::process::ExitCode;
 
 /// How much is said besides results.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +32,7 @@ pub(crate) struct Talk {
 }
 
 /// Does what the command line says.
-pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+pub(crate) fn run(cli: &Cli) -> Result<Code, Failure> {
     let talk = Talk { progress: Show::new(cli.quiet, cli.progress), quiet: cli.quiet };
     match &cli.command {
         Command::Compare(args) => compare::compare(args, talk),

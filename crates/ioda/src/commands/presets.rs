@@ -4,7 +4,7 @@ mod calibration;
 
 pub(crate) use calibration::Calibrations;
 
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output;
 use crate::settings::DriveSettings;
@@ -16,7 +16,6 @@ use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ssd::Config;
-use std::process::ExitCode;
 use units::{Bytes, Duration};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -65,7 +64,7 @@ pub(crate) struct PresetsArgs {
 }
 
 /// Prints the lists.
-pub(crate) fn run(args: &PresetsArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &PresetsArgs) -> Result<Code, Failure> {
     if let Some(names) = &args.calibration {
         if args.kind.is_some_and(|kind| kind != Kind::Drives) {
             return Err(Failure::usage(
@@ -78,7 +77,7 @@ pub(crate) fn run(args: &PresetsArgs) -> Result<ExitCode, Failure> {
         Some(name) => output::print(&drive_toml(name)?)?,
         None => output::show(args.json.path(), || document(args), || tables(args))?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }
 
 fn wants(args: &PresetsArgs, kind: Kind) -> bool {

@@ -4,7 +4,7 @@ pub(crate) mod document;
 pub(crate) mod live;
 
 use super::Talk;
-use crate::exit::{self, Failure};
+use crate::exit::{Code, Failure};
 use crate::flags::{JsonArgs, SeedArgs};
 use crate::output::{self, remark};
 use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suites, pages};
@@ -12,7 +12,6 @@ use clap::Args;
 use document::{Figure, PlanNumbers, Reproduction, Spool};
 use report::{Claim, ClaimKind, Comparison, seeds};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -80,7 +79,7 @@ pub(crate) struct ReproduceArgs {
 }
 
 /// Runs the experiments and prints what holds.
-pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     let goes_to_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(output::is_stdout);
     if args.json.is_printed() && goes_to_stdout(&args.junit) {
         return Err(Failure::usage(
@@ -114,7 +113,7 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
             args.folder.is_none() && args.experiments.is_empty() && args.filter.is_none();
         let live = if with_live { reproduce::live::listed()? } else { String::new() };
         output::print(&(list(&experiments) + &live))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Code::Ok);
     }
     let orders = reproduce::gather(&experiments, args.quick)?;
     let mut outputs = Outputs::new(args, talk, orders.len())?;
@@ -211,7 +210,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Writes and prints what is left to say.
-    fn finish(self) -> Result<ExitCode, Failure> {
+    fn finish(self) -> Result<Code, Failure> {
         let is_document_printed = self.is_document_printed();
         let Self { args, claims, figures, plans, suites, .. } = self;
         let holds = claims.iter().all(|claim| claim.holds);
@@ -228,7 +227,7 @@ impl<'a> Outputs<'a> {
         if !is_document_printed {
             output::print(&(self.text + &self.summaries.concat() + &conclusion))?;
         }
-        Ok(ExitCode::from(if holds || !args.strict { exit::OK } else { exit::FAILED }))
+        Ok(if holds || !args.strict { Code::Ok } else { Code::Failed })
     }
 }
 

@@ -1,13 +1,12 @@
 //! `ioda schema`.
 
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::names::Unknown;
 use crate::output::{self, remark};
 use crate::reference;
 use crate::schemas::{DOCUMENTS, FILES, Published};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use super::Talk;
 
@@ -34,7 +33,7 @@ pub(crate) struct SchemaArgs {
 }
 
 /// Prints the list or a schema, or writes the reference.
-pub(crate) fn run(args: &SchemaArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &SchemaArgs, talk: Talk) -> Result<Code, Failure> {
     match (&args.name, &args.markdown) {
         (_, Some(folder)) => write_reference(folder, talk)?,
         (Some(name), None) => {
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &SchemaArgs, talk: Talk) -> Result<ExitCode, Failure> {
         }
         (None, None) => output::print(&list())?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }
 
 fn list() -> String {

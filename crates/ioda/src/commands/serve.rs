@@ -2,7 +2,7 @@
 
 use super::Talk;
 use crate::cli::ServeArgs;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::output::remark;
 use crate::serving::{self, Addresses, Built, EXPORT, Paths};
 use live::control::channel;
@@ -11,7 +11,6 @@ use live::nbd::{Acceptor, Export, Listen};
 use live::operate;
 use live::server::Server;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +40,7 @@ Clients:
 The guide is docs/serving.md.";
 
 /// Serves until it is shut down.
-pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
     let settings = args.settings()?;
     let mut addresses = Addresses::new(&settings)?;
     let opened = serving::open(&settings)?;
@@ -85,7 +84,7 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<ExitCode, Failure> {
     operate.close();
     drop(signals);
     ended.map_err(Failure::internal)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }
 
 /// What is served, in one line.

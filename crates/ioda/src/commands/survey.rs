@@ -2,7 +2,7 @@
 
 use super::Talk;
 use crate::cli::ArrayArgs;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::flags;
 use crate::kept_runs::{self, Journal};
 use crate::names::Unknown;
@@ -13,7 +13,6 @@ use array::policy::PolicyKind;
 use clap::Args;
 use sim::Measured;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use workload::Preset;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -90,7 +89,7 @@ fn all_policies(policy: clap::Arg) -> clap::Arg {
 }
 
 /// Runs what is missing and shows everything.
-pub(crate) fn run(args: &SurveyArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &SurveyArgs, talk: Talk) -> Result<Code, Failure> {
     let question = question(args)?;
     let matrix = Matrix::new(&question)?;
     let mut journal = Journal::open(&args.output, args.fresh)?;

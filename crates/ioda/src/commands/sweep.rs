@@ -2,7 +2,7 @@
 
 use super::Talk;
 use crate::cli::ArrayArgs;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::flags::{self, JsonArgs};
 use crate::kept_runs::{self, Journal};
 use crate::output;
@@ -13,7 +13,6 @@ use array::policy::PolicyKind;
 use clap::Args;
 use sim::Measured;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -80,7 +79,7 @@ pub(crate) struct SweepArgs {
 }
 
 /// Runs what is missing and shows everything.
-pub(crate) fn run(args: &SweepArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &SweepArgs, talk: Talk) -> Result<Code, Failure> {
     let question = question(args)?;
     let threads = setup::threads(&question.settings.run)?;
     let matrix = Matrix::new(&question)?;

@@ -7,7 +7,7 @@ mod trial;
 mod work;
 
 use super::Talk;
-use crate::exit::{self, Failure};
+use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::progress;
@@ -15,7 +15,6 @@ use crate::quantity::{Raid, Span, Text};
 use array::Level;
 use clap::Args;
 use sim::torture::{Case, Demands, Script};
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trial::Subject;
@@ -101,7 +100,7 @@ pub(crate) struct TortureArgs {
 }
 
 /// Tortures, and says what came of it.
-pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<Code, Failure> {
     let demands = Demands { write_hole: args.write_hole };
     let levels = levels(&args.level)?;
     let threads = threads(args.threads)?;
@@ -136,7 +135,7 @@ pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<ExitCode, Failure> {
     let shown = show::Shown { title, sum, seconds, levels, demands, story, shortest };
     output::show(args.json.path(), || document::of(&shown), || shown.text())?;
     match shown.sum.failed.len() {
-        0 => Ok(ExitCode::from(exit::OK)),
+        0 => Ok(Code::Ok),
         failed => {
             Err(Failure::internal(format!("{failed} of {} histories failed", shown.sum.histories)))
         }

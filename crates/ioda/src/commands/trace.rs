@@ -4,7 +4,7 @@ pub(crate) mod document;
 
 use super::Talk;
 use crate::describe;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::rate::Rerate;
@@ -13,7 +13,6 @@ use clap::{Arg, Args, Subcommand};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use workload::{Fit, Source, Trace, TraceSource, TraceWriter, WorkloadError, WriteFormat};
 
 /// The most that addresses reach where there is no array.
@@ -92,12 +91,12 @@ fn write_format(text: &str) -> Result<WriteFormat, workload::OptionError> {
 }
 
 /// Does it.
-pub(crate) fn run(command: &TraceCommand, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(command: &TraceCommand, talk: Talk) -> Result<Code, Failure> {
     match command {
         TraceCommand::Inspect(args) => inspect(args),
         TraceCommand::Convert(args) => convert(args, talk),
     }?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }
 
 /// The file that is named; fio's options are not for files.

@@ -3,11 +3,10 @@
 use super::job::{Job, Subject};
 use super::journal::Journal;
 use crate::commands::Talk;
-use crate::exit::{self, Failure};
+use crate::exit::{Code, Failure};
 use crate::output::{self, remark};
 use report::schema::Document;
 use std::path::Path;
-use std::process::ExitCode;
 
 /// Says how many of the runs need not be made.
 pub(crate) fn say_found<S: Subject>(
@@ -43,9 +42,9 @@ pub(crate) fn write<D: Document>(
 }
 
 /// How the command ends when so many of its runs have failed.
-pub(crate) fn end(failed: usize, runs: usize) -> Result<ExitCode, Failure> {
+pub(crate) fn end(failed: usize, runs: usize) -> Result<Code, Failure> {
     match failed {
-        0 => Ok(ExitCode::from(exit::OK)),
+        0 => Ok(Code::Ok),
         _ => Err(Failure::internal(format!(
             "{failed} of {runs} runs failed; they are tried again the next time"
         ))),

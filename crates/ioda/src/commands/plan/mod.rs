@@ -13,7 +13,7 @@ mod simulated;
 mod table;
 
 use super::Talk;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::output::{self, Documents};
 use crate::quantity::{Percent, Raid, Span, Text, TimeWindow};
@@ -22,7 +22,6 @@ use clap::Args;
 use load::{Load, UsableShare};
 use report::WindowReport;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -103,7 +102,7 @@ pub(crate) struct PlanArgs {
 }
 
 /// Answers and prints.
-pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<Code, Failure> {
     if args.json.is_printed() && args.html.is_printed() {
         return Err(Failure::usage(
             "--json and --html cannot both go to standard output; name a file for one of them",
@@ -124,7 +123,7 @@ pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<ExitCode, Failure> {
         output::print(&terminal(&answers))?;
     }
     documents.tell(talk);
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }
 
 /// Verdicts first, then the table.

@@ -1,6 +1,6 @@
 //! `ioda presets drives --calibration`: data sheets beside what the model makes of the drives.
 
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::names::Unknown;
 use crate::progress::{self, Show};
@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sim::Calibration;
 use ssd::presets::{DataSheet, Figure, data_sheet, names, preset};
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Random addresses of the measurement.
@@ -146,12 +145,12 @@ fn measure_all(names: &[&'static str]) -> Result<Vec<Measured>, Failure> {
 }
 
 /// Measures the drives called `names`, or all, and prints them.
-pub(super) fn run(names: &[String], json: &JsonArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(names: &[String], json: &JsonArgs) -> Result<Code, Failure> {
     let drives = measure_all(&chosen(names)?)?;
     let calibrations = Calibrations { drives };
     let text = text(&calibrations);
     output::show(json.path(), || calibrations, || text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Code::Ok)
 }
 
 fn text(calibrations: &Calibrations) -> String {

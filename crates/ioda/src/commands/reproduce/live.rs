@@ -2,7 +2,7 @@
 
 use super::{ReproduceArgs, conclusion};
 use crate::commands::Talk;
-use crate::exit::{self, Failure};
+use crate::exit::{Code, Failure};
 use crate::output;
 use crate::reproduce::Suites;
 use crate::reproduce::live::{self, Workload, claims, tables};
@@ -11,7 +11,6 @@ use report::Claim;
 use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::process::ExitCode;
 
 /// The simulator against the array on the real clock, as `ioda reproduce live --json` writes it.
 #[derive(Serialize, JsonSchema)]
@@ -29,7 +28,7 @@ impl Document for Clocks {
 }
 
 /// Compares both clocks and prints what holds.
-pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     if args.experiments.len() > 1 {
         return Err(Failure::usage(
             "`live` needs a quiet machine; run it on its own, without other experiments",
@@ -49,7 +48,7 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
     }
     if args.list {
         output::print(&live::listed()?)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Code::Ok);
     }
     let workloads =
         live::run(args.requests, args.seeds.seed.clone(), args.quick, args.threads, talk)?;
@@ -78,7 +77,7 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<ExitCode, Failure>
         let document = Clocks { claims, workloads, notes };
         output::write(path, &report::schema::to_string(&document))?;
     }
-    Ok(ExitCode::from(if holds || !args.strict { exit::OK } else { exit::FAILED }))
+    Ok(if holds || !args.strict { Code::Ok } else { Code::Failed })
 }
 
 fn verdict(claim: &Claim) -> String {
