@@ -239,7 +239,12 @@ impl RemoteDrive {
     ///
     /// If the system refuses what a drive cannot do without.
     pub(in crate::storage) fn kick(&mut self) -> io::Result<()> {
-        self.turn(&[])
+        self.turn(&[])?;
+        // Whoever waits has to be woken for what has just ended.
+        match self.jobs.has_ended() {
+            true => self.wakers.arm(self.clock.now(), Instant::ZERO),
+            false => Ok(()),
+        }
     }
 
     /// The next command that is done; none does not look for more. [`Self::collect`] does.
@@ -247,7 +252,7 @@ impl RemoteDrive {
         self.jobs.poll()
     }
 
-    /// Takes what has come, if [`Self::fd`] is readable.
+    /// Takes what has come, if [`Self::fd`] is readable. Whoever calls it polls until there is no more.
     ///
     /// # Errors
     ///
@@ -293,12 +298,7 @@ impl RemoteDrive {
             Some(_) => self.windows.next_deadline(),
             None => self.down.map_or(Instant::NEVER, |down| down.next_try),
         };
-        let jobs = match self.jobs.has_ended() {
-            // Whoever waits has to be woken for what has just ended.
-            true => now,
-            false => self.jobs.next_deadline(now),
-        };
-        self.wakers.arm(now, session.min(jobs).min(again))
+        self.wakers.arm(now, session.min(self.jobs.next_deadline(now)).min(again))
     }
 
     /// Connects a drive that is gone, if it is time.
