@@ -17,7 +17,7 @@ use crate::settings::{
     ArraySettings, DriveFlags, HostSettings, NetworkSettings, PolicyOptions, RunSettings,
     ServeSettings, Settings, WindowSettings, WorkloadSettings, WriteCacheSettings,
 };
-use crate::words::Precondition;
+use crate::words::{Precondition, Wait};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -315,6 +315,10 @@ pub(crate) struct LoadArgs {
     /// Seed of everything that is drawn by chance, any whole number [default: 1]
     #[arg(long, alias = "randseed", value_name = "N")]
     pub(crate) seed: Option<Text<u64>>,
+    /// How moments are waited for: `spin` shortly before them, which is punctual, or `block` until the kernel wakes
+    /// the generator, which is right where time is virtual [default: spin]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) wait: Option<Text<Wait>>,
     /// The results.
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -3,6 +3,7 @@
 use crate::quantity::not_understood;
 use crate::typed::Spelled;
 use array::policy::{BaseRule, ParityReads, QuietReads};
+use live::clock::Spin;
 use sim::Preparation;
 use ssd::{
     Allocation, Arbitration, Blocking, CollectionTrigger, CollectionUnit, FlushRule,
@@ -96,6 +97,28 @@ impl FromStr for Precondition {
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
         PREPARATIONS.parse(text).map(Self)
+    }
+}
+
+/// How a server waits for a moment.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Wait(pub(crate) Spin);
+
+const WAITS: Words<Spin> = Words {
+    option: "way to wait",
+    expected: "one of spin, block",
+    words: &[("spin", Spin::Adaptive), ("block", Spin::Never)],
+};
+
+impl Spelled for Wait {
+    const TYPE: &str = WAITS.expected;
+}
+
+impl FromStr for Wait {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        WAITS.parse(text).map(Self)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::exit::{Code, Failure};
 use crate::loading::{self, Loaded};
 use crate::progress;
 use crate::setup;
+use live::clock::Spin;
 use live::nbd::client::Client;
 use report::{Comparison, Manifest};
 use std::sync::atomic::AtomicU64;
@@ -40,8 +41,9 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<Code, Failure> {
     let hash = workload.identity().map(|identity| identity.sha256.clone());
     let requests = settings.workload.requests;
     let done = AtomicU64::new(0);
+    let spin = args.wait.as_ref().map_or(Spin::Adaptive, |wait| wait.value.0);
     let loaded = progress::counting(talk.progress, "load", requests, &done, || {
-        loading::load(&mut client, workload, seed, &done)
+        loading::load(&mut client, workload, seed, spin, &done)
     })?;
     let manifest = Manifest {
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),

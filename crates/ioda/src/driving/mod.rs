@@ -8,7 +8,7 @@ use crate::attaching::{About, Attaching, TargetAddress};
 use crate::exit::Failure;
 use crate::quantity::{Size, Text};
 use crate::settings::{DriveFlags, DriveSettings, HostSettings};
-use crate::words::Precondition;
+use crate::words::{Precondition, Wait};
 use clap::Args;
 use live::clock::Spin;
 use live::drive::{DriveHead, Setup};
@@ -58,6 +58,10 @@ pub(crate) struct DriveArgs {
     /// machine's, at least 256m]
     #[arg(long, value_name = "SIZE")]
     pub(crate) client_memory: Option<Text<Size>>,
+    /// How moments are waited for: `spin` shortly before them, which is punctual, or `block` until the kernel wakes
+    /// the drive, which is right where time is virtual [default: spin]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) wait: Option<Text<Wait>>,
     /// Who may attach.
     #[command(flatten)]
     pub(crate) hosts: HostSettings,
@@ -114,7 +118,9 @@ pub(crate) fn prepare(args: &DriveArgs) -> Result<Prepared, Failure> {
     let about = about(&head, model.as_deref().map(Ssd::config), location.path().is_some());
     let attached = attaching.open(&head.uuid, about, memory_bytes)?;
     let ready = Ready::new(&attached, &head, model.as_deref().map(Ssd::config), &location);
-    let setup = Setup { target: attached.target, model, storage, spin: Spin::Adaptive };
+    let spin = args.wait.as_ref().map_or(Spin::Adaptive, |wait| wait.value.0);
+    let setup = Setup { target: attached.target, model, storage, spin };
+
     let keep = location.path().map(|path| (head, path.to_owned()));
     Ok(Prepared { setup, ready, notes, keep })
 }

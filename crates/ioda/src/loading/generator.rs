@@ -62,10 +62,11 @@ pub(crate) fn load(
     client: &mut Client,
     workload: Workload,
     seed: u64,
+    spin: Spin,
     progress: &AtomicU64,
 ) -> Result<Loaded, Failure> {
     let failed = |error: std::io::Error| Failure::internal(format!("the clock: {error}"));
-    let mut waiter = Waiter::new(Spin::Adaptive).map_err(failed)?;
+    let mut waiter = Waiter::new(spin).map_err(failed)?;
     waiter.add(client.fd(), CONNECTION, Interest::READ).map_err(failed)?;
     let arrival = workload.arrival();
     let mut generator = Generator {

@@ -4,7 +4,6 @@ use super::{Built, build, drives, forced, network, switch_table};
 use crate::exit::Failure;
 use crate::settings::Settings;
 use engine::volume::Repairs;
-use live::clock::Spin;
 use live::durable::{self, Assembly, Geometry, OpenArray, Refusal, SuperblockError, Uuid};
 use live::nvme_tcp::TargetSetup;
 use live::server::{Durable, Setup};
@@ -370,7 +369,7 @@ impl Opened {
             drive_bytes: built.geometry.drive_bytes,
             checksums_in_memory: in_memory && built.geometry.checksums,
             repairs,
-            spin: Spin::Adaptive,
+            spin: built.spin,
             client_memory_bytes: built.client_memory_bytes - for_hosts_bytes,
             hosts,
             switch,

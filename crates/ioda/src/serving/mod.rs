@@ -19,6 +19,7 @@ use crate::settings::Settings;
 use crate::setup;
 use array::policy::PolicyKind;
 use array::{Config, Layout, Level};
+use live::clock::Spin;
 use live::durable::Geometry;
 use live::server::{CLIENT_MEMORY_BYTES_MIN, Parts, SwitchTable, default_client_memory_bytes};
 use sim::Plan;
@@ -46,6 +47,8 @@ pub(crate) struct Built {
     pub(crate) plain: bool,
     /// Bound on what all clients together have the server hold.
     pub(crate) client_memory_bytes: u64,
+    /// How its thread waits.
+    pub(crate) spin: Spin,
     /// Bound on the checksums of files and devices that are in memory.
     pub(crate) checksum_cache_bytes: u64,
 }
@@ -121,7 +124,8 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
     }
     let client_memory_bytes = client_memory_bytes(&settings)?;
     let checksum_cache_bytes = checksum_cache_bytes(&settings, client_memory_bytes)?;
-    Ok(Built { plan, config, geometry, plain, client_memory_bytes, checksum_cache_bytes })
+    let spin = settings.serve.wait.as_ref().map_or(Spin::Adaptive, |wait| wait.value.0);
+    Ok(Built { plan, config, geometry, plain, client_memory_bytes, spin, checksum_cache_bytes })
 }
 
 /// What is chosen when an array is made: as it is there, if one is. `differ` says in what it is not what was

@@ -1,6 +1,7 @@
 //! How an array is served: `[serve]`.
 
 use crate::quantity::{JournalUse, OnOff, Size, Text};
+use crate::words::Wait;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -107,6 +108,10 @@ pub(crate) struct ServeSettings {
     /// times as much data [default: a quarter of --client-memory]
     #[arg(long, value_name = "SIZE")]
     pub(crate) checksum_cache: Option<Text<Size>>,
+    /// How moments are waited for: `spin` shortly before them, which is punctual, or `block` until the kernel wakes
+    /// the server, which takes less of a processor and is right where time is virtual [default: spin]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) wait: Option<Text<Wait>>,
     /// Stripes that a rebuild works on at once, 1 or more [default: 16]
     #[arg(long, value_name = "N")]
     pub(crate) restore_depth: Option<u32>,

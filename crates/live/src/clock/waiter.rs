@@ -4,11 +4,14 @@
 //! by default another fifty later, which is its timer slack. Emulated drives answer reads in a
 //! hundred. A [`Waiter`] therefore sleeps until shortly before the moment and spins for the rest,
 //! and meanwhile watches file descriptors; see [`Spin`] for how long it spins. It blocks without
-//! spinning if nobody waits for an exact moment.
+//! spinning if nobody waits for an exact moment, and always with [`Spin::Never`].
 
 use rustix::event::{PollFd, PollFlags, epoll};
 use rustix::io::Errno;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
+};
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use units::{Duration, Instant};
@@ -67,8 +70,11 @@ pub enum Spin {
     /// margin and the cost shrink; 20 us would have been too few here.
     #[default]
     Adaptive,
-    /// Always so long. Zero never spins, which is right where time is virtual or cores are few.
+    /// Always so long. Zero never spins, which is right where cores are few.
     Fixed(Duration),
+    /// Never: blocks on a timer of the kernel, which has no slack. Where time is virtual, a moment is met
+    /// to the nanosecond so, and time goes on only because all threads block.
+    Never,
 }
 
 /// Least time for which [`Spin::Adaptive`] spins.
@@ -90,6 +96,8 @@ const CLOCK_ONLY: Duration = Duration::from_nanos(1_500);
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 /// Descriptors that one poll reports at most; the others are reported by the next.
 const EVENTS: usize = 256;
+/// Token of the waiter's own timer, which nobody else may use.
+const TIMER: u64 = u64::MAX;
 
 /// What a descriptor is watched for. Errors and hang-ups are reported in any case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -135,6 +143,8 @@ pub struct Waiter {
     epoll: OwnedFd,
     spin: Spin,
     margin: Duration,
+    /// Only with [`Spin::Never`].
+    timer: Option<OwnedFd>,
     ready: Vec<epoll::Event>,
 }
 
@@ -153,11 +163,29 @@ impl Waiter {
         let margin = match spin {
             Spin::Adaptive => FIRST_MARGIN,
             Spin::Fixed(margin) => margin,
+            Spin::Never => Duration::ZERO,
         };
-        Ok(Self { epoll, spin, margin, ready: Vec::with_capacity(EVENTS) })
+        let timer = match spin {
+            Spin::Never => {
+                let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+                let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+                let data = epoll::EventData::new_u64(TIMER);
+                epoll::add(&epoll, &timer, data, epoll::EventFlags::IN)?;
+                Some(timer)
+            }
+            Spin::Adaptive | Spin::Fixed(_) => None,
+        };
+        Ok(Self { epoll, spin, margin, timer, ready: Vec::with_capacity(EVENTS) })
     }
 
-    /// Watches `descriptor` and reports it as `token`. It may be closed without being removed.
+    /// Whether it may keep a core busy while it waits.
+    #[must_use]
+    pub fn spins(&self) -> bool {
+        self.spin != Spin::Never
+    }
+
+    /// Watches `descriptor` and reports it as `token`, which is any but [`u64::MAX`]. It may be closed without being
+    /// removed.
     ///
     /// # Errors
     ///
@@ -280,6 +308,18 @@ impl Waiter {
     /// epoll descriptor is as exact and everywhere, for a third of a microsecond more.
     fn sleep(&mut self, longest: Option<Duration>, events: &mut Vec<Event>) -> std::io::Result<()> {
         let longest = longest.map(|longest| timespec(longest.min(LONGEST_SLEEP)));
+        // `ppoll` has a slack of a thousandth of the time that it waits, which a timer has not.
+        let longest = match (&self.timer, longest) {
+            (Some(timer), length) => {
+                let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+                // A length of zero turns it off, and is none that is waited for.
+                let it_value = length.unwrap_or(it_interval);
+                let value = Itimerspec { it_interval, it_value };
+                timerfd_settime(timer, TimerfdTimerFlags::empty(), &value)?;
+                None
+            }
+            (None, longest) => longest,
+        };
         let mut epoll = [PollFd::new(&self.epoll, PollFlags::IN)];
         match rustix::event::poll(&mut epoll, longest.as_ref()) {
             // The caller reads the clock and goes on waiting.
@@ -300,6 +340,11 @@ impl Waiter {
         }
         for event in &self.ready {
             let (flags, data) = (event.flags, event.data);
+            if let Some(timer) = self.timer.as_ref().filter(|_| data.u64() == TIMER) {
+                // Readable until it is read; that it has been read already does no harm.
+                let _ = rustix::io::read(timer, &mut [0; 8]);
+                continue;
+            }
             events.push(Event {
                 token: data.u64(),
                 readable: flags.contains(epoll::EventFlags::IN),
@@ -356,7 +401,9 @@ mod tests {
     fn nobody_comes_back_too_early() {
         let clock = Clock::new();
         let mut events = Vec::new();
-        for spin in [Spin::Adaptive, Spin::Fixed(Duration::ZERO), Spin::Fixed(Duration::MAX)] {
+        for spin in
+            [Spin::Adaptive, Spin::Never, Spin::Fixed(Duration::ZERO), Spin::Fixed(Duration::MAX)]
+        {
             let mut waiter = Waiter::new(spin).unwrap();
             for exact in [false, true] {
                 for after in [0, 700, 20_000, 130_000, 1_700_000] {

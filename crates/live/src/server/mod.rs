@@ -208,7 +208,8 @@ impl Server {
             let due = due.min(self.io.volume.next_deadline());
             // Somebody waits for the moment only while requests are under way.
             let exact = self.io.volume.requests_in_flight() > 0;
-            match self.busy_poll.begin(self.io.clock.now(), answered) {
+            let spins = self.waiter.spins();
+            match self.busy_poll.begin(self.io.clock.now(), answered && spins) {
                 Some(until) if until < due => {
                     self.waiter.busy_poll(&self.io.clock, until, &mut events)?;
                     self.busy_poll.end(!events.is_empty());

@@ -13,12 +13,13 @@ use std::path::Path;
 use units::Duration;
 
 /// What is compared: the way of `ioda serve`, what its margin was chosen from, and both extremes.
-const WAYS: [WaitMethod; 6] = [
+const WAYS: [WaitMethod; 7] = [
     WaitMethod::Sleep,
     WaitMethod::Hybrid(Spin::Fixed(Duration::from_micros(20))),
     WaitMethod::Hybrid(Spin::Fixed(Duration::from_micros(40))),
     WaitMethod::Hybrid(Spin::Fixed(Duration::from_micros(60))),
     WaitMethod::Hybrid(Spin::Adaptive),
+    WaitMethod::Hybrid(Spin::Never),
     WaitMethod::Spin,
 ];
 
@@ -59,6 +60,7 @@ fn words(floor: &TimerFloor) -> String {
     match floor.method {
         WaitMethod::Sleep => "sleep".to_owned(),
         WaitMethod::Hybrid(Spin::Fixed(_)) => format!("sleep, spin for the last {margin:.0} us"),
+        WaitMethod::Hybrid(Spin::Never) => String::from("block on a timer"),
         WaitMethod::Hybrid(Spin::Adaptive) => format!("sleep, spin as needed (now {margin:.0} us)"),
         WaitMethod::Spin => "spin".to_owned(),
     }
@@ -74,6 +76,7 @@ fn document(floors: &[TimerFloor]) -> Timers {
                 WaitMethod::Sleep => "sleep",
                 WaitMethod::Hybrid(Spin::Fixed(_)) => "hybrid",
                 WaitMethod::Hybrid(Spin::Adaptive) => "adaptive",
+                WaitMethod::Hybrid(Spin::Never) => "block",
                 WaitMethod::Spin => "spin",
             },
             margin_nanoseconds: match floor.method {

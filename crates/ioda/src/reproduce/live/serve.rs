@@ -7,6 +7,7 @@ use crate::progress;
 use crate::serving;
 use crate::settings::Settings;
 use live::SocketAccess;
+use live::clock::Spin;
 use live::control::{self, AdminCommand, Answer, ArrayHandle, Message, Status};
 use live::nbd::client::Client;
 use live::nbd::uri::Uri;
@@ -91,7 +92,7 @@ pub(super) fn serve(
     talk: Talk,
 ) -> Result<Served, Failure> {
     let opened = serving::open(settings)?;
-    let config = &opened.built.config;
+    let (config, spin) = (&opened.built.config, opened.built.spin);
     let export = Export {
         name: String::from("ioda"),
         description: title.to_owned(),
@@ -119,7 +120,7 @@ pub(super) fn serve(
             let loader = std::thread::Builder::new().name("loader".into());
             let loader = loader.spawn_scoped(scope, || {
                 let ending = Ending(handle);
-                load(&ending.0, &socket, workload, seed, &done)
+                load(&ending.0, &socket, workload, seed, spin, &done)
             });
             match loader {
                 Err(error) => {
@@ -144,12 +145,13 @@ fn load(
     socket: &Path,
     workload: Workload,
     seed: u64,
+    spin: Spin,
     done: &AtomicU64,
 ) -> Result<Served, Failure> {
     let uri = Uri::of(&Listen::Unix(socket.to_owned()), false);
     let mut client = Client::connect(&uri).map_err(Failure::internal)?;
     let before = status(handle)?;
-    let loaded = loading::load(&mut client, workload, seed, done)?;
+    let loaded = loading::load(&mut client, workload, seed, spin, done)?;
     let after = status(handle)?;
     if loaded.errors > 0 {
         return Err(Failure::internal(format!(
