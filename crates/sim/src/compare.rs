@@ -4,32 +4,14 @@ use crate::driver::run_with_faults;
 use crate::error::SimError;
 use crate::faults::Fault;
 use crate::plan::{Plan, Preparation};
-use crate::prepare::prepare_on;
+use crate::prepare::prepare_unless;
+use crate::progress::Progress;
 use crate::result::RunResult;
+use ssd::Ssd;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use units::Instant;
 use workload::{Arrival, Request};
-
-/// How far each of several runs has come; read it from another thread.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Requests completed by each run.
-    pub completed: Vec<AtomicU64>,
-    /// Whether drives are still being prepared.
-    pub prepared: AtomicU64,
-}
-
-impl Progress {
-    /// Progress of `runs` runs that have not begun.
-    #[must_use]
-    pub fn new(runs: usize) -> Self {
-        Self {
-            completed: (0..runs).map(|_| AtomicU64::new(0)).collect(),
-            prepared: AtomicU64::new(0),
-        }
-    }
-}
 
 /// Drives with so many pages together are many: eight of 16 GiB with pages of 4 KiB, whose maps take 270 MB.
 const MANY_PAGES: u64 = 32 << 20;
@@ -67,6 +49,11 @@ fn is_prepared_again(plan: &Plan) -> bool {
     pages >= MANY_PAGES && plan.preparation != Preparation::Steady
 }
 
+/// The drives of `plan`, unless its runs are told to end meanwhile.
+fn prepare<E>(plan: &Plan, threads: usize, progress: &Progress) -> Result<Vec<Ssd>, SimError<E>> {
+    prepare_unless(plan, threads, || progress.is_interrupted())?.ok_or(SimError::Interrupted)
+}
+
 /// Runs all `plans`, which differ in their policies only, over `threads` threads, on which their drives are prepared,
 /// too. `workload` is asked once per run for the same requests.
 ///
@@ -74,7 +61,7 @@ fn is_prepared_again(plan: &Plan) -> bool {
 ///
 /// # Errors
 ///
-/// The first error of the first plan that had one.
+/// The first error of the first plan that had one, [`SimError::Interrupted`] among them.
 pub fn run_all<E: Send, I>(
     plans: &[Plan],
     threads: usize,
@@ -92,16 +79,16 @@ where
     if threads == 1 && plans.len() > 1 && is_prepared_again(first) {
         return plans
             .iter()
-            .zip(&progress.completed)
-            .map(|(plan, completed)| {
-                let drives = prepare_on(first, threads)?;
+            .zip(&progress.runs)
+            .map(|(plan, run)| {
+                let drives = prepare(first, threads, progress)?;
                 progress.prepared.store(1, Ordering::Relaxed);
                 let (arrival, requests) = workload().map_err(SimError::Workload)?;
-                run_with_faults(plan, drives, arrival, requests, faults.to_vec(), completed)
+                run_with_faults(plan, drives, arrival, requests, faults.to_vec(), run)
             })
             .collect();
     }
-    let drives = prepare_on(first, threads)?;
+    let drives = prepare(first, threads, progress)?;
     progress.prepared.store(1, Ordering::Relaxed);
     let results: Vec<Slot<E>> = plans.iter().map(|_| Mutex::new(None)).collect();
     let turns = Mutex::new(Turns { next: 0, prepared: drives });
@@ -111,8 +98,8 @@ where
                 turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take(plans.len());
             let Some((index, drives)) = turn else { return };
             let result = workload().map_err(SimError::Workload).and_then(|(arrival, requests)| {
-                let (plan, completed) = (&plans[index], &progress.completed[index]);
-                run_with_faults(plan, drives, arrival, requests, faults.to_vec(), completed)
+                let (plan, run) = (&plans[index], &progress.runs[index]);
+                run_with_faults(plan, drives, arrival, requests, faults.to_vec(), run)
             });
             *results[index].lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
                 Some(result);

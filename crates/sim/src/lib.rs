@@ -29,6 +29,7 @@ mod measures;
 mod plan;
 mod pooled;
 mod prepare;
+mod progress;
 mod result;
 mod side_by_side;
 mod story;
@@ -48,7 +49,7 @@ pub use calibration::{
     CacheCalibration, Calibration, DEPTH as CALIBRATION_DEPTH, SEQUENTIAL_DEPTH, calibrate,
 };
 pub use causes::{CauseBuckets, CauseSplit};
-pub use compare::{Progress, run_all};
+pub use compare::run_all;
 pub use degraded::{Degraded, Rebuild};
 pub use difference::{Compared, Difference, Side, first_difference};
 pub use driver::{run, run_bounded, run_with_faults};
@@ -61,6 +62,7 @@ pub use intervals::{
 pub use latency::{LatencySummary, PERCENTILES, percentile_of_each};
 pub use plan::{Measured, Plan, PlanError, Preparation};
 pub use prepare::prepare_drives;
+pub use progress::{Progress, RunProgress};
 pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};
 pub use side_by_side::side_by_side;
 pub use story::{
