@@ -1,11 +1,12 @@
 //! Many runs in parallel.
 
-use crate::driver::run_with_faults;
+use crate::driver::{run_recorded, run_with_faults};
 use crate::error::SimError;
 use crate::faults::Fault;
 use crate::plan::{Plan, Preparation};
 use crate::prepare::prepare_unless;
 use crate::progress::Progress;
+use crate::requests::RequestColumns;
 use crate::result::RunResult;
 use ssd::Ssd;
 use std::sync::Mutex;
@@ -54,6 +55,10 @@ fn prepare<E>(plan: &Plan, threads: usize, progress: &Progress) -> Result<Vec<Ss
     prepare_unless(plan, threads, || progress.is_interrupted())?.ok_or(SimError::Interrupted)
 }
 
+/// Takes requests of the run with this number, in the order of their completion: up to
+/// [`crate::REQUESTS_AT_ONCE`] at a time. Called by the threads that make the runs.
+pub type RequestSink<'a> = &'a (dyn Fn(usize, RequestColumns) + Sync);
+
 /// Runs all `plans`, which differ in their policies only, over `threads` threads, on which their drives are prepared,
 /// too. `workload` is asked once per run for the same requests.
 ///
@@ -72,19 +77,61 @@ pub fn run_all<E: Send, I>(
 where
     I: Iterator<Item = Result<Request, E>>,
 {
+    run_all_with(plans, threads, workload, faults, progress, None)
+}
+
+/// The same, and hands the requests of every run to `sink`. A run that ends with an error has handed over a part of
+/// them.
+///
+/// # Errors
+///
+/// As [`run_all`].
+pub fn run_all_recorded<E: Send, I>(
+    plans: &[Plan],
+    threads: usize,
+    workload: impl Fn() -> Result<(Arrival, I), E> + Sync,
+    faults: &[(Instant, Fault)],
+    progress: &Progress,
+    sink: RequestSink<'_>,
+) -> Result<Vec<RunResult>, SimError<E>>
+where
+    I: Iterator<Item = Result<Request, E>>,
+{
+    run_all_with(plans, threads, workload, faults, progress, Some(sink))
+}
+
+fn run_all_with<E: Send, I>(
+    plans: &[Plan],
+    threads: usize,
+    workload: impl Fn() -> Result<(Arrival, I), E> + Sync,
+    faults: &[(Instant, Fault)],
+    progress: &Progress,
+    sink: Option<RequestSink<'_>>,
+) -> Result<Vec<RunResult>, SimError<E>>
+where
+    I: Iterator<Item = Result<Request, E>>,
+{
     let Some(first) = plans.first() else { return Ok(Vec::new()) };
     for plan in plans {
         plan.layout()?;
     }
+    let run = |index: usize, drives| {
+        let (arrival, requests) = workload().map_err(SimError::Workload)?;
+        let (plan, run, faults) = (&plans[index], &progress.runs[index], faults.to_vec());
+        match sink {
+            None => run_with_faults(plan, drives, arrival, requests, faults, run),
+            Some(sink) => {
+                let sink = |columns| sink(index, columns);
+                run_recorded(plan, drives, (arrival, requests), faults, run, sink)
+            }
+        }
+    };
     if threads == 1 && plans.len() > 1 && is_prepared_again(first) {
-        return plans
-            .iter()
-            .zip(&progress.runs)
-            .map(|(plan, run)| {
+        return (0..plans.len())
+            .map(|index| {
                 let drives = prepare(first, threads, progress)?;
                 progress.prepared.store(1, Ordering::Relaxed);
-                let (arrival, requests) = workload().map_err(SimError::Workload)?;
-                run_with_faults(plan, drives, arrival, requests, faults.to_vec(), run)
+                run(index, drives)
             })
             .collect();
     }
@@ -97,10 +144,7 @@ where
             let turn =
                 turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take(plans.len());
             let Some((index, drives)) = turn else { return };
-            let result = workload().map_err(SimError::Workload).and_then(|(arrival, requests)| {
-                let (plan, run) = (&plans[index], &progress.runs[index]);
-                run_with_faults(plan, drives, arrival, requests, faults.to_vec(), run)
-            });
+            let result = run(index, drives);
             *results[index].lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
                 Some(result);
         }

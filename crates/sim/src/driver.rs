@@ -9,17 +9,18 @@ use crate::intervals::BlockRecorder;
 use crate::measures::Measures;
 use crate::plan::{Plan, PlanError};
 use crate::progress::RunProgress;
+use crate::requests::{RequestColumns, RequestWatch};
 use crate::result::{DriveResult, RunResult};
 use crate::sub_reads::SubReadWatch;
 use crate::timeline::Recorder;
 use crate::verify::{MaybeTags, Mismatch, Reference};
-use crate::watch::{Nobody, Watch};
+use crate::watch::{Both, Nobody, Watch};
 use array::{CannotReplace, Outcome, RequestId, RequestKind};
 use engine::{Drive, Engine, Event, NoData, Output, Tags};
 use nvme::{CollectionRight, WindowSchedule};
 use ssd::Ssd;
 use std::sync::atomic::Ordering;
-use units::{DriveId, Duration, EventLog, Instant, Observe};
+use units::{DriveId, Duration, EventLog, Instant, Observe, Unobserved};
 use workload::{Arrival, Op, Request};
 
 /// Completed requests between two reports of progress, and two entries of [`RunResult::pace`].
@@ -82,6 +83,35 @@ pub fn run_with_faults<E>(
     let mut watch = SubReadWatch::new(drives.len());
     let run = run_watched(plan, drives, arrival, requests, faults, progress, &mut watch)?;
     Ok(RunResult { sub_reads: Some(watch.finish()), ..run })
+}
+
+/// The same, and hands the requests of the run to `sink` as they complete, up to [`crate::REQUESTS_AT_ONCE`] at a time
+/// and the rest when the run is over. The result is the same to the bit. A run that ends with an error has handed
+/// over a part.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_recorded<E>(
+    plan: &Plan,
+    drives: Vec<Ssd>,
+    (arrival, requests): (Arrival, impl Iterator<Item = Result<Request, E>>),
+    faults: Vec<(Instant, Fault)>,
+    progress: &RunProgress,
+    sink: impl FnMut(RequestColumns),
+) -> Result<RunResult, SimError<E>> {
+    let page_bytes = u64::from(plan.drive.geometry.page_bytes);
+    if !plan.measured.sub_reads {
+        let mut watch = RequestWatch::<_, Unobserved>::new(page_bytes, sink);
+        let run = run_watched(plan, drives, arrival, requests, faults, progress, &mut watch)?;
+        watch.finish();
+        return Ok(run);
+    }
+    let of_drives = SubReadWatch::new(drives.len());
+    let mut watch = Both(of_drives, RequestWatch::new(page_bytes, sink));
+    let run = run_watched(plan, drives, arrival, requests, faults, progress, &mut watch)?;
+    watch.1.finish();
+    Ok(RunResult { sub_reads: Some(watch.0.finish()), ..run })
 }
 
 /// The same while `watch` is told what happens. The run ends early if it has seen enough; what is
@@ -362,10 +392,11 @@ where
                 offset_bytes: request.offset_bytes,
                 size_bytes: request.size_bytes,
             };
+            let (layout, drives) = (self.engine.array().layout(), self.engine.drives());
+            self.watch.arrived(now, layout, drives, &request);
             match kind {
                 RequestKind::Read => {
                     self.measures.read_bytes += request.size_bytes;
-                    let (layout, drives) = (self.engine.array().layout(), self.engine.drives());
                     self.busy_members.look(now, layout, drives, &request);
                 }
                 RequestKind::Write => self.measures.written_bytes += request.size_bytes,
