@@ -247,6 +247,8 @@ pub struct Outcome {
     pub ended: Ended,
     /// When it came.
     pub arrived: Instant,
+    /// When it was begun: later than it came if the policy held it back.
+    pub admitted: Instant,
     /// When it was done.
     pub completed: Instant,
     /// Where the time of a read went; the parts sum to `completed − arrived`. Zero for

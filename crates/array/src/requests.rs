@@ -132,12 +132,14 @@ impl Requests {
             kind: request.kind,
             ended: request.ended,
             arrived: request.arrived,
+            admitted: request.admitted,
             completed: now,
-            delays: *delays,
+            delays: Delays::ZERO,
             reconstructions: request.reconstructed,
             blocked: request.blocked,
         };
         if request.kind == RequestKind::Read {
+            outcome.delays = *delays;
             outcome.delays.add(Cause::HeldBack, request.admitted.since(request.arrived));
         }
         self.in_flight.release(slot.0);

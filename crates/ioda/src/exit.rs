@@ -117,7 +117,7 @@ impl From<sim::SimError<workload::WorkloadError>> for Failure {
             | E::Empty { .. }
             | E::BackInTime { .. }
             | E::Overloaded { .. } => Self::data(error),
-            E::Stalled { .. } | E::Mismatch { .. } => Self::internal(error),
+            E::Interrupted | E::Stalled { .. } | E::Mismatch { .. } => Self::internal(error),
         }
     }
 }

@@ -224,7 +224,7 @@ fn watch(
     let every = if bar.is_some() { BAR_EVERY } else { LINE_EVERY };
     loop {
         let completed: Vec<u64> =
-            progress.completed.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+            progress.runs.iter().map(|run| run.completed.load(Ordering::Relaxed)).collect();
         let state = state(plans, requests, progress, &completed);
         match &bar {
             Some(bar) => {

@@ -3,6 +3,7 @@
 use crate::driver::run;
 use crate::plan::{Plan, PlanError, Preparation};
 use crate::prepare::prepare_drives;
+use crate::progress::RunProgress;
 use crate::result::RunResult;
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use ssd::{
@@ -10,7 +11,6 @@ use ssd::{
     ScrubConfig, Ssd, Suspendable, SuspensionConfig, WriteBufferConfig,
 };
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration as WallTime, Instant as WallClock};
 use units::{Duration, Instant, Lba, Rng};
 use workload::{Arrival, Op, Request};
@@ -154,7 +154,7 @@ pub fn bench_array(
     });
     let arrival = Arrival::Closed { iodepth, runtime: None };
     let started = WallClock::now();
-    let result = match run(&plan, drives, arrival, workload, &AtomicU64::new(0)) {
+    let result = match run(&plan, drives, arrival, workload, &RunProgress::default()) {
         Ok(result) => result,
         Err(crate::SimError::Plan(error)) => return Err(error),
         Err(error) => unreachable!("a generated workload fits its array: {error}"),

@@ -3,10 +3,10 @@
 use crate::driver::run;
 use crate::plan::{Plan, PlanError, Preparation};
 use crate::prepare::prepare_drives;
+use crate::progress::RunProgress;
 use crate::result::RunResult;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration as WallTime, Instant as WallClock};
 use workload::{
     ReadOptions, Source, Synthetic, Trace, TraceError, TraceSource, TraceWriter, Transform,
@@ -66,7 +66,7 @@ pub fn bench_trace(plan: &Plan, requests: u64, path: &Path) -> Result<TraceTime,
     let source = TraceSource { trace, transform: Transform::default() };
     let workload = Source::from(source).open(capacity)?;
     let result: RunResult =
-        match run(plan, drives, workload.arrival(), workload, &AtomicU64::new(0)) {
+        match run(plan, drives, workload.arrival(), workload, &RunProgress::default()) {
             Ok(result) => result,
             Err(crate::SimError::Plan(error)) => return Err(broken(error)),
             Err(error) => unreachable!("a generated trace fits its array: {error}"),

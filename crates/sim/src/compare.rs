@@ -1,35 +1,18 @@
 //! Many runs in parallel.
 
-use crate::driver::run_with_faults;
+use crate::driver::{run_recorded, run_with_faults};
 use crate::error::SimError;
 use crate::faults::Fault;
 use crate::plan::{Plan, Preparation};
-use crate::prepare::prepare_on;
+use crate::prepare::prepare_unless;
+use crate::progress::Progress;
+use crate::requests::RequestColumns;
 use crate::result::RunResult;
+use ssd::Ssd;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use units::Instant;
 use workload::{Arrival, Request};
-
-/// How far each of several runs has come; read it from another thread.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Requests completed by each run.
-    pub completed: Vec<AtomicU64>,
-    /// Whether drives are still being prepared.
-    pub prepared: AtomicU64,
-}
-
-impl Progress {
-    /// Progress of `runs` runs that have not begun.
-    #[must_use]
-    pub fn new(runs: usize) -> Self {
-        Self {
-            completed: (0..runs).map(|_| AtomicU64::new(0)).collect(),
-            prepared: AtomicU64::new(0),
-        }
-    }
-}
 
 /// Drives with so many pages together are many: eight of 16 GiB with pages of 4 KiB, whose maps take 270 MB.
 const MANY_PAGES: u64 = 32 << 20;
@@ -67,6 +50,15 @@ fn is_prepared_again(plan: &Plan) -> bool {
     pages >= MANY_PAGES && plan.preparation != Preparation::Steady
 }
 
+/// The drives of `plan`, unless its runs are told to end meanwhile.
+fn prepare<E>(plan: &Plan, threads: usize, progress: &Progress) -> Result<Vec<Ssd>, SimError<E>> {
+    prepare_unless(plan, threads, || progress.is_interrupted())?.ok_or(SimError::Interrupted)
+}
+
+/// Takes requests of the run with this number, in the order of their completion: up to
+/// [`crate::REQUESTS_AT_ONCE`] at a time. Called by the threads that make the runs.
+pub type RequestSink<'a> = &'a (dyn Fn(usize, RequestColumns) + Sync);
+
 /// Runs all `plans`, which differ in their policies only, over `threads` threads, on which their drives are prepared,
 /// too. `workload` is asked once per run for the same requests.
 ///
@@ -74,7 +66,7 @@ fn is_prepared_again(plan: &Plan) -> bool {
 ///
 /// # Errors
 ///
-/// The first error of the first plan that had one.
+/// The first error of the first plan that had one, [`SimError::Interrupted`] among them.
 pub fn run_all<E: Send, I>(
     plans: &[Plan],
     threads: usize,
@@ -85,23 +77,65 @@ pub fn run_all<E: Send, I>(
 where
     I: Iterator<Item = Result<Request, E>>,
 {
+    run_all_with(plans, threads, workload, faults, progress, None)
+}
+
+/// The same, and hands the requests of every run to `sink`. A run that ends with an error has handed over a part of
+/// them.
+///
+/// # Errors
+///
+/// As [`run_all`].
+pub fn run_all_recorded<E: Send, I>(
+    plans: &[Plan],
+    threads: usize,
+    workload: impl Fn() -> Result<(Arrival, I), E> + Sync,
+    faults: &[(Instant, Fault)],
+    progress: &Progress,
+    sink: RequestSink<'_>,
+) -> Result<Vec<RunResult>, SimError<E>>
+where
+    I: Iterator<Item = Result<Request, E>>,
+{
+    run_all_with(plans, threads, workload, faults, progress, Some(sink))
+}
+
+fn run_all_with<E: Send, I>(
+    plans: &[Plan],
+    threads: usize,
+    workload: impl Fn() -> Result<(Arrival, I), E> + Sync,
+    faults: &[(Instant, Fault)],
+    progress: &Progress,
+    sink: Option<RequestSink<'_>>,
+) -> Result<Vec<RunResult>, SimError<E>>
+where
+    I: Iterator<Item = Result<Request, E>>,
+{
     let Some(first) = plans.first() else { return Ok(Vec::new()) };
     for plan in plans {
         plan.layout()?;
     }
+    let run = |index: usize, drives| {
+        let (arrival, requests) = workload().map_err(SimError::Workload)?;
+        let (plan, run, faults) = (&plans[index], &progress.runs[index], faults.to_vec());
+        match sink {
+            None => run_with_faults(plan, drives, arrival, requests, faults, run),
+            Some(sink) => {
+                let sink = |columns| sink(index, columns);
+                run_recorded(plan, drives, (arrival, requests), faults, run, sink)
+            }
+        }
+    };
     if threads == 1 && plans.len() > 1 && is_prepared_again(first) {
-        return plans
-            .iter()
-            .zip(&progress.completed)
-            .map(|(plan, completed)| {
-                let drives = prepare_on(first, threads)?;
+        return (0..plans.len())
+            .map(|index| {
+                let drives = prepare(first, threads, progress)?;
                 progress.prepared.store(1, Ordering::Relaxed);
-                let (arrival, requests) = workload().map_err(SimError::Workload)?;
-                run_with_faults(plan, drives, arrival, requests, faults.to_vec(), completed)
+                run(index, drives)
             })
             .collect();
     }
-    let drives = prepare_on(first, threads)?;
+    let drives = prepare(first, threads, progress)?;
     progress.prepared.store(1, Ordering::Relaxed);
     let results: Vec<Slot<E>> = plans.iter().map(|_| Mutex::new(None)).collect();
     let turns = Mutex::new(Turns { next: 0, prepared: drives });
@@ -110,10 +144,7 @@ where
             let turn =
                 turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take(plans.len());
             let Some((index, drives)) = turn else { return };
-            let result = workload().map_err(SimError::Workload).and_then(|(arrival, requests)| {
-                let (plan, completed) = (&plans[index], &progress.completed[index]);
-                run_with_faults(plan, drives, arrival, requests, faults.to_vec(), completed)
-            });
+            let result = run(index, drives);
             *results[index].lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
                 Some(result);
         }

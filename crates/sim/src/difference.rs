@@ -5,11 +5,11 @@ use crate::error::SimError;
 use crate::faults::Fault;
 use crate::plan::Plan;
 use crate::prepare::prepare_drives;
+use crate::progress::RunProgress;
 use crate::watch::Watch;
 use engine::Event;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use units::{Instant, Recorded};
 use workload::{Arrival, Request};
@@ -149,7 +149,7 @@ where
         let (arrival, requests) = (side.workload)().map_err(SimError::Workload)?;
         let mut sender = Sender { to, batch: Vec::with_capacity(BATCH), is_unheard: false };
         let (plan, faults) = (&side.plan, side.faults.clone());
-        let progress = AtomicU64::new(0);
+        let progress = RunProgress::default();
         let result = run_watched(plan, drives, arrival, requests, faults, &progress, &mut sender);
         sender.flush();
         result.map(drop)

@@ -8,17 +8,19 @@ use crate::feed::Feed;
 use crate::intervals::BlockRecorder;
 use crate::measures::Measures;
 use crate::plan::{Plan, PlanError};
+use crate::progress::RunProgress;
+use crate::requests::{RequestColumns, RequestWatch};
 use crate::result::{DriveResult, RunResult};
 use crate::sub_reads::SubReadWatch;
 use crate::timeline::Recorder;
 use crate::verify::{MaybeTags, Mismatch, Reference};
-use crate::watch::{Nobody, Watch};
+use crate::watch::{Both, Nobody, Watch};
 use array::{CannotReplace, Outcome, RequestId, RequestKind};
 use engine::{Drive, Engine, Event, NoData, Output, Tags};
 use nvme::{CollectionRight, WindowSchedule};
 use ssd::Ssd;
-use std::sync::atomic::{AtomicU64, Ordering};
-use units::{DriveId, Duration, EventLog, Instant, Observe};
+use std::sync::atomic::Ordering;
+use units::{DriveId, Duration, EventLog, Instant, Observe, Unobserved};
 use workload::{Arrival, Op, Request};
 
 /// Completed requests between two reports of progress, and two entries of [`RunResult::pace`].
@@ -26,17 +28,18 @@ pub(crate) const PROGRESS_STEP: u64 = 4096;
 
 /// Runs `plan` on prepared drives with the given requests.
 ///
-/// `progress` is counted up as requests complete.
+/// `progress` is counted up as requests complete, and may tell the run to end.
 ///
 /// # Errors
 ///
-/// If the plan is impossible, the workload does not fit, or a verified run finds a wrong page.
+/// If the plan is impossible, the workload does not fit, a verified run finds a wrong page, or the run was told
+/// to end.
 pub fn run<E>(
     plan: &Plan,
     drives: Vec<Ssd>,
     arrival: Arrival,
     requests: impl Iterator<Item = Result<Request, E>>,
-    progress: &AtomicU64,
+    progress: &RunProgress,
 ) -> Result<RunResult, SimError<E>> {
     run_with_faults(plan, drives, arrival, requests, Vec::new(), progress)
 }
@@ -53,7 +56,7 @@ pub fn run_bounded<E>(
     arrival: Arrival,
     requests: impl Iterator<Item = Result<Request, E>>,
     most_waiting: usize,
-    progress: &AtomicU64,
+    progress: &RunProgress,
 ) -> Result<RunResult, SimError<E>> {
     let input = Input { drives, arrival, requests, faults: Vec::new(), most_waiting };
     run_input(plan, input, progress, &mut Nobody)
@@ -72,7 +75,7 @@ pub fn run_with_faults<E>(
     arrival: Arrival,
     requests: impl Iterator<Item = Result<Request, E>>,
     faults: Vec<(Instant, Fault)>,
-    progress: &AtomicU64,
+    progress: &RunProgress,
 ) -> Result<RunResult, SimError<E>> {
     if !plan.measured.sub_reads {
         return run_watched(plan, drives, arrival, requests, faults, progress, &mut Nobody);
@@ -80,6 +83,35 @@ pub fn run_with_faults<E>(
     let mut watch = SubReadWatch::new(drives.len());
     let run = run_watched(plan, drives, arrival, requests, faults, progress, &mut watch)?;
     Ok(RunResult { sub_reads: Some(watch.finish()), ..run })
+}
+
+/// The same, and hands the requests of the run to `sink` as they complete, up to [`crate::REQUESTS_AT_ONCE`] at a time
+/// and the rest when the run is over. The result is the same to the bit. A run that ends with an error has handed
+/// over a part.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_recorded<E>(
+    plan: &Plan,
+    drives: Vec<Ssd>,
+    (arrival, requests): (Arrival, impl Iterator<Item = Result<Request, E>>),
+    faults: Vec<(Instant, Fault)>,
+    progress: &RunProgress,
+    sink: impl FnMut(RequestColumns),
+) -> Result<RunResult, SimError<E>> {
+    let page_bytes = u64::from(plan.drive.geometry.page_bytes);
+    if !plan.measured.sub_reads {
+        let mut watch = RequestWatch::<_, Unobserved>::new(page_bytes, sink);
+        let run = run_watched(plan, drives, arrival, requests, faults, progress, &mut watch)?;
+        watch.finish();
+        return Ok(run);
+    }
+    let of_drives = SubReadWatch::new(drives.len());
+    let mut watch = Both(of_drives, RequestWatch::new(page_bytes, sink));
+    let run = run_watched(plan, drives, arrival, requests, faults, progress, &mut watch)?;
+    watch.1.finish();
+    Ok(RunResult { sub_reads: Some(watch.0.finish()), ..run })
 }
 
 /// The same while `watch` is told what happens. The run ends early if it has seen enough; what is
@@ -90,7 +122,7 @@ pub(crate) fn run_watched<E, W: Watch>(
     arrival: Arrival,
     requests: impl Iterator<Item = Result<Request, E>>,
     faults: Vec<(Instant, Fault)>,
-    progress: &AtomicU64,
+    progress: &RunProgress,
     watch: &mut W,
 ) -> Result<RunResult, SimError<E>> {
     let input = Input { drives, arrival, requests, faults, most_waiting: usize::MAX };
@@ -100,7 +132,7 @@ pub(crate) fn run_watched<E, W: Watch>(
 fn run_input<E, W: Watch>(
     plan: &Plan,
     input: Input<impl Iterator<Item = Result<Request, E>>>,
-    progress: &AtomicU64,
+    progress: &RunProgress,
     watch: &mut W,
 ) -> Result<RunResult, SimError<E>> {
     if plan.verify {
@@ -125,7 +157,7 @@ fn run_on<E, P: MaybeTags, W: Watch>(
     plane: P,
     plan: &Plan,
     input: Input<impl Iterator<Item = Result<Request, E>>>,
-    progress: &AtomicU64,
+    progress: &RunProgress,
     watch: &mut W,
 ) -> Result<RunResult, SimError<E>> {
     let started = std::time::Instant::now();
@@ -151,7 +183,7 @@ struct Run<'a, I, P, W: Watch> {
     /// Leases and orders that drives were given.
     permits: u64,
     reference: Reference,
-    progress: &'a AtomicU64,
+    progress: &'a RunProgress,
     watch: &'a mut W,
 }
 
@@ -174,7 +206,7 @@ where
         plane: P,
         plan: &'a Plan,
         input: Input<I>,
-        progress: &'a AtomicU64,
+        progress: &'a RunProgress,
         watch: &'a mut W,
     ) -> Result<Self, SimError<E>> {
         let Input { mut drives, arrival, requests, faults, most_waiting } = input;
@@ -217,6 +249,7 @@ where
     }
 
     fn drive(&mut self) -> Result<(), SimError<E>> {
+        self.go_on()?;
         self.feed.fetch(Instant::ZERO)?;
         self.settle(Instant::ZERO)?;
         while let Some((mut now, next)) = self.next() {
@@ -241,8 +274,12 @@ where
                 return Ok(());
             }
             let in_flight = self.engine.array().requests_in_flight();
-            if in_flight == 0 && self.feed.next_arrival() == Instant::NEVER && self.is_mended() {
-                return Ok(());
+            if in_flight == 0 && self.feed.next_arrival() == Instant::NEVER {
+                if self.is_mended() {
+                    return Ok(());
+                }
+                // A rebuild may take long, and no request ends meanwhile.
+                self.go_on()?;
             }
             if in_flight > 0
                 && now.since(self.measures.last_completion) > PATIENCE
@@ -255,6 +292,12 @@ where
             0 => Ok(()),
             in_flight => Err(SimError::Stalled { in_flight, seed: self.plan.seed }),
         }
+    }
+
+    /// An error if the run was told to end.
+    #[inline]
+    fn go_on(&self) -> Result<(), SimError<E>> {
+        if self.progress.is_interrupted() { Err(SimError::Interrupted) } else { Ok(()) }
     }
 
     /// What happens next and when; none if nothing does.
@@ -349,10 +392,11 @@ where
                 offset_bytes: request.offset_bytes,
                 size_bytes: request.size_bytes,
             };
+            let (layout, drives) = (self.engine.array().layout(), self.engine.drives());
+            self.watch.arrived(now, layout, drives, &request);
             match kind {
                 RequestKind::Read => {
                     self.measures.read_bytes += request.size_bytes;
-                    let (layout, drives) = (self.engine.array().layout(), self.engine.drives());
                     self.busy_members.look(now, layout, drives, &request);
                 }
                 RequestKind::Write => self.measures.written_bytes += request.size_bytes,
@@ -427,8 +471,9 @@ where
         }
         self.recorder.look_at_space(now, self.engine.drives());
         if step {
-            self.progress.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
+            self.progress.completed.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
             self.collect_spans();
+            self.go_on()?;
         }
         self.feed.note_done(now)
     }
@@ -451,7 +496,9 @@ where
 
     fn finish(mut self, started: std::time::Instant) -> Result<RunResult, SimError<E>> {
         self.collect_spans();
-        self.progress.fetch_add(self.measures.completed % PROGRESS_STEP, Ordering::Relaxed);
+        self.progress
+            .completed
+            .fetch_add(self.measures.completed % PROGRESS_STEP, Ordering::Relaxed);
         let array = self.engine.array();
         let mut verified_pages = 0;
         if let Some(tags) =
@@ -541,7 +588,7 @@ mod tests {
     fn error(requests: Vec<Result<Request, Infallible>>) -> String {
         let plan = plan();
         let drives = prepare_drives(&plan).unwrap();
-        let progress = AtomicU64::new(0);
+        let progress = RunProgress::default();
         run(&plan, drives, Arrival::Open, requests.into_iter(), &progress).unwrap_err().to_string()
     }
 
@@ -551,7 +598,7 @@ mod tests {
         for wrong_drive in 0..4 {
             let plan = plan();
             let drives = prepare_drives(&plan).unwrap();
-            let progress = AtomicU64::new(0);
+            let progress = RunProgress::default();
             let requests = (0..3).map(write);
             let tags = Tags::new(u64::from(plan.drive.geometry.page_bytes), &drives);
             let (arrival, faults) = (Arrival::Open, Vec::new());
@@ -570,7 +617,7 @@ mod tests {
     #[test]
     fn a_backlog_ends_a_run_that_is_bounded() {
         let plan = plan();
-        let progress = AtomicU64::new(0);
+        let progress = RunProgress::default();
         let bounded = |most_waiting| {
             let drives = prepare_drives(&plan).unwrap();
             // They come a nanosecond apart, and none is done by then.

@@ -67,6 +67,9 @@ pub enum SimError<E> {
         /// So many may wait.
         most_waiting: usize,
     },
+    /// It was told to end ([`crate::Progress::interrupt`]).
+    #[error("the run was interrupted; it has no result")]
+    Interrupted,
     /// A verified run read something that was never written there.
     #[error("verification failed: {mismatch}; repeat with seed {seed} and policy {policy}")]
     Mismatch {

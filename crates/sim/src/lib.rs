@@ -29,6 +29,8 @@ mod measures;
 mod plan;
 mod pooled;
 mod prepare;
+mod progress;
+mod requests;
 mod result;
 mod side_by_side;
 mod story;
@@ -48,10 +50,10 @@ pub use calibration::{
     CacheCalibration, Calibration, DEPTH as CALIBRATION_DEPTH, SEQUENTIAL_DEPTH, calibrate,
 };
 pub use causes::{CauseBuckets, CauseSplit};
-pub use compare::{Progress, run_all};
+pub use compare::{RequestSink, run_all, run_all_recorded};
 pub use degraded::{Degraded, Rebuild};
 pub use difference::{Compared, Difference, Side, first_difference};
-pub use driver::{run, run_bounded, run_with_faults};
+pub use driver::{run, run_bounded, run_recorded, run_with_faults};
 pub use error::SimError;
 pub use faults::Fault;
 pub use intervals::{
@@ -61,6 +63,8 @@ pub use intervals::{
 pub use latency::{LatencySummary, PERCENTILES, percentile_of_each};
 pub use plan::{Measured, Plan, PlanError, Preparation};
 pub use prepare::prepare_drives;
+pub use progress::{Progress, RunProgress};
+pub use requests::{REQUESTS_AT_ONCE, RequestColumns, RequestRecord};
 pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};
 pub use side_by_side::side_by_side;
 pub use story::{

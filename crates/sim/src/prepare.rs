@@ -18,14 +18,21 @@ const SIDE_BY_SIDE: usize = 8;
 /// If the drive is impossible.
 pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    prepare_on(plan, cores)
+    let prepared = prepare_unless(plan, cores, || false)?;
+    Ok(prepared.unwrap_or_else(|| unreachable!("nobody stops it")))
 }
 
-/// The same on at most so many threads; of one it is the caller's own.
-pub(crate) fn prepare_on(plan: &Plan, threads: usize) -> Result<Vec<Ssd>, PlanError> {
+/// The same on at most so many threads; of one it is the caller's own. None if `is_stopped` says so before the
+/// last drive has begun.
+pub(crate) fn prepare_unless(
+    plan: &Plan,
+    threads: usize,
+    is_stopped: impl Fn() -> bool + Sync,
+) -> Result<Option<Vec<Ssd>>, PlanError> {
     let threads = threads.min(SIDE_BY_SIDE).min(plan.width as usize);
-    let prepared =
-        side_by_side(threads, plan.width as usize, |position| prepare(plan, position as u32));
+    let prepared = side_by_side(threads, plan.width as usize, |position| {
+        (!is_stopped()).then(|| prepare(plan, position as u32)).transpose()
+    });
     prepared.into_iter().collect()
 }
 

@@ -14,10 +14,9 @@ use crate::setup::{self, Setup};
 use array::RequestKind;
 use array::policy::PolicyKind;
 use clap::Args;
-use sim::{Compared, Explained, Fault, Plan, Side, SimError};
+use sim::{Compared, Explained, Fault, Plan, RunProgress, Side, SimError};
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
 use units::Instant;
 use workload::{Arrival, Workload, WorkloadError};
 
@@ -142,11 +141,11 @@ impl Run<'_> {
     fn showing<T>(
         &self,
         title: &str,
-        work: impl FnOnce(&AtomicU64) -> Result<T, SimError<WorkloadError>>,
+        work: impl FnOnce(&RunProgress) -> Result<T, SimError<WorkloadError>>,
     ) -> Result<T, Failure> {
-        let done = AtomicU64::new(0);
+        let done = RunProgress::default();
         let (show, requests) = (self.talk.progress, self.setup.requests);
-        Ok(progress::counting(show, title, requests, &done, || work(&done))?)
+        Ok(progress::counting(show, title, requests, &done.completed, || work(&done))?)
     }
 
     fn explain(&self, number: u64, wanted: &Wanted) -> Result<Code, Failure> {

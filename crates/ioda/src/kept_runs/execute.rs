@@ -5,8 +5,8 @@ use super::journal::Journal;
 use super::shelf::Shelf;
 use crate::exit::Failure;
 use crate::progress::{Show, Tally};
-use sim::{RunResult, SimError};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sim::{RunProgress, RunResult, SimError};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use workload::WorkloadError;
 
@@ -53,7 +53,7 @@ fn measure<S: Subject>(job: &Job<S>, shelf: &Shelf) -> Ended {
         let workload = source.open(plan.capacity_bytes()?).map_err(SimError::Workload)?;
         let arrival = workload.arrival();
         let drives = shelf.take(plan)?;
-        let progress = AtomicU64::new(0);
+        let progress = RunProgress::default();
         sim::run_bounded(plan, drives, arrival, workload, S::MOST_WAITING, &progress)
     };
     match run() {

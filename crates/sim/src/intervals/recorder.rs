@@ -181,6 +181,7 @@ mod tests {
             host,
             kind,
             arrived,
+            admitted: arrived,
             completed,
             delays: Delays::default(),
             reconstructions: 0,

@@ -20,12 +20,12 @@ use crate::driver::run_watched;
 use crate::error::SimError;
 use crate::faults::Fault;
 use crate::plan::Plan;
+use crate::progress::RunProgress;
 use array::policy::PolicyKind;
 use array::{Ended, RequestKind};
 use nvme::Delays;
 use recorder::Recorder;
 use ssd::Ssd;
-use std::sync::atomic::AtomicU64;
 use units::{DriveId, Instant};
 use workload::{Arrival, Request};
 
@@ -176,7 +176,7 @@ pub fn explain<E>(
     (arrival, requests): (Arrival, impl Iterator<Item = Result<Request, E>>),
     faults: Vec<(Instant, Fault)>,
     number: u64,
-    progress: &AtomicU64,
+    progress: &RunProgress,
 ) -> Result<Explained, SimError<E>> {
     let mut recorder = Recorder::new(plan, number)?;
     let result = run_watched(plan, drives, arrival, requests, faults, progress, &mut recorder)?;

@@ -4,13 +4,13 @@ use crate::driver::run_watched;
 use crate::error::SimError;
 use crate::faults::Fault;
 use crate::plan::Plan;
+use crate::progress::RunProgress;
 use crate::watch::Watch;
 use array::{Outcome, RequestKind};
 use engine::Event;
 use ssd::Ssd;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Unobserved};
 use workload::{Arrival, Request};
 
@@ -50,7 +50,7 @@ pub fn slowest<E>(
     (arrival, requests): (Arrival, impl Iterator<Item = Result<Request, E>>),
     faults: Vec<(Instant, Fault)>,
     (kind, count): (RequestKind, usize),
-    progress: &AtomicU64,
+    progress: &RunProgress,
 ) -> Result<Vec<Outcome>, SimError<E>> {
     let mut slowest = Slowest { kind, count, outcomes: BTreeMap::new() };
     run_watched(plan, drives, arrival, requests, faults, progress, &mut slowest)?;

@@ -4,10 +4,10 @@
 use crate::common::plan;
 use array::{Level, policy::PolicyKind};
 use sim::{
-    Compared, Plan, Progress, RunResult, Side, first_difference, prepare_drives, run, run_all,
+    Compared, Plan, Progress, RunProgress, RunResult, Side, first_difference, prepare_drives, run,
+    run_all,
 };
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Ratio};
 use workload::{Arrival, Op, Request, Source, WorkloadError};
 
@@ -155,7 +155,7 @@ fn a_latency_counts_from_the_intended_arrival() {
         })
     });
     let drives = prepare_drives(&plan).unwrap();
-    let result = run(&plan, drives, Arrival::Open, requests, &AtomicU64::new(0)).unwrap();
+    let result = run(&plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap();
     let last = plan.drive.timing.read * 1_000;
     assert_eq!(result.read.max().as_millis_f64().round(), last.as_millis_f64());
     assert_eq!(result.read.count(), 1_000);

@@ -5,9 +5,8 @@
 use crate::random::random_plan;
 use array::Level;
 use array::policy::PolicyKind;
-use sim::{Fault, Plan, RunResult, prepare_drives, run_with_faults};
+use sim::{Fault, Plan, RunProgress, RunResult, prepare_drives, run_with_faults};
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
 use units::{DriveId, Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
@@ -43,7 +42,7 @@ pub(crate) fn run_one(
         Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device: 0 })
     });
     let drives = prepare_drives(plan).unwrap();
-    match run_with_faults(plan, drives, Arrival::Open, requests, faults, &AtomicU64::new(0)) {
+    match run_with_faults(plan, drives, Arrival::Open, requests, faults, &RunProgress::default()) {
         Ok(result) => result,
         Err(error) => panic!("{error}\n{:?} {:?}", plan.level, plan.policy),
     }

@@ -4,10 +4,9 @@
 
 use crate::common;
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, RunResult, prepare_drives, run};
+use sim::{Plan, RunProgress, RunResult, prepare_drives, run};
 use ssd::{FlushRule, WriteBufferConfig};
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
@@ -49,7 +48,7 @@ fn result(plan: &Plan, share: f64) -> RunResult {
         })
     });
     let drives = prepare_drives(plan).unwrap();
-    run(plan, drives, Arrival::Open, requests, &AtomicU64::new(0)).unwrap()
+    run(plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap()
 }
 
 /// Share of stripe reads that find two or more members busy.

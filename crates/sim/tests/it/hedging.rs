@@ -4,9 +4,8 @@
 
 use crate::common;
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, RunResult, prepare_drives, run};
+use sim::{Plan, RunProgress, RunResult, prepare_drives, run};
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
@@ -38,7 +37,7 @@ fn simulate(plan: &Plan, policy: &str, utilization: f64, write_percent: u64) -> 
         Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes: 4096, device: 0 })
     });
     let drives = prepare_drives(&plan).unwrap();
-    run(&plan, drives, Arrival::Open, requests, &AtomicU64::new(0)).unwrap()
+    run(&plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap()
 }
 
 /// How much longer `theirs` is than `base`.

@@ -5,9 +5,8 @@
 use crate::common;
 use crate::random::random_plan;
 use array::{Level, policy::PolicyKind};
-use sim::{Fault, Measured, Plan, RunResult, prepare_drives, run_with_faults};
+use sim::{Fault, Measured, Plan, RunProgress, RunResult, prepare_drives, run_with_faults};
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
 use units::{DriveId, Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
@@ -54,7 +53,7 @@ fn result(plan: &Plan, faults: &[(Instant, Fault)], ends: u64) -> RunResult {
         Ok::<_, Infallible>(Request { at: now, op, offset_bytes, size_bytes, device: 0 })
     });
     let drives = prepare_drives(plan).unwrap();
-    let progress = AtomicU64::new(0);
+    let progress = RunProgress::default();
     run_with_faults(plan, drives, Arrival::Open, requests, faults.to_vec(), &progress).unwrap()
 }
 
@@ -69,7 +68,7 @@ fn saturated(plan: &Plan) -> RunResult {
     });
     let arrival = Arrival::Closed { iodepth: 256, runtime: None };
     let drives = prepare_drives(plan).unwrap();
-    run_with_faults(plan, drives, arrival, requests, Vec::new(), &AtomicU64::new(0)).unwrap()
+    run_with_faults(plan, drives, arrival, requests, Vec::new(), &RunProgress::default()).unwrap()
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod named;
 mod presets;
 mod random;
 mod ranges;
+mod requests;
 mod story;
 mod torture;
 mod verified;

@@ -6,9 +6,8 @@ use array::{
     Level,
     policy::{PolicyKind, WindowUse},
 };
-use sim::{Plan, prepare_drives, run};
+use sim::{Plan, RunProgress, prepare_drives, run};
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
@@ -63,7 +62,8 @@ fn every_drive_works_under_every_policy() {
                 Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device: 0 })
             });
             let drives = prepare_drives(&plan).unwrap();
-            let result = run(&plan, drives, Arrival::Open, requests, &AtomicU64::new(0)).unwrap();
+            let result =
+                run(&plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap();
             let totals = result.drive_totals();
             println!(
                 "{name:14} {:6} collections {:6} violations {:3} p99.9 {}",

@@ -3,10 +3,9 @@
 
 use crate::common;
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, RunResult, TimelineConfig, WindowPlan, prepare_drives, run};
+use sim::{Plan, RunProgress, RunResult, TimelineConfig, WindowPlan, prepare_drives, run};
 use ssd::{Blocking, RangeConfig, RangePlacement};
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
 use units::{Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
@@ -30,7 +29,7 @@ fn simulate(ranges: RangeConfig, blocking: Blocking, policy: PolicyKind) -> RunR
         Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes: 4096, device: 0 })
     });
     let drives = prepare_drives(&plan).unwrap();
-    run(&plan, drives, Arrival::Open, requests, &AtomicU64::new(0)).unwrap()
+    run(&plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap()
 }
 
 fn ranges(count: u32, placement: RangePlacement) -> RangeConfig {

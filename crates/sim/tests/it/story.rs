@@ -5,11 +5,10 @@ use crate::common;
 use array::policy::PolicyKind;
 use array::{Level, RequestKind};
 use sim::{
-    Compared, Explained, Fault, PathSums, Plan, Side, Story, explain, first_difference,
-    prepare_drives, slowest,
+    Compared, Explained, Fault, PathSums, Plan, RunProgress, Side, Story, explain,
+    first_difference, prepare_drives, slowest,
 };
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
 use units::{DriveId, Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
@@ -51,7 +50,7 @@ fn faults(rebuild: bool) -> Vec<(Instant, Fault)> {
 
 fn story(plan: &Plan, number: u64, rebuild: bool) -> Story {
     let drives = prepare_drives(plan).unwrap();
-    let (faults, progress) = (faults(rebuild), AtomicU64::new(0));
+    let (faults, progress) = (faults(rebuild), RunProgress::default());
     match explain(plan, drives, workload(1), faults, number, &progress).unwrap() {
         Explained::Story(story) => *story,
         Explained::Absent { .. } => panic!("request {number} is there"),
@@ -108,7 +107,7 @@ fn the_parts_of_a_life_are_the_delays_that_the_run_reports() {
         }
         // What is slow is where attribution is hard.
         let drives = prepare_drives(&plan).unwrap();
-        let (wanted, progress) = ((RequestKind::Read, 12), AtomicU64::new(0));
+        let (wanted, progress) = ((RequestKind::Read, 12), RunProgress::default());
         let slow = slowest(&plan, drives, workload(1), faults(rebuild), wanted, &progress);
         let slow = slow.unwrap();
         assert!(slow.is_sorted_by_key(|one| std::cmp::Reverse(one.completed.since(one.arrived))));
@@ -123,7 +122,7 @@ fn the_parts_of_a_life_are_the_delays_that_the_run_reports() {
 #[test]
 fn a_request_that_does_not_exist_is_not_explained() {
     let plan = plan("ioda");
-    let (drives, progress) = (prepare_drives(&plan).unwrap(), AtomicU64::new(0));
+    let (drives, progress) = (prepare_drives(&plan).unwrap(), RunProgress::default());
     let explained = explain(&plan, drives, workload(1), Vec::new(), REQUESTS + 1, &progress);
     assert_eq!(explained.unwrap(), Explained::Absent { requests: REQUESTS });
 }

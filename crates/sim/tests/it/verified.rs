@@ -7,9 +7,8 @@ use crate::random::random_plan;
 use array::policy::{About, Attempt, Needs, Policy, PolicyKind, View, WindowUse};
 use array::{Level, WriteCacheCounters};
 use nvme::{PlFlag, Untimed};
-use sim::{Plan, RunResult, prepare_drives, run};
+use sim::{Plan, RunProgress, RunResult, prepare_drives, run};
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
 use units::{DriveId, Duration, Instant, Lba, Ratio, Rng};
 use workload::{Arrival, Op, Request};
 
@@ -38,7 +37,7 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
     });
     let arrival = if open { Arrival::Open } else { Arrival::Closed { iodepth: 16, runtime: None } };
     let drives = prepare_drives(plan).unwrap();
-    match run(plan, drives, arrival, workload, &AtomicU64::new(0)) {
+    match run(plan, drives, arrival, workload, &RunProgress::default()) {
         Ok(result) => result,
         Err(error) => panic!("{error}\n{:?} {:?}\n{plan:#?}", plan.level, plan.policy),
     }

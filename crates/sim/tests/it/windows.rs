@@ -4,9 +4,11 @@
 
 use crate::common;
 use array::{Contract, Level, policy::PolicyKind};
-use sim::{Coordinate, Fault, Plan, RunResult, WindowPlan, prepare_drives, run, run_with_faults};
+use sim::{
+    Coordinate, Fault, Plan, RunProgress, RunResult, WindowPlan, prepare_drives, run,
+    run_with_faults,
+};
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
 use units::{DriveId, Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
@@ -47,7 +49,7 @@ fn simulate_faults(plan: &Plan, phases: &[(Duration, f64)], faults: &[(u64, Faul
     let requests = requests(plan, phases).into_iter().map(Ok::<_, Infallible>);
     let drives = prepare_drives(plan).unwrap();
     let at = |&(millis, fault)| (Instant::ZERO + Duration::from_millis(millis), fault);
-    let (faults, done) = (faults.iter().map(at).collect(), AtomicU64::new(0));
+    let (faults, done) = (faults.iter().map(at).collect(), RunProgress::default());
     run_with_faults(plan, drives, Arrival::Open, requests, faults, &done).unwrap()
 }
 
@@ -55,7 +57,7 @@ fn simulate(plan: &Plan, phases: &[(Duration, f64)]) -> RunResult {
     let requests = requests(plan, phases);
     let drives = prepare_drives(plan).unwrap();
     let requests = requests.into_iter().map(Ok::<_, Infallible>);
-    run(plan, drives, Arrival::Open, requests, &AtomicU64::new(0)).unwrap()
+    run(plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap()
 }
 
 /// Seconds at what the first windows can sustain, by `share`.
