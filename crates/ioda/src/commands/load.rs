@@ -3,7 +3,7 @@
 use super::Talk;
 use crate::cli::LoadArgs;
 use crate::exit::{Code, Failure};
-use crate::loading::{self, Loaded};
+use crate::loading::{self, LoadOptions, Loaded};
 use crate::progress;
 use crate::setup;
 use live::clock::Spin;
@@ -42,8 +42,9 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<Code, Failure> {
     let requests = settings.workload.requests;
     let done = AtomicU64::new(0);
     let spin = args.wait.as_ref().map_or(Spin::Adaptive, |wait| wait.value.0);
+    let options = LoadOptions { seed, spin, keep_each: false };
     let loaded = progress::counting(talk.progress, "load", requests, &done, || {
-        loading::load(&mut client, workload, seed, spin, &done)
+        loading::load(&mut client, workload, options, &done)
     })?;
     let manifest = Manifest {
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),

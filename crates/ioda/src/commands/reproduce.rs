@@ -7,7 +7,9 @@ use super::Talk;
 use crate::exit::{Code, Failure};
 use crate::flags::{JsonArgs, SeedArgs};
 use crate::output::{self, remark};
+use crate::quantity::Text;
 use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suites, pages};
+use crate::words::Wait;
 use clap::Args;
 use document::{Figure, PlanNumbers, Reproduction, Spool};
 use report::{Claim, ClaimKind, Comparison, seeds};
@@ -60,6 +62,10 @@ pub(crate) struct ReproduceArgs {
     /// Of `live`: number of requests of each workload, 1 or more [default: 12000]
     #[arg(long, value_name = "N")]
     requests: Option<u64>,
+    /// Of `live`: how moments are waited for, `spin` or `block`; with `block`, which is for the laboratory (`lab/`),
+    /// where time is virtual, every single request is compared [default: spin]
+    #[arg(long, value_name = "HOW")]
+    wait: Option<Text<Wait>>,
     /// Exit with 1 if a claim does not hold
     #[arg(long)]
     strict: bool,
@@ -91,6 +97,9 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     }
     if args.requests.is_some() {
         return Err(Failure::usage("--requests is for `ioda reproduce live` only"));
+    }
+    if args.wait.is_some() {
+        return Err(Failure::usage("--wait is for `ioda reproduce live` only"));
     }
     let all = match &args.folder {
         Some(folder) => reproduce::load_folder(folder)?,

@@ -9,6 +9,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::{Duration, Instant};
 use workload::{Arrival, Op, Request, Workload};
 
+/// How a device is loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoadOptions {
+    /// What is written is drawn from it.
+    pub(crate) seed: u64,
+    /// How moments are waited for.
+    pub(crate) spin: Spin,
+    /// Whether the latency of every single request is kept, which takes eight bytes each.
+    pub(crate) keep_each: bool,
+}
+
 /// Requests that are out at most: beyond it the device is so late that more would only cost memory.
 const OUT_MOST: usize = 65_536;
 /// The waiter's token of the connection.
@@ -29,6 +40,8 @@ pub(crate) struct Loaded {
     pub(crate) length: Duration,
     /// Requests that the device answered with an error.
     pub(crate) errors: u64,
+    /// If it was asked for: of every request in the order of the workload, from the intended moment.
+    pub(crate) each: Option<Vec<Duration>>,
 }
 
 /// A request that is out.
@@ -61,12 +74,11 @@ struct Generator<'a> {
 pub(crate) fn load(
     client: &mut Client,
     workload: Workload,
-    seed: u64,
-    spin: Spin,
+    options: LoadOptions,
     progress: &AtomicU64,
 ) -> Result<Loaded, Failure> {
     let failed = |error: std::io::Error| Failure::internal(format!("the clock: {error}"));
-    let mut waiter = Waiter::new(spin).map_err(failed)?;
+    let mut waiter = Waiter::new(options.spin).map_err(failed)?;
     waiter.add(client.fd(), CONNECTION, Interest::READ).map_err(failed)?;
     let arrival = workload.arrival();
     let mut generator = Generator {
@@ -77,7 +89,7 @@ pub(crate) fn load(
         events: Vec::new(),
         out: HashMap::new(),
         next_cookie: 0,
-        payload: noise(seed),
+        payload: noise(options.seed),
         loaded: Loaded {
             read: LatencySummary::new(),
             write: LatencySummary::new(),
@@ -86,6 +98,7 @@ pub(crate) fn load(
             written_bytes: 0,
             length: Duration::ZERO,
             errors: 0,
+            each: options.keep_each.then(Vec::new),
         },
         progress,
     };
@@ -207,13 +220,20 @@ impl Generator<'_> {
             let Some(out) = self.out.remove(&cookie) else {
                 return Err(Failure::internal("the device answered what nobody had asked"));
             };
-            self.record(out, now, failed);
+            self.record(cookie, out, now, failed);
         }
         Ok(())
     }
 
-    fn record(&mut self, out: Out, now: Instant, failed: bool) {
+    fn record(&mut self, cookie: u64, out: Out, now: Instant, failed: bool) {
         self.progress.fetch_add(1, Ordering::Relaxed);
+        if let Some(each) = &mut self.loaded.each {
+            let index = cookie as usize;
+            if each.len() <= index {
+                each.resize(index + 1, Duration::ZERO);
+            }
+            each[index] = now.since(out.intended);
+        }
         if failed {
             self.loaded.errors += 1;
             return;

@@ -7,5 +7,5 @@
 mod generator;
 mod shown;
 
-pub(crate) use generator::{Loaded, load};
+pub(crate) use generator::{LoadOptions, Loaded, load};
 pub(crate) use shown::run_of;

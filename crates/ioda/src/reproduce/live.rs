@@ -3,9 +3,10 @@
 //!
 //! The simulated array and the served one are the same state machines on the same prepared drives with
 //! the same requests. What differs is real: a thread that may wake up late, bytes that are moved,
-//! a socket, a client.
+//! a socket, a client. Where time is virtual none of that takes any, and both are compared request by request.
 
 mod compare;
+mod exact;
 mod serve;
 mod show;
 
@@ -19,11 +20,14 @@ use crate::quantity::Text;
 use crate::serving;
 use crate::settings::{self, Settings, WorkloadSettings};
 use crate::setup::Setup;
+use crate::words::Wait;
 use array::policy::PolicyKind;
+use exact::Gathered;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serve::Served;
 use sim::{Plan, Progress, RunResult};
+use units::Duration;
 use workload::{Source, WorkloadError};
 
 /// How it is asked for.
@@ -94,6 +98,7 @@ pub(crate) fn run(
     seed: Option<Text<u64>>,
     quick: bool,
     threads: Option<usize>,
+    wait: Option<Text<Wait>>,
     talk: Talk,
 ) -> Result<Vec<Workload>, Failure> {
     let Cases { setup, workloads } = cases()?;
@@ -113,6 +118,7 @@ pub(crate) fn run(
             settings.drive.blocks_per_plane = Some(QUICK_BLOCKS);
         }
         settings.run.threads = threads;
+        settings.serve.wait = wait.clone();
         settings.run.seed = seed.clone().or(settings.run.seed);
         compare_clocks(&settings, case.label, talk)
     };
@@ -140,22 +146,23 @@ fn compare_clocks(settings: &Settings, name: String, talk: Talk) -> Result<Workl
     let seed = first.seed;
     let cycle = plans.iter().find_map(|plan| Some(plan.window()? * u64::from(plan.width)));
     let description = source.open(capacity_bytes)?.description().to_owned();
-    let simulated = simulate(&plans, &source, threads, requests, &name, talk)?;
+    let (simulated, each) = simulate(&plans, &source, threads, requests, &name, talk)?;
     let mut runs = Vec::new();
-    for (policy, result) in policies.iter().zip(&simulated) {
+    for ((policy, result), each) in policies.iter().zip(&simulated).zip(&each) {
         let title = format!("{name} live under {}", policy.label());
         let workload = source.open(capacity_bytes)?;
         let served: Served =
             serve::serve(&under(settings, *policy), workload, seed, requests, &title, talk)?;
-        runs.push(Pair::new(*policy, result, &served));
+        runs.push(Pair::new(*policy, result, each, &served));
     }
     let requests_per_second = simulated.first().map_or(0.0, |result| {
         result.requests as f64 / result.simulated.as_secs_f64().max(f64::MIN_POSITIVE)
     });
-    let cycle_nanoseconds = cycle.map(units::Duration::as_nanos);
+    let cycle_nanoseconds = cycle.map(Duration::as_nanos);
     Ok(Workload { name, description, requests_per_second, cycle_nanoseconds, runs })
 }
 
+/// The results of all plans, and what each of their requests took.
 fn simulate(
     plans: &[Plan],
     source: &Source,
@@ -163,14 +170,17 @@ fn simulate(
     requests: Option<u64>,
     name: &str,
     talk: Talk,
-) -> Result<Vec<RunResult>, Failure> {
+) -> Result<(Vec<RunResult>, Vec<Vec<Duration>>), Failure> {
     let capacity_bytes = plans.first().map_or(Ok(0), Plan::capacity_bytes)?;
     let open = || -> Result<_, WorkloadError> {
         let workload = source.open(capacity_bytes)?;
         Ok((workload.arrival(), workload))
     };
     let progress = Progress::new(plans.len());
-    let work = || sim::run_all(plans, threads, open, &[], &progress);
+    let each = Gathered::new(plans.len());
+    let gather = |run, columns| each.take(run, &columns);
+    let work = || sim::run_all_recorded(plans, threads, open, &[], &progress, &gather);
     let title = format!("{name} simulated:");
-    Ok(progress::during(talk.progress, &title, plans, requests, &progress, work)?)
+    let results = progress::during(talk.progress, &title, plans, requests, &progress, work)?;
+    Ok((results, each.finish()))
 }

@@ -50,8 +50,14 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
         output::print(&live::listed()?)?;
         return Ok(Code::Ok);
     }
-    let workloads =
-        live::run(args.requests, args.seeds.seed.clone(), args.quick, args.threads, talk)?;
+    let workloads = live::run(
+        args.requests,
+        args.seeds.seed.clone(),
+        args.quick,
+        args.threads,
+        args.wait.clone(),
+        talk,
+    )?;
     let claims = claims(&workloads);
     let holds = claims.iter().all(|claim| claim.holds);
     let notes = notes(&workloads);

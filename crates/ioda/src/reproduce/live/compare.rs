@@ -2,6 +2,7 @@
 //! lateness, and whether the claims hold.
 
 use super::Workload;
+use super::exact::Exact;
 use super::serve::Served;
 use crate::metric::three_digits;
 use array::policy::PolicyKind;
@@ -10,6 +11,7 @@ use report::{Claim, ClaimKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sim::{LatencySummary, RunResult};
+use units::Duration;
 
 /// Largest difference that still counts as the same, as a share of the simulated latency, for each
 /// of [`live::control::PERCENTILES`].
@@ -90,11 +92,18 @@ pub(crate) struct Pair {
     pub(crate) began_nanoseconds: u64,
     /// Share of a processor core that the array's thread used during the load.
     pub(crate) processor_share: f64,
+    /// Request by request; only where nothing spins (`--wait block`).
+    pub(crate) exact: Option<Exact>,
 }
 
 impl Pair {
     /// Compares what came of one plan on both clocks.
-    pub(super) fn new(policy: PolicyKind, simulated: &RunResult, served: &Served) -> Self {
+    pub(super) fn new(
+        policy: PolicyKind,
+        simulated: &RunResult,
+        each: &[Duration],
+        served: &Served,
+    ) -> Self {
         let Served { before, after, loaded } = served;
         let direction = |simulated: &LatencySummary, live: &Latency, client: &LatencySummary| {
             let expected = Expected::new(simulated, &after.requests.lateness);
@@ -129,6 +138,7 @@ impl Pair {
             sent_late: Late { p50_nanoseconds: sent_late(50.0), p99_nanoseconds: sent_late(99.0) },
             began_nanoseconds: before.uptime_nanoseconds,
             processor_share: spent as f64 / (passed as f64).max(1.0),
+            exact: loaded.each.as_ref().map(|live| Exact::new(each, live)),
         }
     }
 }
@@ -185,6 +195,12 @@ pub(crate) fn claims(workloads: &[Workload]) -> Vec<Claim> {
     let mut claims = Vec::new();
     for workload in workloads {
         for run in &workload.runs {
+            // It says all that could be said of percentiles.
+            if let Some(exact) = run.exact {
+                let id = format!("{}-{}-{}-exact", super::NAME, workload.name, run.policy);
+                claims.push(exact.claim(id, run.lateness.p99_nanoseconds));
+                continue;
+            }
             claims.push(same(workload, run, "reads", &run.read));
             claims.push(same(workload, run, "writes", &run.write));
         }
@@ -283,7 +299,6 @@ fn order(workload: &Workload) -> Claim {
 mod tests {
     use super::*;
     use live::control::Recorder;
-    use units::Duration;
 
     #[test]
     fn the_expected_latency_is_that_of_the_sum() {
@@ -331,6 +346,7 @@ mod tests {
             sent_late: late,
             began_nanoseconds: 0,
             processor_share: 0.0,
+            exact: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::commands::Talk;
 use crate::exit::Failure;
-use crate::loading::{self, Loaded};
+use crate::loading::{self, LoadOptions, Loaded};
 use crate::progress;
 use crate::serving;
 use crate::settings::Settings;
@@ -93,6 +93,7 @@ pub(super) fn serve(
 ) -> Result<Served, Failure> {
     let opened = serving::open(settings)?;
     let (config, spin) = (&opened.built.config, opened.built.spin);
+    let options = LoadOptions { seed, spin, keep_each: spin == Spin::Never };
     let export = Export {
         name: String::from("ioda"),
         description: title.to_owned(),
@@ -120,7 +121,7 @@ pub(super) fn serve(
             let loader = std::thread::Builder::new().name("loader".into());
             let loader = loader.spawn_scoped(scope, || {
                 let ending = Ending(handle);
-                load(&ending.0, &socket, workload, seed, spin, &done)
+                load(&ending.0, &socket, workload, options, &done)
             });
             match loader {
                 Err(error) => {
@@ -144,14 +145,13 @@ fn load(
     handle: &ArrayHandle,
     socket: &Path,
     workload: Workload,
-    seed: u64,
-    spin: Spin,
+    options: LoadOptions,
     done: &AtomicU64,
 ) -> Result<Served, Failure> {
     let uri = Uri::of(&Listen::Unix(socket.to_owned()), false);
     let mut client = Client::connect(&uri).map_err(Failure::internal)?;
     let before = status(handle)?;
-    let loaded = loading::load(&mut client, workload, seed, spin, done)?;
+    let loaded = loading::load(&mut client, workload, options, done)?;
     let after = status(handle)?;
     if loaded.errors > 0 {
         return Err(Failure::internal(format!(

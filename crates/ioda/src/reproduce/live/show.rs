@@ -32,9 +32,15 @@ fn table_of(run: &Pair) -> String {
         .flat_map(|(name, direction)| rows(name, direction))
         .collect();
     let (late, sent) = (&run.lateness, &run.sent_late);
+    let exact = run.exact.map_or_else(String::new, |exact| {
+        format!(
+            "  request by request: {} of {} alike, differences {} to {} ns\n",
+            exact.alike, exact.requests, exact.smallest_nanoseconds, exact.largest_nanoseconds
+        )
+    });
     format!(
         "\n{}  drives answered late by {} (p50), {} (p99); the client sent late by {} (p50), {} \
-         (p99)\n  the array's thread used {} % of a core; the load began {} after its clock\n",
+         (p99)\n  the array's thread used {} % of a core; the load began {} after its clock\n{exact}",
         table::numbers_between(&header, &rows, 1, 1),
         time(late.p50_nanoseconds),
         time(late.p99_nanoseconds),
