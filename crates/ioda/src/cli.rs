@@ -220,6 +220,10 @@ pub(crate) struct SimulationArgs {
     #[arg(long, value_name = "ARRAYS", help_heading = "Configuration and results")]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub(crate) fan_out: Option<u32>,
+    /// Write every request of the runs to a Parquet file as they complete: times, place, cause of every delay, busy drives
+    /// [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
+    pub(crate) requests_out: Option<PathBuf>,
     /// Exit with 1 unless this holds: METRIC OPERATOR LIMIT, with POLICY: in front for one policy;
     /// repeatable
     ///

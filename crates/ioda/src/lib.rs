@@ -33,6 +33,7 @@ mod rate;
 mod ratios;
 mod reference;
 mod reproduce;
+mod requests_out;
 mod schemas;
 mod serving;
 mod settings;

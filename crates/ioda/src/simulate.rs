@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::output::remark;
 use crate::progress::{self, Show};
 use crate::setup::Setup;
-use sim::{Progress, RunResult};
+use sim::{Progress, RequestSink, RunResult};
 use std::sync::Mutex;
 use units::Duration;
 use workload::{Arrival, Replayed, Request, Workload, WorkloadError};
@@ -45,6 +45,17 @@ impl Drop for Counted<'_> {
 
 /// Runs all plans of `setup`.
 pub(crate) fn run(setup: &Setup, show: Show, title: &str, quiet: bool) -> Result<Outcome, Failure> {
+    run_recorded(setup, show, title, quiet, None)
+}
+
+/// The same, and hands the requests of every plan to `sink`, if there is one.
+pub(crate) fn run_recorded(
+    setup: &Setup,
+    show: Show,
+    title: &str,
+    quiet: bool,
+    sink: Option<RequestSink<'_>>,
+) -> Result<Outcome, Failure> {
     let capacity = setup.plan().capacity_bytes()?;
     let opened = setup.source.open(capacity)?;
     if let (Some(detected), Some(counts), false) = (opened.detected(), opened.counts(), quiet) {
@@ -56,7 +67,11 @@ pub(crate) fn run(setup: &Setup, show: Show, title: &str, quiet: bool) -> Result
         Ok((workload.arrival(), Counted { workload, count: &count }))
     };
     let progress = Progress::new(setup.plans.len());
-    let work = || sim::run_all(&setup.plans, setup.threads, open, &setup.faults, &progress);
+    let (plans, threads, faults) = (&setup.plans, setup.threads, &setup.faults);
+    let work = || match sink {
+        None => sim::run_all(plans, threads, open, faults, &progress),
+        Some(sink) => sim::run_all_recorded(plans, threads, open, faults, &progress, sink),
+    };
     let results = progress::during(show, title, &setup.plans, setup.requests, &progress, work)?;
     let replayed = match opened.arrival() {
         // Each policy gets as far as it gets.

@@ -6,6 +6,7 @@ use crate::cli::{OutputArgs, SimulationArgs};
 use crate::exit::{Code, Failure};
 use crate::output::{self, Documents, remark};
 use crate::ratios;
+use crate::requests_out;
 use crate::setup::{self, Setup};
 use crate::simulate::{self, Outcome};
 use crate::{
@@ -36,6 +37,7 @@ pub(crate) fn run(args: &SimulationArgs, talk: Talk) -> Result<Code, Failure> {
 fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Result<Code, Failure> {
     let output = &args.output;
     check_outputs(output)?;
+    requests_out::check(args.requests_out.as_deref())?;
     let settings = args.settings()?;
     let mut policies = setup::possible(policies, &settings.array);
     if !settings.run.policy.is_empty() {
@@ -56,7 +58,15 @@ fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Resul
     let (from, until) = (at(&args.measure_from), at(&args.measure_until));
     let measured = Measured { intervals: args.intervals, sub_reads, from, until };
     setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
-    let outcome = simulate::run(&setup, talk.progress, "", talk.quiet)?;
+    let outcome = match args.requests_out.as_deref() {
+        None => simulate::run(&setup, talk.progress, "", talk.quiet)?,
+        Some(path) => requests_out::write(path, &setup, |sink| {
+            simulate::run_recorded(&setup, talk.progress, "", talk.quiet, Some(sink))
+        })?,
+    };
+    if let Some(path) = args.requests_out.as_deref().filter(|_| !talk.quiet) {
+        remark(&format!("wrote {}", path.display()));
+    }
     let mut comparison = convert::comparison(&setup, &outcome, title(&setup))?;
     ratios::add(&mut comparison, &outcome.results);
     if let Some(arrays) = args.fan_out {

@@ -65,6 +65,7 @@ const SWEEP: &str = "docs/sweep.md";
 const TRACES: &str = "docs/traces.md";
 const RESEARCHER: &str = "docs/tutorials/researcher.md";
 const POLICY: &str = "docs/writing-a-policy.md";
+const REQUESTS: &str = "docs/requests.md";
 
 const MINE_CSV: &str =
     "printf '%s\\n' timestamp,rw,lba,len 0,0,16,4096 900,1,80,8192 2000,0,8,512 > mine.csv";
@@ -99,6 +100,9 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         why: "a host with NVMe in its kernel; scripts/guest/multipath does it in a guest",
     },
     on("ARCHITECTURE.md", "                  nvme", Read, "is a picture"),
+    on(REQUESTS, "ioda compare azure", Options("--requests 1000 --requests-out r.parquet"), LONG),
+    on(REQUESTS, "import polars as pl", Read, "needs Polars"),
+    on(REQUESTS, "SELECT policy", Read, "needs DuckDB"),
     on(
         "docs/reference/command-line.md",
         "",
