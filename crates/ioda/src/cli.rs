@@ -367,12 +367,17 @@ impl SimulationArgs {
             Some(path) => crate::settings::load(path)?,
             None => Settings::default(),
         };
+        self.settings_over(&file)
+    }
+
+    /// The flags laid over `file`.
+    pub(crate) fn settings_over(&self, file: &Settings) -> Result<Settings, exit::Failure> {
         let others = Settings {
             workload: self.workload.clone(),
             run: self.run.clone(),
             ..Settings::default()
         };
-        self.array.overlay(&file, others)
+        self.array.overlay(file, others)
     }
 }
 

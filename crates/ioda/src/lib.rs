@@ -13,6 +13,7 @@ mod commands;
 mod convert;
 mod describe;
 mod driving;
+pub mod embed;
 mod exit;
 mod faults;
 mod flags;

@@ -43,7 +43,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Runs all plans of `setup`.
+/// Runs all plans of `setup` and shows how far they have come.
 pub(crate) fn run(setup: &Setup, show: Show, title: &str, quiet: bool) -> Result<Outcome, Failure> {
     run_recorded(setup, show, title, quiet, None)
 }
@@ -53,6 +53,19 @@ pub(crate) fn run_recorded(
     setup: &Setup,
     show: Show,
     title: &str,
+    quiet: bool,
+    sink: Option<RequestSink<'_>>,
+) -> Result<Outcome, Failure> {
+    let progress = Progress::new(setup.plans.len());
+    let work = || counted(setup, &progress, quiet, sink);
+    progress::during(show, title, &setup.plans, setup.requests, &progress, work)
+}
+
+/// Runs all plans of `setup`, counts in `progress` how far they have come, and hands their requests to `sink`, if
+/// there is one.
+pub(crate) fn counted(
+    setup: &Setup,
+    progress: &Progress,
     quiet: bool,
     sink: Option<RequestSink<'_>>,
 ) -> Result<Outcome, Failure> {
@@ -66,13 +79,11 @@ pub(crate) fn run_recorded(
         let workload = setup.source.open(capacity)?;
         Ok((workload.arrival(), Counted { workload, count: &count }))
     };
-    let progress = Progress::new(setup.plans.len());
     let (plans, threads, faults) = (&setup.plans, setup.threads, &setup.faults);
-    let work = || match sink {
-        None => sim::run_all(plans, threads, open, faults, &progress),
-        Some(sink) => sim::run_all_recorded(plans, threads, open, faults, &progress, sink),
-    };
-    let results = progress::during(show, title, &setup.plans, setup.requests, &progress, work)?;
+    let results = match sink {
+        None => sim::run_all(plans, threads, open, faults, progress),
+        Some(sink) => sim::run_all_recorded(plans, threads, open, faults, progress, sink),
+    }?;
     let replayed = match opened.arrival() {
         // Each policy gets as far as it gets.
         Arrival::Closed { runtime: Some(runtime), .. } => in_time(&results, runtime),

@@ -17,6 +17,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use table::Table;
 
+pub use table::cause_column;
+
 /// Batches that the runs may be ahead of the file.
 const AHEAD: usize = 2;
 

@@ -16,7 +16,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 /// The name of the column that has the nanoseconds of a cause.
-pub(crate) const fn cause_column(cause: Cause) -> &'static str {
+pub const fn cause_column(cause: Cause) -> &'static str {
     match cause {
         Cause::Transfer => "transfer_ns",
         Cause::NandRead => "nand_read_ns",

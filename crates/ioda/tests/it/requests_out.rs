@@ -92,7 +92,10 @@ fn requests_are_written_as_they_were_and_change_nothing() {
         ("compare", &["dtrs", "--requests", "4000", "--policy", "base,ioda,ideal"][..]),
         // More than one row group, with faults.
         ("run", &["azure", "--requests", "70000", "--policy", "iod1", "--fail", "1@5s"]),
-        ("run", &["synthetic", "--rw", "randrw", "--iodepth", "8", "--number_ios", "3000", "--verify"]),
+        (
+            "run",
+            &["synthetic", "--rw", "randrw", "--iodepth", "8", "--number_ios", "3000", "--verify"],
+        ),
     ] {
         let plain = tiny(command, &[asked, &["--json"]].concat());
         assert_eq!(plain.code, 0, "{}", plain.stderr);
