@@ -45,6 +45,7 @@ const fn on(page: &'static str, what: &'static str, how: How, why: &'static str)
 const LONG: &str = "takes too long at its own length";
 const OWN: &str = "is a file of the reader's own";
 const BUILDS: &str = "builds everything; scripts/first-hour does it";
+const AFTER_PYTHON: &str = "needs what `make python` builds; `make python-test` builds the same";
 const ROOT_ONLY: &str = "needs root, FUSE and a loop device; file_systems.rs does it";
 const GUEST: &str = "needs a guest with a kernel of its own";
 const PROMETHEUS: &str = "needs Prometheus; that the metrics are there is looked at instead";
@@ -63,6 +64,7 @@ const NVME_TCP: &str = "docs/nvme-tcp.md";
 const SERVING: &str = "docs/serving.md";
 const SWEEP: &str = "docs/sweep.md";
 const TRACES: &str = "docs/traces.md";
+const PYTHON: &str = "docs/python.md";
 const RESEARCHER: &str = "docs/tutorials/researcher.md";
 const POLICY: &str = "docs/writing-a-policy.md";
 const REQUESTS: &str = "docs/requests.md";
@@ -111,6 +113,10 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     on(README, "make demo", Typed("make -C $ROOT -n demo"), BUILDS),
     on(README, "make test", Typed("make -C $ROOT -n test"), "is what runs this"),
+    on(README, "make python", Typed("make -C $ROOT -n python"), BUILDS),
+    on(PYTHON, "make python", Typed("make -C $ROOT -n python"), BUILDS),
+    on(PYTHON, "python/.venv/bin/python", Read, AFTER_PYTHON),
+    on(PYTHON, "python/.venv/bin/maturin", Read, AFTER_PYTHON),
     on(README, "make install", Typed("make -C $ROOT -n install PREFIX=here"), BUILDS),
     on(README, "ioda compare\n", Options("--requests 1000"), LONG),
     on(README, "ioda compare synthetic", Options("--number_ios 2000"), LONG),
