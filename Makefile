@@ -1,6 +1,6 @@
 # The commands of the README, and what they stand on.
 
-.PHONY: demo check test install docs lint ci
+.PHONY: demo check test install docs lint ci python python-test python-docs
 
 # Where `make install` puts the command: PREFIX/bin. Its manual and its completions go below PREFIX/share.
 PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
@@ -19,6 +19,24 @@ install:
 docs:
 	scripts/install-mdbook
 	target/tools/bin/mdbook build docs --dest-dir ../target/book
+
+# The Python package, built and installed into the virtual environment python/.venv, with what its notebooks need.
+python:
+	scripts/install-python python/.venv notebook
+	VIRTUAL_ENV="$(CURDIR)/python/.venv" python/.venv/bin/maturin develop --release --locked --quiet --manifest-path python/Cargo.toml
+	@echo "installed; begin with: python/.venv/bin/python"
+
+# The tests of the Python package, in an environment of their own and with a build that is compiled fast.
+python-test:
+	scripts/install-python python/.venv-test notebook test
+	VIRTUAL_ENV="$(CURDIR)/python/.venv-test" python/.venv-test/bin/maturin develop --locked --quiet --manifest-path python/Cargo.toml
+	cd python && .venv-test/bin/mypy && .venv-test/bin/pytest
+
+# The documentation of the Python package as a site in python/docs/_build, with its guide and notebooks. A reference that leads
+# nowhere is an error.
+python-docs: python
+	scripts/install-python python/.venv notebook docs
+	python/.venv/bin/python -m sphinx -W --keep-going -q -b html python/docs python/docs/_build
 
 # After every edit: format, lints, house rules and unit tests. Compiles with the developer's profile,
 # which is made for small changes, and not with that of the tests, which is made to run them fast.

@@ -220,6 +220,10 @@ pub(crate) struct SimulationArgs {
     #[arg(long, value_name = "ARRAYS", help_heading = "Configuration and results")]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub(crate) fan_out: Option<u32>,
+    /// Write every request of the runs to a Parquet file as they complete: times, place, cause of every delay, busy drives
+    /// [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
+    pub(crate) requests_out: Option<PathBuf>,
     /// Exit with 1 unless this holds: METRIC OPERATOR LIMIT, with POLICY: in front for one policy;
     /// repeatable
     ///
@@ -367,12 +371,17 @@ impl SimulationArgs {
             Some(path) => crate::settings::load(path)?,
             None => Settings::default(),
         };
+        self.settings_over(&file)
+    }
+
+    /// The flags laid over `file`.
+    pub(crate) fn settings_over(&self, file: &Settings) -> Result<Settings, exit::Failure> {
         let others = Settings {
             workload: self.workload.clone(),
             run: self.run.clone(),
             ..Settings::default()
         };
-        self.array.overlay(&file, others)
+        self.array.overlay(file, others)
     }
 }
 

@@ -38,6 +38,11 @@ impl Failure {
         Self { code: Code::Data, sentence: sentence.to_string() }
     }
 
+    /// How the command ends.
+    pub(crate) fn code(&self) -> Code {
+        self.code
+    }
+
     /// The run itself failed.
     pub(crate) fn internal(sentence: impl fmt::Display) -> Self {
         Self { code: Code::Internal, sentence: sentence.to_string() }

@@ -28,8 +28,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if is_stdout(path) {
         return print(&format!("{text}\n"));
     }
-    std::fs::write(path, text)
-        .map_err(|error| Failure::internal(format!("cannot write {}: {error}", path.display())))
+    std::fs::write(path, text).map_err(|error| cannot_write(path, error))
 }
 
 /// Writes a document piece by piece, to a file or to stdout if the path is `-`. A file has its name only when all
@@ -48,14 +47,16 @@ pub(crate) fn stream(
             _ => Ok(()),
         };
     }
-    // Where a link leads to; what is not there yet is a file.
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let written = match is_replaceable(&target) {
-        true => replace(&target, write),
-        // A pipe or a device has no part that could be mistaken, and must not be replaced by a file.
-        false => File::create(path).and_then(|file| write_all(file, write)),
-    };
-    written.map_err(|error| Failure::internal(format!("cannot write {}: {error}", path.display())))
+    let written = NewFile::create(path).and_then(|mut file| {
+        write(&mut file)?;
+        file.finish()
+    });
+    written.map_err(|error| cannot_write(path, error))
+}
+
+/// What is said when a file cannot be written.
+pub(crate) fn cannot_write(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::internal(format!("cannot write {}: {error}", path.display()))
 }
 
 /// Whether `path` is a plain file or nothing yet.
@@ -63,25 +64,58 @@ pub(crate) fn is_replaceable(path: &Path) -> bool {
     path.metadata().map_or(true, |metadata| metadata.is_file())
 }
 
-fn write_all(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut file = BufWriter::new(file);
-    write(&mut file)?;
-    file.flush()
+/// A file that has its name only when all of it is written, so that no part passes for the whole. Until then it has
+/// another beside it; if it is dropped before, nothing is left.
+pub(crate) struct NewFile {
+    file: BufWriter<File>,
+    /// What it is called while it is written, and then; none of what is no plain file.
+    names: Option<(PathBuf, PathBuf)>,
 }
 
-/// Writes a file beside `path`, and gives it that name when it is complete.
-fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
-    let partial = PathBuf::from(name);
-    let written = File::create(&partial)
-        .and_then(|file| write_all(file, write))
-        .and_then(|()| std::fs::rename(&partial, path));
-    if written.is_err() {
-        // What is left says nothing.
-        let _ = std::fs::remove_file(&partial);
+impl NewFile {
+    /// Nothing is written yet. A file that has the name already stays what it is until the end.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        // Where a link leads to; what is not there yet is a file.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if !is_replaceable(&target) {
+            // A pipe or a device has no part that could be mistaken, and must not be replaced by a file.
+            return Ok(Self { file: BufWriter::new(File::create(path)?), names: None });
+        }
+        let mut name = target.as_os_str().to_owned();
+        name.push(".partial");
+        let partial = PathBuf::from(name);
+        let file = BufWriter::new(File::create(&partial)?);
+        Ok(Self { file, names: Some((partial, target)) })
     }
-    written
+
+    /// All of it is written.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.file.flush()?;
+        if let Some((partial, target)) = &self.names {
+            std::fs::rename(partial, target)?;
+            self.names = None;
+        }
+        Ok(())
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let Some((partial, _)) = &self.names {
+            // What is left says nothing.
+            let _ = std::fs::remove_file(partial);
+        }
+    }
 }
 
 /// Documents of one command, of which those in files are told at the end.

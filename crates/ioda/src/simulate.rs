@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::output::remark;
 use crate::progress::{self, Show};
 use crate::setup::Setup;
-use sim::{Progress, RunResult};
+use sim::{Progress, RequestSink, RunResult};
 use std::sync::Mutex;
 use units::Duration;
 use workload::{Arrival, Replayed, Request, Workload, WorkloadError};
@@ -43,8 +43,32 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Runs all plans of `setup`.
+/// Runs all plans of `setup` and shows how far they have come.
 pub(crate) fn run(setup: &Setup, show: Show, title: &str, quiet: bool) -> Result<Outcome, Failure> {
+    run_recorded(setup, show, title, quiet, None)
+}
+
+/// The same, and hands the requests of every plan to `sink`, if there is one.
+pub(crate) fn run_recorded(
+    setup: &Setup,
+    show: Show,
+    title: &str,
+    quiet: bool,
+    sink: Option<RequestSink<'_>>,
+) -> Result<Outcome, Failure> {
+    let progress = Progress::new(setup.plans.len());
+    let work = || counted(setup, &progress, quiet, sink);
+    progress::during(show, title, &setup.plans, setup.requests, &progress, work)
+}
+
+/// Runs all plans of `setup`, counts in `progress` how far they have come, and hands their requests to `sink`, if
+/// there is one.
+pub(crate) fn counted(
+    setup: &Setup,
+    progress: &Progress,
+    quiet: bool,
+    sink: Option<RequestSink<'_>>,
+) -> Result<Outcome, Failure> {
     let capacity = setup.plan().capacity_bytes()?;
     let opened = setup.source.open(capacity)?;
     if let (Some(detected), Some(counts), false) = (opened.detected(), opened.counts(), quiet) {
@@ -55,9 +79,11 @@ pub(crate) fn run(setup: &Setup, show: Show, title: &str, quiet: bool) -> Result
         let workload = setup.source.open(capacity)?;
         Ok((workload.arrival(), Counted { workload, count: &count }))
     };
-    let progress = Progress::new(setup.plans.len());
-    let work = || sim::run_all(&setup.plans, setup.threads, open, &setup.faults, &progress);
-    let results = progress::during(show, title, &setup.plans, setup.requests, &progress, work)?;
+    let (plans, threads, faults) = (&setup.plans, setup.threads, &setup.faults);
+    let results = match sink {
+        None => sim::run_all(plans, threads, open, faults, progress),
+        Some(sink) => sim::run_all_recorded(plans, threads, open, faults, progress, sink),
+    }?;
     let replayed = match opened.arrival() {
         // Each policy gets as far as it gets.
         Arrival::Closed { runtime: Some(runtime), .. } => in_time(&results, runtime),

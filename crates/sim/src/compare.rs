@@ -9,6 +9,7 @@ use crate::progress::Progress;
 use crate::requests::RequestColumns;
 use crate::result::RunResult;
 use ssd::Ssd;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use units::Instant;
@@ -56,8 +57,9 @@ fn prepare<E>(plan: &Plan, threads: usize, progress: &Progress) -> Result<Vec<Ss
 }
 
 /// Takes requests of the run with this number, in the order of their completion: up to
-/// [`crate::REQUESTS_AT_ONCE`] at a time. Called by the threads that make the runs.
-pub type RequestSink<'a> = &'a (dyn Fn(usize, RequestColumns) + Sync);
+/// [`crate::REQUESTS_AT_ONCE`] at a time. Called by the threads that make the runs, which wait for it. If it breaks
+/// off, all runs are interrupted.
+pub type RequestSink<'a> = &'a (dyn Fn(usize, RequestColumns) -> ControlFlow<()> + Sync);
 
 /// Runs all `plans`, which differ in their policies only, over `threads` threads, on which their drives are prepared,
 /// too. `workload` is asked once per run for the same requests.
@@ -121,7 +123,11 @@ where
         match sink {
             None => run_with_faults(plan, drives, arrival, requests, faults, run),
             Some(sink) => {
-                let sink = |columns| sink(index, columns);
+                let sink = |columns| {
+                    if sink(index, columns).is_break() {
+                        progress.interrupt();
+                    }
+                };
                 run_recorded(plan, drives, (arrival, requests), faults, run, sink)
             }
         }

@@ -110,6 +110,15 @@ impl LatencySummary {
         (beyond + 1e-6) as u64
     }
 
+    /// Every latency that was recorded, in ascending order, with how many requests took so long. A latency stands for all
+    /// that are not told apart from it, and is the longest of them, as in [`Self::percentile`].
+    pub fn recorded(&self) -> impl Iterator<Item = (Duration, u64)> {
+        self.histogram.iter_recorded().map(|value| {
+            let longest = self.histogram.highest_equivalent(value.value_iterated_to());
+            (Duration::from_nanos(longest), value.count_at_value())
+        })
+    }
+
     /// Points of the cumulative distribution: share of requests and the latency they do not exceed,
     /// denser towards the tail.
     #[must_use]
@@ -132,6 +141,27 @@ impl LatencySummary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percentiles_are_found_among_what_was_recorded() {
+        let mut rng = units::Rng::new(3);
+        let mut latencies = LatencySummary::new();
+        for _ in 0..5_000 {
+            latencies.record(Duration::from_nanos(1 + (rng.below(1 << 40) >> rng.below(40))));
+        }
+        let recorded: Vec<(Duration, u64)> = latencies.recorded().collect();
+        assert_eq!(recorded.iter().map(|(_, count)| count).sum::<u64>(), 5_000);
+        assert!(recorded.is_sorted_by(|a, b| a.0 < b.0));
+        for percentile in PERCENTILES {
+            let rank = (percentile / 100.0 * 5_000.0).ceil() as u64;
+            let mut below = 0;
+            let found = recorded.iter().find(|(_, count)| {
+                below += count;
+                below >= rank
+            });
+            assert_eq!(found.map(|found| found.0), Some(latencies.percentile(percentile)));
+        }
+    }
 
     /// One request in a hundred is slow: of 64 at once, about half have none of these.
     #[test]

@@ -149,8 +149,8 @@ impl RequestColumns {
     }
 }
 
-/// Requests that are handed over together at most: a few megabytes.
-pub const REQUESTS_AT_ONCE: usize = 1 << 15;
+/// Requests that are handed over together at most: twelve megabytes.
+pub const REQUESTS_AT_ONCE: usize = 1 << 16;
 
 /// What the arrival of a request tells and its outcome does not.
 #[derive(Clone, Copy, Debug)]

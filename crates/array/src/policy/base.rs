@@ -17,7 +17,7 @@ pub(super) const BASE: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Nothing,
-    build: |_| Box::new(Base),
+    build: &|_| Box::new(Base),
 });
 
 struct Base;

@@ -37,7 +37,7 @@ pub(super) const DEGRADED: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Degraded::new(setup, Knows::OfTarget)),
+    build: &|setup| Box::new(Degraded::new(setup, Knows::OfTarget)),
 });
 
 /// The policy that looks at the collections of all channels.
@@ -50,7 +50,7 @@ pub(super) const DEGRADED_AWARE: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Degraded::new(setup, Knows::OfAll)),
+    build: &|setup| Box::new(Degraded::new(setup, Knows::OfAll)),
 });
 
 /// The policy on drives that announce nothing.
@@ -63,7 +63,7 @@ pub(super) const DEGRADED_HOST: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Degraded::new(setup, Knows::Nothing)),
+    build: &|setup| Box::new(Degraded::new(setup, Knows::Nothing)),
 });
 
 /// Requests from which the frequency of arrivals is taken (§4.1).

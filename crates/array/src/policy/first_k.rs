@@ -19,7 +19,7 @@ pub(super) const FIRST_K: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(FirstK { spare_reads: setup.settings.spare_reads }),
+    build: &|setup| Box::new(FirstK { spare_reads: setup.settings.spare_reads }),
 });
 
 struct FirstK {

@@ -19,7 +19,7 @@ pub(super) const FLOOR: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Writes,
     needs: Needs::Nothing,
-    build: |_| Box::new(Floor),
+    build: &|_| Box::new(Floor),
 });
 
 struct Floor;

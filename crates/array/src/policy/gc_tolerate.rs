@@ -25,7 +25,7 @@ pub(super) const GC_TOLERATE: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(GcTolerate::new(setup)),
+    build: &|setup| Box::new(GcTolerate::new(setup)),
 });
 
 struct GcTolerate {

@@ -18,7 +18,7 @@ pub(super) const HARMONIA: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Synchronized,
     untimed: Untimed::Nothing,
     needs: Needs::Nothing,
-    build: |_| Box::new(Harmonia),
+    build: &|_| Box::new(Harmonia),
 });
 
 struct Harmonia;

@@ -25,7 +25,7 @@ pub(super) const HEDGED: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| {
+    build: &|setup| {
         let settings = &setup.settings.hedge;
         Box::new(Hedged::new(Some(settings.delay), settings))
     },
@@ -41,7 +41,7 @@ pub(super) const HEDGED_QUANTILE: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Hedged::new(None, &setup.settings.hedge)),
+    build: &|setup| Box::new(Hedged::new(None, &setup.settings.hedge)),
 });
 
 /// When reads are hedged.

@@ -17,7 +17,7 @@ pub(super) const IDEAL: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Collections,
     needs: Needs::Nothing,
-    build: |_| Box::new(Ideal),
+    build: &|_| Box::new(Ideal),
 });
 
 struct Ideal;

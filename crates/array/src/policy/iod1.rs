@@ -20,7 +20,7 @@ pub(super) const IOD1: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Iod1),
+    build: &|_| Box::new(Iod1),
 });
 
 struct Iod1;

@@ -22,7 +22,7 @@ pub(super) const IOD2: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Iod2),
+    build: &|_| Box::new(Iod2),
 });
 
 /// The rules, which IODA has as well.

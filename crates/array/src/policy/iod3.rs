@@ -19,7 +19,7 @@ pub(super) const IOD3: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Blind,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Iod3 { parity_reads: setup.settings.iod3_parity_reads }),
+    build: &|setup| Box::new(Iod3 { parity_reads: setup.settings.iod3_parity_reads }),
 });
 
 pub(super) struct Iod3 {

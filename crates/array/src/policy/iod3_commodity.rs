@@ -18,5 +18,5 @@ pub(super) const IOD3_COMMODITY: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Imagined,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Iod3 { parity_reads: setup.settings.iod3_parity_reads }),
+    build: &|setup| Box::new(Iod3 { parity_reads: setup.settings.iod3_parity_reads }),
 });

@@ -21,5 +21,5 @@ pub(super) const IODA: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Seen,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Iod2),
+    build: &|_| Box::new(Iod2),
 });

@@ -25,7 +25,7 @@ pub(super) const LATENCY_WEIGHTED: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Mirrors,
-    build: |setup| Box::new(LatencyWeighted::new(setup)),
+    build: &|setup| Box::new(LatencyWeighted::new(setup)),
 });
 
 struct LatencyWeighted {

@@ -19,7 +19,7 @@ pub(super) const LEAST_OUTSTANDING: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Mirrors,
-    build: |_| Box::new(LeastOutstanding),
+    build: &|_| Box::new(LeastOutstanding),
 });
 
 struct LeastOutstanding;

@@ -31,7 +31,7 @@ pub(super) const MITTOS: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Mittos::new(setup)),
+    build: &|setup| Box::new(Mittos::new(setup)),
 });
 
 /// Of so many rejected reads one is sent, to see whether the rejection was right.

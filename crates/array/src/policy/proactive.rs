@@ -18,7 +18,7 @@ pub(super) const PROACTIVE: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Proactive),
+    build: &|_| Box::new(Proactive),
 });
 
 struct Proactive;

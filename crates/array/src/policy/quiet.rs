@@ -30,7 +30,7 @@ pub(super) const QUIET: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Quiet,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(Quiet::new(setup)),
+    build: &|setup| Box::new(Quiet::new(setup)),
 });
 
 struct Quiet {

@@ -52,8 +52,11 @@ pub enum Needs {
     Mirrors,
 }
 
+/// Makes the rules of a policy for one array. A closure may know more than a function, such as a program in another
+/// language that answers.
+pub type Build = dyn Fn(&PolicySetup<'_>) -> Box<dyn Policy> + Sync;
+
 /// Everything about a policy that does not change while it runs.
-#[derive(Debug)]
 pub struct About {
     /// The name people type.
     pub name: &'static str,
@@ -72,7 +75,13 @@ pub struct About {
     /// What it needs of the array.
     pub needs: Needs,
     /// Makes its rules for one array.
-    pub build: fn(&PolicySetup<'_>) -> Box<dyn Policy>,
+    pub build: &'static Build,
+}
+
+impl fmt::Debug for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("About").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// The array that a policy is made for.

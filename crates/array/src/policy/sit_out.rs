@@ -30,7 +30,7 @@ pub(super) const SIT_OUT: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(SitOut::new(setup)),
+    build: &|setup| Box::new(SitOut::new(setup)),
 });
 
 /// When a drive sits out.

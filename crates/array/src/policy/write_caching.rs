@@ -25,7 +25,7 @@ pub(super) const RAILS: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Roles { turn: Duration::from_secs(5) },
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(WriteCaching::new(setup, Reads::AroundTheTurn)),
+    build: &|setup| Box::new(WriteCaching::new(setup, Reads::AroundTheTurn)),
 });
 
 /// IODA with the same NVRAM as Rails (IODA §6.2.3, "IODA_NVM").
@@ -38,7 +38,7 @@ pub(super) const IODA_NVM: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Seen,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |setup| Box::new(WriteCaching::new(setup, Reads::Flagged)),
+    build: &|setup| Box::new(WriteCaching::new(setup, Reads::Flagged)),
 });
 
 /// NVMe's predictable latency mode on copies: one is always deterministic, and is read (NVMe 1.4
@@ -52,7 +52,7 @@ pub(super) const PLM: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::Blind,
     untimed: Untimed::Nothing,
     needs: Needs::Mirrors,
-    build: |setup| Box::new(WriteCaching::new(setup, Reads::AroundTheTurn)),
+    build: &|setup| Box::new(WriteCaching::new(setup, Reads::AroundTheTurn)),
 });
 
 /// What is read, and how.

@@ -25,7 +25,7 @@ const WILD: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Wild(Rng::new(5))),
+    build: &|_| Box::new(Wild(Rng::new(5))),
 });
 
 struct Wild(Rng);

@@ -504,7 +504,7 @@ const SHY: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: nvme::Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Shy),
+    build: &|_| Box::new(Shy),
 });
 
 struct Shy;
@@ -538,7 +538,7 @@ const HESITANT: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: nvme::Untimed::Nothing,
     needs: Needs::Nothing,
-    build: |_| Box::new(Hesitant),
+    build: &|_| Box::new(Hesitant),
 });
 
 struct Hesitant;

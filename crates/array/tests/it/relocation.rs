@@ -17,7 +17,7 @@ const AWAY: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Away),
+    build: &|_| Box::new(Away),
 });
 
 struct Away;

@@ -1,11 +1,13 @@
 //! `ioda compare` and `ioda run`.
 
 use super::Talk;
-use crate::assertion::{Assertion, Bound};
+use crate::assertion::{Assertion, Bound, Verdict};
 use crate::cli::{OutputArgs, SimulationArgs};
 use crate::exit::{Code, Failure};
 use crate::output::{self, Documents, remark};
 use crate::ratios;
+use crate::requests_out;
+use crate::settings::Settings;
 use crate::setup::{self, Setup};
 use crate::simulate::{self, Outcome};
 use crate::{
@@ -14,7 +16,7 @@ use crate::{
 };
 use array::policy::PolicyKind;
 use report::Comparison;
-use sim::Measured;
+use sim::{Measured, RequestSink};
 use std::path::PathBuf;
 use units::Instant;
 
@@ -25,45 +27,101 @@ pub(crate) fn compare(args: &SimulationArgs, talk: Talk) -> Result<Code, Failure
 
 /// `ioda run`.
 pub(crate) fn run(args: &SimulationArgs, talk: Talk) -> Result<Code, Failure> {
-    if args.run.policy.len() > 1 {
-        return Err(Failure::usage(
-            "`ioda run` takes one policy; `ioda compare` takes several".to_owned(),
-        ));
-    }
+    one_policy(args.run.policy.len())?;
     simulate(args, &[PolicyKind::IODA], talk)
 }
 
+/// Refuses more than one policy for a run of one.
+pub(crate) fn one_policy(policies: usize) -> Result<(), Failure> {
+    match policies {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::usage("`ioda run` takes one policy; `ioda compare` takes several")),
+    }
+}
+
 fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Result<Code, Failure> {
-    let output = &args.output;
-    check_outputs(output)?;
+    check_outputs(&args.output)?;
+    requests_out::check(args.requests_out.as_deref())?;
     let settings = args.settings()?;
-    let mut policies = setup::possible(policies, &settings.array);
-    if !settings.run.policy.is_empty() {
-        policies = settings.run.policy.iter().map(|text| text.value.0).collect();
+    let policies = policies_of(&settings, policies);
+    let prepared = Prepared::new(args, &settings, &policies)?;
+    let setup = &prepared.setup;
+    let outcome =
+        prepared.run(|sink| simulate::run_recorded(setup, talk.progress, "", talk.quiet, sink))?;
+    if let Some(path) = args.requests_out.as_deref().filter(|_| !talk.quiet) {
+        remark(&format!("wrote {}", path.display()));
     }
-    // Before a long trace is read.
-    let asserts = args.asserts.iter().map(|assertion| assertion.about(&policies));
-    let asserts = asserts.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?;
-    if args.intervals && policies.len() < 2 {
-        return Err(Failure::usage(
-            "--intervals shows how sure ratios are, and one policy has none; name two or more with `ioda compare`",
-        ));
+    let comparison = prepared.document(&outcome)?;
+    write(&args.output, &comparison, talk)?;
+    judge(&args.output, &prepared.verdicts(&outcome))
+}
+
+/// The policies that are named; if none are, those of `usual` that the array can be run by.
+pub(crate) fn policies_of(settings: &Settings, usual: &[PolicyKind]) -> Vec<PolicyKind> {
+    match settings.run.policy.as_slice() {
+        [] => setup::possible(usual, &settings.array),
+        named => named.iter().map(|text| text.value.0).collect(),
     }
-    let mut setup = Setup::new(&settings, &policies)?;
-    setup.faults = args.faults.faults(setup.plan().width)?;
-    let sub_reads = args.asserts.iter().any(Assertion::needs_sub_reads);
-    let at = |span: &Option<Span>| span.as_ref().map(|&Span(after)| Instant::ZERO + after);
-    let (from, until) = (at(&args.measure_from), at(&args.measure_until));
-    let measured = Measured { intervals: args.intervals, sub_reads, from, until };
-    setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
-    let outcome = simulate::run(&setup, talk.progress, "", talk.quiet)?;
-    let mut comparison = convert::comparison(&setup, &outcome, title(&setup))?;
-    ratios::add(&mut comparison, &outcome.results);
-    if let Some(arrays) = args.fan_out {
-        convert::add_slowest(&mut comparison, &outcome.results, arrays);
+}
+
+/// What is asked, worked out as far as that goes without a run.
+pub(crate) struct Prepared<'a> {
+    args: &'a SimulationArgs,
+    asserts: Vec<Bound<'a>>,
+    /// What is run.
+    pub(crate) setup: Setup,
+}
+
+impl<'a> Prepared<'a> {
+    /// Works out `settings`, which are those of `args`, under `policies`.
+    pub(crate) fn new(
+        args: &'a SimulationArgs,
+        settings: &Settings,
+        policies: &[PolicyKind],
+    ) -> Result<Self, Failure> {
+        // Before a long trace is read.
+        let asserts = args.asserts.iter().map(|assertion| assertion.about(policies));
+        let asserts = asserts.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?;
+        if args.intervals && policies.len() < 2 {
+            return Err(Failure::usage(
+                "--intervals shows how sure ratios are, and one policy has none; name two or more with `ioda compare`",
+            ));
+        }
+        let mut setup = Setup::new(settings, policies)?;
+        setup.faults = args.faults.faults(setup.plan().width)?;
+        let sub_reads = args.asserts.iter().any(Assertion::needs_sub_reads);
+        let at = |span: &Option<Span>| span.as_ref().map(|&Span(after)| Instant::ZERO + after);
+        let (from, until) = (at(&args.measure_from), at(&args.measure_until));
+        let measured = Measured { intervals: args.intervals, sub_reads, from, until };
+        setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
+        Ok(Self { args, asserts, setup })
     }
-    write(output, &comparison, talk)?;
-    judge(output, &asserts, &outcome)
+
+    /// Makes the runs by `run`, which hands their requests to where the options want them.
+    pub(crate) fn run(
+        &self,
+        run: impl FnOnce(Option<RequestSink<'_>>) -> Result<Outcome, Failure>,
+    ) -> Result<Outcome, Failure> {
+        match self.args.requests_out.as_deref() {
+            None => run(None),
+            Some(path) => requests_out::write(path, &self.setup, |sink| run(Some(sink))),
+        }
+    }
+
+    /// The document of what came of it.
+    pub(crate) fn document(&self, outcome: &Outcome) -> Result<Comparison, Failure> {
+        let mut comparison = convert::comparison(&self.setup, outcome, title(&self.setup))?;
+        ratios::add(&mut comparison, &outcome.results);
+        if let Some(arrays) = self.args.fan_out {
+            convert::add_slowest(&mut comparison, &outcome.results, arrays);
+        }
+        Ok(comparison)
+    }
+
+    /// What came of each assertion.
+    pub(crate) fn verdicts(&self, outcome: &Outcome) -> Vec<Verdict> {
+        self.asserts.iter().flat_map(|assertion| assertion.check(&outcome.results)).collect()
+    }
 }
 
 /// What is compared, in one line.
@@ -119,6 +177,19 @@ pub(crate) fn check_outputs(output: &OutputArgs) -> Result<(), Failure> {
 
 /// Writes what is asked for, or prints the table.
 pub(crate) fn write(args: &OutputArgs, comparison: &Comparison, talk: Talk) -> Result<(), Failure> {
+    let documents = write_documents(args, comparison)?;
+    if printed(args).next().is_none() {
+        output::print(&report::table::render(comparison))?;
+    }
+    documents.tell(talk);
+    Ok(())
+}
+
+/// Writes the documents that are asked for.
+pub(crate) fn write_documents(
+    args: &OutputArgs,
+    comparison: &Comparison,
+) -> Result<Documents, Failure> {
     let mut documents = Documents::default();
     if let Some(path) = args.json.path() {
         documents.write(path, &report::json::to_string(comparison))?;
@@ -129,19 +200,13 @@ pub(crate) fn write(args: &OutputArgs, comparison: &Comparison, talk: Talk) -> R
     if let Some(path) = args.html.path() {
         documents.write(path, &report::html::render(comparison))?;
     }
-    if printed(args).next().is_none() {
-        output::print(&report::table::render(comparison))?;
-    }
-    documents.tell(talk);
-    Ok(())
+    Ok(documents)
 }
 
-/// Checks the assertions; they go where the table goes, or to stderr if that is a document.
-fn judge(args: &OutputArgs, asserts: &[Bound<'_>], outcome: &Outcome) -> Result<Code, Failure> {
-    let verdicts: Vec<_> =
-        asserts.iter().flat_map(|assertion| assertion.check(&outcome.results)).collect();
+/// Tells what came of the assertions; that goes where the table goes, or to stderr if that is a document.
+fn judge(args: &OutputArgs, verdicts: &[Verdict]) -> Result<Code, Failure> {
     let to_stderr = printed(args).next().is_some();
-    for verdict in &verdicts {
+    for verdict in verdicts {
         match to_stderr {
             true => remark(&verdict.line),
             false => output::print(&format!("{}\n", verdict.line))?,

@@ -26,7 +26,7 @@ pub(crate) fn run<S: Subject>(
     let worker = || {
         while let Some(job) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
             tally.begin(&job.subject.title(&job.plan));
-            let record = job.subject.record(&job.plan, &measure(job, &shelf));
+            let record = make(job, &shelf);
             tally.end();
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             let (journal, result) = &mut *kept;
@@ -45,6 +45,11 @@ pub(crate) fn run<S: Subject>(
     });
     let (_, result) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
     result
+}
+
+/// Makes one run, and gives what is kept of it.
+pub(crate) fn make<S: Subject>(job: &Job<S>, shelf: &Shelf) -> S::Record {
+    job.subject.record(&job.plan, &measure(job, shelf))
 }
 
 fn measure<S: Subject>(job: &Job<S>, shelf: &Shelf) -> Ended {

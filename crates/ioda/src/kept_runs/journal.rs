@@ -83,6 +83,12 @@ impl<R: Kept> Journal<R> {
         self.records.get(key)
     }
 
+    /// What need not be made again, by key.
+    pub(crate) fn finished(&self) -> impl Iterator<Item = (&str, &R)> {
+        let records = self.records.iter().filter(|(_, record)| record.is_final());
+        records.map(|(key, record)| (key.as_str(), record))
+    }
+
     /// Whether the measurement with this key need not be made again.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.get(key).is_some_and(Kept::is_final)

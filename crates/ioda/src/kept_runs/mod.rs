@@ -11,6 +11,7 @@ mod journal;
 mod shelf;
 
 pub(crate) use command::{end, say_found, write};
-pub(crate) use execute::run;
+pub(crate) use execute::{make, run};
 pub(crate) use job::{Ended, Job, Subject, key};
 pub(crate) use journal::{Journal, Kept};
+pub(crate) use shelf::Shelf;

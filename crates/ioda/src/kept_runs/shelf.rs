@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The drives that were prepared last. Jobs that need the same follow each other, so there are
 /// never more than two kinds in memory.
 #[derive(Default)]
-pub(super) struct Shelf {
+pub(crate) struct Shelf {
     prepared: Mutex<Option<(String, Arc<Vec<Ssd>>)>>,
 }
 

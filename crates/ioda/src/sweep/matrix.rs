@@ -140,7 +140,7 @@ fn combinations(parameters: &[Parameter]) -> Vec<Vec<usize>> {
 }
 
 /// What can be built of a point.
-struct Built {
+pub(crate) struct Built {
     /// The policies that can be run there; none if none can.
     setup: Option<Setup>,
     /// Why the others cannot.
@@ -148,7 +148,8 @@ struct Built {
 }
 
 impl Built {
-    fn new(settings: &Settings, policies: &[PolicyKind], traces: &mut Traces) -> Self {
+    /// The policies that can be run with `settings`, and why the others cannot.
+    pub(crate) fn new(settings: &Settings, policies: &[PolicyKind], traces: &mut Traces) -> Self {
         let mut setup = |policies: &[PolicyKind]| Setup::sharing(settings, policies, traces);
         if let Ok(all) = setup(policies) {
             return Self { setup: Some(all), refused: Vec::new() };
@@ -176,7 +177,7 @@ impl Built {
     }
 
     /// The plan of `policy` and where its requests come from, or why there is none.
-    fn planned(&self, policy: PolicyKind) -> Result<(&Plan, &Source), String> {
+    pub(crate) fn planned(&self, policy: PolicyKind) -> Result<(&Plan, &Source), String> {
         let refused = self.refused.iter().find(|(refused, _)| *refused == policy);
         if let Some((_, why)) = refused {
             return Err(why.clone());

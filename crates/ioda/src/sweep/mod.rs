@@ -12,5 +12,6 @@ mod record;
 mod values;
 
 pub(crate) use document::{Wanted, document};
-pub(crate) use matrix::{Matrix, Question};
+pub(crate) use matrix::{Built, Matrix, Question};
 pub(crate) use parameter::Parameter;
+pub(crate) use record::{Record, Subject};

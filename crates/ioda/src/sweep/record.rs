@@ -33,7 +33,7 @@ impl Kept for Record {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Subject {
     /// The point in words.
-    pub(super) point: String,
+    pub(crate) point: String,
 }
 
 impl kept_runs::Subject for Subject {

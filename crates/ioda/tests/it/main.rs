@@ -32,6 +32,7 @@ mod remote;
 #[allow(clippy::unwrap_used, dead_code, reason = "a test, which uses its own part")]
 mod remote_target;
 mod replacing;
+mod requests_out;
 mod schemas;
 mod serve;
 mod survey;

@@ -7,9 +7,11 @@ use array::policy::PolicyKind;
 use array::{Level, RequestKind};
 use nvme::{Blocked, Cause};
 use sim::{
-    Fault, Plan, Progress, REQUESTS_AT_ONCE, RequestColumns, RunResult, run_all, run_all_recorded,
+    Fault, Plan, Progress, REQUESTS_AT_ONCE, RequestColumns, RunResult, SimError, run_all,
+    run_all_recorded,
 };
 use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 use units::{DriveId, Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
@@ -43,6 +45,7 @@ fn recorded(
     let sink = |index: usize, mut columns: RequestColumns| {
         assert!((1..=REQUESTS_AT_ONCE).contains(&columns.len()));
         kept[index].lock().unwrap().append(&mut columns);
+        ControlFlow::Continue(())
     };
     let watched = run_all_recorded(plans, 2, workload, faults, &progress(), &sink).unwrap();
     for (plain, watched) in plain.iter().zip(&watched) {
@@ -161,6 +164,20 @@ fn busy_members_are_those_that_the_run_counts() {
         met += counts[1..].iter().sum::<u64>();
     }
     assert!(met > 100, "{met} reads met a busy member");
+}
+
+/// Whoever takes the requests cannot take any more.
+#[test]
+fn runs_end_when_their_requests_are_not_taken() {
+    let plan = Plan { verify: false, ..random_plan(1, Level::Raid5, PolicyKind::BASE) };
+    let read = |number: u64| {
+        let at = Instant::from_nanos(number * 1_000_000);
+        Ok::<_, Infallible>(Request { at, op: Op::Read, offset_bytes: 0, size_bytes: 1, device: 0 })
+    };
+    let workload = || Ok((Arrival::Open, (0..u64::MAX).map(read)));
+    let sink = |_: usize, _: RequestColumns| ControlFlow::Break(());
+    let ended = run_all_recorded(&[plan], 1, workload, &[], &Progress::new(1), &sink);
+    assert!(matches!(ended, Err(SimError::Interrupted)), "{ended:?}");
 }
 
 /// More requests than are handed over at once.

@@ -53,7 +53,7 @@ const IN_TURN: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |_| Box::new(InTurn { reads: 0 }),
+    build: &|_| Box::new(InTurn { reads: 0 }),
 });
 
 struct InTurn {
@@ -190,7 +190,7 @@ const MOVER: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
-    build: |_| Box::new(Mover(Rng::new(3))),
+    build: &|_| Box::new(Mover(Rng::new(3))),
 });
 
 struct Mover(Rng);

@@ -225,10 +225,10 @@ impl PartialEq for Trace {
     }
 }
 
+/// What determines its requests, by which runs are known again: not where the file happens to be.
 impl std::fmt::Debug for Trace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Trace")
-            .field("path", &self.0.path)
             .field("sha256", &self.0.identity.sha256)
             .field("options", &self.0.options)
             .finish_non_exhaustive()

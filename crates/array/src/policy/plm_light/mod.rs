@@ -31,7 +31,7 @@ pub(super) const PLM_LIGHT: PolicyKind = PolicyKind::new(&About {
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Nothing,
-    build: |setup| Box::new(PlmLight::new(setup)),
+    build: &|setup| Box::new(PlmLight::new(setup)),
 });
 
 /// What can be set about it.

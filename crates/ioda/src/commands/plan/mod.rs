@@ -16,6 +16,7 @@ use super::Talk;
 use crate::exit::{Code, Failure};
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::output::{self, Documents};
+use crate::progress::Show;
 use crate::quantity::{Percent, Raid, Span, Text, TimeWindow};
 use answer::Answer;
 use clap::Args;
@@ -108,10 +109,7 @@ pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<Code, Failure> {
             "--json and --html cannot both go to standard output; name a file for one of them",
         ));
     }
-    let mut answers: Vec<Answer> = question::ask(args)?.into_iter().map(Answer::new).collect();
-    if args.simulate {
-        simulated::simulate(&mut answers, talk.progress)?;
-    }
+    let answers = answers(args, talk)?;
     let mut documents = Documents::default();
     if let Some(path) = args.json.path() {
         documents.write(path, &report::schema::to_string(&document::of(&answers)))?;
@@ -124,6 +122,20 @@ pub(crate) fn run(args: &PlanArgs, talk: Talk) -> Result<Code, Failure> {
     }
     documents.tell(talk);
     Ok(Code::Ok)
+}
+
+/// Everything as JSON, without anything printed.
+pub(crate) fn json(args: &PlanArgs) -> Result<String, Failure> {
+    let answers = answers(args, Talk { progress: Show::Nothing, quiet: true })?;
+    Ok(report::schema::to_string(&document::of(&answers)))
+}
+
+fn answers(args: &PlanArgs, talk: Talk) -> Result<Vec<Answer>, Failure> {
+    let mut answers: Vec<Answer> = question::ask(args)?.into_iter().map(Answer::new).collect();
+    if args.simulate {
+        simulated::simulate(&mut answers, talk.progress)?;
+    }
+    Ok(answers)
 }
 
 /// Verdicts first, then the table.

@@ -113,6 +113,7 @@ impl Checker<'_> {
             "csv" => self.trace(block),
             "rust" => self.rust(block),
             "ini" => self.unit(block),
+            "python" => self.count("blocks of Python, which python/tests/test_documents.py runs"),
             "yaml" => self.count("files that a later command uses"),
             other => {
                 self.wrong(block.line, &format!("nobody knows how to check a block `{other}`"))

@@ -45,6 +45,7 @@ const fn on(page: &'static str, what: &'static str, how: How, why: &'static str)
 const LONG: &str = "takes too long at its own length";
 const OWN: &str = "is a file of the reader's own";
 const BUILDS: &str = "builds everything; scripts/first-hour does it";
+const AFTER_PYTHON: &str = "needs what `make python` builds; `make python-test` builds the same";
 const ROOT_ONLY: &str = "needs root, FUSE and a loop device; file_systems.rs does it";
 const GUEST: &str = "needs a guest with a kernel of its own";
 const PROMETHEUS: &str = "needs Prometheus; that the metrics are there is looked at instead";
@@ -63,8 +64,10 @@ const NVME_TCP: &str = "docs/nvme-tcp.md";
 const SERVING: &str = "docs/serving.md";
 const SWEEP: &str = "docs/sweep.md";
 const TRACES: &str = "docs/traces.md";
+const PYTHON: &str = "docs/python.md";
 const RESEARCHER: &str = "docs/tutorials/researcher.md";
 const POLICY: &str = "docs/writing-a-policy.md";
+const REQUESTS: &str = "docs/requests.md";
 
 const MINE_CSV: &str =
     "printf '%s\\n' timestamp,rw,lba,len 0,0,16,4096 900,1,80,8192 2000,0,8,512 > mine.csv";
@@ -99,6 +102,9 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         why: "a host with NVMe in its kernel; scripts/guest/multipath does it in a guest",
     },
     on("ARCHITECTURE.md", "                  nvme", Read, "is a picture"),
+    on(REQUESTS, "ioda compare azure", Options("--requests 1000 --requests-out r.parquet"), LONG),
+    on(REQUESTS, "import polars as pl", Read, "needs Polars"),
+    on(REQUESTS, "SELECT policy", Read, "needs DuckDB"),
     on(
         "docs/reference/command-line.md",
         "",
@@ -107,6 +113,10 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     on(README, "make demo", Typed("make -C $ROOT -n demo"), BUILDS),
     on(README, "make test", Typed("make -C $ROOT -n test"), "is what runs this"),
+    on(README, "make python", Typed("make -C $ROOT -n python"), BUILDS),
+    on(PYTHON, "make python", Typed("make -C $ROOT -n python"), BUILDS),
+    on(PYTHON, "python/.venv/bin/python", Read, AFTER_PYTHON),
+    on(PYTHON, "python/.venv/bin/maturin", Read, AFTER_PYTHON),
     on(README, "make install", Typed("make -C $ROOT -n install PREFIX=here"), BUILDS),
     on(README, "ioda compare\n", Options("--requests 1000"), LONG),
     on(README, "ioda compare synthetic", Options("--number_ios 2000"), LONG),

@@ -1,0 +1,181 @@
+//! `ioda run` and `ioda compare` without a process: what is asked, the runs, what came of them.
+
+use super::error::Error;
+use super::words::Words;
+use crate::cli::{self, SimulationArgs};
+use crate::commands::compare;
+use crate::requests_out;
+use crate::settings::{self, Settings};
+use crate::simulate;
+use array::policy::PolicyKind;
+use report::Comparison;
+use sim::{Progress, RequestColumns, RequestSink, RunResult};
+use std::ops::ControlFlow;
+
+/// Which command is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// One run.
+    Run,
+    /// Policies side by side.
+    Compare,
+}
+
+impl Command {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Compare => "compare",
+        }
+    }
+
+    /// The policies unless some are named.
+    const fn usual(self) -> &'static [PolicyKind] {
+        match self {
+            Self::Run => &[PolicyKind::IODA],
+            Self::Compare => &PolicyKind::DEMONSTRATION,
+        }
+    }
+}
+
+/// A policy of the registry by its name, or one of the caller's own.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// One of the next that the words name.
+    Named,
+    /// One of the caller's own.
+    Own(PolicyKind),
+}
+
+/// What is asked: words, and what cannot be said in words.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Which command.
+    pub command: Command,
+    /// The options.
+    pub words: Words,
+    /// A configuration as TOML, over which the options are laid.
+    pub configuration: Option<String>,
+    /// The policies in order, where not all of them have a name; empty where the words say everything.
+    pub policies: Vec<Entry>,
+}
+
+/// A question that was understood.
+pub struct Simulation {
+    args: Box<SimulationArgs>,
+    settings: Settings,
+    policies: Vec<PolicyKind>,
+    command_line: String,
+}
+
+/// What came of a simulation.
+pub struct Done {
+    /// The document.
+    pub comparison: Comparison,
+    /// The results, run by run, in the order of the document.
+    pub results: Vec<RunResult>,
+    /// What came of each assertion: whether it holds, and a line that says so.
+    pub verdicts: Vec<(bool, String)>,
+}
+
+impl Simulation {
+    /// Reads `question`.
+    ///
+    /// # Errors
+    ///
+    /// If an option is not known or its value cannot be used, as the command line has it.
+    pub fn new(question: &Question) -> Result<Self, Error> {
+        let args = match question.words.parsed()?.command {
+            cli::Command::Run(args) | cli::Command::Compare(args) => args,
+            _ => return Err(Error::usage("neither `ioda run` nor `ioda compare`")),
+        };
+        compare::check_outputs(&args.output)?;
+        requests_out::check(args.requests_out.as_deref())?;
+        let mut settings = match &question.configuration {
+            Some(_) if args.output.config.is_some() => {
+                return Err(Error::usage("there are two configurations"));
+            }
+            Some(text) => args.settings_over(&settings::parse(text, "config")?)?,
+            None => args.settings()?,
+        };
+        let mut policies = compare::policies_of(&settings, question.command.usual());
+        if !question.policies.is_empty() {
+            policies = chosen(&question.policies, &settings)?;
+            settings.run.policy.clear();
+        }
+        if question.command == Command::Run {
+            compare::one_policy(policies.len())?;
+        }
+        let command_line = question.words.command_line();
+        Ok(Self { args, settings, policies, command_line })
+    }
+
+    /// How many runs it has.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.policies.len()
+    }
+
+    /// Makes the runs, which `progress` counts and can interrupt, and writes the documents that the options ask for.
+    /// `begun` is told how many requests each run has, if that is known, before the first begins. `keep` gets the
+    /// requests of every run one by one.
+    ///
+    /// # Errors
+    ///
+    /// If the workload cannot be used, or a run or a document fails.
+    pub fn run(
+        &self,
+        progress: &Progress,
+        begun: impl FnOnce(Option<u64>),
+        keep: Option<RequestSink<'_>>,
+    ) -> Result<Done, Error> {
+        let prepared = compare::Prepared::new(&self.args, &self.settings, &self.policies)?;
+        begun(prepared.setup.requests);
+        let outcome = prepared.run(|written| {
+            let both = |run: usize, requests: RequestColumns| {
+                if let (Some(written), Some(keep)) = (written, keep) {
+                    written(run, requests.clone())?;
+                    return keep(run, requests);
+                }
+                match written.or(keep) {
+                    Some(sink) => sink(run, requests),
+                    None => ControlFlow::Continue(()),
+                }
+            };
+            let sink: Option<RequestSink<'_>> = match (written, keep) {
+                (None, None) => None,
+                _ => Some(&both),
+            };
+            simulate::counted(&prepared.setup, progress, true, sink)
+        })?;
+        let mut comparison = prepared.document(&outcome)?;
+        comparison.manifest.command_line.clone_from(&self.command_line);
+        compare::write_documents(&self.args.output, &comparison)?;
+        let verdicts = prepared.verdicts(&outcome);
+        let verdicts = verdicts.into_iter().map(|verdict| (verdict.holds, verdict.line)).collect();
+        Ok(Done { comparison, results: outcome.results, verdicts })
+    }
+}
+
+/// The policies in the order of `entries`.
+fn chosen(entries: &[Entry], settings: &Settings) -> Result<Vec<PolicyKind>, Error> {
+    let mut named = settings.run.policy.iter().map(|text| text.value.0);
+    let mut policies = Vec::<PolicyKind>::new();
+    for entry in entries {
+        let policy = match entry {
+            Entry::Own(policy) => Some(*policy),
+            Entry::Named => named.next(),
+        };
+        let policy = policy.ok_or_else(|| Error::usage("there are fewer names than policies"))?;
+        if policies.contains(&policy) && matches!(entry, Entry::Own(_)) {
+            let name = policy.name();
+            return Err(Error::usage(format!(
+                "two policies are called {name}; name one otherwise"
+            )));
+        }
+        policies.push(policy);
+    }
+    Ok(policies)
+}
