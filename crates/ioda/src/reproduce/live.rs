@@ -27,6 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serve::Served;
 use sim::{Plan, Progress, RunResult};
+use std::ops::ControlFlow;
 use units::Duration;
 use workload::{Source, WorkloadError};
 
@@ -178,7 +179,10 @@ fn simulate(
     };
     let progress = Progress::new(plans.len());
     let each = Gathered::new(plans.len());
-    let gather = |run, columns| each.take(run, &columns);
+    let gather = |run, columns| {
+        each.take(run, &columns);
+        ControlFlow::Continue(())
+    };
     let work = || sim::run_all_recorded(plans, threads, open, &[], &progress, &gather);
     let title = format!("{name} simulated:");
     let results = progress::during(talk.progress, &title, plans, requests, &progress, work)?;
