@@ -2,13 +2,14 @@
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ioda import _html
+from ioda._errors import UsageError
 from ioda._table import Table
 
 Floats = npt.NDArray[np.float64]
@@ -145,6 +146,7 @@ class Run:
         self.label: str = document["label"] or document["policy"]
         self.result_hash: str = document["result_hash"]
         self._histograms = histograms
+        self._requests: Table | None = None
         self.read = Latency(document["read"], histograms[0])
         self.write = Latency(document["write"], histograms[1])
 
@@ -183,6 +185,19 @@ class Run:
     def cdf(self, op: Operation = "read") -> Table:
         """The distribution function; see :meth:`Latency.cdf`."""
         return self.of(op).cdf()
+
+    def requests(self) -> Table:
+        """The requests one by one, in the order of their completion: ``number``, ``op``, ``offset_bytes``, ``size_bytes``,
+        ``arrived_ns``, ``completed_ns``, ``latency_ns``, a column in nanoseconds for every cause (they add up to the
+        latency, with ``write_ns`` of writes), ``busy_members`` as bits, ``reconstructions``, ``blocked``, ``failed``;
+        ``docs/requests.md`` says more. They are not pickled.
+
+        Raises:
+            UsageError: If the run was made without ``keep_requests=True``.
+        """
+        if self._requests is None:
+            raise UsageError("the requests of this run were not kept; run it with keep_requests=True")
+        return self._requests
 
     def causes(self) -> Table:
         """Where the time of reads at p50, p99, p99.9 and p99.99 went: ``percentile``, ``latency_us`` of the reads there
@@ -256,6 +271,7 @@ class Comparison(Mapping[str, Run]):
         document: dict[str, Any],
         histograms: list[tuple[Histogram, Histogram]],
         verdicts: list[tuple[bool, str]],
+        requests: Sequence[Table] = (),
     ) -> None:
         self.document = document
         self.manifest: dict[str, Any] = document["manifest"]
@@ -266,6 +282,8 @@ class Comparison(Mapping[str, Run]):
         self._histograms = list(histograms)
         pairs = zip(document["runs"], histograms, strict=True)
         self._runs = {run["policy"]: Run(run, self.manifest, pair) for run, pair in pairs}
+        for run, table in zip(self._runs.values(), requests, strict=False):
+            run._requests = table
 
     def __getitem__(self, policy: str) -> Run:
         return self._runs[policy]

@@ -10,6 +10,7 @@ from ioda._errors import Error, UsageError
 from ioda._policy import Policy, described
 from ioda._progress import Tell, shown
 from ioda._results import Comparison, Run
+from ioda._table import RequestTable
 from ioda._workload import NAME, Workload, readable
 
 Config = str | PathLike[str] | Mapping[str, Any] | None
@@ -34,6 +35,7 @@ def _simulated(
     workload: Workload,
     config: Config,
     progress: bool | Tell | None,
+    keep_requests: bool,
     options: dict[str, Any],
 ) -> Comparison:
     named = {name: options.pop(name) for name in ("policy", "policies") if options.get(name) is not None}
@@ -47,8 +49,8 @@ def _simulated(
         options["config"] = config
     with readable(workload, options) as path, shown(progress, "requests") as tell:
         try:
-            document, histograms, verdicts = _native.simulate(
-                command, path, options, configuration, policies, tell
+            document, histograms, verdicts, requests = _native.simulate(
+                command, path, options, configuration, policies, tell, bool(keep_requests)
             )
         except Error as error:
             if path is not workload:
@@ -57,7 +59,7 @@ def _simulated(
             raise
     if path is not workload:
         document = document.replace(str(path), NAME)
-    return Comparison(json.loads(document), histograms, verdicts)
+    return Comparison(json.loads(document), histograms, verdicts, [RequestTable(each) for each in requests])
 
 
 def run(
@@ -65,6 +67,7 @@ def run(
     *,
     config: Config = None,
     progress: bool | Tell | None = None,
+    keep_requests: bool = False,
     **options: Any,
 ) -> Run:
     """Runs one workload under one policy, as ``ioda run`` does.
@@ -77,6 +80,7 @@ def run(
         config: A configuration: the path of a TOML file, or its sections as a dict; options override it.
         progress: Whether progress is shown, by tqdm; by default where it is installed and somebody looks. Or a
             function that is called with the requests that are done and all of them, or None.
+        keep_requests: Keep every request of the run in memory, about 200 bytes each, for :meth:`Run.requests`.
         options: The options of ``ioda run`` with underscores: texts with units (``tw="100ms"``), numbers, lists, and
             True for flags. ``policy`` may be a class of :class:`ioda.Policy` or an object of one.
 
@@ -88,7 +92,7 @@ def run(
         DataError: For a trace that cannot be used.
         RunError: Where the run fails.
     """
-    comparison = _simulated("run", workload, config, progress, options)
+    comparison = _simulated("run", workload, config, progress, keep_requests, options)
     return next(iter(comparison.values()))
 
 
@@ -97,6 +101,7 @@ def compare(
     *,
     config: Config = None,
     progress: bool | Tell | None = None,
+    keep_requests: bool = False,
     **options: Any,
 ) -> Comparison:
     """Runs one workload under several policies, as ``ioda compare`` does.
@@ -108,6 +113,7 @@ def compare(
             iterable of :class:`ioda.Request`. The options of traces apply to them.
         config: A configuration: the path of a TOML file, or its sections as a dict; options override it.
         progress: As in :func:`ioda.run`.
+        keep_requests: As in :func:`ioda.run`.
         options: The options of ``ioda compare``, as in :func:`ioda.run`. ``policies`` is a list of names, classes of
             :class:`ioda.Policy` and objects of these.
 
@@ -119,7 +125,7 @@ def compare(
         DataError: For a trace that cannot be used.
         RunError: Where a run fails.
     """
-    return _simulated("compare", workload, config, progress, options)
+    return _simulated("compare", workload, config, progress, keep_requests, options)
 
 
 def plan(**options: Any) -> dict[str, Any]:

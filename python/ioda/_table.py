@@ -68,6 +68,37 @@ class Table(Mapping[str, Column]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
+class RequestTable(Table):
+    """The requests of a run one by one, in the order of their completion, with the columns of ``docs/requests.md`` but for
+    ``policy``. Numbers are looked at where the run has left them; words are made when they are asked for."""
+
+    def __init__(self, native: _native.Requests) -> None:
+        super().__init__({})
+        self._native = native
+        self._columns = dict.fromkeys(native.names(), np.empty(0))
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._columns:
+            raise KeyError(name)
+        column: Column = np.asarray(self._native.column(name))
+        words = self._native.words(name)
+        if words is not None:
+            return np.asarray(words)[column]
+        return column.view(bool) if name == "failed" else column
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self["number"])
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table as a stream of Arrow's C interface, without a copy."""
+        return self._native.arrow().__arrow_c_stream__(requested_schema)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, ({name: np.array(self[name]) for name in self},)
+
+
 def _same(one: Column, other: Column) -> bool:
     numbers = one.dtype.kind == "f" and other.dtype.kind == "f"
     return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=numbers)

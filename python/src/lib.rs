@@ -7,6 +7,7 @@ mod columns;
 mod error;
 mod options;
 mod own_policy;
+mod requests;
 mod simulate;
 mod sweep;
 
@@ -19,6 +20,8 @@ mod _native {
     use crate::columns::{arrow, columns};
     #[pymodule_export]
     use crate::own_policy::{Array, View};
+    #[pymodule_export]
+    use crate::requests::{Column, Requests};
     #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]

@@ -3,14 +3,17 @@
 use crate::error::raised;
 use crate::options;
 use crate::own_policy::{self, Own};
+use crate::requests::{self, Requests};
 use ioda::embed::{Command, Done, Entry, Error, Question, Simulation};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
-use sim::{LatencySummary, Progress};
+use sim::{LatencySummary, Progress, RequestColumns};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How often the waiting thread looks at signals and tells progress.
@@ -18,15 +21,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Values in nanoseconds and how often each was measured, both as bytes of 64-bit numbers.
 type Histogram<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
-/// The document as JSON; for each run the histograms of reads and of writes; what came of each assertion.
-type Answer<'py> = (String, Vec<(Histogram<'py>, Histogram<'py>)>, Vec<(bool, String)>);
+/// The document as JSON; for each run the histograms of reads and of writes; what came of each assertion; for each run
+/// its requests, if they were kept.
+type Answer<'py> =
+    (String, Vec<(Histogram<'py>, Histogram<'py>)>, Vec<(bool, String)>, Vec<Requests>);
 
 /// Makes the runs of `ioda run` or `ioda compare`.
 ///
 /// `policies` are texts and policies in Python, as `ioda._policy` describes them. `progress` is called with the
 /// requests that are done, and with the requests of all runs or None.
 #[pyfunction]
-#[pyo3(signature = (command, workload, options, configuration, policies, progress))]
+#[pyo3(signature = (command, workload, options, configuration, policies, progress, keep_requests))]
+#[expect(clippy::too_many_arguments, reason = "everything that a question has")]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
     command: &str,
@@ -35,6 +41,7 @@ pub(crate) fn simulate<'py>(
     configuration: Option<&Bound<'py, PyDict>>,
     policies: Option<&Bound<'py, PyList>>,
     progress: Option<&Bound<'py, PyAny>>,
+    keep_requests: bool,
 ) -> PyResult<Answer<'py>> {
     let command = if command == "run" { Command::Run } else { Command::Compare };
     let mut words = options::words(command.name(), workload, options)?;
@@ -62,33 +69,47 @@ pub(crate) fn simulate<'py>(
     let simulation = Simulation::new(&question).map_err(|error| raised(py, &error))?;
     let counts = Arc::new(Progress::new(simulation.runs()));
     own.iter().for_each(|policy| policy.attach(&counts));
-    let requests = Arc::new(OnceLock::new());
+    let known_requests = Arc::new(OnceLock::new());
     let tell = |_: Python<'_>| {
         let Some(progress) = progress else { return Ok(()) };
         let done: u64 = counts.runs.iter().map(|run| run.completed.load(Ordering::Relaxed)).sum();
         let runs = counts.runs.len() as u64;
-        let total = requests.get().copied().flatten().map(|each: u64| each * runs);
+        let total = known_requests.get().copied().flatten().map(|each: u64| each * runs);
         progress.call1((done, total)).map(drop)
     };
-    let (counted, known) = (Arc::clone(&counts), Arc::clone(&requests));
+    let kept: Arc<Mutex<BTreeMap<usize, Vec<RequestColumns>>>> = Arc::default();
+    let (counted, known, keeping) =
+        (Arc::clone(&counts), Arc::clone(&known_requests), Arc::clone(&kept));
     let work = move || {
-        simulation.run(&counted, |requests| {
+        let begun = |requests| {
             let _ = known.set(requests);
-        })
+        };
+        let keep = |run: usize, requests: RequestColumns| {
+            lock(&keeping).entry(run).or_default().push(requests);
+            ControlFlow::Continue(())
+        };
+        simulation.run(&counted, begun, keep_requests.then_some(&keep))
     };
     let done = interruptible(py, work, || counts.interrupt(), tell);
     if let Some(failure) = own.iter().find_map(|policy| policy.failure(py)) {
         return Err(failure);
     }
-    answer(py, &done?)
+    let done = done?;
+    let kept = std::mem::take(&mut *lock(&kept));
+    let tables = kept.into_values().map(requests::table).collect::<PyResult<_>>()?;
+    answer(py, &done, tables)
 }
 
-fn answer<'py>(py: Python<'py>, done: &Done) -> PyResult<Answer<'py>> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn answer<'py>(py: Python<'py>, done: &Done, requests: Vec<Requests>) -> PyResult<Answer<'py>> {
     let document = py.detach(|| report::json::to_string(&done.comparison));
     let results = done.results.iter();
     let histograms =
         results.map(|result| (histogram(py, &result.read), histogram(py, &result.write)));
-    Ok((document, histograms.collect(), done.verdicts.clone()))
+    Ok((document, histograms.collect(), done.verdicts.clone(), requests))
 }
 
 fn histogram<'py>(py: Python<'py>, latency: &LatencySummary) -> Histogram<'py> {
