@@ -25,7 +25,7 @@ const AHEAD: usize = 2;
 /// What the thread that writes is told.
 enum Message {
     /// More requests of the run with this number.
-    Requests(usize, RequestColumns),
+    Requests(usize, Box<RequestColumns>),
     /// There are no more, and this is what they are.
     Complete(Vec<(String, String)>),
 }
@@ -62,7 +62,7 @@ pub(crate) fn write(
     let (to, from) = sync_channel(AHEAD);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| write_all(file, &policies, from));
-        let sink = |run, columns| match to.send(Message::Requests(run, columns)) {
+        let sink = |run, columns| match to.send(Message::Requests(run, Box::new(columns))) {
             Ok(()) => ControlFlow::Continue(()),
             // It has failed, and says why below.
             Err(_) => ControlFlow::Break(()),

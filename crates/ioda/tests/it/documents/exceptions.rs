@@ -306,7 +306,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         STATE,
     ),
     on(SERVING, "[Unit]", File("ioda.service"), OWN),
-    on(SERVING, "measuring 6 ways", Form(&["ioda bench timer --seconds 1"]), LONG),
+    on(SERVING, "measuring 7 ways", Form(&["ioda bench timer --seconds 1"]), LONG),
     on(SWEEP, "ioda sweep tpcc", Options("--requests 1000"), LONG),
     on(
         TRACES,
