@@ -3,7 +3,7 @@
 //! Knows: flags, configuration files, progress bars, exit codes, assertions, experiments. Does not
 //! know: how a drive, an array or a simulation works; those rooms are called, never copied.
 //!
-//! Results go to stdout, progress and remarks to stderr. The exit codes are in [`exit`].
+//! Results go to stdout, progress and remarks to stderr. The exit codes are in `exit`.
 
 mod address;
 mod assertion;
