@@ -8,6 +8,7 @@ pub(crate) mod drive;
 pub(crate) mod explain;
 pub(crate) mod load;
 pub(crate) mod man;
+pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod presets;
 pub(crate) mod reproduce;

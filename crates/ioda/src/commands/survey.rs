@@ -1,16 +1,17 @@
 //! `ioda survey`: every policy under every workload.
 
 use super::Talk;
+use super::merge::{self, MergeArgs};
 use crate::cli::ArrayArgs;
 use crate::exit::{Code, Failure};
 use crate::flags;
-use crate::kept_runs::{self, Journal};
+use crate::kept_runs::{self, Journal, Shard};
 use crate::names::Unknown;
 use crate::output;
 use crate::settings::{RunSettings, Settings, WorkloadSettings};
 use crate::survey::{self, Matrix, Question};
 use array::policy::PolicyKind;
-use clap::Args;
+use clap::{Args, Subcommand};
 use sim::Measured;
 use std::path::PathBuf;
 use workload::Preset;
@@ -32,6 +33,8 @@ Examples:
       on another array of other drives
   ioda survey --config lab.toml --output lab
       on your own array and drives; flags override the file
+  ioda survey --shard 3/64 --output survey-3
+      the third of 64 parts, for one of 64 machines; `ioda survey merge` puts them together
 
 Every policy gets the same requests at the same times. A run is kept when it ends, so Ctrl-C loses the
 runs that are under way and no more; runs are known by a hash of everything that determines them, and
@@ -39,14 +42,28 @@ may be shared by surveys in one folder. What is measured and how to read it: doc
 
 Exit code 4 if a run failed; the others are shown all the same.";
 
+pub(crate) const MERGE_EXAMPLES: &str = "\
+Examples:
+  ioda survey merge survey-* --output survey
+      the runs of every shard in one folder; then the same `ioda survey` with --output survey and without
+      --shard finds them all, and writes the document and the page
+  ioda survey merge elsewhere/ioda-survey --output ioda-survey
+      what was made elsewhere need not be made here
+
+Processor time is measured by the command without --shard, on one machine. A folder that is still being written is refused, and so are two different records of one run; then
+nothing is written. What an interrupt left of a last line is not taken.";
+
 /// Presets of a survey unless workloads are named: those of the article's table.
 const WORKLOADS: [&str; 9] =
     ["azure", "bingidx", "bingsel", "cosmos", "dtrs", "exch", "lmbe", "msnfs", "tpcc"];
 
 /// Options of `ioda survey`.
 #[derive(Args, Debug)]
-#[command(mut_arg("policy", all_policies))]
+#[command(mut_arg("policy", all_policies), args_conflicts_with_subcommands = true)]
 pub(crate) struct SurveyArgs {
+    /// What is done with runs that are kept; without it they are made.
+    #[command(subcommand)]
+    command: Option<SurveyCommand>,
     /// Workloads, a list or repeated (see `ioda presets workloads`) [default: the nine of IODA's
     /// Table 3]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -69,6 +86,11 @@ pub(crate) struct SurveyArgs {
     /// Forget the runs that are kept in the folder
     #[arg(long)]
     fresh: bool,
+    /// Make the K-th of N parts of the runs only, such as 3/64; N is 1 to 10000. Parts are blocks of runs that follow
+    /// each other, so that those on the same drives stay together, and differ by one run at most. `ioda survey merge`
+    /// puts them together
+    #[arg(long, value_name = "K/N", conflicts_with = "costs")]
+    shard: Option<Shard>,
     /// Print the table of costs only
     #[arg(long)]
     costs: bool,
@@ -78,6 +100,14 @@ pub(crate) struct SurveyArgs {
     /// The run.
     #[command(flatten)]
     run: RunSettings,
+}
+
+/// What is done with runs that are kept.
+#[derive(Subcommand, Debug)]
+enum SurveyCommand {
+    /// Put the runs of several folders into one: those of shards
+    #[command(after_help = MERGE_EXAMPLES)]
+    Merge(MergeArgs),
 }
 
 /// Which policies these are.
@@ -90,11 +120,19 @@ fn all_policies(policy: clap::Arg) -> clap::Arg {
 
 /// Runs what is missing and shows everything.
 pub(crate) fn run(args: &SurveyArgs, talk: Talk) -> Result<Code, Failure> {
+    if let Some(SurveyCommand::Merge(args)) = &args.command {
+        return merge::run::<survey::Record>(args, talk);
+    }
     let question = question(args)?;
     let matrix = Matrix::new(&question)?;
     let mut journal = Journal::open(&args.output, args.fresh)?;
-    kept_runs::say_found(&matrix.jobs, &journal, &args.output, talk);
-    survey::run(&matrix, &mut journal, matrix.standard.threads, talk.progress)?;
+    let part = kept_runs::part(&matrix.jobs, args.shard);
+    kept_runs::say_found(part, &journal, &args.output, talk);
+    survey::run(&matrix, args.shard, &mut journal, matrix.standard.threads, talk.progress)?;
+    journal.finish()?;
+    if let Some(shard) = args.shard {
+        return kept_runs::end_shard(shard, &matrix.jobs, &journal, &args.output, talk);
+    }
     let survey = survey::document(&question, &matrix, &journal)?;
     kept_runs::write(&args.output, "survey", &survey, report::html::render_survey(&survey), talk)?;
     let text = match args.costs {

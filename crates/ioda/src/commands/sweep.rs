@@ -1,16 +1,17 @@
 //! `ioda sweep`: one parameter or two over a range.
 
 use super::Talk;
+use super::merge::{self, MergeArgs};
 use crate::cli::ArrayArgs;
 use crate::exit::{Code, Failure};
 use crate::flags::{self, JsonArgs};
-use crate::kept_runs::{self, Journal};
+use crate::kept_runs::{self, Journal, Shard};
 use crate::output;
 use crate::settings::{RunSettings, Settings, WorkloadSettings};
 use crate::setup;
 use crate::sweep::{self, Matrix, Parameter, Question, Wanted};
 use array::policy::PolicyKind;
-use clap::Args;
+use clap::{Args, Subcommand};
 use sim::Measured;
 use std::path::PathBuf;
 
@@ -24,6 +25,8 @@ Examples:
       two parameters: a heat map for each policy
   ioda sweep --vary over-provisioning=10%..40%:10% --vary buffer=none,1m..64m:x4
   ioda sweep synthetic --rw randrw --number_ios 100000 --vary iodepth=1..64:x2 --policy ioda
+  ioda sweep tpcc --vary load=0.01,0.02,0.05,0.1 --seeds 20 --shard 3/64 --output sweep-3
+      the third of 64 parts, for one of 64 machines; `ioda sweep merge` puts them together
 
 KEY is a path of the configuration such as drive.over_provisioning, its last word if that is the only
 such (iodepth), or one of load (workload.rerate), width (array.drives), window (array.tw),
@@ -36,12 +39,27 @@ hash of everything that determines them, and may be shared by sweeps in one fold
 
 Exit code 4 if a run failed; the others are shown all the same.";
 
+pub(crate) const MERGE_EXAMPLES: &str = "\
+Examples:
+  ioda sweep merge sweep-* --output sweep
+      the runs of every shard in one folder; then the same `ioda sweep` with --output sweep and without
+      --shard finds them all, and writes the document and the page
+  ioda sweep merge elsewhere/ioda-sweep --output ioda-sweep
+      what was made elsewhere need not be made here
+
+A folder that is still being written is refused, and so are two different records of one run; then
+nothing is written. What an interrupt left of a last line is not taken.";
+
 /// What is shown unless metrics are named.
 const METRICS: [&str; 3] = ["read.p99.9", "write.p99.9", "waf"];
 
 /// Options of `ioda sweep`.
 #[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SweepArgs {
+    /// What is done with runs that are kept; without it they are made.
+    #[command(subcommand)]
+    command: Option<SweepCommand>,
     /// What is varied and its values, such as load=0.01,0.1 or width=4..16:4; once or twice
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     vary: Vec<String>,
@@ -60,6 +78,11 @@ pub(crate) struct SweepArgs {
     /// Forget the runs that are kept in the folder
     #[arg(long)]
     fresh: bool,
+    /// Make the K-th of N parts of the runs only, such as 3/64; N is 1 to 10000. Parts are blocks of runs that follow
+    /// each other, so that those on the same drives stay together, and differ by one run at most. `ioda sweep merge`
+    /// puts them together
+    #[arg(long, value_name = "K/N", conflicts_with = "json")]
+    shard: Option<Shard>,
     /// Everything as JSON.
     #[command(flatten)]
     json: JsonArgs,
@@ -78,14 +101,30 @@ pub(crate) struct SweepArgs {
     run: RunSettings,
 }
 
+/// What is done with runs that are kept.
+#[derive(Subcommand, Clone, Debug)]
+enum SweepCommand {
+    /// Put the runs of several folders into one: those of shards
+    #[command(after_help = MERGE_EXAMPLES)]
+    Merge(MergeArgs),
+}
+
 /// Runs what is missing and shows everything.
 pub(crate) fn run(args: &SweepArgs, talk: Talk) -> Result<Code, Failure> {
+    if let Some(SweepCommand::Merge(args)) = &args.command {
+        return merge::run::<sweep::Record>(args, talk);
+    }
     let question = question(args)?;
     let threads = setup::threads(&question.settings.run)?;
     let matrix = Matrix::new(&question)?;
     let mut journal = Journal::open(&args.output, args.fresh)?;
-    kept_runs::say_found(&matrix.jobs, &journal, &args.output, talk);
-    kept_runs::run(&matrix.jobs, &mut journal, threads, talk.progress)?;
+    let part = kept_runs::part(&matrix.jobs, args.shard);
+    kept_runs::say_found(part, &journal, &args.output, talk);
+    kept_runs::run(part, &mut journal, threads, talk.progress)?;
+    journal.finish()?;
+    if let Some(shard) = args.shard {
+        return kept_runs::end_shard(shard, &matrix.jobs, &journal, &args.output, talk);
+    }
     let sweep = sweep::document(&question, &matrix, &journal, &metrics(args)?)?;
     kept_runs::write(&args.output, "sweep", &sweep, report::html::render_sweep(&sweep), talk)?;
     output::show(args.json.path(), || sweep.clone(), || report::table::render_sweep(&sweep))?;

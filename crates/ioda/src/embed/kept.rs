@@ -4,13 +4,14 @@
 use super::error::Error;
 use super::simulation::Question;
 use crate::cli;
-use crate::kept_runs::{self, Journal};
+use crate::kept_runs::{self, Journal, Merged, Shard};
 use crate::settings::{self, Settings};
 use crate::setup::Traces;
 use crate::sweep::{Built, Record, Subject};
 use array::policy::PolicyKind;
 use sim::{Measured, Plan};
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 /// As many drives as an array may have: whether a fault is of one of them is of no interest here.
 const MOST_DRIVES: u32 = 64;
@@ -116,4 +117,36 @@ impl Store {
         let record: Record = serde_json::from_str(record).map_err(Error::internal)?;
         Ok(self.0.keep(key, record)?)
     }
+
+    /// All runs have ended: brings the file into an order that does not depend on when each did.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        Ok(self.0.finish()?)
+    }
+}
+
+/// Which of so many runs the shard `text` has, such as 3/64.
+///
+/// # Errors
+///
+/// If it is no shard, as the command line has it.
+pub fn shard(text: &str, runs: usize) -> Result<Range<usize>, Error> {
+    let shard: Shard = text.parse().map_err(|why| {
+        Error::usage(format!("invalid value '{text}' for '--shard <K/N>': {why}"))
+    })?;
+    Ok(shard.range(runs))
+}
+
+/// Puts the runs of sweeps that `folders` keep into `output`, as `ioda sweep merge` does. Gives how many runs it
+/// keeps then.
+///
+/// # Errors
+///
+/// If a folder cannot be used, or two have different records of one run; then nothing is written.
+pub fn merge(folders: &[PathBuf], output: &Path) -> Result<usize, Error> {
+    let Merged { runs, .. } = kept_runs::merge::<Record>(folders, output)?;
+    Ok(runs)
 }

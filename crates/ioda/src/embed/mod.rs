@@ -12,7 +12,7 @@ mod words;
 
 pub use documents::{plan, policies};
 pub use error::Error;
-pub use kept::{Job, Maker, Store};
+pub use kept::{Job, Maker, Store, merge, shard};
 pub use simulation::{Command, Done, Entry, Question, Simulation};
 pub use words::{Value, Words};
 

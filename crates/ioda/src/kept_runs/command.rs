@@ -2,6 +2,7 @@
 
 use super::job::{Job, Subject};
 use super::journal::Journal;
+use super::shard::Shard;
 use crate::commands::Talk;
 use crate::exit::{Code, Failure};
 use crate::output::{self, remark};
@@ -19,6 +20,41 @@ pub(crate) fn say_found<S: Subject>(
         let found = jobs.iter().filter(|job| journal.has(&job.key)).count();
         remark(&format!("{found} of {} runs found in {}", jobs.len(), folder.display()));
     }
+}
+
+/// The jobs of `shard`; all of them if it is none.
+pub(crate) fn part<S>(jobs: &[Job<S>], shard: Option<Shard>) -> &[Job<S>] {
+    match shard {
+        Some(shard) => &jobs[shard.range(jobs.len())],
+        None => jobs,
+    }
+}
+
+/// How the command ends that has made the `part` of `jobs` that is `shard`, and what comes next.
+pub(crate) fn end_shard<S: Subject>(
+    shard: Shard,
+    jobs: &[Job<S>],
+    journal: &Journal<S::Record>,
+    folder: &Path,
+    talk: Talk,
+) -> Result<Code, Failure> {
+    let part = part(jobs, Some(shard));
+    let failed = part.iter().filter(|job| !journal.has(&job.key)).count();
+    if !talk.quiet {
+        let command = S::COMMAND;
+        remark(&format!(
+            "shard {shard} is {} of {} runs, kept in {}",
+            part.len(),
+            jobs.len(),
+            folder.display()
+        ));
+        remark(&format!(
+            "when all {} shards have ended: ioda {command} merge FOLDER... --output FOLDER, and then \
+             the same ioda {command} with that --output and without --shard",
+            shard.of()
+        ));
+    }
+    end(failed, part.len())
 }
 
 /// Writes the document NAME.json and the page NAME.html.

@@ -49,7 +49,7 @@ pub(crate) fn run<S: Subject>(
 
 /// Makes one run, and gives what is kept of it.
 pub(crate) fn make<S: Subject>(job: &Job<S>, shelf: &Shelf) -> S::Record {
-    job.subject.record(&job.plan, &measure(job, shelf))
+    job.subject.record(job, &measure(job, shelf))
 }
 
 fn measure<S: Subject>(job: &Job<S>, shelf: &Shelf) -> Ended {

@@ -11,7 +11,7 @@ use workload::Source;
 const KEY_DIGITS: usize = 32;
 
 /// What a run is about, in the words of whoever asked for it.
-pub(crate) trait Subject: Sync {
+pub(crate) trait Subject: Sync + Sized {
     /// What is kept of a run.
     type Record: Kept;
     /// The name of the command, for the progress bar.
@@ -23,8 +23,9 @@ pub(crate) trait Subject: Sync {
     /// A run is given up if more requests than this wait at once.
     const MOST_WAITING: usize;
 
-    /// What is kept of a run that ended like this.
-    fn record(&self, plan: &Plan, ended: &Ended) -> Self::Record;
+    /// What is kept of a run that ended like this: nothing that depends on the machine, on the time or on
+    /// who asked, because the key does not.
+    fn record(&self, job: &Job<Self>, ended: &Ended) -> Self::Record;
 }
 
 /// How a run ended.

@@ -1,18 +1,20 @@
 //! `runs.jsonl`: what is done, one JSON object in a line, so that many runs can be interrupted.
 //!
 //! A line is written and flushed to the medium when its run ends. What an interrupt leaves of a last
-//! line is dropped at the next start.
+//! line is dropped at the next start. When all runs have ended, lines are sorted by key, and of several
+//! with one key the last is left: then the file does not say who made which run when.
 
+use super::file::{self, unusable};
 use crate::exit::Failure;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Error, ErrorKind, Write};
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Name of the file.
-const NAME: &str = "runs.jsonl";
+/// What to do about a line that cannot be used.
+const REMEDY: &str = "choose another --output, or start again with --fresh";
 
 /// What is kept of a run.
 pub(crate) trait Kept: Clone + Serialize + DeserializeOwned + Send {
@@ -24,6 +26,11 @@ pub(crate) trait Kept: Clone + Serialize + DeserializeOwned + Send {
 
     /// Whether the run need not be made again. What failed is tried again.
     fn is_final(&self) -> bool;
+
+    /// Whether it was measured on a clock, and so comes out differently every time.
+    fn is_measured(&self) -> bool {
+        false
+    }
 }
 
 /// What every line says of itself, whoever wrote it.
@@ -41,9 +48,15 @@ struct Line<R> {
     record: R,
 }
 
-/// The file and what it says.
+/// The key of a line.
+#[derive(Deserialize)]
+struct Keyed {
+    key: String,
+}
+
+/// The file and what it says. Nobody else writes it meanwhile.
 pub(crate) struct Journal<R> {
-    path: PathBuf,
+    folder: PathBuf,
     file: File,
     records: BTreeMap<String, R>,
 }
@@ -51,31 +64,22 @@ pub(crate) struct Journal<R> {
 impl<R: Kept> Journal<R> {
     /// Opens the file in `folder`, which is made if there is none; an empty one if `fresh`.
     pub(crate) fn open(folder: &Path, fresh: bool) -> Result<Self, Failure> {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
-        })?;
-        let path = folder.join(NAME);
+        make_folder(folder)?;
+        let path = file::path(folder);
+        let mut file = file::writable(folder)?;
         let mut records = BTreeMap::new();
         let mut whole_bytes = 0;
         if !fresh {
-            let text = match std::fs::read(&path) {
-                Ok(text) => text,
-                Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-                Err(error) => return Err(unusable(&path, "read", &error)),
-            };
-            // What follows the last end of a line was being written when the program stopped.
-            whole_bytes = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-            for (index, line) in text[..whole_bytes].split(|&byte| byte == b'\n').enumerate() {
-                if !line.is_empty() {
-                    let Line { key, record, .. } = read(&path, index + 1, line)?;
-                    records.insert(key, record);
-                }
+            let mut text = Vec::new();
+            file.read_to_end(&mut text).map_err(|error| unusable(&path, "read", &error))?;
+            whole_bytes = whole(&text).len();
+            for (number, line) in lines(&text) {
+                let (key, record) = read(&path, number, line, REMEDY)?;
+                records.insert(key, record);
             }
         }
-        let file = OpenOptions::new().create(true).append(true).open(&path);
-        let file = file.map_err(|error| unusable(&path, "write", &error))?;
         file.set_len(whole_bytes as u64).map_err(|error| unusable(&path, "write", &error))?;
-        Ok(Self { path, file, records })
+        Ok(Self { folder: folder.to_owned(), file, records })
     }
 
     /// What came of the measurement with this key, if it was made.
@@ -105,23 +109,68 @@ impl<R: Kept> Journal<R> {
         self.file
             .write_all(text.as_bytes())
             .and_then(|()| self.file.sync_data())
-            .map_err(|error| unusable(&self.path, "write", &error))?;
+            .map_err(|error| unusable(&file::path(&self.folder), "write", &error))?;
         self.records.insert(line.key, line.record);
+        Ok(())
+    }
+
+    /// Brings the file into the order of keys, if it is not: what it says depends on the runs alone then.
+    /// An interrupt leaves it as it was.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        let path = file::path(&self.folder);
+        let text = std::fs::read(&path).map_err(|error| unusable(&path, "read", &error))?;
+        let sorted = sorted(&text).map_err(|error| {
+            Failure::internal(format!("cannot sort {}: {error}", path.display()))
+        })?;
+        if sorted != text {
+            self.file = file::replace(&self.folder, &sorted)?;
+        }
         Ok(())
     }
 }
 
-fn unusable(path: &Path, what: &str, error: &Error) -> Failure {
-    Failure::internal(format!("cannot {what} {}: {error}", path.display()))
+/// Makes `folder` if there is none.
+pub(super) fn make_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
+    })
+}
+
+/// What was written to the end: what follows the last end of a line was being written when the program
+/// stopped.
+fn whole(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    &text[..end]
+}
+
+/// The lines that were written to the end, with their numbers.
+pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let lines = (1..).zip(whole(text).split(|&byte| byte == b'\n'));
+    lines.filter(|(_, line)| !line.is_empty())
+}
+
+/// The last line of every key, sorted by key.
+fn sorted(text: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
+    let mut last = BTreeMap::new();
+    for (_, line) in lines(text) {
+        let Keyed { key } = serde_json::from_slice(line)?;
+        last.insert(key, line);
+    }
+    Ok(last.into_values().flat_map(|line| [line, b"\n"].concat()).collect())
 }
 
 /// Reads a line. A line of another version is refused, because its results may differ.
-fn read<R: Kept>(path: &Path, number: usize, line: &[u8]) -> Result<Line<R>, Failure> {
+/// `remedy` says what to do then.
+pub(super) fn read<R: Kept>(
+    path: &Path,
+    number: usize,
+    line: &[u8],
+    remedy: &str,
+) -> Result<(String, R), Failure> {
     let path = path.display();
     let damaged = |error| {
         Failure::data(format!(
-            "{path}, line {number} is no result of a {}: {error}; remove the line, choose another \
-             --output, or start again with --fresh",
+            "{path}, line {number} is no result of a {}: {error}; remove the line, {remedy}",
             R::OF
         ))
     };
@@ -129,22 +178,23 @@ fn read<R: Kept>(path: &Path, number: usize, line: &[u8]) -> Result<Line<R>, Fai
     if schema != R::SCHEMA || ioda_version != env!("CARGO_PKG_VERSION") {
         return Err(Failure::usage(format!(
             "{path}, line {number} was written by ioda {ioda_version} (schema {schema}), and this \
-             is {} (schema {}), whose results may differ; choose another --output, or start again \
-             with --fresh",
+             is {} (schema {}), whose results may differ; {remedy}",
             env!("CARGO_PKG_VERSION"),
             R::SCHEMA
         )));
     }
-    serde_json::from_slice(line).map_err(damaged)
+    let Line { key, record, .. } = serde_json::from_slice(line).map_err(damaged)?;
+    Ok((key, record))
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::file::NAME;
     use super::*;
 
-    /// A number, which is final if it is even.
+    /// A number, which is final if it is even, and measured from a thousand on.
     #[derive(Clone, Serialize, Deserialize)]
-    struct Number(u32);
+    pub(in super::super) struct Number(pub(in super::super) u32);
 
     impl Kept for Number {
         const SCHEMA: u32 = 1;
@@ -152,6 +202,10 @@ mod tests {
 
         fn is_final(&self) -> bool {
             self.0.is_multiple_of(2)
+        }
+
+        fn is_measured(&self) -> bool {
+            self.0 >= 1000
         }
     }
 
@@ -166,6 +220,7 @@ mod tests {
         let mut journal = open(folder.path(), false);
         journal.keep("a", Number(2)).unwrap();
         journal.keep("b", Number(1)).unwrap();
+        drop(journal);
         let whole = std::fs::read(&path).unwrap();
         // Every possible end of the last line, also within a character.
         for length in 0..=whole.len() {
@@ -175,6 +230,7 @@ mod tests {
             assert_eq!((journal.has("a"), journal.get("b").is_some()), (lines > 0, lines > 1));
             assert!(!journal.has("b"), "what failed is tried again");
             journal.keep("c", Number(4)).unwrap();
+            drop(journal);
             let journal = open(folder.path(), false);
             assert!(journal.has("c") && journal.records.len() == lines + 1);
         }
@@ -188,7 +244,41 @@ mod tests {
         let mut journal = open(folder.path(), false);
         journal.keep("a", Number(1)).unwrap();
         journal.keep("a", Number(2)).unwrap();
+        drop(journal);
         assert!(open(folder.path(), false).has("a"));
+    }
+
+    #[test]
+    fn a_finished_file_is_in_the_order_of_keys() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let path = folders[0].path().join(NAME);
+        let mut journal = open(folders[0].path(), false);
+        for (key, number) in [("c", 2), ("a", 1), ("b", 4), ("a", 6)] {
+            journal.keep(key, Number(number)).unwrap();
+        }
+        journal.finish().unwrap();
+        let file = |path: &Path| std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
+        let first = file(&path);
+        journal.finish().unwrap();
+        assert_eq!(file(&path), first, "what is in order is not written again");
+        // It goes on after that, and is still locked.
+        assert!(Journal::<Number>::open(folders[0].path(), false).is_err());
+        journal.keep("aa", Number(8)).unwrap();
+        journal.finish().unwrap();
+        let mut other = open(folders[1].path(), false);
+        for (key, number) in [("aa", 8), ("a", 6), ("c", 2), ("b", 4)] {
+            other.keep(key, Number(number)).unwrap();
+        }
+        other.finish().unwrap();
+        let written = std::fs::read(&path).unwrap();
+        assert_eq!(written, std::fs::read(folders[1].path().join(NAME)).unwrap());
+        let keys = |text: &str| {
+            let key = |line| serde_json::from_str::<Keyed>(line).unwrap().key;
+            text.lines().map(key).collect::<Vec<_>>()
+        };
+        assert_eq!(keys(std::str::from_utf8(&written).unwrap()), ["a", "aa", "b", "c"]);
+        drop(journal);
+        assert!(open(folders[0].path(), false).has("a"), "the last of a key is what is left");
     }
 
     #[test]

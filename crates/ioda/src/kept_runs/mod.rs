@@ -2,16 +2,22 @@
 //!
 //! A [`Job`] is one run and knows by its key whether it was made before. [`Journal`] keeps what came of
 //! jobs in `runs.jsonl`, and [`run`] makes those that it does not have, several side by side on drives
-//! that are prepared once.
+//! that are prepared once. A [`Shard`] is a part of the jobs, and [`merge`] puts what came of the parts
+//! together.
 
 mod command;
 mod execute;
+mod file;
 mod job;
 mod journal;
+mod merge;
+mod shard;
 mod shelf;
 
-pub(crate) use command::{end, say_found, write};
+pub(crate) use command::{end, end_shard, part, say_found, write};
 pub(crate) use execute::{make, run};
 pub(crate) use job::{Ended, Job, Subject, key};
 pub(crate) use journal::{Journal, Kept};
+pub(crate) use merge::{Merged, merge};
+pub(crate) use shard::Shard;
 pub(crate) use shelf::Shelf;

@@ -9,4 +9,4 @@ mod record;
 
 pub(crate) use document::document;
 pub(crate) use matrix::{Matrix, Question};
-pub(crate) use record::run;
+pub(crate) use record::{Record, run};

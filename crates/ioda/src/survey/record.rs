@@ -3,7 +3,7 @@
 use super::matrix::{CLIENTS, Matrix, Subject};
 use crate::convert;
 use crate::exit::Failure;
-use crate::kept_runs::{self, Ended, Journal, Kept};
+use crate::kept_runs::{self, Ended, Journal, Kept, Shard};
 use crate::progress::Show;
 use report::survey::{Outcome, ProcessorTime, SCHEMA, SaturationRun, SurveyRun};
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,10 @@ impl Kept for Record {
         };
         matches!(outcome, Outcome::Measured(_))
     }
+
+    fn is_measured(&self) -> bool {
+        matches!(self, Self::Processor(_))
+    }
 }
 
 impl kept_runs::Subject for Subject {
@@ -55,15 +59,17 @@ impl kept_runs::Subject for Subject {
         }
     }
 
-    fn record(&self, plan: &Plan, ended: &Ended) -> Record {
+    fn record(&self, job: &kept_runs::Job<Self>, ended: &Ended) -> Record {
         let outcome = match ended {
             Ended::Measured(result) => {
-                Outcome::Measured(Box::new(convert::run_with_intervals(result)))
+                let run = convert::run_with_intervals(result);
+                // How long it took is of the machine, not of the run.
+                Outcome::Measured(Box::new(report::Run { wall_seconds: 0.0, ..run }))
             }
             Ended::Overloaded(why) => Outcome::Failed(why.clone()),
             Ended::Failed(failure) => Outcome::Failed(failure.to_string()),
         };
-        let policy = plan.policy.name().to_owned();
+        let policy = job.plan.policy.name().to_owned();
         match *self {
             Self::Workload { workload, seed } => {
                 let (workload, seed) = (workload.to_owned(), seed.to_string());
@@ -81,15 +87,17 @@ impl kept_runs::Subject for Subject {
     }
 }
 
-/// Makes what of `matrix` is missing in `journal`, and keeps it there.
+/// Makes what of `matrix`, or of its `shard`, is missing in `journal`, and keeps it there. A part leaves the
+/// measurement of processor time to the whole: all policies are compared on one machine.
 pub(crate) fn run(
     matrix: &Matrix,
+    shard: Option<Shard>,
     journal: &mut Journal<Record>,
     threads: usize,
     show: Show,
 ) -> Result<(), Failure> {
-    kept_runs::run(&matrix.jobs, journal, threads, show)?;
-    if !journal.has(&matrix.processor_key) {
+    kept_runs::run(kept_runs::part(&matrix.jobs, shard), journal, threads, show)?;
+    if shard.is_none_or(Shard::is_whole) && !journal.has(&matrix.processor_key) {
         // Alone on the machine, as far as it is up to us: it is a measurement.
         let times = sim::bench_policies(&matrix.plans(), PROCESSOR_REQUESTS, PROCESSOR_ROUNDS)?;
         let times = times.iter().map(processor_time).collect();

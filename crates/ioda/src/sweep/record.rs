@@ -1,12 +1,13 @@
 //! What is kept of a run of a sweep: every standard metric, so that others can be shown later.
 
 use crate::assertion::FEWEST_SAMPLES;
-use crate::convert;
 use crate::kept_runs::{self, Ended, Kept};
 use crate::metric::{Metric, Unit};
+use crate::{convert, describe};
 use report::sweep::{Measured, Outcome, SCHEMA};
 use serde::{Deserialize, Serialize};
 use sim::{Plan, RunResult};
+use workload::Source;
 
 /// Nanoseconds in a microsecond, the unit of the document.
 const NANOS_PER_MICRO: f64 = 1e3;
@@ -14,7 +15,7 @@ const NANOS_PER_MICRO: f64 = 1e3;
 /// What came of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// What a reader of the file should know; the key says the rest.
+    /// What the run is, for a reader of the file.
     title: String,
     /// What came of it.
     pub(crate) outcome: Outcome,
@@ -46,14 +47,28 @@ impl kept_runs::Subject for Subject {
         format!("{} under {}, seed {}", self.point, plan.policy.label(), plan.seed)
     }
 
-    fn record(&self, plan: &Plan, ended: &Ended) -> Record {
+    fn record(&self, job: &kept_runs::Job<Self>, ended: &Ended) -> Record {
         let outcome = match ended {
             Ended::Measured(result) => Outcome::Measured(measured(result)),
             Ended::Overloaded(why) => Outcome::Overloaded(why.clone()),
             Ended::Failed(failure) => Outcome::Failed(failure.to_string()),
         };
-        Record { title: self.title(plan), outcome }
+        Record { title: title(job), outcome }
     }
+}
+
+/// A run in words that do not depend on what else is asked: different questions may share it.
+fn title(job: &kept_runs::Job<Subject>) -> String {
+    let plan = &job.plan;
+    let workload = match &job.source {
+        Source::Preset { preset, rate, .. } => format!("{}, {rate} times as fast", preset.name),
+        Source::Synthetic(_) => "synthetic".to_owned(),
+        // Where its file lies is of the machine.
+        Source::Trace(_) => "a trace".to_owned(),
+    };
+    // An array without a capacity was not run, and the outcome says why.
+    let array = describe::array(std::slice::from_ref(plan)).unwrap_or_default();
+    format!("{workload}, under {}, seed {}, on {array}", plan.policy.label(), plan.seed)
 }
 
 /// Every standard metric of a run.

@@ -1,0 +1,33 @@
+//! `ioda survey merge` and `ioda sweep merge`: the runs of several folders in one.
+
+use super::Talk;
+use crate::exit::{Code, Failure};
+use crate::kept_runs::{self, Kept, Merged};
+use crate::output::remark;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Options of `ioda survey merge` and `ioda sweep merge`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MergeArgs {
+    /// The folders of shards, in any order
+    #[arg(value_name = "FOLDER", required = true)]
+    folders: Vec<PathBuf>,
+    /// Where their runs go, beside those that are kept there already
+    #[arg(long, value_name = "FOLDER")]
+    output: PathBuf,
+}
+
+/// Puts them together, and says what comes next.
+pub(crate) fn run<R: Kept>(args: &MergeArgs, talk: Talk) -> Result<Code, Failure> {
+    let Merged { runs, new } = kept_runs::merge::<R>(&args.folders, &args.output)?;
+    if !talk.quiet {
+        let (of, output) = (R::OF, args.output.display());
+        remark(&format!("{runs} runs in {output}, {new} of them new"));
+        remark(&format!(
+            "now the same ioda {of} with --output {output} and without --shard: it finds them, and shows \
+             everything"
+        ));
+    }
+    Ok(Code::Ok)
+}
