@@ -103,7 +103,7 @@ pub struct Run {
     pub capacity_bytes: u64,
     /// Length of the run in simulated time.
     pub simulated_seconds: f64,
-    /// Time it took to simulate.
+    /// Time it took to simulate; 0 in a survey, which keeps nothing of the machine.
     pub wall_seconds: f64,
     /// Page operations simulated, collection included.
     pub page_operations: u64,

@@ -105,6 +105,50 @@ fn a_survey_that_was_killed_goes_on_where_it_was() {
     let found = format!("{} of {RUNS} runs found", kept.min(RUNS));
     assert!(ran.stderr.starts_with(&found), "{kept}: {}", ran.stderr);
     assert_eq!(hashes(&document(folder.path())), hashes(&document(whole.path())));
+    assert_eq!(simulated(folder.path()), simulated(whole.path()));
+}
+
+/// What is kept in `folder` of runs, and how many lines are of processor time, which is measured on a clock.
+fn simulated(folder: &Path) -> (Vec<String>, usize) {
+    let text = String::from_utf8(kept::bytes(folder)).unwrap();
+    let lines = text.split_inclusive('\n').map(str::to_owned);
+    let (measured, simulated): (Vec<_>, Vec<_>) =
+        lines.partition(|line| line.contains("\"record\":{\"processor\":"));
+    (simulated, measured.len())
+}
+
+#[test]
+fn shards_that_are_merged_are_the_whole_survey() {
+    let temporary = tempfile::tempdir().unwrap();
+    let at = |name: &str| temporary.path().join(name);
+    let two = ["--policy", "base,ioda"];
+    let runs = 2 * (2 * 2 + 3);
+    assert_eq!(survey(&at("whole"), &two).code, 0);
+    let mut all = vec!["survey".to_owned(), "merge".to_owned()];
+    for number in 1..=3 {
+        let folder = at(&format!("shard-{number}"));
+        let ran = survey(&folder, &[&two[..], &["--shard", &format!("{number}/3")]].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+        assert!(ran.stderr.contains("ioda survey merge FOLDER... --output"), "{}", ran.stderr);
+        let (simulated, measured) = simulated(&folder);
+        assert!((4..=5).contains(&simulated.len()) && measured == 0);
+        assert!(!folder.join("survey.json").exists());
+        all.push(folder.to_str().unwrap().to_owned());
+    }
+    all.extend(["--output".to_owned(), at("merged").to_str().unwrap().to_owned()]);
+    let merged = ioda(&all.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((merged.code, merged.stdout.as_str()), (0, ""), "{}", merged.stderr);
+    let [(whole, measured), (together, none)] =
+        ["whole", "merged"].map(|name| simulated(&at(name)));
+    assert_eq!((whole.len(), measured, none), (runs, 1, 0));
+    assert_eq!(together, whole);
+    assert_eq!(kept::bytes(&at("merged")), whole.concat().into_bytes());
+    let ran = survey(&at("merged"), &two);
+    assert!(ran.stderr.starts_with(&format!("{runs} of {runs} runs found")), "{}", ran.stderr);
+    assert_eq!(simulated(&at("merged")), (whole, 1), "processor time is measured then");
+    let [one, other] = ["whole", "merged"].map(|name| document(&at(name)));
+    assert_eq!((&one["runs"], &one["saturation"]), (&other["runs"], &other["saturation"]));
+    assert_eq!(one["runs"][0]["outcome"]["measured"]["wall_seconds"], 0.0);
 }
 
 #[test]

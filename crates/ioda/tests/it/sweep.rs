@@ -5,7 +5,7 @@
 use crate::common::{Ran, ioda, kept};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A small workload under two policies.
 const SMALL: [&str; 7] =
@@ -150,6 +150,120 @@ fn a_sweep_that_was_killed_goes_on_where_it_was() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.starts_with(&format!("{kept} of {RUNS} runs found")), "{}", ran.stderr);
     assert_eq!(hashes(&document(folder.path())), hashes(&document(whole.path())));
+    assert_eq!(kept::bytes(folder.path()), kept::bytes(whole.path()));
+}
+
+/// Makes the sweep of [`LOADS`] in three shards below `folder`.
+fn shards(folder: &Path) -> Vec<PathBuf> {
+    let shard = |number: usize| {
+        let output = folder.join(format!("shard-{number}"));
+        let shard = format!("{number}/3");
+        let ran = sweep(&output, &[&LOADS[..], &["--shard", &shard]].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+        let runs = [2, 3, 3][number - 1];
+        assert!(ran.stderr.starts_with(&format!("0 of {runs} runs found")), "{}", ran.stderr);
+        let says = format!("shard {shard} is {runs} of {RUNS} runs, kept in {}", output.display());
+        assert!(ran.stderr.contains(&says), "{}", ran.stderr);
+        assert!(ran.stderr.contains("ioda sweep merge FOLDER... --output FOLDER"));
+        assert_eq!(std::fs::read_dir(&output).unwrap().count(), 1, "neither document nor page");
+        output
+    };
+    (1..=3).map(shard).collect()
+}
+
+fn merge(folders: &[PathBuf], output: &Path) -> Ran {
+    let mut all = vec!["sweep", "merge", "--output", output.to_str().unwrap()];
+    all.extend(folders.iter().map(|folder| folder.to_str().unwrap()));
+    ioda(&all)
+}
+
+#[test]
+fn shards_that_are_merged_are_the_whole_sweep() {
+    let temporary = tempfile::tempdir().unwrap();
+    let [whole, merged] = ["whole", "merged"].map(|name| temporary.path().join(name));
+    let at_once = sweep(&whole, &LOADS);
+    let shards = shards(temporary.path());
+    // One was stopped in the middle of a line.
+    let torn = [&kept::bytes(&shards[1])[..], b"{\"schema\":1,\"ioda_v"].concat();
+    std::fs::write(shards[1].join("runs.jsonl"), &torn).unwrap();
+    let ran = merge(&shards, &merged);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+    let says = format!("{RUNS} runs in {}, {RUNS} of them new\n", merged.display());
+    assert!(ran.stderr.starts_with(&says), "{}", ran.stderr);
+    assert_eq!(kept::bytes(&merged), kept::bytes(&whole));
+    let shown = sweep(&merged, &LOADS);
+    assert!(shown.stderr.starts_with(&format!("{RUNS} of {RUNS} runs found")), "{}", shown.stderr);
+    assert_eq!(shown.stdout, at_once.stdout);
+    assert_eq!(document(&merged)["runs"], document(&whole)["runs"]);
+    assert_eq!(kept::bytes(&merged), kept::bytes(&whole));
+
+    // A shard that was killed goes on; more shards than runs are none.
+    let killed = temporary.path().join("killed");
+    let shard = [&LOADS[..], &["--shard", "2/2"]].concat();
+    kept::killed(&arguments(&killed, &shard), &killed);
+    assert_eq!(sweep(&killed, &shard).code, 0);
+    let again = temporary.path().join("again");
+    assert_eq!(sweep(&again, &shard).code, 0);
+    assert_eq!(kept::bytes(&killed), kept::bytes(&again));
+    let none = sweep(&again, &[&LOADS[..], &["--shard", "1/64", "--fresh"]].concat());
+    assert_eq!((none.code, kept::bytes(&again).as_slice()), (0, &b""[..]), "{}", none.stderr);
+    assert!(none.stderr.contains(&format!("is 0 of {RUNS} runs")), "{}", none.stderr);
+}
+
+#[test]
+fn what_cannot_be_a_shard_or_be_merged_is_refused() {
+    let temporary = tempfile::tempdir().unwrap();
+    let output = temporary.path().join("output");
+    for (shard, why) in [
+        ("0/4", "of 4 shards the first is 1 and the last 4; 0 is none"),
+        ("5/4", "of 4 shards the first is 1 and the last 4; 5 is none"),
+        ("1/10001", "there can be 1 to 10000 shards, not 10001"),
+        ("a/b", "a shard is K/N in whole numbers, such as 3/64"),
+        ("3", "a shard is K/N in whole numbers, such as 3/64"),
+    ] {
+        let ran = sweep(&output, &[&LOADS[..], &["--shard", shard]].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{shard}: {}", ran.stderr);
+        let says = format!("error: invalid value '{shard}' for '--shard <K/N>': {why}");
+        assert!(ran.stderr.starts_with(&says), "{shard}: {}", ran.stderr);
+    }
+    let both = sweep(&output, &[&LOADS[..], &["--shard", "1/2", "--json"]].concat());
+    assert!(both.code == 2 && both.stderr.contains("cannot be used with"), "{}", both.stderr);
+    let none = merge(&[temporary.path().join("none")], &output);
+    assert_eq!(none.code, 3, "{}", none.stderr);
+    assert!(none.stderr.contains("none has no runs.jsonl"), "{}", none.stderr);
+    assert!(!output.exists());
+    assert_eq!(merge(&[], &output).code, 2);
+
+    // One record is not what the same run gave elsewhere.
+    let [good, bad] = ["good", "bad"].map(|name| temporary.path().join(name));
+    let one = ["--vary", "load=0.002"];
+    assert_eq!(sweep(&good, &one).code, 0);
+    std::fs::create_dir(&bad).unwrap();
+    let text = String::from_utf8(kept::bytes(&good)).unwrap();
+    let changed = text.replacen("\"result_hash\":\"", "\"result_hash\":\"0", 1);
+    assert_ne!(changed, text);
+    std::fs::write(bad.join("runs.jsonl"), changed).unwrap();
+    let ran = merge(&[good.clone(), bad], &output);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (3, 1), "{}", ran.stderr);
+    let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let key = format!("for the key {}; ", first["key"].as_str().unwrap());
+    for words in ["good/runs.jsonl and ", "bad/runs.jsonl have different records ", &key] {
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
+    assert!(!output.exists());
+
+    // Whoever comes second is told where.
+    let file = std::fs::File::open(good.join("runs.jsonl")).unwrap();
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let says = format!("error: {} is being written by another ioda; ", good.display());
+    for ran in [sweep(&good, &one), sweep(&good, &["--vary", "load=0.002", "--fresh"])] {
+        assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
+        assert!(ran.stderr.starts_with(&says), "{}", ran.stderr);
+    }
+    assert_eq!(merge(std::slice::from_ref(&good), &output).code, 4);
+    drop(file);
+    assert_eq!(kept::bytes(&good), text.as_bytes());
+    assert!(sweep(&good, &one).stderr.starts_with("2 of 2 runs found"));
 }
 
 #[test]

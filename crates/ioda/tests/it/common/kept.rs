@@ -31,3 +31,8 @@ pub(crate) fn killed(arguments: &[&str], folder: &Path) -> usize {
     std::fs::write(&journal, [&text[..], &text[..100]].concat()).unwrap();
     kept
 }
+
+/// What is kept in `folder`, byte for byte.
+pub(crate) fn bytes(folder: &Path) -> Vec<u8> {
+    std::fs::read(folder.join("runs.jsonl")).unwrap()
+}
