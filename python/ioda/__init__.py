@@ -13,7 +13,7 @@ from ioda._native import VERSION as __version__
 from ioda._policy import Array, Attempt, Flag, Policy, View
 from ioda._results import Comparison, Latency, Run, Timeline
 from ioda._run import compare, plan, policies, run
-from ioda._sweep import Sweep, sweep
+from ioda._sweep import Sweep, merge, sweep
 from ioda._table import Table
 from ioda._workload import Request
 
@@ -36,6 +36,7 @@ __all__ = [
     "View",
     "__version__",
     "compare",
+    "merge",
     "plan",
     "policies",
     "run",

@@ -104,6 +104,7 @@ def sweep(
     ray: Any = None,
     config: str | PathLike[str] | Mapping[str, Any] | None = None,
     fresh: bool = False,
+    shard: str | None = None,
     progress: bool | Tell | None = None,
     **options: Any,
 ) -> Sweep:
@@ -111,7 +112,7 @@ def sweep(
 
     Runs are known by a hash of everything that determines them, so a sweep that was interrupted goes on where it was,
     and one with more values makes only what is missing. They are those of ``ioda sweep``, in the same file, and the
-    same bits wherever they were made.
+    same bits wherever they were made; so is the file when the sweep has ended.
 
     Args:
         grid: Options and the list of their values, such as ``{"drives": [4, 8], "tw": ["50ms", "100ms"]}``. ``policy``
@@ -122,15 +123,17 @@ def sweep(
         ray: The module ``ray``: then runs are made by Ray, on this machine or its cluster.
         config: As in :func:`ioda.run`.
         fresh: Forget what is kept in the folder.
+        shard: Make one part of the runs only, such as ``"3/64"``: the third of 64. Parts are blocks of runs that follow
+            each other and differ by one run at most. Each has a ``store`` of its own; :func:`merge` puts them together.
         progress: As in :func:`ioda.run`, in runs.
         options: Options of all runs, as in :func:`ioda.run`.
 
     Returns:
-        A table with a row for each run.
+        A table with a row for each run, or for each of the shard.
 
     Raises:
         UsageError: For options that no run can use.
-        RunError: Where the store cannot be written.
+        RunError: Where the store cannot be written, or is being written by another process.
     """
     if not isinstance(grid, Mapping):
         raise TypeError(f"grid is a dict of options and lists of values, not {grid!r:.100}")
@@ -144,15 +147,44 @@ def sweep(
     points = list(_points(grid, workload, config, options))
     if len(points) > 1_000_000:
         raise UsageError(f"the grid has {len(points)} runs; a sweep has at most 1000000")
+    others: list[Point] = []
+    if shard is not None:
+        first, end = _native.shard(shard, len(points))
+        others = points[:first] + points[end:]
+        points = [point | {"number": number} for number, point in enumerate(points[first:end])]
     kept = _native.Store(store, fresh)
     try:
         with shown(progress, "runs") as tell:
-            made, repeated, found = _made(points, kept, _workers(processes, ray), tell)
+            made, repeated, found = _made(points, others, kept, _workers(processes, ray), tell)
+        kept.finish()
         records = dict(kept.records())
     finally:
         kept.close()
     varied = [name for name in grid if name not in ("policy", "policies", "seed")]
     return Sweep(_columns(points, made, records, varied), varied, sum(one["is_new"] for one in made), found, repeated)
+
+
+def merge(folders: Sequence[str | PathLike[str]], output: str | PathLike[str]) -> int:
+    """Puts the runs of several stores into one, as ``ioda sweep merge`` does: those of shards.
+
+    The same sweep with this store and without ``shard`` finds them all then. Nothing is written unless all of them fit
+    together.
+
+    Args:
+        folders: The stores, in any order.
+        output: The store that gets their runs, beside those that it has already.
+
+    Returns:
+        How many runs it has then.
+
+    Raises:
+        DataError: Where two stores have different records of one run, or one is no store.
+        UsageError: Where a store is of another version.
+        RunError: Where a store cannot be read or written, or is being written.
+    """
+    if isinstance(folders, str | PathLike):
+        raise TypeError(f"folders is a list of folders, not {folders!r:.100}")
+    return _native.merge(list(folders), output)
 
 
 def _points(
@@ -203,9 +235,15 @@ def _workers(processes: int | None, ray: Any) -> Callable[[list[str]], _Workers]
 
 
 def _made(
-    points: list[Point], store: _native.Store, workers: Callable[[list[str]], _Workers], tell: Tell | None
+    points: list[Point],
+    others: list[Point],
+    store: _native.Store,
+    workers: Callable[[list[str]], _Workers],
+    tell: Tell | None,
 ) -> tuple[list[Made], int, int]:
-    """What came of every run, in their order; how many were made again, and how many were there."""
+    """What came of every run, in their order; how many were made again, and how many were there. The others are those
+    of other shards.
+    """
     known = {key for key, _ in store.records()}
     waiting, attempts, done = deque(points), dict.fromkeys(range(len(points)), 0), dict[int, Made]()
     repeated = found = 0
@@ -234,9 +272,20 @@ def _made(
                 if tell:
                     tell(len(done), len(points))
     ordered = [done[number] for number in range(len(points))]
-    if ordered and all(made.get("refused") for made in ordered):
+    if ordered and all(made.get("refused") for made in ordered) and not any(map(_can_be_built, others)):
         raise UsageError(ordered[0]["refused"])
     return ordered, repeated, found
+
+
+def _can_be_built(point: Point) -> bool:
+    """Whether the options of a run can be used; it is not made."""
+    plain = json.loads(json.dumps(point, default=_plain))
+    known = [plain[each] for each in ("workload", "options", "config", "policy", "point")]
+    try:
+        _native.Maker().make(*known, lambda key: True)
+    except (UsageError, TypeError):
+        return False
+    return True
 
 
 _ERRORS: dict[str, type[Error]] = {"RunError": RunError, "DataError": DataError}

@@ -25,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]
-    use crate::sweep::{Maker, Store};
+    use crate::sweep::{Maker, Store, merge, shard};
     #[pymodule_export]
     use crate::{command, plan, policies};
 

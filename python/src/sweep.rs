@@ -86,6 +86,13 @@ impl Store {
         store.keep(key, record).map_err(|error| raised(py, &error))
     }
 
+    /// All runs have ended: brings the file into an order that does not depend on when each did.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let mut store = lock(&self.0);
+        let store = store.as_mut().ok_or_else(closed)?;
+        store.finish().map_err(|error| raised(py, &error))
+    }
+
     /// Closes it.
     fn close(&self) {
         *lock(&self.0) = None;
@@ -94,4 +101,18 @@ impl Store {
 
 fn closed() -> PyErr {
     PyRuntimeError::new_err("the store is closed")
+}
+
+/// The first of so many runs that the shard `text` has, such as 3/64, and the first that it does not have any more.
+#[pyfunction]
+pub(crate) fn shard(py: Python<'_>, text: &str, runs: usize) -> PyResult<(usize, usize)> {
+    let range = ioda::embed::shard(text, runs).map_err(|error| raised(py, &error))?;
+    Ok((range.start, range.end))
+}
+
+/// Puts the runs that `folders` keep into `output`; returns how many it keeps then.
+#[pyfunction]
+pub(crate) fn merge(py: Python<'_>, folders: Vec<PathBuf>, output: PathBuf) -> PyResult<usize> {
+    let merged = py.detach(|| ioda::embed::merge(&folders, &output));
+    merged.map_err(|error| raised(py, &error))
 }

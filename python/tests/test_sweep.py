@@ -15,6 +15,7 @@ import ioda
 import numpy as np
 import polars
 import pytest
+from ioda import _native
 
 from conftest import SMALL, Command
 
@@ -23,7 +24,8 @@ OPTIONS: dict[str, Any] = {"requests": 500, "blocks_per_plane": 64}
 
 
 def lines(folder: Path) -> list[bytes]:
-    return sorted((folder / "runs.jsonl").read_bytes().splitlines())
+    """What is kept, in the order of the file: it is the same however it was made."""
+    return (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +53,7 @@ def test_it_is_that_of_the_command(swept: tuple[ioda.Sweep, Path], command: Comm
     options = ["--requests", "500", "--blocks-per-plane", "64", "--output", str(tmp_path)]
     done = command("sweep", "tpcc", *vary, *options)
     assert done.returncode == 0, done.stderr
-
-    def keys(folder: Path) -> list[tuple[str, str]]:
-        import json
-
-        runs = [json.loads(line) for line in lines(folder)]
-        return [(run["key"], run["record"]["outcome"]["measured"]["result_hash"]) for run in runs]
-
-    assert keys(tmp_path) == keys(swept[1])
+    assert lines(tmp_path) == lines(swept[1])
 
 
 def test_it_goes_on_and_is_extended(swept: tuple[ioda.Sweep, Path], tmp_path: Path) -> None:
@@ -122,6 +117,60 @@ def test_ray_makes_the_same(swept: tuple[ioda.Sweep, Path], tmp_path: Path) -> N
     finally:
         ray.shutdown()
     assert sweep == swept[0] and lines(tmp_path) == lines(swept[1])
+
+
+def test_shards_that_are_merged_are_the_sweep(swept: tuple[ioda.Sweep, Path], tmp_path: Path) -> None:
+    folders = [tmp_path / f"shard-{number}" for number in range(1, 4)]
+    shards = []
+    for number, folder in enumerate(folders, 1):
+        shards.append(ioda.sweep(GRID, store=folder, processes=2, shard=f"{number}/3", **OPTIONS))
+    assert [shard.made for shard in shards] == [5, 5, 6]
+    assert sum((shard["key"].tolist() for shard in shards), []) == swept[0]["key"].tolist()
+    output = tmp_path / "all"
+    assert ioda.merge(folders, output) == 16 and lines(output) == lines(swept[1])
+    assert ioda.merge([output, *map(str, folders)], output) == 16 and lines(output) == lines(swept[1])
+    again = ioda.sweep(GRID, store=output, processes=1, **OPTIONS)
+    assert (again.made, again.found) == (0, 16) and again == swept[0] and lines(output) == lines(swept[1])
+    # Lines begin alike, up to the key.
+    assert lines(output) == sorted(lines(output))
+    none = ioda.sweep({"drives": [4, 5]}, store=tmp_path / "none", shard="1/64", **OPTIONS)
+    assert none.rows == none.made == 0 and lines(tmp_path / "none") == []
+
+
+def test_what_is_no_shard_or_no_store_is_refused(tmp_path: Path) -> None:
+    for shard, why in (
+        ("0/4", "of 4 shards the first is 1 and the last 4; 0 is none"),
+        ("5/4", "of 4 shards the first is 1 and the last 4; 5 is none"),
+        ("a/b", "a shard is K/N in whole numbers, such as 3/64"),
+        ("3", "a shard is K/N in whole numbers, such as 3/64"),
+    ):
+        with pytest.raises(ioda.UsageError) as caught:
+            ioda.sweep({"drives": [4]}, store=tmp_path / "never", shard=shard, **OPTIONS)
+        assert str(caught.value) == f"invalid value '{shard}' for '--shard <K/N>': {why}"
+    with pytest.raises(ioda.DataError, match="has no runs.jsonl"):
+        ioda.merge([tmp_path / "never"], tmp_path / "output")
+    with pytest.raises(TypeError):
+        ioda.merge("never", tmp_path / "output")
+    assert list(tmp_path.iterdir()) == []
+    # A shard may have nothing that can be built, but not all of them.
+    grid = {"raid": [5, 0], "policy": ["ioda"]}
+    refused = ioda.sweep(grid, store=tmp_path / "2", shard="2/2", processes=1, drives=4, **OPTIONS)
+    assert refused["outcome"].tolist() == ["refused"]
+    with pytest.raises(ioda.UsageError):
+        ioda.sweep({"drivs": [4, 5]}, store=tmp_path / "2", shard="2/2", processes=1, **OPTIONS)
+
+
+def test_a_store_is_written_by_one(tmp_path: Path) -> None:
+    store = _native.Store(tmp_path)
+    for again in (
+        lambda: ioda.sweep({"drives": [4]}, store=tmp_path, **OPTIONS),
+        lambda: ioda.merge([], tmp_path),
+    ):
+        with pytest.raises(ioda.RunError) as caught:
+            again()
+        assert str(caught.value).startswith(f"{tmp_path} is being written by another ioda; ")
+    store.close()
+    assert ioda.merge([], tmp_path) == 0
 
 
 def test_policies_of_python_are_refused(tmp_path: Path) -> None:

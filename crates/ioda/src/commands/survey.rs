@@ -45,12 +45,13 @@ Exit code 4 if a run failed; the others are shown all the same.";
 pub(crate) const MERGE_EXAMPLES: &str = "\
 Examples:
   ioda survey merge survey-* --output survey
-      the runs of every shard in one folder; then the same `ioda survey` with --output survey and without
-      --shard finds them all, and writes the document and the page
+      the runs of every shard in one folder; then the same `ioda survey` with --output survey and
+      without --shard finds them all, and writes the document and the page
   ioda survey merge elsewhere/ioda-survey --output ioda-survey
       what was made elsewhere need not be made here
 
-Processor time is measured by the command without --shard, on one machine. A folder that is still being written is refused, and so are two different records of one run; then
+Processor time is measured by the command without --shard, on one machine.
+A folder that is still being written is refused, and so are two different records of one run: then
 nothing is written. What an interrupt left of a last line is not taken.";
 
 /// Presets of a survey unless workloads are named: those of the article's table.

@@ -42,12 +42,12 @@ Exit code 4 if a run failed; the others are shown all the same.";
 pub(crate) const MERGE_EXAMPLES: &str = "\
 Examples:
   ioda sweep merge sweep-* --output sweep
-      the runs of every shard in one folder; then the same `ioda sweep` with --output sweep and without
-      --shard finds them all, and writes the document and the page
+      the runs of every shard in one folder; then the same `ioda sweep` with --output sweep and
+      without --shard finds them all, and writes the document and the page
   ioda sweep merge elsewhere/ioda-sweep --output ioda-sweep
       what was made elsewhere need not be made here
 
-A folder that is still being written is refused, and so are two different records of one run; then
+A folder that is still being written is refused, and so are two different records of one run: then
 nothing is written. What an interrupt left of a last line is not taken.";
 
 /// What is shown unless metrics are named.

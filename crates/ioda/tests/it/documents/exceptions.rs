@@ -62,6 +62,7 @@ const POLICIES: &str = "docs/policies.md";
 const QUIET: &str = "docs/quiet.md";
 const NVME_TCP: &str = "docs/nvme-tcp.md";
 const SERVING: &str = "docs/serving.md";
+const SURVEY: &str = "docs/survey.md";
 const SWEEP: &str = "docs/sweep.md";
 const TRACES: &str = "docs/traces.md";
 const PYTHON: &str = "docs/python.md";
@@ -308,6 +309,17 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(SERVING, "[Unit]", File("ioda.service"), OWN),
     on(SERVING, "measuring 7 ways", Form(&["ioda bench timer --seconds 1"]), LONG),
     on(SWEEP, "ioda sweep tpcc", Options("--requests 1000"), LONG),
+    on(
+        SURVEY,
+        "ioda survey --shard",
+        Typed(
+            "for SLURM_ARRAY_TASK_ID in 1 2; do ioda survey --shard $SLURM_ARRAY_TASK_ID/2 \
+             --output survey-$SLURM_ARRAY_TASK_ID --policy base,ioda --workload azure --requests 100 \
+             --seeds 1; done",
+        ),
+        "is a part of an array of jobs; here are all parts of a short one",
+    ),
+    on(SURVEY, "ioda survey --output", Options(SHORT_SURVEY), LONG),
     on(
         TRACES,
         "error: trace mine.csv",
