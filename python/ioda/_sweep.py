@@ -280,9 +280,10 @@ def _made(
 def _can_be_built(point: Point) -> bool:
     """Whether the options of a run can be used; it is not made."""
     plain = json.loads(json.dumps(point, default=_plain))
-    known = [plain[each] for each in ("workload", "options", "config", "policy", "point")]
     try:
-        _native.Maker().make(*known, lambda key: True)
+        _native.Maker().make(
+            plain["workload"], plain["options"], plain["config"], plain["policy"], plain["point"], lambda key: True
+        )
     except (UsageError, TypeError):
         return False
     return True
