@@ -4,9 +4,11 @@ use crate::memory::Memory;
 use array::{Ended, Outcome, Request, RequestId, RequestKind};
 use units::Slab;
 
-/// Most bytes that the array is given of one request at a time: a longer request goes through in
-/// slices, one after the other, so that one client cannot hold the array for long.
-pub(crate) const SLICE_BYTES: u64 = 1 << 20;
+/// Most bytes that the array is given of one request at a time if its bytes need no memory: a longer request
+/// goes through in slices, one after the other, so that one client cannot hold the array for long. What
+/// has its bytes in memory anyway goes through whole, as in the simulator: its drives then see the
+/// same commands at the same time, and the memory of clients bounds its length.
+const SLICE_BYTES: u64 = 1 << 20;
 
 /// What a client asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,12 +95,13 @@ impl<M: Memory> Pending<M> {
         let last_whole = end / stripe * stripe;
         self.slice_bytes = from;
         self.next_bytes = match self.kind {
+            ByteRequestKind::Read | ByteRequestKind::Write => end,
             // The part before the first whole stripe, whole stripes, and the part after the last.
             ByteRequestKind::Zeroes { .. } if !from.is_multiple_of(stripe) => {
                 from.next_multiple_of(stripe).min(end)
             }
             ByteRequestKind::Zeroes { .. } if from < last_whole => boundary.min(last_whole),
-            _ => boundary.min(end),
+            ByteRequestKind::Zeroes { .. } | ByteRequestKind::Deallocate => boundary.min(end),
         };
         Some((from, self.next_bytes - from))
     }
@@ -260,7 +263,7 @@ mod tests {
     fn slices_cover_a_request_once() {
         let zeroes = ByteRequestKind::Zeroes { may_deallocate: true };
         for (offset, length) in [(0, 1), (5, 3 << 20), (12287, 2), (4096, u64::from(u32::MAX))] {
-            for kind in [ByteRequestKind::Read, zeroes] {
+            for kind in [ByteRequestKind::Deallocate, zeroes] {
                 let mut request = Pending { kind, ..pending(offset, length) };
                 let mut next = offset;
                 let mut in_part_stripes = 0;
@@ -273,6 +276,15 @@ mod tests {
                 assert_eq!(next, offset + length);
                 assert!(kind != zeroes || in_part_stripes < 2 * 12288, "only both ends");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_in_memory_goes_through_whole() {
+        for kind in [ByteRequestKind::Read, ByteRequestKind::Write] {
+            let mut request = Pending { kind, ..pending(5, 32 << 20) };
+            assert_eq!(request.next_slice(), Some((5, 32 << 20)));
+            assert_eq!(request.next_slice(), None);
         }
     }
 
