@@ -16,13 +16,14 @@ pub(crate) use show::tables;
 use crate::commands::Talk;
 use crate::exit::Failure;
 use crate::progress;
-use crate::quantity::Text;
+use crate::quantity::{PolicyName, Text};
 use crate::serving;
 use crate::settings::{self, Settings, WorkloadSettings};
 use crate::setup::Setup;
 use crate::words::Wait;
 use array::policy::PolicyKind;
 use exact::Gathered;
+use live::clock::Spin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serve::Served;
@@ -44,6 +45,9 @@ const QUICK_BLOCKS: u32 = 48;
 struct Cases {
     /// The array, the drives, and the policies under which each workload runs.
     setup: Settings,
+    /// Policies that run besides where servers block, which is for virtual time: there single requests are
+    /// compared, which more policies make harder, while percentiles of a real clock have enough of two.
+    blocking_policy: Vec<Text<PolicyName>>,
     workloads: Vec<Case>,
 }
 
@@ -102,7 +106,10 @@ pub(crate) fn run(
     wait: Option<Text<Wait>>,
     talk: Talk,
 ) -> Result<Vec<Workload>, Failure> {
-    let Cases { setup, workloads } = cases()?;
+    let Cases { mut setup, blocking_policy, workloads } = cases()?;
+    if wait.as_ref().is_some_and(|wait| wait.value.0 == Spin::Never) {
+        setup.run.policy.extend(blocking_policy);
+    }
     let requests = requests.or(quick.then_some(QUICK_REQUESTS));
     let run_case = |case: Case| {
         let mut settings = Settings { workload: case.settings, ..setup.clone() };
