@@ -28,7 +28,7 @@ python:
 
 # The tests of the Python package, in an environment of their own and with a build that is compiled fast.
 python-test:
-	scripts/install-python python/.venv-test notebook test
+	scripts/install-python python/.venv-test notebook test ray
 	VIRTUAL_ENV="$(CURDIR)/python/.venv-test" python/.venv-test/bin/maturin develop --locked --quiet --manifest-path python/Cargo.toml
 	cd python && .venv-test/bin/mypy && .venv-test/bin/pytest
 
