@@ -52,6 +52,13 @@ pub enum AdminCommand {
         /// The length.
         nanoseconds: u64,
     },
+    /// Make an emulated drive slower than it was made. It tells nobody, as a drive that is failing would not.
+    Slow {
+        /// Its position.
+        drive: u8,
+        /// How many times as long everything takes; 1 ends that.
+        factor: u32,
+    },
     /// Check every page and the parity of every stripe while serving. Pages that cannot be read are
     /// repaired.
     Scrub {

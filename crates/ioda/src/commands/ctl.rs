@@ -28,6 +28,8 @@ Examples:
       treat a drive as failed; what it held is reconstructed from the others when it is read
   ioda ctl replace 2
       put an empty one in and rebuild it
+  ioda ctl slow 2 10
+      an emulated drive takes ten times as long for everything, and tells nobody
   ioda ctl scrub
       read every page and check all parity while serving
   ioda ctl shutdown --address /run/array.sock
@@ -102,6 +104,14 @@ enum CtlCommand {
         /// The length, such as 50ms
         length: Span,
     },
+    /// Make an emulated drive slower, to see what becomes of the array
+    #[command(after_help = "Example:\n  ioda ctl slow 2 10")]
+    Slow {
+        /// Its position, counted from 0
+        drive: u8,
+        /// How many times as long everything that it does takes, 1 to 1000; 1 ends that
+        factor: u32,
+    },
     /// Read every page and check the parity of every stripe while serving
     #[command(after_help = "Example:\n  ioda ctl scrub --repair")]
     Scrub {
@@ -131,6 +141,9 @@ impl CtlCommand {
                 return Err(Failure::usage("a busy window of 0 is none; give a length above 0"));
             }
             Self::Window { length } => AdminCommand::Window { nanoseconds: length.0.as_nanos() },
+            Self::Slow { drive, factor } => {
+                AdminCommand::Slow { drive: *drive, factor: *factor }
+            }
             Self::Scrub { repair } => AdminCommand::Scrub { repair: *repair },
             Self::Shutdown => AdminCommand::Shutdown,
         })

@@ -50,6 +50,7 @@ fn orders_are_given_and_answers_told() {
         (&["replace", "1", replaced.to_str().unwrap()], "done\n"),
         (&["policy", "IODA"], "done\n"),
         (&["window", "50ms"], "done\n"),
+        (&["slow", "2", "10"], "done\n"),
         (
             &["scrub", "--json"],
             "{\"schema\":\"ioda.answer/1\",\"answer\":\"done\",\"text\":\"done\"}\n",
@@ -79,6 +80,7 @@ fn orders_are_given_and_answers_told() {
         AdminCommand::Replace { drive: 1, path: Some(replaced) },
         AdminCommand::Policy { name: "ioda".to_owned() },
         AdminCommand::Window { nanoseconds: 50_000_000 },
+        AdminCommand::Slow { drive: 2, factor: 10 },
         AdminCommand::Scrub { repair: false },
         AdminCommand::Fail { drive: 9, force: false },
         AdminCommand::Shutdown,

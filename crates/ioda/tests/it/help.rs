@@ -29,6 +29,7 @@ fn every_command_explains_itself() {
         "ctl replace",
         "ctl policy",
         "ctl window",
+        "ctl slow",
         "ctl scrub",
         "ctl shutdown",
         "schema",

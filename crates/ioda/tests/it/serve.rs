@@ -75,6 +75,12 @@ fn the_policy_changes_while_clients_are_served() {
         served.ask(&AdminCommand::Replace { drive: 0, path: None }),
         Answer::Refused { .. }
     ));
+    for (drive, factor) in [(9, 10), (1, 0), (1, 1_001)] {
+        assert!(matches!(
+            served.ask(&AdminCommand::Slow { drive, factor }),
+            Answer::Refused { .. }
+        ));
+    }
     served.done(&AdminCommand::Policy { name: "ioda".into() });
     served.done(&AdminCommand::Window { nanoseconds: 40_000_000 });
     assert_eq!(served.status().busy_window_nanoseconds, Some(40_000_000));

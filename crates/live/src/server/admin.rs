@@ -12,6 +12,9 @@ use units::{DriveId, Duration, Instant};
 /// Longest that a shutdown waits for requests that are under way.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(30);
 
+/// The slowest that a drive can be made, as in simulated runs.
+const SLOWEST: u32 = 1_000;
+
 /// Admin commands that are in progress, and what they have changed.
 #[derive(Debug)]
 pub(super) struct Admin {
@@ -123,6 +126,9 @@ impl Server {
                 }
             },
             AdminCommand::Window { nanoseconds } => self.set_window(now, nanoseconds),
+            AdminCommand::Slow { drive, factor } => {
+                self.slow_down(drive, factor).unwrap_or_else(|answer| answer)
+            }
             AdminCommand::Scrub { repair } => {
                 self.integrity.scrub_begun();
                 self.io.volume.scrub(now, repair);
@@ -281,6 +287,26 @@ impl Server {
         }
         self.settle(now);
         done(format!("busy windows are {window} long, from the end of those that are open"))
+    }
+
+    /// What is in the queues of the drive keeps its times; what comes later is slower.
+    fn slow_down(&mut self, drive: u8, factor: u32) -> Result<Answer, Answer> {
+        let id = self.drive(drive)?;
+        if !(1..=SLOWEST).contains(&factor) {
+            return Err(refused(format!("the factor is {factor}; it must be 1 to {SLOWEST}")));
+        }
+        if !self.io.engine().drives()[id.index()].is_emulated() {
+            return Err(refused(format!("drive {drive} is a real one; only emulated drives can be slow")));
+        }
+        if self.has_failed(id) {
+            return Err(refused(format!("drive {drive} has failed")));
+        }
+        self.io.volume.engine_mut().set_slowness(id, factor);
+        tracing::info!(drive, factor, "a drive was made slower");
+        Ok(done(match factor {
+            1 => format!("drive {drive} is as fast as it was made"),
+            _ => format!("drive {drive} takes {factor} times as long for everything"),
+        }))
     }
 
     /// A change of policy is over.

@@ -278,6 +278,7 @@ fn orders_reach_the_array_and_answers_come_back() {
         AdminCommand::Replace { drive: 1, path: Some("/dev/new".into()) },
         AdminCommand::Policy { name: "ioda".to_owned() },
         AdminCommand::Window { nanoseconds: 5_000_000 },
+        AdminCommand::Slow { drive: 2, factor: 10 },
         AdminCommand::Scrub { repair: false },
     ];
     for order in &orders {
