@@ -2,6 +2,8 @@
 //
 //   ycsb load FOLDER RECORDS                               a new database with so many records of 1,000 bytes
 //   ycsb A..F FOLDER RECORDS OPERATIONS THREADS LATENCIES   writes nanoseconds of each read (E: each scan) into LATENCIES
+//   ycsb A..F FOLDER RECORDS OPERATIONS THREADS LATENCIES RATE    so many operations a second, all threads together; a line of
+//                                                           each has nanoseconds since 1970 when it was due, and those until it was over
 //
 // Records are chosen as YCSB does (Cooper et al., SoCC 2010): zipfian with 0.99, spread over all keys; D reads the latest.
 // Reads go past the page cache and the cache of blocks is 4 MiB, so that most reach the array.
@@ -11,6 +13,7 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -131,10 +134,19 @@ void load(rocksdb::DB& db, std::uint64_t records) {
   check(db.CompactRange({}, nullptr, nullptr));
 }
 
+using Clock = std::chrono::system_clock;
+
 struct Worker {
   Draw draw;
+  // Without a rate, of reads and scans only.
   std::vector<std::int64_t> latencies;
+  // With one, when each operation is due: it counts from then, whenever the one before was over.
+  Clock::duration every{};
+  Clock::time_point next;
+  std::vector<std::int64_t> dues;
 };
+
+std::int64_t nanoseconds(Clock::duration time) { return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count(); }
 
 void run(rocksdb::DB& db, const Mix& mix, const Zipfian& zipfian, std::uint64_t loaded, std::atomic<std::uint64_t>& records,
          std::uint64_t operations, Worker& worker) {
@@ -145,10 +157,16 @@ void run(rocksdb::DB& db, const Mix& mix, const Zipfian& zipfian, std::uint64_t 
     const std::uint64_t rank = zipfian(worker.draw);
     const std::uint64_t record = mix.latest ? records - 1 - rank : spread(rank) % loaded;
     const double which = share(worker.draw);
-    const auto began = std::chrono::steady_clock::now();
+    const bool paced = worker.every.count() > 0;
+    auto began = Clock::now();
+    if (paced) {
+      if (began < worker.next) std::this_thread::sleep_until(worker.next);
+      began = worker.next;
+      worker.next += worker.every;
+    }
+    const auto over = [&] { worker.latencies.push_back(nanoseconds(Clock::now() - began)); };
     const auto ended = [&] {
-      worker.latencies.push_back(
-          std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - began).count());
+      if (!paced) over();
     };
     if (which < mix.read) {
       const auto status = db.Get({}, key_of(record), &value);
@@ -170,6 +188,10 @@ void run(rocksdb::DB& db, const Mix& mix, const Zipfian& zipfian, std::uint64_t 
       ended();
       check(db.Put(synced, key_of(record), value_of(worker.draw)));
     }
+    if (paced) {
+      worker.dues.push_back(nanoseconds(began.time_since_epoch()));
+      over();
+    }
   }
 }
 
@@ -178,8 +200,8 @@ void run(rocksdb::DB& db, const Mix& mix, const Zipfian& zipfian, std::uint64_t 
 int main(int count, char** arguments) {
   const std::string what = count > 1 ? arguments[1] : "";
   const bool loads = what == "load" && count == 4;
-  if (!loads && !(count == 7 && what.size() == 1 && what[0] >= 'A' && what[0] <= 'F')) {
-    std::fprintf(stderr, "ycsb load FOLDER RECORDS | ycsb A..F FOLDER RECORDS OPERATIONS THREADS LATENCIES\n");
+  if (!loads && !((count == 7 || count == 8) && what.size() == 1 && what[0] >= 'A' && what[0] <= 'F')) {
+    std::fprintf(stderr, "ycsb load FOLDER RECORDS | ycsb A..F FOLDER RECORDS OPERATIONS THREADS LATENCIES [RATE]\n");
     return 2;
   }
   const std::unique_ptr<rocksdb::DB> db = open(arguments[2]);
@@ -194,15 +216,28 @@ int main(int count, char** arguments) {
   const Zipfian zipfian(loaded);
   std::atomic<std::uint64_t> records = loaded;
   std::vector<Worker> workers(threads);
+  const auto began = Clock::now();
   std::vector<std::thread> running;
   for (std::uint64_t number = 0; number < threads; ++number) {
     workers[number].draw.seed(100 + number);
+    if (count == 8) {
+      const double rate = std::strtod(arguments[7], nullptr);
+      const auto after = [&](double operations_due) {
+        return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(operations_due / rate));
+      };
+      workers[number].every = after(static_cast<double>(threads));
+      workers[number].next = began + after(static_cast<double>(number));
+    }
     running.emplace_back(
         [&, number] { run(*db, mix, zipfian, loaded, records, operations / threads, workers[number]); });
   }
   for (std::thread& thread : running) thread.join();
   std::ofstream latencies(arguments[6]);
-  for (const Worker& worker : workers)
-    for (const std::int64_t latency : worker.latencies) latencies << latency << '\n';
+  for (const Worker& worker : workers) {
+    for (std::size_t at = 0; at < worker.latencies.size(); ++at) {
+      if (!worker.dues.empty()) latencies << worker.dues[at] << ' ';
+      latencies << worker.latencies[at] << '\n';
+    }
+  }
   return 0;
 }
