@@ -249,10 +249,17 @@ def _made(
     repeated = found = 0
     written = set(known)
     with workers(sorted(known)) as crew:
-        while len(done) < len(points):
+
+        def hand_out() -> None:
             while waiting and crew.idle():
                 crew.begin(waiting.popleft())
-            for point, made in crew.ended():
+
+        while len(done) < len(points):
+            hand_out()
+            ended = list(crew.ended())
+            # Nobody waits until what has ended is on the disk.
+            hand_out()
+            for point, made in ended:
                 number = point["number"]
                 if made is None:
                     attempts[number] += 1
@@ -408,6 +415,10 @@ def _receive(pipe: Any) -> bytes | None:
     return text if len(text) == length else None
 
 
+# Ray's processes have a hundred threads, and the memory of each run would stay with the allocator's arena of one of them.
+_ACTOR = {"num_cpus": 1, "runtime_env": {"env_vars": {"MALLOC_ARENA_MAX": "1"}}}
+
+
 class _Ray:
     """Workers that are actors of Ray."""
 
@@ -433,7 +444,7 @@ class _Ray:
     def begin(self, point: Point) -> None:
         from ioda._worker import Worker
 
-        actor = self._idle.pop() if self._idle else self._ray.remote(num_cpus=1)(Worker).remote(self._known)
+        actor = self._idle.pop() if self._idle else self._ray.remote(**_ACTOR)(Worker).remote(self._known)
         plain = json.loads(json.dumps(point, default=_plain))
         self._running[actor.make.remote(plain)] = (point, actor)
 

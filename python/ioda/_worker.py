@@ -48,8 +48,12 @@ def main() -> None:
     worker = Worker(json.loads(known or b"[]"))
     while (text := _next(sys.stdin.buffer)) is not None:
         answer = json.dumps(worker.make(json.loads(text))).encode()
-        out.write(_HEADER.pack(len(answer)) + answer)
-        out.flush()
+        try:
+            out.write(_HEADER.pack(len(answer)) + answer)
+            out.flush()
+        except BrokenPipeError:
+            # Whoever asked is gone. What could not be written would be tried again, and complained about, at the exit.
+            os._exit(0)
 
 
 def _next(pipe: BinaryIO) -> bytes | None:
