@@ -21,12 +21,12 @@ MIB = 1024 * KIB
 
 # name: files, mean size, share that exists, threads, loops of each
 PERSONALITIES = {
-    "fileserver": (400, 128 * KIB, 0.8, 8, 25),  # of 10,000 files, 50 threads
-    "webserver": (1000, 16 * KIB, 1.0, 16, 20),  # of 1,000 files, 100 threads
-    "webproxy": (1000, 16 * KIB, 0.8, 16, 25),  # of 10,000 files, 100 threads
+    "fileserver": (400, 128 * KIB, 0.8, 8, 60),  # of 10,000 files, 50 threads
+    "webserver": (1000, 16 * KIB, 1.0, 16, 60),  # of 1,000 files, 100 threads
+    "webproxy": (1000, 16 * KIB, 0.8, 16, 60),  # of 10,000 files, 100 threads
     "varmail": (1000, 16 * KIB, 0.8, 8, 60),  # of 1,000 files, 16 threads
     "videoserver": (16, 8 * MIB, 0.5, 8, 20),  # of 226 videos of 10 GiB, 32 of them active, 48 readers
-    "oltp": (10, 10 * MIB, 1.0, 20, 2000),  # of 10 files of 10 MiB, 200 readers
+    "oltp": (10, 10 * MIB, 1.0, 20, 400),  # of 10 files of 10 MiB, 200 readers
 }
 APPEND = 16 * KIB
 LARGEST = MIB
@@ -171,37 +171,44 @@ class Videowriter(Worker):
 
 
 class Oltp(Worker):
-    """Reads a page; a thousand reads of all wake a writer, and 3,200 that of the log."""
+    """Reads a page; a thousand reads of all wake each of the writers, and 3,200 that of the log."""
 
     reads = 0
-    writes_due = threading.Semaphore(0)
-    log_due = threading.Semaphore(0)
-
-    def open(self):
-        path, at = self.files.path(self.draw.choice(self.files.names)), self.draw.randrange(10 * MIB // PAGE) * PAGE
-        return os.open(path, os.O_RDWR), at
+    due = {1000: [], 3200: []}
 
     def loop(self):
-        file, at = self.open()
+        file = os.open(self.files.path(self.draw.choice(self.files.names)), os.O_RDONLY)
+        at = self.draw.randrange(10 * MIB // PAGE) * PAGE
         self.timed(os.pread, file, PAGE, at)
         os.posix_fadvise(file, at - at % (2 * PAGE), 2 * PAGE, os.POSIX_FADV_DONTNEED)
         os.close(file)
         Oltp.reads += 1
-        if Oltp.reads % 1000 == 0:
-            Oltp.writes_due.release()
-        if Oltp.reads % 3200 == 0:
-            Oltp.log_due.release()
+        for every, waiting in Oltp.due.items():
+            if Oltp.reads % every == 0:
+                for semaphore in waiting:
+                    semaphore.release()
+
+    def waits(self, reads):
+        self.woken = threading.Semaphore(0)
+        Oltp.due[reads].append(self.woken)
 
 
 class Tablewriter(Oltp):
-    """Writes 100 pages at once and waits for all."""
+    """Writes 100 pages at once and waits for all; ten do."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.waits(1000)
 
     def loop(self):
-        Oltp.writes_due.acquire()
-        files = [self.open() for _ in range(100)]
-        for file, at in files:
-            os.pwrite(file, self.draw.randbytes(PAGE), at)
-        for file, _ in files:
+        self.woken.acquire()
+        files = {}
+        for _ in range(100):
+            name, at = self.draw.choice(self.files.names), self.draw.randrange(10 * MIB // PAGE) * PAGE
+            if name not in files:
+                files[name] = os.open(self.files.path(name), os.O_WRONLY)
+            os.pwrite(files[name], self.draw.randbytes(PAGE), at)
+        for file in files.values():
             self.timed(os.fdatasync, file)
             os.close(file)
 
@@ -209,8 +216,12 @@ class Tablewriter(Oltp):
 class Logwriter(Oltp):
     """Writes 256 KiB somewhere in the log."""
 
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.waits(3200)
+
     def loop(self):
-        Oltp.log_due.acquire()
+        self.woken.acquire()
         file = os.open(f"{self.files.folder}/log", os.O_WRONLY | os.O_DSYNC)
         self.timed(os.pwrite, file, self.draw.randbytes(256 * KIB), self.draw.randrange(40) * 256 * KIB)
         os.close(file)
@@ -240,7 +251,7 @@ def measure(name, folder, latencies):
         files.active, files.there = files.there, []
     kinds = {"fileserver": Fileserver, "webserver": Webserver, "webproxy": Webproxy, "varmail": Varmail, "videoserver": Videoserver, "oltp": Oltp}
     workers = [kinds[name](n, files, mean) for n in range(threads)]
-    helpers = {"videoserver": [Videowriter], "oltp": [Tablewriter] * max(threads // 20, 1) + [Logwriter]}.get(name, [])
+    helpers = {"videoserver": [Videowriter], "oltp": [Tablewriter] * 10 + [Logwriter]}.get(name, [])
     helpers = [kind(threads + n, files, mean) for n, kind in enumerate(helpers)]
     ended = False
 
