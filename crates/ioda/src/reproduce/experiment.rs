@@ -1,5 +1,6 @@
 //! What an experiment file says.
 
+use super::check::Subject;
 use super::claim::{Expectation, Over};
 use super::number::Number;
 use super::plan::Plan;
@@ -168,36 +169,47 @@ impl Experiment {
         self.check_plans().map_err(|why| Failure::usage(format!("{name}: {why}")))?;
         self.check_variants(name)?;
         self.check_seeds().map_err(|why| Failure::usage(format!("{name}: {why}")))?;
-        let series = self.series();
-        for claim in &self.claims {
-            let refused = |why: String| {
-                Err(Failure::usage(format!("{name}: claim {} cannot be checked: {why}", claim.id)))
-            };
-            let is_known = |wanted: &str| series.iter().any(|one| one.is_called(wanted));
-            if let Some(missing) = claim.check.series().into_iter().find(|one| !is_known(one)) {
-                let names = series.iter().map(|one| one.name.as_str());
-                return refused(Unknown::new("series", missing, names).to_string());
-            }
-            if let Err(why) = claim.check.validate().and_then(|()| claim.check_pedigree()) {
-                return refused(why);
-            }
-            let tables = self.tables();
-            if let Some(missing) =
-                claim.workloads.iter().find(|name| !tables.contains(&name.as_str()))
-            {
-                return refused(Unknown::new("workload", missing, tables).to_string());
-            }
-            if claim.over == Over::Mean && claim.check.is_exact() {
-                return refused("a mean cannot be compared with exact numbers".to_owned());
-            }
-            let mut numbers = claim.check.numbers();
-            let is_lost = |number: &Number| claim.over == Over::Total && !number.adds_up();
-            if let Some(number) = numbers.find(is_lost) {
-                return refused(format!("{number} of several workloads does not add up"));
-            }
-        }
-        Ok(())
+        check_claims(name, &self.claims, &self.subject())
     }
+
+    /// What its claims are about.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject { figure: &self.figure, tables: self.tables(), series: self.series() }
+    }
+}
+
+/// Refuses claims of the experiment called `name` about what is not there.
+pub(super) fn check_claims(
+    name: &str,
+    claims: &[Expectation],
+    Subject { tables, series, .. }: &Subject<'_>,
+) -> Result<(), Failure> {
+    for claim in claims {
+        let refused = |why: String| {
+            Err(Failure::usage(format!("{name}: claim {} cannot be checked: {why}", claim.id)))
+        };
+        let is_known = |wanted: &str| series.iter().any(|one| one.is_called(wanted));
+        if let Some(missing) = claim.check.series().into_iter().find(|one| !is_known(one)) {
+            let names = series.iter().map(|one| one.name.as_str());
+            return refused(Unknown::new("series", missing, names).to_string());
+        }
+        if let Err(why) = claim.check.validate().and_then(|()| claim.check_pedigree()) {
+            return refused(why);
+        }
+        if let Some(missing) = claim.workloads.iter().find(|name| !tables.contains(&name.as_str()))
+        {
+            return refused(Unknown::new("workload", missing, tables.iter().copied()).to_string());
+        }
+        if claim.over == Over::Mean && claim.check.is_exact() {
+            return refused("a mean cannot be compared with exact numbers".to_owned());
+        }
+        let mut numbers = claim.check.numbers();
+        let is_lost = |number: &Number| claim.over == Over::Total && !number.adds_up();
+        if let Some(number) = numbers.find(is_lost) {
+            return refused(format!("{number} of several workloads does not add up"));
+        }
+    }
+    Ok(())
 }
 
 impl Experiment {

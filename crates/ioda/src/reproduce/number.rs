@@ -1,7 +1,7 @@
 //! Numbers that experiments show and check: metrics of runs, and those of plans.
 
 use super::plan::Planned;
-use crate::metric::{Metric, UnknownMetric, three_digits};
+use crate::metric::{Metric, OfDrives, UnknownMetric, three_digits};
 use ssd::{Printed, Promise};
 use std::fmt;
 use std::str::FromStr;
@@ -124,6 +124,18 @@ impl Number {
     /// Whether the reads of single drives must be followed for it.
     pub(crate) fn needs_sub_reads(self) -> bool {
         matches!(self, Self::Run(metric) if metric.needs_sub_reads())
+    }
+
+    /// Whether it is a latency, in nanoseconds.
+    pub(crate) fn is_latency(self) -> bool {
+        matches!(
+            self,
+            Self::Run(
+                Metric::Latency(..)
+                    | Metric::OfClass(..)
+                    | Metric::OfDrives(OfDrives::Worst | OfDrives::Others, _)
+            )
+        )
     }
 
     /// Whether its sum over several workloads is the number of all of them together.

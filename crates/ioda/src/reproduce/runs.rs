@@ -147,6 +147,19 @@ impl<'a> Results<'a> {
         groups.any(|one| std::ptr::eq(*one, group))
     }
 
+    /// How many samples lie beyond `number` of `series` under the workload with this index, if it is a percentile.
+    pub(crate) fn samples_beyond(
+        &self,
+        workload: usize,
+        series: &Series,
+        number: Number,
+    ) -> Option<u64> {
+        match number {
+            Number::Run(metric) => metric.samples_beyond(self.run(workload, series)?),
+            Number::Plan(_) => None,
+        }
+    }
+
     /// `number` of `series` under the workload with this index, of all seeds together; plans have no workload.
     pub(crate) fn value(&self, workload: usize, series: &Series, number: Number) -> Option<f64> {
         self.value_under(None, workload, series, number)
