@@ -498,8 +498,12 @@ fn note(claim: &Expectation, found: &[(&Case<'_>, Found)], holds: bool) -> Strin
         })
         .min_by_key(|(beyond, _)| *beyond);
     if let Some((beyond, case)) = fewest.filter(|(beyond, _)| *beyond < FEWEST_SAMPLES) {
+        let (only, what) = match case.metric.is_of_laboratory() {
+            true => ("at most", "samples"),
+            false => ("only", "reads"),
+        };
         sentences.push(format!(
-            "only {beyond} reads of {} lie beyond {}.",
+            "{only} {beyond} {what} of {} lie beyond {}.",
             case.workload,
             short(case.metric)
         ));

@@ -12,7 +12,7 @@ use crate::settings::{self, Settings, WorkloadSettings};
 use report::seeds::SEED;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The experiments of this program, so that it works anywhere.
 const BUILTIN: &[(&str, &str)] = &[
@@ -223,6 +223,11 @@ impl Experiment {
             _ => {}
         }
         for number in self.numbers() {
+            if number.is_of_laboratory() {
+                return Err(format!(
+                    "{number} is a number of the laboratory; see `ioda reproduce lab`"
+                ));
+            }
             if number.is_of_plans() == self.plans.is_empty() {
                 let (of, has) = match self.plans.is_empty() {
                     true => ("plans", "workloads"),
@@ -278,6 +283,11 @@ pub(crate) fn builtin() -> Result<Vec<Experiment>, Failure> {
 
 /// The experiments in the files `*.toml` of a folder, in the order of their names.
 pub(crate) fn load_folder(folder: &Path) -> Result<Vec<Experiment>, Failure> {
+    files_in(folder)?.iter().map(|(name, text)| parse(text, name)).collect()
+}
+
+/// The files `*.toml` of a folder, each with what it says, in the order of their names.
+pub(super) fn files_in(folder: &Path) -> Result<Vec<(String, String)>, Failure> {
     let failed =
         |error| Failure::usage(format!("cannot read experiments in {}: {error}", folder.display()));
     let mut paths = Vec::new();
@@ -288,13 +298,11 @@ pub(crate) fn load_folder(folder: &Path) -> Result<Vec<Experiment>, Failure> {
         }
     }
     paths.sort();
-    paths
-        .iter()
-        .map(|path| {
-            let text = std::fs::read_to_string(path).map_err(failed)?;
-            parse(&text, &path.display().to_string())
-        })
-        .collect()
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).map_err(failed)?;
+        Ok((path.display().to_string(), text))
+    };
+    paths.iter().map(read).collect()
 }
 
 /// Those experiments that `wanted` names, by id with or without `figure-` or `section-`; all if it
@@ -354,12 +362,15 @@ fn is_called(experiment: &Experiment, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reproduce::lab;
 
     #[test]
     fn the_experiments_of_this_program_are_consistent() {
         let experiments = builtin().unwrap();
-        let mut ids: Vec<&str> =
-            experiments.iter().flat_map(|e| &e.claims).map(|claim| claim.id.as_str()).collect();
+        let of_laboratory = lab::builtin().unwrap();
+        let of_laboratory = of_laboratory.iter().flat_map(|experiment| &experiment.claims);
+        let claims = experiments.iter().flat_map(|e| &e.claims).chain(of_laboratory);
+        let mut ids: Vec<&str> = claims.map(|claim| claim.id.as_str()).collect();
         let count = ids.len();
         ids.sort_unstable();
         ids.dedup();
@@ -377,7 +388,11 @@ mod tests {
     fn a_limit_that_was_changed_is_kept_with_the_reason() {
         let lines = || LIMITS.lines().filter(|line| !line.starts_with('#'));
         let experiments = builtin().unwrap();
-        let claims = || experiments.iter().flat_map(|experiment| &experiment.claims);
+        let of_laboratory = lab::builtin().unwrap();
+        let claims = || {
+            let others = of_laboratory.iter().flat_map(|experiment| &experiment.claims);
+            experiments.iter().flat_map(|experiment| &experiment.claims).chain(others)
+        };
         for claim in claims() {
             let prefix = format!("{}: ", claim.id);
             let mut had: Vec<&str> =
