@@ -12,7 +12,7 @@ function secondsText(seconds) {
 
 function drawBars(one) {
   const write = one.latency ? latencyText : secondsText;
-  const groups = one.groups.map(([name, bars]) => ({
+  const groups = one.groups.map(({ name, bars }) => ({
     name,
     bars: bars.map((bar, i) => [data.systems[i], bar]).filter(([, bar]) => bar).map(([run, bar]) => ({
       run, value: bar.ratio, text: threeDigits(bar.ratio),

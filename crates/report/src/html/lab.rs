@@ -49,7 +49,15 @@ struct BarsView {
     yardstick: String,
     /// Whether values are latencies in microseconds; else seconds.
     latency: bool,
-    groups: Vec<(String, Vec<Option<BarView>>)>,
+    groups: Vec<GroupView>,
+}
+
+/// An application.
+#[derive(Clone, Serialize)]
+struct GroupView {
+    name: String,
+    /// One for each system.
+    bars: Vec<Option<BarView>>,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -62,6 +70,8 @@ struct BarView {
 #[derive(Serialize)]
 struct PercentilesView {
     id: String,
+    /// Which application it is of.
+    application: usize,
     what: String,
     curves: Vec<Option<[Option<f64>; PERCENTILES.len()]>>,
 }
@@ -190,11 +200,11 @@ fn bars_of(experiment: &LabExperiment, measure: &Measure) -> Vec<BarsView> {
             let value = value(one, system)?;
             Some(BarView { value: four_digits(value), ratio: four_digits(value / of) })
         };
-        Some((one.name.clone(), (0..experiment.systems.len()).map(bar).collect()))
+        let bars = (0..experiment.systems.len()).map(bar).collect();
+        Some(GroupView { name: one.name.clone(), bars })
     };
-    let groups: Vec<(String, Vec<Option<BarView>>)> =
-        experiment.applications.iter().filter_map(group).collect();
-    let plot = |(index, groups): (usize, &[(String, Vec<Option<BarView>>)])| BarsView {
+    let groups: Vec<GroupView> = experiment.applications.iter().filter_map(group).collect();
+    let plot = |(index, groups): (usize, &[GroupView])| BarsView {
         id: format!("plot-{}-{index}", measure.id),
         what: measure.what,
         yardstick: experiment.systems[yardstick].label.clone(),
@@ -206,17 +216,24 @@ fn bars_of(experiment: &LabExperiment, measure: &Measure) -> Vec<BarsView> {
 
 type Percentiles = Option<BTreeMap<String, f64>>;
 
-/// What the two plots of percentiles of an application are of.
-fn kinds(one: &LabApplication) -> [(&'static str, String, fn(&LabMeasured) -> &Percentiles); 2] {
-    let operation = one
-        .runs
-        .iter()
-        .filter_map(|run| run.measured.as_ref()?.operation.as_deref())
-        .next()
-        .unwrap_or("operation");
+/// What a plot of percentiles is of.
+struct Kind {
+    id: &'static str,
+    /// In words, with the application.
+    what: String,
+    of: fn(&LabMeasured) -> &Percentiles,
+}
+
+/// The two plots of percentiles of an application.
+fn kinds(one: &LabApplication) -> [Kind; 2] {
+    let mut operations =
+        one.runs.iter().filter_map(|run| run.measured.as_ref()?.operation.as_deref());
+    let operation = operations.next().unwrap_or("operation");
+    let own = format!("{}: {operation}", one.name);
+    let array = format!("{}: read of the array", one.name);
     [
-        ("own", format!("{}: {operation}", one.name), |run| &run.percentiles_us),
-        ("array", format!("{}: read of the array", one.name), |run| &run.array.percentiles_us),
+        Kind { id: "own", what: own, of: |run| &run.percentiles_us },
+        Kind { id: "array", what: array, of: |run| &run.array.percentiles_us },
     ]
 }
 
@@ -225,14 +242,15 @@ fn percentiles_of(
     index: usize,
     one: &LabApplication,
 ) -> Vec<PercentilesView> {
-    let plot = |(kind, what, of): (&str, String, fn(&LabMeasured) -> &Percentiles)| {
+    let plot = |Kind { id, what, of }: Kind| {
         let curve = |system| {
             let all = of(one.measured(system)?).as_ref()?;
             Some(PERCENTILES.map(|name| all.get(name).map(|us| four_digits(*us))))
         };
         let curves: Vec<_> = (0..experiment.systems.len()).map(curve).collect();
         let is_there = curves.iter().any(Option::is_some);
-        is_there.then(|| PercentilesView { id: format!("plot-{kind}-{index}"), what, curves })
+        let id = format!("plot-{id}-{index}");
+        is_there.then_some(PercentilesView { id, application: index, what, curves })
     };
     kinds(one).into_iter().filter_map(plot).collect()
 }
@@ -311,9 +329,17 @@ fn percentiles(experiment: &LabExperiment, view: &View) -> String {
     if view.percentiles.is_empty() {
         return String::new();
     }
-    let plots: String = view.percentiles.iter().map(|one| plot(&one.id, &one.what)).collect();
+    // A row for each application.
+    let rows: String = view
+        .percentiles
+        .chunk_by(|one, other| one.application == other.application)
+        .map(|row| {
+            let plots: String = row.iter().map(|one| plot(&one.id, &one.what)).collect();
+            format!("<div class=\"pair\">\n{plots}</div>\n")
+        })
+        .collect();
     let content = format!(
-        "<figure>\n<h3>Operations of each application, and reads of the array</h3>\n{LEGEND}<div class=\"pair\">\n{plots}</div>\n\
+        "<figure>\n<h3>Operations of each application, and reads of the array</h3>\n{LEGEND}{rows}\
          <figcaption>A line for each system, on a logarithmic axis. \
          Point at a plot to read the numbers, or reach it with Tab and move with the arrow keys; the table below has all \
          of them.</figcaption>\n</figure>\n{}",
@@ -333,7 +359,7 @@ fn percentile_table(experiment: &LabExperiment) -> String {
     header.extend(PERCENTILES.map(|name| format!("p{name}")));
     let mut rows = Vec::new();
     for one in &experiment.applications {
-        for (_, what, of) in kinds(one) {
+        for Kind { what, of, .. } in kinds(one) {
             for (index, system) in experiment.systems.iter().enumerate() {
                 let Some(all) = one.measured(index).and_then(|run| of(run).as_ref()) else {
                     continue;
@@ -458,12 +484,12 @@ mod tests {
         let view = view(&sample::lab());
         let time: Vec<&BarsView> = view.bars.iter().filter(|one| !one.latency).collect();
         assert_eq!((time.len(), time[0].groups.len(), time[1].groups.len()), (2, 4, 2));
-        let (name, bars) = &time[0].groups[0];
+        let GroupView { name, bars } = &time[0].groups[0];
         assert_eq!((name.as_str(), time[0].yardstick.as_str()), ("fileserver", "Ideal"));
         let ratios: Vec<f64> = bars.iter().map(|bar| bar.unwrap().ratio).collect();
         assert_eq!(ratios, [2.0, 1.8, 1.05, 1.0, 0.95]);
         // One run failed, and one application was not timed.
-        assert!(time[1].groups[0].1[1].is_none());
+        assert!(time[1].groups[0].bars[1].is_none());
         assert_eq!(view.bars.iter().filter(|one| one.latency).count(), 2);
     }
 

@@ -92,7 +92,8 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
         remark(&format!("{found} of {} runs found in {shown}", jobs.len()));
     }
     let is_told = found < jobs.len() && !talk.quiet;
-    let asked = Asked { threads: threads(args.threads, &jobs, is_told)?, fresh: *fresh };
+    let threads = args.threads.unwrap_or_else(|| side_by_side(&jobs, is_told));
+    let asked = Asked { threads, fresh: *fresh };
     let made = interruptible(|stop| lab::make(&jobs, &place, &shelf, asked, stop, talk))?;
     if made.is_interrupted {
         return Err(Failure::internal(format!(
@@ -122,6 +123,9 @@ fn chosen(args: &ReproduceArgs) -> Result<Vec<Experiment>, Failure> {
         return Err(Failure::usage(format!(
             "{option} is not for `lab`, whose scripts say what is run and with which seeds"
         )));
+    }
+    if let Some(threads) = args.threads.filter(|threads| !(1..=1024).contains(threads)) {
+        return Err(Failure::usage(format!("--threads is {threads}; it must be 1 to 1024")));
     }
     let all = match &args.folder {
         Some(folder) => lab::load_folder(folder)?,
@@ -157,25 +161,19 @@ fn scripts(experiments: &[Experiment]) -> Vec<&str> {
     scripts
 }
 
-/// How many runs are made side by side: as asked, or one for each core as far as memory reaches.
-fn threads(asked: Option<usize>, jobs: &Jobs, is_told: bool) -> Result<usize, Failure> {
-    if let Some(threads) = asked {
-        return match (1..=1024).contains(&threads) {
-            true => Ok(threads),
-            false => Err(Failure::usage(format!("--threads is {threads}; it must be 1 to 1024"))),
-        };
-    }
+/// How many runs are made side by side: one for each core as far as memory reaches.
+fn side_by_side(jobs: &Jobs, is_told: bool) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let Some(room) = room(&text, jobs.memory_mib()).filter(|room| *room < cores) else {
-        return Ok(cores);
+        return cores;
     };
     if is_told {
         remark(&format!(
             "memory is free for {room} runs side by side, not for one on each of {cores} cores; --threads decides otherwise"
         ));
     }
-    Ok(room)
+    room
 }
 
 /// For how many runs of so much memory there is room, one at least, from the text of `/proc/meminfo`.

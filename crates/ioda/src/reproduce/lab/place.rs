@@ -106,13 +106,13 @@ fn kernel(folder: &Path) -> Result<String, Failure> {
     let build = folder.join("build-kernel");
     let named = std::env::var_os("IODA_LAB_KERNEL").filter(|name| !name.is_empty());
     let path = match named {
-        Some(path) if Path::new(&path).exists() => PathBuf::from(path),
-        Some(path) => {
-            return Err(Failure::usage(format!(
-                "there is no kernel {}, which IODA_LAB_KERNEL names",
-                path.display()
-            )));
-        }
+        // The name of the file itself, where a link leads there.
+        Some(path) => PathBuf::from(&path).canonicalize().map_err(|error| {
+            let shown = path.display();
+            Failure::usage(format!(
+                "there is no kernel {shown}, which IODA_LAB_KERNEL names: {error}"
+            ))
+        })?,
         None => {
             let ran = Command::new(&build).arg("--print").output().map_err(|error| {
                 Failure::usage(format!("cannot run {}: {error}", build.display()))
