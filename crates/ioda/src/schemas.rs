@@ -2,7 +2,7 @@
 
 use crate::commands::{bench, explain, plan, presets, reproduce, torture, trace};
 use crate::driving::Ready;
-use crate::reproduce::Experiment;
+use crate::reproduce::{Experiment, lab};
 use crate::settings::Settings;
 use live::control::{ANSWER_SCHEMA, Answer, STATUS_SCHEMA, Status};
 use report::schema::{self, Document};
@@ -22,7 +22,7 @@ pub(crate) struct Published {
 }
 
 /// What is written, in the order of the reference.
-pub(crate) const DOCUMENTS: [Published; 19] = [
+pub(crate) const DOCUMENTS: [Published; 20] = [
     document::<Comparison>("`ioda compare`, `run` and `load` with `--json`"),
     document::<Survey>("`survey.json` in the folder of `ioda survey`"),
     document::<Sweep>("`ioda sweep --json`, and `sweep.json` in its folder"),
@@ -31,6 +31,7 @@ pub(crate) const DOCUMENTS: [Published; 19] = [
     document::<plan::document::Plans>("`ioda plan --json`"),
     document::<reproduce::document::Reproduction>("`ioda reproduce --json`"),
     document::<reproduce::live::Clocks>("`ioda reproduce live --json`"),
+    document::<reproduce::lab::Laboratory>("`ioda reproduce lab --json`"),
     document::<presets::Presets>("`ioda presets --json`"),
     document::<presets::Calibrations>("`ioda presets drives --calibration --json`"),
     document::<trace::document::Inspected>("`ioda trace inspect --json`"),
@@ -45,7 +46,7 @@ pub(crate) const DOCUMENTS: [Published; 19] = [
 ];
 
 /// What is read.
-pub(crate) const FILES: [Published; 2] = [
+pub(crate) const FILES: [Published; 3] = [
     Published {
         name: "configuration",
         of: "files for `--config`, and drives for `--drive`",
@@ -55,6 +56,11 @@ pub(crate) const FILES: [Published; 2] = [
         name: "experiment",
         of: "files in the folder of `ioda reproduce --experiments`",
         schema: file::<Experiment>,
+    },
+    Published {
+        name: "lab-experiment",
+        of: "files in the folder of `ioda reproduce lab --experiments`",
+        schema: file::<lab::Experiment>,
     },
 ];
 

@@ -6,6 +6,7 @@ use crate::quantity::{
 };
 use crate::rate::{PhaseRate, RequestRate, Rerate};
 use crate::reproduce::Number;
+use crate::reproduce::lab::System;
 use crate::settings::Change;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -117,8 +118,12 @@ impl Spelled for PhaseRate {
 }
 
 impl Spelled for Number {
-    const TYPE: &str =
-        "metric, such as `read.p99`, `waf` or `busy2plus`; of plans such as `tw_burst_ms`";
+    const TYPE: &str = "metric, such as `read.p99`, `waf` or `busy2plus`; of plans such as `tw_burst_ms`; of the laboratory such as \
+         `own.p99`";
+}
+
+impl Spelled for System {
+    const TYPE: &str = "`md`, or the name of a policy, see `ioda presets policies`";
 }
 
 impl Spelled for Fit {

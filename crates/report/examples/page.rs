@@ -1,5 +1,5 @@
 //! Writes an invented comparison as a page, to look at, or what a second argument names: `survey`,
-//! `windows`, `story`, `sweep`, `heat-maps`, or a file that `ioda compare --json` wrote:
+//! `windows`, `story`, `sweep`, `heat-maps`, `lab`, or a file that `ioda compare --json` wrote:
 //! `cargo run -p report --example page -- page.html survey`.
 
 use report::{html, json, sample};
@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         Some("story") => Some(html::render_story(&sample::story())),
         Some("sweep") => Some(html::render_sweep(&sample::sweep(1))),
         Some("heat-maps") => Some(html::render_sweep(&sample::sweep(2))),
+        Some("lab") => Some(html::render_lab(&sample::lab())),
         Some(file) => std::fs::read_to_string(file)
             .ok()
             .and_then(|text| json::from_str(&text).ok())

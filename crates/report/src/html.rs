@@ -5,6 +5,7 @@
 //! and `data-plots` of its root element whether and how many it drew.
 
 mod escape;
+mod lab;
 mod numbers;
 mod story;
 mod survey;
@@ -18,6 +19,7 @@ use crate::{Comparison, Finding, Weight, findings};
 use escape::{script_json, text};
 use serde::Serialize;
 
+pub use lab::render as render_lab;
 pub(crate) use numbers::nines;
 pub use story::render as render_story;
 pub use survey::render as render_survey;

@@ -19,6 +19,7 @@ pub mod fio;
 pub mod html;
 
 pub mod json;
+pub mod lab;
 #[doc(hidden)]
 pub mod sample;
 pub mod schema;

@@ -3,6 +3,7 @@
 //! Nothing here was measured or simulated: the curves are drawn through made-up points and the
 //! rest is arithmetic, so that every test sees the same plausible document.
 
+mod lab;
 mod story;
 mod survey;
 mod sweep;
@@ -13,6 +14,7 @@ use crate::{
     TimelinePoint, Weight, WindowCurve, WindowReport,
 };
 
+pub use lab::lab;
 pub use story::story;
 pub use survey::survey;
 pub use sweep::sweep;

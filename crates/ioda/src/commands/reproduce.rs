@@ -1,6 +1,7 @@
 //! `ioda reproduce`.
 
 pub(crate) mod document;
+pub(crate) mod lab;
 pub(crate) mod live;
 
 use super::Talk;
@@ -12,6 +13,7 @@ use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suite
 use crate::words::Wait;
 use clap::Args;
 use document::{Figure, PlanNumbers, Reproduction, Spool};
+use lab::LabArgs;
 use report::{Claim, ClaimKind, Comparison, seeds};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +29,8 @@ Examples:
   ioda reproduce --quick               a smoke of seconds; its numbers mean nothing
   ioda reproduce live                  the simulator against the array on the real clock, over
                                        NBD: two minutes of a quiet machine, only if it is named
+  ioda reproduce lab 9a 9b             Filebench and YCSB on ext4 over md and our arrays, in the
+                                       laboratory (lab/README.md), only if it is named
 
 What is checked is the shape: orders, ratios and zeros, with the article's limits. Experiments are
 TOML files; --experiments FOLDER runs your own.";
@@ -40,7 +44,7 @@ fn own_seed(seed: clap::Arg) -> clap::Arg {
 #[derive(Args, Debug)]
 #[command(mut_arg("seed", own_seed))]
 pub(crate) struct ReproduceArgs {
-    /// Experiments, such as 5a or figure-5a [default: all], or `live`
+    /// Experiments, such as 5a or figure-5a [default: all], or `live`, or `lab` and such as 9a
     #[arg(value_name = "EXPERIMENT")]
     experiments: Vec<String>,
     /// List the experiments and their claims
@@ -82,6 +86,9 @@ pub(crate) struct ReproduceArgs {
     /// Runs side by side, 1 to 1024; of no influence on any result [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Options of the laboratory.
+    #[command(flatten)]
+    of_lab: LabArgs,
 }
 
 /// Runs the experiments and prints what holds.
@@ -92,7 +99,14 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
             "--json and --junit cannot both go to standard output; name a file for one of them",
         ));
     }
-    if args.folder.is_none() && args.experiments.iter().any(|name| name == reproduce::live::NAME) {
+    let is_named = |name: &str| args.experiments.iter().any(|one| one == name);
+    if is_named(reproduce::lab::NAME) {
+        return lab::run(args, talk);
+    }
+    if let Some(option) = args.of_lab.given() {
+        return Err(Failure::usage(format!("{option} is for `ioda reproduce lab` only")));
+    }
+    if args.folder.is_none() && is_named(reproduce::live::NAME) {
         return live::run(args, talk);
     }
     if args.requests.is_some() {
@@ -105,7 +119,8 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
         Some(folder) => reproduce::load_folder(folder)?,
         None => reproduce::builtin()?,
     };
-    let mut experiments = reproduce::select(all, &args.experiments)?;
+    let selected = reproduce::select(all, &args.experiments);
+    let mut experiments = selected.map_err(|failure| hinted(failure, &args.experiments))?;
     if let Some(text) = &args.filter {
         experiments = reproduce::filter(experiments, text);
         if experiments.is_empty() {
@@ -118,10 +133,13 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
         experiments = reproduce::with_seeds(experiments, &seeds)?;
     }
     if args.list {
-        let with_live =
+        let with_others =
             args.folder.is_none() && args.experiments.is_empty() && args.filter.is_none();
-        let live = if with_live { reproduce::live::listed()? } else { String::new() };
-        output::print(&(list(&experiments) + &live))?;
+        let others = match with_others {
+            true => reproduce::live::listed()? + reproduce::lab::LISTED,
+            false => String::new(),
+        };
+        output::print(&(list(&experiments) + &others))?;
         return Ok(Code::Ok);
     }
     let orders = reproduce::gather(&experiments, args.quick)?;
@@ -131,6 +149,25 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
         Event::Done(done) => outputs.done(&done),
     })?;
     outputs.finish()
+}
+
+/// `failure` to find experiments called `names`, or where the one is that only the laboratory has.
+fn hinted(failure: Failure, names: &[String]) -> Failure {
+    let (Ok(all), Ok(others)) = (reproduce::builtin(), reproduce::lab::builtin()) else {
+        return failure;
+    };
+    let is_there = |name: &&String| {
+        let name = std::slice::from_ref(*name);
+        reproduce::select(all.clone(), name).is_err()
+            && reproduce::lab::select(others.clone(), name).is_ok()
+    };
+    match names.iter().find(is_there) {
+        Some(name) => Failure::usage(format!(
+            "{name} is an experiment of the laboratory: ioda reproduce {} {name}",
+            reproduce::lab::NAME
+        )),
+        None => failure,
+    }
 }
 
 /// Everything that is written. What is kept while runs come and go is small: text, claims, and where on the disk

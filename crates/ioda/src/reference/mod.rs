@@ -54,6 +54,13 @@ fn experiments() -> String {
     let mut parts = Parts::elsewhere("configuration.md", &(FILES[0].schema)());
     text += &parts.keys(&schema);
     text += &parts.definitions(&schema, "", true);
+    let schema = (FILES[2].schema)();
+    text += "\n## Files of the laboratory\n\n`ioda reproduce lab` has experiments of another kind, which are in \
+        `experiments/lab/`, and runs yours with `--experiments FOLDER` as well. `ioda schema lab-experiment` prints \
+        their JSON Schema. Claims are those above; what they call workloads are applications here, followed by a comma \
+        and the file system where an experiment has several.\n\n";
+    text += &parts.keys(&schema);
+    text += &parts.definitions(&schema, "the laboratory", true);
     text
 }
 

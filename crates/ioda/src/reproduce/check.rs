@@ -4,10 +4,9 @@ mod estimates;
 
 use super::Results;
 use super::claim::{Expectation, Over};
-use super::experiment::Experiment;
 use super::number::Number;
 use super::series::Series;
-use crate::metric::{Metric, OfDrives, three_digits};
+use crate::metric::three_digits;
 use crate::quantity::Text;
 use estimates::Estimate;
 use report::{Claim, ClaimNumber};
@@ -361,14 +360,7 @@ impl Case<'_> {
             }
             Part::Within(within, of) => {
                 let value = self.value(of);
-                let unit = match self.metric {
-                    Number::Run(
-                        Metric::Latency(..)
-                        | Metric::OfClass(..)
-                        | Metric::OfDrives(OfDrives::Worst | OfDrives::Others, _),
-                    ) => 1e3,
-                    _ => 1.0,
-                };
+                let unit = if self.metric.is_latency() { 1e3 } else { 1.0 };
                 let scaled = value / unit;
                 let limits = [within.low, within.high].into_iter().flatten();
                 let limits: Vec<f64> = limits.map(|limit| limit * unit).collect();
@@ -392,22 +384,30 @@ impl Case<'_> {
     }
 }
 
-/// Checks every claim of `experiment` on its `results`.
-pub(crate) fn judge(experiment: &Experiment, results: &Results<'_>) -> Vec<Claim> {
-    let series = experiment.series();
-    experiment.claims.iter().map(|claim| judge_one(experiment, claim, &series, results)).collect()
+/// What claims are about: tables with a column of numbers for each series.
+pub(crate) struct Subject<'a> {
+    /// The figure or section of the article.
+    pub(crate) figure: &'a str,
+    /// The names of the tables.
+    pub(crate) tables: Vec<&'a str>,
+    /// What is compared.
+    pub(crate) series: Vec<Series>,
 }
 
-fn judge_one(
-    experiment: &Experiment,
-    claim: &Expectation,
-    series: &[Series],
+/// Checks `claims` about `subject` on its `results`.
+pub(crate) fn judge(
+    subject: &Subject<'_>,
+    claims: &[Expectation],
     results: &Results<'_>,
-) -> Claim {
-    let several_workloads = experiment.workloads.len() > 1;
+) -> Vec<Claim> {
+    claims.iter().map(|claim| judge_one(subject, claim, results)).collect()
+}
+
+fn judge_one(subject: &Subject<'_>, claim: &Expectation, results: &Results<'_>) -> Claim {
+    let Subject { figure, tables, series } = subject;
+    let several_workloads = tables.len() > 1;
     let parts = claim.check.parts();
     let mut cases = Vec::new();
-    let tables = experiment.tables();
     let is_wanted = |name: &str| {
         claim.workloads.is_empty() || claim.workloads.iter().any(|wanted| wanted == name)
     };
@@ -439,7 +439,7 @@ fn judge_one(
     Claim {
         id: claim.id.clone(),
         kind: claim.kind,
-        figure: claim.place(&experiment.figure).to_owned(),
+        figure: claim.place(figure).to_owned(),
         statement: claim.statement.clone(),
         article: claim.article.clone(),
         limit: format!("{} ({})", claim.limits(), claim.pedigree()),
@@ -489,19 +489,21 @@ fn note(claim: &Expectation, found: &[(&Case<'_>, Found)], holds: bool) -> Strin
     let fewest = found
         .iter()
         .flat_map(|(case, _)| {
-            let samples = |name| {
-                let results = case.results(name);
-                results.filter_map(|result| match case.metric {
-                    Number::Run(metric) => metric.samples_beyond(result),
-                    Number::Plan(_) => None,
-                })
+            let samples = move |name| {
+                let series = case.find(name);
+                let of = move |&index| case.results.samples_beyond(index, series?, case.metric);
+                case.indexes.iter().filter_map(of)
             };
             case.part.series().into_iter().flat_map(samples).map(|beyond| (beyond, *case))
         })
         .min_by_key(|(beyond, _)| *beyond);
     if let Some((beyond, case)) = fewest.filter(|(beyond, _)| *beyond < FEWEST_SAMPLES) {
+        let (only, what) = match case.metric.is_of_laboratory() {
+            true => ("at most", "samples"),
+            false => ("only", "reads"),
+        };
         sentences.push(format!(
-            "only {beyond} reads of {} lie beyond {}.",
+            "{only} {beyond} {what} of {} lie beyond {}.",
             case.workload,
             short(case.metric)
         ));

@@ -1,5 +1,6 @@
 //! What an experiment file says.
 
+use super::check::Subject;
 use super::claim::{Expectation, Over};
 use super::number::Number;
 use super::plan::Plan;
@@ -11,7 +12,7 @@ use crate::settings::{self, Settings, WorkloadSettings};
 use report::seeds::SEED;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The experiments of this program, so that it works anywhere.
 const BUILTIN: &[(&str, &str)] = &[
@@ -168,36 +169,47 @@ impl Experiment {
         self.check_plans().map_err(|why| Failure::usage(format!("{name}: {why}")))?;
         self.check_variants(name)?;
         self.check_seeds().map_err(|why| Failure::usage(format!("{name}: {why}")))?;
-        let series = self.series();
-        for claim in &self.claims {
-            let refused = |why: String| {
-                Err(Failure::usage(format!("{name}: claim {} cannot be checked: {why}", claim.id)))
-            };
-            let is_known = |wanted: &str| series.iter().any(|one| one.is_called(wanted));
-            if let Some(missing) = claim.check.series().into_iter().find(|one| !is_known(one)) {
-                let names = series.iter().map(|one| one.name.as_str());
-                return refused(Unknown::new("series", missing, names).to_string());
-            }
-            if let Err(why) = claim.check.validate().and_then(|()| claim.check_pedigree()) {
-                return refused(why);
-            }
-            let tables = self.tables();
-            if let Some(missing) =
-                claim.workloads.iter().find(|name| !tables.contains(&name.as_str()))
-            {
-                return refused(Unknown::new("workload", missing, tables).to_string());
-            }
-            if claim.over == Over::Mean && claim.check.is_exact() {
-                return refused("a mean cannot be compared with exact numbers".to_owned());
-            }
-            let mut numbers = claim.check.numbers();
-            let is_lost = |number: &Number| claim.over == Over::Total && !number.adds_up();
-            if let Some(number) = numbers.find(is_lost) {
-                return refused(format!("{number} of several workloads does not add up"));
-            }
-        }
-        Ok(())
+        check_claims(name, &self.claims, &self.subject())
     }
+
+    /// What its claims are about.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject { figure: &self.figure, tables: self.tables(), series: self.series() }
+    }
+}
+
+/// Refuses claims of the experiment called `name` about what is not there.
+pub(super) fn check_claims(
+    name: &str,
+    claims: &[Expectation],
+    Subject { tables, series, .. }: &Subject<'_>,
+) -> Result<(), Failure> {
+    for claim in claims {
+        let refused = |why: String| {
+            Err(Failure::usage(format!("{name}: claim {} cannot be checked: {why}", claim.id)))
+        };
+        let is_known = |wanted: &str| series.iter().any(|one| one.is_called(wanted));
+        if let Some(missing) = claim.check.series().into_iter().find(|one| !is_known(one)) {
+            let names = series.iter().map(|one| one.name.as_str());
+            return refused(Unknown::new("series", missing, names).to_string());
+        }
+        if let Err(why) = claim.check.validate().and_then(|()| claim.check_pedigree()) {
+            return refused(why);
+        }
+        if let Some(missing) = claim.workloads.iter().find(|name| !tables.contains(&name.as_str()))
+        {
+            return refused(Unknown::new("workload", missing, tables.iter().copied()).to_string());
+        }
+        if claim.over == Over::Mean && claim.check.is_exact() {
+            return refused("a mean cannot be compared with exact numbers".to_owned());
+        }
+        let mut numbers = claim.check.numbers();
+        let is_lost = |number: &Number| claim.over == Over::Total && !number.adds_up();
+        if let Some(number) = numbers.find(is_lost) {
+            return refused(format!("{number} of several workloads does not add up"));
+        }
+    }
+    Ok(())
 }
 
 impl Experiment {
@@ -211,6 +223,11 @@ impl Experiment {
             _ => {}
         }
         for number in self.numbers() {
+            if number.is_of_laboratory() {
+                return Err(format!(
+                    "{number} is a number of the laboratory; see `ioda reproduce lab`"
+                ));
+            }
             if number.is_of_plans() == self.plans.is_empty() {
                 let (of, has) = match self.plans.is_empty() {
                     true => ("plans", "workloads"),
@@ -266,6 +283,11 @@ pub(crate) fn builtin() -> Result<Vec<Experiment>, Failure> {
 
 /// The experiments in the files `*.toml` of a folder, in the order of their names.
 pub(crate) fn load_folder(folder: &Path) -> Result<Vec<Experiment>, Failure> {
+    files_in(folder)?.iter().map(|(name, text)| parse(text, name)).collect()
+}
+
+/// The files `*.toml` of a folder, each with what it says, in the order of their names.
+pub(super) fn files_in(folder: &Path) -> Result<Vec<(String, String)>, Failure> {
     let failed =
         |error| Failure::usage(format!("cannot read experiments in {}: {error}", folder.display()));
     let mut paths = Vec::new();
@@ -276,13 +298,11 @@ pub(crate) fn load_folder(folder: &Path) -> Result<Vec<Experiment>, Failure> {
         }
     }
     paths.sort();
-    paths
-        .iter()
-        .map(|path| {
-            let text = std::fs::read_to_string(path).map_err(failed)?;
-            parse(&text, &path.display().to_string())
-        })
-        .collect()
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).map_err(failed)?;
+        Ok((path.display().to_string(), text))
+    };
+    paths.iter().map(read).collect()
 }
 
 /// Those experiments that `wanted` names, by id with or without `figure-` or `section-`; all if it
@@ -342,12 +362,15 @@ fn is_called(experiment: &Experiment, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reproduce::lab;
 
     #[test]
     fn the_experiments_of_this_program_are_consistent() {
         let experiments = builtin().unwrap();
-        let mut ids: Vec<&str> =
-            experiments.iter().flat_map(|e| &e.claims).map(|claim| claim.id.as_str()).collect();
+        let of_laboratory = lab::builtin().unwrap();
+        let of_laboratory = of_laboratory.iter().flat_map(|experiment| &experiment.claims);
+        let claims = experiments.iter().flat_map(|e| &e.claims).chain(of_laboratory);
+        let mut ids: Vec<&str> = claims.map(|claim| claim.id.as_str()).collect();
         let count = ids.len();
         ids.sort_unstable();
         ids.dedup();
@@ -365,7 +388,11 @@ mod tests {
     fn a_limit_that_was_changed_is_kept_with_the_reason() {
         let lines = || LIMITS.lines().filter(|line| !line.starts_with('#'));
         let experiments = builtin().unwrap();
-        let claims = || experiments.iter().flat_map(|experiment| &experiment.claims);
+        let of_laboratory = lab::builtin().unwrap();
+        let claims = || {
+            let others = of_laboratory.iter().flat_map(|experiment| &experiment.claims);
+            experiments.iter().flat_map(|experiment| &experiment.claims).chain(others)
+        };
         for claim in claims() {
             let prefix = format!("{}: ", claim.id);
             let mut had: Vec<&str> =

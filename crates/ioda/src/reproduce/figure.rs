@@ -27,6 +27,14 @@ pub(crate) fn figure(
         value.map_or("-".into(), |value| metric.show(value))
     });
     text += &systems(experiment, results)?;
+    text += &verdicts(claims);
+    text.push('\n');
+    Ok(text)
+}
+
+/// What became of `claims`.
+pub(super) fn verdicts(claims: &[Claim]) -> String {
+    let mut text = String::new();
     for claim in claims {
         let verdict = claim.verdict();
         text += &format!("\n{}: {verdict}\n  claim    {}\n", claim.id, claim.statement);
@@ -39,8 +47,7 @@ pub(crate) fn figure(
             text += &format!("  note     {}\n", claim.note);
         }
     }
-    text.push('\n');
-    Ok(text)
+    text
 }
 
 /// What each series was run on, where they differ: a base without the parity of the others must not

@@ -6,25 +6,26 @@ use super::experiment::Experiment;
 /// What of `all` has every word of `text`: experiments by id, figure and title with all their claims, and others
 /// with those of their claims that have it by id, statement and number of the article.
 pub(crate) fn filter(all: Vec<Experiment>, text: &str) -> Vec<Experiment> {
+    let keep = |mut experiment: Experiment| {
+        let Experiment { id, figure, title, claims, .. } = &mut experiment;
+        keeps(text, [id, figure, title], claims).then_some(experiment)
+    };
+    all.into_iter().filter_map(keep).collect()
+}
+
+/// Whether an experiment with this `heading` has every word of `text`. If the heading has not, the `claims` that do are
+/// left.
+pub(super) fn keeps(text: &str, heading: [&str; 3], claims: &mut Vec<Expectation>) -> bool {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
-    let has_all = |texts: &[&str]| {
+    let has_all = |texts: [&str; 3]| {
         let texts = texts.join("\n").to_lowercase();
         words.iter().all(|word| texts.contains(word))
     };
-    let is_wanted = |Expectation { id, statement, article, .. }: &Expectation| {
-        has_all(&[id, statement, article])
-    };
-    let filtered = all.into_iter().filter_map(|mut experiment| {
-        let Experiment { id, figure, title, claims, .. } = &mut experiment;
-        if !has_all(&[id, figure, title]) {
-            claims.retain(is_wanted);
-            if claims.is_empty() {
-                return None;
-            }
-        }
-        Some(experiment)
-    });
-    filtered.collect()
+    if has_all(heading) {
+        return true;
+    }
+    claims.retain(|Expectation { id, statement, article, .. }| has_all([id, statement, article]));
+    !claims.is_empty()
 }
 
 #[cfg(test)]

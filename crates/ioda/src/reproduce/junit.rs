@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use report::lab::Unjudged;
 use report::{Claim, ClaimKind};
 
 /// Test suites, one for each experiment.
@@ -15,8 +16,18 @@ impl Suites {
 
     /// Adds the experiment called `id` with its claims, each a test case.
     pub(crate) fn add(&mut self, id: &str, claims: &[Claim]) {
+        self.add_with_skipped(id, claims, &[]);
+    }
+
+    /// The same, and claims that could not be judged as test cases that were skipped.
+    pub(crate) fn add_with_skipped(&mut self, id: &str, claims: &[Claim], unjudged: &[Unjudged]) {
         let mut suite = TestSuite::new(id);
-        suite.add_test_cases(claims.iter().map(case));
+        let skipped = unjudged.iter().map(|Unjudged { id, why }| {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(format!("cannot be judged: {why}"));
+            TestCase::new(id.clone(), status)
+        });
+        suite.add_test_cases(claims.iter().map(case).chain(skipped));
         self.0.add_test_suite(suite);
     }
 
@@ -72,16 +83,22 @@ mod tests {
             ..Claim::default()
         };
         let mut suites = Suites::new();
-        suites.add("figure-5a", &[claim("good", true), claim("bad", false)]);
+        let unjudged = Unjudged { id: "later".to_owned(), why: "no run of md".to_owned() };
+        suites.add_with_skipped(
+            "figure-5a",
+            &[claim("good", true), claim("bad", false)],
+            &[unjudged],
+        );
         let xml = suites.to_xml().unwrap();
         let failure = "<failure message=\"Base &lt; Ideal. The article: 3 ×. Here: 2 × &amp; more. Limit: \
             at least 3 times.\"";
         for part in [
-            "<testsuite name=\"figure-5a\" tests=\"2\"",
+            "<testsuite name=\"figure-5a\" tests=\"3\" skipped=\"1\"",
             "failures=\"1\"",
             "<testcase name=\"bad\" classname=\"Figure 5a\"",
             failure,
             "does not hold in 1 of 2 cases",
+            "<skipped message=\"cannot be judged: no run of md\"",
         ] {
             assert!(xml.contains(part), "no {part} in\n{xml}");
         }

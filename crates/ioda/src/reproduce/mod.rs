@@ -3,7 +3,8 @@
 //! An experiment is one TOML file in `experiments/`. Experiments that need the same runs share
 //! them: first everything that is needed is gathered, then each workload is simulated once, and what no
 //! experiment needs any more is let go. What an experiment compares are its series: policies, or
-//! variants of its setup. The one experiment that is not a file there is [`live`], which needs a real clock.
+//! variants of its setup. The one experiment that is not a file there is [`live`], which needs a real clock; those of
+//! the laboratory ([`lab`]) are files of their own kind.
 
 mod check;
 mod claim;
@@ -11,6 +12,7 @@ mod experiment;
 mod figure;
 mod filter;
 mod junit;
+pub(crate) mod lab;
 pub(crate) mod live;
 mod number;
 pub(crate) mod pages;

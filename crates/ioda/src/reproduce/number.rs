@@ -1,19 +1,22 @@
-//! Numbers that experiments show and check: metrics of runs, and those of plans.
+//! Numbers that experiments show and check: metrics of runs, and those of plans and of the laboratory.
 
+use super::lab::LabNumber;
 use super::plan::Planned;
-use crate::metric::{Metric, UnknownMetric, three_digits};
+use crate::metric::{Metric, OfDrives, UnknownMetric, three_digits};
 use ssd::{Printed, Promise};
 use std::fmt;
 use std::str::FromStr;
 use units::{Duration, GIB, MIB};
 
-/// A number about a run or a plan.
+/// A number about a run, a plan or a run of the laboratory.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Number {
     /// Of a run.
     Run(Metric),
     /// Of a plan.
     Plan(PlanNumber),
+    /// Of a run of the laboratory.
+    Laboratory(LabNumber),
 }
 
 /// A number about a plan: which one of `NUMBERS`.
@@ -121,20 +124,44 @@ impl Number {
         matches!(self, Self::Plan(_))
     }
 
+    /// Whether it is about runs of the laboratory.
+    pub(crate) fn is_of_laboratory(self) -> bool {
+        matches!(self, Self::Laboratory(_))
+    }
+
     /// Whether the reads of single drives must be followed for it.
     pub(crate) fn needs_sub_reads(self) -> bool {
         matches!(self, Self::Run(metric) if metric.needs_sub_reads())
     }
 
+    /// Whether it is a latency, in nanoseconds.
+    pub(crate) fn is_latency(self) -> bool {
+        match self {
+            Self::Run(metric) => matches!(
+                metric,
+                Metric::Latency(..)
+                    | Metric::OfClass(..)
+                    | Metric::OfDrives(OfDrives::Worst | OfDrives::Others, _)
+            ),
+            Self::Plan(_) => false,
+            Self::Laboratory(number) => number.is_latency(),
+        }
+    }
+
     /// Whether its sum over several workloads is the number of all of them together.
     pub(crate) fn adds_up(self) -> bool {
-        matches!(self, Self::Run(metric) if metric.adds_up())
+        match self {
+            Self::Run(metric) => metric.adds_up(),
+            Self::Plan(_) => false,
+            Self::Laboratory(number) => number.adds_up(),
+        }
     }
 
     /// `value` for people.
     pub(crate) fn show(self, value: f64) -> String {
         match self {
             Self::Run(metric) => metric.unit().show(value),
+            Self::Laboratory(number) => number.show(value),
             Self::Plan(_) if value == f64::INFINITY => "any".to_owned(),
             Self::Plan(_) if value.fract() == 0.0 => format!("{value:.0}"),
             Self::Plan(_) => three_digits(value),
@@ -142,14 +169,16 @@ impl Number {
     }
 }
 
-/// A metric of neither.
+/// A number of none of them.
 #[derive(Debug)]
 pub(crate) struct UnknownNumber(UnknownMetric);
 
 impl fmt::Display for UnknownNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = NUMBERS.iter().map(|(name, _)| *name).collect();
-        write!(f, "{}; of plans {}", self.0, names.join(", "))
+        let of_laboratory: Vec<String> = LabNumber::all().iter().map(ToString::to_string).collect();
+        let (plans, laboratory) = (names.join(", "), of_laboratory.join(", "));
+        write!(f, "{}; of plans {plans}; of the laboratory {laboratory}", self.0)
     }
 }
 
@@ -161,7 +190,10 @@ impl FromStr for Number {
     fn from_str(text: &str) -> Result<Self, UnknownNumber> {
         match NUMBERS.iter().position(|(name, _)| *name == text) {
             Some(index) => Ok(Self::Plan(PlanNumber(index))),
-            None => text.parse().map(Self::Run).map_err(UnknownNumber),
+            None => match text.parse() {
+                Ok(number) => Ok(Self::Laboratory(number)),
+                Err(()) => text.parse().map(Self::Run).map_err(UnknownNumber),
+            },
         }
     }
 }
@@ -171,6 +203,7 @@ impl fmt::Display for Number {
         match self {
             Self::Run(metric) => metric.fmt(f),
             Self::Plan(PlanNumber(index)) => f.write_str(NUMBERS[*index].0),
+            Self::Laboratory(number) => number.fmt(f),
         }
     }
 }
@@ -183,6 +216,11 @@ mod tests {
     fn a_name_means_one_number() {
         for (index, (name, _)) in NUMBERS.iter().enumerate() {
             assert_eq!(name.parse::<Number>().unwrap(), Number::Plan(PlanNumber(index)), "{name}");
+            assert!(name.parse::<Metric>().is_err(), "{name} is a metric of runs, too");
+        }
+        for number in LabNumber::all() {
+            let name = number.to_string();
+            assert_eq!(name.parse::<Number>().unwrap(), Number::Laboratory(number), "{name}");
             assert!(name.parse::<Metric>().is_err(), "{name} is a metric of runs, too");
         }
         assert_eq!("read.p99".parse::<Number>().unwrap().to_string(), "read.p99");

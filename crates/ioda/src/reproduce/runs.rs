@@ -12,6 +12,7 @@ use crate::settings::Settings;
 use crate::setup::Setup;
 use crate::simulate::{self, Outcome};
 use array::policy::PolicyKind;
+use report::lab::LabMeasured;
 use sim::{Measured, RunResult};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -43,10 +44,13 @@ pub(crate) struct Group {
     pub(crate) outcome: Outcome,
 }
 
-/// What one experiment is about: for each of its workloads, the runs of each variant; or its plans.
+/// What one experiment is about: for each of its workloads, the runs of each variant; or its plans; or for each of its
+/// applications, what was measured in the laboratory on each system.
+#[derive(Default)]
 pub(crate) struct Results<'a> {
     runs: Vec<Vec<Seeded<'a>>>,
     plans: Vec<Planned>,
+    laboratory: Vec<Vec<Option<&'a LabMeasured>>>,
 }
 
 /// The runs of one workload in one setup.
@@ -106,7 +110,12 @@ impl<'a> Results<'a> {
         let of = |wanted: &Vec<Wanted>| wanted.iter().map(one).collect();
         let runs = experiment.wanted()?.iter().map(of).collect::<Result<_, _>>()?;
         let plans = experiment.plans.iter().map(Plan::build).collect::<Result<_, _>>()?;
-        Ok(Self { runs, plans })
+        Ok(Self { runs, plans, ..Self::default() })
+    }
+
+    /// Those of the laboratory: for each application, those of each system that has some.
+    pub(super) fn of_laboratory(laboratory: Vec<Vec<Option<&'a LabMeasured>>>) -> Self {
+        Self { laboratory, ..Self::default() }
     }
 
     /// Number of seeds; 0 of plans.
@@ -147,6 +156,33 @@ impl<'a> Results<'a> {
         groups.any(|one| std::ptr::eq(*one, group))
     }
 
+    /// Whether the application with this index was measured on the system of `series` in the laboratory.
+    pub(super) fn has_run(&self, application: usize, series: &Series) -> bool {
+        self.of_application(application, series).is_some()
+    }
+
+    /// What was measured of the application with this index in the laboratory.
+    fn of_application(&self, application: usize, series: &Series) -> Option<&'a LabMeasured> {
+        let Source::Laboratory(system) = series.source else { return None };
+        self.laboratory.get(application)?.get(system).copied()?
+    }
+
+    /// How many samples lie beyond `number` of `series` under the workload with this index, if it is a percentile.
+    pub(crate) fn samples_beyond(
+        &self,
+        workload: usize,
+        series: &Series,
+        number: Number,
+    ) -> Option<u64> {
+        match number {
+            Number::Run(metric) => metric.samples_beyond(self.run(workload, series)?),
+            Number::Plan(_) => None,
+            Number::Laboratory(number) => {
+                number.samples_beyond(self.of_application(workload, series)?)
+            }
+        }
+    }
+
     /// `number` of `series` under the workload with this index, of all seeds together; plans have no workload.
     pub(crate) fn value(&self, workload: usize, series: &Series, number: Number) -> Option<f64> {
         self.value_under(None, workload, series, number)
@@ -164,11 +200,13 @@ impl<'a> Results<'a> {
             (Number::Run(metric), Source::Runs(_, policy)) => {
                 self.seeded(workload, series)?.result(policy, seed).map(|run| metric.of(run))
             }
-            (Number::Run(_), Source::Plan(_)) => None,
             (Number::Plan(number), Source::Plan(index)) => {
                 self.plans.get(index).map(|plan| number.of(plan))
             }
-            (Number::Plan(_), Source::Runs(..)) => None,
+            (Number::Laboratory(number), Source::Laboratory(_)) => {
+                number.of(self.of_application(workload, series)?)
+            }
+            (Number::Run(_) | Number::Plan(_) | Number::Laboratory(_), _) => None,
         }
     }
 }

@@ -84,7 +84,7 @@ fn judge_one(
 ) -> Result<(), Failure> {
     let groups = slots.iter().filter_map(|slot| slot.group.as_ref());
     let results = Results::of(groups, experiment, quick)?;
-    let claims = judge(experiment, &results);
+    let claims = judge(&experiment.subject(), &experiment.claims, &results);
     let judged: Judged<'_> = (experiment, results, claims);
     tell(Event::Judged(&judged))?;
     let (_, results, claims) = judged;

@@ -58,6 +58,8 @@ pub(crate) enum Source {
     Runs(usize, PolicyKind),
     /// A plan, counted from 0.
     Plan(usize),
+    /// The runs of the laboratory on a system, counted from 0.
+    Laboratory(usize),
 }
 
 impl Series {

@@ -20,6 +20,7 @@ mod forgetful;
 mod full;
 mod help;
 mod kill;
+mod lab;
 mod listings;
 mod live;
 #[path = "../../../live/tests/it/nvme_drive/host.rs"]

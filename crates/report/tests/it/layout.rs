@@ -59,6 +59,7 @@ fn the_other_pages_fit_at_every_size() {
         ("story", html::render_story(&sample::story())),
         ("curves", html::render_sweep(&sample::sweep(1))),
         ("maps", html::render_sweep(&sample::sweep(2))),
+        ("lab", html::render_lab(&sample::lab())),
     ];
     for (name, page) in pages {
         look_at(&mut browser, folder.path(), name, &page);

@@ -2,6 +2,7 @@
 
 mod chromium;
 mod keys;
+mod lab;
 mod layout;
 mod palette;
 mod sweep;

@@ -1,0 +1,284 @@
+//! `ioda reproduce lab`.
+
+use super::{ReproduceArgs, conclusion, file_name};
+use crate::commands::Talk;
+use crate::exit::{Code, Failure};
+use crate::output::{self, remark};
+use crate::reproduce::Suites;
+use crate::reproduce::lab::{self, Asked, Experiment, Failed, Jobs, Made, Place, Shelf, Twice};
+use clap::Args;
+use report::Claim;
+use report::lab::{LabExperiment, Unjudged};
+use report::schema::Document;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Where the laboratory is, and its results.
+const FOLDER: &str = "lab";
+const RESULTS: &str = "target/lab/results";
+
+/// Options of `ioda reproduce lab`.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Of `lab`")]
+pub(crate) struct LabArgs {
+    /// The folder of the laboratory, which is in ioda's sources [default: lab]
+    #[arg(long, value_name = "FOLDER")]
+    lab: Option<PathBuf>,
+    /// Where results are kept, so that what was interrupted goes on; each is known again by all that determines it
+    /// [default: target/lab/results]
+    #[arg(long, value_name = "FOLDER")]
+    results: Option<PathBuf>,
+    /// Make all runs, also those whose results are kept
+    #[arg(long)]
+    fresh: bool,
+    /// Make each run twice, and exit with 1 if the two results of one differ in any field
+    #[arg(long)]
+    twice: bool,
+}
+
+impl LabArgs {
+    /// The option that was given, if any was.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--lab", self.lab.is_some()),
+            ("--results", self.results.is_some()),
+            ("--fresh", self.fresh),
+            ("--twice", self.twice),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+}
+
+/// Experiments of the laboratory, as `ioda reproduce lab --json` writes them.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Laboratory {
+    /// Each experiment with its results and claims.
+    experiments: Vec<LabExperiment>,
+    /// Runs that failed.
+    failed: Vec<Failed>,
+    /// Whether runs that were made twice gave the same; absent unless that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    twice: Option<Twice>,
+}
+
+impl Document for Laboratory {
+    const SCHEMA: &'static str = "ioda.reproduce-lab/1";
+}
+
+/// Makes the runs and prints what holds.
+pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
+    let experiments = chosen(args)?;
+    if args.list {
+        output::print(&list(&experiments))?;
+        return Ok(Code::Ok);
+    }
+    let LabArgs { lab, results, fresh, twice } = &args.of_lab;
+    let place = Place::open(lab.as_deref().unwrap_or(Path::new(FOLDER)))?;
+    lab::check_tools(&experiments)?;
+    let jobs = lab::jobs(&experiments, &place, *twice)?;
+    if let Some(folder) = &args.output {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
+        })?;
+    }
+    let shelf = Shelf::open(results.as_deref().unwrap_or(Path::new(RESULTS)))?;
+    place.prepare(scripts(&experiments))?;
+    let found = if *fresh { 0 } else { jobs.found(&shelf) };
+    if !talk.quiet {
+        let shown = shelf.folder().display();
+        remark(&format!("{found} of {} runs found in {shown}", jobs.len()));
+    }
+    let is_told = found < jobs.len() && !talk.quiet;
+    let threads = args.threads.unwrap_or_else(|| side_by_side(&jobs, is_told));
+    let asked = Asked { threads, fresh: *fresh };
+    let made = interruptible(|stop| lab::make(&jobs, &place, &shelf, asked, stop, talk))?;
+    if made.is_interrupted {
+        return Err(Failure::internal(format!(
+            "interrupted; what has ended is kept in {}, and the same command goes on from there",
+            shelf.folder().display()
+        )));
+    }
+    show(args, &experiments, made, jobs.len(), talk)
+}
+
+/// The experiments that are asked for.
+fn chosen(args: &ReproduceArgs) -> Result<Vec<Experiment>, Failure> {
+    let names: Vec<String> =
+        args.experiments.iter().filter(|name| *name != lab::NAME).cloned().collect();
+    if args.experiments.first().is_none_or(|first| first != lab::NAME) {
+        return Err(Failure::usage(
+            "`lab` is a laboratory with experiments of its own; name it first and these after it: ioda reproduce lab 9a",
+        ));
+    }
+    let refused = [
+        ("--requests", args.requests.is_some()),
+        ("--wait", args.wait.is_some()),
+        ("--seed", args.seeds.seed.is_some()),
+        ("--seeds", args.seeds.seeds != 1),
+    ];
+    if let Some((option, _)) = refused.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!(
+            "{option} is not for `lab`, whose scripts say what is run and with which seeds"
+        )));
+    }
+    if let Some(threads) = args.threads.filter(|threads| !(1..=1024).contains(threads)) {
+        return Err(Failure::usage(format!("--threads is {threads}; it must be 1 to 1024")));
+    }
+    let all = match &args.folder {
+        Some(folder) => lab::load_folder(folder)?,
+        None => lab::builtin()?,
+    };
+    let mut experiments = lab::select(all, &names)?;
+    if let Some(text) = &args.filter {
+        experiments = lab::filter(experiments, text);
+    }
+    if args.quick {
+        experiments = lab::quick(experiments, !names.is_empty());
+    }
+    if experiments.is_empty() {
+        return Err(Failure::usage(match &args.filter {
+            Some(text) => format!(
+                "no experiment of the laboratory and no claim has {text:?}; see `ioda reproduce lab --list`"
+            ),
+            None => {
+                "no experiment says which of its applications is short, so name one for --quick"
+                    .to_owned()
+            }
+        }));
+    }
+    Ok(experiments)
+}
+
+/// The scripts that make what applications need, each once.
+fn scripts(experiments: &[Experiment]) -> Vec<&str> {
+    let mut scripts: Vec<&str> =
+        experiments.iter().flat_map(|one| &one.ahead).map(String::as_str).collect();
+    scripts.sort_unstable();
+    scripts.dedup();
+    scripts
+}
+
+/// How many runs are made side by side: one for each core as far as memory reaches.
+fn side_by_side(jobs: &Jobs, is_told: bool) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let Some(room) = room(&text, jobs.memory_mib()).filter(|room| *room < cores) else {
+        return cores;
+    };
+    if is_told {
+        remark(&format!(
+            "memory is free for {room} runs side by side, not for one on each of {cores} cores; --threads decides otherwise"
+        ));
+    }
+    room
+}
+
+/// For how many runs of so much memory there is room, one at least, from the text of `/proc/meminfo`.
+fn room(meminfo: &str, mib_each: u64) -> Option<usize> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    usize::try_from((kib / 1024 / mib_each.max(1)).max(1)).ok()
+}
+
+/// Does `work` with a mark that is set when a signal asks to stop.
+fn interruptible<T>(work: impl FnOnce(&AtomicBool) -> T) -> Result<T, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    let signals = live::operate::signals::watch(move || asked.store(true, Ordering::Release))
+        .map_err(|error| Failure::internal(format!("cannot wait for signals: {error}")))?;
+    let result = work(&stop);
+    drop(signals);
+    Ok(result)
+}
+
+/// Writes and prints everything, and says how it went.
+fn show(
+    args: &ReproduceArgs,
+    experiments: &[Experiment],
+    made: Made,
+    runs: usize,
+    talk: Talk,
+) -> Result<Code, Failure> {
+    let judged: Vec<LabExperiment> =
+        experiments.iter().map(|experiment| lab::judged(experiment, &made)).collect();
+    if let Some(folder) = &args.output {
+        for one in &judged {
+            let path = folder.join(format!("{}.html", file_name(&one.id)));
+            let page = report::html::render_lab(one);
+            output::stream(&path, |out| out.write_all(page.as_bytes()))?;
+            if !talk.quiet {
+                remark(&format!("wrote {}", path.display()));
+            }
+        }
+    }
+    if let Some(path) = &args.junit {
+        let mut suites = Suites::new();
+        for one in &judged {
+            suites.add_with_skipped(&one.id, &one.claims, &one.unjudged);
+        }
+        output::write(path, suites.to_xml()?.trim_end())?;
+    }
+    let twice = args.of_lab.twice.then(|| made.twice());
+    let is_document_printed =
+        args.json.is_printed() || args.junit.as_deref().is_some_and(output::is_stdout);
+    let claims: Vec<Claim> = judged.iter().flat_map(|one| one.claims.iter().cloned()).collect();
+    let unjudged: Vec<&Unjudged> = judged.iter().flat_map(|one| &one.unjudged).collect();
+    if !is_document_printed {
+        let texts = experiments.iter().zip(&judged);
+        let mut text: String = texts.map(|(experiment, one)| lab::text(experiment, one)).collect();
+        text += conclusion(&claims, false).trim_start_matches('\n');
+        if !unjudged.is_empty() {
+            let ids: Vec<&str> = unjudged.iter().map(|one| one.id.as_str()).collect();
+            text += &format!("\n{} cannot be judged: {}.\n", ids.len(), ids.join(", "));
+        }
+        text += &twice.as_ref().map_or_else(String::new, |twice| format!("\n{}", twice.text()));
+        output::print(&text)?;
+    }
+    let holds = unjudged.is_empty() && claims.iter().all(|claim| claim.holds);
+    let differ = twice.as_ref().is_some_and(|twice| !twice.different.is_empty());
+    let failed: Vec<String> = made.failed.iter().map(|failed| failed.run.clone()).collect();
+    if let Some(path) = args.json.path() {
+        let document = Laboratory { experiments: judged, failed: made.failed, twice };
+        output::write(path, &report::schema::to_string(&document))?;
+    }
+    if !failed.is_empty() {
+        return Err(Failure::internal(format!(
+            "{} of {runs} runs failed: {}; they are tried again the next time",
+            failed.len(),
+            failed.join(", ")
+        )));
+    }
+    Ok(if differ || (args.strict && !holds) { Code::Failed } else { Code::Ok })
+}
+
+fn list(experiments: &[Experiment]) -> String {
+    let mut text = String::new();
+    for experiment in experiments {
+        text += &format!("{}: {}\n", experiment.id, experiment.title);
+        text += &format!("  applications: {}\n", experiment.applications.join(", "));
+        let names: Vec<&str> = experiment.file_systems.iter().map(|one| one.name()).collect();
+        text += &format!("  file systems: {}\n", names.join(", "));
+        let names: Vec<&str> = experiment.systems.iter().map(|one| one.value.name()).collect();
+        text += &format!("  systems: {}\n", names.join(", "));
+        for claim in &experiment.claims {
+            text += &format!("  {}: {}\n", claim.id, claim.statement);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_as_many_runs_as_memory_holds() {
+        let text = "MemTotal:       24000000 kB\nMemAvailable:   8388608 kB\n";
+        assert_eq!((room(text, 4096), room(text, 3000)), (Some(2), Some(2)));
+        assert_eq!(room(text, 100_000), Some(1), "one is always tried");
+        assert_eq!((room("", 4096), room("MemAvailable: much\n", 4096)), (None, None));
+    }
+}
