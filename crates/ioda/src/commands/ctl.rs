@@ -141,9 +141,7 @@ impl CtlCommand {
                 return Err(Failure::usage("a busy window of 0 is none; give a length above 0"));
             }
             Self::Window { length } => AdminCommand::Window { nanoseconds: length.0.as_nanos() },
-            Self::Slow { drive, factor } => {
-                AdminCommand::Slow { drive: *drive, factor: *factor }
-            }
+            Self::Slow { drive, factor } => AdminCommand::Slow { drive: *drive, factor: *factor },
             Self::Scrub { repair } => AdminCommand::Scrub { repair: *repair },
             Self::Shutdown => AdminCommand::Shutdown,
         })

@@ -296,7 +296,9 @@ impl Server {
             return Err(refused(format!("the factor is {factor}; it must be 1 to {SLOWEST}")));
         }
         if !self.io.engine().drives()[id.index()].is_emulated() {
-            return Err(refused(format!("drive {drive} is a real one; only emulated drives can be slow")));
+            return Err(refused(format!(
+                "drive {drive} is a real one; only emulated drives can be slow"
+            )));
         }
         if self.has_failed(id) {
             return Err(refused(format!("drive {drive} has failed")));

@@ -133,7 +133,7 @@ pub(crate) fn jobs(
         for (_, application, file_system) in experiment.tables() {
             for system in &experiment.systems {
                 let (system, memory) = (system.value, &experiment.memory);
-                let key = place.key(&[application, file_system.name(), system.name(), memory]);
+                let key = place.key(application, &[file_system.name(), system.name(), memory]);
                 let job = Job {
                     application: application.to_owned(),
                     file_system,

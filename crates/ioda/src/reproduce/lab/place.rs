@@ -11,6 +11,8 @@ use std::process::Command;
 
 /// Hexadecimal digits of a key: enough that two of them are never equal by chance.
 const KEY_DIGITS: usize = 32;
+/// Where each application has a file of its own.
+const APPLICATIONS: &str = "experiments/applications";
 /// Variables that say where things are and not what is run.
 const OF_PLACES: [&str; 4] = ["IODA", "IODA_LAB", "IODA_LAB_KERNEL", "IODA_LAB_TIMEOUT"];
 
@@ -22,8 +24,8 @@ pub(crate) struct Place {
     pub(super) program: PathBuf,
     /// The name of its kernel, which is one of a hash.
     pub(crate) kernel: String,
-    /// A hash of this program, of all files of the laboratory, of the kernel's name and of the variables of the
-    /// environment that scripts there are given.
+    /// A hash of this program, of all files of the laboratory but those of single applications, of the kernel's name
+    /// and of the variables of the environment that scripts there are given.
     hash: String,
 }
 
@@ -50,7 +52,9 @@ impl Place {
             Failure::internal(format!("cannot find this program on the disk: {error}"))
         })?;
         let mut hash = Sha256::new();
-        let hashed = hash_file(&mut hash, &program).and_then(|()| hash_folder(&mut hash, &folder));
+        let apart = folder.join(APPLICATIONS);
+        let hashed =
+            hash_file(&mut hash, &program).and_then(|()| hash_folder(&mut hash, &folder, &apart));
         hashed.map_err(unreadable)?;
         hash.update(&kernel);
         let mut variables: Vec<(String, String)> = std::env::vars()
@@ -61,10 +65,12 @@ impl Place {
         Ok(Self { folder, program, kernel, hash: digits(hash) })
     }
 
-    /// A key for what is run there as `what` says.
-    pub(super) fn key(&self, what: &[&str]) -> String {
+    /// A key for `application` as `how` says. What another application does determines nothing of it.
+    pub(super) fn key(&self, application: &str, how: &[&str]) -> String {
         let mut hash = Sha256::new();
-        hash.update(format!("{} {what:?}", self.hash));
+        hash.update(format!("{} {application} {how:?}", self.hash));
+        // One that is not there fails when it is run, and says so.
+        let _ = hash_file(&mut hash, &self.folder.join(APPLICATIONS).join(application));
         digits(hash)
     }
 
@@ -143,22 +149,22 @@ fn hash_file(hash: &mut Sha256, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Adds every file below `folder` with its name. What people read and what editors and Python leave behind determines
-/// nothing.
-fn hash_folder(hash: &mut Sha256, folder: &Path) -> io::Result<()> {
+/// Adds every file below `folder` with its name, but for those in the folder `apart`. What people read and what editors
+/// and Python leave behind determines nothing.
+fn hash_folder(hash: &mut Sha256, folder: &Path, apart: &Path) -> io::Result<()> {
     let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let (path, name) = (entry.path(), entry.file_name());
         let text = name.to_string_lossy();
         let is_left = text.starts_with('.') || text.ends_with('~') || text == "__pycache__";
-        if is_left || path.extension() == Some(OsStr::new("md")) {
+        if is_left || path == apart || path.extension() == Some(OsStr::new("md")) {
             continue;
         }
         hash.update(format!("{name:?}"));
         if path.is_dir() {
             hash.update("(");
-            hash_folder(hash, &path)?;
+            hash_folder(hash, &path, apart)?;
             hash.update(")");
         } else {
             hash_file(hash, &path)?;
@@ -173,7 +179,7 @@ mod tests {
 
     fn hashed(folder: &Path) -> String {
         let mut hash = Sha256::new();
-        hash_folder(&mut hash, folder).unwrap();
+        hash_folder(&mut hash, folder, &folder.join(APPLICATIONS)).unwrap();
         digits(hash)
     }
 
@@ -188,6 +194,8 @@ mod tests {
         let before = hashed(folder);
         write("README.md", "words");
         write(".boot.swp", "an editor");
+        fs::create_dir(folder.join(APPLICATIONS)).unwrap();
+        write("experiments/applications/tar", "which has a key of its own");
         assert_eq!(hashed(folder), before);
         let mut seen = vec![before];
         let mut differs = |what: &str| {
@@ -201,5 +209,29 @@ mod tests {
         differs("a part of it below");
         fs::rename(folder.join("experiments/application"), folder.join("application")).unwrap();
         differs("another place");
+    }
+
+    #[test]
+    fn a_run_is_known_by_its_own_application() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().to_owned();
+        fs::create_dir_all(folder.join(APPLICATIONS)).unwrap();
+        let write = |name: &str, text: &str| {
+            fs::write(folder.join(APPLICATIONS).join(name), text).unwrap();
+        };
+        write("tar", "a");
+        write("sort", "b");
+        let place = Place {
+            folder: folder.clone(),
+            program: PathBuf::from("ioda"),
+            kernel: "linux".to_owned(),
+            hash: "0f".to_owned(),
+        };
+        let before = place.key("tar", &["ext4", "md"]);
+        assert_ne!(before, place.key("tar", &["xfs", "md"]));
+        write("sort", "another");
+        assert_eq!(before, place.key("tar", &["ext4", "md"]));
+        write("tar", "another");
+        assert_ne!(before, place.key("tar", &["ext4", "md"]));
     }
 }

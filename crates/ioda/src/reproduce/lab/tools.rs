@@ -97,7 +97,7 @@ mod tests {
             assert_eq!(chosen.len(), 1);
             needed(&chosen).into_keys().map(str::to_owned).collect::<Vec<_>>()
         };
-        assert_eq!(of("lab-mixes"), ["fio", "mdadm", "nbd-client", "python3"]);
+        assert_eq!(of("lab-mixes"), ["mdadm", "nbd-client", "python3"]);
         assert!(of("lab-xfs").contains(&"mkfs.xfs".to_owned()));
         assert!(!of("lab-table-4").contains(&"mdadm".to_owned()));
     }
