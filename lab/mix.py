@@ -2,7 +2,7 @@
 
     mix.py DEVICE READS WRITES SECONDS LATENCIES    rates per second; writes nanoseconds of each read into LATENCIES
 
-It is an open loop: a request is sent when it is due, as long as no more than REQUESTS are under way, and its latency counts from
+Says how long writes took. It is an open loop: a request is sent when it is due, as long as no more than REQUESTS are under way, and its latency counts from
 then. fio can do the same but waits for the last microseconds in a loop that looks at the clock, and where programs
 take no time such a loop is as good as endless.
 """
@@ -41,9 +41,10 @@ def work(todo, began, took):
             took.append(time.monotonic_ns() - due)
         else:
             os.pwritev(file, [buffer], place)
+            wrote.append(time.monotonic_ns() - due)
 
 
-took = []
+took, wrote = [], []
 # An iterator of a list, unlike a generator, gives each item to one thread.
 todo, began = iter(list(requests())), time.monotonic_ns() + 1_000_000
 threads = [threading.Thread(target=work, args=(todo, began, took)) for _ in range(REQUESTS)]
@@ -51,5 +52,8 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
+if wrote:
+    wrote.sort()
+    print("writes: us", *(f"p{p} {wrote[len(wrote) * p // 100] / 1000:.1f}" for p in (1, 50, 95, 99)), f"mean {sum(wrote) / len(wrote) / 1000:.1f}")
 with open(latencies, "w") as out:
     out.writelines(f"{latency}\n" for latency in took)
