@@ -86,6 +86,8 @@ def counted(servers):
     for before, after in servers:
         for old, new in zip(before["drives"], after["drives"], strict=True):
             fields = ("read_pages", "written_pages", "copied_pages", "erased_blocks", "errors")
+            # A drive that was replaced has counted anew.
+            old = old if all(new[field] >= old[field] for field in fields) else dict.fromkeys(fields, 0) | {"free_share": None}
             drives.append({field: new[field] - old[field] for field in fields} | {"free_share": [old["free_share"], new["free_share"]]})
         earlier = {cause["cause"]: cause["latency"] for cause in before["causes"]}
         nothing = {"buckets": [], "count": 0, "sum_nanoseconds": 0}
