@@ -385,7 +385,7 @@ fn what_is_not_there_is_said() {
     script(&lab.at("lab/build-kernel"), "#!/bin/sh\necho there is no kernel >&2\nexit 2\n");
     refused(&[], 2, "the laboratory has no kernel; build it with ");
     fs::write(lab.at("mine/mine.toml"), "id = 'x'").unwrap();
-    refused(&[], 2, "mine/mine.toml: ");
+    refused(&[], 2, "mine/mine.toml, line 1: missing field `figure`");
     let ioda = |arguments: &[&str]| crate::common::ioda(arguments).stderr;
     assert!(ioda(&["reproduce", "5a", "lab"]).starts_with("error: `lab` is a laboratory"));
     let others = ioda(&["reproduce", "5a", "--twice"]);
