@@ -30,7 +30,7 @@ def requests():
         yield int(at * 1e9), draw.random() < reads / (reads + writes), draw.randrange(blocks) * BLOCK
 
 
-def work(todo, began, took):
+def work(todo, began, took, wrote):
     buffer = mmap.mmap(-1, BLOCK)
     for due, reading, place in todo:
         due += began
@@ -47,7 +47,7 @@ def work(todo, began, took):
 took, wrote = [], []
 # An iterator of a list, unlike a generator, gives each item to one thread.
 todo, began = iter(list(requests())), time.monotonic_ns() + 1_000_000
-threads = [threading.Thread(target=work, args=(todo, began, took)) for _ in range(REQUESTS)]
+threads = [threading.Thread(target=work, args=(todo, began, took, wrote)) for _ in range(REQUESTS)]
 for thread in threads:
     thread.start()
 for thread in threads:

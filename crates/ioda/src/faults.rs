@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use crate::quantity::Span;
 use clap::Args;
 use sim::Fault;
+use ssd::SLOWEST;
 use std::str::FromStr;
 use units::{DriveId, Instant};
 
@@ -69,9 +70,6 @@ struct Slow {
     moment: Moment,
     factor: u32,
 }
-
-/// The slowest that a drive can be made.
-const SLOWEST: u32 = 1_000;
 
 impl FromStr for Slow {
     type Err = String;

@@ -99,4 +99,5 @@ pub use precondition::Preconditioned;
 pub use rain::{RainConfig, Rotation};
 pub use retry::RetryConfig;
 pub use slc::{SlcCacheConfig, SlcOverflow};
+pub use slow::SLOWEST;
 pub use table2::{MODELS, Printed};

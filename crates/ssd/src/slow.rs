@@ -3,6 +3,9 @@
 use crate::config::Config;
 use units::Duration;
 
+/// The most times as slow that a drive can be made.
+pub const SLOWEST: u32 = 1_000;
+
 /// The same drive if everything took `factor` times as long.
 pub(crate) fn slowed(config: &Config, factor: u32) -> Config {
     let mut slow = config.clone();

@@ -308,15 +308,30 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<(String, String)>, Failure> 
 /// Those experiments that `wanted` names, by id with or without `figure-` or `section-`; all if it
 /// names none.
 pub(crate) fn select(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experiment>, Failure> {
+    named(all, wanted, "experiment", |one| &one.id, ["figure-", "section-"])
+}
+
+/// Those of `all` that `wanted` names, by their ids with or without one of `prefixes`; all if it names none. `what` is
+/// what one of them is called.
+pub(super) fn named<E>(
+    all: Vec<E>,
+    wanted: &[String],
+    what: &'static str,
+    id: fn(&E) -> &str,
+    prefixes: [&str; 2],
+) -> Result<Vec<E>, Failure> {
+    let short = |id: &str| {
+        let id = id.to_lowercase();
+        let rest = prefixes.iter().find_map(|prefix| id.strip_prefix(prefix));
+        rest.unwrap_or(&id).to_owned()
+    };
+    let is_called = |one: &E, name: &String| short(id(one)) == short(name);
     for name in wanted {
-        if !all.iter().any(|experiment| is_called(experiment, name)) {
-            let ids = all.iter().map(|experiment| experiment.id.as_str());
-            return Err(Failure::usage(Unknown::new("experiment", name, ids)));
+        if !all.iter().any(|one| is_called(one, name)) {
+            return Err(Failure::usage(Unknown::new(what, name, all.iter().map(id))));
         }
     }
-    let is_wanted = |experiment: &Experiment| {
-        wanted.is_empty() || wanted.iter().any(|name| is_called(experiment, name))
-    };
+    let is_wanted = |one: &E| wanted.is_empty() || wanted.iter().any(|name| is_called(one, name));
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
@@ -348,15 +363,6 @@ pub(crate) fn with_seeds(
         }
     }
     Ok(all)
-}
-
-fn is_called(experiment: &Experiment, name: &str) -> bool {
-    let short = |id: &str| {
-        let id = id.to_lowercase();
-        let number = id.strip_prefix("figure-").or_else(|| id.strip_prefix("section-"));
-        number.unwrap_or(&id).to_owned()
-    };
-    short(&experiment.id) == short(name)
 }
 
 #[cfg(test)]

@@ -5,15 +5,13 @@ use crate::control::{AdminCommand, Answer, Joined};
 use array::policy::PolicyKind;
 use engine::durability::DriveSet;
 use engine::volume::{ShutdownEnd, SwitchRefusal};
+use ssd::SLOWEST;
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use units::{DriveId, Duration, Instant};
 
 /// Longest that a shutdown waits for requests that are under way.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(30);
-
-/// The slowest that a drive can be made, as in simulated runs.
-const SLOWEST: u32 = 1_000;
 
 /// Admin commands that are in progress, and what they have changed.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use crate::names::Unknown;
 use crate::quantity::{PolicyName, Text};
 use crate::reproduce::check::Subject;
 use crate::reproduce::claim::Expectation;
-use crate::reproduce::experiment::{check_claims, files_in};
+use crate::reproduce::experiment::{check_claims, files_in, named};
 use crate::reproduce::filter::keeps;
 use crate::reproduce::number::Number;
 use crate::reproduce::series::{Series, Source};
@@ -240,22 +240,7 @@ pub(crate) fn load_folder(folder: &Path) -> Result<Vec<Experiment>, Failure> {
 
 /// Those experiments that `wanted` names, by id with or without `figure-` or `lab-`; all if it names none.
 pub(crate) fn select(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experiment>, Failure> {
-    let short = |id: &str| {
-        let id = id.to_lowercase();
-        let rest = id.strip_prefix("figure-").or_else(|| id.strip_prefix("lab-"));
-        rest.unwrap_or(&id).to_owned()
-    };
-    let is_called = |experiment: &Experiment, name: &String| short(&experiment.id) == short(name);
-    for name in wanted {
-        if !all.iter().any(|experiment| is_called(experiment, name)) {
-            let ids = all.iter().map(|experiment| experiment.id.as_str());
-            return Err(Failure::usage(Unknown::new("experiment of the laboratory", name, ids)));
-        }
-    }
-    let is_wanted = |experiment: &Experiment| {
-        wanted.is_empty() || wanted.iter().any(|name| is_called(experiment, name))
-    };
-    Ok(all.into_iter().filter(is_wanted).collect())
+    named(all, wanted, "experiment of the laboratory", |one| &one.id, ["figure-", "lab-"])
 }
 
 /// What of `all` has every word of `text`, as [`crate::reproduce::filter`] finds it.
