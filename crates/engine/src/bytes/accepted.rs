@@ -12,10 +12,6 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use units::DriveId;
 
-/// Most bytes of changes that are accepted before they are in their place. What comes beyond is
-/// answered when it is.
-pub(super) const ACCEPTED_BYTES_MAX: u64 = 32 << 20;
-
 /// Pages of a drive.
 type Pages = (DriveId, Range<u64>);
 
@@ -32,6 +28,9 @@ struct Page<B> {
 #[derive(Debug)]
 pub(super) struct Accepted<M: Memory> {
     page_bytes: usize,
+    /// Most bytes of changes that are accepted before they are in their place. What comes beyond is
+    /// answered when it is.
+    bytes_max: u64,
     pages: BTreeMap<(DriveId, u64), Page<M::Buffer>>,
     /// Where each change is.
     changes: BTreeMap<u32, Pages>,
@@ -39,13 +38,13 @@ pub(super) struct Accepted<M: Memory> {
 }
 
 impl<M: Memory> Accepted<M> {
-    pub(super) const fn new(page_bytes: usize) -> Self {
-        Self { page_bytes, pages: BTreeMap::new(), changes: BTreeMap::new(), bytes: 0 }
+    pub(super) const fn new(page_bytes: usize, bytes_max: u64) -> Self {
+        Self { page_bytes, bytes_max, pages: BTreeMap::new(), changes: BTreeMap::new(), bytes: 0 }
     }
 
     /// Whether there is room for a change.
     pub(super) const fn has_room(&self, length_bytes: u64) -> bool {
-        self.bytes + length_bytes <= ACCEPTED_BYTES_MAX
+        self.bytes + length_bytes <= self.bytes_max
     }
 
     /// The pages of a drive hold what `buffer` does from now on.
@@ -114,7 +113,7 @@ impl<M: Memory> Accepted<M> {
     pub(super) fn check_invariants(&self) {
         let bytes = self.changes.values().map(|(_, pages)| pages.end - pages.start).sum::<u64>();
         assert_eq!(bytes * self.page_bytes as u64, self.bytes);
-        assert!(self.bytes <= ACCEPTED_BYTES_MAX);
+        assert!(self.bytes <= self.bytes_max);
         for (&(drive, page), Page { tag, .. }) in &self.pages {
             let (of, pages) = &self.changes[tag];
             assert!(*of == drive && pages.contains(&page));
@@ -163,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_newest_change_of_a_page_is_read_until_it_is_in_its_place() {
-        let mut accepted = Accepted::<Heap>::new(2);
+        let mut accepted = Accepted::<Heap>::new(2, 1 << 10);
         accepted.insert(&mut Heap, 7, DRIVE, 10..12, &vec![1, 1, 2, 2]);
         accepted.insert(&mut Heap, 8, DRIVE, 11..13, &vec![3, 3, 4, 4]);
         accepted.check_invariants();
@@ -185,9 +184,9 @@ mod tests {
 
     #[test]
     fn there_is_a_bound() {
-        let mut accepted = Accepted::<Heap>::new(4096);
-        assert!(accepted.has_room(ACCEPTED_BYTES_MAX));
+        let mut accepted = Accepted::<Heap>::new(4096, 8 << 10);
+        assert!(accepted.has_room(8 << 10));
         accepted.insert(&mut Heap, 0, DRIVE, 0..1, &vec![0; 4096]);
-        assert!(!accepted.has_room(ACCEPTED_BYTES_MAX));
+        assert!(accepted.has_room(4 << 10) && !accepted.has_room(8 << 10));
     }
 }

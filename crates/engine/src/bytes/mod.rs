@@ -20,7 +20,7 @@ use crate::cached_pages::CachedPages;
 use crate::checksums::{ChecksumCounters, ChecksumSetup, Key};
 use crate::durability::{
     AnswerId, Change, ChangeId, Durability, End, FailReason, Intent, IoId, IoResult, Journal,
-    OperationId, Output as Gate, Records, StopReason, Superblock, WantedChange,
+    OperationId, Output as Gate, Records, Sizes, StopReason, Superblock, WantedChange,
 };
 use crate::memory::Memory;
 use crate::plane::{DataPlane, Target};
@@ -137,10 +137,11 @@ impl<M: Memory> Bytes<M> {
         width: usize,
         records: Option<Records>,
     ) -> Self {
+        let sizes = records.as_ref().map_or(Sizes::SERVED, |records| records.setup.sizes);
         Self {
             memory: StripeMemory::new(memory, page_bytes as usize, width),
             cache: CachedPages::new(),
-            accepted: Accepted::new(page_bytes as usize),
+            accepted: Accepted::new(page_bytes as usize, sizes.accepted_bytes),
             requests: Requests::new(page_bytes, stripe_bytes),
             commands: Commands::new(),
             delivered: None,

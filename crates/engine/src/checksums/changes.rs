@@ -4,10 +4,6 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Changes that have ended and are remembered. A read that is older than all of them is repeated if it does
-/// not fit.
-const ENDED_MAX: usize = 1024;
-
 /// What a change makes of its blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum NewSums {
@@ -39,7 +35,7 @@ pub(super) struct InFlight {
 pub(crate) struct Stamp(u64);
 
 /// See the module.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Changes {
     now: Stamp,
     /// By the numbers under which they end.
@@ -48,9 +44,22 @@ pub(super) struct Changes {
     ended: VecDeque<(Stamp, u8, Range<u64>)>,
     /// Older ones are forgotten.
     forgotten: Stamp,
+    /// Most of those that have ended. A read that is older than all of them is repeated if it does not fit.
+    ended_max: usize,
 }
 
 impl Changes {
+    /// Has no changes; remembers the last `ended_max` that have ended.
+    pub(super) fn new(ended_max: usize) -> Self {
+        Self {
+            now: Stamp::default(),
+            in_flight: BTreeMap::new(),
+            ended: VecDeque::new(),
+            forgotten: Stamp::default(),
+            ended_max,
+        }
+    }
+
     pub(super) fn now(&self) -> Stamp {
         self.now
     }
@@ -64,7 +73,7 @@ impl Changes {
     pub(super) fn end(&mut self, tag: u32) -> Option<InFlight> {
         let change = self.in_flight.remove(&tag)?;
         self.now.0 += 1;
-        if self.ended.len() == ENDED_MAX {
+        if self.ended.len() == self.ended_max {
             self.forgotten = self.ended.pop_front().map_or(self.now, |(at, ..)| at);
         }
         self.ended.push_back((self.now, change.drive, change.blocks.clone()));
@@ -106,6 +115,8 @@ mod tests {
     use alloc::vec;
     use units::Rng;
 
+    const ENDED_MAX: usize = 1024;
+
     /// Every change that ever was, and what is true of all of them.
     #[derive(Default)]
     struct Model {
@@ -137,7 +148,7 @@ mod tests {
     fn it_agrees_with_all_changes_that_ever_were() {
         for seed in testing::seeds(0..4) {
             let mut rng = Rng::stream(seed, "changes");
-            let (mut changes, mut model) = (Changes::default(), Model::default());
+            let (mut changes, mut model) = (Changes::new(ENDED_MAX), Model::default());
             let mut stamps = vec![(changes.now(), 0)];
             for tag in 0..6000 {
                 let drive = rng.below(2) as u8;

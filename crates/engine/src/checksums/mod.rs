@@ -32,7 +32,7 @@ pub use table::table_bytes;
 pub use units::crc32c;
 
 use crate::durability::block::BLOCK_BYTES;
-use crate::durability::{Superblock, Uuid};
+use crate::durability::{Sizes, Superblock, Uuid};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -44,8 +44,6 @@ use units::DriveId;
 
 /// Bytes of data that have a sum together.
 pub(crate) const SUMMED_BYTES: usize = BLOCK_BYTES;
-/// Fewest blocks of the table that are cached: as many as any request needs at once.
-const CACHED_MIN: usize = 64;
 /// Blocks of the table that are looked at for one that can leave the cache, at most, when one comes.
 const EVICTION_STEPS: usize = 16;
 
@@ -61,6 +59,8 @@ pub struct ChecksumSetup {
     pub doubtful: Vec<Range<u64>>,
     /// Most bytes of the tables of all drives that are in memory.
     pub cache_bytes: u64,
+    /// How much there is in memory whatever that bound is.
+    pub sizes: Sizes,
 }
 
 /// Memory for tables unless another bound is chosen: the sums of a quarter of a tebibyte.
@@ -70,12 +70,13 @@ impl ChecksumSetup {
     /// Where the checksums of an array are that is in files or on devices, if it has any; those of `doubtful`
     /// bytes of each drive may not fit.
     #[must_use]
-    pub fn of(superblock: &Superblock, doubtful: Vec<Range<u64>>) -> Option<Self> {
+    pub fn of(superblock: &Superblock, doubtful: Vec<Range<u64>>, sizes: &Sizes) -> Option<Self> {
         superblock.geometry.checksums.then_some(Self {
             uuid: superblock.uuid,
             table_at: Some(superblock.geometry.drive_bytes),
             doubtful,
             cache_bytes: CACHE_BYTES_USUAL,
+            sizes: *sizes,
         })
     }
 
@@ -83,7 +84,13 @@ impl ChecksumSetup {
     #[must_use]
     pub const fn in_memory() -> Self {
         let uuid = Uuid([0; 16]);
-        Self { uuid, table_at: None, doubtful: Vec::new(), cache_bytes: CACHE_BYTES_USUAL }
+        Self {
+            uuid,
+            table_at: None,
+            doubtful: Vec::new(),
+            cache_bytes: CACHE_BYTES_USUAL,
+            sizes: Sizes::SERVED,
+        }
     }
 }
 
@@ -166,17 +173,17 @@ pub(crate) struct Checksums {
 
 impl Checksums {
     pub(crate) fn new(setup: ChecksumSetup) -> Self {
-        let ChecksumSetup { uuid, table_at, doubtful, cache_bytes } = setup;
+        let ChecksumSetup { uuid, table_at, doubtful, cache_bytes, sizes } = setup;
         let block = SUMMED_BYTES as u64;
         let blocks = |bytes: Range<u64>| bytes.start / block..bytes.end.div_ceil(block);
         Self {
             uuid,
             table_at,
-            capacity: ((cache_bytes / block) as usize).max(CACHED_MIN),
+            capacity: ((cache_bytes / block) as usize).max(sizes.cached_tables),
             tables: BTreeMap::new(),
             clock: VecDeque::new(),
             dirty: BTreeSet::new(),
-            changes: Changes::default(),
+            changes: Changes::new(sizes.ended_changes),
             doubts: Doubts::new(doubtful.into_iter().map(blocks).collect()),
             settling: BTreeMap::new(),
             to_recover: VecDeque::new(),

@@ -35,7 +35,13 @@ impl Drives {
 }
 
 fn setup(doubtful: Vec<Range<u64>>) -> ChecksumSetup {
-    ChecksumSetup { uuid: UUID, table_at: Some(1 << 40), doubtful, cache_bytes: 0 }
+    ChecksumSetup {
+        uuid: UUID,
+        table_at: Some(1 << 40),
+        doubtful,
+        cache_bytes: 0,
+        sizes: Sizes::SERVED,
+    }
 }
 
 /// Does all that is to be done with tables.
@@ -151,7 +157,7 @@ fn what_is_right_fits_and_what_is_not_is_found() {
                 io.extend(core::iter::from_fn(|| sums.poll_io()));
             }
         }
-        assert!(sums.tables.len() <= CACHED_MIN, "the cache is bounded");
+        assert!(sums.tables.len() <= Sizes::SERVED.cached_tables, "the cache is bounded");
     }
     assert!(testing::is_repeat() || found > 400 && settled > 20, "{found} {settled}");
 }
@@ -230,7 +236,7 @@ fn the_cache_is_bounded_however_often_drives_fail() {
         }
         sums.drive_gone(DriveId(0));
     }
-    assert!(sums.tables.len() <= CACHED_MIN, "{} tables", sums.tables.len());
+    assert!(sums.tables.len() <= Sizes::SERVED.cached_tables, "{} tables", sums.tables.len());
 }
 
 /// A sync waits for a table that turns out to be damaged until all its sums are known.

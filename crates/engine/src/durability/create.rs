@@ -10,23 +10,22 @@
 //!    ([`lineage`](super::lineage)).
 
 use super::assembly::Assembly;
-use super::block::BLOCK_BYTES;
 use super::disk::{Disk, overwrite_superblocks, write_superblock};
 use super::intent::Intent;
 use super::join::{Vacancy, check_vacant, write_records};
-use super::journal::{Journal, RECORD_BYTES_MAX};
+use super::journal::Journal;
 use super::machine::Records;
 use super::opened::{OpenError, Opened};
+use super::setup::{Setup, Sizes};
 use super::superblock::{Geometry, MemberState, Superblock, SuperblockError};
 use super::uuid::Uuid;
 use crate::checksums::ChecksumSetup;
 use alloc::vec;
 use alloc::vec::Vec;
-use units::{DriveId, Duration};
+use units::DriveId;
 
-/// Makes a new array named `uuid` on `disks`, one for each drive in order. `quiet_for` is how long a
-/// region of the intent record is quiet before it is clean. When this returns, the superblocks say
-/// that the array runs.
+/// Makes a new array named `uuid` on `disks`, one for each drive in order. `setup` is how it keeps its records;
+/// a time alone is that of an array that serves. When this returns, the superblocks say that the array runs.
 ///
 /// # Errors
 ///
@@ -36,9 +35,11 @@ pub fn create<D: Disk>(
     geometry: &Geometry,
     uuid: Uuid,
     created_seconds: u64,
-    quiet_for: Duration,
+    setup: impl Into<Setup>,
 ) -> Result<Opened<D>, OpenError<D::Error>> {
-    check_new(geometry, disks.len())?;
+    let setup = setup.into();
+    let Setup { quiet_for, sizes } = &setup;
+    check_sized(geometry, disks.len(), sizes)?;
     let region_bytes = Intent::suitable_region_bytes(geometry.drive_bytes);
     let mut blank = Superblock {
         uuid,
@@ -54,8 +55,8 @@ pub fn create<D: Disk>(
         clean: false,
         created_seconds,
     };
-    let intent = Intent::new(uuid, geometry.drive_bytes, region_bytes, quiet_for);
-    let mut journal = Journal::new(uuid);
+    let intent = Intent::new(uuid, geometry.drive_bytes, region_bytes, *quiet_for);
+    let mut journal = Journal::new(uuid, sizes);
     // The first header; it cannot be busy, because nothing was appended.
     let _ = journal.clear();
     let _ = journal.header_written();
@@ -75,8 +76,8 @@ pub fn create<D: Disk>(
         superblock.member = DriveId(drive as u8);
         write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
     }
-    let checksums = ChecksumSetup::of(&superblock, Vec::new());
-    let records = Records { superblock, intent, journal, checksums };
+    let checksums = ChecksumSetup::of(&superblock, Vec::new(), sizes);
+    let records = Records { superblock, intent, journal, checksums, setup };
     let disks: Vec<Option<D>> = disks.into_iter().map(Some).collect();
     let assembly = Assembly { clean: true, ..Assembly::new(blank) };
     Ok(Opened { assembly, disks, records, replayed: 0 })
@@ -88,11 +89,16 @@ pub fn create<D: Disk>(
 ///
 /// Why not.
 pub fn check_new<E>(geometry: &Geometry, places: usize) -> Result<(), OpenError<E>> {
+    check_sized(geometry, places, &Sizes::SERVED)
+}
+
+/// [`check_new`], of an array whose journal has these sizes.
+fn check_sized<E>(geometry: &Geometry, places: usize, sizes: &Sizes) -> Result<(), OpenError<E>> {
     if let Err(SuperblockError::Field { field, value }) = geometry.check() {
         return Err(OpenError::Geometry { field, value });
     }
     let chunk_bytes = geometry.chunk_bytes;
-    let most_bytes = (RECORD_BYTES_MAX - BLOCK_BYTES) as u64;
+    let most_bytes = sizes.chunk_bytes_max();
     if Journal::is_needed(geometry, 1) && chunk_bytes > most_bytes {
         return Err(OpenError::Chunk { chunk_bytes, most_bytes });
     }

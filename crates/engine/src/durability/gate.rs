@@ -24,10 +24,6 @@ use alloc::vec::Vec;
 use core::ops::{Range, RangeInclusive};
 use units::{DriveId, Instant};
 
-/// Bytes after which no further write joins a batch of the journal: what comes meanwhile goes into the
-/// next.
-const BATCH_BYTES_USUAL: u64 = 4 << 20;
-
 /// How far a pending write has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
@@ -236,15 +232,15 @@ impl<C: Change> WriteGate<C> {
         journal.finish(sequence);
     }
 
-    /// The first writes that are to be in the journal, as many as one batch may have.
-    fn next_to_record(&self) -> Vec<WriteId> {
+    /// The first writes to be recorded: those that one batch of `batch_bytes` holds, and at least one.
+    fn next_to_record(&self, batch_bytes: u64) -> Vec<WriteId> {
         let (mut writes, mut parts, mut bytes) = (Vec::new(), 0, 0);
         for write in &self.unrecorded {
             let Some(pending) = self.pending.get(write) else { continue };
             parts += pending.changes.len();
             let lengths = pending.changes.iter().filter_map(|held| held.change.data());
             bytes += lengths.map(|data| data.len() as u64).sum::<u64>();
-            if !writes.is_empty() && (parts > PARTS_MAX || bytes > BATCH_BYTES_USUAL) {
+            if !writes.is_empty() && (parts > PARTS_MAX || bytes > batch_bytes) {
                 break;
             }
             writes.push(*write);
@@ -259,7 +255,7 @@ impl<C: Change> WriteGate<C> {
         journalled: DriveSet,
         journal: &mut Journal,
     ) -> Option<Result<Batch, JournalError>> {
-        let writes = self.next_to_record();
+        let writes = self.next_to_record(journal.batch_bytes());
         if writes.is_empty() {
             return None;
         }

@@ -9,6 +9,7 @@ use super::output::{
     AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, Output, StopReason, WantedChange,
 };
 use super::recorder::{Recorder, Recording, SuperblockWrite};
+use super::setup::Setup;
 use super::superblock::{MemberState, Superblock};
 use super::syncs::{Round, SyncRounds};
 use super::uuid::Uuid;
@@ -32,6 +33,8 @@ pub struct Records {
     pub journal: Journal,
     /// Where the checksums of data are, if they have any.
     pub checksums: Option<ChecksumSetup>,
+    /// How they are kept.
+    pub setup: Setup,
 }
 
 /// What must be on stable storage before what, in an array that outlives its process.

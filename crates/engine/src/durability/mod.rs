@@ -42,6 +42,7 @@ mod order;
 mod output;
 mod recorder;
 mod refusal;
+mod setup;
 mod signatures;
 pub mod superblock;
 mod syncs;
@@ -65,6 +66,7 @@ pub use output::{
     WantedChange,
 };
 pub use refusal::{Note, Refusal};
+pub use setup::{Setup, Sizes};
 pub use superblock::{Geometry, Journalled, MemberState, Superblock, SuperblockError};
 pub use uuid::Uuid;
 

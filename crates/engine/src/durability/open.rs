@@ -21,6 +21,7 @@ use super::journal::{FoundContent, FoundPart, HeadWrite, Journal, Record, Replay
 use super::machine::Records;
 use super::opened::{OpenError, Opened};
 use super::refusal::Refusal;
+use super::setup::{Setup, Sizes};
 use super::superblock::{Geometry, MemberState, Superblock, newest_offset_bytes};
 use crate::checksums::{ChecksumSetup, Written, note_written};
 use alloc::vec;
@@ -32,8 +33,8 @@ use units::{DriveId, Duration};
 const ZEROS_BYTES: u64 = 1 << 20;
 
 /// Opens the array on `disks`, in whatever order its drives are; `None` where none was found. `asked`
-/// is what the configuration says of it, if it says anything. When this returns, the journal was
-/// replayed and the superblocks say that the array runs.
+/// is what the configuration says of it, if it says anything. `setup` is how it keeps its records, as when it was
+/// created. When this returns, the journal was replayed and the superblocks say that the array runs.
 ///
 /// # Errors
 ///
@@ -42,9 +43,9 @@ const ZEROS_BYTES: u64 = 1 << 20;
 pub fn open<D: Disk>(
     disks: Vec<Option<D>>,
     asked: Option<&Geometry>,
-    quiet_for: Duration,
+    setup: impl Into<Setup>,
 ) -> Result<Opened<D>, OpenError<D::Error>> {
-    find(disks, asked)?.start(quiet_for)
+    find(disks, asked)?.start(setup)
 }
 
 /// An array whose drives were found. Nothing has been written.
@@ -103,10 +104,12 @@ impl<D: Disk> Opening<D> {
     /// # Errors
     ///
     /// If a drive says no, or the journal cannot be replayed.
-    pub fn start(self, quiet_for: Duration) -> Result<Opened<D>, OpenError<D::Error>> {
+    pub fn start(self, setup: impl Into<Setup>) -> Result<Opened<D>, OpenError<D::Error>> {
         let Self { mut assembly, mut disks } = self;
-        let mut replay = read_journals(&assembly, &mut disks)?;
-        let mut intent = recover_intent(&assembly, &mut disks, quiet_for)?;
+        let setup = setup.into();
+        let Setup { quiet_for, sizes } = &setup;
+        let mut replay = read_journals(&assembly, &mut disks, sizes)?;
+        let mut intent = recover_intent(&assembly, &mut disks, *quiet_for)?;
         let parts = replay.records.iter().flat_map(|record| &record.parts);
         assembly.replayed =
             parts.map(|part| part.offset_bytes..part.offset_bytes + part.length_bytes()).collect();
@@ -117,8 +120,8 @@ impl<D: Disk> Opening<D> {
         write_again(&assembly, &mut disks, &replay.records)?;
         clear_journal(&assembly, &mut disks, &mut replay)?;
         let replayed = replay.records.len();
-        let checksums = ChecksumSetup::of(&superblock, doubtful(&assembly, &intent));
-        let records = Records { superblock, intent, journal: replay.journal, checksums };
+        let checksums = ChecksumSetup::of(&superblock, doubtful(&assembly, &intent), sizes);
+        let records = Records { superblock, intent, journal: replay.journal, checksums, setup };
         Ok(Opened { assembly, disks, records, replayed })
     }
 }
@@ -163,6 +166,7 @@ fn write_superblocks<D: Disk>(
 fn read_journals<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
+    sizes: &Sizes,
 ) -> Result<Replay, OpenError<D::Error>> {
     let counts = !assembly.clean && Journal::is_needed(&assembly.geometry, assembly.absent);
     let mut journals = Vec::new();
@@ -170,7 +174,7 @@ fn read_journals<D: Disk>(
         let id = DriveId(drive as u8);
         let read = |offset_bytes, into: &mut [u8]| disk.read(offset_bytes, into);
         let image = match counts {
-            true => Journal::read(assembly.uuid, id, read),
+            true => Journal::read(assembly.uuid, id, sizes, read),
             false => Journal::read_headers(read),
         };
         journals.push((id, image.map_err(OpenError::io(drive))?));
@@ -179,9 +183,9 @@ fn read_journals<D: Disk>(
     let outdated = assembly.forced.unwrap_or(0);
     let bytes = journals.iter().map(|(drive, image)| (*drive, &image[..]));
     let current = bytes.clone().filter(|(drive, _)| outdated >> drive.0 & 1 == 0);
-    let mut replay = Journal::replay(assembly.uuid, current);
+    let mut replay = Journal::replay(assembly.uuid, sizes, current);
     if assembly.forced.is_some() {
-        replay.journal = Journal::replay(assembly.uuid, bytes).journal;
+        replay.journal = Journal::replay(assembly.uuid, sizes, bytes).journal;
         replay.damage = None;
     }
     if let Some(damage) = replay.damage.filter(|_| counts) {

@@ -1,5 +1,6 @@
 //! Tests of the write gate: what leaves it, when, and with what.
 
+use super::super::setup::Sizes;
 use super::super::uuid::Uuid;
 use super::*;
 use alloc::vec;
@@ -45,7 +46,7 @@ fn marked() -> World {
 }
 
 fn unmarked() -> World {
-    let mut journal = Journal::new(UUID);
+    let mut journal = Journal::new(UUID, &Sizes::SERVED);
     journal.clear().unwrap();
     journal.header_written();
     World {
@@ -363,7 +364,7 @@ fn batches(world: &mut World) -> Vec<usize> {
 
 #[test]
 fn a_batch_takes_as_many_writes_as_it_may() {
-    let usual = BATCH_BYTES_USUAL / BLOCK;
+    let usual = Sizes::SERVED.batch_bytes / BLOCK;
     // The blocks of each write, and how many writes each batch takes.
     for (blocks, expected) in [
         (vec![usual / 2, usual / 2], vec![2]),

@@ -61,6 +61,7 @@ pub use replay::{Damage, Record, Replay};
 use super::HEAD_BYTES;
 use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
+use super::setup::Sizes;
 use super::superblock::{Geometry, Journalled};
 use super::uuid::Uuid;
 use alloc::collections::BTreeMap;
@@ -73,12 +74,13 @@ use units::DriveId;
 pub const JOURNAL_OFFSET_BYTES: u64 = 1 << 20;
 /// Bytes of the journal.
 pub const JOURNAL_BYTES: usize = (HEAD_BYTES - JOURNAL_OFFSET_BYTES) as usize;
-/// Largest record of a drive, with its first block.
+/// Largest record of a drive in an array that serves, with its first block.
 pub const RECORD_BYTES_MAX: usize = HALF_BYTES;
 
 /// Where the halves begin, after the headers.
 const HALVES_AT: usize = 64 << 10;
-const HALF_BYTES: usize = (JOURNAL_BYTES - HALVES_AT) / 2 / BLOCK_BYTES * BLOCK_BYTES;
+/// Bytes of a half that fills its share of the head.
+pub(super) const HALF_BYTES: usize = (JOURNAL_BYTES - HALVES_AT) / 2 / BLOCK_BYTES * BLOCK_BYTES;
 
 /// Why a batch was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,6 +91,8 @@ pub enum JournalError {
     TooLong {
         /// Its length on one drive.
         bytes: usize,
+        /// Largest length that fits.
+        most_bytes: usize,
     },
     /// Too many parts.
     TooMany {
@@ -115,10 +119,9 @@ impl fmt::Display for JournalError {
             Self::Full => {
                 f.write_str("the journal is full until the writes in it are done and synced")
             }
-            Self::TooLong { bytes } => write!(
-                f,
-                "a journal record of {bytes} bytes is too long: at most {RECORD_BYTES_MAX} fit"
-            ),
+            Self::TooLong { bytes, most_bytes } => {
+                write!(f, "a journal record of {bytes} bytes is too long: at most {most_bytes} fit")
+            }
             Self::TooMany { parts } => {
                 write!(f, "a journal record of {parts} parts is too long: at most {PARTS_MAX} fit")
             }
@@ -234,6 +237,7 @@ impl Half {
 #[derive(Clone, Debug)]
 pub struct Journal {
     uuid: Uuid,
+    sizes: Sizes,
     next: u64,
     /// The header that was written last, or is being written.
     header: Header,
@@ -249,13 +253,14 @@ pub struct Journal {
 impl Journal {
     /// The journal of a new array. [`Journal::clear`] must be written before it is used.
     #[must_use]
-    pub fn new(uuid: Uuid) -> Self {
-        Self::resumed(uuid, 1, 0)
+    pub fn new(uuid: Uuid, sizes: &Sizes) -> Self {
+        Self::resumed(uuid, sizes, 1, 0)
     }
 
-    fn resumed(uuid: Uuid, next: u64, number: u64) -> Self {
+    fn resumed(uuid: Uuid, sizes: &Sizes, next: u64, number: u64) -> Self {
         Self {
             uuid,
+            sizes: *sizes,
             next,
             header: Header { number, base: next },
             header_use: None,
@@ -295,8 +300,9 @@ impl Journal {
         }
         for parts in by_drive.values() {
             let bytes = record_bytes(parts);
-            if bytes > RECORD_BYTES_MAX {
-                return Err(JournalError::TooLong { bytes });
+            let most_bytes = self.sizes.record_bytes_max();
+            if bytes > most_bytes {
+                return Err(JournalError::TooLong { bytes, most_bytes });
             }
             if parts.len() > PARTS_MAX {
                 return Err(JournalError::TooMany { parts: parts.len() });
@@ -304,7 +310,8 @@ impl Journal {
         }
         let half = &self.halves[self.filling];
         let fits = by_drive.iter().all(|(&drive, parts)| {
-            half.log(DriveId(drive)).used_bytes + record_bytes(parts) <= HALF_BYTES
+            half.log(DriveId(drive)).used_bytes + record_bytes(parts)
+                <= self.sizes.journal_half_bytes
         });
         if !fits {
             if self.halves[1 - self.filling].is_used() {
@@ -322,17 +329,22 @@ impl Journal {
         if !half.is_used() {
             half.first = sequence;
         }
-        let filling = self.filling;
+        let half_at = half_at(&self.sizes, self.filling);
         let records = by_drive.into_iter().map(|(drive, parts)| {
             let drive = DriveId(drive);
             let log = half.log_mut(drive);
             let head = RecordHead { drive, sequence, previous: log.last, participants };
-            let at = HALVES_AT + filling * HALF_BYTES + log.used_bytes;
+            let at = half_at + log.used_bytes;
             let bytes = head.encode(self.uuid, &parts);
             *log = Log { used_bytes: log.used_bytes + bytes.len(), last: sequence };
             (drive, HeadWrite { offset_bytes: JOURNAL_OFFSET_BYTES + at as u64, bytes })
         });
         Ok(Batch { sequence, records: records.collect() })
+    }
+
+    /// Bytes of data after which no further write joins a batch.
+    pub(super) const fn batch_bytes(&self) -> u64 {
+        self.sizes.batch_bytes
     }
 
     /// The batch that is being written is on stable storage on all drives that take part.
@@ -429,6 +441,11 @@ impl Journal {
         let bytes = self.header.encode(self.uuid);
         HeadWrite { offset_bytes: header_offset(self.header.number), bytes }
     }
+}
+
+/// Where a half begins in the journal.
+const fn half_at(sizes: &Sizes, half: usize) -> usize {
+    HALVES_AT + half * sizes.journal_half_bytes
 }
 
 const fn header_offset(number: u64) -> u64 {

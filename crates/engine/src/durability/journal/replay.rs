@@ -2,9 +2,10 @@
 
 use super::super::block::BLOCK_BYTES;
 use super::super::drive_set::DriveSet;
+use super::super::setup::Sizes;
 use super::super::uuid::Uuid;
 use super::record::{FoundPart, Header, data_bytes, records_of, shared_record};
-use super::{HALF_BYTES, HALVES_AT, JOURNAL_OFFSET_BYTES, Journal};
+use super::{JOURNAL_OFFSET_BYTES, Journal, half_at};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -106,6 +107,7 @@ impl Journal {
     #[must_use]
     pub fn replay<'a>(
         uuid: Uuid,
+        sizes: &Sizes,
         journals: impl IntoIterator<Item = (DriveId, &'a [u8])>,
     ) -> Replay {
         let mut damage = None;
@@ -124,8 +126,8 @@ impl Journal {
             number = number.max(header.number);
             base = base.max(header.base);
             for half in 0..2 {
-                let start = HALVES_AT + half * HALF_BYTES;
-                let end = (start + HALF_BYTES).min(bytes.len());
+                let start = half_at(sizes, half);
+                let end = (start + sizes.journal_half_bytes).min(bytes.len());
                 let bytes = bytes.get(start..end).unwrap_or(&[]);
                 let first = bytes.get(..BLOCK_BYTES);
                 shared.extend(
@@ -152,7 +154,7 @@ impl Journal {
         let old = shared.into_iter().find(|(_, sequence)| *sequence >= base);
         damage = damage.or(old.map(|(drive, _)| Damage::Shared { drive }));
         let records = counting.into_values().flat_map(|batch| batch.records).collect();
-        let journal = Self::resumed(uuid, next.saturating_add(SKIPPED), number);
+        let journal = Self::resumed(uuid, sizes, next.saturating_add(SKIPPED), number);
         Replay { records, journal, damage }
     }
 
@@ -179,13 +181,14 @@ impl Journal {
     pub fn read<E>(
         uuid: Uuid,
         drive: DriveId,
+        sizes: &Sizes,
         mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Vec<u8>, E> {
         let mut image = Self::read_headers(&mut read)?;
         let mut block = vec![0; BLOCK_BYTES];
         for half in 0..2 {
-            let start = HALVES_AT + half * HALF_BYTES;
-            let (mut at, end) = (start, start + HALF_BYTES);
+            let start = half_at(sizes, half);
+            let (mut at, end) = (start, start + sizes.journal_half_bytes);
             while at < end {
                 read(JOURNAL_OFFSET_BYTES + at as u64, &mut block)?;
                 let data_at = at + BLOCK_BYTES;

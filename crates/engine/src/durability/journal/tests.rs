@@ -49,9 +49,13 @@ impl Images {
 
     /// What a start reads from each drive of a set.
     fn read(&self, found: DriveSet) -> Vec<(DriveId, Vec<u8>)> {
+        self.read_sized(found, &Sizes::SERVED)
+    }
+
+    fn read_sized(&self, found: DriveSet, sizes: &Sizes) -> Vec<(DriveId, Vec<u8>)> {
         let read = |drive: DriveId| {
             let image = &self.0[drive.index()];
-            Journal::read(UUID, drive, |offset_bytes, into| {
+            Journal::read(UUID, drive, sizes, |offset_bytes, into| {
                 let start = (offset_bytes - JOURNAL_OFFSET_BYTES) as usize;
                 into.fill(0);
                 let written = start.min(image.len())..(start + into.len()).min(image.len());
@@ -64,7 +68,11 @@ impl Images {
 
     fn replay(&self, found: DriveSet) -> Replay {
         let read = self.read(found);
-        Journal::replay(UUID, read.iter().map(|(drive, image)| (*drive, &image[..])))
+        Journal::replay(
+            UUID,
+            &Sizes::SERVED,
+            read.iter().map(|(drive, image)| (*drive, &image[..])),
+        )
     }
 
     fn records(&self) -> Vec<Record> {
@@ -79,7 +87,7 @@ fn all() -> DriveSet {
 }
 
 fn new() -> (Journal, Images) {
-    let (mut journal, mut images) = (Journal::new(UUID), Images::default());
+    let (mut journal, mut images) = (Journal::new(UUID, &Sizes::SERVED), Images::default());
     images.header(&journal.clear().unwrap());
     assert_eq!(journal.header_written(), Some(HeaderUse::Clear));
     (journal, images)
@@ -350,7 +358,7 @@ fn records_that_cannot_be_are_refused() {
     let too_long = RECORD_BYTES_MAX + BLOCK;
     assert_eq!(
         append(&mut journal, &[long]).unwrap_err(),
-        JournalError::TooLong { bytes: too_long }
+        JournalError::TooLong { bytes: too_long, most_bytes: RECORD_BYTES_MAX }
     );
     let most = vec![bytes(0, 0, vec![]); PARTS_MAX];
     let (mut other, mut images) = new();
@@ -391,6 +399,54 @@ fn a_half_that_is_full_to_its_end_says_all_and_no_more() {
     });
     let zeros = FoundPart { offset_bytes: 0, content: FoundContent::Zeros { bytes: 12_288 } };
     assert_eq!(zeros.length_bytes(), 12_288);
+}
+
+/// Small halves are where their size puts them, wrap after a few batches, and no batch is larger than one of them.
+#[test]
+fn halves_of_any_size_wrap_and_say_what_they_hold() {
+    let half = 4 * BLOCK;
+    let sizes = Sizes { journal_half_bytes: half, ..Sizes::SERVED };
+    let (mut journal, mut images) = (Journal::new(UUID, &sizes), Images::default());
+    images.header(&journal.clear().unwrap());
+    journal.header_written();
+    let mut expected: VecDeque<Vec<Record>> = VecDeque::new();
+    let mut retired = 0;
+    // Two records of two blocks fill a half.
+    for number in 0..40 {
+        let parts = [bytes(0, number, vec![number as u8; BLOCK])];
+        let batch = match append(&mut journal, &parts) {
+            Ok(batch) => batch,
+            Err(error) => {
+                assert_eq!(error, JournalError::Full);
+                let ready = journal.to_sync().unwrap();
+                images.header(&journal.retire(ready).unwrap());
+                assert_eq!(
+                    append(&mut journal, &parts).unwrap_err(),
+                    JournalError::Full,
+                    "not yet"
+                );
+                assert_eq!(journal.header_written(), Some(HeaderUse::Retire { half: ready }));
+                expected.drain(..2);
+                retired += 1;
+                append(&mut journal, &parts).unwrap()
+            }
+        };
+        let (_, record) = &batch.records[0];
+        let at = (record.offset_bytes - JOURNAL_OFFSET_BYTES) as usize;
+        assert!((HALVES_AT..HALVES_AT + 2 * half).contains(&at), "batch {number} is at {at}");
+        images.batch(&batch);
+        journal.written(batch.sequence);
+        journal.finish(batch.sequence);
+        expected.push_back(records(&batch, &parts, all()));
+        let read = images.read_sized(all(), &sizes);
+        let read = read.iter().map(|(drive, image)| (*drive, &image[..]));
+        let Replay { records, damage, .. } = Journal::replay(UUID, &sizes, read);
+        assert_eq!((records, damage), (expected.iter().flatten().cloned().collect(), None));
+    }
+    assert!(retired > 10, "{retired}");
+    let long = [bytes(0, 0, vec![0; half])];
+    let said = append(&mut journal, &long).unwrap_err().to_string();
+    assert_eq!(said, "a journal record of 20480 bytes is too long: at most 16384 fit");
 }
 
 /// A record that is sealed says that it goes on past the end of its half: what is there is not its own, and

@@ -9,8 +9,8 @@ use engine::durability::intent::INTENT_OFFSET_BYTES;
 use engine::durability::journal::{Content, JOURNAL_OFFSET_BYTES, Part};
 use engine::durability::{
     Contents, Disk, Fate, Geometry, HEAD_BYTES, Journal, Journalled, OpenError, Opened, Records,
-    Superblock, Taking, Uuid, check_join, check_new, create, find_forced, is_unfinished, open,
-    prepare,
+    Setup, Sizes, Superblock, Taking, Uuid, check_join, check_new, create, find_forced,
+    is_unfinished, open, prepare,
 };
 use units::{DriveId, Instant};
 
@@ -329,6 +329,22 @@ fn an_array_that_cannot_be_is_not_created() {
         assert_eq!(new(&geometry, 3), if is_possible { Ok(()) } else { Err(expected) });
     }
     assert!(Journal::is_needed(&good, 1) && !Journal::is_needed(&good, 0));
+    // An array with a smaller journal takes smaller chunks.
+    let sizes = Sizes { journal_half_bytes: 4 * BLOCK, ..Sizes::SERVED };
+    let setup = Setup { quiet_for: QUIET_FOR, sizes };
+    let chunk_bytes = sizes.chunk_bytes_max() + BLOCK as u64;
+    let small = Geometry { chunk_bytes, drive_bytes: 4 * chunk_bytes, ..good };
+    let power = Power::lasting();
+    let made = |geometry: &Geometry| {
+        let blank = vec![SectorDisk::new(&power); 3];
+        create(blank, geometry, UUID, 1, setup).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        made(&small),
+        Err("chunks of 16384 bytes are too large for the journal: choose at most 12288 bytes"
+            .into())
+    );
+    assert_eq!(made(&Geometry { chunk_bytes: 3 * BLOCK as u64, ..small }), Ok(()));
 }
 
 #[test]

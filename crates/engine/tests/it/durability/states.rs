@@ -5,7 +5,7 @@ use array::Level;
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;
 use engine::durability::{
     AnswerId, Change, ChangeId, Durability, Intent, IoId, IoResult, Journal, MemberState,
-    OperationId, Output, Records, Superblock, WantedChange,
+    OperationId, Output, Records, Setup, Superblock, WantedChange,
 };
 use units::{DriveId, Duration, Instant};
 
@@ -49,8 +49,10 @@ impl Bench {
             clean: false,
             created_seconds: 1,
         };
-        let journal = Journal::new(UUID);
-        let machine = Durability::new(Records { superblock, intent, journal, checksums: None });
+        let setup = Setup::from(QUIET_FOR);
+        let journal = Journal::new(UUID, &setup.sizes);
+        let records = Records { superblock, intent, journal, checksums: None, setup };
+        let machine = Durability::new(records);
         Self { machine, ios: Vec::new(), changes: Vec::new() }
     }
 
