@@ -215,9 +215,7 @@ pub(super) fn gather<'a>(
 fn with_histories(leader: &Superblock, drives: &[Claim]) -> Superblock {
     let mut known = leader.clone();
     for (_, drive) in drives.iter().filter(|(_, drive)| is_current(drive, leader)) {
-        let over = drive.past.iter().copied().chain([drive.proposed]);
-        // Under the one that the leader has come to, or is prepared for, it goes on.
-        known.add_past(over.filter(|change| *change != leader.proposed));
+        known.add_past_of(drive);
     }
     known
 }
@@ -335,6 +333,7 @@ pub(super) fn check_enough(geometry: &Geometry, absent: u64) -> Result<(), Refus
 
 #[cfg(test)]
 mod tests {
+    use super::super::superblock::PastBranch;
     use super::super::superblock::tests::example;
     use super::*;
     use alloc::string::{String, ToString};
@@ -450,11 +449,12 @@ mod tests {
         let found = drives(|member, superblock| {
             superblock.proposed = 9;
             if member == 2 {
-                (superblock.past, superblock.proposed) = (vec![4], 7);
+                superblock.past.add([PastBranch { branch: 4, until: 3 }]);
+                superblock.proposed = 7;
             }
         });
         let past = assemble(&found, None).unwrap().leader.past;
-        assert!(past.contains(&4) && past.contains(&7) && !past.contains(&9), "{past:?}");
+        assert!(past.branches().map(|past| past.branch).eq([4, 7]), "{past:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::journal::Journal;
 use super::machine::Records;
 use super::opened::{OpenError, Opened};
 use super::setup::{Setup, Sizes};
-use super::superblock::{Geometry, MemberState, Superblock, SuperblockError};
+use super::superblock::{Geometry, MemberState, Past, Superblock, SuperblockError};
 use super::uuid::Uuid;
 use crate::checksums::ChecksumSetup;
 use alloc::vec;
@@ -50,7 +50,9 @@ pub fn create<D: Disk>(
         committed: 0,
         states: vec![MemberState::Serving; disks.len()],
         joined: vec![0; disks.len()],
-        past: Vec::new(),
+        began: 0,
+        past: Past::default(),
+        writes_tables: geometry.checksums,
         proposed: 0,
         clean: false,
         created_seconds,

@@ -130,7 +130,7 @@ pub fn force(found: &[Found], asked: Option<&Geometry>) -> Result<Forced, Refusa
     let outdated = outdated.fold(0, |bits, taking| bits | 1 << taking.member);
     let mut superblock = leader.1.clone();
     for (_, drive) in &drives {
-        superblock.add_past(drive.past.iter().copied().chain([drive.proposed, drive.change()]));
+        superblock.add_forced_past(drive);
     }
     let state = |member: usize| match taken >> member & 1 {
         1 => MemberState::Serving,

@@ -35,12 +35,16 @@
 //! prepares a generation above all that it finds, hence above *g*, and its commit calls the
 //! missing ones failed. When they come back they are not taken.
 //!
-//! Nor do they count as another branch of its history. What is prepared names the change that is to be
-//! committed: a start that finds it prepared and goes on without it lists it among the past changes, and
-//! so does whatever follows. It may: a drive that is only prepared for a change shows that nothing was
-//! written under that which anybody was told of, for then all had committed it, or called this one failed by
-//! another change. Without that name a drive that alone had committed would be taken for a branch as soon
-//! as all drives that it knew were replaced.
+//! # Branches
+//!
+//! A *branch* begins with each change by which a drive that took part no longer does. Within a branch no
+//! drive can go on without the others, so the name of the branch and the generation say enough about a drive.
+//! Each superblock lists the branches that its array has left behind ([`Past`](super::superblock::Past)).
+//!
+//! A prepared change names its branch. A start that finds it prepared and goes on without it lists that branch
+//! as a past one: a drive that is only prepared shows that no write was answered under the change. Without
+//! that entry a drive that alone had committed would count as split off as soon as all drives that it knew were
+//! replaced.
 //!
 //! # Who went on without whom
 //!
@@ -48,8 +52,8 @@
 //! decide. A drive *knows* another if it says that this very drive takes part: the states name members, and
 //! a number drawn when a drive joins tells it from others in its place. If A knows B, then B has
 //! prepared what A says, or joined by it: all data that was ever written under it, or under what came before it on A, is
-//! in the history of B. The same is so if B lists among its past changes what A says; it has room for some
-//! hundreds. That carries over: if the history of B is in that of C, so is that of A.
+//! in the history of B. The same holds if B is in the branch of A and was prepared for what A says, or if B lists
+//! the branch of A as a past one. The relation carries over: if the history of B is in that of C, so is that of A.
 //!
 //! * The array goes on from a drive whose history contains that of every other found drive. If there
 //!   is none, two drives went on without each other, and people have to choose ([`super::Refusal::Split`]).
@@ -120,7 +124,7 @@ fn contained(drives: &[Claim]) -> Vec<Vec<bool>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::superblock::{Geometry, Journalled};
+    use super::super::superblock::{Geometry, Journalled, Past, PastBranch};
     use super::super::uuid::Uuid;
     use super::*;
     use array::Level;
@@ -153,8 +157,10 @@ mod tests {
             committed: rng.below(3),
             states,
             joined: (0..width).map(|_| rng.below(2)).collect(),
-            past: Vec::new(),
+            began: 0,
+            past: Past::default(),
             proposed: 0,
+            writes_tables: false,
             clean: false,
             created_seconds: 0,
         }
@@ -185,8 +191,8 @@ mod tests {
             for one in 0..all.len() {
                 if rng.below(3) == 0 {
                     let other = rng.below(u64::from(width)) as usize;
-                    let change = all[other].change();
-                    all[one].past.push(change);
+                    let branch = all[other].branch();
+                    all[one].past.add([PastBranch { branch, until: 3 }]);
                 }
             }
             let drives: Vec<Claim> = all.iter().enumerate().collect();

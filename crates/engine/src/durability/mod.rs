@@ -67,7 +67,9 @@ pub use output::{
 };
 pub use refusal::{Note, Refusal};
 pub use setup::{Setup, Sizes};
-pub use superblock::{Geometry, Journalled, MemberState, Superblock, SuperblockError};
+pub use superblock::{
+    Geometry, Journalled, MemberState, Past, PastBranch, Superblock, SuperblockError,
+};
 pub use uuid::Uuid;
 
 /// Bytes of each drive's file before its data: the array's own records.

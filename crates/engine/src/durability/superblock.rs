@@ -3,7 +3,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0..8 | magic `ioda\0arr` |
-//! | 8..12 | version, 3, or 4 if data have checksums |
+//! | 8..12 | version: 5 |
 //! | 12..16 | CRC-32 of all other bytes of the block |
 //! | 16..32 | the array |
 //! | 32..40 | generation |
@@ -18,20 +18,25 @@
 //! | 72 | 1 after a clean end |
 //! | 73 | 1 while a drive joins that has no superblock yet |
 //! | 74 | 1 if changes are journalled always |
-//! | 75 | 1 if data have checksums ([`checksums`](crate::checksums)), in version 4 |
-//! | 76..80 | zero |
+//! | 75 | 1 if data have checksums ([`checksums`](crate::checksums)), since version 4 |
+//! | 76 | 1 if all blocks of checksum tables were written when their drive was formatted, since version 5 |
+//! | 77..80 | zero |
 //! | 80..88 | region bytes of the intent record |
 //! | 88..96 | generation that is committed |
-//! | 96..104 | number of the change that is prepared, 0 if none is |
+//! | 96..104 | branch of the change that is prepared, 0 without one |
+//! | 104..112 | branch of the committed change, since version 5 |
+//! | 112..120 | horizon of the past, since version 5 |
 //! | 128..1152 | 16 bytes per drive: state (0 serving, 1 failed, 2 rebuilding), 7 zeros, cursor |
 //! | 1152..1664 | 8 bytes per drive: with what it joined |
-//! | 1664..4096 | 8 bytes per change before: its number; then zeros |
+//! | 1664..4096 | 16 bytes per past branch: its number, the generation of its end; then zeros |
 //!
 //! Generation 0 is that of drives on which an array is being created. What it and a joining drive say is
 //! all within the first 512 bytes, so on a blank drive it is there or it is not.
 //!
 //! Version 1 had single generations, each written to all drives before data were, and did not say with
 //! what drives joined, nor what was before. It is read as if the generation before were committed.
+//!
+//! Versions 2 to 4 listed past changes, 8 bytes each, instead of branches: a change counts as a branch of its own.
 
 use super::block::{BLOCK_BYTES, Block, array, get_u32, get_u64, is_sealed, put, seal};
 use super::uuid::Uuid;
@@ -43,24 +48,26 @@ use core::fmt;
 use units::DriveId;
 
 const MAGIC: [u8; 8] = *b"ioda\0arr";
-const VERSION: u32 = 4;
-/// That of arrays without checksums, which older programs serve as well.
-const VERSION_PLAIN: u32 = 3;
+const VERSION: u32 = 5;
+/// First version with branches and written checksum tables.
+const VERSION_BRANCHES: u32 = 5;
+/// First version with checksums.
+const VERSION_CHECKSUMS: u32 = 4;
 /// The version with single generations.
 const VERSION_SINGLE: u32 = 1;
 const SUM_AT: usize = 12;
 const JOINS_AT: usize = 73;
 const JOURNALLED_AT: usize = 74;
 const CHECKSUMS_AT: usize = 75;
+const TABLES_AT: usize = 76;
 const PROPOSED_AT: usize = 96;
+const BRANCH_AT: usize = 104;
+const HORIZON_AT: usize = 112;
 const STATES_AT: usize = 128;
 const STATE_BYTES: usize = 16;
 const JOINED_AT: usize = 1152;
 const JOINED_BYTES: usize = 8;
 const PAST_AT: usize = JOINED_AT + WIDTH_MAX * JOINED_BYTES;
-const PAST_BYTES: usize = 8;
-/// Most changes before the last that a superblock lists.
-const PAST_MAX: usize = (BLOCK_BYTES - PAST_AT) / PAST_BYTES;
 /// Most drives of an array.
 const WIDTH_MAX: usize = 64;
 /// Where the two copies are, in bytes from the start of the file of a drive.
@@ -212,11 +219,16 @@ pub struct Superblock {
     /// With what each drive joined: a number that no other drive had in its place, 0 for those that the
     /// array was created with. As many as drives.
     pub joined: Vec<u64>,
-    /// The changes before the committed one, by [`Superblock::change`], and those that were prepared and
-    /// came to nothing, oldest first: so many as fit.
-    pub past: Vec<u64>,
-    /// The change that is prepared, by the [`Superblock::change`] that it will be; 0 if none is.
+    /// The branch of the committed change: number of the change with which it began. 0 in superblocks before
+    /// version 5, where [`Superblock::branch`] is the number of the committed change.
+    pub began: u64,
+    /// Branches that have ended, and those that were prepared and came to nothing.
+    pub past: Past,
+    /// The branch of the change that is prepared; 0 without one.
     pub proposed: u64,
+    /// Whether each block of the checksum tables was written when its drive was formatted, so that a block of zeros
+    /// is a damaged one.
+    pub writes_tables: bool,
     /// The array was shut down, and nothing needs to be repaired.
     pub clean: bool,
     /// When the array was made, in seconds since 1970.
@@ -279,8 +291,7 @@ impl Superblock {
     pub fn encode(&self) -> [u8; 4096] {
         let mut block: Block = [0; BLOCK_BYTES];
         put(&mut block, 0, &MAGIC);
-        let version = if self.geometry.checksums { VERSION } else { VERSION_PLAIN };
-        put(&mut block, 8, &version.to_le_bytes());
+        put(&mut block, 8, &VERSION.to_le_bytes());
         put(&mut block, 16, &self.uuid.0);
         put(&mut block, 32, &self.generation.to_le_bytes());
         put(&mut block, 40, &self.created_seconds.to_le_bytes());
@@ -294,9 +305,11 @@ impl Superblock {
         block[72] = u8::from(self.clean);
         block[JOURNALLED_AT] = u8::from(self.geometry.journalled == Journalled::Always);
         block[CHECKSUMS_AT] = u8::from(self.geometry.checksums);
+        block[TABLES_AT] = u8::from(self.writes_tables);
         put(&mut block, 80, &self.region_bytes.to_le_bytes());
         put(&mut block, 88, &self.committed.to_le_bytes());
         put(&mut block, PROPOSED_AT, &self.proposed.to_le_bytes());
+        put(&mut block, BRANCH_AT, &self.began.to_le_bytes());
         for (index, state) in self.states.iter().take(WIDTH_MAX).enumerate() {
             let at = STATES_AT + index * STATE_BYTES;
             let (number, cursor_bytes) = match state {
@@ -310,9 +323,7 @@ impl Superblock {
         for (index, joined) in self.joined.iter().take(WIDTH_MAX).enumerate() {
             put(&mut block, JOINED_AT + index * JOINED_BYTES, &joined.to_le_bytes());
         }
-        for (index, change) in self.past.iter().take(PAST_MAX).enumerate() {
-            put(&mut block, PAST_AT + index * PAST_BYTES, &change.to_le_bytes());
-        }
+        self.past.encode(&mut block);
         seal(&mut block, SUM_AT);
         block
     }
@@ -325,7 +336,8 @@ impl Superblock {
             committed: 0,
             states: alloc::vec![MemberState::Serving; drives],
             joined: alloc::vec![0; drives],
-            past: Vec::new(),
+            began: 0,
+            past: Past::default(),
             proposed: 0,
             clean: false,
             ..self.clone()
@@ -378,9 +390,14 @@ impl Superblock {
             other => return bad("use of the journal", u64::from(other)),
         };
         let checksums = match (version, block[CHECKSUMS_AT]) {
-            (VERSION, 1) => true,
+            (VERSION_CHECKSUMS.., 1) => true,
             (_, 0) | (VERSION_SINGLE, _) => false,
             (_, other) => return bad("use of checksums", u64::from(other)),
+        };
+        let writes_tables = match (version, block[TABLES_AT]) {
+            (VERSION_BRANCHES.., 1) => true,
+            (..VERSION_BRANCHES, _) | (_, 0) => false,
+            (_, other) => return bad("format of checksum tables", u64::from(other)),
         };
         let geometry = Geometry {
             checksums,
@@ -426,14 +443,13 @@ impl Superblock {
             VERSION_SINGLE => 0,
             _ => get_u64(block, JOINED_AT + index * JOINED_BYTES),
         });
-        let past = (0..PAST_MAX).map(|index| match version {
-            VERSION_SINGLE => 0,
-            _ => get_u64(block, PAST_AT + index * PAST_BYTES),
-        });
+        let began = if version >= VERSION_BRANCHES { get_u64(block, BRANCH_AT) } else { 0 };
         Ok(Self {
             uuid: Uuid(array(block, 16)),
-            past: past.take_while(|change| *change != 0).collect(),
+            began,
+            past: Past::decode(block, version, generation),
             proposed: get_u64(block, PROPOSED_AT),
+            writes_tables,
             member: DriveId(block[68]),
             geometry,
             region_bytes,
@@ -459,11 +475,22 @@ impl Superblock {
     }
 
     /// Whether all that its drive ever held is in the history of another: that one takes part in what is
-    /// committed here, or went through it.
+    /// committed here, was prepared for it, or went through it.
     #[must_use]
     pub fn is_contained_in(&self, other: &Self) -> bool {
-        let change = self.change();
-        self.knows(other) || other.change() == change || other.past.contains(&change)
+        let branch = self.branch();
+        self.knows(other)
+            || other.branch() == branch && self.committed <= other.generation
+            || other.past.covers(branch, self.committed)
+    }
+
+    /// The branch of the committed change. Arrays that went on apart are in different ones.
+    #[must_use]
+    pub fn branch(&self) -> u64 {
+        match self.began {
+            0 => self.change(),
+            began => began,
+        }
     }
 
     /// The number of the committed change. Those of arrays that went on apart differ.
@@ -496,38 +523,72 @@ impl Superblock {
         mixed.max(1)
     }
 
+    /// Whether a drive that takes part would not after this change.
+    fn loses_drive(&self, states: &[MemberState], joined: &[u64]) -> bool {
+        let before = self.states.iter().zip(&self.joined);
+        let mut both = before.zip(states.iter().zip(joined));
+        both.any(|((old, old_joined), (new, new_joined))| {
+            let stays = *new != MemberState::Failed && old_joined == new_joined;
+            *old != MemberState::Failed && !stays
+        })
+    }
+
     /// Says that something new is about to be said, in `generation`: a drive that says it, when the others
     /// went on without it because it alone had come so far, is known by that.
     pub(super) fn propose(&mut self, states: &[MemberState], joined: &[u64]) {
-        let before = core::mem::take(&mut self.proposed);
-        self.add_past([before]);
-        let new = Self { states: states.to_vec(), joined: joined.to_vec(), ..self.clone() };
-        self.proposed = new.number(self.generation, u64::MAX);
+        self.drop_proposed();
+        self.proposed = match self.loses_drive(states, joined) {
+            true => {
+                let new = Self { states: states.to_vec(), joined: joined.to_vec(), ..self.clone() };
+                new.number(self.generation, u64::MAX)
+            }
+            false => self.branch(),
+        };
     }
 
-    /// Lists changes of which all that was ever written under them is in the history of this one: those
-    /// of drives that take part, and those that were prepared on them and came to nothing.
-    pub(super) fn add_past(&mut self, changes: impl IntoIterator<Item = u64>) {
-        for change in changes {
-            if change != 0 && change != self.change() && !self.past.contains(&change) {
-                self.past.push(change);
-            }
+    /// What was prepared came to nothing: the array goes on without it, in a later generation.
+    fn drop_proposed(&mut self) {
+        let branch = core::mem::take(&mut self.proposed);
+        if branch != self.branch() {
+            self.past.add([PastBranch { branch, until: self.generation }]);
         }
-        let too_many = self.past.len().saturating_sub(PAST_MAX);
-        self.past.drain(..too_many);
+    }
+
+    /// Lists what a drive that takes part knows to be over, with the branch of its prepared change if the
+    /// array goes on without that.
+    pub(super) fn add_past_of(&mut self, drive: &Self) {
+        let own = self.branch();
+        self.past.merge(&drive.past, own);
+        // Under the one that this drive has come to, or is prepared for, it goes on.
+        if drive.proposed != self.proposed && drive.proposed != own {
+            let until = drive.generation.saturating_add(1);
+            self.past.add([PastBranch { branch: drive.proposed, until }]);
+        }
+    }
+
+    /// Lists all that a drive says, its own branch included: the array goes on in a new lineage.
+    pub(super) fn add_forced_past(&mut self, drive: &Self) {
+        self.past.merge(&drive.past, 0);
+        let until = drive.generation.saturating_add(1);
+        let said = [drive.proposed, drive.branch()];
+        self.past.add(said.map(|branch| PastBranch { branch, until }));
     }
 
     /// Says something new of the array: all drives that take part are prepared for `generation`.
     pub(super) fn commit(&mut self, states: Vec<MemberState>, joined: Vec<u64>, clean: bool) {
-        self.past.push(self.change());
-        let too_many = self.past.len().saturating_sub(PAST_MAX);
-        self.past.drain(..too_many);
+        let branch = self.branch();
+        let ends = self.loses_drive(&states, &joined);
         self.proposed = 0;
         self.committed = self.generation;
         self.generation = self.generation.saturating_add(1);
         self.states = states;
         self.joined = joined;
         self.clean = clean;
+        self.began = branch;
+        if ends {
+            self.began = self.change();
+            self.past.add([PastBranch { branch, until: self.committed }]);
+        }
     }
 
     /// Where in the file the copy of this generation goes; that of the one before stays.
@@ -583,5 +644,8 @@ fn level_number(level: Level) -> u8 {
     place.map_or(u8::MAX, |place| place as u8)
 }
 
+mod past;
 #[cfg(test)]
 pub(super) mod tests;
+
+pub use past::{Past, PastBranch};

@@ -24,8 +24,10 @@ pub(in crate::durability) fn example() -> Superblock {
         committed: 11,
         states: vec![MemberState::Serving; 4],
         joined: vec![0; 4],
-        past: Vec::new(),
+        began: 0,
+        past: Past::default(),
         proposed: 0,
+        writes_tables: false,
         clean: false,
         created_seconds: 1_700_000_000,
     }
@@ -74,8 +76,17 @@ fn every_field_has_its_place_and_its_range() {
             s.states = vec![MemberState::Serving; 64];
             s.joined = vec![0; 64];
         }),
-        ("past", 1664, &[7, 0, 0, 0, 0, 0, 0, 0, 9], |s| s.past = vec![7, 9]),
-        ("past, most", 1664, &[255; 2432], |s| s.past = vec![u64::MAX; 304]),
+        ("past", 1664, &[7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 8], |s| {
+            s.past.add([(7, 9), (8, 1)].map(|(branch, until)| PastBranch { branch, until }));
+        }),
+        ("past, most", 4080, &[152, 0, 0, 0, 0, 0, 0, 0, 255], |s| {
+            s.past.add((1..=152).map(|branch| PastBranch { branch, until: 255 }));
+        }),
+        ("horizon", 112, &[9], |s| {
+            s.past.add((1..=153).map(|branch| PastBranch { branch, until: 9 }));
+        }),
+        ("branch, most", 104, &[255; 8], |s| s.began = u64::MAX),
+        ("written tables", 76, &[1], |s| s.writes_tables = true),
         ("joined, most", 1152 + 3 * 8, &[255; 8], |s| s.joined[3] = u64::MAX),
         ("clean", 72, &[1], |s| s.clean = true),
         ("region, least", 80, &[0, 0, 0x10, 0, 0, 0, 0, 0], |s| s.region_bytes = 1 << 20),
@@ -105,7 +116,7 @@ fn forged(at: usize, bytes: &[u8]) -> Result<Superblock, String> {
 #[test]
 fn impossible_fields_are_named() {
     let table: &[(usize, &[u8], &str)] = &[
-        (8, &[5], "version 5"),
+        (8, &[6], "version 6"),
         (8, &[255; 4], "version 4294967295"),
         (8, &[0], "version 0"),
         (48, &[1], "bytes of a drive is 1073741825"),
@@ -125,6 +136,7 @@ fn impossible_fields_are_named() {
         (73, &[1], "holds nothing"),
         (73, &[2], "mark of a joining drive is 2"),
         (75, &[2], "use of checksums is 2"),
+        (76, &[2], "format of checksum tables is 2"),
         (88, &[13], "committed generation is 13"),
         (80, &[1], "bytes of a region is 1048577"),
         (80, &[0, 0, 8], "bytes of a region is 524288"),
@@ -151,22 +163,96 @@ fn changes_keep_their_numbers() {
     assert_eq!(get_u64(&superblock.encode(), 96), NUMBER);
 }
 
-#[test]
-fn what_was_before_is_known_for_a_while() {
-    let mut superblock = example();
-    let old = superblock.clone();
-    for _ in 0..PAST_MAX {
-        superblock.generation += 1;
-        superblock.commit(superblock.states.clone(), superblock.joined.clone(), false);
-        assert!(old.is_contained_in(&superblock));
-    }
-    superblock.states[1] = MemberState::Failed;
-    let alone = Superblock { states: superblock.states.clone(), ..old.clone() };
-    assert!(old.is_contained_in(&superblock) && !alone.is_contained_in(&superblock));
+/// Commits a change in the next generation.
+fn commit(superblock: &mut Superblock, change: impl FnOnce(&mut [MemberState], &mut [u64])) {
     superblock.generation += 1;
-    superblock.commit(superblock.states.clone(), superblock.joined.clone(), false);
-    assert_eq!(superblock.past.len(), PAST_MAX);
-    assert!(!superblock.past.contains(&old.change()));
+    let (mut states, mut joined) = (superblock.states.clone(), superblock.joined.clone());
+    change(&mut states, &mut joined);
+    superblock.propose(&states, &joined);
+    superblock.commit(states, joined, false);
+}
+
+/// A drive is lost, another one joins in its place and is rebuilt.
+fn replace(superblock: &mut Superblock, drive: usize) {
+    commit(superblock, |states, _| states[drive] = MemberState::Failed);
+    let joins = superblock.generation;
+    commit(superblock, |states, joined| {
+        states[drive] = MemberState::Rebuilding { cursor_bytes: 0 };
+        joined[drive] = joins;
+    });
+    commit(superblock, |states, _| states[drive] = MemberState::Serving);
+}
+
+#[test]
+fn drives_of_the_past_are_outdated_however_long_ago_that_is() {
+    let mut superblock = example();
+    let mut left: Vec<Superblock> = Vec::new();
+    for cycle in 0..1000 {
+        let drive = cycle % 4;
+        left.push(Superblock { member: DriveId(drive as u8), ..superblock.clone() });
+        replace(&mut superblock, drive);
+        for _ in 0..cycle % 3 {
+            commit(&mut superblock, |_, _| {});
+        }
+        superblock = Superblock::decode(&superblock.encode()).unwrap();
+    }
+    assert!(superblock.generation > 4000);
+    for (cycle, old) in left.iter().enumerate() {
+        assert!(old.is_contained_in(&superblock), "drive of cycle {cycle}");
+    }
+    for old in &left[..996] {
+        assert!(!superblock.is_contained_in(old), "it has gone on");
+    }
+}
+
+#[test]
+fn only_a_lost_drive_begins_a_branch() {
+    let mut superblock = example();
+    commit(&mut superblock, |_, _| {});
+    let first = superblock.branch();
+    for _ in 0..1000 {
+        commit(&mut superblock, |_, _| {});
+    }
+    assert_eq!((superblock.branch(), superblock.past.branches().count()), (first, 0));
+    replace(&mut superblock, 2);
+    assert_ne!(superblock.branch(), first);
+    assert!(superblock.past.branches().map(|past| past.branch).eq([first]));
+}
+
+/// Both halves of an array went on alone, one of them for long.
+#[test]
+fn a_drive_that_went_on_alone_is_not_outdated_until_the_horizon_has_passed_it() {
+    let before = example();
+    let mut alone = before.clone();
+    commit(&mut alone, |states, _| states[2] = MemberState::Failed);
+    let mut others = before;
+    commit(&mut others, |states, _| states[1] = MemberState::Failed);
+    let long = past::PAST_MAX - 2;
+    for _ in 0..long {
+        replace(&mut others, 3);
+        let one = Superblock { member: DriveId(1), ..alone.clone() };
+        let other = Superblock { member: DriveId(2), ..others.clone() };
+        assert!(!one.is_contained_in(&other) && !other.is_contained_in(&one));
+    }
+}
+
+/// What a program of version 4 wrote, whose list had the number of each change.
+#[test]
+fn changes_of_version_4_count_as_branches() {
+    let mut block = Superblock { generation: 30, ..example() }.encode();
+    put(&mut block, 8, &4u32.to_le_bytes());
+    for index in 0..304u64 {
+        put(&mut block, PAST_AT + 8 * index as usize, &(index + 1).to_le_bytes());
+    }
+    put(&mut block, BRANCH_AT, &[9; 16]);
+    seal(&mut block, SUM_AT);
+    let mut read = Superblock::decode(&block).unwrap();
+    assert_eq!((read.began, read.branch()), (0, read.change()));
+    assert!(read.past.covers(304, 29) && read.past.covers(1, 29) && !read.past.covers(1, 30));
+    let old = read.clone();
+    commit(&mut read, |_, _| {});
+    assert_eq!(read.branch(), old.change());
+    assert!(old.is_contained_in(&read));
 }
 
 #[test]
@@ -200,12 +286,13 @@ fn version_1_is_read() {
 }
 
 #[test]
-fn without_checksums_older_programs_read_it_too() {
+fn every_superblock_has_the_newest_version() {
     let mut superblock = example();
-    assert_eq!(get_u32(&superblock.encode(), 8), VERSION);
-    superblock.geometry.checksums = false;
-    assert_eq!(get_u32(&superblock.encode(), 8), VERSION_PLAIN);
-    assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
+    for checksums in [true, false] {
+        superblock.geometry.checksums = checksums;
+        assert_eq!(get_u32(&superblock.encode(), 8), VERSION);
+        assert_eq!(Superblock::decode(&superblock.encode()).as_ref(), Ok(&superblock));
+    }
 }
 
 #[test]
@@ -224,7 +311,7 @@ fn what_is_unfinished_fits_into_a_sector() {
     (superblock.geometry.width, superblock.geometry.stripe_width) = (64, 64);
     superblock.states = vec![MemberState::Failed; 64];
     superblock.joined = vec![7; 64];
-    superblock.past = vec![7; 64];
+    superblock.past.add([PastBranch { branch: 7, until: 1 }]);
     superblock.member = DriveId(63);
     (superblock.committed, superblock.proposed, superblock.clean) = (12, 9, true);
     let first = superblock.unfinished();
@@ -232,7 +319,7 @@ fn what_is_unfinished_fits_into_a_sector() {
     let Superblock { generation, committed, states, joined, past, proposed, clean, .. } = &first;
     assert_eq!((*generation, *committed, *proposed, *clean), (0, 0, 0, false));
     assert!(states.iter().all(|state| *state == MemberState::Serving));
-    assert!(states.len() == 64 && *joined == [0; 64] && past.is_empty());
+    assert!(states.len() == 64 && *joined == [0; 64] && *past == Past::default());
     let (first_uuid, first_geometry) = (first.uuid, &first.geometry);
     assert_eq!((first_uuid, first_geometry), (superblock.uuid, &superblock.geometry));
     let second = Superblock { generation: 1, ..first.clone() };

@@ -27,7 +27,7 @@ struct Drive {
     disk: SectorDisk,
     member: usize,
     writes: BTreeSet<u64>,
-    /// What it says was written: these, and the numbers of changes that took effect, because that data were
+    /// What it says was written: these, and the numbers of branches that took effect, because that data were
     /// written then cannot be excluded. One that is being rebuilt says so of what is on the drives that serve.
     claims: BTreeSet<u64>,
     change: u64,
@@ -102,12 +102,13 @@ impl Shelf {
         let numbers = 0..self.drives.len();
         for number in numbers.clone() {
             let Some(found) = &said[number] else { continue };
-            let change = found.change();
+            let change = found.branch();
             if std::mem::replace(&mut self.drives[number].change, change) == change {
                 continue;
             }
-            let says =
-                |other: &Superblock| other.change() == change || other.past.contains(&change);
+            let lists =
+                |other: &Superblock| other.past.branches().any(|past| past.branch == change);
+            let says = |other: &Superblock| other.branch() == change || lists(other);
             let part = numbers.clone().filter_map(|other| known(other, found));
             let taking = found.states.iter().filter(|state| **state != MemberState::Failed).count();
             if part.filter(|other| says(other)).count() == taking {
@@ -115,9 +116,9 @@ impl Shelf {
             }
         }
         for (drive, found) in self.drives.iter_mut().zip(&said) {
-            let changes = found
-                .iter()
-                .flat_map(|found| [found.change()].into_iter().chain(found.past.clone()));
+            let changes = found.iter().flat_map(|found| {
+                [found.branch()].into_iter().chain(found.past.branches().map(|past| past.branch))
+            });
             drive.claims.extend(changes.filter(|change| self.effective.contains(change)));
         }
         for number in numbers.clone() {
@@ -382,12 +383,25 @@ impl Shelf {
     }
 }
 
-fn live_through(seed: u64, counts: &mut Counts) {
+/// Starts of a usual history.
+const LIVES: u32 = 16;
+
+fn live_through(seed: u64, lives: u32, counts: &mut Counts) {
     let mut rng = Rng::stream(seed, "history");
     let mut shelf = Shelf::new(&mut rng);
-    for _ in 0..16 {
+    for _ in 0..lives {
         shelf.live(&mut rng, counts);
     }
+}
+
+/// An array of which drives are replaced and found again over thousands of superblock changes.
+#[test]
+fn old_drives_are_recognised_after_thousands_of_changes() {
+    let mut counts = Counts::default();
+    for seed in testing::seeds(0..3) {
+        live_through(seed, 250, &mut counts);
+    }
+    assert!(testing::is_repeat() || counts.stale > 50 && counts.rebuilt > 50, "{counts:?}");
 }
 
 /// Seed 598: an outdated drive went on alone, and is found with one that was being rebuilt beside those which
@@ -395,7 +409,7 @@ fn live_through(seed: u64, counts: &mut Counts) {
 #[test]
 fn a_drive_that_was_being_rebuilt_tells_of_those_that_went_on_apart() {
     let mut counts = Counts::default();
-    live_through(598, &mut counts);
+    live_through(598, LIVES, &mut counts);
     assert!(counts.splits > 0, "{counts:?}");
 }
 
@@ -460,7 +474,7 @@ fn a_change_that_came_to_nothing_is_no_split() {
 fn no_history_of_starts_changes_and_cuts_takes_a_drive_for_one_that_was_there() {
     let mut counts = Counts::default();
     for seed in testing::seeds(0..400) {
-        live_through(seed, &mut counts);
+        live_through(seed, LIVES, &mut counts);
     }
     if testing::is_repeat() {
         return;

@@ -5,7 +5,7 @@ use array::Level;
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;
 use engine::durability::{
     AnswerId, Change, ChangeId, Durability, Intent, IoId, IoResult, Journal, MemberState,
-    OperationId, Output, Records, Setup, Superblock, WantedChange,
+    OperationId, Output, Past, Records, Setup, Superblock, WantedChange,
 };
 use units::{DriveId, Duration, Instant};
 
@@ -43,7 +43,9 @@ impl Bench {
             generation: 1,
             committed: 0,
             joined: vec![0; states.len()],
-            past: Vec::new(),
+            began: 0,
+            past: Past::default(),
+            writes_tables: false,
             proposed: 0,
             states,
             clean: false,
