@@ -15,6 +15,8 @@ const WORDS: usize = SUMS.div_ceil(64);
 pub(super) struct Doubts {
     /// Blocks of data on every drive, in order, that were in doubt at the start.
     ranges: Vec<Range<u64>>,
+    /// Blocks of data on every drive, in order, that a crash may have left half written.
+    marked: Vec<Range<u64>>,
     /// Of blocks of the table that were looked at, which of their sums say nothing still.
     unknown: BTreeMap<Key, [u64; WORDS]>,
     /// Blocks of the table that were torn, until all their sums are known again: they cannot be written, because
@@ -23,11 +25,19 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    /// Sums of these blocks of data say nothing, on any drive. No range is empty, and no
-    /// block is in two.
-    pub(super) fn new(mut ranges: Vec<Range<u64>>) -> Self {
+    /// Sums of the blocks of `ranges` say nothing, on any drive. No range is empty, and no block is in two; nor is
+    /// one in two of `marked`.
+    pub(super) fn new(mut ranges: Vec<Range<u64>>, mut marked: Vec<Range<u64>>) -> Self {
         ranges.sort_by_key(|range| range.start);
-        Self { ranges, unknown: BTreeMap::new(), damaged: BTreeSet::new() }
+        marked.sort_by_key(|range| range.start);
+        Self { ranges, marked, unknown: BTreeMap::new(), damaged: BTreeSet::new() }
+    }
+
+    /// Whether the last end of the array may have torn a block of the table that stands for these blocks of data: it
+    /// is written with a mark on one of them only.
+    pub(super) fn may_be_torn(&self, blocks: &Range<u64>) -> bool {
+        let from = self.marked.partition_point(|range| range.end <= blocks.start);
+        self.marked.get(from).is_some_and(|range| range.start < blocks.end)
     }
 
     /// A block of the table was read, which stands for these blocks of data; `sound` if it says something.
@@ -120,6 +130,7 @@ impl Doubts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
     use units::Rng;
 
     const TABLES: u64 = 3;
@@ -178,7 +189,7 @@ mod tests {
             let count = rng.below(4);
             let mut ranges: Vec<_> = apart.filter(|_| rng.below(3) < count).collect();
             ranges.reverse();
-            let mut doubts = Doubts::new(ranges.clone());
+            let mut doubts = Doubts::new(ranges.clone(), Vec::new());
             assert_eq!(doubts.ranges().len(), ranges.len());
             assert!(doubts.ranges().is_sorted_by_key(|range| range.start));
             let (seen, unknown, damaged) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -231,8 +242,24 @@ mod tests {
     }
 
     #[test]
+    fn a_block_of_the_table_can_be_torn_where_a_block_of_data_is_marked() {
+        let doubts = Doubts::new(Vec::new(), vec![50..60, 10..20]);
+        for (blocks, expected) in [
+            (0..10, false),
+            (0..11, true),
+            (19..50, true),
+            (20..50, false),
+            (59..99, true),
+            (60..99, false),
+        ] {
+            assert_eq!(doubts.may_be_torn(&blocks), expected, "{blocks:?}");
+        }
+        assert!(!Doubts::new(vec![0..99], Vec::new()).may_be_torn(&(0..99)));
+    }
+
+    #[test]
     fn the_last_block_of_a_table_stands_for_as_many_blocks_as_there_are() {
-        let mut doubts = Doubts::new(Vec::new());
+        let mut doubts = Doubts::new(Vec::new(), Vec::new());
         let key = Key { drive: 0, number: 1 };
         doubts.table_read(key, BLOCKS..BLOCKS + 5, false);
         let unknown = (0..SUMS).filter(|&index| doubts.is_unknown(key, index));

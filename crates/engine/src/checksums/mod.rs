@@ -26,9 +26,9 @@ mod replayed;
 mod table;
 
 pub(crate) use changes::Stamp;
-pub(crate) use replayed::{Written, note_written};
-pub(crate) use table::Key;
-pub use table::table_bytes;
+pub(crate) use replayed::{TablePlace, Written, note_written};
+pub(crate) use table::{Key, format};
+pub use table::{TableSeal, table_bytes};
 pub use units::crc32c;
 
 use crate::durability::block::BLOCK_BYTES;
@@ -39,7 +39,7 @@ use alloc::vec::Vec;
 use changes::{Changes, InFlight, NewSums};
 use core::ops::Range;
 use doubts::Doubts;
-use table::{SUMS, Sums};
+use table::{Decoded, SUMS, Sums, stored};
 use units::DriveId;
 
 /// Bytes of data that have a sum together.
@@ -55,8 +55,12 @@ pub struct ChecksumSetup {
     /// Where the table of each drive begins, in bytes of its data; none for drives in memory, whose tables
     /// are in memory as a whole.
     pub table_at: Option<u64>,
+    /// How blocks of the tables are sealed.
+    pub seal: TableSeal,
     /// Bytes on every drive whose sums are in doubt.
     pub doubtful: Vec<Range<u64>>,
+    /// Bytes on every drive that the last end of the array may have left half written.
+    pub marked: Vec<Range<u64>>,
     /// Most bytes of the tables of all drives that are in memory.
     pub cache_bytes: u64,
     /// How much there is in memory whatever that bound is.
@@ -67,14 +71,21 @@ pub struct ChecksumSetup {
 const CACHE_BYTES_USUAL: u64 = 256 << 20;
 
 impl ChecksumSetup {
-    /// Where the checksums of an array are that is in files or on devices, if it has any; those of `doubtful`
-    /// bytes of each drive may not fit.
+    /// The checksums of an array in files or on devices, if it has any. Sums of `doubtful` bytes of each drive may
+    /// not fit. Bytes that may be half written are `marked`.
     #[must_use]
-    pub fn of(superblock: &Superblock, doubtful: Vec<Range<u64>>, sizes: &Sizes) -> Option<Self> {
+    pub fn of(
+        superblock: &Superblock,
+        doubtful: Vec<Range<u64>>,
+        marked: Vec<Range<u64>>,
+        sizes: &Sizes,
+    ) -> Option<Self> {
         superblock.geometry.checksums.then_some(Self {
             uuid: superblock.uuid,
             table_at: Some(superblock.geometry.drive_bytes),
+            seal: superblock.table_seal(),
             doubtful,
+            marked,
             cache_bytes: CACHE_BYTES_USUAL,
             sizes: *sizes,
         })
@@ -87,7 +98,9 @@ impl ChecksumSetup {
         Self {
             uuid,
             table_at: None,
+            seal: TableSeal::Sectors,
             doubtful: Vec::new(),
+            marked: Vec::new(),
             cache_bytes: CACHE_BYTES_USUAL,
             sizes: Sizes::SERVED,
         }
@@ -105,7 +118,7 @@ pub struct ChecksumCounters {
     pub accepted: u64,
     /// Reads that were repeated, because a write was beside them.
     pub repeated: u64,
-    /// Blocks of tables that were torn or could not be read.
+    /// Blocks of tables that were damaged, torn or unreadable.
     pub damaged_tables: u64,
 }
 
@@ -156,6 +169,7 @@ struct Settling {
 pub(crate) struct Checksums {
     uuid: Uuid,
     table_at: Option<u64>,
+    seal: TableSeal,
     capacity: usize,
     tables: BTreeMap<Key, Table>,
     /// The order in which the cache looks for tables that can leave.
@@ -173,18 +187,22 @@ pub(crate) struct Checksums {
 
 impl Checksums {
     pub(crate) fn new(setup: ChecksumSetup) -> Self {
-        let ChecksumSetup { uuid, table_at, doubtful, cache_bytes, sizes } = setup;
+        let ChecksumSetup { uuid, table_at, seal, doubtful, marked, cache_bytes, sizes } = setup;
         let block = SUMMED_BYTES as u64;
         let blocks = |bytes: Range<u64>| bytes.start / block..bytes.end.div_ceil(block);
         Self {
             uuid,
             table_at,
+            seal,
             capacity: ((cache_bytes / block) as usize).max(sizes.cached_tables),
             tables: BTreeMap::new(),
             clock: VecDeque::new(),
             dirty: BTreeSet::new(),
             changes: Changes::new(sizes.ended_changes),
-            doubts: Doubts::new(doubtful.into_iter().map(blocks).collect()),
+            doubts: Doubts::new(
+                doubtful.into_iter().map(blocks).collect(),
+                marked.into_iter().map(blocks).collect(),
+            ),
             settling: BTreeMap::new(),
             to_recover: VecDeque::new(),
             outputs: VecDeque::new(),
@@ -203,7 +221,7 @@ impl Checksums {
 
     /// The block of a table as it is to be on its drive.
     pub(crate) fn encode(&self, key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
-        table::encode(self.uuid, key, sums, block);
+        table::encode(self.seal, self.uuid, key, sums, block);
     }
 
     /// The next thing to do with a table.
@@ -304,6 +322,7 @@ impl Checksums {
     }
 
     fn set(&mut self, key: Key, at: usize, sum: u32) {
+        let sum = stored(sum);
         let table = self.table(key);
         let Some(sums) = &mut table.sums else { return table.overrides.push((at, sum)) };
         let has_changed = core::mem::replace(&mut sums[at], sum) != sum;
@@ -348,7 +367,7 @@ impl Checksums {
                 if !self.changes.may_touch(drive.0, block, since) {
                     self.set(key, at, sum);
                 }
-            } else if table.is_some_and(|sums| sums[at] == sum)
+            } else if table.is_some_and(|sums| sums[at] == stored(sum))
                 || self.changes.brings(drive.0, block, sum)
             {
             } else if self.changes.may_touch(drive.0, block, since) {
@@ -385,18 +404,28 @@ impl Checksums {
         self.tables.get(&key).is_some_and(|table| table.sums.is_none())
     }
 
-    /// A block of a table was read; none if it could not be. What was changed meanwhile counts.
+    /// A block of a table was read; `None` if it could not be. What was changed meanwhile counts.
+    ///
+    /// Sums that a damaged block does not tell are lost: what is read there fits nothing, and is reconstructed. Only
+    /// where the block may have been torn are its sums taken from what is read.
     pub(crate) fn table_read(&mut self, key: Key, block: Option<&[u8]>) {
-        let sums = block.and_then(|block| table::decode(self.uuid, key, block));
+        let decoded =
+            block.map_or(Decoded::Nothing, |block| table::decode(self.seal, self.uuid, key, block));
         let end = self.table_at.unwrap_or(u64::MAX) / BLOCK_BYTES as u64;
         let Some(table) = self.tables.get_mut(&key) else { return };
         let blocks = key.first_block()..(key.first_block() + SUMS as u64).min(end);
-        self.doubts.table_read(key, blocks.clone(), sums.is_some());
-        if sums.is_none() {
+        let is_sound = matches!(decoded, Decoded::Sound(_));
+        let is_torn = decoded == Decoded::Nothing
+            && self.seal == TableSeal::Block
+            && self.doubts.may_be_torn(&blocks);
+        self.doubts.table_read(key, blocks.clone(), !is_torn);
+        if is_torn {
             self.to_recover.push_front((DriveId(key.drive), blocks));
+        } else if !is_sound {
+            self.dirty.insert(key);
         }
-        self.counters.damaged_tables += u64::from(sums.is_none());
-        table.sums = Some(sums.unwrap_or_else(|| Box::new([0; SUMS])));
+        self.counters.damaged_tables += u64::from(!is_sound);
+        table.sums = Some(decoded.sums());
         for (at, sum) in core::mem::take(&mut table.overrides) {
             self.set(key, at, sum);
         }

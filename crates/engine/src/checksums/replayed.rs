@@ -2,12 +2,21 @@
 
 use super::SUMMED_BYTES;
 use super::crc32c;
-use super::table::{Key, Sums, decode, encode};
+use super::table::{Decoded, Key, Sums, TableSeal, decode, encode, stored};
 use crate::durability::block::BLOCK_BYTES;
 use crate::durability::{Disk, HEAD_BYTES, Uuid};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use units::DriveId;
+
+/// Where the table of a drive is, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TablePlace {
+    pub(crate) uuid: Uuid,
+    pub(crate) seal: TableSeal,
+    /// Bytes of data of the drive, behind which the table begins.
+    pub(crate) drive_bytes: u64,
+}
 
 /// Something that was written to a drive.
 #[derive(Clone, Copy, Debug)]
@@ -16,20 +25,20 @@ pub(crate) struct Written<'a> {
     pub(crate) offset_bytes: u64,
     /// Its length.
     pub(crate) length_bytes: u64,
-    /// What was written; none if it was zeros.
+    /// What was written; `None` for zeros.
     pub(crate) bytes: Option<&'a [u8]>,
 }
 
-/// Notes in the table of a drive what was written to it. Not on stable storage before the next sync. A block
-/// of the table that says nothing is left as it is: all that it stands for is in doubt.
+/// Notes in the table of a drive what was written to it. Not on stable storage before the next sync. Sums that a
+/// damaged block of the table does not tell are lost. A block that says nothing at all is left as it is.
 pub(crate) fn note_written<'a, D: Disk>(
     disk: &mut D,
-    uuid: Uuid,
+    tables: TablePlace,
     drive: DriveId,
-    drive_bytes: u64,
     written: impl IntoIterator<Item = Written<'a>>,
 ) -> Result<(), D::Error> {
     let zero_sum = crc32c(&[0; SUMMED_BYTES]);
+    let TablePlace { uuid, seal, drive_bytes } = tables;
     let at = |key: Key| HEAD_BYTES + drive_bytes + key.number * BLOCK_BYTES as u64;
     let mut tables: BTreeMap<Key, Option<Sums>> = BTreeMap::new();
     let mut block_bytes = vec![0; BLOCK_BYTES];
@@ -39,17 +48,21 @@ pub(crate) fn note_written<'a, D: Disk>(
             let (key, place) = Key::of(drive, first + index);
             if let alloc::collections::btree_map::Entry::Vacant(entry) = tables.entry(key) {
                 disk.read(at(key), &mut block_bytes)?;
-                entry.insert(decode(uuid, key, &block_bytes));
+                entry.insert(match decode(seal, uuid, key, &block_bytes) {
+                    Decoded::Sound(sums) | Decoded::Damaged(sums) => Some(sums),
+                    Decoded::Nothing => None,
+                });
             }
             let Some(Some(sums)) = tables.get_mut(&key) else { continue };
             let start = index as usize * SUMMED_BYTES;
-            sums[place] =
-                bytes.map_or(0, |bytes| crc32c(&bytes[start..start + SUMMED_BYTES]) ^ zero_sum);
+            sums[place] = stored(
+                bytes.map_or(0, |bytes| crc32c(&bytes[start..start + SUMMED_BYTES]) ^ zero_sum),
+            );
         }
     }
     for (key, sums) in tables {
         if let Some(sums) = sums {
-            encode(uuid, key, &sums, &mut block_bytes);
+            encode(seal, uuid, key, &sums, &mut block_bytes);
             disk.write(at(key), &block_bytes)?;
         }
     }
@@ -58,7 +71,7 @@ pub(crate) fn note_written<'a, D: Disk>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::SUMS;
+    use super::super::table::{LOST, SUMS};
     use super::*;
     use alloc::boxed::Box;
     use alloc::vec::Vec;
@@ -74,6 +87,16 @@ mod tests {
     const TABLES: u64 = 3;
     /// Blocks of data: the last block of the table stands for a part only.
     const DATA: u64 = 2 * BLOCKS + 40;
+    const SEAL: TableSeal = TableSeal::Block;
+    const PLACE: TablePlace = TablePlace { uuid: UUID, seal: SEAL, drive_bytes: DATA * BLOCK };
+
+    /// What a block that has one seal says.
+    fn said(key: Key, block: &[u8]) -> Option<Sums> {
+        match decode(SEAL, UUID, key, block) {
+            Decoded::Sound(sums) => Some(sums),
+            Decoded::Damaged(_) | Decoded::Nothing => None,
+        }
+    }
 
     /// A drive of which only the table is ever touched.
     struct TableOnly {
@@ -111,6 +134,30 @@ mod tests {
     }
 
     #[test]
+    fn sums_of_a_damaged_sector_are_lost_and_all_others_stay() {
+        let key = Key { drive: DRIVE.0, number: 0 };
+        let place = TablePlace { seal: TableSeal::Sectors, ..PLACE };
+        let mut block = vec![0; BLOCK_BYTES];
+        encode(TableSeal::Sectors, UUID, key, &[7; SUMS], &mut block);
+        block[600] ^= 1;
+        let mut disk = TableOnly { blocks: vec![block], written: Vec::new() };
+        // The first block of the second sector, which is damaged.
+        let written = Written { offset_bytes: 127 * BLOCK, length_bytes: BLOCK, bytes: None };
+        let Ok(()) = note_written(&mut disk, place, DRIVE, [written]);
+        let Decoded::Sound(sums) = decode(TableSeal::Sectors, UUID, key, &disk.blocks[0]) else {
+            panic!("it is sealed again")
+        };
+        for (index, sum) in sums.iter().enumerate() {
+            let expected = match index {
+                127 => 0,
+                128..254 => LOST,
+                _ => 7,
+            };
+            assert_eq!(*sum, expected, "{index}");
+        }
+    }
+
+    #[test]
     fn every_block_that_was_written_gets_its_sum_and_no_other() {
         let zero_sum = crc32c(&[0; SUMMED_BYTES]);
         for seed in testing::seeds(0..40) {
@@ -121,11 +168,11 @@ mod tests {
                 let mut block = vec![0; BLOCK_BYTES];
                 let mut sums = Box::new([0; SUMS]);
                 sums.fill_with(|| rng.next_u64() as u32);
-                encode(UUID, Key { drive: DRIVE.0, number }, &sums, &mut block);
+                encode(SEAL, UUID, Key { drive: DRIVE.0, number }, &sums, &mut block);
                 if rng.below(4) == 0 {
                     block[77] ^= 1;
                 }
-                expected.push(decode(UUID, Key { drive: DRIVE.0, number }, &block));
+                expected.push(said(Key { drive: DRIVE.0, number }, &block));
                 disk.blocks.push(block);
             }
             let torn: Vec<_> = disk
@@ -162,10 +209,10 @@ mod tests {
                 length_bytes: (blocks.end - blocks.start) * BLOCK,
                 bytes: bytes.as_deref(),
             });
-            let Ok(()) = note_written(&mut disk, UUID, DRIVE, DATA * BLOCK, written);
+            let Ok(()) = note_written(&mut disk, PLACE, DRIVE, written);
             for (number, block) in disk.blocks.iter().enumerate() {
                 let key = Key { drive: DRIVE.0, number: number as u64 };
-                assert_eq!(decode(UUID, key, block), expected[number], "seed {seed}: {number}");
+                assert_eq!(said(key, block), expected[number], "seed {seed}: {number}");
                 if let Some(torn) = &torn[number] {
                     assert_eq!(block, torn, "seed {seed}: it says nothing, as before");
                 }

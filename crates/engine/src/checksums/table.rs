@@ -1,5 +1,17 @@
 //! The table of sums of a drive, block by block, as it lies behind the data of the drive.
 //!
+//! A block of the table is eight sectors, each sealed by itself ([`TableSeal::Sectors`]). A power cut leaves each
+//! sector old or new, so it tears no seal: a seal that does not fit is damage.
+//!
+//! | bytes of a sector | field |
+//! |---|---|
+//! | 0..4 | CRC-32 of array, drive, number of the block, number of the sector, and the bytes that follow |
+//! | 4..512 | 4 bytes per block of data: its sum |
+//!
+//! Each block is written when its drive is formatted, so zeros are damage as well.
+//!
+//! Arrays of superblock versions before 5 have one seal for the block ([`TableSeal::Block`]):
+//!
 //! | bytes of a block | field |
 //! |---|---|
 //! | 0..8 | magic `ioda\0sum` |
@@ -10,12 +22,14 @@
 //! | 24..40 | the array |
 //! | 40..4096 | 4 bytes per block of data: its sum |
 //!
-//! A block of zeros was never written: all its sums are 0, those of blocks of zeros. A block that is
-//! anything else was torn, or belongs elsewhere, and says nothing.
+//! There a block of zeros was never written: all its sums are 0, those of blocks of zeros. Any other block without
+//! a seal is damaged, or was torn by a power cut.
 
-use crate::durability::Uuid;
 use crate::durability::block::{BLOCK_BYTES, array, get_u32, get_u64, is_sealed, put, seal};
+use crate::durability::{Disk, HEAD_BYTES, Uuid};
 use alloc::boxed::Box;
+use alloc::vec;
+use crc32fast::Hasher;
 use units::DriveId;
 
 const MAGIC: [u8; 8] = *b"ioda\0sum";
@@ -25,10 +39,16 @@ const NUMBER_AT: usize = 16;
 const UUID_AT: usize = 24;
 const SUMS_AT: usize = 40;
 
+const SECTOR_BYTES: usize = 512;
+const SEAL_BYTES: usize = 4;
+const SUMS_PER_SECTOR: usize = (SECTOR_BYTES - SEAL_BYTES) / 4;
+/// Bytes of a table that are formatted at once.
+const FORMATTED_BYTES: u64 = 1 << 20;
+
 /// Sums in a block of the table.
 pub(crate) const SUMS: usize = (BLOCK_BYTES - SUMS_AT) / 4;
 
-/// Bytes that the table of a drive with so many bytes of data takes.
+/// Bytes of the table of a drive with `drive_bytes` of data.
 #[must_use]
 pub const fn table_bytes(drive_bytes: u64) -> u64 {
     let blocks = drive_bytes.div_ceil(BLOCK_BYTES as u64);
@@ -59,8 +79,112 @@ impl Key {
 /// The sums of a block of the table.
 pub(crate) type Sums = Box<[u32; SUMS]>;
 
+/// How blocks of a table are sealed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TableSeal {
+    /// As a whole: a power cut may tear the seal.
+    Block,
+    /// Each sector by itself.
+    Sectors,
+}
+
+/// Stands for the sum of a block of data that is lost. No block of data has this sum ([`stored`]), so what a read
+/// brings there never fits.
+pub(crate) const LOST: u32 = u32::MAX;
+
+/// The sum as tables hold it.
+#[inline]
+pub(crate) const fn stored(sum: u32) -> u32 {
+    if sum == LOST { LOST - 1 } else { sum }
+}
+
+/// What a block of a table says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Decoded {
+    /// All sums.
+    Sound(Sums),
+    /// Some sums; those of damaged sectors are [`LOST`].
+    Damaged(Sums),
+    /// Nothing: its only seal does not fit.
+    Nothing,
+}
+
+impl Decoded {
+    /// The sums, those that are not known as [`LOST`].
+    pub(crate) fn sums(self) -> Sums {
+        match self {
+            Self::Sound(sums) | Self::Damaged(sums) => sums,
+            Self::Nothing => Box::new([LOST; SUMS]),
+        }
+    }
+}
+
 /// The block as it lies on the drive.
-pub(crate) fn encode(uuid: Uuid, key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
+pub(crate) fn encode(seal: TableSeal, uuid: Uuid, key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
+    match seal {
+        TableSeal::Block => encode_block(uuid, key, sums, block),
+        TableSeal::Sectors => encode_sectors(uuid, key, sums, block),
+    }
+}
+
+/// What a block says.
+pub(crate) fn decode(seal: TableSeal, uuid: Uuid, key: Key, block: &[u8]) -> Decoded {
+    match seal {
+        TableSeal::Block => decode_block(uuid, key, block).map_or(Decoded::Nothing, Decoded::Sound),
+        TableSeal::Sectors => decode_sectors(uuid, key, block),
+    }
+}
+
+fn encode_sectors(uuid: Uuid, key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
+    block.fill(0);
+    let identity = identity(uuid, key);
+    let sectors = block.chunks_exact_mut(SECTOR_BYTES).zip(sums.chunks(SUMS_PER_SECTOR));
+    for (number, (sector, sums)) in sectors.enumerate() {
+        let (seal, data) = sector.split_at_mut(SEAL_BYTES);
+        for (into, sum) in data.chunks_exact_mut(4).zip(sums) {
+            into.copy_from_slice(&sum.to_le_bytes());
+        }
+        seal.copy_from_slice(&seal_of(&identity, number, data).to_le_bytes());
+    }
+}
+
+fn decode_sectors(uuid: Uuid, key: Key, block: &[u8]) -> Decoded {
+    let identity = identity(uuid, key);
+    let mut sums = Box::new([LOST; SUMS]);
+    let mut is_sound = true;
+    let sectors = block.chunks_exact(SECTOR_BYTES).zip(sums.chunks_mut(SUMS_PER_SECTOR));
+    for (number, (sector, sums)) in sectors.enumerate() {
+        let data = &sector[SEAL_BYTES..];
+        if get_u32(sector, 0) != seal_of(&identity, number, data) {
+            is_sound = false;
+            continue;
+        }
+        for (index, sum) in sums.iter_mut().enumerate() {
+            *sum = get_u32(data, 4 * index);
+        }
+    }
+    if is_sound { Decoded::Sound(sums) } else { Decoded::Damaged(sums) }
+}
+
+/// A checksum that has taken in whose block it is.
+fn identity(uuid: Uuid, key: Key) -> Hasher {
+    let mut hasher = Hasher::new();
+    hasher.update(&MAGIC);
+    hasher.update(&uuid.0);
+    hasher.update(&[key.drive]);
+    hasher.update(&key.number.to_le_bytes());
+    hasher
+}
+
+/// The seal of a sector: never 0, so that a sector of zeros has none.
+fn seal_of(identity: &Hasher, sector: usize, data: &[u8]) -> u32 {
+    let mut hasher = identity.clone();
+    hasher.update(&[sector as u8]);
+    hasher.update(data);
+    hasher.finalize().max(1)
+}
+
+fn encode_block(uuid: Uuid, key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
     block[..SUMS_AT].fill(0);
     put(block, 0, &MAGIC);
     block[DRIVE_AT] = key.drive;
@@ -72,8 +196,7 @@ pub(crate) fn encode(uuid: Uuid, key: Key, sums: &[u32; SUMS], block: &mut [u8])
     seal(block, SUM_AT);
 }
 
-/// What a block says; none if it is torn or belongs elsewhere.
-pub(crate) fn decode(uuid: Uuid, key: Key, block: &[u8]) -> Option<Sums> {
+fn decode_block(uuid: Uuid, key: Key, block: &[u8]) -> Option<Sums> {
     let mut sums = Box::new([0; SUMS]);
     if block.iter().all(|&byte| byte == 0) {
         return Some(sums);
@@ -92,6 +215,32 @@ pub(crate) fn decode(uuid: Uuid, key: Key, block: &[u8]) -> Option<Sums> {
     Some(sums)
 }
 
+/// Writes the table of a drive without data. Not on stable storage before the next sync.
+///
+/// # Errors
+///
+/// If the drive says no.
+pub(crate) fn format<D: Disk>(
+    disk: &mut D,
+    uuid: Uuid,
+    drive: DriveId,
+    drive_bytes: u64,
+) -> Result<(), D::Error> {
+    let (start, length) = (HEAD_BYTES + drive_bytes, table_bytes(drive_bytes));
+    let mut bytes = vec![0; length.min(FORMATTED_BYTES) as usize];
+    let mut done = 0;
+    while done < length {
+        let part = &mut bytes[..(length - done).min(FORMATTED_BYTES) as usize];
+        for (number, block) in (done / BLOCK_BYTES as u64..).zip(part.chunks_exact_mut(BLOCK_BYTES))
+        {
+            encode_sectors(uuid, Key { drive: drive.0, number }, &[0; SUMS], block);
+        }
+        disk.write(start + done, part)?;
+        done += part.len() as u64;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,22 +248,88 @@ mod tests {
     const UUID: Uuid = Uuid([9; 16]);
     const KEY: Key = Key { drive: 3, number: 77 };
 
-    #[test]
-    fn a_block_says_what_was_written_and_where() {
+    fn some_sums() -> Sums {
         let mut sums = Box::new([0; SUMS]);
         sums.iter_mut().enumerate().for_each(|(index, sum)| *sum = index as u32 * 7 + 1);
+        sums
+    }
+
+    #[test]
+    fn a_block_says_what_was_written_and_where() {
+        let sums = some_sums();
         let mut block = [0xaa; BLOCK_BYTES];
-        encode(UUID, KEY, &sums, &mut block);
-        assert_eq!(decode(UUID, KEY, &block).as_ref(), Some(&sums));
-        assert_eq!(decode(UUID, Key { number: 78, ..KEY }, &block), None, "misdirected");
-        assert_eq!(decode(UUID, Key { drive: 2, ..KEY }, &block), None);
-        assert_eq!(decode(Uuid([8; 16]), KEY, &block), None);
+        encode_block(UUID, KEY, &sums, &mut block);
+        assert_eq!(decode_block(UUID, KEY, &block).as_ref(), Some(&sums));
+        assert_eq!(decode_block(UUID, Key { number: 78, ..KEY }, &block), None, "misdirected");
+        assert_eq!(decode_block(UUID, Key { drive: 2, ..KEY }, &block), None);
+        assert_eq!(decode_block(Uuid([8; 16]), KEY, &block), None);
         for at in [0, 12, 16, 24, 40, 4095] {
             let mut torn = block;
             torn[at] ^= 1;
-            assert_eq!(decode(UUID, KEY, &torn), None, "byte {at}");
+            assert_eq!(decode_block(UUID, KEY, &torn), None, "byte {at}");
         }
-        assert_eq!(decode(UUID, KEY, &[0; BLOCK_BYTES]), Some(Box::new([0; SUMS])));
+        assert_eq!(decode_block(UUID, KEY, &[0; BLOCK_BYTES]), Some(Box::new([0; SUMS])));
+    }
+
+    #[test]
+    fn a_sector_says_what_was_written_and_where() {
+        let sums = some_sums();
+        let mut block = [0xaa; BLOCK_BYTES];
+        encode_sectors(UUID, KEY, &sums, &mut block);
+        assert_eq!(decode_sectors(UUID, KEY, &block), Decoded::Sound(sums.clone()));
+        let all_lost = Decoded::Damaged(Box::new([LOST; SUMS]));
+        for (uuid, key) in [
+            (UUID, Key { number: 78, ..KEY }),
+            (UUID, Key { drive: 2, ..KEY }),
+            (Uuid([8; 16]), KEY),
+        ] {
+            assert_eq!(decode_sectors(uuid, key, &block), all_lost);
+        }
+        for garbage in [0, 0xff, 0x5a] {
+            assert_eq!(decode_sectors(UUID, KEY, &[garbage; BLOCK_BYTES]), all_lost);
+        }
+        for at in 0..BLOCK_BYTES {
+            block[at] ^= 0x10;
+            let Decoded::Damaged(found) = decode_sectors(UUID, KEY, &block) else {
+                panic!("byte {at}")
+            };
+            let first = at / SECTOR_BYTES * SUMS_PER_SECTOR;
+            for (index, (found, sum)) in found.iter().zip(&*sums).enumerate() {
+                let is_lost = (first..first + SUMS_PER_SECTOR).contains(&index);
+                assert_eq!(*found, if is_lost { LOST } else { *sum }, "byte {at}, sum {index}");
+            }
+            block[at] ^= 0x10;
+        }
+    }
+
+    /// A power cut leaves each sector old or new.
+    #[test]
+    fn a_torn_block_has_old_and_new_sums_and_none_that_is_lost() {
+        let (old, new) = (Box::new([5; SUMS]), some_sums());
+        let (mut first, mut second) = ([0; BLOCK_BYTES], [0; BLOCK_BYTES]);
+        encode_sectors(UUID, KEY, &old, &mut first);
+        encode_sectors(UUID, KEY, &new, &mut second);
+        for kept in 0..256u32 {
+            let mut torn = first;
+            let sectors =
+                torn.chunks_exact_mut(SECTOR_BYTES).zip(second.chunks_exact(SECTOR_BYTES));
+            for (number, (sector, later)) in sectors.enumerate() {
+                if kept >> number & 1 == 1 {
+                    sector.copy_from_slice(later);
+                }
+            }
+            let Decoded::Sound(found) = decode_sectors(UUID, KEY, &torn) else {
+                panic!("sectors {kept:b}")
+            };
+            let fits = |(index, sum): (usize, &u32)| *sum == old[index] || *sum == new[index];
+            assert!(found.iter().enumerate().all(fits));
+        }
+    }
+
+    #[test]
+    fn no_block_of_data_has_the_sum_that_stands_for_a_lost_one() {
+        assert_ne!(stored(LOST), LOST);
+        assert_eq!((stored(0), stored(LOST - 1)), (0, LOST - 1));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod recovery;
 
-use super::table::{decode, encode};
+use super::table::{Decoded, LOST, encode};
 use super::*;
 use alloc::vec;
 use units::Rng;
@@ -30,15 +30,29 @@ impl Drives {
     /// The sum of a block that the table on the drive has.
     fn stored(&self, drive: u8, block: u64) -> u32 {
         let (key, at) = Key::of(DriveId(drive), block);
-        self.tables.get(&key).map_or(0, |bytes| decode(UUID, key, bytes).unwrap()[at])
+        self.tables.get(&key).map_or(0, |bytes| said(key, bytes).unwrap()[at])
     }
 }
 
+/// Tables that a power cut may tear.
+const SEAL: TableSeal = TableSeal::Block;
+
+/// What a block of a table says.
+fn said(key: Key, block: &[u8]) -> Option<Sums> {
+    match table::decode(SEAL, UUID, key, block) {
+        Decoded::Sound(sums) => Some(sums),
+        Decoded::Damaged(_) | Decoded::Nothing => None,
+    }
+}
+
+/// An array whose end may have torn any block of a table.
 fn setup(doubtful: Vec<Range<u64>>) -> ChecksumSetup {
     ChecksumSetup {
         uuid: UUID,
         table_at: Some(1 << 40),
+        seal: SEAL,
         doubtful,
+        marked: vec![0..1 << 40],
         cache_bytes: 0,
         sizes: Sizes::SERVED,
     }
@@ -60,7 +74,7 @@ fn end(sums: &mut Checksums, drives: &mut Drives, io: TableIo) -> bool {
         }
         TableIo::Write(key, table) => {
             let mut block = vec![0; BLOCK_BYTES];
-            encode(UUID, key, &table, &mut block);
+            encode(SEAL, UUID, key, &table, &mut block);
             drives.tables.insert(key, block);
             sums.table_written(key)
         }
@@ -203,6 +217,57 @@ fn a_torn_block_of_the_table_says_nothing() {
     let since = sums.begin_read(DriveId(1), 5..6);
     serve(&mut sums, &mut drives);
     assert_eq!(sums.verify(DriveId(1), 5, &[7], since), Verdict::Wrong(5));
+}
+
+/// Nothing is believed because its sum is not known: after a clean end, outside of marked regions, and wherever
+/// sectors are sealed one by one.
+#[test]
+fn a_damaged_block_of_the_table_makes_its_data_unreadable() {
+    let block = BLOCK_BYTES as u64;
+    let (drive, key) = (DriveId(0), Key { drive: 0, number: 1 });
+    let first = SUMS as u64;
+    let behind = 2 * first * block..1 << 40;
+    for (seal, marked) in [
+        (TableSeal::Block, Vec::new()),
+        (TableSeal::Block, vec![0..first * block, behind]),
+        (TableSeal::Sectors, vec![0..1 << 40]),
+    ] {
+        for damage in ["flipped", "garbage", "zeros", "unreadable"] {
+            if (seal, damage) == (TableSeal::Block, "zeros") {
+                // It says that nothing was ever written.
+                continue;
+            }
+            let marked = marked.clone();
+            let mut sums = Checksums::new(ChecksumSetup { seal, marked, ..setup(Vec::new()) });
+            let mut bytes = vec![0; BLOCK_BYTES];
+            encode(seal, UUID, key, &[5; SUMS], &mut bytes);
+            match damage {
+                "flipped" => bytes[300] ^= 1,
+                "garbage" => bytes.fill(0xa5),
+                _ => bytes.fill(0),
+            }
+            let since = sums.begin_read(drive, first..first + 2);
+            assert_eq!(sums.poll_io(), Some(TableIo::Read(key)));
+            sums.table_read(key, Some(&bytes[..]).filter(|_| damage != "unreadable"));
+            assert_eq!(sums.counters().damaged_tables, 1);
+            for sum in [0, 5, LOST] {
+                let verdict = sums.verify(drive, first, &[sum], since);
+                assert_eq!(verdict, Verdict::Wrong(first), "{seal:?}, {damage}, {sum}");
+            }
+            assert!(sums.is_recovered(), "nothing is taken from what is read");
+            // It is reconstructed and written, and known from then on.
+            sums.begin_change(1, drive, first..first + 1, Some(vec![LOST]));
+            sums.end_change(1, true);
+            let since = sums.begin_read(drive, first..first + 1);
+            assert_eq!(sums.verify(drive, first, &[LOST], since), Verdict::Fits);
+            // No sync has to wait until all is known.
+            assert!(!sums.settle(drive));
+            let Some(TableIo::Write(of, table)) = sums.poll_io() else { panic!("it is written") };
+            assert_eq!((of, table[0], table[1]), (key, LOST - 1, LOST));
+            assert!(sums.table_written(key));
+            sums.check_invariants();
+        }
+    }
 }
 
 #[test]

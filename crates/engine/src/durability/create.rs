@@ -4,7 +4,7 @@
 //!
 //! 1. All drives get superblocks of generation 0. They hold nothing from then on: opening refuses such an
 //!    array, and creating another one may begin.
-//! 2. The other records are written.
+//! 2. The tables of checksums and the other records are written.
 //! 3. All drives get generation 1. All records are there before the first does, so an array of which any
 //!    drive has it is complete; those at generation 0 are there as well
 //!    ([`lineage`](super::lineage)).
@@ -19,7 +19,7 @@ use super::opened::{OpenError, Opened};
 use super::setup::{Setup, Sizes};
 use super::superblock::{Geometry, MemberState, Past, Superblock, SuperblockError};
 use super::uuid::Uuid;
-use crate::checksums::ChecksumSetup;
+use crate::checksums::{ChecksumSetup, format};
 use alloc::vec;
 use alloc::vec::Vec;
 use units::DriveId;
@@ -52,7 +52,7 @@ pub fn create<D: Disk>(
         joined: vec![0; disks.len()],
         began: 0,
         past: Past::default(),
-        writes_tables: geometry.checksums,
+        seals_sectors: geometry.checksums,
         proposed: 0,
         clean: false,
         created_seconds,
@@ -71,6 +71,10 @@ pub fn create<D: Disk>(
         overwrite_superblocks(disk, &blank.encode()).map_err(OpenError::io(drive))?;
     }
     for (drive, disk) in disks.iter_mut().enumerate() {
+        if blank.seals_sectors {
+            let id = DriveId(drive as u8);
+            format(disk, uuid, id, geometry.drive_bytes).map_err(OpenError::io(drive))?;
+        }
         write_records(disk, &intent, &journal).map_err(OpenError::io(drive))?;
     }
     let mut superblock = Superblock { generation: 1, ..blank.clone() };
@@ -78,7 +82,7 @@ pub fn create<D: Disk>(
         superblock.member = DriveId(drive as u8);
         write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
     }
-    let checksums = ChecksumSetup::of(&superblock, Vec::new(), sizes);
+    let checksums = ChecksumSetup::of(&superblock, Vec::new(), Vec::new(), sizes);
     let records = Records { superblock, intent, journal, checksums, setup };
     let disks: Vec<Option<D>> = disks.into_iter().map(Some).collect();
     let assembly = Assembly { clean: true, ..Assembly::new(blank) };

@@ -8,7 +8,7 @@ use super::intent::Intent;
 use super::journal::Journal;
 use super::opened::{Contents, OpenError};
 use super::superblock::{COPIES_AT, Superblock, SuperblockError};
-use crate::checksums::table_bytes;
+use crate::checksums::{TableSeal, format as format_table, table_bytes};
 use alloc::vec;
 use units::DriveId;
 
@@ -109,8 +109,11 @@ pub fn prepare<D: Disk>(
     journal: &Journal,
 ) -> Result<(), D::Error> {
     begin_joining(disk, drive, superblock)?;
-    if superblock.geometry.checksums {
-        clear_table(disk, superblock.geometry.drive_bytes)?;
+    let drive_bytes = superblock.geometry.drive_bytes;
+    match superblock.table_seal() {
+        _ if !superblock.geometry.checksums => {}
+        TableSeal::Sectors => format_table(disk, superblock.uuid, drive, drive_bytes)?,
+        TableSeal::Block => clear_table(disk, drive_bytes)?,
     }
     write_records(disk, intent, journal)
 }

@@ -160,7 +160,7 @@ mod tests {
             began: 0,
             past: Past::default(),
             proposed: 0,
-            writes_tables: false,
+            seals_sectors: false,
             clean: false,
             created_seconds: 0,
         }

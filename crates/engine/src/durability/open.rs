@@ -23,7 +23,7 @@ use super::opened::{OpenError, Opened};
 use super::refusal::Refusal;
 use super::setup::{Setup, Sizes};
 use super::superblock::{Geometry, MemberState, Superblock, newest_offset_bytes};
-use crate::checksums::{ChecksumSetup, Written, note_written};
+use crate::checksums::{ChecksumSetup, TablePlace, Written, note_written};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -120,7 +120,9 @@ impl<D: Disk> Opening<D> {
         write_again(&assembly, &mut disks, &replay.records)?;
         clear_journal(&assembly, &mut disks, &mut replay)?;
         let replayed = replay.records.len();
-        let checksums = ChecksumSetup::of(&superblock, doubtful(&assembly, &intent), sizes);
+        let marked = marked(&assembly.geometry, &intent);
+        let doubtful = if has_doubts(&assembly) { marked.clone() } else { Vec::new() };
+        let checksums = ChecksumSetup::of(&superblock, doubtful, marked, sizes);
         let records = Records { superblock, intent, journal: replay.journal, checksums, setup };
         Ok(Opened { assembly, disks, records, replayed })
     }
@@ -233,6 +235,8 @@ fn write_again<D: Disk>(
     records: &[Record],
 ) -> Result<(), OpenError<D::Error>> {
     let Geometry { checksums, drive_bytes, .. } = assembly.geometry;
+    let (uuid, seal) = (assembly.uuid, assembly.leader.table_seal());
+    let tables = TablePlace { uuid, seal, drive_bytes };
     for (drive, disk) in members(assembly, disks) {
         let id = DriveId(drive as u8);
         let its = records.iter().filter(|record| record.drive == id);
@@ -242,8 +246,7 @@ fn write_again<D: Disk>(
         }
         if checksums {
             // All at once: the parts of many batches have their sums in the same blocks.
-            note_written(disk, assembly.uuid, id, drive_bytes, parts().map(written))
-                .map_err(OpenError::io(drive))?;
+            note_written(disk, tables, id, parts().map(written)).map_err(OpenError::io(drive))?;
         }
     }
     for (drive, disk) in members(assembly, disks) {
@@ -264,14 +267,14 @@ fn written(part: &FoundPart) -> Written<'_> {
     }
 }
 
-/// Bytes of each drive whose checksums may not fit: those of marked regions, unless all that was being written
-/// was in the journal.
-fn doubtful(assembly: &Assembly, intent: &Intent) -> Vec<Range<u64>> {
-    let geometry = &assembly.geometry;
+/// Whether the checksums of marked regions may not fit: unless all that was being written was in the journal.
+fn has_doubts(assembly: &Assembly) -> bool {
     // A drive that was not to be taken holds checksums as it was left, beside data as they were left.
-    if Journal::is_needed(geometry, 0) && assembly.forced.is_none() {
-        return Vec::new();
-    }
+    !Journal::is_needed(&assembly.geometry, 0) || assembly.forced.is_some()
+}
+
+/// Bytes of each drive in marked regions.
+fn marked(geometry: &Geometry, intent: &Intent) -> Vec<Range<u64>> {
     let bytes = |region: u32| {
         let start = u64::from(region) * intent.region_bytes();
         start..(start + intent.region_bytes()).min(geometry.drive_bytes)

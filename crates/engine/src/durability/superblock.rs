@@ -19,7 +19,7 @@
 //! | 73 | 1 while a drive joins that has no superblock yet |
 //! | 74 | 1 if changes are journalled always |
 //! | 75 | 1 if data have checksums ([`checksums`](crate::checksums)), since version 4 |
-//! | 76 | 1 if all blocks of checksum tables were written when their drive was formatted, since version 5 |
+//! | 76 | 1 if checksum tables are sealed by sectors, and written when a drive is formatted; since version 5 |
 //! | 77..80 | zero |
 //! | 80..88 | region bytes of the intent record |
 //! | 88..96 | generation that is committed |
@@ -40,7 +40,7 @@
 
 use super::block::{BLOCK_BYTES, Block, array, get_u32, get_u64, is_sealed, put, seal};
 use super::uuid::Uuid;
-use crate::checksums::table_bytes;
+use crate::checksums::{TableSeal, table_bytes};
 use alloc::string::String;
 use alloc::vec::Vec;
 use array::Level;
@@ -226,9 +226,8 @@ pub struct Superblock {
     pub past: Past,
     /// The branch of the change that is prepared; 0 without one.
     pub proposed: u64,
-    /// Whether each block of the checksum tables was written when its drive was formatted, so that a block of zeros
-    /// is a damaged one.
-    pub writes_tables: bool,
+    /// Whether the sectors of checksum tables are sealed one by one, and were written when their drive was formatted.
+    pub seals_sectors: bool,
     /// The array was shut down, and nothing needs to be repaired.
     pub clean: bool,
     /// When the array was made, in seconds since 1970.
@@ -305,7 +304,7 @@ impl Superblock {
         block[72] = u8::from(self.clean);
         block[JOURNALLED_AT] = u8::from(self.geometry.journalled == Journalled::Always);
         block[CHECKSUMS_AT] = u8::from(self.geometry.checksums);
-        block[TABLES_AT] = u8::from(self.writes_tables);
+        block[TABLES_AT] = u8::from(self.seals_sectors);
         put(&mut block, 80, &self.region_bytes.to_le_bytes());
         put(&mut block, 88, &self.committed.to_le_bytes());
         put(&mut block, PROPOSED_AT, &self.proposed.to_le_bytes());
@@ -394,7 +393,7 @@ impl Superblock {
             (_, 0) | (VERSION_SINGLE, _) => false,
             (_, other) => return bad("use of checksums", u64::from(other)),
         };
-        let writes_tables = match (version, block[TABLES_AT]) {
+        let seals_sectors = match (version, block[TABLES_AT]) {
             (VERSION_BRANCHES.., 1) => true,
             (..VERSION_BRANCHES, _) | (_, 0) => false,
             (_, other) => return bad("format of checksum tables", u64::from(other)),
@@ -449,7 +448,7 @@ impl Superblock {
             began,
             past: Past::decode(block, version, generation),
             proposed: get_u64(block, PROPOSED_AT),
-            writes_tables,
+            seals_sectors,
             member: DriveId(block[68]),
             geometry,
             region_bytes,
@@ -491,6 +490,12 @@ impl Superblock {
             0 => self.change(),
             began => began,
         }
+    }
+
+    /// How the checksum tables of the array are sealed.
+    #[must_use]
+    pub const fn table_seal(&self) -> TableSeal {
+        if self.seals_sectors { TableSeal::Sectors } else { TableSeal::Block }
     }
 
     /// The number of the committed change. Those of arrays that went on apart differ.

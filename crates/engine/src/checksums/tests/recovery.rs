@@ -100,7 +100,7 @@ fn a_table_is_where_it_was_put_and_says_whose_it_is() {
     let table = [7; SUMS];
     let mut block = vec![0; BLOCK_BYTES];
     sums.encode(key, &table, &mut block);
-    assert_eq!(decode(UUID, key, &block), Some(Box::new(table)));
+    assert_eq!(said(key, &block), Some(Box::new(table)));
     let sums = Checksums::new(ChecksumSetup::in_memory());
     assert_eq!(sums.offset_bytes(key), 5 * 4096);
 }
@@ -202,7 +202,7 @@ fn crashed(rng: &mut Rng) -> Crashed {
                 sums[(block % BLOCKS) as usize] = stored;
             }
             let mut bytes = vec![0; BLOCK_BYTES];
-            encode(UUID, key, &sums, &mut bytes);
+            encode(SEAL, UUID, key, &sums, &mut bytes);
             if rng.below(4) == 0 {
                 bytes[rng.below(BLOCK_BYTES as u64) as usize] ^= 1;
             }
@@ -337,7 +337,7 @@ fn all_sums_are_found_again_after_a_crash() {
             }
             for number in 0..NUMBERS {
                 let key = Key { drive: drive.0, number };
-                let Some(stored) = decode(UUID, key, &drives.tables[&key]) else {
+                let Some(stored) = said(key, &drives.tables[&key]) else {
                     assert!(!sums.tables.contains_key(&key), "seed {seed}: {key:?} was read");
                     continue;
                 };

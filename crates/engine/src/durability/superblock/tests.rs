@@ -27,7 +27,7 @@ pub(in crate::durability) fn example() -> Superblock {
         began: 0,
         past: Past::default(),
         proposed: 0,
-        writes_tables: false,
+        seals_sectors: false,
         clean: false,
         created_seconds: 1_700_000_000,
     }
@@ -86,7 +86,7 @@ fn every_field_has_its_place_and_its_range() {
             s.past.add((1..=153).map(|branch| PastBranch { branch, until: 9 }));
         }),
         ("branch, most", 104, &[255; 8], |s| s.began = u64::MAX),
-        ("written tables", 76, &[1], |s| s.writes_tables = true),
+        ("written tables", 76, &[1], |s| s.seals_sectors = true),
         ("joined, most", 1152 + 3 * 8, &[255; 8], |s| s.joined[3] = u64::MAX),
         ("clean", 72, &[1], |s| s.clean = true),
         ("region, least", 80, &[0, 0, 0x10, 0, 0, 0, 0, 0], |s| s.region_bytes = 1 << 20),

@@ -273,37 +273,46 @@ fn only_the_very_drive_may_join_again() {
     assert!(!is_unfinished(&mut SectorDisk::new(&power)), "nothing was begun");
 }
 
+/// The table of a drive that joins is that of a new drive, whatever was there. Arrays of earlier versions have zeros.
 #[test]
 fn a_drive_that_joins_has_sums_of_zeros_and_keeps_what_is_not_of_the_array() {
-    let power = Power::lasting();
-    // A table of more than one step, and of less than two.
-    let geometry =
-        Geometry { checksums: true, drive_bytes: 1500 * MIB, ..geometry(Level::Raid1, 2) };
-    let (disks, Records { superblock, intent, journal, .. }) = created(&geometry, &power);
-    let (start, end) = (HEAD_BYTES + geometry.drive_bytes, HEAD_BYTES + geometry.stored_bytes());
-    assert!((end - start) > MIB && (end - start) < 2 * MIB);
-    let mut disk = disks[1].clone();
-    let block_bytes = BLOCK as u64;
-    let garbage = [start, start + MIB - block_bytes, start + MIB, end - block_bytes];
-    let others = [start - block_bytes, end, end + MIB - block_bytes];
-    for at in garbage.into_iter().chain(others) {
-        disk.set_number(at, 5);
-    }
-    prepare(&mut disk, DriveId(1), &superblock, &intent, &journal).unwrap();
-    disk.forget();
-    for at in (start..end).step_by(BLOCK) {
-        assert_eq!(disk.number(at), 0, "{at}");
-    }
-    for at in others {
-        assert_eq!(disk.number(at), 5, "{at}");
-    }
-    // Whose place it takes is in both superblocks.
-    let mut another = disks[1].clone();
-    prepare(&mut another, DriveId(0), &superblock, &intent, &journal).unwrap();
-    assert_eq!(another.blocks(start..end), 0, "what was never written stays so");
-    for at in [0, block_bytes] {
-        assert!(is_unfinished(&mut disk));
-        assert_ne!(block(&mut disk, at), block(&mut another, at));
+    for seals_sectors in [true, false] {
+        let power = Power::lasting();
+        // A table of more than one step, and of less than two.
+        let geometry =
+            Geometry { checksums: true, drive_bytes: 1500 * MIB, ..geometry(Level::Raid1, 2) };
+        let (disks, Records { superblock, intent, journal, .. }) = created(&geometry, &power);
+        let superblock = Superblock { seals_sectors, ..superblock };
+        let (start, end) =
+            (HEAD_BYTES + geometry.drive_bytes, HEAD_BYTES + geometry.stored_bytes());
+        assert!((end - start) > MIB && (end - start) < 2 * MIB);
+        let mut disk = disks[1].clone();
+        let block_bytes = BLOCK as u64;
+        let garbage = [start, start + MIB - block_bytes, start + MIB, end - block_bytes];
+        let others = [start - block_bytes, end, end + MIB - block_bytes];
+        for at in garbage.into_iter().chain(others) {
+            disk.set_number(at, 5);
+        }
+        prepare(&mut disk, DriveId(1), &superblock, &intent, &journal).unwrap();
+        disk.forget();
+        let mut new = disks[1].clone();
+        for at in (start..end).step_by(BLOCK) {
+            let found = block(&mut disk, at);
+            match seals_sectors {
+                true => assert_eq!(found, block(&mut new, at), "{at}"),
+                false => assert_eq!(found, [0; BLOCK], "{at}"),
+            }
+        }
+        for at in others {
+            assert_eq!(disk.number(at), 5, "{at}");
+        }
+        // Both superblocks name the place that it takes.
+        let mut another = disks[1].clone();
+        prepare(&mut another, DriveId(0), &superblock, &intent, &journal).unwrap();
+        for at in [0, block_bytes] {
+            assert!(is_unfinished(&mut disk));
+            assert_ne!(block(&mut disk, at), block(&mut another, at));
+        }
     }
 }
 

@@ -7,7 +7,6 @@ use engine::durability::{Disk, HEAD_BYTES};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
 use std::rc::Rc;
 use units::Rng;
 
@@ -107,11 +106,6 @@ impl SectorDisk {
     /// The power goes, and nothing is left that was not synced.
     pub(crate) fn forget(&mut self) {
         self.volatile.clear();
-    }
-
-    /// How many blocks of these bytes of the file were ever written, and are on stable storage.
-    pub(crate) fn blocks(&self, bytes: Range<u64>) -> usize {
-        self.stable.range(bytes.start / BLOCK as u64..bytes.end / BLOCK as u64).count()
     }
 
     /// Whether another disk has the same on stable storage, and neither anything else.

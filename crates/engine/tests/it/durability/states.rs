@@ -45,7 +45,7 @@ impl Bench {
             joined: vec![0; states.len()],
             began: 0,
             past: Past::default(),
-            writes_tables: false,
+            seals_sectors: false,
             proposed: 0,
             states,
             clean: false,
