@@ -15,10 +15,10 @@ pub(super) struct Round {
     pub(super) flushes: Vec<AnswerId>,
     /// Regions that are clean if they were not marked meanwhile.
     pub(super) quiet: Option<Quiet>,
-    /// Whether room in the journal is wanted, and once the round runs, the half of it that may then be
+    /// Whether room in the journal is wanted, and once the round runs, the first batch of the half that may then be
     /// filled again.
     pub(super) wants_half: bool,
-    pub(super) half: Option<usize>,
+    pub(super) half: Option<u64>,
     /// The superblocks may be written.
     pub(super) recording: bool,
 }
@@ -63,8 +63,8 @@ impl SyncRounds {
     }
 
     /// Begins a round if one is wanted and none is under way. `first_cached` is the oldest cached
-    /// change that has not ended, `half` a half of the journal all of whose writes have.
-    pub(super) fn begin(&mut self, first_cached: Option<ChangeId>, half: Option<usize>) -> bool {
+    /// change that has not ended, `half` the first batch of a half of the journal all of whose writes have.
+    pub(super) fn begin(&mut self, first_cached: Option<ChangeId>, half: Option<u64>) -> bool {
         if self.running.is_some() {
             return false;
         }

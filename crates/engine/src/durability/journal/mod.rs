@@ -371,22 +371,21 @@ impl Journal {
         }
     }
 
-    /// A half whose operations are all done: when all drives were synced after this call, give it to
-    /// [`Journal::retire`].
+    /// A half whose operations are all done, by the number of its first batch: when all drives were synced after
+    /// this call, give it to [`Journal::retire`].
     #[must_use]
-    pub fn to_sync(&self) -> Option<usize> {
-        let other = 1 - self.filling;
-        let half = &self.halves[other];
-        (half.is_used() && half.open == 0 && self.header_use.is_none()).then_some(other)
+    pub fn to_sync(&self) -> Option<u64> {
+        let half = &self.halves[1 - self.filling];
+        (half.is_used() && half.open == 0 && self.header_use.is_none()).then_some(half.first)
     }
 
-    /// All drives were synced since [`Journal::to_sync`]: a header that says that the batches of the half
-    /// count no longer, to be written to all drives that take part. Until it is stable
-    /// ([`Journal::header_written`]) the half is not filled again. None if there is nothing to retire, or
-    /// another header is being written.
-    pub fn retire(&mut self, half: usize) -> Option<HeadWrite> {
-        self.to_sync().filter(|&ready| ready == half)?;
-        let base = self.halves[self.filling].first;
+    /// All drives were synced since [`Journal::to_sync`] gave `first`: a header that says that the batches of this
+    /// half count no longer, to be written to all drives that take part. Until it is stable
+    /// ([`Journal::header_written`]) the half is not filled again. None if another header is being written, or the
+    /// half was filled again after [`Journal::clear`]: those syncs do not cover what it holds now.
+    pub fn retire(&mut self, first: u64) -> Option<HeadWrite> {
+        self.to_sync().filter(|&ready| ready == first)?;
+        let (base, half) = (self.halves[self.filling].first, 1 - self.filling);
         Some(self.write_header(base, HeaderUse::Retire { half }))
     }
 

@@ -237,12 +237,13 @@ fn halves_take_turns_and_lose_nothing_that_is_open() {
                 Ok(batch) => break batch,
                 Err(error) => assert_eq!(error, JournalError::Full),
             }
-            if let Some(half) = journal.to_sync() {
-                let header = journal.retire(half).unwrap();
-                assert_eq!((journal.to_sync(), journal.retire(half).is_some()), (None, false));
+            if let Some(first) = journal.to_sync() {
+                let header = journal.retire(first).unwrap();
+                assert_eq!((journal.to_sync(), journal.retire(first).is_some()), (None, false));
                 assert_eq!(append(&mut journal, &[large(byte)]).unwrap_err(), JournalError::Full);
                 // Drives 2 and 3 lag behind: any header will do.
                 images.write(DriveId(byte % 2), &header, usize::MAX);
+                let half = turns % 2;
                 assert_eq!(journal.header_written(), Some(HeaderUse::Retire { half }));
                 turns += 1;
             } else {
@@ -425,7 +426,8 @@ fn halves_of_any_size_wrap_and_say_what_they_hold() {
                     JournalError::Full,
                     "not yet"
                 );
-                assert_eq!(journal.header_written(), Some(HeaderUse::Retire { half: ready }));
+                let half = retired % 2;
+                assert_eq!(journal.header_written(), Some(HeaderUse::Retire { half }));
                 expected.drain(..2);
                 retired += 1;
                 append(&mut journal, &parts).unwrap()
@@ -447,6 +449,30 @@ fn halves_of_any_size_wrap_and_say_what_they_hold() {
     let long = [bytes(0, 0, vec![0; half])];
     let said = append(&mut journal, &long).unwrap_err().to_string();
     assert_eq!(said, "a journal record of 20480 bytes is too long: at most 16384 fit");
+}
+
+/// Syncs that were under way while the journal was cleared cover nothing that is written after it: a half that was
+/// filled again meanwhile is not retired by them.
+#[test]
+fn a_half_that_was_filled_again_since_the_syncs_began_is_not_retired() {
+    let sizes = Sizes { journal_half_bytes: 2 * BLOCK, ..Sizes::SERVED };
+    let mut journal = Journal::new(UUID, &sizes);
+    let fill = |journal: &mut Journal| {
+        // One record fills a half, so the second is in the other.
+        for block in 0..2 {
+            let batch = append(journal, &[bytes(0, block, vec![1; BLOCK])]).unwrap();
+            journal.written(batch.sequence);
+            journal.finish(batch.sequence);
+        }
+        journal.to_sync().unwrap()
+    };
+    let before = fill(&mut journal);
+    journal.clear().unwrap();
+    journal.header_written();
+    let after = fill(&mut journal);
+    assert!(journal.retire(before).is_none(), "its writes are not synced");
+    assert_eq!(journal.to_sync(), Some(after));
+    assert!(journal.retire(after).is_some());
 }
 
 /// A record that is sealed says that it goes on past the end of its half: what is there is not its own, and
