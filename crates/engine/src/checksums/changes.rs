@@ -91,9 +91,14 @@ impl Changes {
         all.filter(move |change| change.drive == drive && change.blocks.contains(&block))
     }
 
+    /// Whether changes that have ended since then are not remembered any more.
+    pub(super) fn has_forgotten(&self, since: Stamp) -> bool {
+        since < self.forgotten
+    }
+
     /// Whether the block may have been changed since then, or is being changed.
     pub(super) fn may_touch(&self, drive: u8, block: u64, since: Stamp) -> bool {
-        since < self.forgotten
+        self.has_forgotten(since)
             || self.touching(drive, block).next().is_some()
             || self
                 .ended

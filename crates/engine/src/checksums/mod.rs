@@ -366,6 +366,9 @@ impl Checksums {
                 accepted += 1;
                 if !self.changes.may_touch(drive.0, block, since) {
                     self.set(key, at, sum);
+                } else if self.changes.has_forgotten(since) {
+                    // Nothing may have changed it, and then its sum is still to be taken from it.
+                    again = true;
                 }
             } else if table.is_some_and(|sums| sums[at] == stored(sum))
                 || self.changes.brings(drive.0, block, sum)

@@ -390,3 +390,24 @@ fn what_is_to_be_recovered_comes_in_order_and_block_by_block_if_it_cannot_be_rea
     let since = sums.begin_read(OTHER, 0..1);
     assert_eq!(sums.verify(OTHER, 0, &[3], since), Verdict::Wrong(0), "its sum was never found");
 }
+
+/// So many changes may end beside a slow read that those beside it are not remembered: its blocks stay in doubt until
+/// a later read brings them, because otherwise their marks would be taken back with old sums in the table.
+#[test]
+fn a_read_that_is_older_than_all_remembered_changes_is_repeated_before_its_sums_are_taken() {
+    let sizes = Sizes { ended_changes: 2, ..Sizes::SERVED };
+    let setup = ChecksumSetup { sizes, ..setup(alloc::vec![0..SUMMED_BYTES as u64]) };
+    let mut sums = Checksums::new(setup);
+    let since = sums.begin_read(DRIVE, 0..1);
+    bring(&mut sums, DRIVE, 0);
+    for tag in 0..4 {
+        sums.begin_change(tag, DRIVE, 5..6, Some(vec![7]));
+        sums.end_change(tag, true);
+    }
+    assert_eq!(sums.verify(DRIVE, 0, &[9], since), Verdict::Again);
+    assert!(!sums.is_known(DRIVE));
+    let since = sums.begin_read(DRIVE, 0..1);
+    assert_eq!(sums.verify(DRIVE, 0, &[9], since), Verdict::Fits);
+    assert!(sums.is_known(DRIVE));
+    assert_eq!(sums.verify(DRIVE, 0, &[8], since), Verdict::Wrong(0), "9 is its sum");
+}
