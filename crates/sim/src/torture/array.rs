@@ -2,10 +2,11 @@
 
 use super::disk::{BLOCK_BYTES, Content, SimDisk, Write};
 use super::history::Shape;
+use super::pages::{Page, Pages};
 use super::powered::Fuse;
 use engine::durability::{HEAD_BYTES, IoResult, Records};
 use engine::volume::Output;
-use engine::{Bytes, Drive, Engine, Heap, StorageWork, Volume, Work};
+use engine::{Bytes, Drive, Engine, Memory, StorageWork, Volume, Work};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ struct Answer {
     /// The disk that was in the place when the command came.
     disk: u32,
     kind: Kind,
-    buffer: Option<Vec<u8>>,
+    buffer: Option<Page>,
 }
 
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub(super) struct Bay {
 
 /// See the module.
 pub(super) struct Running {
-    pub(super) volume: Volume<Heap>,
+    pub(super) volume: Volume<Pages>,
     pub(super) now: Instant,
     pub(super) bays: Vec<Bay>,
     seed: u64,
@@ -90,7 +91,7 @@ impl Running {
         let stripe_bytes =
             u64::from(layout.data_chunks()) * u64::from(layout.chunk_pages()) * page_bytes;
         let width = layout.width() as usize;
-        let plane = Bytes::new(Heap, page_bytes, stripe_bytes, width, Some(records));
+        let plane = Bytes::new(Pages::new(), page_bytes, stripe_bytes, width, Some(records));
         Self {
             volume: Volume::new(Engine::new(config, drives, plane)),
             now,
@@ -142,7 +143,7 @@ impl Running {
         }
     }
 
-    fn submit(&mut self, work: StorageWork<Vec<u8>>) {
+    fn submit(&mut self, work: StorageWork<Page>) {
         let StorageWork { tag, drive, work } = work;
         self.submitted += 1;
         let number = self.submitted;
@@ -154,7 +155,10 @@ impl Running {
                 (Kind::Read { offset_bytes: HEAD_BYTES + offset_bytes, length_bytes }, Some(buffer))
             }
             Work::Write { offset_bytes, length_bytes, buffer } => {
-                let content = Content::Bytes(Arc::new(buffer[..length_bytes].to_vec()));
+                let content = Content::Bytes(match buffer.len() == length_bytes {
+                    true => Arc::clone(&buffer),
+                    false => Arc::new(buffer[..length_bytes].to_vec()),
+                });
                 let offset_bytes = HEAD_BYTES + offset_bytes;
                 begins(bay, Write { offset_bytes, content, forced: false });
                 (Kind::Write, Some(buffer))
@@ -189,7 +193,11 @@ impl Running {
         let bay = &mut self.bays[drive.index()];
         let mut result = IoResult::Failed;
         if bay.number == disk {
-            result = bay.carry_out(number, &kind, buffer.as_deref_mut(), self.seed, drive);
+            let into = match kind {
+                Kind::Read { .. } => buffer.as_mut().map(Pages::bytes_mut),
+                Kind::Write | Kind::Sync(_) => None,
+            };
+            result = bay.carry_out(number, &kind, into, self.seed, drive);
             if result == IoResult::Failed && matches!(kind, Kind::Read { .. }) {
                 self.read_failed = Some(self.now);
             }

@@ -296,6 +296,13 @@ impl SimDisk {
             && (first..first + write.blocks()).any(|block| self.current(block).is_none())
     }
 
+    /// Blocks of these that hold something.
+    pub(super) fn blocks_with_data(&self, blocks: Range<u64>) -> impl Iterator<Item = u64> + '_ {
+        let stable = self.stable.range(blocks.clone()).map(|(block, _)| *block);
+        let unsynced = self.unsynced.range(blocks).map(|(block, _)| *block);
+        stable.chain(unsynced).filter(|block| self.current(*block).is_some())
+    }
+
     /// What a read finds.
     pub(super) fn read_blocks(&self, offset_bytes: u64, into: &mut [u8]) {
         let first = offset_bytes / BLOCK_BYTES as u64;

@@ -7,7 +7,7 @@ use super::disk::{Faults, Loss, SimDisk};
 use super::history::Start;
 use super::living::without_disks;
 use super::powered::{Fuse, PoweredDisk};
-use super::world::{Done, Failure, PendingCut, QUIET_FOR, UUID, World};
+use super::world::{Done, Failure, PendingCut, UUID, World};
 use engine::Drive;
 use engine::durability::{
     OpenError, Refusal, check_join, check_return, create, prepare, prepare_return,
@@ -35,7 +35,8 @@ impl World {
             let goes = attempt < CUTS_MOST && rng.below(2) == 0;
             let fuse = Fuse::new(goes.then(|| rng.below(commands) as u32));
             let disks = self.powered(&mut bays, &fuse, attempt);
-            let created = create(disks, &self.geometry, UUID, 1, QUIET_FOR).map(without_disks);
+            let created =
+                create(disks, &self.geometry, UUID, 1, self.shape.setup).map(without_disks);
             match created {
                 Ok(opened) => return self.serve(bays, opened, Fuse::new(None), Instant::ZERO),
                 Err(_) if fuse.is_blown() => {}

@@ -3,9 +3,13 @@
 //! No step draws from a generator that others draw from, so leaving one out does not change the
 //! others. That is what lets a failing history be made short.
 
+mod sizes;
+
 use super::disk::Loss;
+use super::world::QUIET_FOR;
 use array::Level;
-use engine::durability::Journalled;
+use engine::durability::{Journalled, Setup};
+use sizes::Spots;
 use std::fmt;
 use units::{DriveId, Duration, Rng};
 
@@ -26,6 +30,8 @@ pub struct Shape {
     pub journalled: Journalled,
     /// Whether data have checksums.
     pub checksums: bool,
+    /// How long marks stay, and how much fits into journal and caches.
+    pub setup: Setup,
 }
 
 impl Shape {
@@ -57,7 +63,8 @@ impl Shape {
         let drive_chunks = drive_chunks / u32::from(stripe_width) * u32::from(stripe_width);
         let journalled = Journalled::Degraded;
         let checksums = true;
-        Self { level, width, stripe_width, chunk_pages, drive_chunks, journalled, checksums }
+        let setup = Setup::from(QUIET_FOR);
+        Self { level, width, stripe_width, chunk_pages, drive_chunks, journalled, checksums, setup }
     }
 
     /// Whether drives may be lost in the moment in which the power goes.
@@ -66,8 +73,18 @@ impl Shape {
         self.level.is_mirrored() || self.journalled == Journalled::Always
     }
 
-    fn has_parity(&self) -> bool {
+    pub(super) fn has_parity(&self) -> bool {
         self.level.is_redundant() && !self.level.is_mirrored()
+    }
+
+    /// Sectors of 512 bytes that clients can use.
+    #[must_use]
+    pub fn sectors(&self) -> u64 {
+        u64::from(self.drive_chunks / u32::from(self.stripe_width))
+            * u64::from(u32::from(self.stripe_width) - self.parities())
+            * u64::from(self.width)
+            * u64::from(self.chunk_pages)
+            * 8
     }
 
     /// Drives that a stripe can miss.
@@ -85,9 +102,10 @@ impl fmt::Display for Shape {
         }
         write!(f, ", chunks of {} KiB", self.chunk_pages * 4)?;
         match self.journalled {
-            Journalled::Always if self.has_parity() => f.write_str(", journalled always"),
-            Journalled::Always | Journalled::Degraded => Ok(()),
+            Journalled::Always if self.has_parity() => f.write_str(", journalled always")?,
+            Journalled::Always | Journalled::Degraded => {}
         }
+        self.sizes(f)
     }
 }
 
@@ -316,6 +334,7 @@ impl History {
         if Rng::stream(seed, "journalled").below(2) == 0 && !shape.level.is_mirrored() {
             shape.journalled = Journalled::Always;
         }
+        sizes::draw(&mut shape, &mut Rng::stream(seed, "sizes"));
         // Every history has a taste of its own, so that long quiet times and storms both occur.
         let weights = Weights {
             cut: 1 + rng.below(12),
@@ -326,15 +345,12 @@ impl History {
             read: 5 + rng.below(40),
             forced: rng.below(3),
         };
-        let sectors = u64::from(shape.drive_chunks / u32::from(shape.stripe_width))
-            * u64::from(u32::from(shape.stripe_width) - shape.parities())
-            * u64::from(shape.width)
-            * u64::from(shape.chunk_pages)
-            * 8;
+        let sectors = shape.sectors();
         // Where it is busy: everywhere, or in a few stripes.
         let span = if rng.below(3) == 0 { sectors } else { sectors.min(64 + rng.below(1024)) };
         let mut steps: Vec<Step> =
             (0..steps).map(|_| step(&shape, span, &weights, &mut rng)).collect();
+        Spots::draw(&shape, span, &mut Rng::stream(seed, "spots")).spread(&mut steps);
         let mut silent = Rng::stream(seed, "silent");
         shape.checksums = silent.below(8) > 0;
         // Where a cut meets writes that no journal covers, checksums are taken from what is found.

@@ -6,7 +6,7 @@ use super::disk::{DiskError, Faults, Loss, SimDisk};
 use super::history::Start;
 use super::powered::{Fuse, PoweredDisk};
 use super::world::{
-    Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, QUIET_FOR, REST, Waiting, World, damaged,
+    Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, REST, Waiting, World, damaged,
 };
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind, PageRepair};
@@ -46,6 +46,8 @@ impl World {
         now: Instant,
     ) -> Done {
         let Opened { assembly, mut records, replayed, .. } = opened;
+        // As few as there may be.
+        records.checksums.iter_mut().for_each(|checksums| checksums.cache_bytes = 0);
         self.report.counts.replayed += replayed as u64;
         // A loss that was not written down is none: the drive was found again, and is as good as others.
         self.explained &= assembly.absent;
@@ -277,7 +279,7 @@ impl World {
             .map(|(drive, disk)| (missing >> drive & 1 == 0).then_some(disk))
             .collect();
         found.rotate_left(usize::from(rotated));
-        open(found, Some(&self.geometry), QUIET_FOR).map(without_disks)
+        open(found, Some(&self.geometry), self.shape.setup).map(without_disks)
     }
 
     /// Somebody plugs disks in again that were replaced.
@@ -452,90 +454,6 @@ impl World {
             }
         }
         Ok(())
-    }
-}
-
-/// The end.
-impl World {
-    /// Nothing more goes wrong: everything must come to rest, and be right.
-    pub(super) fn end(&mut self) -> Done {
-        self.pending = None;
-        self.calm = true;
-        if self.array.is_none() {
-            return Ok(());
-        }
-        self.tell(|| "nothing more goes wrong".into());
-        self.heal()?;
-        self.read_everything()?;
-        if self.beyond {
-            return Ok(());
-        }
-        self.scrub()?;
-        self.restart()?;
-        self.read_everything()
-    }
-
-    /// Replaces drives until all are serving.
-    fn heal(&mut self) -> Done {
-        if let Some(array) = &mut self.array {
-            array.fuse = Fuse::new(None);
-            for bay in &mut array.bays {
-                let dead = bay.disk.faults.dead;
-                bay.disk.faults = Faults { dead, ..Faults::default() };
-            }
-        }
-        let deadline = self.now() + REST;
-        loop {
-            let until = self.now() + Duration::from_secs(10);
-            self.run(until)?;
-            let Some(array) = &self.array else { return Ok(()) };
-            let absent = array.volume.engine().array().absent();
-            let refuses = array.volume.refuses_requests();
-            let quiet = array.volume.is_quiet() && array.in_flight() == 0;
-            if quiet && self.waiting.is_empty() && (self.lost() == 0 || self.beyond) {
-                return Ok(());
-            }
-            if refuses && self.waiting.is_empty() {
-                return Ok(());
-            }
-            if self.now() >= deadline {
-                let waiting = self.waiting.len();
-                let lost = self.lost();
-                return Err(Failure::NoRest(format!(
-                    "{waiting} requests are not answered, drives {lost:#b} are not serving"
-                )));
-            }
-            for drive in self.drives().filter(|drive| absent >> drive.0 & 1 == 1) {
-                self.replace(drive)?;
-            }
-        }
-    }
-
-    fn read_everything(&mut self) -> Done {
-        let all = self.model.sectors();
-        let chunk = 64;
-        for first in (0..all).step_by(chunk as usize) {
-            let sectors = chunk.min(all - first);
-            self.access(super::history::Access::Read, first, sectors)?;
-            let until = self.now() + Duration::from_secs(1);
-            self.run(until)?;
-        }
-        if self.waiting.is_empty() {
-            return Ok(());
-        }
-        Err(Failure::NoRest(format!("{} reads are not answered", self.waiting.len())))
-    }
-
-    fn scrub(&mut self) -> Done {
-        let Some(array) = &mut self.array else { return Ok(()) };
-        array.volume.scrub(array.now, false);
-        let until = self.now() + REST;
-        self.run(until)?;
-        let Some(array) = &self.array else { return Ok(()) };
-        match array.volume.engine().plane().mismatches() {
-            0 => Ok(()),
-            mismatches => Err(Failure::Parity { mismatches }),
-        }
     }
 }
 

@@ -8,10 +8,13 @@
 mod array;
 mod coverage;
 mod disk;
+mod ending;
 mod formatting;
 mod history;
 mod living;
 mod model;
+mod pages;
+mod place;
 mod powered;
 mod shrink;
 mod sweep;

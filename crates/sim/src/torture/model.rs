@@ -7,7 +7,7 @@
 //! forced answer, has promised. What was found once after a power cut is found ever after.
 
 use super::disk::SECTOR_BYTES;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is in a sector: the number of the write, or zeros.
 pub(super) type Version = u32;
@@ -74,10 +74,21 @@ pub(super) struct Wrong {
     pub(super) allowed: Vec<Version>,
 }
 
+impl Sector {
+    /// Zeros, as in an array that was never written.
+    fn blank() -> Self {
+        let zeros = Entry { id: 0, version: ZEROS, begun: 0, ended: Some(0), stable: true };
+        Self { entries: vec![zeros], alternatives: Vec::new() }
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    sectors: Vec<Sector>,
+    /// How many sectors there are.
+    count: u64,
+    /// Those that were ever written. All others are zeros.
+    sectors: BTreeMap<u64, Sector>,
     /// Sectors with entries that are not stable.
     unstable: BTreeSet<u64>,
     /// Reads under way, by the event with which each began.
@@ -88,10 +99,9 @@ pub(super) struct Model {
 impl Model {
     /// An array of zeros.
     pub(super) fn new(sectors: u64) -> Self {
-        let zeros = Entry { id: 0, version: ZEROS, begun: 0, ended: Some(0), stable: true };
-        let sector = Sector { entries: vec![zeros], alternatives: Vec::new() };
         Self {
-            sectors: vec![sector; sectors as usize],
+            count: sectors,
+            sectors: BTreeMap::new(),
             unstable: BTreeSet::new(),
             reads: BTreeSet::new(),
             clock: 1,
@@ -99,7 +109,12 @@ impl Model {
     }
 
     pub(super) fn sectors(&self) -> u64 {
-        self.sectors.len() as u64
+        self.count
+    }
+
+    /// Sectors that were ever written, in order.
+    pub(super) fn written(&self) -> impl Iterator<Item = u64> + '_ {
+        self.sectors.keys().copied()
     }
 
     /// The number of an event.
@@ -113,7 +128,7 @@ impl Model {
         let begun = self.tick();
         for sector in sectors {
             let entry = Entry { id: begun, version, begun, ended: None, stable: false };
-            self.sectors[sector as usize].entries.push(entry);
+            self.sectors.entry(sector).or_insert_with(Sector::blank).entries.push(entry);
             self.unstable.insert(sector);
         }
         begun
@@ -124,8 +139,8 @@ impl Model {
     pub(super) fn end(&mut self, sectors: std::ops::Range<u64>, id: u64, stable: bool) {
         let ended = self.tick();
         let oldest_read = self.oldest_read();
-        for sector in sectors {
-            let Sector { entries, alternatives } = &mut self.sectors[sector as usize];
+        for (_, sector) in self.sectors.range_mut(sectors) {
+            let Sector { entries, alternatives } = sector;
             for entry in entries.iter_mut().filter(|entry| entry.id == id) {
                 entry.ended = Some(ended);
                 entry.stable |= stable;
@@ -140,8 +155,8 @@ impl Model {
     /// A write of these sectors was answered with an error: it may have happened or not.
     pub(super) fn fail(&mut self, sectors: std::ops::Range<u64>, id: u64) {
         let now = self.tick();
-        for sector in sectors {
-            for entry in &mut self.sectors[sector as usize].entries {
+        for (_, sector) in self.sectors.range_mut(sectors) {
+            for entry in &mut sector.entries {
                 if entry.id == id {
                     // It never replaces anything for certain: as if it had begun before all others.
                     entry.begun = 0;
@@ -156,7 +171,9 @@ impl Model {
         let oldest_read = self.oldest_read();
         let sectors = &mut self.sectors;
         self.unstable.retain(|&sector| {
-            let Sector { entries, alternatives } = &mut sectors[sector as usize];
+            let Some(Sector { entries, alternatives }) = sectors.get_mut(&sector) else {
+                return false;
+            };
             for entry in entries.iter_mut() {
                 let stable = entry.ended.is_some_and(|ended| ended < asked);
                 if stable && !entry.stable {
@@ -197,7 +214,7 @@ impl Model {
         let now = self.tick();
         self.reads.clear();
         for sector in std::mem::take(&mut self.unstable) {
-            let entries = &mut self.sectors[sector as usize].entries;
+            let Some(Sector { entries, .. }) = self.sectors.get_mut(&sector) else { continue };
             let replaced = last_begun(entries, |entry| entry.stable);
             entries.retain(|entry| entry.ended.is_none_or(|ended| ended >= replaced));
             // Which of them is there nobody knows, but it is one of them, and it is stable.
@@ -210,7 +227,7 @@ impl Model {
     /// The array starts without drives that it had: a sector that was half written on several of them may
     /// be found as another had it, unless something that was written since is stable.
     pub(super) fn drives_lost(&mut self) {
-        for Sector { entries, alternatives } in &mut self.sectors {
+        for Sector { entries, alternatives } in self.sectors.values_mut() {
             // A write that is under way, or that was answered and not promised, may be lost too.
             let replaced = entries.iter().any(|entry| entry.begun > 0 && entry.stable);
             let known = |entry: &Entry, entries: &[Entry]| {
@@ -227,7 +244,12 @@ impl Model {
     pub(super) fn check(&mut self, first: u64, bytes: &[u8], begun: u64) -> Result<(), Wrong> {
         for (sector, bytes) in (first..).zip(bytes.chunks_exact(SECTOR_BYTES)) {
             let found = version_of(sector, bytes);
-            let Sector { entries, alternatives } = &mut self.sectors[sector as usize];
+            let Some(Sector { entries, alternatives }) = self.sectors.get_mut(&sector) else {
+                match found {
+                    Some(ZEROS) => continue,
+                    _ => return Err(Wrong { sector, found, allowed: vec![ZEROS] }),
+                }
+            };
             let replaced =
                 last_begun(entries, |entry| entry.ended.is_some_and(|ended| ended < begun));
             let is_allowed = |entry: &Entry| entry.ended.is_none_or(|ended| ended >= replaced);

@@ -7,8 +7,9 @@
 
 use super::disk::Loss;
 use super::history::{Access, History, Order, Shape, Start, Step};
+use super::world::QUIET_FOR;
 use array::Level;
-use engine::durability::Journalled;
+use engine::durability::{Journalled, Setup};
 use std::fmt;
 use std::str::FromStr;
 use units::{DriveId, Duration};
@@ -287,6 +288,7 @@ impl Script {
             drive_chunks: 12,
             journalled: self.journalled,
             checksums: true,
+            setup: Setup::from(QUIET_FOR),
         }
     }
 }

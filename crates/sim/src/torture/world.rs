@@ -14,6 +14,7 @@ use engine::{ByteRequest, ByteRequestKind};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use units::{DriveId, Duration, Instant, Rng};
 
 pub(super) const UUID: Uuid = Uuid([7; 16]);
@@ -434,7 +435,7 @@ impl World {
                 }
                 let id = self.model.begin(extent.clone(), version);
                 let waiting = Waiting::Write { sectors: extent, id, forced };
-                (ByteRequestKind::Write, Some(data), waiting, forced)
+                (ByteRequestKind::Write, Some(Arc::new(data)), waiting, forced)
             }
             Access::Zeroes { may_deallocate } => {
                 let id = self.model.begin(extent.clone(), ZEROS);
