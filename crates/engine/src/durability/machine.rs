@@ -186,8 +186,7 @@ impl<C: Change> Durability<C> {
     pub fn handle_drive_rebuilt(&mut self, now: Instant, drive: DriveId) {
         self.note(now);
         if self.recorder.present().contains(drive) {
-            self.recorder.rebuilt(drive);
-            self.intent.forget_missed(drive);
+            self.recorder.rebuilt(drive, self.gate.next_change());
         }
     }
 
@@ -196,7 +195,7 @@ impl<C: Change> Durability<C> {
     pub fn handle_rebuilt_before(&mut self, now: Instant, drive: DriveId, stripe: u64) {
         self.note(now);
         let cursor_bytes = self.recorder.superblock().geometry.bytes_before(stripe);
-        self.recorder.rebuilt_before(drive, cursor_bytes);
+        self.recorder.rebuilt_before(drive, cursor_bytes, self.gate.next_change());
     }
 
     /// The parity of all stripes that were found marked at the start fits their data, or was left
@@ -405,6 +404,9 @@ impl<C: Change> Durability<C> {
 
     /// The steps that need no wait. Each of the others ends in [`Durability::end_task`].
     fn advance_recording(&mut self) {
+        for drive in self.recorder.take_rebuilt(self.gate.first_cached()).iter() {
+            self.intent.forget_missed(drive);
+        }
         if self.recorder.must_begin() {
             self.recorder.step = Recording::Draining;
             self.gate.withdraw();

@@ -22,8 +22,9 @@
 //! among those.
 
 use super::drive_set::DriveSet;
-use super::output::End;
+use super::output::{ChangeId, End};
 use super::superblock::{MemberState, Superblock};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use units::DriveId;
 
@@ -56,6 +57,15 @@ struct Prepared {
     drives: DriveSet,
 }
 
+/// Data that a drive which is being rebuilt has been given.
+#[derive(Clone, Copy, Debug)]
+enum Rebuilt {
+    /// All before this byte.
+    Before(u64),
+    /// All.
+    Wholly,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Recorder {
@@ -70,6 +80,10 @@ pub(super) struct Recorder {
     recorded: Vec<MemberState>,
     /// What they should say.
     wanted: Vec<MemberState>,
+    /// What drives that are being rebuilt have been given, each with the first change that was not handed over by
+    /// then. A rebuild computes from what was answered. As long as that is in memory alone, a drive that has it does
+    /// not fit the others after a crash.
+    rebuilt: VecDeque<(ChangeId, DriveId, Rebuilt)>,
     /// The array is to end.
     ending: bool,
 }
@@ -85,6 +99,7 @@ impl Recorder {
             joining: DriveSet::EMPTY,
             recorded,
             wanted,
+            rebuilt: VecDeque::new(),
             ending: false,
         }
     }
@@ -133,6 +148,7 @@ impl Recorder {
     /// A drive has failed: it gets no superblocks any more.
     pub(super) fn fail(&mut self, drive: DriveId) {
         self.want(drive, MemberState::Failed);
+        self.rebuilt.retain(|(_, other, _)| *other != drive);
         self.joining.remove(drive);
         if let Some(prepared) = &mut self.prepared {
             prepared.drives.remove(drive);
@@ -145,22 +161,43 @@ impl Recorder {
         self.joining.insert(drive);
     }
 
-    /// A drive that was being rebuilt holds all its data.
-    pub(super) fn rebuilt(&mut self, drive: DriveId) {
-        self.want(drive, MemberState::Serving);
+    /// A drive that was being rebuilt holds all its data: that is recorded once the changes before `before` are stable
+    /// or have ended.
+    pub(super) fn rebuilt(&mut self, drive: DriveId, before: ChangeId) {
+        self.rebuilt.push_back((before, drive, Rebuilt::Wholly));
     }
 
-    /// A drive that is being rebuilt holds its data up to here, or will when it is synced. That is recorded
+    /// A drive that is being rebuilt holds its data up to here, or will when it is synced and the changes before
+    /// `before` are stable or have ended. That is recorded
     /// in all steps, though it is no change of who takes part: the writes before it are over and synced
     /// by them, and it happens a few times in a rebuild. Not more often, because each change also takes
     /// a place in the list of those before.
-    pub(super) fn rebuilt_before(&mut self, drive: DriveId, cursor_bytes: u64) {
-        if let Some(MemberState::Rebuilding { cursor_bytes: before }) =
-            self.wanted.get(drive.index())
-            && cursor_bytes > *before
+    pub(super) fn rebuilt_before(&mut self, drive: DriveId, cursor_bytes: u64, before: ChangeId) {
+        self.rebuilt.push_back((before, drive, Rebuilt::Before(cursor_bytes)));
+    }
+
+    /// `first_cached` is the oldest change that was answered and is neither stable nor has ended. Gives the drives of
+    /// which it is to be recorded from now on that they hold all their data.
+    pub(super) fn take_rebuilt(&mut self, first_cached: Option<ChangeId>) -> DriveSet {
+        let mut whole = DriveSet::EMPTY;
+        while let Some(&(before, drive, rebuilt)) = self.rebuilt.front()
+            && first_cached.is_none_or(|cached| cached >= before)
         {
-            self.want(drive, MemberState::Rebuilding { cursor_bytes });
+            self.rebuilt.pop_front();
+            let state = self.wanted.get(drive.index());
+            let Some(&MemberState::Rebuilding { cursor_bytes: so_far }) = state else { continue };
+            match rebuilt {
+                Rebuilt::Wholly => {
+                    self.want(drive, MemberState::Serving);
+                    whole.insert(drive);
+                }
+                Rebuilt::Before(cursor_bytes) if cursor_bytes > so_far => {
+                    self.want(drive, MemberState::Rebuilding { cursor_bytes });
+                }
+                Rebuilt::Before(_) => {}
+            }
         }
+        whole
     }
 
     fn want(&mut self, drive: DriveId, state: MemberState) {
@@ -184,7 +221,7 @@ impl Recorder {
     }
 
     pub(super) fn is_settled(&self) -> bool {
-        self.step == Recording::Idle && self.is_recorded()
+        self.step == Recording::Idle && self.is_recorded() && self.rebuilt.is_empty()
     }
 
     /// Whether the end can do without another generation, which would have to be unclean.
