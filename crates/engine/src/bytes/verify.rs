@@ -226,6 +226,9 @@ impl<M: Memory> Bytes<M> {
         let Some(verifier) = &mut self.verifier else { return };
         let drive = DriveId(key.drive);
         if let Some(buffer) = buffer.filter(|_| verifier.sums.is_fetching(key)) {
+            if result != IoResult::Done && verifier.sums.read_again(key) {
+                return;
+            }
             let block = &M::bytes(buffer)[..SUMMED_BYTES];
             verifier.sums.table_read(key, Some(block).filter(|_| result == IoResult::Done));
             let is_its = |held: &mut Held<M::Buffer>| held.drive == drive;

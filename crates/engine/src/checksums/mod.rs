@@ -44,6 +44,8 @@ use units::DriveId;
 
 /// Bytes of data that have a sum together.
 pub(crate) const SUMMED_BYTES: usize = BLOCK_BYTES;
+/// Times that a block of the table is read again which could not be read.
+const READS_AGAIN: u8 = 2;
 /// Blocks of the table that are looked at for one that can leave the cache, at most, when one comes.
 const EVICTION_STEPS: usize = 16;
 
@@ -154,6 +156,8 @@ struct Table {
     used: bool,
     /// It is being written.
     writing: bool,
+    /// Reads of it that have failed.
+    failed_reads: u8,
 }
 
 /// What has to be written before a drive may be synced.
@@ -252,7 +256,8 @@ impl Checksums {
             let in_memory = self.table_at.is_none();
             self.evict();
             let sums = in_memory.then(|| Box::new([0; SUMS]));
-            let new = Table { sums, overrides: Vec::new(), used: true, writing: false };
+            let new =
+                Table { sums, overrides: Vec::new(), used: true, writing: false, failed_reads: 0 };
             self.tables.insert(key, new);
             if !in_memory {
                 self.clock.push_back(key);
@@ -405,6 +410,18 @@ impl Checksums {
     /// Whether a block of a table is being read.
     pub(crate) fn is_fetching(&self, key: Key) -> bool {
         self.tables.get(&key).is_some_and(|table| table.sums.is_none())
+    }
+
+    /// A read of a block of a table has failed. Asks again, a few times: without the block no data that it stands for can
+    /// be read, and a drive may have an error once. Returns whether it does.
+    pub(crate) fn read_again(&mut self, key: Key) -> bool {
+        let Some(table) = self.tables.get_mut(&key) else { return false };
+        if table.failed_reads == READS_AGAIN {
+            return false;
+        }
+        table.failed_reads += 1;
+        self.outputs.push_back(TableIo::Read(key));
+        true
     }
 
     /// A block of a table was read; `None` if it could not be. What was changed meanwhile counts.

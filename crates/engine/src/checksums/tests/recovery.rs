@@ -411,3 +411,29 @@ fn a_read_that_is_older_than_all_remembered_changes_is_repeated_before_its_sums_
     assert!(sums.is_known(DRIVE));
     assert_eq!(sums.verify(DRIVE, 0, &[8], since), Verdict::Wrong(0), "9 is its sum");
 }
+
+/// A block of the table that cannot be read makes all its data unreadable: a drive that has one error is asked again.
+#[test]
+fn a_block_of_a_table_that_cannot_be_read_is_asked_for_again_before_its_sums_are_lost() {
+    let key = Key { drive: DRIVE.0, number: 0 };
+    let seal = TableSeal::Sectors;
+    let mut sums = Checksums::new(ChecksumSetup { seal, ..setup(Vec::new()) });
+    let since = sums.begin_read(DRIVE, 3..4);
+    let mut tries = read(&mut sums).len();
+    while sums.read_again(key) {
+        tries += read(&mut sums).len();
+        assert!(sums.is_fetching(key) && tries < 10);
+        assert_eq!(sums.verify(DRIVE, 3, &[0], since), Verdict::Waits);
+    }
+    assert_eq!(tries, 1 + usize::from(READS_AGAIN));
+    sums.table_read(key, None);
+    assert_eq!(sums.verify(DRIVE, 3, &[0], since), Verdict::Wrong(3));
+    // Of another drive it is there at the second try.
+    let key = Key { drive: OTHER.0, ..key };
+    let since = sums.begin_read(OTHER, 3..4);
+    assert!(sums.read_again(key));
+    let mut block = vec![0; BLOCK_BYTES];
+    encode(seal, UUID, key, &[0; SUMS], &mut block);
+    sums.table_read(key, Some(&block));
+    assert_eq!(sums.verify(OTHER, 3, &[0], since), Verdict::Fits);
+}
