@@ -487,6 +487,15 @@ impl Layout {
         Lba(chunk * u64::from(self.chunk_pages) + u64::from(row))
     }
 
+    /// The stripe and the row of a block of `member`; `None` behind the last stripe.
+    #[must_use]
+    pub fn row_of(&self, member: DriveId, block: Lba) -> Option<(u64, u32)> {
+        let chunk_pages = u64::from(self.chunk_pages);
+        let chunk = block.0 / chunk_pages * u64::from(self.width) + u64::from(member.0);
+        let stripe = chunk / u64::from(self.stripe_width);
+        (stripe < self.stripes).then_some((stripe, (block.0 % chunk_pages) as u32))
+    }
+
     /// The page of the array at row `row` of data chunk `chunk` of `stripe`.
     #[must_use]
     pub fn page(&self, stripe: u64, chunk: u32, row: u32) -> u64 {
@@ -715,6 +724,27 @@ mod tests {
                     assert_eq!(seen, (first..first + pages).collect::<Vec<_>>());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_block_of_a_member_has_its_row() {
+        for (level, width, stripe_width, chunk) in
+            [(Level::Raid5, 4, 4, 3), (Level::Raid5, 7, 3, 2), (Level::Raid6, 6, 5, 1)]
+        {
+            let layout = Layout::striped(level, width, stripe_width, chunk, 41).unwrap();
+            let mut found = 0;
+            for (member, block) in
+                (0..width).flat_map(|drive| (0..41).map(move |block| (drive as u8, block)))
+            {
+                let Some((stripe, row)) = layout.row_of(DriveId(member), Lba(block)) else {
+                    continue;
+                };
+                found += 1;
+                assert!(layout.members(stripe) >> member & 1 == 1);
+                assert_eq!(layout.lba(stripe, row, DriveId(member)), Lba(block));
+            }
+            assert_eq!(found, layout.stripes() * u64::from(stripe_width * chunk));
         }
     }
 

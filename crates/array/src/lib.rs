@@ -76,6 +76,7 @@ pub use event::{Event, OperationKind, Origin, Why};
 pub use jobs::{JobKind, JobProgress};
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use members::{MemberSet, Members};
+pub use parity::MemberSum;
 pub use read_repairs::RepairCounters;
 pub use request::{Config, JOB_DEPTH, Request, RequestId, RequestKind, job_depth};
 pub use switch::CannotSwitch;

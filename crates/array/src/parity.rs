@@ -115,6 +115,28 @@ pub(crate) fn reconstruct(
     unknowns.iter().enumerate().map(|(step, &unknown)| solution(step, unknown)).collect()
 }
 
+/// A member of a stripe as a sum over others: their coefficients in GF(2^8).
+pub type MemberSum = (DriveId, Vec<(u8, DriveId)>);
+
+impl Layout {
+    /// Each member of `stripe` that is not in `known`, as a sum over known ones. `None` if more members are unknown
+    /// than the stripe can miss.
+    #[must_use]
+    pub fn reconstruction(&self, stripe: u64, known: MemberSet) -> Option<Vec<MemberSum>> {
+        let all = self.member_set(stripe);
+        let missing = all - known;
+        if missing.len() > self.parities() {
+            return None;
+        }
+        let solved = reconstruct(self, stripe, missing, all - missing);
+        let sums = solved.into_iter().map(|(member, terms)| {
+            let terms = terms.iter().map(|term| (term.coefficient, DriveId(term.slot.member)));
+            (DriveId(member), terms.collect())
+        });
+        Some(sums.collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +187,27 @@ mod tests {
                     } {
                         assert_eq!(evaluate(&terms, &bytes), bytes[member as usize]);
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_a_sum_of_what_is_known_unless_too_much_is() {
+        let mut rng = Rng::new(7);
+        let layout = Layout::striped(Level::Raid6, 6, 5, 1, 100).unwrap();
+        for stripe in 0..30 {
+            let bytes = stripe_bytes(&layout, stripe, &mut rng);
+            for known in 0..64 {
+                let lacks = layout.members(stripe) & !known;
+                let solved = layout.reconstruction(stripe, MemberSet::from_bits(known));
+                assert_eq!(solved.is_some(), lacks.count_ones() <= 2);
+                for (member, terms) in solved.into_iter().flatten() {
+                    let sum = terms.iter().fold(0, |sum, (coefficient, of)| {
+                        sum ^ gf::multiply(*coefficient, bytes[of.index()])
+                    });
+                    assert_eq!(sum, bytes[member.index()]);
+                    assert!(lacks >> member.0 & 1 == 1);
                 }
             }
         }

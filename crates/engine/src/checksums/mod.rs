@@ -27,7 +27,7 @@ mod table;
 
 pub(crate) use changes::Stamp;
 pub(crate) use replayed::{TablePlace, Written, note_written};
-pub(crate) use table::{Key, format};
+pub(crate) use table::{Decoded, Key, LOST, Sums, decode, format, stored};
 pub use table::{TableSeal, table_bytes};
 pub use units::crc32c;
 
@@ -39,7 +39,7 @@ use alloc::vec::Vec;
 use changes::{Changes, InFlight, NewSums};
 use core::ops::Range;
 use doubts::Doubts;
-use table::{Decoded, SUMS, Sums, stored};
+use table::SUMS;
 use units::DriveId;
 
 /// Bytes of data that have a sum together.

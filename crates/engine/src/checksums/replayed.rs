@@ -18,6 +18,13 @@ pub(crate) struct TablePlace {
     pub(crate) drive_bytes: u64,
 }
 
+impl TablePlace {
+    /// Where a block of the table is, in bytes from the start of its drive.
+    pub(crate) const fn at(&self, key: Key) -> u64 {
+        HEAD_BYTES + self.drive_bytes + key.number * BLOCK_BYTES as u64
+    }
+}
+
 /// Something that was written to a drive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written<'a> {
@@ -38,16 +45,16 @@ pub(crate) fn note_written<'a, D: Disk>(
     written: impl IntoIterator<Item = Written<'a>>,
 ) -> Result<(), D::Error> {
     let zero_sum = crc32c(&[0; SUMMED_BYTES]);
-    let TablePlace { uuid, seal, drive_bytes } = tables;
-    let at = |key: Key| HEAD_BYTES + drive_bytes + key.number * BLOCK_BYTES as u64;
+    let place = tables;
+    let TablePlace { uuid, seal, .. } = place;
     let mut tables: BTreeMap<Key, Option<Sums>> = BTreeMap::new();
     let mut block_bytes = vec![0; BLOCK_BYTES];
     for Written { offset_bytes, length_bytes, bytes } in written {
         let first = offset_bytes / SUMMED_BYTES as u64;
         for index in 0..length_bytes / SUMMED_BYTES as u64 {
-            let (key, place) = Key::of(drive, first + index);
+            let (key, index_in_table) = Key::of(drive, first + index);
             if let alloc::collections::btree_map::Entry::Vacant(entry) = tables.entry(key) {
-                disk.read(at(key), &mut block_bytes)?;
+                disk.read(place.at(key), &mut block_bytes)?;
                 entry.insert(match decode(seal, uuid, key, &block_bytes) {
                     Decoded::Sound(sums) | Decoded::Damaged(sums) => Some(sums),
                     Decoded::Nothing => None,
@@ -55,7 +62,7 @@ pub(crate) fn note_written<'a, D: Disk>(
             }
             let Some(Some(sums)) = tables.get_mut(&key) else { continue };
             let start = index as usize * SUMMED_BYTES;
-            sums[place] = stored(
+            sums[index_in_table] = stored(
                 bytes.map_or(0, |bytes| crc32c(&bytes[start..start + SUMMED_BYTES]) ^ zero_sum),
             );
         }
@@ -63,7 +70,7 @@ pub(crate) fn note_written<'a, D: Disk>(
     for (key, sums) in tables {
         if let Some(sums) = sums {
             encode(seal, uuid, key, &sums, &mut block_bytes);
-            disk.write(at(key), &block_bytes)?;
+            disk.write(place.at(key), &block_bytes)?;
         }
     }
     Ok(())

@@ -19,10 +19,12 @@ use super::forced::{Forced, Taking, force, write_lineage};
 use super::intent::{INTENT_OFFSET_BYTES, Intent};
 use super::journal::{FoundContent, FoundPart, HeadWrite, Journal, Record, Replay};
 use super::machine::Records;
+use super::mend::{Filled, fill};
 use super::opened::{OpenError, Opened};
 use super::refusal::Refusal;
+use super::rows::Rows;
 use super::setup::{Setup, Sizes};
-use super::superblock::{Geometry, MemberState, Superblock, newest_offset_bytes};
+use super::superblock::{Geometry, Journalled, MemberState, Superblock, newest_offset_bytes};
 use crate::checksums::{ChecksumSetup, TablePlace, Written, note_written};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -109,6 +111,7 @@ impl<D: Disk> Opening<D> {
         let setup = setup.into();
         let Setup { quiet_for, sizes } = &setup;
         let mut replay = read_journals(&assembly, &mut disks, sizes)?;
+        let filled = mend(&assembly, &mut disks, &mut replay, sizes)?;
         let mut intent = recover_intent(&assembly, &mut disks, *quiet_for)?;
         let parts = replay.records.iter().flat_map(|record| &record.parts);
         assembly.replayed =
@@ -117,6 +120,7 @@ impl<D: Disk> Opening<D> {
             None => write_superblocks(&assembly, &intent, &mut disks)?,
             Some(_) => write_lineage(&assembly, &mut disks, &mut intent)?,
         };
+        write_filled(&mut disks, &filled)?;
         write_again(&assembly, &mut disks, &replay.records)?;
         clear_journal(&assembly, &mut disks, &mut replay)?;
         let replayed = replay.records.len();
@@ -189,6 +193,11 @@ fn read_journals<D: Disk>(
     if assembly.forced.is_some() {
         replay.journal = Journal::replay(assembly.uuid, sizes, bytes).journal;
         replay.damage = None;
+        replay.drop_last();
+        replay.gaps.clear();
+    }
+    if !counts {
+        replay.gaps.clear();
     }
     if let Some(damage) = replay.damage.filter(|_| counts) {
         return Err(OpenError::Journal(damage));
@@ -209,6 +218,71 @@ fn read_journals<D: Disk>(
     Ok(replay)
 }
 
+/// Fills the gaps of the journal, or leaves out the last batch if that has one which cannot be filled. Writes nothing.
+fn mend<D: Disk>(
+    assembly: &Assembly,
+    disks: &mut [Option<D>],
+    replay: &mut Replay,
+    sizes: &Sizes,
+) -> Result<Vec<(DriveId, HeadWrite)>, OpenError<D::Error>> {
+    if replay.gaps.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut filled = try_to_fill(assembly, disks, replay, sizes);
+    if filled.is_none() {
+        replay.drop_last();
+        filled = try_to_fill(assembly, disks, replay, sizes);
+    }
+    match (filled, replay.missing()) {
+        (Some(Filled { writes, records }), _) => {
+            replay.records.extend(records);
+            replay.records.sort_by_key(|record| record.sequence);
+            Ok(writes)
+        }
+        (None, Some(damage)) => Err(OpenError::Journal(damage)),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+/// The records that fill all gaps of a journal; `None` if too much is missing, or parity may not fit its data.
+fn try_to_fill<D: Disk>(
+    assembly: &Assembly,
+    disks: &mut [Option<D>],
+    replay: &Replay,
+    sizes: &Sizes,
+) -> Option<Filled> {
+    let geometry = &assembly.geometry;
+    if geometry.journalled != Journalled::Always {
+        return None;
+    }
+    let mut by_drive: Vec<Option<&mut D>> = disks.iter().map(|_| None).collect();
+    for (drive, disk) in members(assembly, disks) {
+        by_drive[drive] = Some(disk);
+    }
+    let mut rows = Rows::new(geometry, tables(assembly), by_drive)?;
+    fill(&mut rows, replay, assembly.uuid, sizes)
+}
+
+/// Puts records into the gaps of the journal, on stable storage.
+fn write_filled<D: Disk>(
+    disks: &mut [Option<D>],
+    writes: &[(DriveId, HeadWrite)],
+) -> Result<(), OpenError<D::Error>> {
+    for (drive, write) in writes {
+        let io = || OpenError::io(drive.index());
+        let Some(disk) = disks.get_mut(drive.index()).and_then(Option::as_mut) else { continue };
+        disk.write(write.offset_bytes, &write.bytes).map_err(io())?;
+        disk.sync().map_err(io())?;
+    }
+    Ok(())
+}
+
+/// Where the checksum tables are, and how.
+fn tables(assembly: &Assembly) -> TablePlace {
+    let (uuid, seal) = (assembly.uuid, assembly.leader.table_seal());
+    TablePlace { uuid, seal, drive_bytes: assembly.geometry.drive_bytes }
+}
+
 /// Has the records of the journals count no longer.
 fn clear_journal<D: Disk>(
     assembly: &Assembly,
@@ -219,7 +293,7 @@ fn clear_journal<D: Disk>(
     let header = replay.journal.clear().ok();
     let _ = replay.journal.header_written();
     // A drive without any sound header gets both.
-    let unsound = replay.damage.is_some() || assembly.forced.is_some();
+    let unsound = replay.is_unsound || assembly.forced.is_some();
     let both = unsound.then(|| replay.journal.headers());
     for (drive, disk) in members(assembly, disks) {
         write_heads(disk, header.iter().chain(both.iter().flatten()))
@@ -234,9 +308,7 @@ fn write_again<D: Disk>(
     disks: &mut [Option<D>],
     records: &[Record],
 ) -> Result<(), OpenError<D::Error>> {
-    let Geometry { checksums, drive_bytes, .. } = assembly.geometry;
-    let (uuid, seal) = (assembly.uuid, assembly.leader.table_seal());
-    let tables = TablePlace { uuid, seal, drive_bytes };
+    let tables = tables(assembly);
     for (drive, disk) in members(assembly, disks) {
         let id = DriveId(drive as u8);
         let its = records.iter().filter(|record| record.drive == id);
@@ -244,7 +316,7 @@ fn write_again<D: Disk>(
         for part in parts() {
             write_part(disk, part).map_err(OpenError::io(drive))?;
         }
-        if checksums {
+        if assembly.geometry.checksums {
             // All at once: the parts of many batches have their sums in the same blocks.
             note_written(disk, tables, id, parts().map(written)).map_err(OpenError::io(drive))?;
         }

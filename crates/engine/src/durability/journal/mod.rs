@@ -13,10 +13,12 @@
 //! at once. It is stable when all records are, and only then the next is begun. So the journal writes
 //! no byte twice, and survives what the array survives: a batch is as redundant as the stripes in it.
 //!
-//! A batch counts at a start if every drive that took part has its record or is not there. Of a drive
-//! that is lost nothing is needed: what it was to hold follows from what the others
-//! hold, which have it all. If any other lacks its record, the batch was not stable, nothing
-//! of it was written, and nobody was told that it was.
+//! A batch counts at a start if a drive has its record. Of a drive that is not there nothing is needed: what it was
+//! to hold follows from what the others hold. A drive that is there and lacks its record leaves a *gap*: its record
+//! is damaged, or the power went before the batch was stable. Nobody can tell which, so the start reconstructs what
+//! the drive was to hold and writes the record ([`mend`](super::mend)). If too much is missing for that, the last batch
+//! is left out: unless more is damaged than the array can miss, it was not stable, nothing of it was written, and no
+//! client was told that it was.
 //!
 //! Mirrors need no journal: each drive has the data themselves. Drives that are being rebuilt have
 //! none: a start does not rely on them.
@@ -56,7 +58,7 @@ mod replay;
 mod tests;
 
 pub use record::{FoundContent, FoundPart, PARTS_MAX};
-pub use replay::{Damage, Record, Replay};
+pub use replay::{Damage, Gap, Record, Replay};
 
 use super::HEAD_BYTES;
 use super::block::BLOCK_BYTES;

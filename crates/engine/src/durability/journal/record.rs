@@ -186,6 +186,15 @@ pub(super) fn decode(
     Some((head, parts, after))
 }
 
+/// Bytes of a record that was found, with its first block.
+pub(super) fn found_bytes(parts: &[FoundPart]) -> usize {
+    let held = parts.iter().map(|part| match &part.content {
+        FoundContent::Bytes(bytes) => bytes.len(),
+        FoundContent::Zeros { .. } => 0,
+    });
+    BLOCK_BYTES + held.sum::<usize>()
+}
+
 /// The records of a half, as far as each names the one before it.
 pub(super) fn records_of(
     half: &[u8],

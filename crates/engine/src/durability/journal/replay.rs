@@ -4,8 +4,10 @@ use super::super::block::BLOCK_BYTES;
 use super::super::drive_set::DriveSet;
 use super::super::setup::Sizes;
 use super::super::uuid::Uuid;
-use super::record::{FoundPart, Header, data_bytes, records_of, shared_record};
-use super::{JOURNAL_OFFSET_BYTES, Journal, half_at};
+use super::record::{
+    FoundPart, Header, PARTS_MAX, RecordHead, data_bytes, found_bytes, records_of, shared_record,
+};
+use super::{HeadWrite, JOURNAL_OFFSET_BYTES, Journal, Part, half_at};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -75,17 +77,92 @@ impl fmt::Display for Damage {
 pub struct Replay {
     /// Records to be written again, in order.
     pub records: Vec<Record>,
+    /// Records of counting batches that drives which were found lack, in order of drive and half. Their batches may
+    /// not be written again before these records are there, or before [`Replay::drop_last`].
+    pub gaps: Vec<Gap>,
     /// The journal to go on with; [`Journal::clear`] comes first, after the records are written
     /// and synced.
     pub journal: Journal,
+    /// Whether a drive lacks a sound header.
+    pub is_unsound: bool,
     /// What speaks against it: after a clean end, nothing; else some write that was promised may be
     /// missing.
     pub damage: Option<Damage>,
 }
 
+/// Batches of which a drive that was found took part in, and lacks the records: those behind the first record of its
+/// half that is damaged, or was not written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gap {
+    /// The drive.
+    pub drive: DriveId,
+    /// The half in which the records were to be.
+    pub half: usize,
+    /// Bytes of the half before the first of them.
+    at_bytes: usize,
+    /// Number of the record before the first of them, 0 without one.
+    previous: u64,
+    /// The numbers of the batches, ascending, and the drives that take part in each.
+    batches: Vec<(u64, DriveSet)>,
+}
+
+impl Gap {
+    /// The numbers of the batches, ascending.
+    pub fn sequences(&self) -> impl Iterator<Item = u64> + '_ {
+        self.batches.iter().map(|(sequence, _)| *sequence)
+    }
+
+    /// Records that fill the gap: the first has `parts`, the others have none. `None` if the half has no room for
+    /// them.
+    #[must_use]
+    pub fn fill(&self, uuid: Uuid, sizes: &Sizes, parts: &[Part<'_>]) -> Option<HeadWrite> {
+        let half_bytes = sizes.journal_half_bytes;
+        let mut bytes = Vec::new();
+        let mut previous = self.previous;
+        let mut parts: Vec<&Part<'_>> = parts.iter().collect();
+        if parts.len() > PARTS_MAX {
+            return None;
+        }
+        for &(sequence, participants) in &self.batches {
+            let head = RecordHead { drive: self.drive, sequence, previous, participants };
+            bytes.extend(head.encode(uuid, &parts));
+            parts.clear();
+            previous = sequence;
+        }
+        let at = half_at(sizes, self.half) + self.at_bytes;
+        let fits = self.at_bytes + bytes.len() <= half_bytes;
+        fits.then_some(HeadWrite { offset_bytes: JOURNAL_OFFSET_BYTES + at as u64, bytes })
+    }
+}
+
+impl Replay {
+    /// Leaves out the last batch if a drive lacks its record: unless that is damaged, the batch was not stable, so
+    /// nothing of it was written, and no write in it was answered as stable.
+    pub fn drop_last(&mut self) {
+        let Some(last) = self.records.last().map(|record| record.sequence) else { return };
+        if !self.gaps.iter().any(|gap| gap.sequences().any(|sequence| sequence == last)) {
+            return;
+        }
+        self.records.retain(|record| record.sequence != last);
+        for gap in &mut self.gaps {
+            gap.batches.retain(|(sequence, _)| *sequence != last);
+        }
+        self.gaps.retain(|gap| !gap.batches.is_empty());
+    }
+
+    /// The first record that is missing.
+    #[must_use]
+    pub fn missing(&self) -> Option<Damage> {
+        let first = |gap: &Gap| Some((gap.sequences().next()?, gap.drive));
+        let (sequence, drive) = self.gaps.iter().filter_map(first).min()?;
+        Some(Damage::Missing { drive, sequence })
+    }
+}
+
 /// A batch by what was found of it.
 #[derive(Debug, Default)]
 struct Batch {
+    half: usize,
     participants: DriveSet,
     records: Vec<Record>,
 }
@@ -98,64 +175,89 @@ impl Batch {
     }
 }
 
+/// Where the sound records of a drive in a half end, and the last of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct End {
+    at_bytes: usize,
+    last: u64,
+}
+
 impl Journal {
     /// Puts together the journals of all drives that were found and take part, as
-    /// [`Journal::read`] gave them.
+    /// [`Journal::read`] gave them, with halves of the same size.
     ///
-    /// A batch counts if each drive that took part in it has its record, or was not found. Only the
-    /// last one may be incomplete: the next is begun when it is stable on all drives.
+    /// A batch counts if a drive has its record. A drive that was found and lacks it, although it took part, leaves
+    /// a gap. The newest header of all drives counts: a drive whose own is damaged has the batches of the others.
     #[must_use]
     pub fn replay<'a>(
         uuid: Uuid,
         sizes: &Sizes,
         journals: impl IntoIterator<Item = (DriveId, &'a [u8])>,
     ) -> Replay {
-        let mut damage = None;
+        let half_bytes = sizes.journal_half_bytes;
         let mut found = DriveSet::EMPTY;
+        let mut unsound = DriveSet::EMPTY;
         let (mut base, mut number) = (1, 0);
         let mut batches: BTreeMap<u64, Batch> = BTreeMap::new();
+        let mut ends: BTreeMap<(DriveId, usize), End> = BTreeMap::new();
         let mut shared = Vec::new();
         for (drive, bytes) in journals {
             found.insert(drive);
             let blocks = bytes.chunks_exact(BLOCK_BYTES).take(2);
             let headers = blocks.filter_map(|block| Header::decode(block, uuid));
-            let Some(header) = headers.max_by_key(|header| header.number) else {
-                damage = damage.or(Some(Damage::NoHeader { drive }));
-                continue;
-            };
-            number = number.max(header.number);
-            base = base.max(header.base);
+            match headers.max_by_key(|header| header.number) {
+                Some(header) => {
+                    number = number.max(header.number);
+                    base = base.max(header.base);
+                }
+                None => unsound.insert(drive),
+            }
             for half in 0..2 {
                 let start = half_at(sizes, half);
-                let end = (start + sizes.journal_half_bytes).min(bytes.len());
+                let end = (start + half_bytes).min(bytes.len());
                 let bytes = bytes.get(start..end).unwrap_or(&[]);
                 let first = bytes.get(..BLOCK_BYTES);
                 shared.extend(
                     first.and_then(|block| shared_record(block, uuid)).map(|at| (drive, at)),
                 );
+                let end = ends.entry((drive, half)).or_default();
                 for (head, parts) in records_of(bytes, uuid, drive) {
+                    let at_bytes = end.at_bytes + found_bytes(&parts);
+                    *end = End { at_bytes, last: head.sequence };
                     let batch = batches.entry(head.sequence).or_default();
+                    batch.half = half;
                     batch.participants = head.participants;
                     batch.records.push(Record { sequence: head.sequence, drive, parts });
                 }
             }
         }
         let next = base.max(batches.last_key_value().map_or(0, |(&last, _)| last + 1));
-        let mut counting = batches.split_off(&base);
-        if let Some(last) = counting.last_entry()
-            && !last.get().lacking(found).is_empty()
-        {
-            last.remove();
-        }
+        let counting = batches.split_off(&base);
+        let mut gaps: BTreeMap<(DriveId, usize), Gap> = BTreeMap::new();
         for (&sequence, batch) in &counting {
-            let first = batch.lacking(found).iter().next();
-            damage = damage.or(first.map(|drive| Damage::Missing { drive, sequence }));
+            for drive in batch.lacking(found).iter() {
+                let place = (drive, batch.half);
+                let end = ends.get(&place).copied().unwrap_or_default();
+                // A half whose records do not count is filled from its start.
+                let End { at_bytes, last } = if end.last < base { End::default() } else { end };
+                let gap = gaps.entry(place).or_insert_with(|| Gap {
+                    drive,
+                    half: batch.half,
+                    at_bytes,
+                    previous: last,
+                    batches: Vec::new(),
+                });
+                gap.batches.push((sequence, batch.participants));
+            }
         }
+        let without = unsound.iter().next().filter(|_| found.without(unsound).is_empty());
+        let mut damage = without.map(|drive| Damage::NoHeader { drive });
         let old = shared.into_iter().find(|(_, sequence)| *sequence >= base);
         damage = damage.or(old.map(|(drive, _)| Damage::Shared { drive }));
         let records = counting.into_values().flat_map(|batch| batch.records).collect();
         let journal = Self::resumed(uuid, sizes, next.saturating_add(SKIPPED), number);
-        Replay { records, journal, damage }
+        let gaps = gaps.into_values().collect();
+        Replay { records, gaps, journal, is_unsound: !unsound.is_empty(), damage }
     }
 
     /// Reads the headers of the journal of a drive, for a start at which no batch counts. What comes after

@@ -182,9 +182,13 @@ proptest! {
             }
             journal.written(batch.sequence);
         }
-        let replay = images.replay(found);
+        let mut replay = images.replay(found);
         prop_assert_eq!(replay.damage, None);
+        let is_lacking = replay.records != expected;
+        prop_assert_eq!(replay.gaps.is_empty(), !is_lacking);
+        replay.drop_last();
         prop_assert_eq!(replay.records, expected);
+        prop_assert_eq!(replay.gaps, vec![]);
     }
 
     #[test]
@@ -270,8 +274,8 @@ fn halves_take_turns_and_lose_nothing_that_is_open() {
     assert!(journal.is_empty());
 }
 
-#[test]
-fn a_drive_without_what_was_stable_on_it_is_named() {
+/// Three batches of two drives, each in a record of two blocks.
+fn three_batches() -> (Images, [u64; 3]) {
     let (mut journal, mut images) = new();
     let both = |byte: u8| [bytes(0, 1, vec![byte; BLOCK]), bytes(1, 1, vec![byte; BLOCK])];
     let sequences = [1, 2, 3].map(|byte| {
@@ -281,24 +285,65 @@ fn a_drive_without_what_was_stable_on_it_is_named() {
         batch.sequence
     });
     assert_eq!(images.records().len(), 6);
+    (images, sequences)
+}
+
+#[test]
+fn a_drive_without_what_was_stable_on_it_is_named() {
+    let (mut images, sequences) = three_batches();
     let second = HALVES_AT + 2 * BLOCK;
     let mut rotten = images.clone();
     rotten.0[1][second + 100] ^= 1;
-    let replay = rotten.replay(all());
+    let mut replay = rotten.replay(all());
     let missing = Damage::Missing { drive: DriveId(1), sequence: sequences[1] };
-    assert_eq!(replay.damage, Some(missing));
+    let gap = replay.gaps[0].sequences().collect::<Vec<_>>();
+    assert_eq!((gap, replay.missing()), (vec![sequences[1], sequences[2]], Some(missing)));
+    replay.drop_last();
+    assert_eq!((replay.records.len(), replay.missing()), (3, Some(missing)));
     // Without that drive all is there.
     let without = rotten.replay(all().without(DriveSet::from_bits(0b10)));
-    assert_eq!((without.damage, without.records.len()), (None, 3));
+    assert_eq!((without.gaps.len(), without.records.len()), (0, 3));
     // Of the last batch nobody can know that it was stable.
     let mut torn = images.clone();
     torn.0[1][second + 2 * BLOCK + 100] ^= 1;
-    let replay = torn.replay(all());
-    assert_eq!((replay.damage, replay.records.len()), (None, 4));
-    // Each header block is torn: nothing can be said.
-    images.0[2][..2 * BLOCK].fill(0xff);
-    assert_eq!(images.replay(all()).damage, Some(Damage::NoHeader { drive: DriveId(2) }));
+    let mut replay = torn.replay(all());
+    assert_eq!((replay.gaps.len(), replay.records.len()), (1, 5));
+    replay.drop_last();
+    assert_eq!((replay.gaps.len(), replay.missing(), replay.records.len()), (0, None, 4));
     assert!(missing.to_string().starts_with("the journal of drive 1 lacks batch "));
+    // A drive without a header has those of the others.
+    images.0[2][..2 * BLOCK].fill(0xff);
+    let replay = images.replay(all());
+    assert_eq!((replay.damage, replay.is_unsound, replay.records.len()), (None, true, 6));
+    (0..DRIVES).for_each(|drive| images.0[usize::from(drive)][..2 * BLOCK].fill(0xff));
+    assert_eq!(images.replay(all()).damage, Some(Damage::NoHeader { drive: DriveId(0) }));
+}
+
+#[test]
+fn a_gap_that_was_filled_is_none() {
+    let (images, sequences) = three_batches();
+    for (lost, first) in [(0, HALVES_AT), (1, HALVES_AT + 2 * BLOCK), (2, HALVES_AT + 4 * BLOCK)] {
+        let mut images = images.clone();
+        images.0[0][first + 3000] ^= 1;
+        let gap = images.replay(all()).gaps[0].clone();
+        assert!(gap.sequences().eq(sequences[lost..].iter().copied()));
+        let content = vec![9; BLOCK];
+        let part = Part { drive: DriveId(0), offset_bytes: 0, content: Content::Bytes(&content) };
+        let write = gap.fill(UUID, &Sizes::SERVED, &[part]).unwrap();
+        images.write(DriveId(0), &write, usize::MAX);
+        let replay = images.replay(all());
+        assert_eq!((replay.gaps, replay.records.len()), (vec![], 6));
+        let its =
+            |record: &&Record| record.drive == DriveId(0) && record.sequence >= sequences[lost];
+        let parts: Vec<usize> =
+            replay.records.iter().filter(its).map(|it| it.parts.len()).collect();
+        assert_eq!(parts, [&[1][..], &vec![0; 2 - lost]].concat());
+        // It has to fit behind what is there.
+        let blocks = first / BLOCK - HALVES_AT / BLOCK + parts.len() + 1;
+        let sizes = |blocks| Sizes { journal_half_bytes: blocks * BLOCK, ..Sizes::SERVED };
+        assert!(gap.fill(UUID, &sizes(blocks), &[part]).is_some());
+        assert!(gap.fill(UUID, &sizes(blocks - 1), &[part]).is_none());
+    }
 }
 
 #[test]

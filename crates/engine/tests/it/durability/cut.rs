@@ -52,7 +52,9 @@ impl World {
                 || assembly.replayed.iter().any(|range| meets(range.start, range.end))
         };
         let member = (0..disks.len()).find(|drive| assembly.absent >> drive & 1 == 0);
-        let member = disks[member.expect("members")].as_ref().expect("it is there");
+        let member = member.expect("members");
+        let first = DriveId(member as u8);
+        let member = disks[member].as_ref().expect("it is there");
         for (drive, disk) in disks.iter().enumerate() {
             let MemberState::Rebuilding { cursor_bytes } = assembly.states[drive] else { continue };
             let disk = disk.as_ref().expect("it is being rebuilt");
@@ -68,8 +70,8 @@ impl World {
                     assert!(end > recorded, "the next start would not know of row {row}");
                     continue;
                 }
-                let (there, others) =
-                    (disk.versions(offset_bytes, blocks), member.versions(offset_bytes, blocks));
+                let there = disk.versions(self.code(DriveId(drive as u8)), offset_bytes, blocks);
+                let others = member.versions(self.code(first), offset_bytes, blocks);
                 assert_eq!(
                     there, others,
                     "row {row} of {cursor_bytes} on drive {drive}: {assembly:?}"
@@ -88,7 +90,10 @@ impl World {
             let (offset_bytes, blocks) = self.row_extent(row as u64);
             let versions: Vec<(u64, u64)> = members
                 .iter()
-                .filter_map(|&drive| Some(disks[drive].as_ref()?.versions(offset_bytes, blocks)))
+                .filter_map(|&drive| {
+                    let code = self.code(DriveId(drive as u8));
+                    Some(disks[drive].as_ref()?.versions(code, offset_bytes, blocks))
+                })
                 .collect();
             let least = versions.iter().map(|(least, _)| *least).min().expect("members");
             let most = versions.iter().map(|(_, most)| *most).max().expect("members");

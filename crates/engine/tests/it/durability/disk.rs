@@ -1,6 +1,7 @@
 //! A disk that loses any part of what was not synced when the power goes.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use super::code::Code;
 use super::sectors::{Power, SectorDisk};
 use engine::durability::HEAD_BYTES;
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;
@@ -145,7 +146,8 @@ impl Disk {
 
     /// Whether a record of the journal is stable that has this version for a place of this drive. Read
     /// by the layout of records alone; a power cut shows whether a start would find it.
-    pub(crate) fn has_record(&self, offset_bytes: u64, version: u64) -> bool {
+    pub(crate) fn has_record(&self, code: Code<'_>, offset_bytes: u64, version: u64) -> bool {
+        let version = u64::from_le_bytes(code.encode(offset_bytes, version));
         let number =
             |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
         let journal = JOURNAL_OFFSET_BYTES / BLOCK as u64..HEAD_BYTES / BLOCK as u64;
@@ -162,9 +164,9 @@ impl Disk {
         })
     }
 
-    /// The least and the greatest number that blocks of data begin with.
-    pub(crate) fn versions(&self, offset_bytes: u64, blocks: u64) -> (u64, u64) {
-        versions(&self.stable, offset_bytes, blocks)
+    /// The least and the greatest number that blocks of data hold.
+    pub(crate) fn versions(&self, code: Code<'_>, offset_bytes: u64, blocks: u64) -> (u64, u64) {
+        versions(&self.stable, code, offset_bytes, blocks)
     }
 }
 
@@ -193,15 +195,16 @@ impl engine::durability::Disk for Disk {
     }
 }
 
-/// The least and the greatest number that blocks of data begin with.
+/// The least and the greatest number that blocks of data hold.
 pub(crate) fn versions<B: AsRef<[u8]>>(
     stable: &BTreeMap<u64, B>,
+    code: Code<'_>,
     offset_bytes: u64,
     blocks: u64,
 ) -> (u64, u64) {
     let first = (HEAD_BYTES + offset_bytes) / BLOCK as u64;
     let version = |block: u64| match stable.get(&block) {
-        Some(bytes) => u64::from_le_bytes(bytes.as_ref()[..8].try_into().unwrap()),
+        Some(bytes) => code.decode(block * BLOCK as u64 - HEAD_BYTES, bytes.as_ref()),
         None => 0,
     };
     let versions = (first..first + blocks).map(version);

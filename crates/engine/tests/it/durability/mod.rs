@@ -3,12 +3,14 @@
 //!
 //! `IODA_SEED=n` runs one seed, `IODA_SEEDS=n` so many.
 
+mod code;
 mod cut;
 mod cuts;
 pub(crate) mod damage;
 mod disk;
 mod forced;
 mod history;
+mod mending;
 mod opening;
 mod sectors;
 mod stalls;

@@ -2,6 +2,7 @@
 //! not synced.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use super::code::Code;
 use super::disk::BLOCK;
 use engine::durability::{Disk, HEAD_BYTES};
 use std::cell::Cell;
@@ -93,9 +94,15 @@ impl SectorDisk {
         self.stable.insert(offset_bytes / BLOCK as u64, block);
     }
 
-    /// The least and the greatest number that blocks of data begin with.
-    pub(crate) fn versions(&self, offset_bytes: u64, blocks: u64) -> (u64, u64) {
-        super::disk::versions(&self.stable, offset_bytes, blocks)
+    /// A bit of a block of the file flips.
+    pub(crate) fn flip(&mut self, offset_bytes: u64, bit: usize) {
+        let block = self.stable.entry(offset_bytes / BLOCK as u64).or_insert([0; BLOCK]);
+        block[bit / 8] ^= 1 << (bit % 8);
+    }
+
+    /// The least and the greatest number that blocks of data hold.
+    pub(crate) fn versions(&self, code: Code<'_>, offset_bytes: u64, blocks: u64) -> (u64, u64) {
+        super::disk::versions(&self.stable, code, offset_bytes, blocks)
     }
 
     /// The blocks of the head that were ever written.

@@ -1,6 +1,7 @@
 //! An array that writes versions into rows, its drives, and what its clients were promised.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use super::code::Code;
 use super::disk::{BLOCK, Disk, Write};
 use array::Level;
 use engine::durability::intent::INTENT_OFFSET_BYTES;
@@ -257,6 +258,11 @@ impl World {
         true
     }
 
+    /// How a drive holds versions.
+    pub(crate) fn code(&self, drive: DriveId) -> Code<'_> {
+        Code { geometry: &self.geometry, drive }
+    }
+
     fn begin(
         &mut self,
         row: u64,
@@ -269,8 +275,10 @@ impl World {
         let number = self.number();
         for &drive in drives {
             let mut bytes = vec![0; self.row_blocks as usize * BLOCK];
-            for block in bytes.chunks_exact_mut(BLOCK) {
-                block[..8].copy_from_slice(&version.to_le_bytes());
+            let code = self.code(drive);
+            let places = (row * ROW_STRIDE..).step_by(BLOCK);
+            for (at, block) in places.zip(bytes.chunks_exact_mut(BLOCK)) {
+                block[..8].copy_from_slice(&code.encode(at, version));
             }
             let change = Payload { row, version, bytes };
             let wanted = WantedChange {
@@ -509,7 +517,11 @@ impl World {
         let absent = absent.fold(0, |bits, (drive, _)| bits | 1 << drive);
         // The journal of a drive that is being rebuilt does not count.
         if Journal::is_needed(&self.geometry, absent) && absent >> drive.0 & 1 == 0 {
-            let found = self.disks[drive.index()].has_record(offset_bytes, change.version);
+            let found = self.disks[drive.index()].has_record(
+                self.code(drive),
+                offset_bytes,
+                change.version,
+            );
             assert!(found, "{drive:?} has no record of row {}", change.row);
         }
     }
@@ -543,10 +555,12 @@ impl World {
                     let serves = |drive: &DriveId| states[drive.index()] == MemberState::Serving;
                     for drive in self.drives_of(row).into_iter().filter(serves) {
                         let disk = &self.disks[drive.index()];
-                        let (least, _) = disk.versions(offset_bytes, blocks);
+                        let (least, _) = disk.versions(self.code(drive), offset_bytes, blocks);
                         let journalled = || {
                             let newest = self.begun[row as usize];
-                            (version..=newest).any(|newer| disk.has_record(offset_bytes, newer))
+                            let has =
+                                |newer| disk.has_record(self.code(drive), offset_bytes, newer);
+                            (version..=newest).any(has)
                         };
                         let is_stable = least >= version || journalled();
                         assert!(is_stable, "row {row} is not stable on {drive:?}");

@@ -1,0 +1,176 @@
+//! Gaps of the journal, filled from what the other drives hold.
+//!
+//! A drive that lacks its record of a batch may have lost it to a flipped bit after a flush was answered. So the
+//! batch counts if what the drive was to hold can be reconstructed:
+//!
+//! 1. Rows that the batch touches on any drive may have changed on the one with the gap as well. Its blocks there
+//!    are unknown, whatever they hold.
+//! 2. The newest content of all others is that of their records, or the one in place if its sum fits. It is the
+//!    content of the row behind the last batch, so parity fits.
+//! 3. What follows for the blocks of step 1 becomes the record that lacks. It is stable before any batch is written
+//!    again: a start that is cut short, and the next one that lacks another drive, then find a whole batch.
+//!
+//! Only arrays that always write the journal have parity that fits everywhere after a crash
+//! ([`Journalled::Always`](super::superblock::Journalled::Always)).
+
+use super::block::BLOCK_BYTES;
+use super::disk::Disk;
+use super::journal::{
+    Content as PartContent, FoundContent, FoundPart, Gap, HeadWrite, PARTS_MAX, Part, Record,
+    Replay,
+};
+use super::rows::{Content, Row, Rows};
+use super::setup::Sizes;
+use super::uuid::Uuid;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec;
+use alloc::vec::Vec;
+use units::DriveId;
+
+/// A block of a drive.
+type Place = (DriveId, u64);
+
+/// What the records say of blocks; `None` stands for zeros.
+type Newest<'a> = BTreeMap<Place, Option<&'a [u8]>>;
+
+/// Records that fill the gaps of a journal.
+#[derive(Debug, Default)]
+pub(super) struct Filled {
+    /// Writes that put them where they lack. They have to be stable before any record is written again.
+    pub(super) writes: Vec<(DriveId, HeadWrite)>,
+    /// What they say.
+    pub(super) records: Vec<Record>,
+}
+
+/// The records that fill all gaps; `None` if too much is missing for that.
+pub(super) fn fill<D: Disk>(
+    rows: &mut Rows<'_, D>,
+    replay: &Replay,
+    uuid: Uuid,
+    sizes: &Sizes,
+) -> Option<Filled> {
+    let (newest, unknown) = newest(rows, replay);
+    let mut by_gap: BTreeMap<usize, BTreeMap<u64, Content>> = BTreeMap::new();
+    for (&(drive, block), &(row, gap)) in &unknown {
+        let content = rows.reconstruct(row, drive, |rows, member, block| {
+            let place = (member, block);
+            if unknown.contains_key(&place) {
+                return None;
+            }
+            written_again(rows, &newest, place)
+        })?;
+        by_gap.entry(gap).or_default().insert(block, content);
+    }
+    let mut filled = Filled::default();
+    for (number, gap) in replay.gaps.iter().enumerate() {
+        let all = by_gap.remove(&number).unwrap_or_default();
+        let mut changed = all.clone();
+        changed.retain(|&block, content| {
+            written_again(rows, &newest, (gap.drive, block)).as_ref() != Some(&*content)
+        });
+        // Blocks that need not be written may join those around them to fewer parts.
+        let mut parts = parts(&changed);
+        if parts.len() > PARTS_MAX {
+            parts = self::parts(&all);
+        }
+        filled.add(gap, parts, uuid, sizes)?;
+    }
+    Some(filled)
+}
+
+/// What a block holds when the records that are there are written again; `None` if that is not known.
+fn written_again<D: Disk>(
+    rows: &mut Rows<'_, D>,
+    newest: &Newest<'_>,
+    place: Place,
+) -> Option<Content> {
+    match newest.get(&place) {
+        Some(Some(bytes)) => Some(bytes.to_vec()),
+        Some(None) => Some(vec![0; BLOCK_BYTES]),
+        None => rows.in_place(place.0, place.1),
+    }
+}
+
+/// The newest content of blocks, and those that a gap leaves unknown, with their row and the number of the gap.
+fn newest<'a, D: Disk>(
+    rows: &Rows<'_, D>,
+    replay: &'a Replay,
+) -> (Newest<'a>, BTreeMap<Place, (Row, usize)>) {
+    let mut gaps: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for (number, gap) in replay.gaps.iter().enumerate() {
+        gap.sequences().for_each(|sequence| gaps.entry(sequence).or_default().push(number));
+    }
+    let mut newest = Newest::new();
+    let mut unknown: BTreeMap<Place, (Row, usize)> = BTreeMap::new();
+    for batch in replay.records.chunk_by(|one, two| one.sequence == two.sequence) {
+        let mut touched: BTreeSet<Row> = BTreeSet::new();
+        for record in batch {
+            for (block, content) in record.parts.iter().flat_map(blocks) {
+                let place = (record.drive, block);
+                newest.insert(place, content);
+                unknown.remove(&place);
+                touched.extend(rows.row_of(record.drive, block));
+            }
+        }
+        let lacking = batch.first().and_then(|record| gaps.get(&record.sequence));
+        for &number in lacking.into_iter().flatten() {
+            let drive = replay.gaps[number].drive;
+            for &row in touched.iter().filter(|row| rows.is_member(**row, drive)) {
+                let place = (drive, rows.block_of(row, drive));
+                unknown.insert(place, (row, number));
+            }
+        }
+    }
+    (newest, unknown)
+}
+
+/// The blocks of a part; `None` stands for zeros.
+fn blocks(part: &FoundPart) -> impl Iterator<Item = (u64, Option<&[u8]>)> {
+    let first = part.offset_bytes / BLOCK_BYTES as u64;
+    let count = part.length_bytes() / BLOCK_BYTES as u64;
+    (0..count).map(move |index| {
+        let start = index as usize * BLOCK_BYTES;
+        let content = match &part.content {
+            FoundContent::Bytes(bytes) => Some(&bytes[start..start + BLOCK_BYTES]),
+            FoundContent::Zeros { .. } => None,
+        };
+        (first + index, content)
+    })
+}
+
+/// Blocks as parts of a record: one for each run.
+fn parts(blocks: &BTreeMap<u64, Content>) -> Vec<FoundPart> {
+    let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
+    for (&block, content) in blocks {
+        match parts.last_mut() {
+            Some((first, bytes)) if *first + (bytes.len() / BLOCK_BYTES) as u64 == block => {
+                bytes.extend_from_slice(content);
+            }
+            _ => parts.push((block, content.clone())),
+        }
+    }
+    let part = |(first, bytes)| FoundPart {
+        offset_bytes: first * BLOCK_BYTES as u64,
+        content: FoundContent::Bytes(bytes),
+    };
+    parts.into_iter().map(part).collect()
+}
+
+impl Filled {
+    /// Adds the records of a gap; `None` if its half has no room for them.
+    fn add(&mut self, gap: &Gap, parts: Vec<FoundPart>, uuid: Uuid, sizes: &Sizes) -> Option<()> {
+        let encoded = parts.iter().map(|part| Part {
+            drive: gap.drive,
+            offset_bytes: part.offset_bytes,
+            content: match &part.content {
+                FoundContent::Bytes(bytes) => PartContent::Bytes(bytes),
+                FoundContent::Zeros { bytes } => PartContent::Zeros { bytes: *bytes },
+            },
+        });
+        let write = gap.fill(uuid, sizes, &encoded.collect::<Vec<_>>())?;
+        self.writes.push((gap.drive, write));
+        let sequence = gap.sequences().next()?;
+        self.records.push(Record { sequence, drive: gap.drive, parts });
+        Some(())
+    }
+}
