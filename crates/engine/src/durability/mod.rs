@@ -41,6 +41,7 @@ mod open;
 mod opened;
 mod order;
 mod output;
+mod overwritten;
 mod recorder;
 mod refusal;
 mod rows;

@@ -21,6 +21,7 @@ use super::journal::{FoundContent, FoundPart, HeadWrite, Journal, Record, Replay
 use super::machine::Records;
 use super::mend::{Filled, fill};
 use super::opened::{OpenError, Opened};
+use super::overwritten;
 use super::refusal::Refusal;
 use super::rows::Rows;
 use super::setup::{Setup, Sizes};
@@ -70,7 +71,9 @@ pub fn find<D: Disk>(
     asked: Option<&Geometry>,
 ) -> Result<Opening<D>, Refusal> {
     let assembly = assemble(&superblocks(&mut disks), asked)?;
-    Ok(Opening::new(assembly, disks))
+    let mut opening = Opening::new(assembly, disks);
+    overwritten::leave_out(&mut opening.assembly, &mut opening.disks);
+    Ok(opening)
 }
 
 /// As [`find`], whatever the drives say of each other ([`force`]): also says what becomes of each.

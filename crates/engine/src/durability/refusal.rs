@@ -39,6 +39,13 @@ pub enum Note {
         /// That of the array.
         newest: u64,
     },
+    /// A drive holds something else behind its head.
+    Overwritten {
+        /// The drive.
+        member: usize,
+        /// The place that has it.
+        place: usize,
+    },
     /// A place that no drive can be started from.
     Unusable {
         /// The place.
@@ -66,6 +73,10 @@ impl fmt::Display for Note {
             Self::Stale { member, place, generation, newest } => write!(
                 f,
                 "drive {member} at place {place} was left behind at generation {generation} of {newest}: replace it to rebuild it"
+            ),
+            Self::Overwritten { member, place } => write!(
+                f,
+                "drive {member} at place {place} was overwritten: it has the head of a drive, and something else instead of its data; replace it to rebuild it"
             ),
             Self::Unusable { place, error } => write!(f, "place {place} is not used: {error}"),
         }

@@ -316,6 +316,38 @@ fn a_drive_that_joins_has_sums_of_zeros_and_keeps_what_is_not_of_the_array() {
     }
 }
 
+/// A drive that keeps its head only is not used if the array can miss it. What is left of a drive that has some
+/// damage is used.
+#[test]
+fn a_drive_that_was_overwritten_behind_its_head_is_left_out() {
+    let power = Power::lasting();
+    for (level, width) in [(Level::Raid1, 2), (Level::Raid5, 4), (Level::Raid6, 6)] {
+        let geometry =
+            Geometry { checksums: true, drive_bytes: 64 * MIB, ..geometry(level, width) };
+        let (disks, _) = created(&geometry, &power);
+        let end = HEAD_BYTES + geometry.stored_bytes();
+        for (filling, from, is_used) in
+            [(5, HEAD_BYTES, false), (0, HEAD_BYTES, false), (5, end - 3 * BLOCK as u64, true)]
+        {
+            let mut disks = disks.clone();
+            for at in (from..end).step_by(BLOCK) {
+                disks[1].set_number(at, filling);
+            }
+            let Opened { assembly, .. } = open(found(&disks, &[]), None, QUIET_FOR).unwrap();
+            assert_eq!(assembly.absent, if is_used { 0 } else { 0b10 }, "{level:?}, {filling}");
+            let notes: Vec<String> = assembly.notes.iter().map(ToString::to_string).collect();
+            assert_eq!(notes.len(), usize::from(!is_used));
+            assert!(notes.iter().all(|note| note.contains("drive 1 at place 1 was overwritten")));
+            // Nobody can do without one more.
+            if level != Level::Raid6 {
+                let mut disks = found(&disks, &[0]);
+                let opened = open(disks.split_off(0), None, QUIET_FOR).unwrap();
+                assert_eq!(opened.assembly.absent, 1);
+            }
+        }
+    }
+}
+
 #[test]
 fn an_array_that_cannot_be_is_not_created() {
     let good = geometry(Level::Raid5, 3);
