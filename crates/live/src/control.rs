@@ -202,6 +202,35 @@ pub struct RequestStatus {
     pub failed_requests: u64,
     /// Where reads spent their time: latency by cause.
     pub causes: Vec<CauseStatus>,
+    /// Connections over NBD that ended before they were of use.
+    #[serde(default)]
+    pub strangers: StrangerStatus,
+    /// Connections over NVMe/TCP that ended before they were of use.
+    #[serde(default)]
+    pub path_strangers: StrangerStatus,
+}
+
+/// Connections that ended before they were of use. A few are usual; many are an attack, or places that do not suffice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StrangerStatus {
+    /// Ended for a newer one, because all places of their kind were taken.
+    pub evicted: u64,
+    /// Ended because their handshake took too long, or their host was silent in discovery.
+    pub late: u64,
+    /// Refused, because they may not connect or all places for clients or hosts were taken.
+    pub refused: u64,
+}
+
+impl StrangerStatus {
+    /// What was counted since an earlier status.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            evicted: self.evicted - earlier.evicted,
+            late: self.late - earlier.late,
+            refused: self.refused - earlier.refused,
+        }
+    }
 }
 
 /// What a policy has done.

@@ -18,6 +18,7 @@
 pub mod buffer;
 pub mod clock;
 pub mod control;
+mod crowd;
 pub mod dhchap;
 pub mod drive;
 pub mod durable;

@@ -6,4 +6,5 @@ mod host;
 mod hostile;
 mod hosts;
 mod served;
+mod strangers;
 mod windows;
