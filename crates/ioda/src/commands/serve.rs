@@ -7,7 +7,7 @@ use crate::output::remark;
 use crate::serving::{self, Addresses, Built, EXPORT, Paths};
 use live::control::channel;
 use live::nbd::uri::Uri;
-use live::nbd::{Acceptor, Export, Listen};
+use live::nbd::{Acceptor, Export};
 use live::operate;
 use live::server::Server;
 use std::fmt::Write as _;
@@ -138,8 +138,8 @@ fn greeting(
     if let Some(page) = page {
         let _ = writeln!(text, "live page: http://{page}/   metrics: http://{page}/metrics");
     }
-    if listens.iter().any(|at| matches!(at, Listen::Tcp(at) if !at.ip().is_loopback())) {
-        let _ = writeln!(text, "anyone who reaches that address can read and write the array");
+    if let Some(at) = addresses.open_to_anyone(listens) {
+        let _ = writeln!(text, "anyone who reaches {at} can read and write the array");
     }
     text
 }
