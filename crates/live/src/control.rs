@@ -8,7 +8,7 @@ pub use latency::{Latency, PERCENTILES, Recorder};
 pub use schema::{ANSWER_SCHEMA, Marked, STATUS_SCHEMA};
 
 use crate::durable::{Intent, Journal, OpenError, Superblock};
-use crate::nbd::Connection;
+use crate::nbd::{Connection, StrangerCounts};
 use crate::storage::{Place, PrefillProgress, PrefillState, StoredDrive};
 use rustix::event::{EventfdFlags, eventfd};
 use schemars::JsonSchema;
@@ -383,6 +383,8 @@ pub enum Message {
     Admin(AdminCommand, Sender<Answer>),
     /// A connection whose client has chosen an export.
     Client(Box<Connection>),
+    /// Who counts NBD clients that never came so far, for the status.
+    Strangers(StrangerCounts),
     /// An empty drive is ready to take its place, or could not be made.
     Joined(Box<Joined>),
     /// A drive that has failed can be connected again. Its head is to be formatted by these records, which come if it

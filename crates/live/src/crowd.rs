@@ -70,13 +70,8 @@ impl<T: Copy> Crowd<T> {
         self.places
     }
 
-    /// Connections in places.
-    pub(crate) fn count(&self) -> usize {
-        self.members.len()
-    }
-
     /// Connections of a source in places.
-    pub(crate) fn count_of(&self, source: Source) -> usize {
+    fn count_of(&self, source: Source) -> usize {
         self.by_source.get(&source).copied().unwrap_or(0)
     }
 
@@ -132,7 +127,7 @@ mod tests {
         assert_eq!(crowd.surplus(), Some(member(2, "10.0.0.2")));
         crowd.leave(2);
         crowd.leave(2);
-        assert_eq!((crowd.count(), crowd.surplus()), (3, None));
+        assert_eq!((crowd.members.len(), crowd.surplus()), (3, None));
         crowd.join(member(5, "10.0.0.4"));
         assert_eq!(crowd.surplus(), Some(member(1, "10.0.0.1")), "all have one");
     }

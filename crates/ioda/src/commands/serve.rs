@@ -5,7 +5,7 @@ use crate::cli::ServeArgs;
 use crate::exit::{Code, Failure};
 use crate::output::remark;
 use crate::serving::{self, Addresses, Built, EXPORT, Paths};
-use live::control::channel;
+use live::control::{Message, channel};
 use live::nbd::uri::Uri;
 use live::nbd::{Acceptor, Export};
 use live::operate;
@@ -68,6 +68,10 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
         Acceptor::open(listen, addresses.socket_access, vec![export], tls, sink)
     };
     let acceptor = has_nbd.then(open).transpose().map_err(Failure::usage)?;
+    if let Some(acceptor) = &acceptor {
+        let counts = Message::Strangers(acceptor.strangers());
+        handle.send(counts).map_err(Failure::internal)?;
+    }
     for uri in paths.iter().flat_map(Paths::uris) {
         tracing::info!("hosts attach at {uri}");
     }

@@ -4,7 +4,7 @@ use super::Server;
 use crate::clock::processor_time;
 use crate::control::{
     BusyWindow, DriveStatus, FlashCounters, Identity, JobStatus, PolicyCounters, RECENT_WINDOWS,
-    RequestStatus, Status, StrangerStatus, TallyStatus,
+    RequestStatus, Status, TallyStatus,
 };
 use crate::durable::MemberState;
 use array::{Contract, DriveState, JobKind};
@@ -58,7 +58,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
             flushes: measures.flushes,
             failed_requests: measures.failed_requests,
             causes: measures.causes(),
-            strangers: StrangerStatus::default(),
+            strangers: clients.strangers.status(),
             path_strangers: hosts.as_ref().map(|hosts| hosts.strangers()).unwrap_or_default(),
         },
         counters: PolicyCounters {
