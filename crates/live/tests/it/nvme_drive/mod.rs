@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod basics;
+mod beside;
 mod host;
 mod hostile;
 mod hosts;

@@ -1,13 +1,15 @@
 //! Connections that never show who they are, beside hosts that do.
 
-use super::host::{BLOCK, HOST_NQN, Host, Queue, in_capsule, read, write};
+use super::host::{BLOCK, HOST_NQN, Host, Queue, Terms, in_capsule, read, write};
 use super::served::{Plan, SECRET, Served};
 use live::dhchap::CRYPTOGRAPHY;
 use nvme::wire::pdu::Digests;
 use nvme::wire::{
     AUTHENTICATION_PROTOCOL, AUTHENTICATION_SPECIFIC, Authentication, CNTLID_DYNAMIC, Challenge,
-    DhGroup, FabricsCommand, HashFunction, Negotiate, Nqn, Reply, SglDescriptor, Success1,
+    DhGroup, FabricsCommand, HashFunction, Negotiate, Nqn, Reply, SglDescriptor, SubmissionEntry,
+    Success1,
 };
+use std::net::SocketAddr;
 
 use std::time::{Duration, Instant};
 
@@ -87,13 +89,24 @@ fn authenticate(queue: &mut Queue, subsystem: &str) {
 
 /// A host with an admin queue and an I/O queue that has authenticated on both.
 fn attach(served: &Served) -> Host {
-    let terms = served.terms();
-    let mut admin = connect(served);
-    authenticate(&mut admin, &served.nqn);
+    attach_at(served.address, &served.nqn)
+}
+
+pub(crate) fn attach_at(address: SocketAddr, subsystem: &str) -> Host {
+    let terms = Terms::new(subsystem);
+    let mut admin = Queue::connect(address, &terms, (0, 31), CNTLID_DYNAMIC).unwrap();
+    authenticate(&mut admin, subsystem);
     admin.enable();
-    let mut io = Queue::connect(served.address, &terms, (1, 127), admin.controller).unwrap();
-    authenticate(&mut io, &served.nqn);
+    let mut io = Queue::connect(address, &terms, (1, 127), admin.controller).unwrap();
+    authenticate(&mut io, subsystem);
     Host { admin, io }
+}
+
+/// The command that negotiates, for those who send without looking at answers.
+pub(crate) fn negotiate_command() -> (SubmissionEntry, Vec<u8>) {
+    let bytes = negotiate();
+    let command = FabricsCommand::AuthenticationSend(message(bytes.len()));
+    (command.encode(0, in_capsule(bytes.len())), bytes)
 }
 
 /// A queue that asks for no keep alive timer, and has not authenticated.
