@@ -8,7 +8,7 @@ pub use latency::{Latency, PERCENTILES, Recorder};
 pub use schema::{ANSWER_SCHEMA, Marked, STATUS_SCHEMA};
 
 use crate::durable::{Intent, Journal, OpenError, Superblock};
-use crate::nbd::Connection;
+use crate::nbd::{Connection, StrangerCounts};
 use crate::storage::{Place, PrefillProgress, PrefillState, StoredDrive};
 use rustix::event::{EventfdFlags, eventfd};
 use schemars::JsonSchema;
@@ -202,6 +202,35 @@ pub struct RequestStatus {
     pub failed_requests: u64,
     /// Where reads spent their time: latency by cause.
     pub causes: Vec<CauseStatus>,
+    /// Connections over NBD that ended before they were of use.
+    #[serde(default)]
+    pub strangers: StrangerStatus,
+    /// Connections over NVMe/TCP that ended before they were of use.
+    #[serde(default)]
+    pub path_strangers: StrangerStatus,
+}
+
+/// Connections that ended before they were of use. A few are usual; many are an attack, or places that do not suffice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StrangerStatus {
+    /// Ended for a newer one, because all places of their kind were taken.
+    pub evicted: u64,
+    /// Ended because their handshake took too long, or their host was silent in discovery.
+    pub late: u64,
+    /// Refused, because they may not connect or all places for clients or hosts were taken.
+    pub refused: u64,
+}
+
+impl StrangerStatus {
+    /// What was counted since an earlier status.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            evicted: self.evicted - earlier.evicted,
+            late: self.late - earlier.late,
+            refused: self.refused - earlier.refused,
+        }
+    }
 }
 
 /// What a policy has done.
@@ -354,6 +383,8 @@ pub enum Message {
     Admin(AdminCommand, Sender<Answer>),
     /// A connection whose client has chosen an export.
     Client(Box<Connection>),
+    /// Who counts NBD clients that never came so far, for the status.
+    Strangers(StrangerCounts),
     /// An empty drive is ready to take its place, or could not be made.
     Joined(Box<Joined>),
     /// A drive that has failed can be connected again. Its head is to be formatted by these records, which come if it

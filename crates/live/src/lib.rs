@@ -18,6 +18,7 @@
 pub mod buffer;
 pub mod clock;
 pub mod control;
+mod crowd;
 pub mod dhchap;
 pub mod drive;
 pub mod durable;
@@ -26,8 +27,10 @@ pub mod kernel;
 pub mod nbd;
 pub mod nvme_tcp;
 pub mod operate;
+mod secret_file;
 pub mod server;
 pub mod storage;
 mod unix_socket;
 
+pub use secret_file::{SecretFileError, read_secret_file};
 pub use unix_socket::SocketAccess;

@@ -14,11 +14,11 @@ use live::nvme_tcp::{
     BLOCK_SHIFT, CAPSULE_BYTES, CONNECTIONS_MAX, IO_QUEUES_MAX, Listener, QUEUE_ENTRIES_MAX,
     SubsystemNames, TRANSFER_SHIFT, TargetSetup, listing,
 };
+use live::read_secret_file;
 use nvme::target::{AuthenticationConfig, HostList, Namespace, SubsystemConfig};
 use nvme::wire::ioda::IodaCapability;
 use nvme::wire::{Ascii, DhGroup, Nqn};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Where hosts connect and who may, before anything is opened.
@@ -74,6 +74,13 @@ impl Attaching {
         let hosts = hosts(settings)?;
         check_reach(settings, &found, what)?;
         Ok(Self { addresses: found, nqn, hosts, host_keys: settings.host_keys.clone() })
+    }
+
+    /// Whether anyone who reaches an address can read and write what is there: no host has to show a secret. `None` if
+    /// not, or the first such address.
+    pub(crate) fn open_address(&self) -> Option<SocketAddr> {
+        let beyond = self.addresses.iter().find(|address| !address.ip().is_loopback());
+        beyond.copied().filter(|_| self.host_keys.is_none())
     }
 
     /// Listens. What is named `uuid` is called so, and `memory_bytes` is the bound on the data of commands.
@@ -155,13 +162,8 @@ fn authentication(path: &Path, subsystem: &Nqn) -> Result<AuthenticationConfig, 
     let refused = |what: &dyn std::fmt::Display| {
         Failure::usage(format!("--host-keys {}: {what}", path.display()))
     };
-    let about = std::fs::metadata(path).map_err(|error| refused(&error))?;
-    let mode = about.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        let what = format!("others may read or write it (mode {mode:03o}); chmod 600 ends that");
-        return Err(refused(&what));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| refused(&error))?;
+    let text = read_secret_file(path).map_err(|error| refused(&error))?;
+    let text = String::from_utf8(text).map_err(|_| refused(&"it is not text"))?;
     let hosts = host_secrets(&text, subsystem).map_err(|error| refused(&error))?;
     if hosts.is_empty() {
         return Err(refused(&"there is no host in it"));

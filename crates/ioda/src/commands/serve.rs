@@ -5,9 +5,9 @@ use crate::cli::ServeArgs;
 use crate::exit::{Code, Failure};
 use crate::output::remark;
 use crate::serving::{self, Addresses, Built, EXPORT, Paths};
-use live::control::channel;
+use live::control::{Message, channel};
 use live::nbd::uri::Uri;
-use live::nbd::{Acceptor, Export, Listen};
+use live::nbd::{Acceptor, Export};
 use live::operate;
 use live::server::Server;
 use std::fmt::Write as _;
@@ -68,6 +68,10 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
         Acceptor::open(listen, addresses.socket_access, vec![export], tls, sink)
     };
     let acceptor = has_nbd.then(open).transpose().map_err(Failure::usage)?;
+    if let Some(acceptor) = &acceptor {
+        let counts = Message::Strangers(acceptor.strangers());
+        handle.send(counts).map_err(Failure::internal)?;
+    }
     for uri in paths.iter().flat_map(Paths::uris) {
         tracing::info!("hosts attach at {uri}");
     }
@@ -138,8 +142,8 @@ fn greeting(
     if let Some(page) = page {
         let _ = writeln!(text, "live page: http://{page}/   metrics: http://{page}/metrics");
     }
-    if listens.iter().any(|at| matches!(at, Listen::Tcp(at) if !at.ip().is_loopback())) {
-        let _ = writeln!(text, "anyone who reaches that address can read and write the array");
+    if let Some(at) = addresses.open_to_anyone(listens) {
+        let _ = writeln!(text, "anyone who reaches {at} can read and write the array");
     }
     text
 }

@@ -41,6 +41,10 @@ pub(crate) struct Addresses {
     /// For NVMe/TCP hosts.
     pub(crate) hosts: Option<Attaching>,
     pub(crate) tls: Tls,
+    /// Of those for hosts, one beyond this machine that asks for no secret.
+    open_target: Option<SocketAddr>,
+    /// Whether NBD clients beyond this machine have to show a certificate.
+    verifies_clients: bool,
     pub(crate) control: PathBuf,
     pub(crate) socket_access: SocketAccess,
     http: HttpAt,
@@ -86,6 +90,7 @@ impl Addresses {
         let (targets, others): (Vec<&String>, Vec<&String>) =
             settings.address.iter().partition(|text| TargetAddress::is_meant(text));
         let hosts = attaching(hosts, &targets)?;
+        let open_target = hosts.as_ref().and_then(Attaching::open_address);
         let mut places: Vec<Listen> =
             others.iter().map(|text| listen(text, settings)).collect::<Result<_, _>>()?;
         if settings.address.is_empty() {
@@ -114,7 +119,17 @@ impl Addresses {
         let tls = tls(settings)?;
         let names = settings.http_host.iter().map(|name| http_host(name));
         let http_hosts = names.collect::<Result<_, _>>()?;
-        Ok(Self { listen: places, hosts, tls, control, socket_access, http, http_hosts })
+        Ok(Self {
+            listen: places,
+            hosts,
+            tls,
+            open_target,
+            verifies_clients: settings.tls_verify_peer,
+            control,
+            socket_access,
+            http,
+            http_hosts,
+        })
     }
 
     /// Lets people and their monitors in. Returns where the live page is, if there is one.
@@ -148,6 +163,16 @@ impl Addresses {
     /// The URI of what is served at `at`.
     pub(crate) fn uri(&self, at: &Listen) -> Uri {
         Uri::of(at, !matches!(self.tls, Tls::Off))
+    }
+
+    /// An address beyond this machine where anyone can read and write the array, whoever they are. `listens` are those
+    /// of NBD clients, with the ports that the system chose.
+    pub(crate) fn open_to_anyone(&self, listens: &[Listen]) -> Option<SocketAddr> {
+        let beyond = listens.iter().find_map(|at| match at {
+            Listen::Tcp(at) if !at.ip().is_loopback() => Some(*at),
+            Listen::Tcp(_) | Listen::Unix(_) => None,
+        });
+        beyond.filter(|_| !self.verifies_clients).or(self.open_target)
     }
 
     /// What `ioda ctl` must be told to find this array.
@@ -201,15 +226,52 @@ fn group_in(groups: &str, name: &str) -> Option<u32> {
 }
 
 fn tls(settings: &ServeSettings) -> Result<Tls, Failure> {
-    let Some(directory) = &settings.tls else { return Ok(Tls::Off) };
+    let Some(directory) = &settings.tls else {
+        return match demands_tls(settings) {
+            false => Ok(Tls::Off),
+            true => Err(Failure::usage(
+                "--tls-required and --tls-verify-peer need certificates: name their directory with --tls",
+            )),
+        };
+    };
     let config = server_config(Path::new(directory), settings.tls_verify_peer)
         .map_err(|error| Failure::usage(format!("--tls: {error}")))?;
-    Ok(if settings.tls_required { Tls::Required(config) } else { Tls::Allowed(config) })
+    Ok(if demands_tls(settings) { Tls::Required(config) } else { Tls::Allowed(config) })
+}
+
+/// Whether clients without TLS are refused. A client without TLS shows no certificate that could be verified.
+const fn demands_tls(settings: &ServeSettings) -> bool {
+    settings.tls_required || settings.tls_verify_peer
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_verifies_clients_demands_tls_and_certificates() {
+        let verified = ServeSettings { tls_verify_peer: true, ..ServeSettings::default() };
+        assert!(demands_tls(&verified));
+        assert!(!demands_tls(&ServeSettings::default()));
+        for settings in [verified, ServeSettings { tls_required: true, ..ServeSettings::default() }]
+        {
+            let said = tls(&settings).unwrap_err().to_string();
+            assert!(said.contains("name their directory with --tls"), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_open_to_anyone_unless_each_way_in_demands_proof() {
+        let plain = Addresses::new(&Settings::default()).unwrap();
+        let far = [Listen::Tcp("0.0.0.0:10809".parse().unwrap())];
+        assert_eq!(plain.open_to_anyone(&far), "0.0.0.0:10809".parse().ok());
+        assert_eq!(plain.open_to_anyone(&[Listen::Tcp("127.0.0.1:1".parse().unwrap())]), None);
+        let verified = Addresses { verifies_clients: true, ..plain };
+        assert_eq!(verified.open_to_anyone(&far), None);
+        let target = "0.0.0.0:4420".parse().ok();
+        let both = Addresses { open_target: target, ..verified };
+        assert_eq!(both.open_to_anyone(&far), target, "hosts show nothing there");
+    }
 
     #[test]
     fn a_port_alone_is_on_the_loopback_interface() {

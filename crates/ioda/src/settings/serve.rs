@@ -71,15 +71,15 @@ pub(crate) struct ServeSettings {
     /// Name under which clients find the array; the empty name finds it as well [default: ioda]
     #[arg(long, value_name = "NAME")]
     pub(crate) export: Option<String>,
-    /// Directory with server-cert.pem and server-key.pem: offer TLS. With ca-cert.pem in it clients
-    /// can be checked
+    /// Directory with server-cert.pem and server-key.pem, which nobody but its owner may read: offer
+    /// TLS. With ca-cert.pem in it clients can be checked
     #[arg(long, value_name = "DIR")]
     pub(crate) tls: Option<PathBuf>,
     /// Refuse clients that do not use TLS
     #[arg(long, requires = "tls")]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) tls_required: bool,
-    /// Refuse clients without a certificate that ca-cert.pem vouches for
+    /// Refuse clients without a certificate that ca-cert.pem vouches for, and so those without TLS
     #[arg(long, requires = "tls")]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) tls_verify_peer: bool,

@@ -2,6 +2,7 @@
 //! export, however many they are and however slow.
 
 use super::connection::Connection;
+use super::door::{Door, StrangerCounts};
 use super::handshake::{Export, TlsPolicy};
 use super::listener::{Listen, ListenError, Listener};
 use super::negotiation::{Negotiation, Step};
@@ -87,6 +88,7 @@ pub struct Acceptor {
     addresses: Vec<Listen>,
     /// An eventfd that ends the thread.
     stop: Arc<OwnedFd>,
+    strangers: StrangerCounts,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -115,19 +117,27 @@ impl Acceptor {
         let addresses = addresses.map_err(AcceptorError::System)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let stop = Arc::new(stop.map_err(|error| AcceptorError::System(error.into()))?);
-        let acceptor = AcceptorLoop::new(listeners, exports, tls, Box::new(hand_over), &stop)
+        let strangers = StrangerCounts::default();
+        let door = Door::new(strangers.clone());
+        let acceptor = AcceptorLoop::new(listeners, exports, tls, Box::new(hand_over), door, &stop)
             .map_err(AcceptorError::System)?;
         let thread = std::thread::Builder::new()
             .name("nbd-acceptor".into())
             .spawn(move || acceptor.run())
             .map_err(AcceptorError::System)?;
-        Ok(Self { addresses, stop, thread: Some(thread) })
+        Ok(Self { addresses, stop, strangers, thread: Some(thread) })
     }
 
     /// Where it listens, with the ports that the system chose, in the order that it was given.
     #[must_use]
     pub fn addresses(&self) -> &[Listen] {
         &self.addresses
+    }
+
+    /// How many clients were disconnected before they had chosen an export.
+    #[must_use]
+    pub fn strangers(&self) -> StrangerCounts {
+        self.strangers.clone()
     }
 
     /// Accepts no more clients, closes the connections of those who have not chosen yet, and removes
@@ -196,6 +206,7 @@ struct AcceptorLoop {
     tls: Tls,
     hand_over: Box<dyn Fn(Connection) + Send>,
     limit: ConnectionLimit,
+    door: Door,
     scratch: Vec<u8>,
 }
 
@@ -205,6 +216,7 @@ impl AcceptorLoop {
         exports: Vec<Export>,
         tls: Tls,
         hand_over: Box<dyn Fn(Connection) + Send>,
+        door: Door,
         stop: &OwnedFd,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -220,6 +232,7 @@ impl AcceptorLoop {
             tls,
             hand_over,
             limit: ConnectionLimit::default(),
+            door,
             scratch: vec![0; SCRATCH_BYTES],
         };
         acceptor.watch_listeners(true)?;
@@ -230,9 +243,9 @@ impl AcceptorLoop {
         let mut events: Vec<Event> = Vec::with_capacity(256);
         let mut next_check = Instant::now() + TIMEOUT_CHECK_INTERVAL;
         loop {
-            let timeout = if self.resume.is_some() {
-                Some(ACCEPT_PAUSE)
-            } else if self.free.len() < self.negotiations.len() {
+            let timeout = if let Some(resume) = self.resume {
+                Some(resume.saturating_duration_since(Instant::now()))
+            } else if self.free.len() < self.negotiations.len() || self.door.has_news() {
                 Some(TIMEOUT_CHECK_INTERVAL)
             } else {
                 None
@@ -261,14 +274,16 @@ impl AcceptorLoop {
             if now >= next_check {
                 next_check = now + TIMEOUT_CHECK_INTERVAL;
                 self.close_late(now);
+                self.limit.forget();
             }
+            self.door.log(now);
             if self.resume.is_some_and(|resume| now >= resume) {
                 self.resume = None;
                 if self.limit.is_reached() {
-                    self.pause();
+                    self.pause(now + ACCEPT_PAUSE);
                 } else if let Err(error) = self.watch_listeners(true) {
                     tracing::warn!("cannot accept clients for now: {error}");
-                    self.pause();
+                    self.pause(now + ACCEPT_PAUSE);
                 }
             }
         }
@@ -289,11 +304,11 @@ impl AcceptorLoop {
         Ok(())
     }
 
-    fn pause(&mut self) {
+    fn pause(&mut self, until: Instant) {
         if let Err(error) = self.watch_listeners(false) {
             tracing::warn!("cannot stop to accept clients: {error}");
         }
-        self.resume = Some(Instant::now() + ACCEPT_PAUSE);
+        self.resume = Some(until);
     }
 
     /// Accepts the clients that wait at one socket.
@@ -302,18 +317,28 @@ impl AcceptorLoop {
             if !self.accepting {
                 return;
             }
+            let now = Instant::now();
             if self.limit.is_reached() {
                 tracing::warn!("{CLIENTS_MAX} clients are connected: more have to wait");
-                self.pause();
+                self.pause(now + ACCEPT_PAUSE);
+                return;
+            }
+            if let Some(until) = self.door.closed_until(now) {
+                self.pause(until);
                 return;
             }
             match self.listeners[listener].accept() {
-                Ok(socket) => {
+                Ok((socket, source)) => {
+                    if let Some(oldest) = self.door.surplus() {
+                        self.door.count_evicted();
+                        self.end(oldest);
+                    }
                     let offer = (Arc::clone(&self.exports), self.tls.policy());
-                    let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
-                    let permit = self.limit.take();
                     let stream = Stream::new(socket);
-                    self.begin(Negotiation::new(stream, offer, deadline, permit));
+                    self.begin(
+                        now,
+                        Negotiation::new(stream, offer, now + HANDSHAKE_TIMEOUT, source),
+                    );
                 }
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return,
@@ -324,7 +349,7 @@ impl AcceptorLoop {
                     | io::ErrorKind::InvalidInput => {}
                     _ => {
                         tracing::warn!("cannot accept a client for now: {error}");
-                        self.pause();
+                        self.pause(now + ACCEPT_PAUSE);
                     }
                 },
             }
@@ -332,7 +357,7 @@ impl AcceptorLoop {
     }
 
     /// Watches the socket of a new client.
-    fn begin(&mut self, mut negotiation: Negotiation) {
+    fn begin(&mut self, now: Instant, mut negotiation: Negotiation) {
         let index = self.free.pop().unwrap_or_else(|| {
             self.negotiations.push(None);
             self.negotiations.len() - 1
@@ -342,6 +367,7 @@ impl AcceptorLoop {
         match epoll::add(&self.epoll, negotiation.stream(), data, EventFlags::OUT) {
             Ok(()) => {
                 negotiation.watched_for = EventFlags::OUT;
+                self.door.enter(now, index, negotiation.source);
                 self.negotiations[index] = Some(negotiation);
             }
             Err(error) => {
@@ -369,27 +395,38 @@ impl AcceptorLoop {
                     Ok(()) => self.negotiations[index] = Some(negotiation),
                     Err(error) => {
                         tracing::warn!("a connection was closed: {error}");
-                        self.free.push(index);
+                        self.end(index);
                     }
                 }
             }
             Step::Done(choice) => {
-                self.free.push(index);
+                self.end(index);
+                let Some(permit) = self.limit.take(negotiation.source) else {
+                    self.door.count_refused();
+                    return;
+                };
                 if epoll::delete(&self.epoll, negotiation.stream()).is_ok() {
-                    (self.hand_over)(negotiation.into_connection(choice));
+                    (self.hand_over)(negotiation.into_connection(choice, permit));
                 }
             }
-            Step::Close => self.free.push(index),
+            Step::Close => self.end(index),
         }
+    }
+
+    /// Frees the place of a client, and closes its connection if it is still in the handshake.
+    fn end(&mut self, index: usize) {
+        self.negotiations[index] = None;
+        self.door.leave(index);
+        self.free.push(index);
     }
 
     /// Closes the connections of clients that have not chosen in time.
     fn close_late(&mut self, now: Instant) {
-        for (index, slot) in self.negotiations.iter_mut().enumerate() {
-            if slot.as_ref().is_some_and(|negotiation| now >= negotiation.deadline) {
-                tracing::debug!("a client took over {HANDSHAKE_TIMEOUT:?} to choose an export");
-                *slot = None;
-                self.free.push(index);
+        for index in 0..self.negotiations.len() {
+            let negotiation = self.negotiations[index].as_ref();
+            if negotiation.is_some_and(|negotiation| now >= negotiation.deadline) {
+                self.door.count_late();
+                self.end(index);
             }
         }
     }
@@ -398,6 +435,7 @@ impl AcceptorLoop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crowd::Source;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 
@@ -410,18 +448,28 @@ mod tests {
         }
     }
 
+    fn door() -> Door {
+        Door::new(StrangerCounts::default())
+    }
+
     #[test]
-    fn a_client_that_never_chooses_is_hung_up_on_and_gives_its_permit_back() {
+    fn a_client_that_never_chooses_is_hung_up_on_and_has_no_permit() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let listener = Listener::open(&Listen::Unix(path.clone()), SocketAccess::Owner).unwrap();
         let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-        let mut acceptor =
-            AcceptorLoop::new(vec![listener], vec![export("")], Tls::Off, Box::new(drop), &stop)
-                .unwrap();
+        let mut acceptor = AcceptorLoop::new(
+            vec![listener],
+            vec![export("")],
+            Tls::Off,
+            Box::new(drop),
+            door(),
+            &stop,
+        )
+        .unwrap();
         let mut client = UnixStream::connect(&path).unwrap();
         acceptor.accept_from(0);
-        assert_eq!(acceptor.limit.out(), 1);
+        assert_eq!(acceptor.limit.out(), 0, "permits are for those who have chosen");
         acceptor.on_ready(0);
         let mut greeting = [0; 18];
         client.read_exact(&mut greeting).unwrap();
@@ -430,7 +478,7 @@ mod tests {
         assert!(acceptor.negotiations[0].is_some());
         acceptor.close_late(soon + HANDSHAKE_TIMEOUT);
         assert!(acceptor.negotiations[0].is_none());
-        assert_eq!(acceptor.limit.out(), 0);
+        assert!(acceptor.door.has_news());
         assert_eq!(client.read(&mut greeting).unwrap(), 0);
     }
 
@@ -440,11 +488,18 @@ mod tests {
         let path = directory.path().join("socket");
         let listener = Listener::open(&Listen::Unix(path.clone()), SocketAccess::Owner).unwrap();
         let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-        let mut acceptor =
-            AcceptorLoop::new(vec![listener], vec![export("")], Tls::Off, Box::new(drop), &stop)
-                .unwrap();
+        let mut acceptor = AcceptorLoop::new(
+            vec![listener],
+            vec![export("")],
+            Tls::Off,
+            Box::new(drop),
+            door(),
+            &stop,
+        )
+        .unwrap();
         let _client = UnixStream::connect(&path).unwrap();
-        let mut permits: Vec<_> = (0..CLIENTS_MAX).map(|_| acceptor.limit.take()).collect();
+        let mut permits: Vec<_> =
+            (0..CLIENTS_MAX).map(|_| acceptor.limit.take(Source::Local)).collect();
         acceptor.accept_from(0);
         assert!(
             acceptor.negotiations.is_empty() && !acceptor.accepting && acceptor.resume.is_some()

@@ -1,6 +1,7 @@
 //! Sockets that clients connect to.
 
 use super::stream::Socket;
+use crate::crowd::Source;
 use crate::unix_socket::{self, BindError, SocketAccess, SocketFile};
 use std::fmt::{self, Display, Formatter};
 use std::io;
@@ -10,7 +11,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Clients that may wait to be accepted at a Unix socket.
+/// Clients that may wait to be accepted at a socket, as far as the system lets them.
 const BACKLOG: i32 = 4096;
 
 /// Where to listen.
@@ -75,6 +76,7 @@ impl Listener {
         match listen {
             Listen::Tcp(address) => {
                 let socket = TcpListener::bind(address).map_err(refused)?;
+                rustix::net::listen(&socket, BACKLOG).map_err(|error| refused(error.into()))?;
                 socket.set_nonblocking(true).map_err(refused)?;
                 Ok(Self::Tcp(socket))
             }
@@ -99,13 +101,16 @@ impl Listener {
     }
 
     /// The next client, ready for an event loop; an error of kind `WouldBlock` if there is none.
-    pub(super) fn accept(&self) -> io::Result<Socket> {
-        let socket = match self {
-            Self::Unix { socket, .. } => Socket::Unix(socket.accept()?.0),
-            Self::Tcp(socket) => Socket::Tcp(socket.accept()?.0),
+    pub(super) fn accept(&self) -> io::Result<(Socket, Source)> {
+        let (socket, source) = match self {
+            Self::Unix { socket, .. } => (Socket::Unix(socket.accept()?.0), Source::Local),
+            Self::Tcp(socket) => {
+                let (socket, peer) = socket.accept()?;
+                (Socket::Tcp(socket), peer.ip().into())
+            }
         };
         socket.prepare()?;
-        Ok(socket)
+        Ok((socket, source))
     }
 }
 

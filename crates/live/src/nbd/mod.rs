@@ -11,6 +11,7 @@
 mod acceptor;
 pub mod client;
 mod connection;
+mod door;
 pub mod fuzz;
 pub mod fuzz_client;
 pub mod handshake;
@@ -28,6 +29,7 @@ pub mod wire;
 
 pub use acceptor::{Acceptor, AcceptorError, HANDSHAKE_TIMEOUT, Tls};
 pub use connection::{Connection, Interest};
+pub use door::{NEGOTIATIONS_MAX, StrangerCounts};
 pub use handshake::{Choice, Export};
 pub use listener::{Listen, ListenError};
 pub use permit::CLIENTS_MAX;

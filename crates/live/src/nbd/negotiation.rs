@@ -4,6 +4,7 @@ use super::connection::Connection;
 use super::handshake::{Choice, Export, Handshake, Progress, TlsPolicy};
 use super::permit::ConnectionPermit;
 use super::stream::Stream;
+use crate::crowd::Source;
 use rustix::event::epoll::EventFlags;
 use rustls::ServerConfig;
 use std::io::{self, IoSliceMut};
@@ -26,7 +27,8 @@ pub(super) struct Negotiation {
     pub(super) deadline: Instant,
     /// What its socket is being watched for.
     pub(super) watched_for: EventFlags,
-    permit: ConnectionPermit,
+    /// Where the client is.
+    pub(super) source: Source,
 }
 
 /// What is to be done with a client next.
@@ -45,7 +47,7 @@ impl Negotiation {
         stream: Stream,
         (exports, policy): (Arc<[Export]>, TlsPolicy),
         deadline: Instant,
-        permit: ConnectionPermit,
+        source: Source,
     ) -> Self {
         let (handshake, greeting) = Handshake::new(exports, policy);
         Self {
@@ -56,7 +58,7 @@ impl Negotiation {
             progress: Progress::More,
             deadline,
             watched_for: EventFlags::empty(),
-            permit,
+            source,
         }
     }
 
@@ -65,14 +67,8 @@ impl Negotiation {
     }
 
     /// The connection, for the array's thread.
-    pub(super) fn into_connection(self, choice: Choice) -> Connection {
-        Connection::after_handshake(
-            self.stream,
-            choice,
-            &self.input,
-            &self.output,
-            Some(self.permit),
-        )
+    pub(super) fn into_connection(self, choice: Choice, permit: ConnectionPermit) -> Connection {
+        Connection::after_handshake(self.stream, choice, &self.input, &self.output, Some(permit))
     }
 
     /// Goes on after the socket has become ready: receives once, answers, sends.

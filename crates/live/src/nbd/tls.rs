@@ -4,6 +4,7 @@
 //! `certtool` have one byte too many and are refused; its RSA keys, which it makes unless told
 //! otherwise, are fine.
 
+use crate::secret_file::{SecretFileError, read_secret_file};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -32,6 +33,14 @@ pub enum TlsError {
         /// What is wrong.
         error: pem::Error,
     },
+    /// A private key that others know, or that cannot be read.
+    #[error("cannot use the private key {path}: {error}")]
+    Key {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong.
+        error: SecretFileError,
+    },
     /// A file without a certificate.
     #[error("there is no certificate in {path}")]
     Empty {
@@ -53,7 +62,7 @@ pub enum TlsError {
 ///
 /// # Errors
 ///
-/// If a file is missing or wrong.
+/// If a file is missing or wrong, or others than its owner may read or write the key.
 pub fn server_config(directory: &Path, verify_peer: bool) -> Result<Arc<ServerConfig>, TlsError> {
     let unfit = |error: &dyn std::fmt::Display| TlsError::Unfit {
         directory: directory.to_path_buf(),
@@ -61,7 +70,9 @@ pub fn server_config(directory: &Path, verify_peer: bool) -> Result<Arc<ServerCo
     };
     let chain = certificates(&directory.join(CERTIFICATE_FILE))?;
     let path = directory.join(KEY_FILE);
-    let key = PrivateKeyDer::from_pem_file(&path).map_err(|error| TlsError::File {
+    let key =
+        read_secret_file(&path).map_err(|error| TlsError::Key { path: path.clone(), error })?;
+    let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| TlsError::File {
         what: "a private key",
         path,
         error,

@@ -1,5 +1,6 @@
 //! One connection: its socket, the machine of its protocol, the buffers of its commands.
 
+use super::admission::Stage;
 use super::command_buffer::{CommandBuffer, Purpose};
 use super::command_memory::{Account, CommandMemory};
 use super::output::Output;
@@ -7,6 +8,7 @@ use super::subsystems::Joined;
 use super::target::{CAPSULE_BYTES, RECEIVE_BYTES, TRANSFER_BYTES_MAX};
 use crate::buffer::Pool;
 use crate::clock::Interest;
+use crate::crowd::Source;
 use nvme::target::{
     CommandData, Connection, IoOperation, IoRequest, Output as MachineOutput, Request, Slot, Terms,
 };
@@ -81,6 +83,8 @@ pub(super) struct HostConnection {
     socket: TcpStream,
     pub(super) machine: Connection,
     pub(super) joined: Option<Joined>,
+    pub(super) stage: Stage,
+    pub(super) source: Source,
     pending: Vec<Option<Pending>>,
     /// Commands that wait for a buffer, the first one first.
     waiting: VecDeque<Slot>,
@@ -92,7 +96,7 @@ pub(super) struct HostConnection {
 }
 
 impl HostConnection {
-    pub(super) fn new(socket: TcpStream, terms: Terms) -> Self {
+    pub(super) fn new(socket: TcpStream, source: Source, terms: Terms) -> Self {
         // Room to receive while the rest of a capsule is on its way, whatever others hold.
         let in_capsule = Account::new((RECEIVE_BYTES + 2 * CAPSULE_BYTES as usize) as u64);
         let granted = Account::new(u64::from(TRANSFER_BYTES_MAX));
@@ -100,6 +104,8 @@ impl HostConnection {
             socket,
             machine: Connection::new(terms),
             joined: None,
+            stage: Stage::Entering,
+            source,
             pending: Vec::new(),
             waiting: VecDeque::new(),
             output: Output::default(),
@@ -418,7 +424,7 @@ mod tests {
             checksum: crc32c::crc32c_append,
         };
         let memory = CommandMemory::new(0);
-        let mut own = HostConnection::new(listener.accept().unwrap().0, terms);
+        let mut own = HostConnection::new(listener.accept().unwrap().0, Source::Local, terms);
         own.notice_hang_up();
         assert!(own.may_receive(&memory), "a host that says nothing is still there");
         host.write_all(b"a command").unwrap();

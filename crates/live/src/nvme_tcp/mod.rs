@@ -7,23 +7,27 @@
 //! the drive or the array, beside the same [`Waiter`](crate::clock::Waiter). Commands come out of
 //! [`Target::poll_event`]; their outcomes go to [`Target::complete`], in any order.
 
+mod admission;
 mod command_buffer;
 mod command_memory;
 mod connection;
 mod counters;
+mod entrance;
 mod listener;
 mod names;
 mod output;
+mod powers;
 mod subsystems;
 mod table;
 mod target;
 
+pub use admission::CONNECTIONS_MAX;
 pub use command_buffer::CommandBuffer;
 pub use connection::CommandName;
 pub(crate) use counters::{Counters, plain_report};
 pub use listener::{ListenError, Listener};
 pub use names::{SubsystemNames, listing};
 pub use target::{
-    BLOCK_SHIFT, CAPSULE_BYTES, COMMAND_MEMORY_BYTES_MIN, CONNECTIONS_MAX, IO_QUEUES_MAX,
-    QUEUE_ENTRIES_MAX, TRANSFER_SHIFT, Target, TargetEvent, TargetSetup,
+    BLOCK_SHIFT, CAPSULE_BYTES, COMMAND_MEMORY_BYTES_MIN, IO_QUEUES_MAX, QUEUE_ENTRIES_MAX,
+    TRANSFER_SHIFT, Target, TargetEvent, TargetSetup,
 };

@@ -52,12 +52,13 @@ impl Subsystems {
         }
     }
 
-    /// Gives a host a queue of the subsystem that it names.
+    /// Gives a host a queue of the subsystem that it names, unless its own one `is_full`.
     pub(super) fn connect(
         &mut self,
         now: Instant,
         connect: &Connect,
         data: &[u8; CONNECT_BYTES],
+        is_full: bool,
     ) -> Result<Joined, ConnectRefusal> {
         self.due = None;
         let named = ConnectData::decode(data)?.subsystem;
@@ -66,6 +67,7 @@ impl Subsystems {
                 let queue = self.discovery.connect(now, connect, data)?;
                 Ok(Joined { which: Which::Discovery, queue })
             }
+            false if is_full => Err(ConnectRefusal::Busy),
             false => {
                 let queue = self.own.connect(now, connect, data)?;
                 Ok(Joined { which: Which::Own, queue })

@@ -143,9 +143,12 @@ impl Table {
         self.deadlines.extend(deadline.map(|deadline| (deadline, index)));
     }
 
-    /// Whether something has to happen at a connection by some time.
-    pub(super) fn has_deadline(&self, index: u32) -> bool {
-        self.places.get(index as usize).is_some_and(|place| place.deadline.is_some())
+    /// Brings the deadline of a connection forward, if it has a later one or none.
+    pub(super) fn shorten_deadline(&mut self, index: u32, deadline: Instant) {
+        let before = self.places.get(index as usize).and_then(|place| place.deadline);
+        if before.is_none_or(|before| before > deadline) {
+            self.set_deadline(index, Some(deadline));
+        }
     }
 
     /// The first deadline.

@@ -1,19 +1,22 @@
 //! A target at some addresses: its connections, and the commands that come over them.
 
+use super::admission::{Admission, Loss, Stage};
 use super::command_buffer::CommandBuffer;
 use super::command_memory::CommandMemory;
 use super::connection::{CommandName, ConnectionId, HostConnection, Pending, Received};
+use super::entrance::Listening;
 use super::listener::Listener;
+use super::powers::Powers;
 use super::subsystems::{Joined, Subsystems, Which};
 use super::table::Table;
 use crate::buffer::Pool;
 use crate::clock::{Event, Interest, Waiter};
+use crate::control::StrangerStatus;
 use nvme::target::{
-    Action, AdminAnswer, AdminRequest, Answer, AuthenticationStep, CommandData, Discovery,
-    DriveReport, IoOutcome, IoRequest, Listing, RANDOM_BYTES, Request, Slot, Subsystem,
-    SubsystemConfig, Terms, TransportEvent,
+    Action, AdminAnswer, AdminRequest, Answer, CommandData, Discovery, DriveReport, IoOutcome,
+    IoRequest, Listing, Request, Slot, Subsystem, SubsystemConfig, Terms, TransportEvent,
 };
-use nvme::wire::{CONNECT_BYTES, StatusCode, SubmissionEntry};
+use nvme::wire::{CONNECT_BYTES, SubmissionEntry};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use units::{Duration, Instant};
@@ -29,8 +32,6 @@ pub const CAPSULE_BYTES: u32 = 8192;
 pub const QUEUE_ENTRIES_MAX: u16 = 128;
 /// I/O queues of a controller. One thread serves all, so many gain nothing, and hosts ask for one per processor.
 pub const IO_QUEUES_MAX: u16 = 64;
-/// Most connections, if memory suffices for their shares.
-pub const CONNECTIONS_MAX: usize = 1024;
 
 /// Most bytes that are received by one call.
 pub(super) const RECEIVE_BYTES: usize = 64 << 10;
@@ -47,18 +48,14 @@ const CONTROLLER_DATA_BYTES: u32 = 64 << 10;
 
 /// Calls to receive for one connection in one turn of the loop.
 const RECEIPTS_PER_TURN: usize = 8;
-/// Connections that are accepted in one turn.
-const ACCEPTS_PER_TURN: usize = 64;
-
-/// For how long ICReq and Connect are waited for.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// For how long a host of the discovery subsystem may say nothing. Hosts that stay there say more often that they are alive.
+pub(super) const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 /// For how long a host may take to read what it was sent last, and to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// For how long nothing is accepted after the system had no descriptor left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Tokens of connections are behind those of this many listeners.
+/// Tokens of connections are behind those of this many listeners, and the one of powers.
 const LISTENERS_MAX: u64 = 256;
+const FIRST_CONNECTION: u64 = LISTENERS_MAX + 1;
 
 /// What a target is made of.
 #[derive(Debug)]
@@ -92,32 +89,24 @@ pub enum TargetEvent {
     Action(Action),
 }
 
-/// The sockets that listen.
-#[derive(Debug)]
-struct Listening {
-    listeners: Vec<Listener>,
-    is_watched: bool,
-    /// Until when nothing is accepted, because the system had nothing left.
-    paused_until: Option<Instant>,
-    connections_max: usize,
-    is_over: bool,
-}
-
 /// A target.
 #[derive(Debug)]
 pub struct Target {
-    subsystems: Subsystems,
-    listening: Listening,
-    table: Table,
+    pub(super) subsystems: Subsystems,
+    pub(super) listening: Listening,
+    pub(super) admission: Admission,
+    pub(super) table: Table,
     /// The connection of the admin queue of each controller.
-    admin: BTreeMap<(Which, u16), ConnectionId>,
+    pub(super) admin: BTreeMap<(Which, u16), ConnectionId>,
+    /// `None` where hosts do not authenticate.
+    pub(super) powers: Option<Powers>,
     memory: CommandMemory,
     pool: Pool,
     events: VecDeque<TargetEvent>,
     /// Where bytes are received.
     received: Vec<u8>,
-    terms: Terms,
-    first_token: u64,
+    pub(super) terms: Terms,
+    pub(super) first_token: u64,
 }
 
 impl Target {
@@ -131,9 +120,9 @@ impl Target {
     pub fn new(setup: TargetSetup, first_token: u64, waiter: &mut Waiter) -> io::Result<Self> {
         let TargetSetup { config, listeners, listings, memory_bytes } = setup;
         let shares = memory_bytes / 4 * SHARES_OF_FOUR;
-        let connections_max = ((shares / SHARE_BYTES) as usize).clamp(1, CONNECTIONS_MAX);
-        let common = memory_bytes.saturating_sub(connections_max as u64 * SHARE_BYTES);
-        let controllers_max = connections_max as u16;
+        let admission = Admission::new((shares / SHARE_BYTES) as usize);
+        let common = memory_bytes.saturating_sub(admission.places() as u64 * SHARE_BYTES);
+        let controllers_max = admission.discovery_controllers_max();
         let (serial, revision) = (config.serial, config.firmware);
         let discovery = Discovery::new(controllers_max, serial.as_str(), revision.as_str());
         let mut discovery =
@@ -145,17 +134,17 @@ impl Target {
             transfer_max_bytes: config.transfer_max_bytes(),
             checksum: crc32c::crc32c_append,
         };
+        let powers = config.authentication.as_ref().map(|_| Powers::start()).transpose()?;
+        if let Some(powers) = &powers {
+            waiter.add(powers.bell(), first_token + LISTENERS_MAX, Interest::READ)?;
+        }
         let mut target = Self {
             subsystems: Subsystems::new(Subsystem::new(config), discovery),
-            listening: Listening {
-                listeners,
-                is_watched: false,
-                paused_until: None,
-                connections_max,
-                is_over: false,
-            },
+            listening: Listening::new(listeners),
+            admission,
             table: Table::default(),
             admin: BTreeMap::new(),
+            powers,
             memory: CommandMemory::new(common),
             pool: Pool::default(),
             events: VecDeque::new(),
@@ -179,6 +168,12 @@ impl Target {
         self.table.count()
     }
 
+    /// How many connections ended before they were of use.
+    #[must_use]
+    pub const fn strangers(&self) -> StrangerStatus {
+        self.admission.status()
+    }
+
     /// The next thing for the driver.
     pub fn poll_event(&mut self) -> Option<TargetEvent> {
         self.events.pop_front()
@@ -193,16 +188,17 @@ impl Target {
     /// When [`Target::handle_deadline`] wants to be called if nothing else happens.
     pub fn next_deadline(&mut self) -> Instant {
         let paused = self.listening.paused_until.unwrap_or(Instant::NEVER);
-        self.table.next_deadline().min(self.subsystems.next_deadline()).min(paused)
+        let own = self.table.next_deadline().min(self.admission.next_deadline());
+        own.min(self.subsystems.next_deadline()).min(paused)
     }
 
     /// Ends what has taken too long. To be followed by [`Target::settle`].
     pub fn handle_deadline(&mut self, now: Instant) {
         self.subsystems.handle_deadline(now);
         while let Some(index) = self.table.pop_expired(now) {
-            tracing::debug!("a host was silent for too long before or after its connection");
-            self.close(index);
+            self.close_late(index);
         }
+        self.admission.log(now);
         if self.listening.paused_until.is_some_and(|until| until <= now) {
             self.listening.paused_until = None;
         }
@@ -221,7 +217,11 @@ impl Target {
             self.accept(now, number as usize);
             return;
         }
-        let index = (number - LISTENERS_MAX) as u32;
+        if number == LISTENERS_MAX {
+            self.take_powers(now);
+            return;
+        }
+        let index = (number - FIRST_CONNECTION) as u32;
         let Some(id) = self.table.id(index) else { return };
         if event.writable || event.hung_up {
             self.table.get_mut(id).into_iter().for_each(HostConnection::set_writable);
@@ -307,13 +307,6 @@ impl Target {
         self.subsystems.own.handle_window_events(events);
     }
 
-    /// Stops to listen. Connections that there are stay.
-    pub fn stop_listening(&mut self, waiter: &mut Waiter) {
-        self.unwatch_listeners(waiter);
-        self.listening.is_over = true;
-        self.listening.listeners.clear();
-    }
-
     /// Ends all connections: what is to be sent is sent.
     pub fn close_all(&mut self) {
         let all: Vec<u32> = self
@@ -354,68 +347,13 @@ impl Target {
                 _ => break,
             }
         }
+        self.go_on_with_powers();
         self.watch_listeners(waiter)
     }
 
     fn would_go_on(&mut self, id: ConnectionId) -> bool {
         let Some(own) = self.table.get_mut(id) else { return true };
         !own.waits_for_memory(&self.memory) || own.would_go_on(&self.memory)
-    }
-
-    fn accept(&mut self, now: Instant, number: usize) {
-        for _ in 0..ACCEPTS_PER_TURN {
-            let Some(listener) = self.listening.listeners.get(number) else { return };
-            if self.table.count() >= self.listening.connections_max {
-                return;
-            }
-            match listener.accept() {
-                Ok((socket, peer)) => {
-                    tracing::debug!(%peer, "a host has connected");
-                    let connection = HostConnection::new(socket, self.terms);
-                    let id = self.table.insert(Box::new(connection));
-                    self.table.set_deadline(id.index, Some(now + HANDSHAKE_TIMEOUT));
-                    self.table.mark_dirty(id.index);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
-                    ) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "a host cannot be accepted");
-                    self.listening.paused_until = Some(now + ACCEPT_PAUSE);
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Watches the listeners if a connection would be accepted, and else not.
-    fn watch_listeners(&mut self, waiter: &mut Waiter) -> io::Result<()> {
-        let Listening { paused_until, connections_max, is_over, is_watched, .. } = &self.listening;
-        let wanted = paused_until.is_none() && !is_over && self.table.count() < *connections_max;
-        match (*is_watched, wanted) {
-            (false, true) => {
-                for (listener, token) in self.listening.listeners.iter().zip(self.first_token..) {
-                    waiter.add(listener, token, Interest::READ)?;
-                }
-                self.listening.is_watched = true;
-            }
-            (true, false) => self.unwatch_listeners(waiter),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn unwatch_listeners(&mut self, waiter: &mut Waiter) {
-        if std::mem::take(&mut self.listening.is_watched) {
-            for listener in &self.listening.listeners {
-                if let Err(error) = waiter.remove(listener) {
-                    tracing::debug!(%error, "a listener was not watched");
-                }
-            }
-        }
     }
 
     fn receive(&mut self, now: Instant, id: ConnectionId) {
@@ -464,6 +402,10 @@ impl Target {
         data: CommandData,
     ) {
         let Some(own) = self.table.get_mut(id) else { return };
+        if own.stage == Stage::Discovering {
+            self.table.set_deadline(id.index, Some(now + DISCOVERY_TIMEOUT));
+        }
+        let Some(own) = self.table.get_mut(id) else { return };
         let request = match self.subsystems.decode(own.joined.as_ref(), entry, data) {
             Ok(request) => request,
             Err(status) => {
@@ -503,59 +445,25 @@ impl Target {
             Request::Connect(connect) => {
                 let data = pending.buffer.as_ref().map(CommandBuffer::bytes).unwrap_or_default();
                 let Some(data) = data.first_chunk::<CONNECT_BYTES>() else { return };
-                match self.subsystems.connect(now, &connect, data) {
-                    Ok(joined) => self.join(id, slot, joined),
+                let is_full = self.admission.is_full();
+                match self.subsystems.connect(now, &connect, data, is_full) {
+                    Ok(joined) => self.join(now, id, slot, joined),
                     Err(refusal) => {
-                        tracing::info!(?refusal, "a host is refused");
+                        tracing::debug!(?refusal, "a host is refused");
+                        self.admission.note(Loss::Refused);
                         let (status, result) = refusal.encode();
                         let answer = Answer { result: result.into(), ..Answer::new(status) };
                         own.machine.complete(slot, answer);
                     }
                 }
             }
-            Request::Authenticate(step) => self.authenticate(id, slot, step),
+            Request::Authenticate(step) => self.authenticate(now, id, slot, step),
             Request::Admin(_) => self.events.push_back(TargetEvent::Admin(name)),
             Request::Io(request) => {
                 let buffer = own.lend(slot);
                 self.events.push_back(TargetEvent::Io { name, request, buffer });
             }
         }
-    }
-
-    /// Goes on with the authentication of a queue.
-    fn authenticate(&mut self, id: ConnectionId, slot: Slot, step: AuthenticationStep) {
-        let Some(own) = self.table.get_mut(id) else { return };
-        let Some(Joined { which: Which::Own, queue }) = own.joined else { return };
-        let mut random = [0; RANDOM_BYTES];
-        if let Err(error) = fill_random(&mut random) {
-            tracing::error!(%error, "a host cannot be authenticated without random numbers");
-            return own.machine.complete(slot, Answer::new(StatusCode::Internal.for_now()));
-        }
-        let Some(pending) = own.pending_mut(slot) else { return };
-        let is_to_host = matches!(pending.data, CommandData::ToHost { .. });
-        let (mut nothing, mut data) = ([0; 0], pending.buffer.as_mut());
-        let (data, into): (&[u8], &mut [u8]) = match &mut data {
-            Some(buffer) if is_to_host => (&[], buffer.bytes_mut()),
-            Some(buffer) => (buffer.bytes(), &mut nothing),
-            None => (&[], &mut nothing),
-        };
-        let subsystem = &mut self.subsystems.own;
-        let answer = subsystem.handle_authentication(&queue, step, data, into, &random);
-        own.machine.complete(slot, answer);
-    }
-
-    /// A connection has become a queue.
-    fn join(&mut self, id: ConnectionId, slot: Slot, joined: Joined) {
-        let Some(own) = self.table.get_mut(id) else { return };
-        own.joined = Some(joined);
-        own.machine.start_queue(joined.queue.terms());
-        own.machine.complete(slot, joined.queue.answer());
-        let (controller, queue) = (joined.queue.controller(), joined.queue.number());
-        tracing::debug!(controller, queue, subsystem = ?joined.which, "a host has a queue");
-        if joined.queue.is_admin() {
-            self.admin.insert((joined.which, controller), id);
-        }
-        self.table.set_deadline(id.index, None);
     }
 
     fn act(&mut self, which: Which, action: Action) {
@@ -618,9 +526,7 @@ impl Target {
         }
         if is_ending {
             self.leave(id);
-            if !self.table.has_deadline(index) {
-                self.table.set_deadline(index, Some(now + CLOSE_TIMEOUT));
-            }
+            self.table.shorten_deadline(index, now + CLOSE_TIMEOUT);
         }
         if let Err(error) = self.watch(waiter, index) {
             tracing::warn!(%error, "a host cannot be served any more");
@@ -630,7 +536,7 @@ impl Target {
 
     /// Has the waiter watch a connection for what it waits for.
     fn watch(&mut self, waiter: &mut Waiter, index: u32) -> io::Result<()> {
-        let token = self.first_token + LISTENERS_MAX + u64::from(index);
+        let token = self.first_token + FIRST_CONNECTION + u64::from(index);
         let Some(place) = self.table.place_mut(index) else { return Ok(()) };
         let Some(own) = &place.connection else { return Ok(()) };
         let wanted = own.interest(&self.memory);
@@ -650,10 +556,11 @@ impl Target {
 
     /// A connection is no more. Its commands go on, and their answers are dropped. A descriptor that is closed is
     /// watched no longer.
-    fn close(&mut self, index: u32) {
+    pub(super) fn close(&mut self, index: u32) {
         let Some(id) = self.table.id(index) else { return };
         self.leave(id);
         let Some(mut own) = self.table.remove(index) else { return };
+        self.admission.leave(index, own.stage);
         own.close(&mut self.memory, &mut self.pool);
     }
 
@@ -667,14 +574,4 @@ impl Target {
         }
         self.subsystems.handle_closed(&joined);
     }
-}
-
-/// Fills bytes with random ones of the system.
-fn fill_random(bytes: &mut [u8]) -> io::Result<()> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        let rest = &mut bytes[filled..];
-        filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty())?;
-    }
-    Ok(())
 }

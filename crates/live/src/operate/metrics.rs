@@ -204,6 +204,7 @@ fn requests(out: &mut Exposition, status: &Status) {
     out.single("connections", Gauge, "Clients that are connected.", status.requests.connections);
     let help = "Clients that are connected over NVMe/TCP: each path of each host is one.";
     out.single("paths", Gauge, help, status.requests.paths);
+    strangers(out, status);
     out.single(
         "requests_in_flight",
         Gauge,
@@ -245,6 +246,22 @@ fn requests(out: &mut Exposition, status: &Status) {
         "Requests that were answered with an error.",
         status.requests.failed_requests,
     );
+}
+
+fn strangers(out: &mut Exposition, status: &Status) {
+    let help = "Connections that ended before they were of use, by protocol and reason.";
+    out.family("strangers_total", Kind::Counter, help);
+    for (protocol, strangers) in
+        [("nbd", status.requests.strangers), ("nvme_tcp", status.requests.path_strangers)]
+    {
+        for (reason, count) in [
+            ("evicted", strangers.evicted),
+            ("late", strangers.late),
+            ("refused", strangers.refused),
+        ] {
+            out.sample("strangers_total", &[("protocol", protocol), ("reason", reason)], count);
+        }
+    }
 }
 
 fn policy(out: &mut Exposition, status: &Status) {

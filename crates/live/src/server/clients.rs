@@ -3,7 +3,7 @@
 use super::client_memory::{ClientMemory, Line, Ticket, shares};
 use crate::buffer::Pool;
 use crate::clock::{Interest, Waiter};
-use crate::nbd::{Connection, Request};
+use crate::nbd::{Connection, Request, StrangerCounts};
 
 /// Which client asked: its slot, and how often that was used before, so that an answer never goes to
 /// the next client of the same slot.
@@ -38,6 +38,8 @@ pub(super) struct Clients {
     memory: ClientMemory,
     /// Those with a request for which memory has no room.
     line: Line,
+    /// Counts of those that never came so far.
+    pub(super) strangers: StrangerCounts,
 }
 
 /// Of the waiter's tokens the first of a client.
@@ -47,7 +49,15 @@ impl Clients {
     /// Nobody yet, and a bound on what all will hold.
     pub(super) fn new(memory: ClientMemory) -> Self {
         let (slots, free, dirty) = (Vec::new(), Vec::new(), Vec::new());
-        Self { slots, free, dirty, count: 0, memory, line: Line::default() }
+        Self {
+            slots,
+            free,
+            dirty,
+            count: 0,
+            memory,
+            line: Line::default(),
+            strangers: StrangerCounts::default(),
+        }
     }
 
     /// Takes a client in and returns its slot.

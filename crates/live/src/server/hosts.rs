@@ -9,6 +9,7 @@
 use super::requests::Asker;
 use crate::buffer::Buffer;
 use crate::clock::{Event, Waiter};
+use crate::control::StrangerStatus;
 use crate::nvme_tcp::{
     BLOCK_SHIFT, CommandBuffer, CommandName, Counters, Target, TargetEvent, TargetSetup,
     plain_report,
@@ -80,6 +81,11 @@ impl Hosts {
     /// Paths of hosts that are connected: each is a controller.
     pub(super) fn paths(&self) -> u64 {
         self.target.subsystem().controllers() as u64
+    }
+
+    /// How many connections ended before they were of use.
+    pub(super) const fn strangers(&self) -> StrangerStatus {
+        self.target.strangers()
     }
 
     /// Whether an event is for one of them.

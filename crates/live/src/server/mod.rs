@@ -336,6 +336,7 @@ impl Server {
                     self.on_ready(index, false, false);
                 }
                 Message::Admin(command, answer) => self.run_admin_command(command, answer),
+                Message::Strangers(counts) => self.clients.strangers = counts,
                 Message::Joined(joined) => self.take_joined(*joined),
                 Message::Back { drive, wait, records } => {
                     self.members.give_records(&self.io, drive, wait, &records);

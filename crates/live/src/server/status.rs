@@ -58,6 +58,8 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
             flushes: measures.flushes,
             failed_requests: measures.failed_requests,
             causes: measures.causes(),
+            strangers: clients.strangers.status(),
+            path_strangers: hosts.as_ref().map(|hosts| hosts.strangers()).unwrap_or_default(),
         },
         counters: PolicyCounters {
             busy_sub_ios: counters.busy_sub_ios.clone(),

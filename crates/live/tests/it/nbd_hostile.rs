@@ -1,11 +1,13 @@
 //! Clients that lie, stop half-way or never listen: they get sentences or are hung up on, and
 //! nobody else notices.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
+#![allow(clippy::print_stdout, reason = "who reads a test's output learns what was skipped")]
 
 use crate::nbd_memory::Server;
 use live::nbd::client::Client;
 use live::nbd::wire::{self, RequestHeader, command, option};
-use live::nbd::{HELD_BYTES_MAX, LENGTH_BYTES_MAX, Tls};
+use live::nbd::{HANDSHAKE_TIMEOUT, HELD_BYTES_MAX, LENGTH_BYTES_MAX, NEGOTIATIONS_MAX, Tls};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -244,6 +246,39 @@ fn a_client_that_never_listens_holds_little_and_harms_nobody() {
     drop(socket);
     wait_until("it is gone", || server.seen.connections.load(Ordering::SeqCst) == 0);
     check_alive(&server);
+}
+
+#[test]
+fn clients_that_never_choose_end_for_newer_ones_and_those_inside_stay() {
+    const STRANGERS: usize = NEGOTIATIONS_MAX + 100;
+    // Each is a descriptor at both ends.
+    let needed = 2 * STRANGERS as u64 + 300;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|most| most < needed) {
+        let more = Rlimit { current: limit.maximum.or(Some(needed)), ..limit };
+        if setrlimit(Resource::Nofile, more).is_err()
+            || limit.maximum.is_some_and(|most| most < needed)
+        {
+            println!("skipped: {needed} descriptors are not allowed here");
+            return;
+        }
+    }
+    let server = Server::start(SIZE, Tls::Off);
+    let mut inside = entered(&server);
+    let connect = |_| UnixStream::connect(server.path()).unwrap();
+    let mut strangers: Vec<UnixStream> = (0..STRANGERS).map(connect).collect();
+    let begin = Instant::now();
+    for stranger in &mut strangers[..STRANGERS - NEGOTIATIONS_MAX] {
+        stranger.set_read_timeout(Some(PATIENCE)).unwrap();
+        stranger.read_exact(&mut [0; 18]).unwrap();
+        assert!(is_hung_up(stranger));
+    }
+    assert!(begin.elapsed() < HANDSHAKE_TIMEOUT / 2, "they were late, and did not make room");
+    check_alive(&server);
+    let counts = server.acceptor.as_ref().unwrap().strangers().status();
+    assert!(counts.evicted >= 100 && counts.late == 0, "{counts:?}");
+    inside.write_all(&request(command::FLUSH, 5, 0, 0)).unwrap();
+    assert_eq!(reply(&mut inside), (0, 5), "who has chosen ends for nobody");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use live::nbd::client::{Client, ClientError};
 use live::nbd::tls::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE, TlsError, server_config};
 use live::nbd::uri::Uri;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use testing::tools;
@@ -27,6 +28,7 @@ fn sign(authority: &Authority, directory: &Path, certificate: &str, key: &str) {
     let signed = params.signed_by(&pair, authority).unwrap();
     fs::write(directory.join(certificate), signed.pem()).unwrap();
     fs::write(directory.join(key), pair.serialize_pem()).unwrap();
+    fs::set_permissions(directory.join(key), Permissions::from_mode(0o600)).unwrap();
     fs::write(directory.join(AUTHORITY_FILE), authority.pem()).unwrap();
 }
 
@@ -69,6 +71,24 @@ fn succeeded(output: &Output) -> bool {
         assert_eq!(output.stdout, b"1048576\n");
     }
     output.status.success()
+}
+
+#[test]
+fn a_key_that_others_may_read_is_refused_and_nothing_else_of_the_directory() {
+    let certificates = certificates();
+    let key = certificates.server.path().join(KEY_FILE);
+    fs::set_permissions(
+        certificates.server.path().join(CERTIFICATE_FILE),
+        Permissions::from_mode(0o644),
+    )
+    .unwrap();
+    assert!(server_config(certificates.server.path(), true).is_ok());
+    fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
+    let said = server_config(certificates.server.path(), true).unwrap_err().to_string();
+    for part in [&key.display().to_string(), "mode 644", "chmod 600"] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(!said.contains('\n'), "{said}");
 }
 
 #[test]

@@ -22,8 +22,9 @@
 //!    [`Discovery`]), as a [`Request::Authenticate`] does, a [`Request::Io`] to the drive. The answer goes to [`Connection::complete`].
 //! 4. [`Connection::poll_output`] and [`Subsystem::poll_action`] are called until they are empty.
 //!
-//! A connection has no clock. For how long a driver waits for ICReq and Connect, and for a host to close after a
-//! termination request, is its own affair; after Connect, [`Subsystem::next_deadline`] is.
+//! A connection has no clock. A driver decides for how long it waits for a queue that may be used
+//! ([`Subsystem::may_use`]), and for a host to close after a termination request; after that,
+//! [`Subsystem::next_deadline`] counts.
 //!
 //! **What one connection can make a driver hold** is said by [`Connection::held_bytes_max`], and by the depth of its
 //! queue times what a command may transfer: buffers are the driver's, and it hands them out one by one.
@@ -35,7 +36,8 @@ mod request;
 mod transport;
 
 pub use authentication::{
-    AuthenticationConfig, Cryptography, Digest, HostSecret, RANDOM_BYTES, Secret, SharedValue,
+    AuthenticationAnswer, AuthenticationConfig, Cryptography, Digest, HostSecret, Power,
+    RANDOM_BYTES, Secret, SharedValue,
 };
 pub use controller::{
     Action, AdminAnswer, AdminRequest, DriveReport, HostList, Namespace, Queue, Subsystem,

@@ -71,6 +71,36 @@ pub(crate) struct Queue {
 /// A PDU and its data.
 type Pdu = (Header, Vec<u8>);
 
+/// The bytes of ICReq and of commands with their data in the capsule, for those who send without looking at answers.
+pub(crate) fn blind(commands: &[(SubmissionEntry, Vec<u8>)]) -> Vec<u8> {
+    let mut prefix = [0; PREFIX_BYTES_MAX];
+    let digests = Digests::default();
+    let request = InitRequest { alignment: 0, digests, ready_to_transfer_max: 0 };
+    let end = Framing::INITIAL.write(&Header::InitRequest(request), &mut prefix);
+    let mut bytes = prefix[..end].to_vec();
+    let framing = Framing::new(digests, 0, crc32c_append);
+    for ((mut entry, data), cid) in commands.iter().cloned().zip(1..) {
+        entry.common.cid = cid;
+        let header = Header::Command(CommandCapsule { entry, data_bytes: data.len() as u32 });
+        let end = framing.write(&header, &mut prefix);
+        bytes.extend_from_slice(&prefix[..end]);
+        bytes.extend_from_slice(&data);
+    }
+    bytes
+}
+
+/// The Connect of an admin queue without a keep alive timer.
+pub(crate) fn connect_command(subsystem: &str) -> (SubmissionEntry, Vec<u8>) {
+    let command = Connect { format: 0, queue: 0, size: 31, attributes: 0, keep_alive_ms: 0 };
+    let data = ConnectData {
+        host_id: [0x22; 16],
+        controller: CNTLID_DYNAMIC,
+        subsystem: Nqn::new(subsystem).unwrap(),
+        host: Nqn::new(HOST_NQN).unwrap(),
+    };
+    (FabricsCommand::Connect(command).encode(0, in_capsule(1024)), data.encode().to_vec())
+}
+
 impl Queue {
     /// A connection after ICResp.
     pub(crate) fn greet(address: SocketAddr, digests: Digests) -> Self {

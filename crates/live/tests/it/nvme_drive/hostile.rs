@@ -170,7 +170,7 @@ fn a_thousand_connections_are_served_within_the_bound_of_memory() {
             return;
         }
     }
-    let served = Served::start(Plan { memory_bytes: 300 << 20, ..Plan::plain() });
+    let served = Served::start(Plan { memory_bytes: 320 << 20, ..Plan::plain() });
     let terms = served.terms();
     let mut hosts: Vec<Host> = (0..500).map(|_| served.attach()).collect();
     // Every queue asks for more than its share at once: four times the bound in all.

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod basics;
+mod beside;
 mod host;
 mod hostile;
 mod hosts;
 mod served;
+mod strangers;
 mod windows;

@@ -1,20 +1,36 @@
 //! A drive that is served by a thread of its own.
 
-use super::host::{Host, Terms};
+use super::host::{HOST_NQN, Host, Terms};
 use live::clock::Spin;
+use live::dhchap::CRYPTOGRAPHY;
 use live::drive::{self, DriveHandle, DriveHead, DriveServer, Ended, Setup};
 use live::nvme_tcp::{
     BLOCK_SHIFT, CAPSULE_BYTES, IO_QUEUES_MAX, Listener, QUEUE_ENTRIES_MAX, SubsystemNames,
     TRANSFER_SHIFT, TargetSetup, listing,
 };
 use live::storage::DriveLocation;
-use nvme::target::{HostList, Namespace, SubsystemConfig};
-use nvme::wire::Ascii;
+use nvme::target::{
+    AuthenticationConfig, HostList, HostSecret, Namespace, Secret, SubsystemConfig,
+};
 use nvme::wire::ioda::IodaCapability;
+use nvme::wire::{Ascii, DhGroup, Nqn};
 use ssd::Ssd;
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use units::Duration;
+
+/// The secret of a host that has to authenticate.
+pub(crate) const SECRET: &[u8] = &[7; 32];
+
+fn authentication() -> AuthenticationConfig {
+    let host = HostSecret {
+        host: Nqn::new(HOST_NQN).unwrap(),
+        secret: Secret(SECRET.to_vec()),
+        of_controller: None,
+    };
+    let groups = vec![DhGroup::Ffdhe3072];
+    AuthenticationConfig { hosts: vec![host], groups, cryptography: CRYPTOGRAPHY }
+}
 
 /// What is served.
 #[derive(Debug)]
@@ -23,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) model: Option<Ssd>,
     pub(crate) bytes: u64,
     pub(crate) hosts: HostList,
+    /// Whether hosts have to authenticate, as [`HOST_NQN`] with [`SECRET`].
+    pub(crate) authenticates: bool,
     pub(crate) memory_bytes: u64,
 }
 
@@ -34,6 +52,7 @@ impl Plan {
             model: None,
             bytes: 64 << 20,
             hosts: HostList::Any,
+            authenticates: false,
             memory_bytes: 256 << 20,
         }
     }
@@ -65,7 +84,7 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(plan: Plan) -> Self {
-        let Plan { location, model, bytes, hosts, memory_bytes } = plan;
+        let Plan { location, model, bytes, hosts, authenticates, memory_bytes } = plan;
         let opened = drive::open(&location, Some(bytes), bytes, false).unwrap();
         let names = SubsystemNames::new(&opened.head.uuid, None);
         let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -73,7 +92,7 @@ impl Served {
         let config = SubsystemConfig {
             nqn: names.nqn,
             hosts: hosts.clone(),
-            authentication: None,
+            authentication: authenticates.then(authentication),
             serial: names.serial,
             model: Ascii::new("IODA emulated drive").unwrap(),
             firmware: Ascii::new("1").unwrap(),

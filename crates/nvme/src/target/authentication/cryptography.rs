@@ -58,3 +58,33 @@ pub struct Cryptography {
 
 /// Computes with a group, an exponent and the value of the other side.
 pub type SharedValue = fn(DhGroup, &[u8], &[u8]) -> Option<Vec<u8>>;
+
+/// A power in a group that an exchange needs to go on. It takes milliseconds, so a driver computes it in a thread that serves
+/// no I/O, and passes it to [`Subsystem::handle_power`](crate::target::Subsystem::handle_power).
+#[derive(Clone)]
+pub struct Power {
+    pub(super) group: DhGroup,
+    pub(super) exponent: [u8; EXPONENT_BYTES],
+    /// The value of the host; the generator if `None`.
+    pub(super) base: Option<Vec<u8>>,
+    pub(super) cryptography: Cryptography,
+}
+
+impl core::fmt::Debug for Power {
+    /// Nothing of what is secret.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Power").field("group", &self.group).finish()
+    }
+}
+
+impl Power {
+    /// Computes it; `None` if the value of the host is none that it may have.
+    #[must_use]
+    pub fn compute(&self) -> Option<Vec<u8>> {
+        let Self { group, exponent, base, cryptography } = self;
+        match base {
+            None => Some((cryptography.public_value)(*group, exponent)),
+            Some(base) => (cryptography.shared_value)(*group, exponent, base),
+        }
+    }
+}

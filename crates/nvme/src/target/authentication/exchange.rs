@@ -1,6 +1,7 @@
 //! One queue, from Negotiate to Success.
 
-use super::cryptography::{Cryptography, Digest, EXPONENT_BYTES};
+use super::cryptography::{Cryptography, Digest, EXPONENT_BYTES, Power};
+use super::ephemeral::Ephemeral;
 use super::{HASHES, Secret, Side};
 use crate::wire::{
     AuthFailure, AuthMessage, Challenge, DhGroup, HashFunction, Negotiate, Nqn, Reply, Success1,
@@ -23,6 +24,10 @@ struct Terms {
 enum Step {
     /// The host's: Negotiate.
     Negotiate,
+    /// The driver's: the controller's value in a group, and then the challenge is complete.
+    ChallengePower(Terms),
+    /// The driver's: the value that both sides share, and then this reply of the host can be judged.
+    ReplyPower(Terms, Reply),
     /// The controller's: this message, and then it is the host's turn with a reply.
     Challenge(Vec<u8>, Terms),
     /// The host's: Reply.
@@ -64,13 +69,66 @@ impl Exchange {
         self.is_done
     }
 
-    pub(super) fn handle_send(&mut self, message: &[u8], side: &Side<'_>) {
+    /// Whether it has failed: the connection is of no use any more.
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self.step, Step::Over)
+    }
+
+    /// Whether it has failed, and the host may still fetch the reason.
+    pub(super) const fn has_failed(&self) -> bool {
+        matches!(self.step, Step::Failure(_) | Step::Over)
+    }
+
+    /// Takes a message of the host. Returns the power that is needed to go on, if one is.
+    pub(super) fn handle_send(
+        &mut self,
+        message: &[u8],
+        side: &Side<'_>,
+        ephemeral: &mut Ephemeral,
+    ) -> Option<Power> {
         let decoded = AuthMessage::decode(message);
-        if let Err(failure) = self.take(message, decoded, side) {
-            self.is_done = false;
-            let transaction = decoded.map_or(0, |(_, transaction)| transaction);
-            self.step = Step::Failure(failure.encode(transaction).to_vec());
+        match self.take(message, decoded, side, ephemeral) {
+            Ok(power) => power,
+            Err(failure) => {
+                self.fail(failure, decoded.map_or(0, |(_, transaction)| transaction));
+                None
+            }
         }
+    }
+
+    /// The driver has computed the power that the last message needed.
+    pub(super) fn handle_power(
+        &mut self,
+        value: Option<Vec<u8>>,
+        side: &Side<'_>,
+        ephemeral: &mut Ephemeral,
+    ) {
+        let (transaction, result) = match (&self.step, value) {
+            (Step::ChallengePower(terms), Some(value)) => {
+                ephemeral.keep(terms.group, terms.exponent, value.clone());
+                (terms.transaction, Ok((challenge(terms.clone(), value), false)))
+            }
+            (Step::ReplyPower(terms, reply), Some(value)) => {
+                (terms.transaction, answer(&self.host, terms, reply, Some(&value), side))
+            }
+            (Step::ChallengePower(terms) | Step::ReplyPower(terms, _), None) => {
+                (terms.transaction, Err(AuthFailure::IncorrectPayload))
+            }
+            // It failed while the power was computed.
+            _ => return,
+        };
+        match result {
+            Ok((step, is_done)) => {
+                self.is_done |= is_done;
+                self.step = step;
+            }
+            Err(failure) => self.fail(failure, transaction),
+        }
+    }
+
+    fn fail(&mut self, failure: AuthFailure, transaction: u16) {
+        self.is_done = false;
+        self.step = Step::Failure(failure.encode(transaction).to_vec());
     }
 
     pub(super) fn handle_receive(&mut self) -> Option<Vec<u8>> {
@@ -79,101 +137,131 @@ impl Exchange {
             Step::Success1(message, Some(transaction)) => (message, Step::Success2(*transaction)),
             Step::Success1(message, None) => (message, Step::Negotiate),
             Step::Failure(message) => (message, Step::Over),
-            Step::Negotiate | Step::Reply(_) | Step::Success2(_) | Step::Over => return None,
+            Step::Negotiate
+            | Step::ChallengePower(_)
+            | Step::ReplyPower(..)
+            | Step::Reply(_)
+            | Step::Success2(_)
+            | Step::Over => return None,
         };
         let message = message.clone();
         self.step = next;
         Some(message)
     }
 
-    /// Takes a message of this kind and transaction.
+    /// Takes a message of this kind and transaction. Returns the power that is needed to go on, if one is.
     fn take(
         &mut self,
         message: &[u8],
         decoded: Option<(AuthMessage, u16)>,
         side: &Side<'_>,
-    ) -> Result<(), AuthFailure> {
-        self.step = match (&self.step, decoded) {
+        ephemeral: &mut Ephemeral,
+    ) -> Result<Option<Power>, AuthFailure> {
+        let (step, power) = match (&self.step, decoded) {
             // One failure ends it: a host that guesses needs a new connection for each guess.
             (Step::Failure(_) | Step::Over, _) | (_, Some((AuthMessage::Failure2, _))) => {
                 return Err(AuthFailure::Failed);
             }
-            // A host may begin again in the middle.
-            (_, Some((AuthMessage::Negotiate, _))) => self.choose(message, side)?,
+            // Negotiate in the middle of an exchange is none: each may cost a power.
+            (Step::Negotiate, Some((AuthMessage::Negotiate, _))) => {
+                choose(message, side, ephemeral)?
+            }
             (Step::Reply(terms), Some((AuthMessage::Reply, _))) => {
-                let (step, is_done) = answer(&self.host, terms, message, side)?;
-                self.is_done |= is_done;
-                step
+                let reply = Reply::decode(message, terms.hash, terms.group)?;
+                if reply.transaction != terms.transaction {
+                    return Err(AuthFailure::IncorrectPayload);
+                }
+                match terms.group {
+                    DhGroup::Null => {
+                        let (step, is_done) = answer(&self.host, terms, &reply, None, side)?;
+                        self.is_done |= is_done;
+                        (step, None)
+                    }
+                    group => {
+                        let base = Some(reply.public_value.clone());
+                        let power = side.power(group, terms.exponent, base);
+                        (Step::ReplyPower(terms.clone(), reply), Some(power))
+                    }
+                }
             }
             (Step::Success2(expected), Some((AuthMessage::Success2, transaction))) => {
                 if transaction != *expected {
                     return Err(AuthFailure::IncorrectPayload);
                 }
                 self.is_done = true;
-                Step::Negotiate
+                (Step::Negotiate, None)
             }
             _ => return Err(AuthFailure::IncorrectMessage),
         };
-        Ok(())
+        self.step = step;
+        Ok(power)
     }
+}
 
-    /// Chooses of what the host offers.
-    fn choose(&self, message: &[u8], side: &Side<'_>) -> Result<Step, AuthFailure> {
-        let offer = Negotiate::decode(message)?;
-        if offer.secure_channel != 0 {
-            return Err(AuthFailure::ChannelMismatch);
-        }
-        let hash = HASHES.into_iter().find(|hash| offer.hashes.contains(hash));
-        let hash = hash.ok_or(AuthFailure::HashUnusable)?;
-        let group = side.config.groups.iter().find(|group| offer.groups.contains(group));
-        let group = *group.ok_or(AuthFailure::GroupUnusable)?;
-        let (exponent, challenge) = side.random.split_at(EXPONENT_BYTES);
-        let mut terms = Terms {
-            transaction: offer.transaction,
-            hash,
-            group,
-            sequence: side.sequence,
-            challenge: challenge[..hash.digest_bytes()].to_vec(),
-            exponent: [0; EXPONENT_BYTES],
-        };
-        terms.exponent.copy_from_slice(exponent);
-        let public_value = match group {
-            DhGroup::Null => Vec::new(),
-            _ => (side.config.cryptography.public_value)(group, exponent),
-        };
-        let message = Challenge {
-            transaction: terms.transaction,
-            hash,
-            group,
-            sequence: terms.sequence,
-            challenge: terms.challenge.clone(),
-            public_value,
-        };
-        Ok(Step::Challenge(message.encode(), terms))
+/// Chooses of what the host offers.
+fn choose(
+    message: &[u8],
+    side: &Side<'_>,
+    ephemeral: &mut Ephemeral,
+) -> Result<(Step, Option<Power>), AuthFailure> {
+    let offer = Negotiate::decode(message)?;
+    if offer.secure_channel != 0 {
+        return Err(AuthFailure::ChannelMismatch);
     }
+    let hash = HASHES.into_iter().find(|hash| offer.hashes.contains(hash));
+    let hash = hash.ok_or(AuthFailure::HashUnusable)?;
+    let group = side.config.groups.iter().find(|group| offer.groups.contains(group));
+    let group = *group.ok_or(AuthFailure::GroupUnusable)?;
+    let (random, fresh) = side.random.split_at(EXPONENT_BYTES);
+    let mut exponent = [0; EXPONENT_BYTES];
+    exponent.copy_from_slice(random);
+    let mut terms = Terms {
+        transaction: offer.transaction,
+        hash,
+        group,
+        sequence: side.sequence,
+        challenge: fresh[..hash.digest_bytes()].to_vec(),
+        exponent,
+    };
+    if group == DhGroup::Null {
+        return Ok((challenge(terms, Vec::new()), None));
+    }
+    match ephemeral.take(group) {
+        Some((exponent, value)) => {
+            terms.exponent = exponent;
+            Ok((challenge(terms, value), None))
+        }
+        None => {
+            let power = side.power(group, exponent, None);
+            Ok((Step::ChallengePower(terms), Some(power)))
+        }
+    }
+}
+
+/// The controller's first message, with its value in the group.
+fn challenge(terms: Terms, public_value: Vec<u8>) -> Step {
+    let message = Challenge {
+        transaction: terms.transaction,
+        hash: terms.hash,
+        group: terms.group,
+        sequence: terms.sequence,
+        challenge: terms.challenge.clone(),
+        public_value,
+    };
+    Step::Challenge(message.encode(), terms)
 }
 
 /// Compares the answer of the host, and answers what it asks. The next step, and whether nothing else is needed.
 fn answer(
     host: &Nqn,
     terms: &Terms,
-    message: &[u8],
+    reply: &Reply,
+    shared: Option<&[u8]>,
     side: &Side<'_>,
 ) -> Result<(Step, bool), AuthFailure> {
-    let reply = Reply::decode(message, terms.hash, terms.group)?;
-    if reply.transaction != terms.transaction {
-        return Err(AuthFailure::IncorrectPayload);
-    }
     let known = side.host(host)?;
     let functions = &side.config.cryptography;
-    let shared = match terms.group {
-        DhGroup::Null => None,
-        group => {
-            let shared = (functions.shared_value)(group, &terms.exponent, &reply.public_value);
-            Some(shared.ok_or(AuthFailure::IncorrectPayload)?)
-        }
-    };
-    let responder = Responder { terms, functions, shared: shared.as_deref() };
+    let responder = Responder { terms, functions, shared };
     let asked = Question {
         challenge: &terms.challenge,
         sequence: terms.sequence,

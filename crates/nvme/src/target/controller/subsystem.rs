@@ -9,7 +9,7 @@ use super::registers::Change;
 use super::registry::{Queue, Registry, RegistryLimits};
 use super::timestamp::TimeOfDay;
 use super::windows::{SetWindows, check_set};
-use crate::target::authentication::{Authentication, RANDOM_BYTES};
+use crate::target::authentication::{Authentication, AuthenticationAnswer, RANDOM_BYTES};
 use crate::target::request::{AuthenticationStep, Request, Standing};
 use crate::target::transport::{Answer, CommandData, Slot};
 use crate::wire::{
@@ -18,6 +18,7 @@ use crate::wire::{
     Timestamp, WINDOW_CONFIG_BYTES,
 };
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use units::Instant;
 
 /// A command of an admin queue, with what belongs to it.
@@ -91,11 +92,9 @@ impl Subsystem {
         entry: &SubmissionEntry,
         data: CommandData,
     ) -> Result<Request, StatusField> {
-        let is_authentic =
-            |queue| self.authentication.as_ref().is_none_or(|queues| queues.is_done(queue));
         let standing = match queue {
             None => Standing::Fresh,
-            Some(queue) if !is_authentic(queue) => Standing::Unauthenticated,
+            Some(queue) if !self.may_use(queue) => Standing::Unauthenticated,
             Some(queue) if queue.is_admin() => Standing::Admin,
             Some(queue) => match self.registry.get(queue.controller) {
                 Some(association) if association.is_ready() => Standing::Io {
@@ -129,6 +128,12 @@ impl Subsystem {
         Ok(queue)
     }
 
+    /// Whether a queue may be used: its host has authenticated, or does not have to.
+    #[must_use]
+    pub fn may_use(&self, queue: &Queue) -> bool {
+        self.authentication.as_ref().is_none_or(|queues| queues.is_done(queue))
+    }
+
     /// Takes a message of a host that authenticates, or gives it the next one. `random` is used once.
     pub fn handle_authentication(
         &mut self,
@@ -137,20 +142,38 @@ impl Subsystem {
         data: &[u8],
         into: &mut [u8],
         random: &[u8; RANDOM_BYTES],
-    ) -> Answer {
+    ) -> AuthenticationAnswer {
         let Some(authentication) = &mut self.authentication else {
-            return Answer::new(StatusCode::InvalidOpcode.for_good());
+            return AuthenticationAnswer::Now(Answer::new(StatusCode::InvalidOpcode.for_good()));
         };
         match step {
-            AuthenticationStep::Send => {
-                authentication.handle_send(queue, data, random);
-                Answer::new(StatusField::SUCCESS)
+            AuthenticationStep::Send if authentication.has_failed(queue) => {
+                let answer = Answer::new(StatusCode::CommandSequence.for_good());
+                AuthenticationAnswer::Last(answer)
             }
-            AuthenticationStep::Receive => match authentication.handle_receive(queue) {
-                Some(message) if message.len() <= into.len() => copy(&message, 0, into),
-                Some(_) => Answer::new(StatusCode::SglLengthInvalid.for_good()),
-                None => Answer::new(StatusCode::CommandSequence.for_good()),
+            AuthenticationStep::Send => match authentication.handle_send(queue, data, random) {
+                Some(power) => AuthenticationAnswer::Held(power),
+                None => AuthenticationAnswer::Now(Answer::new(StatusField::SUCCESS)),
             },
+            AuthenticationStep::Receive => {
+                let answer = match authentication.handle_receive(queue) {
+                    Some(message) if message.len() <= into.len() => copy(&message, 0, into),
+                    Some(_) => Answer::new(StatusCode::SglLengthInvalid.for_good()),
+                    None => Answer::new(StatusCode::CommandSequence.for_good()),
+                };
+                match authentication.is_over(queue) {
+                    true => AuthenticationAnswer::Last(answer),
+                    false => AuthenticationAnswer::Now(answer),
+                }
+            }
+        }
+    }
+
+    /// The power is computed that [`AuthenticationAnswer::Held`] asked for; `None` if the host's value is none that it may
+    /// have.
+    pub fn handle_power(&mut self, queue: &Queue, value: Option<Vec<u8>>) {
+        if let Some(authentication) = &mut self.authentication {
+            authentication.handle_power(queue, value);
         }
     }
 

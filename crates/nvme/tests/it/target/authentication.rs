@@ -200,9 +200,60 @@ fn a_wrong_secret_closes_it_for_good() {
         hashes: vec![HashFunction::Sha256],
         groups: vec![DhGroup::Null],
     };
-    assert!(dialogue.send(&offer.encode()).is_success());
-    let again = dialogue.receive().unwrap();
-    assert_eq!(AuthFailure::decode(&again), Some(AuthFailure::Failed), "one try for a connection");
+    let again = dialogue.send(&offer.encode());
+    assert_eq!(again, StatusCode::CommandSequence.for_good(), "one try for a connection");
+    assert_eq!(
+        dialogue.bench.last_answers, 2,
+        "with the reason the connection ends, and with this"
+    );
+}
+
+fn offer(groups: &[DhGroup]) -> Vec<u8> {
+    let (hashes, groups) = (vec![HashFunction::Sha256], groups.to_vec());
+    Negotiate { transaction: 77, secure_channel: 0, hashes, groups }.encode()
+}
+
+#[test]
+fn negotiating_again_in_the_middle_costs_no_power_and_ends_the_connection() {
+    let group = DhGroup::Ffdhe3072;
+    // Before the challenge is fetched, and after.
+    for fetches in [false, true] {
+        let mut dialogue = Dialogue::connected(bench(vec![group]));
+        assert!(dialogue.send(&offer(&[group])).is_success());
+        assert_eq!(dialogue.bench.powers, 1);
+        if fetches {
+            assert!(Challenge::decode(&dialogue.receive().unwrap()).is_ok());
+        }
+        assert!(dialogue.send(&offer(&[group])).is_success());
+        assert_eq!(dialogue.bench.last_answers, 0, "the reason is still to be fetched");
+        let said = AuthFailure::decode(&dialogue.receive().unwrap());
+        assert_eq!(said, Some(AuthFailure::IncorrectMessage));
+        assert_eq!(dialogue.bench.last_answers, 1);
+        for _ in 0..10 {
+            assert!(!dialogue.send(&offer(&[group])).is_success());
+        }
+        assert_eq!((dialogue.bench.powers, dialogue.bench.last_answers), (1, 11));
+    }
+}
+
+#[test]
+fn hosts_that_only_negotiate_share_an_exponent_which_is_renewed() {
+    const CONNECTIONS: usize = 256;
+    let group = DhGroup::Ffdhe2048;
+    let mut bench = bench(vec![group]);
+    let mut values = std::collections::BTreeSet::new();
+    for _ in 0..CONNECTIONS {
+        let mut dialogue = Dialogue::connected(bench);
+        assert!(dialogue.send(&offer(&[group])).is_success());
+        let challenge = Challenge::decode(&dialogue.receive().unwrap()).unwrap();
+        values.insert(challenge.public_value);
+        let queue = dialogue.bench.sockets[dialogue.socket].queue.unwrap();
+        dialogue.bench.subsystem.handle_closed(&queue);
+        bench = dialogue.bench;
+    }
+    assert!((2..=CONNECTIONS / 16).contains(&bench.powers), "{} powers", bench.powers);
+    // The random bytes of the bench are always the same, and so are the exponents.
+    assert_eq!(values.len(), 1);
 }
 
 #[test]

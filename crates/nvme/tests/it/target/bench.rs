@@ -3,15 +3,15 @@
 use super::host::{Host, Pdu, connect};
 use nvme::Advertised;
 use nvme::target::{
-    Action, AdminAnswer, AdminRequest, Answer, CommandData, Connection, Discovery, DriveReport,
-    HostList, IoOperation, IoOutcome, IoRequest, Namespace, Output, Queue, RANDOM_BYTES, Request,
-    Slot, Subsystem, SubsystemConfig, Terms, TransportEvent,
+    Action, AdminAnswer, AdminRequest, Answer, AuthenticationAnswer, CommandData, Connection,
+    Discovery, DriveReport, HostList, IoOperation, IoOutcome, IoRequest, Namespace, Output, Queue,
+    RANDOM_BYTES, Request, Slot, Subsystem, SubsystemConfig, Terms, TransportEvent,
 };
 use nvme::wire::ioda::{CollectionActivity, IodaCapability};
 use nvme::wire::pdu::{Digests, FatalStatus, Header};
 use nvme::wire::{
-    Ascii, ConnectData, Connected, Estimates, HealthLog, Nqn, SubmissionEntry, WindowState,
-    WindowTypicals,
+    Ascii, ConnectData, Connected, Estimates, HealthLog, Nqn, StatusField, SubmissionEntry,
+    WindowState, WindowTypicals,
 };
 use std::collections::BTreeMap;
 use units::{Duration, Instant, crc32c_append};
@@ -99,6 +99,10 @@ pub(crate) struct Bench {
     pub(crate) is_prompt: bool,
     /// Of connections that are opened from now on.
     pub(super) terms: Terms,
+    /// Powers that were computed for hosts that authenticate.
+    pub(super) powers: usize,
+    /// Answers after which a driver ends the connection.
+    pub(super) last_answers: usize,
 }
 
 impl Bench {
@@ -118,6 +122,8 @@ impl Bench {
             is_collecting: false,
             is_prompt: true,
             terms,
+            powers: 0,
+            last_answers: 0,
         }
     }
 
@@ -294,6 +300,18 @@ impl Bench {
                 let subsystem = &mut self.subsystem;
                 let answer =
                     subsystem.handle_authentication(&queue, *step, &message, buffer, &random);
+                let answer = match answer {
+                    AuthenticationAnswer::Now(answer) => answer,
+                    AuthenticationAnswer::Held(power) => {
+                        self.powers += 1;
+                        subsystem.handle_power(&queue, power.compute());
+                        Answer::new(StatusField::SUCCESS)
+                    }
+                    AuthenticationAnswer::Last(answer) => {
+                        self.last_answers += 1;
+                        answer
+                    }
+                };
                 own.connection.complete(slot, answer);
             }
             Request::Io(request) => {

@@ -1,0 +1,113 @@
+//! Places of clients in the handshake, and what is said of those that lose theirs.
+
+use crate::control::StrangerStatus;
+use crate::crowd::{Crowd, Member, Source};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Most clients in the handshake at once. For one more the oldest of the source with the most is disconnected.
+pub const NEGOTIATIONS_MAX: usize = 1024;
+
+/// For how long a new client is not disconnected for another: a handshake takes a few exchanges of messages.
+const GRACE: Duration = Duration::from_millis(250);
+/// For how long nothing more is logged of clients that lost their places.
+const LOG_PAUSE: Duration = Duration::from_secs(10);
+
+/// How many clients were disconnected before they had chosen an export. Copies count together.
+#[derive(Clone, Debug, Default)]
+pub struct StrangerCounts(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    evicted: AtomicU64,
+    late: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl StrangerCounts {
+    /// The counts at present.
+    #[must_use]
+    pub fn status(&self) -> StrangerStatus {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Counts { evicted, late, refused } = &*self.0;
+        StrangerStatus { evicted: of(evicted), late: of(late), refused: of(refused) }
+    }
+}
+
+/// The places, and who is in them by the index of its negotiation.
+#[derive(Debug)]
+pub(super) struct Door {
+    crowd: Crowd<Instant>,
+    counts: StrangerCounts,
+    logged: StrangerStatus,
+    /// When something may be logged again.
+    log_at: Option<Instant>,
+}
+
+impl Door {
+    /// Empty places; `counts` is told of those that lose theirs.
+    pub(super) fn new(counts: StrangerCounts) -> Self {
+        let crowd = Crowd::new(NEGOTIATIONS_MAX);
+        Self { crowd, counts, logged: StrangerStatus::default(), log_at: None }
+    }
+
+    /// Until when no client can be accepted, because all in the handshake are new.
+    pub(super) fn closed_until(&self, now: Instant) -> Option<Instant> {
+        let opens = self.crowd.surplus()?.since + GRACE;
+        (opens > now).then_some(opens)
+    }
+
+    /// Who is to be disconnected before another client comes.
+    pub(super) fn surplus(&self) -> Option<usize> {
+        self.crowd.surplus().map(|member| member.number as usize)
+    }
+
+    /// A client comes.
+    pub(super) fn enter(&mut self, now: Instant, index: usize, source: Source) {
+        self.crowd.join(Member { number: index as u32, source, since: now });
+    }
+
+    /// A client has chosen, or is gone.
+    pub(super) fn leave(&mut self, index: usize) {
+        self.crowd.leave(index as u32);
+    }
+
+    /// A client was disconnected for another one.
+    pub(super) fn count_evicted(&self) {
+        self.counts.0.evicted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A client took too long.
+    pub(super) fn count_late(&self) {
+        self.counts.0.late.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A client had chosen, and there was no place for its source.
+    pub(super) fn count_refused(&self) {
+        self.counts.0.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether something is to be logged.
+    pub(super) fn has_news(&self) -> bool {
+        self.counts.status() != self.logged
+    }
+
+    /// Says how many clients lost their places: one line for all since the last one.
+    pub(super) fn log(&mut self, now: Instant) {
+        if !self.has_news() || self.log_at.is_some_and(|at| now < at) {
+            return;
+        }
+        let status = self.counts.status();
+        let StrangerStatus { evicted, late, refused } = status.since(&self.logged);
+        tracing::warn!(
+            evicted,
+            late,
+            refused,
+            "NBD clients in the handshake were evicted for newer ones, were too late, or were refused because their \
+             address has too many clients"
+        );
+        self.logged = status;
+        self.log_at = Some(now + LOG_PAUSE);
+    }
+}
