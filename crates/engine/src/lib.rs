@@ -35,7 +35,8 @@ mod tags;
 pub mod volume;
 
 pub use bytes::{
-    ByteRequest, ByteRequestKind, Bytes, Notice, Progress, RequestSlot, StorageWork, Work,
+    ByteRequest, ByteRequestKind, Bytes, EndedSlice, Notice, Progress, RequestSlot, StorageWork,
+    Work,
 };
 pub use cached_pages::CachedPages;
 pub use drive::Drive;
