@@ -1,5 +1,6 @@
 //! Memory for data: whole pages, aligned so that a drive opened with `O_DIRECT` can fill them.
 
+use crate::release::{Released, Releaser};
 use bytemuck::{Pod, Zeroable};
 use std::sync::Arc;
 
@@ -84,9 +85,16 @@ pub struct Pool {
     /// By number of pages.
     free: Vec<Vec<Buffer>>,
     kept_pages: usize,
+    /// Gives back what is not kept; `None` where that may take its time.
+    releaser: Option<Releaser>,
 }
 
 impl Pool {
+    /// A pool that has buffers given back by another thread.
+    pub(crate) fn with_releaser(releaser: Releaser) -> Self {
+        Self { releaser: Some(releaser), ..Self::default() }
+    }
+
     /// A buffer of `bytes`, rounded up to whole pages, with arbitrary content.
     #[must_use]
     pub fn take(&mut self, bytes: usize) -> Buffer {
@@ -105,7 +113,13 @@ impl Pool {
     /// last of them.
     pub fn give(&mut self, mut buffer: Buffer) {
         let pages = buffer.pages.len();
-        if pages == 0 || pages > LARGEST_KEPT_PAGES || Arc::get_mut(&mut buffer.pages).is_none() {
+        if pages == 0 || Arc::get_mut(&mut buffer.pages).is_none() {
+            return;
+        }
+        if pages > LARGEST_KEPT_PAGES {
+            if let Some(releaser) = &self.releaser {
+                releaser.give(Released::Buffer(buffer));
+            }
             return;
         }
         if self.free.len() <= pages {

@@ -13,7 +13,6 @@
 //! before parts of longer ones, and of each kind at most 16 MiB and a part are under way in the array.
 
 mod administration;
-mod fair_queue;
 mod opening;
 mod requests;
 
@@ -24,7 +23,7 @@ pub use requests::TurnBudget;
 use crate::bytes::{ByteRequest, Bytes, EndedSlice, Notice, Progress, RequestSlot, StorageWork};
 use crate::durability::{AnswerId, End, FailReason, IoResult, StopReason};
 use crate::engine::{self, Engine};
-use crate::{Drive, Memory};
+use crate::{Drive, Memory, Origin};
 use administration::{Administration, Step, Switching};
 use alloc::collections::VecDeque;
 use array::policy::{PolicyKind, PolicySettings};
@@ -36,10 +35,6 @@ use units::{DriveId, Duration, Instant, Observe, Unobserved};
 /// The driver's name for a request that is not answered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Token(pub u64);
-
-/// The driver's name for a client among whom turns are shared: one connection, for example.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Origin(pub u32);
 
 /// What became of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

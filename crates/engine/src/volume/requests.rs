@@ -1,8 +1,8 @@
 //! Requests of clients that are under way in the array, and those with parts that wait for their turn.
 
-use super::fair_queue::FairQueue;
-use super::{Origin, Token};
+use super::Token;
 use crate::bytes::{ByteRequestKind, RequestSlot};
+use crate::fair_queue::{FairQueue, Origin};
 use alloc::vec::Vec;
 
 /// Requests up to this length are short: they come before parts of long ones, and are never cut for the sake of
@@ -59,7 +59,7 @@ impl Asked {
 /// Requests of one length.
 #[derive(Debug, Default)]
 struct Class {
-    waiting: FairQueue,
+    waiting: FairQueue<RequestSlot>,
     under_way_bytes: u64,
 }
 
@@ -118,7 +118,7 @@ impl Requests {
         self.in_flight -= u64::from(asked.is_some());
         if let Some(asked) = &asked {
             // One that failed may wait for another part.
-            self.class_of(asked).waiting.remove(asked.origin, slot);
+            self.class_of(asked).waiting.remove(asked.origin, &slot);
         }
         asked
     }

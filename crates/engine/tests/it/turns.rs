@@ -5,7 +5,9 @@ use array::policy::{PolicyKind, PolicySettings};
 use array::{Config, Coordination, Layout, Level};
 use engine::durability::IoResult;
 use engine::volume::{Origin, Output, Reply, Token, TurnBudget};
-use engine::{ByteRequest, ByteRequestKind, Bytes, Drive, Engine, Heap, StorageWork, Volume, Work};
+use engine::{
+    ByteRequest, ByteRequestKind, Bytes, Drive, Engine, Heap, Origin, StorageWork, Volume, Work,
+};
 use std::collections::BTreeMap;
 use units::{Duration, Instant, Rng};
 

@@ -4,49 +4,60 @@
 //! client that waited for nothing comes before those that did, as new flows do in RFC 8290, 4.2: who asks seldom
 //! waits for one part of one other client at most.
 
-use super::Origin;
-use crate::bytes::RequestSlot;
 use alloc::collections::{BTreeMap, VecDeque};
+
+/// The driver's name for a client among whom turns are shared: one connection, for example.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Origin(pub u32);
 
 /// Bytes that a client may begin before it is the turn of the next.
 const QUANTUM_BYTES: i64 = 128 << 10;
 
 /// The requests of a client that wait.
-#[derive(Debug, Default)]
-struct Client {
-    waiting: VecDeque<RequestSlot>,
+#[derive(Debug)]
+struct Client<T> {
+    waiting: VecDeque<T>,
     /// Bytes that it may still begin in this round; below zero if a part was larger.
     credit_bytes: i64,
 }
 
-/// See the module.
-#[derive(Debug, Default)]
-pub(super) struct FairQueue {
+/// Requests of clients that take turns.
+#[derive(Debug)]
+pub struct FairQueue<T> {
     /// Those in either list.
-    clients: BTreeMap<Origin, Client>,
+    clients: BTreeMap<Origin, Client<T>>,
     /// Clients that waited for nothing when their first request came.
     new: VecDeque<Origin>,
     old: VecDeque<Origin>,
     requests: usize,
 }
 
-impl FairQueue {
-    pub(super) fn is_empty(&self) -> bool {
+impl<T> Default for FairQueue<T> {
+    fn default() -> Self {
+        let (new, old) = (VecDeque::new(), VecDeque::new());
+        Self { clients: BTreeMap::new(), new, old, requests: 0 }
+    }
+}
+
+impl<T> FairQueue<T> {
+    /// Whether no request waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.requests == 0
     }
 
     /// A request of `origin` waits, behind others of the same client.
-    pub(super) fn push(&mut self, origin: Origin, slot: RequestSlot) {
+    pub fn push(&mut self, origin: Origin, request: T) {
         let client = self.clients.entry(origin).or_insert_with(|| {
             self.new.push_back(origin);
             Client { waiting: VecDeque::new(), credit_bytes: QUANTUM_BYTES }
         });
-        client.waiting.push_back(slot);
+        client.waiting.push_back(request);
         self.requests += 1;
     }
 
     /// The next request. Its client is to be [charged](FairQueue::charge) for what is begun of it.
-    pub(super) fn pop(&mut self) -> Option<RequestSlot> {
+    pub fn pop(&mut self) -> Option<T> {
         loop {
             let is_new = !self.new.is_empty();
             let origin = *self.new.front().or_else(|| self.old.front())?;
@@ -54,10 +65,10 @@ impl FairQueue {
                 unreachable!("{origin:?} is listed")
             };
             if client.credit_bytes > 0
-                && let Some(slot) = client.waiting.pop_front()
+                && let Some(request) = client.waiting.pop_front()
             {
                 self.requests -= 1;
-                return Some(slot);
+                return Some(request);
             }
             let list = if is_new { &mut self.new } else { &mut self.old };
             list.pop_front();
@@ -73,28 +84,32 @@ impl FairQueue {
     }
 
     /// A part of so many bytes was begun for a client.
-    pub(super) fn charge(&mut self, origin: Origin, bytes: u64) {
+    pub fn charge(&mut self, origin: Origin, bytes: u64) {
         if let Some(client) = self.clients.get_mut(&origin) {
             client.credit_bytes = client.credit_bytes.saturating_sub_unsigned(bytes);
         }
     }
 
+    /// No request waits any more.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl<T: PartialEq> FairQueue<T> {
     /// A request waits no longer.
-    pub(super) fn remove(&mut self, origin: Origin, slot: RequestSlot) {
+    pub fn remove(&mut self, origin: Origin, request: &T) {
         let Some(client) = self.clients.get_mut(&origin) else { return };
         let before = client.waiting.len();
-        client.waiting.retain(|other| *other != slot);
+        client.waiting.retain(|other| other != request);
         self.requests -= before - client.waiting.len();
-    }
-
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RequestSlot;
     use alloc::vec::Vec;
 
     const PART_BYTES: u64 = 1 << 20;
@@ -104,12 +119,17 @@ mod tests {
         Origin(slot.0 / 1000)
     }
 
-    fn push(queue: &mut FairQueue, client: u32, number: u32) {
+    fn push(queue: &mut FairQueue<RequestSlot>, client: u32, number: u32) {
         queue.push(Origin(client), RequestSlot(client * 1000 + number));
     }
 
     /// The clients of the next `count` parts. Requests of a client in `endless` wait again at once.
-    fn served(queue: &mut FairQueue, count: usize, endless: &[u32], part_bytes: u64) -> Vec<u32> {
+    fn served(
+        queue: &mut FairQueue<RequestSlot>,
+        count: usize,
+        endless: &[u32],
+        part_bytes: u64,
+    ) -> Vec<u32> {
         let mut served = Vec::new();
         while served.len() < count
             && let Some(slot) = queue.pop()
@@ -196,8 +216,8 @@ mod tests {
         let mut queue = FairQueue::default();
         push(&mut queue, 1, 1);
         push(&mut queue, 1, 2);
-        queue.remove(Origin(1), RequestSlot(1001));
-        queue.remove(Origin(9), RequestSlot(1002));
+        queue.remove(Origin(1), &RequestSlot(1001));
+        queue.remove(Origin(9), &RequestSlot(1002));
         assert_eq!(queue.pop(), Some(RequestSlot(1002)));
         assert!(queue.is_empty() && queue.pop().is_none());
         assert!(queue.clients.is_empty() && queue.new.is_empty() && queue.old.is_empty());
