@@ -14,6 +14,8 @@ use std::io;
 
 /// Bytes that count for a page of which it is looked up whether it is a hole.
 const PAGE_LOOK_BYTES: u64 = 64;
+/// Bytes that count for the room that a read takes at most: of more, pages come as they are filled.
+const ROOM_BYTES_MAX: u64 = 1 << 20;
 /// Origins of hosts are above those of NBD clients.
 const HOSTS: u32 = 1 << 31;
 
@@ -33,7 +35,9 @@ impl Server {
                 let pool = self.io.volume.memory().pool();
                 let Some(request) = self.clients.poll_request(index, pool) else { break };
                 payloads |= request.data.is_some();
-                self.turn.charge(REQUEST_BYTES);
+                // Room for what is read is taken now.
+                let room = if request.kind == Kind::Read { request.length_bytes.into() } else { 0 };
+                self.turn.charge(room.clamp(REQUEST_BYTES, ROOM_BYTES_MAX));
                 self.begin_request(id, request);
             }
             let Some(client) = self.clients.at_mut(index) else { return };

@@ -39,6 +39,7 @@ pub(crate) use disk::FILE_MODE;
 pub use disk::{DATA_OFFSET_BYTES, Disk, DiskError, Head};
 pub use fault::{Fault, FaultKind};
 pub use location::{DriveLocation, Place, RemoteLocation};
+pub(crate) use mapping::Region;
 pub use memory::Memory;
 pub use prefill::{PrefillProgress, PrefillState};
 pub use remote::{
