@@ -26,6 +26,7 @@ mod drive;
 pub mod durability;
 mod engine;
 mod event;
+mod fair_queue;
 mod liars;
 mod memory;
 mod plane;
@@ -35,12 +36,14 @@ mod tags;
 pub mod volume;
 
 pub use bytes::{
-    ByteRequest, ByteRequestKind, Bytes, Notice, Progress, RequestSlot, StorageWork, Work,
+    ByteRequest, ByteRequestKind, Bytes, EndedSlice, Notice, Progress, RequestSlot, StorageWork,
+    Work,
 };
 pub use cached_pages::CachedPages;
 pub use drive::Drive;
 pub use engine::{ClockOffset, Engine, Output};
 pub use event::Event;
+pub use fair_queue::{FairQueue, Origin};
 pub use memory::{Heap, Memory};
 pub use plane::{DataPlane, NoData, Target};
 pub use stripe_memory::StripeMemory;

@@ -1,5 +1,7 @@
 //! Memory for data: whole pages, aligned so that a drive opened with `O_DIRECT` can fill them.
 
+use crate::release::{Released, Releaser};
+use crate::storage::Region;
 use bytemuck::{Pod, Zeroable};
 use std::sync::Arc;
 
@@ -12,15 +14,29 @@ struct Page([u8; PAGE_BYTES]);
 
 /// A whole number of pages of memory. Handles to the same pages can be had by [`Buffer::share`]; only
 /// a buffer with a single handle can be changed.
-pub struct Buffer {
-    pages: Arc<Vec<Page>>,
+pub struct Buffer(Pages);
+
+/// Where the pages are.
+enum Pages {
+    Allocated(Arc<Vec<Page>>),
+    /// The allocator would have to write zeros to so many pages before anything else is done with them.
+    Mapped(Arc<Region>),
 }
+
+/// Buffers of this size and more are mapped: their pages come one by one, when they are written.
+const MAPPED_BYTES_MIN: usize = 1 << 20;
 
 impl Buffer {
     /// `bytes` of zeros, rounded up to whole pages.
     #[must_use]
     pub fn zeroed(bytes: usize) -> Self {
-        Self { pages: Arc::new(bytemuck::allocation::zeroed_vec(bytes.div_ceil(PAGE_BYTES))) }
+        let pages = bytes.div_ceil(PAGE_BYTES);
+        if bytes >= MAPPED_BYTES_MIN
+            && let Ok(region) = Region::new(pages * PAGE_BYTES)
+        {
+            return Self(Pages::Mapped(Arc::new(region)));
+        }
+        Self(Pages::Allocated(Arc::new(bytemuck::allocation::zeroed_vec(pages))))
     }
 
     /// A copy of `bytes`, with zeros behind it to the end of its last page.
@@ -34,19 +50,22 @@ impl Buffer {
     /// Number of bytes, a multiple of [`PAGE_BYTES`].
     #[must_use]
     pub fn len(&self) -> usize {
-        self.pages.len() * PAGE_BYTES
+        self.bytes().len()
     }
 
     /// Whether it has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.pages.is_empty()
+        self.len() == 0
     }
 
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        bytemuck::cast_slice(&self.pages)
+        match &self.0 {
+            Pages::Allocated(pages) => bytemuck::cast_slice(pages),
+            Pages::Mapped(region) => region.bytes(),
+        }
     }
 
     /// The bytes, to be changed.
@@ -55,15 +74,30 @@ impl Buffer {
     ///
     /// If there is another handle to them.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        let pages =
-            Arc::get_mut(&mut self.pages).expect("only a buffer that is not shared changes");
-        bytemuck::cast_slice_mut(pages)
+        self.own_bytes().expect("only a buffer that is not shared changes")
     }
 
     /// Another handle to the same bytes.
     #[must_use]
     pub fn share(&self) -> Self {
-        Self { pages: Arc::clone(&self.pages) }
+        Self(match &self.0 {
+            Pages::Allocated(pages) => Pages::Allocated(Arc::clone(pages)),
+            Pages::Mapped(region) => Pages::Mapped(Arc::clone(region)),
+        })
+    }
+
+    /// The bytes, if there is no other handle to them.
+    fn own_bytes(&mut self) -> Option<&mut [u8]> {
+        match &mut self.0 {
+            Pages::Allocated(pages) => {
+                Arc::get_mut(pages).map(|pages| bytemuck::cast_slice_mut(pages))
+            }
+            Pages::Mapped(region) => Arc::get_mut(region).map(Region::bytes_mut),
+        }
+    }
+
+    fn pages(&self) -> usize {
+        self.len() / PAGE_BYTES
     }
 }
 
@@ -84,9 +118,16 @@ pub struct Pool {
     /// By number of pages.
     free: Vec<Vec<Buffer>>,
     kept_pages: usize,
+    /// Gives back what is not kept; `None` where that may take its time.
+    releaser: Option<Releaser>,
 }
 
 impl Pool {
+    /// A pool that has buffers given back by another thread.
+    pub(crate) fn with_releaser(releaser: Releaser) -> Self {
+        Self { releaser: Some(releaser), ..Self::default() }
+    }
+
     /// A buffer of `bytes`, rounded up to whole pages, with arbitrary content.
     #[must_use]
     pub fn take(&mut self, bytes: usize) -> Buffer {
@@ -104,8 +145,14 @@ impl Pool {
     /// Takes back a buffer that is no longer needed. One that has other handles comes back with the
     /// last of them.
     pub fn give(&mut self, mut buffer: Buffer) {
-        let pages = buffer.pages.len();
-        if pages == 0 || pages > LARGEST_KEPT_PAGES || Arc::get_mut(&mut buffer.pages).is_none() {
+        let pages = buffer.pages();
+        if pages == 0 || buffer.own_bytes().is_none() {
+            return;
+        }
+        if pages > LARGEST_KEPT_PAGES {
+            if let Some(releaser) = &self.releaser {
+                releaser.give(Released::Buffer(buffer));
+            }
             return;
         }
         if self.free.len() <= pages {
@@ -136,17 +183,36 @@ mod tests {
     }
 
     #[test]
+    fn large_buffers_are_as_small_ones_and_take_memory_as_they_are_written() {
+        let taken = || {
+            let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+            text.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * PAGE_BYTES
+        };
+        const BYTES: usize = 1 << 30;
+        let before = taken();
+        let mut buffer = Buffer::zeroed(BYTES - 1);
+        assert!(buffer.len() == BYTES && buffer.bytes().as_ptr().align_offset(PAGE_BYTES) == 0);
+        buffer.bytes_mut()[BYTES - 1] = 7;
+        let other = buffer.share();
+        assert!(buffer.own_bytes().is_none());
+        drop(buffer);
+        assert_eq!((other.bytes()[0], other.bytes()[BYTES - 1]), (0, 7));
+        // Other tests of this process take some as well.
+        assert!(taken() - before < BYTES / 2);
+    }
+
+    #[test]
     fn little_memory_is_kept_whatever_comes_back() {
         let mut pool = Pool::default();
         for _ in 0..2 {
             for pages in 1..=LARGEST_KEPT_PAGES + 1 {
                 (0..16).for_each(|_| pool.give(Buffer::zeroed(pages * PAGE_BYTES)));
             }
-            let kept: usize = pool.free.iter().flatten().map(|buffer| buffer.pages.len()).sum();
+            let kept: usize = pool.free.iter().flatten().map(Buffer::pages).sum();
             assert!(kept == pool.kept_pages && kept <= KEPT_PAGES_MAX, "{kept}");
         }
         (0..1 << 10).for_each(|_| drop(pool.take(PAGE_BYTES)));
-        let kept: usize = pool.free.iter().flatten().map(|buffer| buffer.pages.len()).sum();
+        let kept: usize = pool.free.iter().flatten().map(Buffer::pages).sum();
         assert_eq!(kept, pool.kept_pages);
     }
 

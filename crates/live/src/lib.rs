@@ -13,7 +13,7 @@
 //! status page and the metrics.
 //! These reach the first thread by a [`control::ArrayHandle`] only. A drive alone ([`drive`]) has one thread for
 //! everything, its sockets as well ([`nvme_tcp`]). A fourth one takes memory for
-//! drives in memory in advance ([`storage::Storage::start_prefill`]).
+//! drives in memory in advance ([`storage::Storage::start_prefill`]), a fifth gives large memory back.
 
 pub mod buffer;
 pub mod clock;
@@ -27,6 +27,7 @@ pub mod kernel;
 pub mod nbd;
 pub mod nvme_tcp;
 pub mod operate;
+mod release;
 mod secret_file;
 pub mod server;
 pub mod storage;

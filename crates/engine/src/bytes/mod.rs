@@ -13,7 +13,7 @@ mod request;
 mod verify;
 mod work;
 
-pub use request::{ByteRequest, ByteRequestKind, Progress, RequestSlot};
+pub use request::{ByteRequest, ByteRequestKind, EndedSlice, Progress, RequestSlot};
 pub use work::{StorageWork, Work};
 
 use crate::cached_pages::CachedPages;
@@ -30,6 +30,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use array::{DataAction, OpId, Outcome, Request, Slot, Term};
 use commands::{Commands, Outstanding};
+use core::ops::Range;
 use nvme::{Command, CommandId, Completion, Opcode};
 use request::Requests;
 use ssd::Ssd;
@@ -385,13 +386,19 @@ impl<M: Memory> Bytes<M> {
         self.requests.begin(self.memory.memory(), request)
     }
 
-    /// The next part of a request for the array; none if all were begun.
+    /// The next part of a request for the array; `None` if none can begin now.
     pub fn next_slice(&mut self, slot: RequestSlot) -> Option<Request> {
         self.requests.next_slice(slot)
     }
 
+    /// Whether [`Bytes::next_slice`] gives another part now.
+    #[must_use]
+    pub fn can_begin(&self, slot: RequestSlot) -> bool {
+        self.requests.can_begin(slot)
+    }
+
     /// A part of a request is done.
-    pub fn end_slice(&mut self, outcome: &Outcome) -> (RequestSlot, Progress) {
+    pub fn end_slice(&mut self, outcome: &Outcome) -> EndedSlice {
         self.requests.end_slice(outcome)
     }
 
@@ -403,6 +410,15 @@ impl<M: Memory> Bytes<M> {
     #[must_use]
     pub fn brought(&self, slot: RequestSlot) -> &[u8] {
         self.requests.brought(slot)
+    }
+
+    /// Ends a read. Returns its buffer, and where in it the bytes are that were asked for.
+    ///
+    /// # Panics
+    ///
+    /// If the request is no read.
+    pub fn take_brought(&mut self, slot: RequestSlot) -> (M::Buffer, Range<usize>) {
+        self.requests.take_brought(slot)
     }
 
     /// A request is answered.

@@ -2,12 +2,12 @@
 
 use crate::memory::Memory;
 use array::{Ended, Outcome, Request, RequestId, RequestKind};
+use core::ops::Range;
 use units::Slab;
 
-/// Most bytes that the array is given of one request at a time if its bytes need no memory: a longer request
-/// goes through in slices, one after the other, so that one client cannot hold the array for long. What
-/// has its bytes in memory anyway goes through whole, as in the simulator: its drives then see the
-/// same commands at the same time, and the memory of clients bounds its length.
+/// Most bytes of a slice, unless a stripe is larger. A longer request goes through in slices, so that one client
+/// cannot hold the array for long. Slices of a read or a write may be under way together, as its bytes are in memory
+/// anyway; those of other requests follow one another.
 const SLICE_BYTES: u64 = 1 << 20;
 
 /// What a client asks for.
@@ -46,12 +46,25 @@ pub struct RequestSlot(pub u32);
 /// How far a request is when a part of it is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// There is another part to begin.
+    /// Its next part can begin, which had to wait for this one.
     More,
+    /// Other parts are under way, or could have begun before.
+    UnderWay,
     /// All of it is done.
     Done,
-    /// It cannot be done: more drives are missing than the array can do without.
+    /// It cannot be done: more drives are missing than the array can do without. No part is under way.
     Failed,
+}
+
+/// A part of a request that is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EndedSlice {
+    /// The request.
+    pub slot: RequestSlot,
+    /// Bytes of the part.
+    pub bytes: u64,
+    /// How far the request is.
+    pub progress: Progress,
 }
 
 /// A request on its way.
@@ -64,8 +77,10 @@ pub(crate) struct Pending<M: Memory> {
     data: Option<M::Buffer>,
     /// First byte that is not in a slice that was begun.
     next_bytes: u64,
-    /// The slice that is under way begins here.
+    /// The slice that was begun last begins here.
     slice_bytes: u64,
+    slices_begun: u32,
+    slices_under_way: u32,
     page_bytes: u64,
     /// Bytes of data in a stripe of the array.
     stripe_bytes: u64,
@@ -77,25 +92,49 @@ impl<M: Memory> Pending<M> {
         self.offset_bytes + self.length_bytes
     }
 
-    /// Whether there is a slice that was not begun.
+    /// Whether there is a slice to begin, now or later.
     fn has_more(&self) -> bool {
-        self.next_bytes < self.end_bytes()
+        self.next_bytes < self.end_bytes() && !self.failed
     }
 
-    /// Begins the next slice; `None` if all were begun. Slices end where stripes end, so that whole
+    /// Whether slices may be under way together.
+    fn is_parallel(&self) -> bool {
+        matches!(self.kind, ByteRequestKind::Read | ByteRequestKind::Write)
+    }
+
+    /// Whether a slice can begin now.
+    fn can_begin(&self) -> bool {
+        self.has_more() && (self.slices_under_way == 0 || self.is_parallel())
+    }
+
+    /// Whole stripes in a slice.
+    fn slice_stripes(&self) -> u64 {
+        (SLICE_BYTES / self.stripe_bytes).max(1)
+    }
+
+    /// The bytes of a slice of a read or a write.
+    fn parallel_slice(&self, index: u32) -> Range<u64> {
+        let first = self.offset_bytes / self.stripe_bytes;
+        let boundary =
+            |index: u32| (first + u64::from(index) * self.slice_stripes()) * self.stripe_bytes;
+        boundary(index).max(self.offset_bytes)..boundary(index + 1).min(self.end_bytes())
+    }
+
+    /// Begins the next slice; `None` if none can begin. Slices end where stripes end, so that whole
     /// stripes can be told from parts.
-    fn next_slice(&mut self) -> Option<(u64, u64)> {
-        if !self.has_more() {
+    fn next_slice(&mut self) -> Option<Range<u64>> {
+        if !self.can_begin() {
             return None;
         }
         let (from, stripe) = (self.next_bytes, self.stripe_bytes);
         let end = self.end_bytes();
-        let stripes = (SLICE_BYTES / stripe).max(1);
-        let boundary = (from / stripe + stripes) * stripe;
+        let boundary = (from / stripe + self.slice_stripes()) * stripe;
         let last_whole = end / stripe * stripe;
         self.slice_bytes = from;
         self.next_bytes = match self.kind {
-            ByteRequestKind::Read | ByteRequestKind::Write => end,
+            ByteRequestKind::Read | ByteRequestKind::Write => {
+                self.parallel_slice(self.slices_begun).end
+            }
             // The part before the first whole stripe, whole stripes, and the part after the last.
             ByteRequestKind::Zeroes { .. } if !from.is_multiple_of(stripe) => {
                 from.next_multiple_of(stripe).min(end)
@@ -103,16 +142,36 @@ impl<M: Memory> Pending<M> {
             ByteRequestKind::Zeroes { .. } if from < last_whole => boundary.min(last_whole),
             ByteRequestKind::Zeroes { .. } | ByteRequestKind::Deallocate => boundary.min(end),
         };
-        Some((from, self.next_bytes - from))
+        self.slices_begun += 1;
+        self.slices_under_way += 1;
+        Some(from..self.next_bytes)
     }
 
-    /// Whether the slice under way is made of whole stripes.
+    /// A slice is done. Returns its bytes and how far the request is.
+    fn end_slice(&mut self, index: u32, failed: bool) -> (u64, Progress) {
+        let slice = match self.is_parallel() {
+            true => self.parallel_slice(index),
+            false => self.slice_bytes..self.next_bytes,
+        };
+        self.slices_under_way -= 1;
+        self.failed |= failed;
+        let progress = match (self.slices_under_way, self.has_more()) {
+            (1.., _) => Progress::UnderWay,
+            (0, true) if self.is_parallel() => Progress::UnderWay,
+            (0, true) => Progress::More,
+            (0, false) if self.failed => Progress::Failed,
+            (0, false) => Progress::Done,
+        };
+        (slice.end - slice.start, progress)
+    }
+
+    /// Whether the slice that was begun last is made of whole stripes.
     fn is_whole_stripes(&self) -> bool {
         self.slice_bytes.is_multiple_of(self.stripe_bytes)
             && self.next_bytes.is_multiple_of(self.stripe_bytes)
     }
 
-    /// What the slice under way asks of the array.
+    /// What the slice that was begun last asks of the array.
     fn slice_kind(&self) -> RequestKind {
         match self.kind {
             ByteRequestKind::Read => RequestKind::Read,
@@ -134,16 +193,21 @@ impl<M: Memory> Pending<M> {
         self.end_bytes().next_multiple_of(self.page_bytes) - self.base_bytes()
     }
 
-    /// The new rows of a member, the first of them page `first_page` of the array: what the slice under
-    /// way writes, over what was read where it writes a part of a page.
+    /// The new rows of a member, the first of them page `first_page` of the array: what the request writes there,
+    /// over what was read where it writes a part of a page.
     pub(crate) fn merge(&self, first_page: u64, old: Option<&[u8]>, new: &mut [u8]) {
         let start = first_page * self.page_bytes;
         let end = start + new.len() as u64;
-        if start < self.slice_bytes || self.next_bytes < end {
+        // Rows of a member lie in one slice, because slices end where stripes end.
+        let written = match self.is_parallel() {
+            true => self.offset_bytes..self.end_bytes(),
+            false => self.slice_bytes..self.next_bytes,
+        };
+        if start < written.start || written.end < end {
             new.copy_from_slice(old.expect("a page written in part was read"));
         }
-        let from = start.max(self.slice_bytes);
-        let to = end.min(self.next_bytes);
+        let from = start.max(written.start);
+        let to = end.min(written.end);
         let into = &mut new[(from - start) as usize..(to - start) as usize];
         match &self.data {
             Some(data) => {
@@ -161,11 +225,16 @@ impl<M: Memory> Pending<M> {
         M::bytes_mut(data)[first..first + pages.len()].copy_from_slice(pages);
     }
 
+    /// Where in its buffer the bytes are that the client asked to read.
+    fn asked_range(&self) -> Range<usize> {
+        let first = (self.offset_bytes - self.base_bytes()) as usize;
+        first..first + self.length_bytes as usize
+    }
+
     /// What the client asked to read.
     fn brought(&self) -> &[u8] {
-        let first = (self.offset_bytes - self.base_bytes()) as usize;
         let data = self.data.as_ref().expect("a read has room for its pages");
-        &M::bytes(data)[first..first + self.length_bytes as usize]
+        &M::bytes(data)[self.asked_range()]
     }
 }
 
@@ -191,6 +260,8 @@ impl<M: Memory> Requests<M> {
             data,
             next_bytes: offset_bytes,
             slice_bytes: offset_bytes,
+            slices_begun: 0,
+            slices_under_way: 0,
             page_bytes: self.page_bytes,
             stripe_bytes: self.stripe_bytes,
             failed: false,
@@ -201,27 +272,39 @@ impl<M: Memory> Requests<M> {
         RequestSlot(self.pending.insert(pending))
     }
 
-    pub(crate) fn next_slice(&mut self, slot: RequestSlot) -> Option<Request> {
-        let pending = self.pending.get_mut(slot.0);
-        let (offset_bytes, size_bytes) = pending.next_slice()?;
-        let kind = pending.slice_kind();
-        Some(Request { id: RequestId(u64::from(slot.0)), host: 0, kind, offset_bytes, size_bytes })
+    /// Whether [`Requests::next_slice`] gives another one now.
+    pub(crate) fn can_begin(&self, slot: RequestSlot) -> bool {
+        self.pending.get(slot.0).can_begin()
     }
 
-    pub(crate) fn end_slice(&mut self, outcome: &Outcome) -> (RequestSlot, Progress) {
-        let slot = RequestSlot(outcome.request.0 as u32);
+    /// The name of a slice has the number of its request below, and its own number above.
+    pub(crate) fn next_slice(&mut self, slot: RequestSlot) -> Option<Request> {
         let pending = self.pending.get_mut(slot.0);
-        pending.failed |= outcome.ended == Ended::Failed;
-        let progress = match (pending.failed, pending.has_more()) {
-            (true, _) => Progress::Failed,
-            (false, true) => Progress::More,
-            (false, false) => Progress::Done,
-        };
-        (slot, progress)
+        let id = RequestId(u64::from(pending.slices_begun) << 32 | u64::from(slot.0));
+        let slice = pending.next_slice()?;
+        let (offset_bytes, size_bytes) = (slice.start, slice.end - slice.start);
+        Some(Request { id, host: 0, kind: pending.slice_kind(), offset_bytes, size_bytes })
+    }
+
+    pub(crate) fn end_slice(&mut self, outcome: &Outcome) -> EndedSlice {
+        let slot = RequestSlot(outcome.request.0 as u32);
+        let index = (outcome.request.0 >> 32) as u32;
+        let pending = self.pending.get_mut(slot.0);
+        let (bytes, progress) = pending.end_slice(index, outcome.ended == Ended::Failed);
+        EndedSlice { slot, bytes, progress }
     }
 
     pub(crate) fn brought(&self, slot: RequestSlot) -> &[u8] {
         self.pending.get(slot.0).brought()
+    }
+
+    /// Ends a read, and gives its buffer and where in it the bytes are that were asked for.
+    pub(crate) fn take_brought(&mut self, slot: RequestSlot) -> (M::Buffer, Range<usize>) {
+        let pending = self.pending.get_mut(slot.0);
+        let range = pending.asked_range();
+        let data = pending.data.take().expect("a read has room for its pages");
+        self.pending.release(slot.0);
+        (data, range)
     }
 
     pub(crate) fn end(&mut self, memory: &mut M, slot: RequestSlot) {
@@ -244,6 +327,7 @@ impl<M: Memory> Requests<M> {
 mod tests {
     use super::*;
     use crate::memory::Heap;
+    use alloc::vec::Vec;
 
     fn pending(offset_bytes: u64, length_bytes: u64) -> Pending<Heap> {
         Pending {
@@ -253,6 +337,8 @@ mod tests {
             data: None,
             next_bytes: offset_bytes,
             slice_bytes: offset_bytes,
+            slices_begun: 0,
+            slices_under_way: 0,
             page_bytes: 4096,
             stripe_bytes: 3 * 4096,
             failed: false,
@@ -267,11 +353,16 @@ mod tests {
                 let mut request = Pending { kind, ..pending(offset, length) };
                 let mut next = offset;
                 let mut in_part_stripes = 0;
-                while let Some((from, bytes)) = request.next_slice() {
-                    assert_eq!(from, next);
+                while let Some(slice) = request.next_slice() {
+                    assert_eq!(slice.start, next);
+                    let bytes = slice.end - slice.start;
                     assert!(bytes > 0 && bytes <= SLICE_BYTES);
-                    next = from + bytes;
+                    next = slice.end;
                     in_part_stripes += if request.is_whole_stripes() { 0 } else { bytes };
+                    assert_eq!(request.next_slice(), None, "one after the other");
+                    let progress =
+                        if next == offset + length { Progress::Done } else { Progress::More };
+                    assert_eq!(request.end_slice(0, false), (bytes, progress));
                 }
                 assert_eq!(next, offset + length);
                 assert!(kind != zeroes || in_part_stripes < 2 * 12288, "only both ends");
@@ -280,12 +371,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_memory_goes_through_whole() {
+    fn slices_of_reads_and_writes_are_under_way_together_and_end_in_any_order() {
         for kind in [ByteRequestKind::Read, ByteRequestKind::Write] {
-            let mut request = Pending { kind, ..pending(5, 32 << 20) };
-            assert_eq!(request.next_slice(), Some((5, 32 << 20)));
-            assert_eq!(request.next_slice(), None);
+            for (offset, length) in [(5, 32 << 20), (12287, 2), (0, 1), (12288 * 85, 12288 * 85)] {
+                let mut request = Pending { kind, ..pending(offset, length) };
+                let slices: Vec<_> = core::iter::from_fn(|| request.next_slice()).collect();
+                assert!(slices.iter().all(|slice| slice.end - slice.start <= SLICE_BYTES));
+                assert!(slices.windows(2).all(|two| two[0].end == two[1].start));
+                let ends = (slices.first().unwrap().start, slices.last().unwrap().end);
+                assert_eq!(ends, (offset, offset + length));
+                for (index, slice) in slices.iter().enumerate().rev() {
+                    let progress = if index == 0 { Progress::Done } else { Progress::UnderWay };
+                    let bytes = slice.end - slice.start;
+                    assert_eq!(request.end_slice(index as u32, false), (bytes, progress));
+                }
+            }
         }
+    }
+
+    #[test]
+    fn a_request_that_failed_begins_no_more_and_has_failed_when_nothing_of_it_is_under_way() {
+        let mut request = pending(0, 4 << 20);
+        assert!(request.next_slice().is_some() && request.next_slice().is_some());
+        assert_eq!(request.end_slice(1, true).1, Progress::UnderWay);
+        assert_eq!(request.next_slice(), None);
+        assert_eq!(request.end_slice(0, false).1, Progress::Failed);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Orders that take several steps: a failure, a replacement, a change of policy, and the shutdown.
 
-use super::Token;
+use super::requests::Asked;
 use crate::bytes::ByteRequest;
 use crate::durability::{DriveSet, End, StopReason};
 use alloc::boxed::Box;
@@ -86,7 +86,7 @@ pub(super) enum Step {
 pub(super) struct Administration<B> {
     switching: Option<Box<Switching>>,
     /// Requests that came while the policy is being switched.
-    aside: VecDeque<(Token, ByteRequest<B>, bool)>,
+    aside: VecDeque<(Asked, ByteRequest<B>)>,
     /// Drives that were ordered to fail, until the others say so.
     failing: DriveSet,
     /// Drives that are to be replaced as soon as nobody needs what they hold.
@@ -114,6 +114,11 @@ impl<B> Administration<B> {
         self.stopped.is_some() || self.shutdown != Shutdown::No
     }
 
+    /// Whether the policy is being changed.
+    pub(super) fn is_switching(&self) -> bool {
+        self.switching.is_some()
+    }
+
     /// Whether an order is under way.
     pub(super) fn is_active(&self) -> bool {
         self.switching.is_some()
@@ -125,18 +130,17 @@ impl<B> Administration<B> {
     /// Keeps a request for later if none may begin now; gives it back otherwise.
     pub(super) fn set_aside(
         &mut self,
-        token: Token,
+        asked: Asked,
         request: ByteRequest<B>,
-        forced: bool,
-    ) -> Option<(ByteRequest<B>, bool)> {
+    ) -> Option<ByteRequest<B>> {
         if self.switching.is_none() {
-            return Some((request, forced));
+            return Some(request);
         }
-        self.aside.push_back((token, request, forced));
+        self.aside.push_back((asked, request));
         None
     }
 
-    pub(super) fn pop_aside(&mut self) -> Option<(Token, ByteRequest<B>, bool)> {
+    pub(super) fn pop_aside(&mut self) -> Option<(Asked, ByteRequest<B>)> {
         self.aside.pop_front()
     }
 
@@ -210,14 +214,14 @@ impl<B> Administration<B> {
         }
     }
 
-    /// What to do next. `idle`: no request, operation or command is under way; `recorded`: nothing
-    /// has to be written down either.
-    pub(super) fn next_step(&mut self, now: Instant, idle: bool, recorded: bool) -> Step {
+    /// What to do next. `idle`: no request, operation or command is under way; `drained`: no request waits for
+    /// another part, and nothing has to be written down either.
+    pub(super) fn next_step(&mut self, now: Instant, idle: bool, drained: bool) -> Step {
         if idle && let Some(switching) = self.switching.take() {
             return Step::Switch(switching);
         }
         match self.shutdown {
-            Shutdown::Draining(_) if idle && recorded && self.stopped.is_none() => {
+            Shutdown::Draining(_) if drained && self.stopped.is_none() => {
                 self.shutdown = Shutdown::Recording;
                 Step::Drained
             }

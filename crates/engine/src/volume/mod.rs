@@ -1,11 +1,16 @@
 //! An array as one block device: what its clients ask for, and what administrators order.
 //!
-//! Knows: which parts of a request are done and which come next, what must be stable before a client
-//! is answered, and the steps of a change of policy and of a shutdown. Does not know: who the
-//! clients are; the driver names each request with a [`Token`].
+//! Knows: which parts of a request are done, which come next and whose turn it is, what must be stable before a
+//! client is answered, and the steps of a change of policy and of a shutdown. Does not know: who the clients are;
+//! the driver names each request with a [`Token`], and tells clients apart by an [`Origin`].
 //!
 //! After every `handle_*` and every order, call [`Volume::poll_output`] and [`Volume::poll_work`]
 //! with the same time until both return `None`.
+//!
+//! **Turns.** A request goes through the array in parts. A driver that has other things to look at gives each of its
+//! turns a budget ([`Volume::begin_turn`]) and lets requests go on in it ([`Volume::continue_requests`]), as long as
+//! there is something to begin ([`Volume::has_parts`]). Clients take turns by bytes, requests up to 128 KiB come
+//! before parts of longer ones, and of each kind at most 16 MiB and a part are under way in the array.
 
 mod administration;
 mod opening;
@@ -13,15 +18,17 @@ mod requests;
 
 pub use administration::{ShutdownEnd, SwitchRefusal};
 pub use opening::{Rebuild, Repairs};
+pub use requests::TurnBudget;
 
-use crate::bytes::{ByteRequest, Bytes, Notice, Progress, RequestSlot, StorageWork};
+use crate::bytes::{ByteRequest, Bytes, EndedSlice, Notice, Progress, RequestSlot, StorageWork};
 use crate::durability::{AnswerId, End, FailReason, IoResult, StopReason};
 use crate::engine::{self, Engine};
-use crate::{Drive, Memory};
+use crate::{Drive, Memory, Origin};
 use administration::{Administration, Step, Switching};
 use alloc::collections::VecDeque;
 use array::policy::{PolicyKind, PolicySettings};
 use array::{CannotReplace, Coordination, DriveState, JobKind, MemberSet, Outcome, PageRepair};
+use core::ops::Range;
 use requests::{Asked, Requests};
 use units::{DriveId, Duration, Instant, Observe, Unobserved};
 
@@ -34,7 +41,7 @@ pub struct Token(pub u64);
 pub enum Reply {
     /// It is done, and stable if that was asked for.
     Done,
-    /// It is done; [`Volume::brought`] gives what was read, until [`Volume::end_read`].
+    /// It is done; [`Volume::brought`] gives what was read, until [`Volume::end_read`] or [`Volume::take_read`].
     Data(RequestSlot),
     /// It cannot be done: more drives are missing than the array can do without.
     Failed,
@@ -146,7 +153,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.plane_mut().memory()
     }
 
-    /// A client asks for data to be read or changed. With `forced` the answer waits for stable storage.
+    /// A client asks for data to be read or changed. With `forced` the answer waits for stable storage. As
+    /// [`Volume::handle_request_of`] where all requests are of one client.
     #[inline]
     pub fn handle_request(
         &mut self,
@@ -155,12 +163,27 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         request: ByteRequest<M::Buffer>,
         forced: bool,
     ) {
+        self.handle_request_of(now, Origin::default(), token, request, forced);
+    }
+
+    /// The client `origin` asks for data to be read or changed. With `forced` the answer waits for stable storage.
+    #[inline]
+    pub fn handle_request_of(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        token: Token,
+        request: ByteRequest<M::Buffer>,
+        forced: bool,
+    ) {
         if self.administration.refuses_requests() {
             self.outputs.push_back(Output::Reply { token, reply: Reply::Refused });
-        } else if let Some((request, forced)) =
-            self.administration.set_aside(token, request, forced)
-        {
-            self.begin(now, token, request, forced);
+            return;
+        }
+        let asked =
+            Asked { token, origin, kind: request.kind, length_bytes: request.length_bytes, forced };
+        if let Some(request) = self.administration.set_aside(asked, request) {
+            self.begin(now, asked, request);
         }
     }
 
@@ -173,32 +196,53 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         }
     }
 
-    fn begin(&mut self, now: Instant, token: Token, request: ByteRequest<M::Buffer>, forced: bool) {
-        let kind = request.kind;
+    fn begin(&mut self, now: Instant, asked: Asked, request: ByteRequest<M::Buffer>) {
         let slot = self.engine.plane_mut().begin_request(request);
-        self.requests.insert(slot, Asked { token, kind, forced });
-        self.begin_part(now, slot);
-    }
-
-    fn begin_part(&mut self, now: Instant, slot: RequestSlot) {
-        if let Some(request) = self.engine.plane_mut().next_slice(slot) {
-            self.engine.handle_request(now, &request);
-        }
-    }
-
-    /// Begins the next part of each request that waits for one now. Parts that are done at once do
-    /// not keep the caller here.
-    pub fn continue_requests(&mut self, now: Instant) {
-        for slot in self.requests.take_waiting() {
+        self.requests.insert(slot, asked);
+        // Long ones wait for their turn at least until those are known that came with them.
+        while let Some(slot) = self.requests.pop_short() {
             self.begin_part(now, slot);
         }
     }
 
-    /// Whether [`Volume::continue_requests`] has something to do.
+    fn begin_part(&mut self, now: Instant, slot: RequestSlot) {
+        let plane = self.engine.plane_mut();
+        let Some(request) = plane.next_slice(slot) else { return };
+        let has_more = plane.can_begin(slot);
+        self.requests.begun(slot, request.size_bytes);
+        if has_more {
+            self.requests.wait(slot);
+        }
+        self.engine.handle_request(now, &request);
+    }
+
+    /// A turn of the driver begins, in which no more is begun than this. Before the first there is no limit.
+    pub fn begin_turn(&mut self, budget: TurnBudget) {
+        self.requests.begin_turn(budget);
+    }
+
+    /// Begins parts of requests whose turn it is, as far as the budget goes. Parts that are done at once do not keep
+    /// the caller here.
+    pub fn continue_requests(&mut self, now: Instant) {
+        // The array comes to rest before a change of policy.
+        while !self.administration.is_switching()
+            && let Some(slot) = self.requests.pop()
+        {
+            self.begin_part(now, slot);
+        }
+    }
+
+    /// Whether [`Volume::continue_requests`] has something to do in a new turn.
     #[must_use]
     #[inline]
     pub fn has_parts(&self) -> bool {
-        self.requests.has_waiting()
+        self.requests.can_begin() && !self.administration.is_switching()
+    }
+
+    /// Parts of requests that were begun since the start.
+    #[must_use]
+    pub fn parts_begun(&self) -> u64 {
+        self.requests.parts_begun()
     }
 
     /// Requests under way in the array.
@@ -215,6 +259,15 @@ impl<M: Memory, O: Observe> Volume<M, O> {
     #[must_use]
     pub fn brought(&self, slot: RequestSlot) -> &[u8] {
         self.engine.plane().brought(slot)
+    }
+
+    /// Gives the buffer of a read, and where in it the bytes are that were asked for.
+    ///
+    /// # Panics
+    ///
+    /// As [`Volume::brought`].
+    pub fn take_read(&mut self, slot: RequestSlot) -> (M::Buffer, Range<usize>) {
+        self.engine.plane_mut().take_brought(slot)
     }
 
     /// What a read has brought is no longer needed.
@@ -332,10 +385,12 @@ impl<M: Memory, O: Observe> Volume<M, O> {
 
     fn end_part(&mut self, now: Instant, outcome: &Outcome) {
         let plane = self.engine.plane_mut();
-        let (slot, progress) = plane.end_slice(outcome);
-        if progress == Progress::More {
-            self.requests.wait_for_next_part(slot);
-            return;
+        let EndedSlice { slot, bytes, progress } = plane.end_slice(outcome);
+        self.requests.ended(slot, bytes);
+        match progress {
+            Progress::More => return self.requests.wait(slot),
+            Progress::UnderWay => return,
+            Progress::Done | Progress::Failed => {}
         }
         let Some(asked) = self.requests.remove(slot) else { return };
         let Asked { token, forced, .. } = asked;
@@ -447,7 +502,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
     /// Whether no request, operation or command is under way and nothing has to be written down.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.is_idle() && self.engine.plane().is_idle()
+        self.is_idle() && !self.requests.is_waiting() && self.engine.plane().is_idle()
     }
 
     /// Whether no request, operation or command is under way, and the write cache is empty.
@@ -475,7 +530,10 @@ impl<M: Memory, O: Observe> Volume<M, O> {
             self.outputs.push_back(Output::ReadyToReplace { drive });
             return true;
         }
-        match self.administration.next_step(now, self.is_idle(), self.engine.plane().is_idle()) {
+        let idle = self.is_idle();
+        // Parts that wait are of requests that go on after a change of policy, but not after a shutdown.
+        let drained = idle && !self.requests.is_waiting() && self.engine.plane().is_idle();
+        match self.administration.next_step(now, idle, drained) {
             Step::Wait => return false,
             Step::Switch(switching) => {
                 let Switching { policy, settings, coordination } = *switching;
@@ -485,8 +543,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
                 }
                 let result = switched.map(|()| policy).map_err(SwitchRefusal::Array);
                 self.outputs.push_back(Output::Switched(result));
-                while let Some((token, request, forced)) = self.administration.pop_aside() {
-                    self.begin(now, token, request, forced);
+                while let Some((asked, request)) = self.administration.pop_aside() {
+                    self.begin(now, asked, request);
                 }
             }
             Step::Drained => self.outputs.push_back(Output::Drained),

@@ -1,14 +1,47 @@
-//! Requests of clients that are under way in the array.
+//! Requests of clients that are under way in the array, and those with parts that wait for their turn.
 
 use super::Token;
 use crate::bytes::{ByteRequestKind, RequestSlot};
+use crate::fair_queue::{FairQueue, Origin};
 use alloc::vec::Vec;
+
+/// Requests up to this length are short: they come before parts of long ones, and are never cut for the sake of
+/// others.
+const SHORT_BYTES: u64 = 128 << 10;
+/// Bytes of short requests, and of long ones, that are under way in the array before the next has to wait. What is
+/// under way may be done all at once, so this bounds for how long a driver hears of nothing else.
+const UNDER_WAY_BYTES_MAX: u64 = 16 << 20;
+
+/// The most that is begun in one turn of a driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TurnBudget {
+    /// Bytes; the last part may be larger than what is left.
+    pub bytes: u64,
+    /// Parts of requests.
+    pub parts: u32,
+}
+
+impl TurnBudget {
+    /// No limit.
+    pub const UNLIMITED: Self = Self { bytes: u64::MAX, parts: u32::MAX };
+
+    fn is_used_up(&self) -> bool {
+        self.bytes == 0 || self.parts == 0
+    }
+
+    fn charge(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.parts = self.parts.saturating_sub(1);
+    }
+}
 
 /// A request that is not answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) token: Token,
+    pub(super) origin: Origin,
     pub(super) kind: ByteRequestKind,
+    pub(super) length_bytes: u64,
     /// The answer waits for stable storage.
     pub(super) forced: bool,
 }
@@ -17,19 +50,59 @@ impl Asked {
     pub(super) fn is_read(&self) -> bool {
         self.kind == ByteRequestKind::Read
     }
+
+    fn is_long(&self) -> bool {
+        self.length_bytes > SHORT_BYTES
+    }
+}
+
+/// Requests of one length.
+#[derive(Debug, Default)]
+struct Class {
+    waiting: FairQueue<RequestSlot>,
+    under_way_bytes: u64,
+}
+
+impl Class {
+    fn has_room(&self) -> bool {
+        self.under_way_bytes < UNDER_WAY_BYTES_MAX
+    }
+
+    fn can_begin(&self) -> bool {
+        !self.waiting.is_empty() && self.has_room()
+    }
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Requests {
     /// By their slot in the data plane.
     asked: Vec<Option<Asked>>,
     in_flight: u64,
-    /// Those of which a part is done and more are to come.
-    waiting: Vec<RequestSlot>,
+    short: Class,
+    long: Class,
+    budget: TurnBudget,
+    /// A part of a long request was begun in this turn.
+    began_long: bool,
+    parts_begun: u64,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self {
+            asked: Vec::new(),
+            in_flight: 0,
+            short: Class::default(),
+            long: Class::default(),
+            budget: TurnBudget::UNLIMITED,
+            began_long: false,
+            parts_begun: 0,
+        }
+    }
 }
 
 impl Requests {
+    /// Takes a request that waits for its first part.
     pub(super) fn insert(&mut self, slot: RequestSlot, asked: Asked) {
         let index = slot.0 as usize;
         if self.asked.len() <= index {
@@ -37,18 +110,24 @@ impl Requests {
         }
         self.asked[index] = Some(asked);
         self.in_flight += 1;
+        self.wait(slot);
     }
 
     pub(super) fn remove(&mut self, slot: RequestSlot) -> Option<Asked> {
         let asked = self.asked.get_mut(slot.0 as usize)?.take();
         self.in_flight -= u64::from(asked.is_some());
+        if let Some(asked) = &asked {
+            // One that failed may wait for another part.
+            self.class_of(asked).waiting.remove(asked.origin, &slot);
+        }
         asked
     }
 
     /// Nobody waits any more for what is under way.
     pub(super) fn take_all(&mut self) -> Vec<Token> {
         self.in_flight = 0;
-        self.waiting.clear();
+        self.short.waiting.clear();
+        self.long.waiting.clear();
         self.asked.drain(..).flatten().map(|asked| asked.token).collect()
     }
 
@@ -56,16 +135,72 @@ impl Requests {
         self.in_flight
     }
 
-    /// A part of the request is done; the next is begun later.
-    pub(super) fn wait_for_next_part(&mut self, slot: RequestSlot) {
-        self.waiting.push(slot);
+    /// Parts that were begun since the start.
+    pub(super) fn parts_begun(&self) -> u64 {
+        self.parts_begun
     }
 
-    pub(super) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    /// Another turn begins.
+    pub(super) fn begin_turn(&mut self, budget: TurnBudget) {
+        self.budget = budget;
+        self.began_long = false;
     }
 
-    pub(super) fn take_waiting(&mut self) -> Vec<RequestSlot> {
-        core::mem::take(&mut self.waiting)
+    /// A request waits for its next part.
+    pub(super) fn wait(&mut self, slot: RequestSlot) {
+        if let Some(asked) = self.asked.get(slot.0 as usize).copied().flatten() {
+            self.class_of(&asked).waiting.push(asked.origin, slot);
+        }
+    }
+
+    /// Whether any request waits for a part.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.short.waiting.is_empty() || !self.long.waiting.is_empty()
+    }
+
+    /// Whether a part could begin, if there is budget for it.
+    pub(super) fn can_begin(&self) -> bool {
+        self.short.can_begin() || self.long.can_begin()
+    }
+
+    /// The short request whose part is to begin next in this turn.
+    pub(super) fn pop_short(&mut self) -> Option<RequestSlot> {
+        let can_begin = self.short.can_begin() && !self.budget.is_used_up();
+        can_begin.then(|| self.short.waiting.pop())?
+    }
+
+    /// The request whose part is to begin next in this turn. Short ones come first, and one part of a long one is
+    /// begun in any case.
+    pub(super) fn pop(&mut self) -> Option<RequestSlot> {
+        if let Some(slot) = self.pop_short() {
+            return Some(slot);
+        }
+        let may_begin = !self.began_long || !self.budget.is_used_up();
+        (may_begin && self.long.can_begin()).then(|| self.long.waiting.pop())?
+    }
+
+    /// A part of a request was begun.
+    pub(super) fn begun(&mut self, slot: RequestSlot, bytes: u64) {
+        let Some(asked) = self.asked.get(slot.0 as usize).copied().flatten() else { return };
+        self.budget.charge(bytes);
+        self.began_long |= asked.is_long();
+        self.parts_begun += 1;
+        let class = self.class_of(&asked);
+        class.under_way_bytes += bytes;
+        class.waiting.charge(asked.origin, bytes);
+    }
+
+    /// A part of a request is done.
+    pub(super) fn ended(&mut self, slot: RequestSlot, bytes: u64) {
+        if let Some(asked) = self.asked.get(slot.0 as usize).copied().flatten() {
+            self.class_of(&asked).under_way_bytes -= bytes;
+        }
+    }
+
+    fn class_of(&mut self, asked: &Asked) -> &mut Class {
+        match asked.is_long() {
+            true => &mut self.long,
+            false => &mut self.short,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The integration tests of `ioda`: one program, because each test program is linked separately.
 
 mod attached;
+mod beside;
 mod checksums;
 mod client_memory;
 mod clients;

@@ -9,6 +9,7 @@ use super::{DriveError, Ended};
 use crate::buffer::Buffer;
 use crate::nvme_tcp::{BLOCK_SHIFT, CommandBuffer, CommandName, Counters};
 use crate::storage::{Backing, Finished, Storage, Work};
+use engine::{FairQueue, Origin};
 use nvme::target::{IoOperation, IoOutcome, IoRequest, Namespace};
 use nvme::wire::{BlockRange, HealthLog, StatusCode, StatusField};
 use nvme::{Command, CommandId, Opcode, PlFlag, Status};
@@ -21,7 +22,13 @@ use units::{DriveId, Instant, Lba, Slab};
 const DRIVE: DriveId = DriveId(0);
 
 /// Blocks that are deallocated in one turn: hosts deallocate a whole drive by one command.
-const TRIM_BLOCKS: u64 = 1 << 16;
+const TRIM_BLOCKS: u64 = 1 << 13;
+/// Blocks of one command that are deallocated at a time.
+const TRIM_PIECE_BLOCKS: u64 = TRIM_BLOCKS / 4;
+/// Bytes of the commands that are begun in one turn.
+const BEGUN_BYTES: u64 = 1 << 20;
+/// Bytes that count for a command at least.
+const COMMAND_BYTES_MIN: u64 = 4096;
 
 /// Who waits for an operation.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +55,21 @@ struct Operation {
     sync_after: bool,
     /// The host has its answer; only the buffer is not back.
     is_answered: bool,
+}
+
+/// A command that waits for its turn.
+#[derive(Debug)]
+struct Waiting {
+    name: CommandName,
+    request: IoRequest,
+    buffer: Option<CommandBuffer>,
+}
+
+/// What may still be begun in a turn.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    bytes: u64,
+    trim_blocks: u64,
 }
 
 /// Blocks that are to be deallocated.
@@ -80,7 +102,10 @@ pub(super) struct Device {
     /// Whether the storage does at once what it is given.
     is_memory: bool,
     operations: Slab<Operation>,
+    /// By connection.
+    waiting: FairQueue<Waiting>,
     trims: VecDeque<Trim>,
+    budget: Budget,
     done: VecDeque<Done>,
     counters: Counters,
     /// The present: it never goes back.
@@ -101,7 +126,9 @@ impl Device {
             storage,
             is_memory,
             operations: Slab::new(),
+            waiting: FairQueue::default(),
             trims: VecDeque::new(),
+            budget: Budget { bytes: 0, trim_blocks: 0 },
             done: VecDeque::new(),
             counters: Counters::default(),
             now: Instant::ZERO,
@@ -126,12 +153,12 @@ impl Device {
 
     /// Whether commands are under way.
     pub(super) fn has_commands(&self) -> bool {
-        !self.operations.is_empty()
+        !self.operations.is_empty() || !self.waiting.is_empty()
     }
 
     /// When [`Device::catch_up`] wants to be called.
     pub(super) fn next_deadline(&self) -> Instant {
-        match self.trims.is_empty() {
+        match self.trims.is_empty() && self.waiting.is_empty() {
             true => self.model().map_or(Instant::NEVER, Ssd::next_deadline),
             false => Instant::ZERO,
         }
@@ -146,8 +173,8 @@ impl Device {
         self.now
     }
 
-    /// Begins a command that is there with all its data.
-    pub(super) fn begin(
+    /// Takes a command that is there with all its data.
+    pub(super) fn take(
         &mut self,
         now: Instant,
         name: CommandName,
@@ -155,6 +182,37 @@ impl Device {
         buffer: Option<CommandBuffer>,
     ) {
         self.counters.set_busy(now, true);
+        let origin = Origin(name.connection_number());
+        self.waiting.push(origin, Waiting { name, request, buffer });
+    }
+
+    /// Another turn begins.
+    pub(super) fn begin_turn(&mut self) {
+        self.budget = Budget { bytes: BEGUN_BYTES, trim_blocks: TRIM_BLOCKS };
+    }
+
+    /// Begins commands whose turn it is, as far as the budget goes. Returns whether there was any.
+    fn begin_waiting(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        while self.budget.bytes > 0
+            && let Some(Waiting { name, request, buffer }) = self.waiting.pop()
+        {
+            let bytes = u64::from(request.bytes).max(COMMAND_BYTES_MIN);
+            self.budget.bytes = self.budget.bytes.saturating_sub(bytes);
+            self.waiting.charge(Origin(name.connection_number()), bytes);
+            self.begin(now, name, request, buffer);
+            any = true;
+        }
+        any
+    }
+
+    fn begin(
+        &mut self,
+        now: Instant,
+        name: CommandName,
+        request: IoRequest,
+        buffer: Option<CommandBuffer>,
+    ) {
         let slot = self.insert(Owner::Host { name, request }, buffer);
         let is_read = matches!(request.operation, IoOperation::Read(_));
         self.operations.get_mut(slot).sync_after = request.force_unit_access && !is_read;
@@ -212,7 +270,7 @@ impl Device {
     /// Goes on with what the model and the storage have done, and with what is to be deallocated. Returns whether
     /// there was anything.
     pub(super) fn work(&mut self, now: Instant) -> bool {
-        let mut any = false;
+        let mut any = self.begin_waiting(now);
         self.continue_trims(now);
         while let Some(completed) = self.model.as_deref_mut().and_then(Ssd::poll_completion) {
             self.end_at_model(&completed);
@@ -223,7 +281,7 @@ impl Device {
             self.end_at_storage(finished);
             any = true;
         }
-        if self.operations.is_empty() {
+        if !self.has_commands() {
             self.counters.set_busy(now, false);
         }
         any
@@ -322,17 +380,17 @@ impl Device {
     }
 
     fn continue_trims(&mut self, now: Instant) {
-        let mut left = TRIM_BLOCKS;
-        while left > 0
+        while self.budget.trim_blocks > 0
             && let Some(Trim { slot, first, blocks }) = self.trims.pop_front()
         {
-            let some = blocks.min(left);
-            left -= some;
+            let some = blocks.min(TRIM_PIECE_BLOCKS).min(self.budget.trim_blocks);
+            self.budget.trim_blocks -= some;
             self.forget(now, first, some);
             let (offset_bytes, length_bytes) = (first << BLOCK_SHIFT, some << BLOCK_SHIFT);
             self.submit(slot, Work::Discard { offset_bytes, length_bytes });
             if some < blocks {
-                self.trims.push_front(Trim { slot, first: first + some, blocks: blocks - some });
+                // It is the turn of the next.
+                self.trims.push_back(Trim { slot, first: first + some, blocks: blocks - some });
             } else {
                 self.operations.get_mut(slot).at_storage -= 1;
             }

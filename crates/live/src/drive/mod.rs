@@ -3,7 +3,8 @@
 //! Knows: which part of the drive a command is for, and when it is over. Does not know: the protocol
 //! ([`crate::nvme_tcp`], [`nvme::target`]), how the model works (`ssd`), where bytes are ([`crate::storage`]).
 //!
-//! One loop, and nothing in it blocks or takes a lock. A command completes when the model and the storage both have
+//! One loop, and nothing in it blocks or takes a lock. What is begun, received and sent in one turn of it is bounded,
+//! and connections take turns, so that no host holds up another. A command completes when the model and the storage both have
 //! carried it out. The model acts at the times that it has computed, even if the thread gets to it later, so one
 //! late wake-up does not make the next answer late.
 
@@ -23,6 +24,7 @@ use device::{Device, Done};
 use handle::Inbox;
 use nvme::target::Action;
 use ssd::Ssd;
+use std::collections::VecDeque;
 use std::io;
 use thiserror::Error;
 use units::{Duration, Instant};
@@ -66,6 +68,10 @@ const BELL: u64 = 0;
 const STORAGE: u64 = 1;
 const FIRST_OF_TARGET: u64 = 16;
 
+/// Bytes that are received and sent in one turn of the loop.
+const RECEIVED_BYTES: u64 = 2 << 20;
+const SENT_BYTES: u64 = 2 << 20;
+
 /// For how long hosts may take to read their last answers when the drive ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
@@ -90,6 +96,8 @@ pub struct DriveServer {
     target: Target,
     device: Device,
     windows: Windows,
+    /// What is ready and was not handled.
+    ready: VecDeque<Event>,
     end: End,
 }
 
@@ -111,7 +119,8 @@ impl DriveServer {
         let device = Device::new(namespace, model, storage);
         let windows = Windows::default();
         let clock = Clock::new();
-        Ok(Self { clock, waiter, inbox, target, device, windows, end: End::No })
+        let ready = VecDeque::new();
+        Ok(Self { clock, waiter, inbox, target, device, windows, ready, end: End::No })
     }
 
     /// Serves hosts until it is told to stop.
@@ -126,33 +135,47 @@ impl DriveServer {
             if let Some(ended) = self.poll_end(now)? {
                 return ended;
             }
-            let due = self.next_deadline();
-            // Somebody waits for the moment only while commands are under way.
-            let exact = self.device.has_commands();
-            self.waiter.wait(&self.clock, due, exact, &mut events)?;
-            let now = self.clock.now();
-            for event in &events {
-                match event.token {
-                    BELL => self.stop(now),
-                    // Looked at in every turn.
-                    STORAGE => {}
-                    _ => self.target.handle_ready(now, event),
-                }
+            // What was not handled comes before what is ready now.
+            if self.ready.is_empty() {
+                let due = self.next_deadline();
+                // Somebody waits for the moment only while commands are under way.
+                let exact = self.device.has_commands();
+                self.waiter.wait(&self.clock, due, exact, &mut events)?;
+                self.ready.extend(events.drain(..));
+            }
+            self.take_events();
+        }
+    }
+
+    /// Handles what is ready, up to the bytes of a turn.
+    fn take_events(&mut self) {
+        let now = self.clock.now();
+        let mut received = 0;
+        while received < RECEIVED_BYTES
+            && let Some(event) = self.ready.pop_front()
+        {
+            match event.token {
+                BELL => self.stop(now),
+                // Looked at in every turn.
+                STORAGE => {}
+                _ => received += self.target.handle_ready(now, &event),
             }
         }
     }
 
-    /// Does everything that is to be done now. Returns the present.
+    /// Does what is to be done now, as far as the budget of a turn goes. Returns the present.
     fn turn(&mut self) -> Result<Instant, DriveError> {
         let mut now = self.device.catch_up(self.clock.now());
         self.target.handle_deadline(now);
-        loop {
+        self.device.begin_turn();
+        let mut sent = 0;
+        while sent < SENT_BYTES {
             let happened = self.windows.watch(now, &mut self.device);
             if happened != 0 {
                 self.target.handle_window_events(happened);
             }
             let worked = self.pass_commands(now);
-            self.target.settle(now, &mut self.waiter)?;
+            sent += self.target.settle(now, &mut self.waiter)?;
             if !worked && !self.target.has_events() {
                 break;
             }
@@ -174,7 +197,7 @@ impl DriveServer {
                 }
                 TargetEvent::Io { name, request, buffer } => {
                     self.windows.count(&request);
-                    self.device.begin(now, name, request, buffer);
+                    self.device.take(now, name, request, buffer);
                 }
                 TargetEvent::Action(action) => self.act(now, action),
             }
@@ -211,6 +234,9 @@ impl DriveServer {
             End::Finishing { until } => until,
             End::No | End::Syncing => Instant::NEVER,
         };
+        if self.target.has_events() || self.target.has_more_to_send() {
+            return Instant::ZERO;
+        }
         let due = self.device.next_deadline().min(self.windows.next_deadline());
         due.min(self.target.next_deadline()).min(end)
     }
@@ -235,6 +261,9 @@ impl DriveServer {
                 }
                 self.target.close_all();
                 self.target.settle(now, &mut self.waiter)?;
+                while self.target.has_more_to_send() {
+                    self.target.settle(now, &mut self.waiter)?;
+                }
                 self.device.begin_end();
                 self.device.kick()?;
                 self.end = End::Syncing;

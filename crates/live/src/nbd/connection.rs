@@ -1,13 +1,19 @@
 //! A connection after the handshake, in the thread that owns the array.
 
 use super::handshake::Choice;
+use super::output::UnsentReplies;
 use super::permit::ConnectionPermit;
 use super::request::{Errno, Extent, Request, Terms};
 use super::session::{Counts, Session};
 use super::stream::{Socket, Stream};
-use crate::buffer::Pool;
+use crate::buffer::{Buffer, Pool};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
+
+/// Bytes that are sent by one call of [`Connection::flush_output`], and a piece that the socket takes at once.
+const SEND_BYTES: usize = 256 << 10;
 
 /// What a connection waits for at its socket. With neither it should be taken out of an epoll,
 /// which reports hang-ups to everyone in it.
@@ -29,8 +35,8 @@ pub struct Interest {
 /// 1. [`Self::handle_ready`] when the socket is ready in a way of [`Self::wants`] or has hung up;
 /// 2. [`Self::poll_request`] until `None`;
 /// 3. replies, in any order, each request exactly once;
-/// 4. [`Self::flush_output`] once for all replies so far, and again from 2 on if
-///    [`Self::is_ready`]: requests that had to wait for room go on;
+/// 4. [`Self::flush_output`] once for all replies so far, again while [`Self::has_more_to_send`], and again from 2
+///    on if [`Self::is_ready`]: requests that had to wait for room go on;
 /// 5. dropped when [`Self::is_finished`]; otherwise [`Self::wants`] says how to wait.
 #[derive(Debug)]
 pub struct Connection {
@@ -140,15 +146,25 @@ impl Connection {
         self.session.counts()
     }
 
-    /// Receives what there is, by one system call, and sends what waits. A hang-up or an error of
-    /// the socket counts as readable.
+    /// Receives what there is, by one system call; what waits can be sent if the socket is writable. A hang-up or
+    /// an error of the socket counts as readable.
     pub fn handle_ready(&mut self, readable: bool, writable: bool) {
         if readable && self.session.wants_bytes() {
             self.receive();
         }
-        if writable {
-            self.full = false;
-            self.send();
+        self.full &= !writable;
+    }
+
+    /// Finds out whether a client is gone to whose socket nobody listened meanwhile. It takes no replies then, and
+    /// what it has asked to read is not read any more.
+    pub fn notice_hang_up(&mut self) {
+        let gone = PollFlags::HUP | PollFlags::ERR;
+        let mut fds = [PollFd::new(&self.stream, PollFlags::empty())];
+        let polled = poll(&mut fds, Some(&Timespec::default()));
+        if polled.is_ok() && fds[0].revents().intersects(gone) && !self.broken {
+            tracing::debug!("a client is gone");
+            self.broken = true;
+            self.session.discard_replies();
         }
     }
 
@@ -183,9 +199,20 @@ impl Connection {
         self.session.read_reply(cookie)
     }
 
-    /// Answers a read with `data`, which must be as long as the request.
-    pub fn reply_data(&mut self, cookie: u64, data: &[u8]) {
-        self.session.read_reply(cookie).copy_from_slice(data);
+    /// Answers a read with the bytes of `buffer` at `range`, which must be as many as the request asks for. The
+    /// buffer comes back by [`Self::pop_spent`].
+    pub fn reply_read(&mut self, cookie: u64, buffer: Buffer, range: Range<usize>) {
+        self.session.reply_read(cookie, buffer, range);
+    }
+
+    /// The next buffer of a [reply](Self::reply_read) that is not needed any more.
+    pub fn pop_spent(&mut self) -> Option<Buffer> {
+        self.session.pop_spent()
+    }
+
+    /// Replies that the client does not take, to be dropped where that may take its time.
+    pub fn take_unsent(&mut self) -> Option<UnsentReplies> {
+        self.session.take_unsent()
     }
 
     /// Answers a block status with extents from the request's offset on. They may be too few, at
@@ -194,8 +221,14 @@ impl Connection {
         self.session.reply_extents(cookie, extents);
     }
 
-    /// Sends the replies so far, as far as the socket takes them, by one system call if it takes
-    /// all.
+    /// Whether more could be sent at once than [`Self::flush_output`] has.
+    #[must_use]
+    pub fn has_more_to_send(&self) -> bool {
+        !self.broken && !self.full && !self.session.unsent().is_empty()
+    }
+
+    /// Sends the replies so far, as far as the socket takes them and up to some hundred KiB, by one system call if it
+    /// takes all.
     ///
     /// # Errors
     ///
@@ -228,8 +261,10 @@ impl Connection {
 
     fn send(&mut self) -> Option<io::Error> {
         let mut failure = None;
-        while !self.broken && !self.full {
+        let mut sent = 0;
+        while !self.broken && !self.full && sent < SEND_BYTES {
             let unsent = self.session.unsent();
+            let unsent = &unsent[..unsent.len().min(SEND_BYTES)];
             let outcome = if unsent.is_empty() {
                 self.stream.flush().map(|()| 0)
             } else {
@@ -242,6 +277,7 @@ impl Connection {
                     // Less than all means that the socket is full: no need to ask again.
                     self.full = count < unsent.len() && !self.stream.is_tls();
                     self.session.sent(count);
+                    sent += count;
                     if self.session.unsent().is_empty() && !self.stream.is_tls() {
                         break;
                     }

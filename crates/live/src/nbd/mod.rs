@@ -32,6 +32,7 @@ pub use connection::{Connection, Interest};
 pub use door::{NEGOTIATIONS_MAX, StrangerCounts};
 pub use handshake::{Choice, Export};
 pub use listener::{Listen, ListenError};
+pub use output::UnsentReplies;
 pub use permit::CLIENTS_MAX;
 pub use request::{Errno, Extent, Kind, LENGTH_BYTES_MAX, Request};
 pub use session::{Counts, EXTENTS_MAX, HELD_BYTES_MAX, IN_FLIGHT_MAX};

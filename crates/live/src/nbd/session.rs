@@ -1,12 +1,13 @@
 //! The transmission phase without a socket: bytes of a client in, requests out; replies in, bytes
 //! for the client out.
 
-use super::output::Output;
+use super::output::{Output, UnsentReplies};
 use super::queue::Queue;
 use super::request::{Errno, Extent, Kind, Request, Terms, Verdict, judge};
 use super::wire::{self, CHUNK_BYTES, REQUEST_BYTES, RequestHeader, SIMPLE_REPLY_BYTES};
 use crate::buffer::{Buffer, Pool};
 use std::io::IoSliceMut;
+use std::ops::Range;
 
 /// Most requests of one client in flight. Further ones stay in its socket.
 pub const IN_FLIGHT_MAX: usize = 1024;
@@ -19,6 +20,8 @@ pub const EXTENTS_MAX: usize = 4096;
 const MESSAGE_BYTES_MAX: usize = 1024;
 /// Bytes that are received at once, besides the payload of a write.
 const RECEIVE_BYTES: usize = 32 << 10;
+/// Bytes of the payload of a write that are received at once.
+const RECEIVE_PAYLOAD_BYTES: usize = 256 << 10;
 
 /// What one client has done since it connected. Only grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -75,6 +78,8 @@ pub(super) struct Session {
     ended: bool,
     /// Whether the client takes no replies any more.
     discards_replies: bool,
+    /// Replies that it did not take.
+    unsent: Option<UnsentReplies>,
     counts: Counts,
 }
 
@@ -94,6 +99,7 @@ impl Session {
             accepting: true,
             ended: false,
             discards_replies: false,
+            unsent: None,
             counts: Counts { received_bytes: received.len() as u64, ..Counts::default() },
         };
         session.input.put(received);
@@ -145,13 +151,19 @@ impl Session {
 
     /// Where the next bytes of the client go: first what is missing of a write, then the rest.
     pub(super) fn receive_buffers(&mut self) -> [IoSliceMut<'_>; 2] {
-        let payload = match &mut self.state {
+        match &mut self.state {
             State::Payload { request, buffer, filled } if self.input.len() == 0 => {
-                &mut buffer.bytes_mut()[*filled..request.length_bytes as usize]
+                let length = request.length_bytes as usize;
+                let end = length.min(*filled + RECEIVE_PAYLOAD_BYTES);
+                // What follows the payload is for the next call if the payload is too long for this one.
+                let rest = match end == length {
+                    true => self.input.room(RECEIVE_BYTES),
+                    false => &mut [],
+                };
+                [IoSliceMut::new(&mut buffer.bytes_mut()[*filled..end]), IoSliceMut::new(rest)]
             }
-            _ => &mut [],
-        };
-        [IoSliceMut::new(payload), IoSliceMut::new(self.input.room(RECEIVE_BYTES))]
+            _ => [IoSliceMut::new(&mut []), IoSliceMut::new(self.input.room(RECEIVE_BYTES))],
+        }
     }
 
     /// `count` bytes of the client have been put into [`Self::receive_buffers`].
@@ -311,12 +323,14 @@ impl Session {
         }
     }
 
+    /// What was received of a write stays until the session is dropped: where that is done, it may take its time.
     fn stop_accepting(&mut self) {
+        if !std::mem::replace(&mut self.accepting, false) {
+            return;
+        }
         if let State::Payload { request, .. } = &self.state {
             self.held_bytes -= charge(request.kind, request.length_bytes);
         }
-        self.accepting = false;
-        self.state = State::Header;
         self.input = Queue::default();
     }
 
@@ -388,6 +402,33 @@ impl Session {
             reply[..SIMPLE_REPLY_BYTES].copy_from_slice(&wire::simple_reply(0, slot.cookie));
             &mut reply[SIMPLE_REPLY_BYTES..]
         }
+    }
+
+    /// Answers a read with what was read: the bytes of `buffer` at `range`, as long as was asked for.
+    pub(super) fn reply_read(&mut self, cookie: u64, buffer: Buffer, range: Range<usize>) {
+        let Some(slot) = self.release_slot(cookie) else { return };
+        if slot.kind != Kind::Read || range.len() != slot.length_bytes as usize {
+            debug_assert!(false, "{slot:?} is not answered by {} bytes", range.len());
+            self.put_error(slot.cookie, Errno::InputOutput, "the request was not such a read");
+            return;
+        }
+        if self.discards_replies {
+            self.output.spend(buffer);
+        } else if self.terms.structured {
+            let mut head = [0; CHUNK_BYTES + 8];
+            let payload = slot.length_bytes + 8;
+            let front = wire::last_chunk(wire::chunk::OFFSET_DATA, slot.cookie, payload);
+            head[..CHUNK_BYTES].copy_from_slice(&front);
+            head[CHUNK_BYTES..].copy_from_slice(&slot.offset_bytes.to_be_bytes());
+            self.output.put_read(&head, buffer, range);
+        } else {
+            self.output.put_read(&wire::simple_reply(0, slot.cookie), buffer, range);
+        }
+    }
+
+    /// The next buffer of a read that was sent.
+    pub(super) fn pop_spent(&mut self) -> Option<Buffer> {
+        self.output.pop_spent()
     }
 
     /// Answers a block status. Equal neighbours are joined; what goes past the request is cut off.
@@ -462,7 +503,14 @@ impl Session {
     /// closed its socket without waiting.
     pub(super) fn discard_replies(&mut self) {
         self.discards_replies = true;
-        self.output.clear();
+        if !self.output.is_empty() {
+            self.unsent = Some(self.output.take());
+        }
+    }
+
+    /// Replies that the client does not take, to be dropped where that may take its time.
+    pub(super) fn take_unsent(&mut self) -> Option<UnsentReplies> {
+        self.unsent.take()
     }
 }
 

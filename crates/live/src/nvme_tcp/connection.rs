@@ -3,7 +3,7 @@
 use super::admission::Stage;
 use super::command_buffer::{CommandBuffer, Purpose};
 use super::command_memory::{Account, CommandMemory};
-use super::output::Output;
+use super::output::{Output, Sent};
 use super::subsystems::Joined;
 use super::target::{CAPSULE_BYTES, RECEIVE_BYTES, TRANSFER_BYTES_MAX};
 use crate::buffer::Pool;
@@ -22,6 +22,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// may send no more commands.
 const UNSENT_HEADER_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes that are sent over a connection before it is the turn of the next.
+const SEND_BYTES: usize = 256 << 10;
+
 /// One connection for ever: the number of its place, and how often that was used before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct ConnectionId {
@@ -34,6 +37,13 @@ pub(super) struct ConnectionId {
 pub struct CommandName {
     pub(super) connection: ConnectionId,
     pub(super) slot: Slot,
+}
+
+impl CommandName {
+    /// The number of the connection over which it came, which is used again after that was closed.
+    pub(crate) const fn connection_number(&self) -> u32 {
+        self.connection.index
+    }
 }
 
 /// A command that the protocol has let through.
@@ -309,14 +319,20 @@ impl HostConnection {
         self.is_full = false;
     }
 
-    /// Takes what the machine wants to send, and sends what the socket takes.
-    pub(super) fn send(&mut self, memory: &mut CommandMemory, pool: &mut Pool) {
+    /// Takes what the machine wants to send, and sends what the socket takes, up to some hundred KiB. Returns how
+    /// many bytes were sent.
+    pub(super) fn send(&mut self, memory: &mut CommandMemory, pool: &mut Pool) -> u64 {
         while let Some(output) = self.machine.poll_output() {
             self.take_output(output);
         }
-        while !self.is_full && !self.output.is_empty() && self.end != End::Over {
-            match self.output.send(|slices| (&self.socket).write_vectored(slices)) {
-                Ok(all) => self.is_full = !all,
+        let mut sent = 0;
+        while !self.is_full && !self.output.is_empty() && self.end != End::Over && sent < SEND_BYTES
+        {
+            match self.output.send(SEND_BYTES, |slices| (&self.socket).write_vectored(slices)) {
+                Ok(Sent { bytes, all }) => {
+                    self.is_full = !all;
+                    sent += bytes;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.is_full = true,
                 Err(error) => {
@@ -335,6 +351,12 @@ impl HostConnection {
                 Err(_) => End::Over,
             };
         }
+        sent as u64
+    }
+
+    /// Whether more could be sent at once than [`HostConnection::send`] has.
+    pub(super) fn has_more_to_send(&self) -> bool {
+        !self.is_full && !self.output.is_empty() && self.end != End::Over
     }
 
     fn take_output(&mut self, output: MachineOutput) {

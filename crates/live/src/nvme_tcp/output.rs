@@ -37,6 +37,14 @@ impl Piece {
     }
 }
 
+/// What one call has sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) bytes: usize,
+    /// Whether the socket took all that it was given.
+    pub(super) all: bool,
+}
+
 /// A queue of what is to be sent.
 #[derive(Debug, Default)]
 pub(super) struct Output {
@@ -95,12 +103,13 @@ impl Output {
         (self.sent_bytes, self.header_bytes) = (0, 0);
     }
 
-    /// Sends what `write` takes by one call, which says how many bytes that was. Returns whether it took all
-    /// that it was given.
+    /// Sends what `write` takes by one call, which says how many bytes that was, and is given at most a piece more
+    /// than `most_bytes`.
     pub(super) fn send(
         &mut self,
+        most_bytes: usize,
         write: impl FnOnce(&[IoSlice<'_>]) -> io::Result<usize>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<Sent> {
         let mut slices = [IoSlice::new(&[]); SLICES_MAX];
         let (mut count, mut offered) = (0, 0);
         let mut skipped = self.sent_bytes;
@@ -109,18 +118,18 @@ impl Output {
             if bytes.is_empty() {
                 continue;
             }
-            if count == SLICES_MAX {
+            if count == SLICES_MAX || offered >= most_bytes {
                 break;
             }
             slices[count] = IoSlice::new(bytes);
             (count, offered) = (count + 1, offered + bytes.len());
         }
         if offered == 0 {
-            return Ok(true);
+            return Ok(Sent { bytes: 0, all: true });
         }
-        let sent = write(&slices[..count])?;
-        self.advance(sent);
-        Ok(sent == offered)
+        let bytes = write(&slices[..count])?;
+        self.advance(bytes);
+        Ok(Sent { bytes, all: bytes == offered })
     }
 
     /// So many bytes are sent.
@@ -184,7 +193,7 @@ mod tests {
                         ends.push(model.len());
                     }
                     _ => {
-                        let result = output.send(|slices| {
+                        let result = output.send(PAGE_BYTES, |slices| {
                             let all: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
                             let taken = all.len().min(count);
                             sent.extend_from_slice(&all[..taken]);

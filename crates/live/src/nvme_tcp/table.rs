@@ -22,8 +22,8 @@ pub(super) struct Place {
 pub(super) struct Table {
     places: Vec<Place>,
     free: Vec<u32>,
-    /// Those to look at before the thread waits.
-    dirty: Vec<u32>,
+    /// Those to look at before the thread waits, the first one first.
+    dirty: VecDeque<u32>,
     /// Those that wait for memory, the first one first.
     line: VecDeque<ConnectionId>,
     deadlines: BTreeSet<(Instant, u32)>,
@@ -95,13 +95,18 @@ impl Table {
     pub(super) fn mark_dirty(&mut self, index: u32) {
         let Some(place) = self.places.get_mut(index as usize) else { return };
         if !std::mem::replace(&mut place.is_dirty, true) {
-            self.dirty.push(index);
+            self.dirty.push_back(index);
         }
+    }
+
+    /// Whether there is a place to look at.
+    pub(super) fn has_dirty(&self) -> bool {
+        !self.dirty.is_empty()
     }
 
     /// The next place to look at.
     pub(super) fn pop_dirty(&mut self) -> Option<u32> {
-        let index = self.dirty.pop()?;
+        let index = self.dirty.pop_front()?;
         self.places[index as usize].is_dirty = false;
         Some(index)
     }

@@ -47,7 +47,9 @@ pub const COMMAND_MEMORY_BYTES_MIN: u64 = 16 << 20;
 const CONTROLLER_DATA_BYTES: u32 = 64 << 10;
 
 /// Calls to receive for one connection in one turn of the loop.
-const RECEIPTS_PER_TURN: usize = 8;
+const RECEIPTS_PER_TURN: usize = 4;
+/// Bytes that are sent over all connections in one turn of the loop.
+const SENT_BYTES_PER_TURN: u64 = 2 << 20;
 /// For how long a host of the discovery subsystem may say nothing. Hosts that stay there say more often that they are alive.
 pub(super) const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 /// For how long a host may take to read what it was sent last, and to close.
@@ -185,6 +187,12 @@ impl Target {
         !self.events.is_empty()
     }
 
+    /// Whether more is to be sent than [`Target::settle`] does at a time.
+    #[must_use]
+    pub fn has_more_to_send(&self) -> bool {
+        self.table.has_dirty()
+    }
+
     /// When [`Target::handle_deadline`] wants to be called if nothing else happens.
     pub fn next_deadline(&mut self) -> Instant {
         let paused = self.listening.paused_until.unwrap_or(Instant::NEVER);
@@ -210,26 +218,28 @@ impl Target {
         event.token >= self.first_token
     }
 
-    /// A socket is ready. To be followed by [`Target::settle`].
-    pub fn handle_ready(&mut self, now: Instant, event: &Event) {
+    /// A socket is ready. Returns how many bytes were received. To be followed by [`Target::settle`].
+    pub fn handle_ready(&mut self, now: Instant, event: &Event) -> u64 {
         let number = event.token - self.first_token;
         if number < LISTENERS_MAX {
             self.accept(now, number as usize);
-            return;
+            return 0;
         }
         if number == LISTENERS_MAX {
             self.take_powers(now);
-            return;
+            return 0;
         }
         let index = (number - FIRST_CONNECTION) as u32;
-        let Some(id) = self.table.id(index) else { return };
+        let Some(id) = self.table.id(index) else { return 0 };
+        let mut received = 0;
         if event.writable || event.hung_up {
             self.table.get_mut(id).into_iter().for_each(HostConnection::set_writable);
         }
         if event.readable || event.hung_up {
-            self.receive(now, id);
+            received = self.receive(now, id);
         }
         self.table.mark_dirty(index);
+        received
     }
 
     /// Answers an admin command.
@@ -325,18 +335,20 @@ impl Target {
         self.table.iter_mut().any(|(_, own)| own.has_unsent())
     }
 
-    /// Does what there is to do until nothing is left but to wait.
+    /// Does what there is to do until nothing is left but to wait, or [much](Target::has_more_to_send) was sent.
+    /// Returns how many bytes were.
     ///
     /// # Errors
     ///
     /// If the system cannot watch a listener.
-    pub fn settle(&mut self, now: Instant, waiter: &mut Waiter) -> io::Result<()> {
-        loop {
+    pub fn settle(&mut self, now: Instant, waiter: &mut Waiter) -> io::Result<u64> {
+        let mut sent = 0;
+        while sent < SENT_BYTES_PER_TURN {
             while let Some((which, action)) = self.subsystems.poll_action() {
                 self.act(which, action);
             }
             if let Some(index) = self.table.pop_dirty() {
-                self.look_after(now, waiter, index);
+                sent += self.look_after(now, waiter, index);
                 continue;
             }
             match self.table.first_in_line() {
@@ -348,7 +360,8 @@ impl Target {
             }
         }
         self.go_on_with_powers();
-        self.watch_listeners(waiter)
+        self.watch_listeners(waiter)?;
+        Ok(sent)
     }
 
     fn would_go_on(&mut self, id: ConnectionId) -> bool {
@@ -356,7 +369,8 @@ impl Target {
         !own.waits_for_memory(&self.memory) || own.would_go_on(&self.memory)
     }
 
-    fn receive(&mut self, now: Instant, id: ConnectionId) {
+    fn receive(&mut self, now: Instant, id: ConnectionId) -> u64 {
+        let mut all = 0;
         if let Some(own) = self.table.get_mut(id) {
             own.notice_hang_up();
         }
@@ -367,12 +381,14 @@ impl Target {
                 break;
             }
             let Received::Bytes(count) = own.receive(&mut received) else { break };
+            all += count as u64;
             self.take_bytes(now, id, &received[..count]);
             if count < received.len() {
                 break;
             }
         }
         self.received = received;
+        all
     }
 
     fn take_bytes(&mut self, now: Instant, id: ConnectionId, mut bytes: &[u8]) {
@@ -506,16 +522,17 @@ impl Target {
         closed.into_iter().for_each(|index| self.table.mark_dirty(index));
     }
 
-    /// Goes on with a connection of which something has changed.
-    fn look_after(&mut self, now: Instant, waiter: &mut Waiter, index: u32) {
-        let Some(id) = self.table.id(index) else { return };
+    /// Goes on with a connection of which something has changed. Returns how many bytes were sent.
+    fn look_after(&mut self, now: Instant, waiter: &mut Waiter, index: u32) -> u64 {
+        let Some(id) = self.table.id(index) else { return 0 };
         self.grant(now, id);
-        let Some(own) = self.table.get_mut(id) else { return };
-        own.send(&mut self.memory, &mut self.pool);
+        let Some(own) = self.table.get_mut(id) else { return 0 };
+        let sent = own.send(&mut self.memory, &mut self.pool);
         if own.is_over() {
             self.close(index);
-            return;
+            return sent;
         }
+        let has_more_to_send = own.has_more_to_send();
         let is_ending = own.is_ending();
         if own.waits_for_memory(&self.memory) {
             // What was sent just now may have made room in its own share.
@@ -523,6 +540,9 @@ impl Target {
                 true => self.table.mark_dirty(index),
                 false => self.table.join_line(id),
             }
+        }
+        if has_more_to_send {
+            self.table.mark_dirty(index);
         }
         if is_ending {
             self.leave(id);
@@ -532,6 +552,7 @@ impl Target {
             tracing::warn!(%error, "a host cannot be served any more");
             self.close(index);
         }
+        sent
     }
 
     /// Has the waiter watch a connection for what it waits for.

@@ -4,6 +4,8 @@ use super::client_memory::{ClientMemory, Line, Ticket, shares};
 use crate::buffer::Pool;
 use crate::clock::{Interest, Waiter};
 use crate::nbd::{Connection, Request, StrangerCounts};
+use crate::release::{Released, Releaser};
+use std::collections::VecDeque;
 
 /// Which client asked: its slot, and how often that was used before, so that an answer never goes to
 /// the next client of the same slot.
@@ -11,6 +13,13 @@ use crate::nbd::{Connection, Request, StrangerCounts};
 pub(super) struct ClientId {
     index: u32,
     generation: u32,
+}
+
+impl ClientId {
+    /// The number of its slot.
+    pub(super) const fn index(self) -> u32 {
+        self.index
+    }
 }
 
 /// A connected client.
@@ -32,14 +41,15 @@ pub(super) struct Client {
 pub(super) struct Clients {
     slots: Vec<(u32, Option<Client>)>,
     free: Vec<u32>,
-    /// Those to look at before the thread waits.
-    dirty: Vec<u32>,
+    /// Those to look at before the thread waits, the first one first.
+    dirty: VecDeque<u32>,
     count: u64,
     memory: ClientMemory,
     /// Those with a request for which memory has no room.
     line: Line,
     /// Counts of those that never came so far.
     pub(super) strangers: StrangerCounts,
+    releaser: Releaser,
 }
 
 /// Of the waiter's tokens the first of a client.
@@ -47,8 +57,8 @@ pub(super) const FIRST_CLIENT: u64 = 16;
 
 impl Clients {
     /// Nobody yet, and a bound on what all will hold.
-    pub(super) fn new(memory: ClientMemory) -> Self {
-        let (slots, free, dirty) = (Vec::new(), Vec::new(), Vec::new());
+    pub(super) fn new(memory: ClientMemory, releaser: Releaser) -> Self {
+        let (slots, free, dirty) = (Vec::new(), Vec::new(), VecDeque::new());
         Self {
             slots,
             free,
@@ -57,6 +67,7 @@ impl Clients {
             memory,
             line: Line::default(),
             strangers: StrangerCounts::default(),
+            releaser,
         }
     }
 
@@ -92,7 +103,7 @@ impl Clients {
             && !client.dirty
         {
             client.dirty = true;
-            self.dirty.push(index);
+            self.dirty.push_back(index);
         }
     }
 
@@ -101,9 +112,14 @@ impl Clients {
         !self.dirty.is_empty()
     }
 
+    /// How many clients are to be looked at.
+    pub(super) fn dirty_count(&self) -> usize {
+        self.dirty.len()
+    }
+
     /// The next client to look at.
     pub(super) fn pop_dirty(&mut self) -> Option<u32> {
-        self.dirty.pop()
+        self.dirty.pop_front()
     }
 
     /// The next request of a client, if memory has room for it.
@@ -174,14 +190,33 @@ impl Clients {
         }
     }
 
-    /// Sends what is to be sent to a client. Returns whether it has sent requests meanwhile.
-    pub(super) fn flush_output(&mut self, index: u32) -> bool {
-        let Some(client) = self.at_mut(index) else { return false };
+    /// Sends what is to be sent to a client. Returns how many bytes that were.
+    pub(super) fn flush_output(&mut self, index: u32, pool: &mut Pool) -> u64 {
+        let Some((_, Some(client))) = self.slots.get_mut(index as usize) else { return 0 };
         client.dirty = false;
+        if client.interest.is_none() {
+            client.connection.notice_hang_up();
+        }
+        let before = client.connection.counts().sent_bytes;
         if let Err(error) = client.connection.flush_output() {
             tracing::debug!(%error, "a client takes no answers any more");
         }
+        while let Some(buffer) = client.connection.pop_spent() {
+            pool.give(buffer);
+        }
+        if let Some(unsent) = client.connection.take_unsent() {
+            self.releaser.give(Released::Replies(unsent));
+        }
+        let sent = client.connection.counts().sent_bytes - before;
+        if client.connection.has_more_to_send() {
+            self.mark_dirty(index);
+        }
         self.grant_room(index);
+        sent
+    }
+
+    /// Whether a client has sent requests that can be begun now.
+    pub(super) fn is_ready(&mut self, index: u32) -> bool {
         self.at_mut(index).is_some_and(|client| client.connection.is_ready())
     }
 
@@ -240,5 +275,6 @@ impl Clients {
             let all: Vec<u32> = self.line.all().collect();
             all.into_iter().for_each(|index| self.mark_dirty(index));
         }
+        self.releaser.give(Released::Client(client.connection));
     }
 }

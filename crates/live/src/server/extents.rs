@@ -7,14 +7,17 @@ use units::{DriveId, Lba};
 
 /// Most extents in one answer; the client asks again for the rest.
 const EXTENTS_MAX: usize = 1024;
+/// Most pages that are looked up for one answer, a millisecond of work; the client asks again for the rest.
+const PAGES_MAX: u64 = 16 << 10;
 
 /// Which of the bytes may hold something: those whose page was never written, or was trimmed, are holes
-/// that read as zeros.
-pub(super) fn extents(io: &ArrayIo, offset_bytes: u64, length_bytes: u32) -> Vec<Extent> {
+/// that read as zeros. Also returns how many pages were looked up.
+pub(super) fn extents(io: &ArrayIo, offset_bytes: u64, length_bytes: u32) -> (Vec<Extent>, u64) {
     let array = io.engine().array();
     let layout = *array.layout();
     let page_bytes = io.page_bytes();
-    let end = offset_bytes + u64::from(length_bytes);
+    let most = (offset_bytes / page_bytes + PAGES_MAX) * page_bytes;
+    let end = (offset_bytes + u64::from(length_bytes)).min(most);
     let mut extents: Vec<Extent> = Vec::new();
     let mut at = offset_bytes;
     while at < end {
@@ -34,7 +37,7 @@ pub(super) fn extents(io: &ArrayIo, offset_bytes: u64, length_bytes: u32) -> Vec
         }
         at = next;
     }
-    extents
+    (extents, at.div_ceil(page_bytes) - offset_bytes / page_bytes)
 }
 
 fn is_hole(io: &ArrayIo, drive: DriveId, lba: Lba, page_bytes: u64) -> bool {

@@ -93,9 +93,9 @@ impl Hosts {
         self.target.owns(event)
     }
 
-    /// A socket is ready.
-    pub(super) fn handle_ready(&mut self, now: Instant, event: &Event) {
-        self.target.handle_ready(now, event);
+    /// A socket is ready. Returns how many bytes were received.
+    pub(super) fn handle_ready(&mut self, now: Instant, event: &Event) -> u64 {
+        self.target.handle_ready(now, event)
     }
 
     /// When [`Hosts::handle_deadline`] wants to be called.
@@ -110,7 +110,17 @@ impl Hosts {
 
     /// Whether there is something to do before the thread waits.
     pub(super) fn has_work(&self) -> bool {
-        self.answered || !self.wanted.is_empty() || self.target.has_events()
+        self.answered || self.has_commands() || self.target.has_more_to_send()
+    }
+
+    /// Whether there are commands to begin.
+    pub(super) fn has_commands(&self) -> bool {
+        !self.wanted.is_empty() || self.target.has_events()
+    }
+
+    /// The number of the connection over which a command came.
+    pub(super) fn connection_of(&self, slot: u32) -> u32 {
+        self.commands.get(slot).name.connection_number()
     }
 
     /// The next thing that a host wants of the array.
@@ -241,13 +251,13 @@ impl Hosts {
         self.answered = true;
     }
 
-    /// Sends what there is to be sent. Returns whether commands were answered.
-    pub(super) fn settle(&mut self, now: Instant, waiter: &mut Waiter) -> io::Result<bool> {
+    /// Sends what there is to be sent. Returns whether commands were answered, and how many bytes were sent.
+    pub(super) fn settle(&mut self, now: Instant, waiter: &mut Waiter) -> io::Result<(bool, u64)> {
         if self.commands.is_empty() {
             self.counters.set_busy(now, false);
         }
-        self.target.settle(now, waiter)?;
-        Ok(std::mem::take(&mut self.answered))
+        let sent = self.target.settle(now, waiter)?;
+        Ok((std::mem::take(&mut self.answered), sent))
     }
 
     /// Nobody else may connect: the array is about to end.
@@ -258,7 +268,11 @@ impl Hosts {
     /// Ends all connections.
     pub(super) fn close(&mut self, now: Instant, waiter: &mut Waiter) -> io::Result<()> {
         self.target.close_all();
-        self.target.settle(now, waiter)
+        self.target.settle(now, waiter)?;
+        while self.target.has_more_to_send() {
+            self.target.settle(now, waiter)?;
+        }
+        Ok(())
     }
 }
 

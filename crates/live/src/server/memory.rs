@@ -2,6 +2,7 @@
 
 use crate::buffer::{Buffer, Pool};
 use crate::kernel::Kernel;
+use crate::release::Releaser;
 use engine::Memory;
 
 /// Pages that the kernel can fill, and the arithmetic of parity on them.
@@ -12,8 +13,8 @@ pub(crate) struct PageMemory {
 }
 
 impl PageMemory {
-    pub(crate) fn new() -> Self {
-        Self { pool: Pool::default(), kernel: Kernel::detect() }
+    pub(crate) fn new(releaser: Releaser) -> Self {
+        Self { pool: Pool::with_releaser(releaser), kernel: Kernel::detect() }
     }
 
     /// Where buffers come from: what clients send is received into them.

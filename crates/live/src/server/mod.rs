@@ -2,7 +2,8 @@
 //!
 //! One loop, and nothing in it blocks or takes a lock. It waits until something is due or a
 //! descriptor is ready ([`crate::clock::Waiter`]), lets the engine come up to the present, receives
-//! from its clients, and sends their answers.
+//! from its clients, and sends their answers. No client can make a turn of the loop long: each has a budget
+//! ([`turn`]), and large memory is given back by another thread.
 
 mod admin;
 mod array_io;
@@ -19,6 +20,7 @@ mod requests;
 mod returning;
 mod serve;
 mod status;
+mod turn;
 
 pub use client_memory::{
     CLIENT_MEMORY_BYTES_MIN, default_client_memory_bytes, split_client_memory,
@@ -28,6 +30,7 @@ pub use members::Durable;
 use crate::clock::{Event, Interest, Spin, Waiter};
 use crate::control::{Inbox, Message};
 use crate::nvme_tcp::TargetSetup;
+use crate::release::Releaser;
 use crate::storage::Storage;
 use admin::Admin;
 use array::policy::{PolicyKind, PolicySettings};
@@ -47,6 +50,7 @@ use memory::PageMemory;
 use requests::Requests;
 use std::io;
 use thiserror::Error;
+use turn::Turn;
 use units::Instant;
 
 /// What the array's thread is given.
@@ -105,6 +109,8 @@ impl std::fmt::Debug for SwitchTable {
 /// Tokens of the waiter that are not clients.
 const BELL: u64 = 0;
 const STORAGE: u64 = 1;
+/// Turns in which last answers are sent.
+const LAST_TURNS_MAX: u32 = 64;
 
 /// One array on the real clock.
 pub struct Server {
@@ -119,6 +125,7 @@ pub struct Server {
     measures: Measures,
     integrity: Integrity,
     busy_poll: BusyPoll,
+    turn: Turn,
 }
 
 impl Server {
@@ -132,7 +139,7 @@ impl Server {
     ///
     /// If there are not as many drives as the array has.
     pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, ServerError> {
-        let Setup { array: config, drives, storage, durable, drive_bytes, .. } = setup;
+        let Setup { array: config, drives, mut storage, durable, drive_bytes, .. } = setup;
         let Setup { repairs, spin, client_memory_bytes, hosts, .. } = setup;
         let Setup { switch, checksums_in_memory, .. } = setup;
         let mut waiter = Waiter::new(spin)?;
@@ -148,15 +155,17 @@ impl Server {
             (Some(places), Some(records))
         });
         let members = Members::new(places, configs, drive_bytes);
-        let mut plane = bytes_plane(&config, records);
+        let releaser = Releaser::start()?;
+        let mut plane = bytes_plane(&config, records, releaser.clone());
         if checksums_in_memory {
             plane.set_checksums_in_memory(drives.len());
         }
+        storage.set_releaser(releaser.clone());
         let mut server = Self {
             waiter,
             inbox,
             io: ArrayIo::new(Engine::new(config, drives, plane), storage),
-            clients: Clients::new(ClientMemory::new(client_memory_bytes)),
+            clients: Clients::new(ClientMemory::new(client_memory_bytes), releaser),
             hosts,
             requests: Requests::default(),
             members,
@@ -164,6 +173,7 @@ impl Server {
             measures: Measures::new(),
             integrity: Integrity::default(),
             busy_poll: BusyPoll::new(),
+            turn: Turn::new(),
         };
         server.settle(Instant::ZERO);
         let mut new = Vec::new();
@@ -188,52 +198,104 @@ impl Server {
     pub fn run(mut self) -> Result<(), ServerError> {
         let mut events: Vec<Event> = Vec::new();
         loop {
-            let now = self.catch_up();
-            self.io.collect_storage(now);
-            self.take_outputs();
-            self.continue_requests();
-            let answered = self.serve_hosts()? | self.send_answers();
-            // Flushes and answers may have been asked for by what was received just now.
-            self.settle(self.io.present());
-            self.io.kick()?;
+            let answered = self.work()?;
             if let Some(result) = self.poll_end() {
+                self.send_last_answers();
                 self.close_hosts()?;
                 return result;
             }
-            let has_work = self.hosts.as_ref().is_some_and(|hosts| hosts.has_work());
-            if self.io.volume.has_parts() || self.clients.has_dirty() || has_work {
-                continue;
+            if !self.turn.has_work() {
+                self.wait(answered, &mut events)?;
+                self.turn.ready.extend(events.drain(..));
             }
-            let due = self.hosts.as_mut().map_or(Instant::NEVER, |hosts| hosts.next_deadline());
-            let due = due.min(self.io.volume.next_deadline());
-            // Somebody waits for the moment only while requests are under way.
-            let exact = self.io.volume.requests_in_flight() > 0;
-            let spins = self.waiter.spins();
-            match self.busy_poll.begin(self.io.clock.now(), answered && spins) {
-                Some(until) if until < due => {
-                    self.waiter.busy_poll(&self.io.clock, until, &mut events)?;
-                    self.busy_poll.end(!events.is_empty());
-                }
-                _ => {
-                    self.waiter.wait(&self.io.clock, due, exact, &mut events)?;
-                }
+            self.take_events();
+        }
+    }
+
+    /// Does what can be done now, as far as the budget of a turn goes. Returns whether anybody was answered.
+    fn work(&mut self) -> io::Result<bool> {
+        let now = self.catch_up();
+        self.io.collect_storage(now);
+        self.take_outputs();
+        self.continue_requests();
+        // What is sent has a budget of its own.
+        self.turn.begin();
+        let answered = self.serve_hosts()? | self.send_answers();
+        // Flushes and answers may have been asked for by what was received just now.
+        self.settle(self.io.present());
+        self.io.kick()?;
+        Ok(answered)
+    }
+
+    /// Whether there is something to do now.
+    fn has_work(&self) -> bool {
+        let hosts = self.hosts.as_ref().is_some_and(|hosts| hosts.has_work());
+        hosts || self.io.volume.has_parts() || self.clients.has_dirty()
+    }
+
+    /// Waits until something is ready or due. While there is something to do it only looks what is ready.
+    fn wait(&mut self, answered: bool, events: &mut Vec<Event>) -> io::Result<()> {
+        if self.has_work() {
+            self.waiter.wait(&self.io.clock, Instant::ZERO, false, events)?;
+            return Ok(());
+        }
+        let due = self.hosts.as_mut().map_or(Instant::NEVER, |hosts| hosts.next_deadline());
+        let due = due.min(self.io.volume.next_deadline());
+        // Somebody waits for the moment only while requests are under way.
+        let exact = self.io.volume.requests_in_flight() > 0;
+        let spins = self.waiter.spins();
+        match self.busy_poll.begin(self.io.clock.now(), answered && spins) {
+            Some(until) if until < due => {
+                self.waiter.busy_poll(&self.io.clock, until, events)?;
+                self.busy_poll.end(!events.is_empty());
             }
-            for event in &events {
-                match event.token {
-                    BELL => self.take_messages(),
-                    // Looked at in every turn.
-                    STORAGE => {}
-                    _ if self.hosts.as_ref().is_some_and(|hosts| hosts.owns(event)) => {
-                        let now = self.io.clock.now();
-                        self.hosts.iter_mut().for_each(|hosts| hosts.handle_ready(now, event));
+            _ => {
+                self.waiter.wait(&self.io.clock, due, exact, events)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A turn begins with what is ready. Short requests that come with it are begun at once.
+    fn take_events(&mut self) {
+        self.turn.begin();
+        self.io.volume.begin_turn(turn::PARTS);
+        if self.turn.has_messages {
+            self.take_messages();
+        }
+        while !self.turn.is_used_up()
+            && let Some(event) = self.turn.ready.pop_front()
+        {
+            match event.token {
+                BELL => {
+                    self.inbox.acknowledge();
+                    self.take_messages();
+                }
+                // Looked at in every turn.
+                STORAGE => {}
+                _ if self.hosts.as_ref().is_some_and(|hosts| hosts.owns(&event)) => {
+                    let now = self.io.clock.now();
+                    if let Some(hosts) = &mut self.hosts {
+                        self.turn.charge(hosts.handle_ready(now, &event));
                     }
-                    token => {
-                        let index = (token - FIRST_CLIENT) as u32;
-                        let readable = event.readable || event.hung_up;
-                        self.on_ready(index, readable, event.writable);
-                    }
+                }
+                token => {
+                    let index = (token - FIRST_CLIENT) as u32;
+                    let readable = event.readable || event.hung_up;
+                    self.on_ready(index, readable, event.writable);
                 }
             }
+        }
+    }
+
+    /// Sends what sockets still take.
+    fn send_last_answers(&mut self) {
+        for _ in 0..LAST_TURNS_MAX {
+            if !self.clients.has_dirty() {
+                return;
+            }
+            self.turn.begin();
+            self.send_answers();
         }
     }
 
@@ -327,34 +389,50 @@ impl Server {
     }
 
     fn take_messages(&mut self) {
-        self.inbox.acknowledge();
-        while let Some(message) = self.inbox.take() {
-            match message {
-                Message::Client(connection) => {
-                    let index = self.clients.insert(connection);
-                    // The handshake may have brought the first requests along.
-                    self.on_ready(index, false, false);
-                }
-                Message::Admin(command, answer) => self.run_admin_command(command, answer),
-                Message::Strangers(counts) => self.clients.strangers = counts,
-                Message::Joined(joined) => self.take_joined(*joined),
-                Message::Back { drive, wait, records } => {
-                    self.members.give_records(&self.io, drive, wait, &records);
-                }
-                Message::Returned(returned) => {
-                    let now = self.io.present();
-                    self.members.take_returned(&mut self.io, now, *returned);
-                    self.settle(now);
-                }
+        self.turn.has_messages = false;
+        for _ in 0..turn::MESSAGES {
+            let Some(message) = self.inbox.take() else { return };
+            self.take_message(message);
+        }
+        self.turn.has_messages = true;
+    }
+
+    fn take_message(&mut self, message: Message) {
+        match message {
+            Message::Client(connection) => {
+                let index = self.clients.insert(connection);
+                // The handshake may have brought the first requests along.
+                self.on_ready(index, false, false);
+            }
+            Message::Admin(command, answer) => self.run_admin_command(command, answer),
+            Message::Strangers(counts) => self.clients.strangers = counts,
+            Message::Joined(joined) => self.take_joined(*joined),
+            Message::Back { drive, wait, records } => {
+                self.members.give_records(&self.io, drive, wait, &records);
+            }
+            Message::Returned(returned) => {
+                let now = self.io.present();
+                self.members.take_returned(&mut self.io, now, *returned);
+                self.settle(now);
             }
         }
     }
 }
 
-fn bytes_plane(config: &array::Config, records: Option<Records>) -> Bytes<PageMemory> {
+fn bytes_plane(
+    config: &array::Config,
+    records: Option<Records>,
+    releaser: Releaser,
+) -> Bytes<PageMemory> {
     let layout = &config.layout;
     let page_bytes = u64::from(config.page_bytes);
     let chunk_bytes = u64::from(layout.chunk_pages()) * page_bytes;
     let stripe_bytes = u64::from(layout.data_chunks()) * chunk_bytes;
-    Bytes::new(PageMemory::new(), page_bytes, stripe_bytes, layout.width() as usize, records)
+    Bytes::new(
+        PageMemory::new(releaser),
+        page_bytes,
+        stripe_bytes,
+        layout.width() as usize,
+        records,
+    )
 }

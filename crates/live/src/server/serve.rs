@@ -5,36 +5,47 @@ use super::clients::ClientId;
 use super::extents::extents;
 use super::hosts::Wanted;
 use super::requests::{Asked, Asker, byte_request};
+use super::turn::{CLIENT_BYTES, REQUEST_BYTES};
 use crate::buffer::Buffer;
 use crate::nbd::{Errno, Kind, Request};
 use engine::volume::{Reply, Token};
-use engine::{ByteRequest, ByteRequestKind};
+use engine::{ByteRequest, ByteRequestKind, Origin};
 use std::io;
 
-/// Most receive calls for one client in one turn of the loop, so that a client that sends without pause
-/// does not starve the others.
-const RECEIPTS_PER_TURN: usize = 16;
+/// Bytes that count for a page of which it is looked up whether it is a hole.
+const PAGE_LOOK_BYTES: u64 = 64;
+/// Bytes that count for the room that a read takes at most: of more, pages come as they are filled.
+const ROOM_BYTES_MAX: u64 = 1 << 20;
+/// Origins of hosts are above those of NBD clients.
+const HOSTS: u32 = 1 << 31;
 
 impl Server {
     /// A client's socket is ready.
     pub(super) fn on_ready(&mut self, index: u32, readable: bool, writable: bool) {
         let Some(client) = self.clients.at_mut(index) else { return };
+        let before = client.connection.counts().received_bytes;
         client.connection.handle_ready(readable, writable);
         let id = self.clients.id(index);
         self.clients.mark_dirty(index);
         // A receipt ends with the payload of a write. Behind it the next may be waiting already.
-        for _ in 0..RECEIPTS_PER_TURN {
+        loop {
             let mut payloads = false;
-            loop {
+            // What is left in the buffer of the client makes it dirty, and is for the next turn.
+            while !self.turn.is_used_up() {
                 let pool = self.io.volume.memory().pool();
                 let Some(request) = self.clients.poll_request(index, pool) else { break };
                 payloads |= request.data.is_some();
+                // Room for what is read is taken now.
+                let room = if request.kind == Kind::Read { request.length_bytes.into() } else { 0 };
+                self.turn.charge(room.clamp(REQUEST_BYTES, ROOM_BYTES_MAX));
                 self.begin_request(id, request);
             }
-            match self.clients.at_mut(index) {
-                Some(client) if payloads => client.connection.handle_ready(true, false),
-                _ => break,
+            let Some(client) = self.clients.at_mut(index) else { return };
+            let received = client.connection.counts().received_bytes - before;
+            if !payloads || received >= CLIENT_BYTES || self.turn.is_used_up() {
+                return self.turn.charge(received);
             }
+            client.connection.handle_ready(true, false);
         }
     }
 
@@ -61,7 +72,9 @@ impl Server {
             }
             Kind::Flush => self.begin_flush(asker),
             Kind::BlockStatus { .. } => {
-                let extents = extents(&self.io, request.offset_bytes, request.length_bytes);
+                let (extents, pages) =
+                    extents(&self.io, request.offset_bytes, request.length_bytes);
+                self.turn.charge(pages * PAGE_LOOK_BYTES);
                 self.clients.reply(client, |connection| connection.reply_extents(cookie, &extents));
             }
             Kind::Cache => self.clients.reply(client, |connection| connection.reply_done(cookie)),
@@ -88,9 +101,19 @@ impl Server {
         let (kind, length_bytes) = (Some(request.kind), request.length_bytes);
         let arrived = self.io.clock.now();
         let token = self.requests.insert(Asked { asker, kind, length_bytes, arrived });
+        let origin = self.origin(asker);
         let now = self.catch_up();
-        self.io.volume.handle_request(now, token, request, forced);
+        self.io.volume.handle_request_of(now, origin, token, request, forced);
         self.settle(now);
+    }
+
+    /// Whose turn a request is a part of.
+    fn origin(&self, asker: Asker) -> Origin {
+        match (asker, &self.hosts) {
+            (Asker::Client { client, .. }, _) => Origin(client.index()),
+            (Asker::Host(command), Some(hosts)) => Origin(HOSTS | hosts.connection_of(command)),
+            (Asker::Host(_), None) | (Asker::Controller(_), _) => Origin(HOSTS),
+        }
     }
 
     /// Takes the commands of NVMe/TCP hosts, and sends what they are answered. Returns whether any was.
@@ -102,6 +125,7 @@ impl Server {
         }
         while let Some(hosts) = &mut self.hosts {
             if let Some(wanted) = hosts.poll_wanted(now) {
+                self.turn.charge(REQUEST_BYTES);
                 match wanted {
                     Wanted::Data { asker, request, forced } => {
                         self.begin_data(asker, request, forced);
@@ -110,9 +134,11 @@ impl Server {
                 }
                 continue;
             }
+            let (answered, sent) = hosts.settle(now, &mut self.waiter)?;
+            any |= answered;
+            self.turn.charge(sent);
             // What was sent may have made room for the next command.
-            any |= hosts.settle(now, &mut self.waiter)?;
-            if !hosts.has_work() {
+            if !hosts.has_commands() || self.turn.is_used_up() {
                 break;
             }
         }
@@ -150,7 +176,9 @@ impl Server {
             Reply::Refused => {}
         }
         match (asked.asker, &mut self.hosts) {
-            (Asker::Client { client, cookie }, _) => self.reply_client(client, cookie, reply),
+            (Asker::Client { client, cookie }, _) => {
+                return self.reply_client(client, cookie, reply);
+            }
             (Asker::Controller(controller), Some(hosts)) => hosts.handle_shut_down(controller),
             (Asker::Host(command), Some(hosts)) => match reply {
                 Reply::Data(slot) => hosts.handle_data(command, self.io.volume.brought(slot)),
@@ -179,20 +207,34 @@ impl Server {
                 });
             }
             Reply::Data(slot) => {
-                let data = self.io.volume.brought(slot);
-                self.clients.reply(client, |connection| connection.reply_data(cookie, data));
+                let (buffer, range) = self.io.volume.take_read(slot);
+                let mut buffer = Some(buffer);
+                self.clients.reply(client, |connection| {
+                    if let Some(buffer) = buffer.take() {
+                        connection.reply_read(cookie, buffer, range);
+                    }
+                });
+                // The client may be gone.
+                let pool = self.io.volume.memory().pool();
+                buffer.into_iter().for_each(|buffer| pool.give(buffer));
             }
             Reply::Done => self.clients.reply(client, |connection| connection.reply_done(cookie)),
         }
     }
 
     /// Sends what is to be sent, receives what had to wait for room, and closes connections of clients
-    /// that have gone. Returns whether any client got a reply.
+    /// that have gone, each client once. Returns whether any client got a reply.
     pub(super) fn send_answers(&mut self) -> bool {
         let mut any = false;
-        while let Some(index) = self.clients.pop_dirty() {
+        for _ in 0..self.clients.dirty_count() {
+            if self.turn.is_used_up() {
+                break;
+            }
+            let Some(index) = self.clients.pop_dirty() else { break };
             any = true;
-            if self.clients.flush_output(index) {
+            let sent = self.clients.flush_output(index, self.io.volume.memory().pool());
+            self.turn.charge(sent);
+            if self.clients.is_ready(index) {
                 self.on_ready(index, false, false);
             }
             self.clients.watch(&mut self.waiter, index);

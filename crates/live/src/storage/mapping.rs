@@ -86,7 +86,7 @@ impl Drop for Mapping {
 
 /// The bytes of a mapping. There is one for each mapping, so borrowing it is borrowing them.
 #[derive(Debug)]
-pub(super) struct Region(Arc<Mapping>);
+pub(crate) struct Region(Arc<Mapping>);
 
 impl Region {
     /// `bytes` of zeros, which take memory only where they are written.
@@ -94,12 +94,12 @@ impl Region {
     /// # Errors
     ///
     /// If the process may not have so much address space.
-    pub(super) fn new(bytes: usize) -> io::Result<Self> {
+    pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         Ok(Self(Arc::new(Mapping::new(bytes)?)))
     }
 
     #[allow(unsafe_code)]
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: so many bytes from `start` on are mapped as long as `self` lives, and are
         // initialised: the kernel maps zeros. They change only by a borrow of the only `Region` of
         // this mapping for a change, which cannot be while it is borrowed here.
@@ -107,7 +107,7 @@ impl Region {
     }
 
     #[allow(unsafe_code)]
-    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `bytes`; and no other slice of these bytes exists, because `self` is the only
         // `Region` of this mapping and is borrowed for a change.
         unsafe { std::slice::from_raw_parts_mut(self.0.start.as_ptr(), self.0.bytes) }

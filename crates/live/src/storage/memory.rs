@@ -119,6 +119,16 @@ impl Memory {
         }
     }
 
+    /// Gives all memory back, in pieces.
+    pub(crate) fn release(&mut self) {
+        self.allocated = Allocated::nothing(self.bytes);
+        for extent in 0..self.bytes.div_ceil(EXTENT_BYTES) {
+            let start = extent * EXTENT_BYTES;
+            let length = EXTENT_BYTES.min(self.bytes - start);
+            self.region.reset(start as usize, length as usize);
+        }
+    }
+
     /// Whether no page of an extent may hold data.
     fn is_empty_extent(&self, extent: u64) -> bool {
         self.allocated.none_in(extent * EXTENT_PAGES, EXTENT_PAGES)
@@ -148,6 +158,16 @@ mod tests {
         assert_eq!(page[..6], [1, 0, 0, 1, 1, 0]);
         assert_eq!(memory.allocated().count(), 1, "its page still holds data");
         assert!(Memory::new(u64::MAX).is_err() && Memory::new(1 << 62).is_err());
+    }
+
+    #[test]
+    fn what_is_released_is_zero() {
+        let bytes = EXTENT_BYTES + PAGE;
+        let mut memory = Memory::new(bytes).unwrap();
+        memory.write(0, &vec![9; bytes as usize]);
+        memory.release();
+        assert_eq!(memory.taken_bytes(), 0);
+        assert!(memory.region.bytes().iter().all(|&byte| byte == 0));
     }
 
     #[test]

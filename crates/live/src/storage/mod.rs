@@ -39,6 +39,7 @@ pub(crate) use disk::FILE_MODE;
 pub use disk::{DATA_OFFSET_BYTES, Disk, DiskError, Head};
 pub use fault::{Fault, FaultKind};
 pub use location::{DriveLocation, Place, RemoteLocation};
+pub(crate) use mapping::Region;
 pub use memory::Memory;
 pub use prefill::{PrefillProgress, PrefillState};
 pub use remote::{
@@ -49,6 +50,7 @@ pub use stored::{PlaceError, StoredDrive};
 
 use crate::buffer::Buffer;
 use crate::clock::Clock;
+use crate::release::{Released, Releaser};
 use job::{Job, Kind};
 use nvme::CollectionRight;
 use prefill::Prefill;
@@ -137,6 +139,8 @@ pub struct Storage {
     prefill: Option<Prefill>,
     /// What drives on the network wake the thread by, once there is one.
     sockets: Option<Sockets>,
+    /// Gives back memory of drives that were taken out; `None` where that may take its time.
+    releaser: Option<Releaser>,
 }
 
 impl Storage {
@@ -151,7 +155,13 @@ impl Storage {
             serial: 0,
             prefill: None,
             sockets: None,
+            releaser: None,
         }
+    }
+
+    /// Has memory of drives that are taken out given back by another thread.
+    pub(crate) fn set_releaser(&mut self, releaser: Releaser) {
+        self.releaser = Some(releaser);
     }
 
     /// Adds a drive at its position. The one that was there is closed when its last command is done.
@@ -189,9 +199,17 @@ impl Storage {
     /// Takes a drive out; it is closed when its last command is done.
     pub fn remove(&mut self, drive: DriveId) {
         let slot = self.slots.get_mut(drive.index()).and_then(Option::take);
-        if let Some(Slot { backing: Backing::Remote(mut remote), .. }) = slot {
-            remote.give_up();
-            self.take_from(drive, &mut remote);
+        match slot.map(|slot| slot.backing) {
+            Some(Backing::Remote(mut remote)) => {
+                remote.give_up();
+                self.take_from(drive, &mut remote);
+            }
+            Some(Backing::Memory(memory)) => {
+                if let Some(releaser) = &self.releaser {
+                    releaser.give(Released::Drive(Box::new(memory)));
+                }
+            }
+            Some(Backing::Disk(_)) | None => {}
         }
     }
 

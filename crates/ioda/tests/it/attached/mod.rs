@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PLAIN: &str = "--plain --drive-size 16m";
 
 /// An array with a Unix socket for NBD and ports for NVMe/TCP.
-struct Attachable {
+pub(crate) struct Attachable {
     served: Served,
     ports: Vec<u16>,
     nqn: String,
@@ -26,7 +26,7 @@ struct Attachable {
 
 impl Attachable {
     /// Serves at so many ports that the system chooses.
-    fn start(folder: &Path, ports: usize, more: &[&str]) -> Self {
+    pub(crate) fn start(folder: &Path, ports: usize, more: &[&str]) -> Self {
         let mut arguments = Vec::new();
         for _ in 0..ports {
             arguments.extend(["--address".to_owned(), "nvme+tcp://127.0.0.1:0".into()]);
@@ -54,7 +54,7 @@ impl Attachable {
         Terms::new(&self.nqn)
     }
 
-    fn attach(&self) -> Host {
+    pub(crate) fn attach(&self) -> Host {
         Host::attach(self.address(0), &self.terms())
     }
 }

@@ -22,6 +22,11 @@ pub(crate) struct Served {
 impl Served {
     /// Serves with `arguments`; sockets are in `folder`.
     pub(crate) fn start(folder: &Path, arguments: &[String]) -> Self {
+        Self::start_by(&[], folder, arguments)
+    }
+
+    /// The same by a program that is given the command line behind its own.
+    pub(crate) fn start_by(program: &[&str], folder: &Path, arguments: &[String]) -> Self {
         let socket = folder.join("s");
         let log = folder.join("log");
         let stderr = std::fs::File::create(&log).unwrap();
@@ -29,6 +34,7 @@ impl Served {
         // have the server ignore a closed terminal.
         let child = Command::new("env")
             .args(["--default-signal=HUP", "sh", "-c", "umask 0; exec \"$0\" \"$@\""])
+            .args(program)
             .arg(env!("CARGO_BIN_EXE_ioda"))
             .args(["--log", "info", "serve", "--quiet", "--http", "none", "--address"])
             .arg(&socket)

@@ -15,14 +15,22 @@ pub(crate) struct DriveProcess {
 impl DriveProcess {
     /// Starts one; `arguments` say which.
     pub(crate) fn start(folder: &Path, number: usize, arguments: &[&str]) -> Self {
+        let storage = folder.join(format!("drive-{number}")).display().to_string();
+        Self::start_on(&storage, folder, number, arguments)
+    }
+
+    /// The same with its bytes in another place.
+    pub(crate) fn start_on(
+        storage: &str,
+        folder: &Path,
+        number: usize,
+        arguments: &[&str],
+    ) -> Self {
         let log = folder.join(format!("drive-{number}.log"));
         let mut all: Vec<String> =
             ["drive", "--json", "--address", "127.0.0.1:0"].map(String::from).to_vec();
         all.extend(["--nqn".into(), nqn(number)]);
-        all.extend([
-            "--storage".into(),
-            folder.join(format!("drive-{number}")).display().to_string(),
-        ]);
+        all.extend(["--storage".into(), storage.into()]);
         all.extend(arguments.iter().map(|&word| word.to_owned()));
         let (child, port) = spawn(&all, &log);
         Self { child, arguments: all, log, port }
