@@ -171,9 +171,10 @@ impl Intent {
             region.unsynced = self.wished[place.0] >> place.1 & 1 == 1;
         }
         // Bits of regions past the end, which a block that is unsound would have.
-        for number in self.regions.len()..self.blocks.len() * REGIONS_PER_BLOCK {
-            let place = place(number as u32);
-            self.wished[place.0] &= !(1 << place.1);
+        let (word, bit) = place(self.regions.len() as u32);
+        if let Some(last) = self.wished.get_mut(word) {
+            *last &= (1 << bit) - 1;
+            self.wished[word + 1..].fill(0);
         }
         self.rewrite();
     }

@@ -1,5 +1,6 @@
 //! The array under torture while it runs: its volume, its simulated disks, and who waits for what.
 
+use super::ahead::Looks;
 use super::disk::{BLOCK_BYTES, Content, SimDisk, Write};
 use super::history::Shape;
 use super::pages::{Page, Pages};
@@ -57,6 +58,8 @@ pub(super) struct Running {
     pub(super) read_failed: Option<Instant>,
     /// Commands and answers left until the power goes.
     pub(super) fuse: Fuse,
+    /// When it is looked at what a power cut would leave.
+    pub(super) looks: Looks,
 }
 
 impl Bay {
@@ -72,6 +75,8 @@ pub(super) enum Happened {
     Output(Output),
     /// The power is gone.
     PowerCut,
+    /// It is time to look at what a power cut would leave.
+    Moment,
     /// The time has come.
     Reached,
 }
@@ -101,6 +106,7 @@ impl Running {
             submitted: 0,
             read_failed: None,
             fuse: Fuse::new(None),
+            looks: Looks::new(Rng::new(seed)),
         }
     }
 
@@ -116,6 +122,9 @@ impl Running {
                     return Happened::PowerCut;
                 }
                 self.submit(work);
+                if self.looks.tick() {
+                    return Happened::Moment;
+                }
                 continue;
             }
             if self.volume.has_parts() {
@@ -139,6 +148,9 @@ impl Running {
             }
             if let Some(answer) = self.answers.pop_first() {
                 self.deliver(answer);
+                if self.looks.tick() {
+                    return Happened::Moment;
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ pub(super) const BLOCK_BYTES: usize = 4096;
 pub(super) const SECTOR_BYTES: usize = 512;
 
 /// The content of a block; none are zeros.
-type Block = Option<Arc<[u8; BLOCK_BYTES]>>;
+pub(super) type Block = Option<Arc<[u8; BLOCK_BYTES]>>;
 
 /// What is written to a run of blocks.
 #[derive(Clone, Debug)]
@@ -50,10 +50,8 @@ impl Write {
 
     fn block(&self, index: u64) -> Block {
         let Content::Bytes(bytes) = &self.content else { return None };
-        let start = index as usize * BLOCK_BYTES;
-        let mut block = [0; BLOCK_BYTES];
-        block.copy_from_slice(&bytes[start..start + BLOCK_BYTES]);
-        Some(Arc::new(block))
+        let (blocks, _) = bytes.as_chunks::<BLOCK_BYTES>();
+        blocks.get(index as usize).map(|block| Arc::new(*block))
     }
 
     fn each(&self) -> impl Iterator<Item = (u64, Block)> + '_ {
@@ -196,11 +194,15 @@ impl SimDisk {
         self.damage.insert(block, Damage { right, wrong });
     }
 
-    /// Whether a block is damaged. What was written again since is not.
+    /// Whether a block is damaged. What was written again since is not, once that is stable: a power cut would bring
+    /// the damage back.
     pub(super) fn is_damaged(&mut self) -> bool {
         let damage = std::mem::take(&mut self.damage);
-        let still = damage.into_iter().filter(|(block, damage)| {
-            damage.wrong != damage.right && *self.current(*block) == damage.wrong
+        let still = damage.into_iter().filter(|(block, Damage { right, wrong })| {
+            let versions = self.unsynced.get(block).into_iter().flatten();
+            let stable = self.stable.get(block).unwrap_or(&None);
+            wrong != right
+                && versions.map(|(_, content)| content).chain([stable]).any(|at| at == wrong)
         });
         self.damage = still.collect();
         !self.damage.is_empty()
@@ -210,8 +212,12 @@ impl SimDisk {
     pub(super) fn undo_damage(&mut self) {
         self.faults.silent = None;
         if self.is_damaged() {
-            for (block, damage) in std::mem::take(&mut self.damage) {
-                self.put(block, damage.right, true);
+            for (block, Damage { right, wrong }) in std::mem::take(&mut self.damage) {
+                if *self.current(block) == wrong {
+                    self.put(block, right, true);
+                } else {
+                    self.stable.insert(block, right);
+                }
             }
         }
     }
@@ -272,7 +278,8 @@ impl SimDisk {
         }
     }
 
-    fn current(&self, block: u64) -> &Block {
+    /// What a read of a block finds.
+    pub(super) fn current(&self, block: u64) -> &Block {
         match self.unsynced.get(&block).and_then(|versions| versions.last()) {
             Some((_, content)) => content,
             None => self.stable.get(&block).unwrap_or(&None),

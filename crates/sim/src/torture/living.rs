@@ -1,9 +1,12 @@
 //! How an array under torture is created, goes on, loses its power, and starts again.
 
+use super::ahead::Looks;
 use super::array::{Bay, Happened, Running};
 use super::coverage::{Event, State};
 use super::disk::{DiskError, Faults, Loss, SimDisk};
 use super::history::Start;
+use super::look::Look;
+use super::model::Moment;
 use super::powered::{Fuse, PoweredDisk};
 use super::world::{
     Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, REST, Waiting, World, damaged,
@@ -13,6 +16,7 @@ use array::{Coordination, JobKind, PageRepair};
 use engine::Drive;
 use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, open};
 use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
+use std::ops::Range;
 use units::{DriveId, Duration, Instant};
 
 /// Disks.
@@ -40,11 +44,12 @@ impl World {
     /// Begins to serve an array that is open.
     pub(super) fn serve(
         &mut self,
-        bays: Vec<Bay>,
+        mut bays: Vec<Bay>,
         opened: Opened<()>,
         fuse: Fuse,
         now: Instant,
     ) -> Done {
+        let holes = doubtful_bytes(&opened);
         let Opened { assembly, mut records, replayed, .. } = opened;
         // As few as there may be.
         records.checksums.iter_mut().for_each(|checksums| checksums.cache_bytes = 0);
@@ -80,14 +85,34 @@ impl World {
             job_depth: array::JOB_DEPTH,
             read_repair: true,
         };
+        let doubtful = records.checksums.as_ref().map(|checksums| checksums.doubtful.clone());
+        let look = Look {
+            layout: &self.layout,
+            geometry: &self.geometry,
+            blind: assembly.absent | damaged(&mut bays),
+            bays: &bays,
+            torn: &repairs.resync,
+            holes: &holes,
+            doubtful: doubtful.as_deref(),
+            moment: Moment { after_cut: false, other_copies: false },
+        };
+        look.check(&self.rows, &self.model, &mut self.memo)?;
         let mut array = Running::new(&self.shape, config, records, bays, self.seed, now);
         array.fuse = fuse;
+        array.looks = Looks::new(self.rng("looks", self.ends));
         let begun = array.volume.begin_repairs(now, &repairs, |_| Drive::Plain);
         self.array = Some(array);
         begun.map_err(|error| Failure::NotStarted(error.to_string()))?;
         self.forget_read_errors();
         self.run(now)
     }
+}
+
+/// Bytes of each drive that may have been written when a drive was lost without a journal.
+pub(super) fn doubtful_bytes<D>(opened: &Opened<D>) -> Vec<Range<u64>> {
+    let region_bytes = opened.records.intent.region_bytes();
+    let regions = opened.doubtful_regions().into_iter().map(u64::from);
+    regions.map(|region| region * region_bytes..(region + 1) * region_bytes).collect()
 }
 
 /// The disks lose what the cut takes.
@@ -241,7 +266,7 @@ impl World {
     }
 
     /// Drives of which the superblocks say that they have failed.
-    fn recorded_failures(&self) -> DriveSet {
+    pub(super) fn recorded_failures(&self) -> DriveSet {
         let Some(array) = &self.array else { return DriveSet::EMPTY };
         let plane = array.volume.engine().plane();
         self.drives().filter(|drive| plane.is_failure_recorded(*drive)).collect()
@@ -254,10 +279,14 @@ impl World {
 
     fn not_started(&mut self, error: &OpenError<DiskError>) -> Done {
         self.tell(|| format!("the array does not start: {error}"));
-        // Refusing is right when too much is lost, and only then.
+        self.check_refusal(error, self.explained)
+    }
+
+    /// Refusing to start is right when too much is lost, and only then. These drives may be absent, as bits.
+    pub(super) fn check_refusal(&self, error: &OpenError<DiskError>, explained: u64) -> Done {
         let is_right = match error {
             OpenError::Refused(Refusal::TooFew { members, .. }) => {
-                self.beyond || self.is_too_much(*members & self.explained)
+                self.beyond || self.is_too_much(*members & explained)
             }
             _ => self.beyond,
         };
@@ -311,6 +340,10 @@ impl World {
             match array.run(until) {
                 Happened::Reached => return Ok(()),
                 Happened::PowerCut => return self.cut(),
+                Happened::Moment => {
+                    let rng = array.looks.draw();
+                    self.look_ahead(rng)?;
+                }
                 Happened::Output(output) => {
                     self.output(output)?;
                 }
@@ -333,6 +366,10 @@ impl World {
                     return Err(Failure::NoRest("it is not shut down in ten minutes".into()));
                 }
                 Happened::PowerCut => self.cut()?,
+                Happened::Moment => {
+                    let rng = array.looks.draw();
+                    self.look_ahead(rng)?;
+                }
                 Happened::Output(output) => {
                     if let Some(end) = self.output(output)? {
                         return Ok(Some(end));
@@ -420,6 +457,11 @@ impl World {
             || met && self.is_critical(self.explained)
     }
 
+    /// A look ahead comes soon.
+    fn hasten_look(&mut self) {
+        self.array.iter_mut().for_each(|array| array.looks.hasten());
+    }
+
     fn reply(&mut self, token: Token, reply: Reply) -> Done {
         let Some(waiting) = self.waiting.remove(&token) else {
             unreachable!("{token:?} is answered twice")
@@ -434,7 +476,10 @@ impl World {
             return Err(Failure::RequestFailed { sector });
         }
         match waiting {
-            Waiting::Flush { asked } if !failed => self.model.flushed(asked),
+            Waiting::Flush { asked } if !failed => {
+                self.model.flushed(asked);
+                self.hasten_look();
+            }
             Waiting::Flush { .. } => {}
             Waiting::Write { sectors, id, .. } if failed => self.model.fail(sectors, id),
             Waiting::Write { sectors, id, forced } => self.model.end(sectors, id, forced),

@@ -5,13 +5,16 @@
 //! simulated. A model knows what every sector may hold. Within what the array promises to bear, any
 //! loss is a [`Failure`]; beyond it errors are right, and wrong data is still a failure.
 
+mod ahead;
 mod array;
 mod coverage;
 mod disk;
 mod ending;
+mod field;
 mod formatting;
 mod history;
 mod living;
+mod look;
 mod model;
 mod pages;
 mod place;

@@ -9,6 +9,9 @@
 use super::disk::SECTOR_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Sectors of a page.
+pub(super) const PAGE_SECTORS: u64 = 8;
+
 /// What is in a sector: the number of the write, or zeros.
 pub(super) type Version = u32;
 /// Zeros.
@@ -21,25 +24,41 @@ pub(super) fn fill(version: Version, sector: u64, into: &mut [u8]) {
         return;
     }
     let head = u64::from(version) << 32 | sector;
-    let mut word = head;
-    for (index, bytes) in into.chunks_exact_mut(8).enumerate() {
-        if index > 0 {
-            word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ head;
-        }
-        bytes.copy_from_slice(&word.to_le_bytes());
+    for (index, bytes) in (0..).zip(into.chunks_exact_mut(8)) {
+        bytes.copy_from_slice(&word(head, index).to_le_bytes());
     }
+}
+
+/// A word of a sector: the first is its head, and the others depend on all bits of it. No sum of sectors is one.
+const fn word(head: u64, index: u64) -> u64 {
+    let mixed = (head ^ index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    if index == 0 { head } else { mixed ^ mixed >> 29 }
 }
 
 /// Which version fills a sector; none if it is a mixture, or belongs elsewhere.
 pub(super) fn version_of(sector: u64, bytes: &[u8]) -> Option<Version> {
-    if bytes.iter().all(|&byte| byte == 0) {
-        return Some(ZEROS);
+    let (words, _) = bytes.as_chunks::<8>();
+    let head = u64::from_le_bytes(*words.first()?);
+    if head == 0 {
+        return bytes.iter().all(|&byte| byte == 0).then_some(ZEROS);
     }
-    let head = u64::from_le_bytes(bytes[..8].try_into().ok()?);
-    let version = (head >> 32) as Version;
-    let mut expected = [0; SECTOR_BYTES];
-    fill(version, sector, &mut expected);
-    (expected == bytes).then_some(version)
+    let fits =
+        (0..).zip(words).all(|(index, bytes)| u64::from_le_bytes(*bytes) == word(head, index));
+    (fits && head & u64::from(u32::MAX) == sector).then_some((head >> 32) as Version)
+}
+
+/// What is in the sectors of a page; `None` for mixtures, and for what belongs elsewhere.
+pub(super) type Versions = [Option<Version>; PAGE_SECTORS as usize];
+
+/// What is in the sectors of a page that begins with this one; zeros if there are no bytes.
+pub(super) fn versions_of(first: u64, bytes: Option<&[u8]>) -> Versions {
+    let Some(bytes) = bytes else { return [Some(ZEROS); PAGE_SECTORS as usize] };
+    let mut versions = [None; PAGE_SECTORS as usize];
+    let sectors = (first..).zip(bytes.chunks_exact(SECTOR_BYTES));
+    for (version, (sector, bytes)) in versions.iter_mut().zip(sectors) {
+        *version = version_of(sector, bytes);
+    }
+    versions
 }
 
 /// A version that a sector may hold.
@@ -62,6 +81,16 @@ struct Sector {
     entries: Vec<Entry>,
     /// What might have been found instead of what was found after a power cut.
     alternatives: Vec<Entry>,
+}
+
+/// When a sector is looked at without the array.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Moment {
+    /// As if the power had just gone.
+    pub(super) after_cut: bool,
+    /// As if drives were lost, or on a copy that is not the one that is read: what might have been found after the last
+    /// power cut may be there.
+    pub(super) other_copies: bool,
 }
 
 /// Why a sector that was read is wrong.
@@ -271,6 +300,42 @@ impl Model {
     }
 }
 
+/// Without the array.
+impl Model {
+    /// Whether these versions may be on the disks from this sector on.
+    pub(super) fn peek(&self, first: u64, page: &Versions, moment: Moment) -> Result<(), Wrong> {
+        let mut written = self.sectors.range(first..first + PAGE_SECTORS).peekable();
+        for (sector, &found) in (first..).zip(page) {
+            let Some((_, Sector { entries, alternatives })) =
+                written.next_if(|(written, _)| **written == sector)
+            else {
+                match found {
+                    Some(ZEROS) => continue,
+                    _ => return Err(Wrong { sector, found, allowed: vec![ZEROS] }),
+                }
+            };
+            if let [only] = &entries[..]
+                && Some(only.version) == found
+            {
+                continue;
+            }
+            let replaced = last_begun(entries, |entry| match moment.after_cut {
+                true => entry.stable,
+                false => entry.ended.is_some(),
+            });
+            let is_allowed = |entry: &&Entry| entry.ended.is_none_or(|ended| ended >= replaced);
+            let others = alternatives.iter().filter(|_| moment.other_copies);
+            let mut allowed: Vec<Version> =
+                entries.iter().filter(is_allowed).map(|entry| entry.version).collect();
+            allowed.extend(others.map(|entry| entry.version));
+            if !allowed.iter().any(|version| Some(*version) == found) {
+                return Err(Wrong { sector, found, allowed });
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The latest beginning of an entry that has replaced others for certain.
 fn last_begun(entries: &[Entry], counts: impl Fn(&Entry) -> bool) -> u64 {
     entries.iter().filter(|entry| counts(entry)).map(|entry| entry.begun).max().unwrap_or(0)
@@ -380,6 +445,39 @@ mod tests {
         model.end(3..4, write_1, true);
         model.cut();
         assert!(read(&mut model.clone(), 1) && !read(&mut model, 0));
+    }
+
+    /// A page whose fourth sector has this version, and zeros elsewhere.
+    fn page(version: Version) -> Versions {
+        let mut page = [Some(ZEROS); PAGE_SECTORS as usize];
+        page[3] = Some(version);
+        page
+    }
+
+    #[test]
+    fn a_look_at_the_disks_changes_nothing() {
+        let mut model = Model::new(8);
+        let write_1 = model.begin(3..4, 1);
+        model.end(3..4, write_1, true);
+        let write_2 = model.begin(3..4, 2);
+        model.end(3..4, write_2, false);
+        let now = Moment { after_cut: false, other_copies: false };
+        let cut = Moment { after_cut: true, ..now };
+        let finds = |model: &Model, version, moment| model.peek(0, &page(version), moment).is_ok();
+        for _ in 0..2 {
+            assert_eq!([0, 1, 2].map(|version| finds(&model, version, now)), [false, false, true]);
+            assert_eq!([0, 1, 2].map(|version| finds(&model, version, cut)), [false, true, true]);
+        }
+        let mut nothing = page(2);
+        nothing[4] = None;
+        assert_eq!(
+            model.peek(0, &nothing, now),
+            Err(Wrong { sector: 4, found: None, allowed: vec![ZEROS] })
+        );
+        // What might have been found instead is there on another copy.
+        model.cut();
+        assert!(read(&mut model, 2) && !finds(&model, 1, now));
+        assert!(finds(&model, 1, Moment { other_copies: true, ..now }));
     }
 
     #[test]

@@ -4,14 +4,16 @@ use super::array::{Bay, Running};
 use super::coverage::{Coverage, Event, State};
 use super::disk::{Loss, SECTOR_BYTES, Silent, SimDisk};
 use super::history::{Access, Fault, History, Order, Shape, Start, Step};
-use super::model::{Model, Version, Wrong, ZEROS, fill};
+use super::look::Memo;
+use super::model::{Model, PAGE_SECTORS, Version, ZEROS, fill};
+use super::place::Row;
 use super::powered::Fuse;
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind, Layout};
 use engine::durability::{Geometry, HEAD_BYTES, MemberState, Uuid};
 use engine::volume::{ShutdownEnd, Token};
 use engine::{ByteRequest, ByteRequestKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,6 +60,20 @@ pub enum Failure {
     },
     /// The array ended cleanly, and did not say so at the next start.
     NotClean,
+    /// Members of a row do not fit each other on the disks, and nothing is to make them fit.
+    Torn {
+        /// The stripe.
+        stripe: u64,
+        /// The row of it.
+        row: u32,
+    },
+    /// The checksum of a page does not fit on its disk, and nobody was writing there.
+    Sum {
+        /// The drive.
+        drive: u8,
+        /// The page of the drive.
+        page: u64,
+    },
 }
 
 impl Failure {
@@ -65,13 +81,6 @@ impl Failure {
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         core::mem::discriminant(self) == core::mem::discriminant(other)
-    }
-}
-
-impl From<Wrong> for Failure {
-    fn from(wrong: Wrong) -> Self {
-        let Wrong { sector, found, allowed } = wrong;
-        Self::WrongData { sector, found, allowed }
     }
 }
 
@@ -95,6 +104,14 @@ impl fmt::Display for Failure {
                 write!(f, "{mismatches} parities do not fit their data at the end")
             }
             Self::NotClean => f.write_str("a clean shutdown was not found clean"),
+            Self::Torn { stripe, row } => write!(
+                f,
+                "row {row} of stripe {stripe} does not fit together on the disks, and is not to be resynced"
+            ),
+            Self::Sum { drive, page } => write!(
+                f,
+                "the checksum of page {page} of drive {drive} does not fit on the disk, and is not in doubt"
+            ),
         }
     }
 }
@@ -122,6 +139,8 @@ pub struct Counts {
     pub resumed: u64,
     /// Drives that came back and were given what they had missed.
     pub returned: u64,
+    /// Power cuts on copies of the disks: an array was started on them and looked at.
+    pub looks: u64,
 }
 
 impl Counts {
@@ -137,6 +156,7 @@ impl Counts {
         self.cut_formats += other.cut_formats;
         self.resumed += other.resumed;
         self.returned += other.returned;
+        self.looks += other.looks;
     }
 }
 
@@ -200,6 +220,10 @@ pub(super) struct World {
     pub(super) beyond: bool,
     /// Nothing goes wrong but what the history says.
     pub(super) calm: bool,
+    /// Rows in which anything was ever written.
+    pub(super) rows: BTreeSet<Row>,
+    /// What was found there.
+    pub(super) memo: Memo,
     pub(super) report: Report,
 }
 
@@ -266,6 +290,8 @@ impl World {
             write_hole,
             beyond: false,
             calm: true,
+            rows: BTreeSet::new(),
+            memo: Memo::default(),
             report: Report { story, ..Report::default() },
         }
     }
@@ -381,7 +407,8 @@ impl World {
             Step::Flush => self.flush(),
             Step::Wait(time) => {
                 let until = self.now() + time;
-                self.run(until)
+                self.run(until)?;
+                self.look_at_rest()
             }
             Step::Order(order) => self.order(order),
             Step::Fault(drive, fault) => self.fault(drive, fault),
@@ -420,6 +447,10 @@ impl World {
     pub(super) fn access(&mut self, access: Access, sector: u64, sectors: u64) -> Done {
         self.report.counts.requests += 1;
         let extent = sector..sector + sectors;
+        if access != Access::Read {
+            let pages = sector / PAGE_SECTORS..(sector + sectors).div_ceil(PAGE_SECTORS);
+            self.rows.extend(pages.map(|page| Row::of_page(&self.layout, page)));
+        }
         let (kind, data, waiting, forced) = match access {
             Access::Read => {
                 let begun = self.model.begin_read();

@@ -36,7 +36,7 @@ fn what_was_flushed_is_there_whatever_a_seed_draws() {
     }
     assert!(counts.sectors > 100_000 && counts.cuts > 100 && counts.replayed > 100, "{counts:?}");
     assert!(counts.cut_creations > 30 && counts.cut_formats > 5, "{counts:?}");
-    assert!(counts.resumed > 0, "{counts:?}");
+    assert!(counts.resumed > 0 && counts.looks > 1000, "{counts:?}");
     let met = [
         (Event::Cut, &[State::Optimal, State::Resyncing, State::Degraded, State::Critical][..]),
         (Event::Cut, &[State::Rebuilding, State::Draining, State::Opening]),

@@ -61,6 +61,8 @@ struct Counts {
     rebuilds_resumed: u64,
     /// Drives that came back and were given what they had missed.
     drives_returned: u64,
+    /// Power cuts that did not come: copies of the disks lost their power, and an array was started on them.
+    power_cuts_imagined: u64,
 }
 
 /// How often an event met a state of the array.
@@ -139,6 +141,7 @@ pub(super) fn of(shown: &Shown) -> Tortured {
             cut_formats: counts.cut_formats,
             rebuilds_resumed: counts.resumed,
             drives_returned: counts.returned,
+            power_cuts_imagined: counts.looks,
         },
         seconds: shown.seconds,
         histories_per_second: *histories as f64 / shown.seconds,

@@ -56,6 +56,7 @@ impl Shown {
             ("histories", *histories),
             ("requests", counts.requests),
             ("power cuts", counts.cuts),
+            ("power cuts on copies of the disks", counts.looks),
             ("faults of drives", counts.faults),
             ("orders", counts.orders),
             ("sectors compared", counts.sectors),

@@ -45,7 +45,9 @@ pub(super) fn draw(shape: &mut Shape, rng: &mut Rng) {
     }
     let tables = u64::from((shape.drive_chunks * shape.chunk_pages).div_ceil(TABLE_PAGES));
     if rng.below(8) > 0 {
-        sizes.cached_tables = (1 + rng.below(u64::from(shape.width) * tables)) as usize;
+        // Requests that reach over the end of a block need two at once, and several drives have such requests.
+        let width = u64::from(shape.width);
+        sizes.cached_tables = ((tables - 1) * width + 1 + rng.below(width)) as usize;
     }
     if rng.below(2) == 0 {
         sizes.ended_changes = (1 + rng.below(8)) as usize;

@@ -1,0 +1,192 @@
+//! What a power cut would leave at this moment: the disks are copied, the copies lose what a cut takes, an array is
+//! started on them and looked at. The history goes on as if nothing had happened.
+//!
+//! A history has a handful of power cuts, each of which ends what was under way. It has dozens of these.
+
+use super::array::Bay;
+use super::disk::{Faults, Loss};
+use super::living::doubtful_bytes;
+use super::look::{Look, Memo};
+use super::model::Moment;
+use super::powered::Fuse;
+use super::world::{Done, World};
+use engine::durability::Opened;
+use engine::volume::Repairs;
+use units::{DriveId, Rng};
+
+/// Most looks ahead of a history.
+const LOOKS: u32 = 40;
+/// The longest way to the next look is two to this power of commands and answers.
+const FAR: u64 = 10;
+/// Commands of a start, more or less.
+const START_COMMANDS: u64 = 60;
+
+/// When the next look is due.
+#[derive(Debug)]
+pub(super) struct Looks {
+    rng: Rng,
+    left: u32,
+    /// Commands and answers until the next.
+    countdown: u64,
+}
+
+impl Looks {
+    pub(super) fn new(mut rng: Rng) -> Self {
+        let countdown = rng.below(1 << FAR);
+        Self { rng, left: LOOKS, countdown }
+    }
+
+    /// A command begins or ends. Whether a look is due.
+    pub(super) fn tick(&mut self) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        if self.countdown > 0 {
+            self.countdown -= 1;
+            return false;
+        }
+        self.left -= 1;
+        let far = self.rng.below(FAR + 1);
+        self.countdown = self.rng.below(1 << far);
+        true
+    }
+
+    /// What is drawn for a look.
+    pub(super) fn draw(&mut self) -> Rng {
+        Rng::new(self.rng.next_u64())
+    }
+
+    /// Something has happened after which a look is worth more: it comes within a few commands.
+    pub(super) fn hasten(&mut self) {
+        self.countdown = self.countdown.min(self.rng.below(12));
+    }
+}
+
+/// A power cut that does not come.
+#[derive(Clone, Copy, Debug)]
+struct Imagined {
+    loss: [Loss; 3],
+    /// A drive that is not found afterwards, if the array can do without it.
+    missing: Option<DriveId>,
+    /// Commands of the start after which the power goes again.
+    again: Option<u32>,
+}
+
+impl Imagined {
+    fn draw(width: u8, rng: &mut Rng) -> Self {
+        let any = |rng: &mut Rng| Loss::ALL[rng.below(Loss::ALL.len() as u64) as usize];
+        let loss = match rng.below(3) {
+            // What most bugs cannot bear.
+            0 => [Loss::Everything; 3],
+            1 => [any(rng); 3],
+            _ => std::array::from_fn(|_| any(rng)),
+        };
+        let missing = (rng.below(2) == 0).then(|| DriveId(rng.below(u64::from(width)) as u8));
+        let again = (rng.below(6) == 0).then(|| rng.below(START_COMMANDS) as u32);
+        Self { loss, missing, again }
+    }
+}
+
+impl World {
+    /// Looks at what a power cut would leave now.
+    pub(super) fn look_ahead(&mut self, mut rng: Rng) -> Done {
+        let Some(array) = &self.array else { return Ok(()) };
+        if self.beyond {
+            return Ok(());
+        }
+        self.report.counts.looks += 1;
+        let cut = Imagined::draw(self.shape.width, &mut rng);
+        let mut bays = array.bays.clone();
+        let mut memo = std::mem::take(&mut self.memo);
+        let looked = self.imagine(&mut bays, cut, &mut rng, &mut memo);
+        self.memo = memo;
+        if looked.is_err() {
+            let Imagined { loss, missing, again } = cut;
+            self.tell(|| {
+                let missing =
+                    missing.map_or(String::new(), |drive| format!(", drive {} not found", drive.0));
+                let again = again.map_or("", |_| ", and again during the start");
+                format!("if the power went now, unsynced {loss:?}{missing}{again}:")
+            });
+        }
+        looked
+    }
+
+    /// Looks at the disks if the array is at rest: what is not on them is nowhere.
+    pub(super) fn look_at_rest(&mut self) -> Done {
+        let blind = self.lost() | self.damaged();
+        let Some(array) = &self.array else { return Ok(()) };
+        let is_busy = array.in_flight() > 0 || array.volume.engine().array().job().is_some();
+        if self.beyond || is_busy || !array.volume.is_quiet() || !self.waiting.is_empty() {
+            return Ok(());
+        }
+        let look = Look {
+            layout: &self.layout,
+            geometry: &self.geometry,
+            blind,
+            bays: &array.bays,
+            torn: &[],
+            holes: &[],
+            doubtful: None,
+            moment: Moment { after_cut: false, other_copies: false },
+        };
+        look.check(&self.rows, &self.model, &mut self.memo)
+    }
+
+    fn imagine(&self, bays: &mut [Bay], cut: Imagined, rng: &mut Rng, memo: &mut Memo) -> Done {
+        let explained = self.explained | self.lost();
+        let recorded = self.recorded_failures();
+        let may_lose = self.may_lose_in_a_cut();
+        let mut dead = 0;
+        for (drive, bay) in self.drives().zip(bays.iter_mut()) {
+            let is_dead = bay.disk.faults.dead && (recorded.contains(drive) || may_lose);
+            bay.disk.faults = Faults { dead: is_dead, ..Faults::default() };
+            dead |= u64::from(is_dead) << drive.0;
+        }
+        for (drive, bay) in bays.iter_mut().enumerate() {
+            bay.disk.undo_damage();
+            bay.disk.cut(cut.loss[drive % cut.loss.len()], rng);
+        }
+        let asked = cut.missing.filter(|_| may_lose).map_or(0, |drive| 1 << drive.0);
+        let too_much = self.is_too_much(explained | dead | asked);
+        let mut missing = dead | if too_much { 0 } else { asked };
+        let mut fuse = Fuse::new(cut.again);
+        for attempt in 0.. {
+            match self.try_to_open(bays, missing, 0, &fuse, attempt) {
+                Ok(opened) => return self.look_at_start(bays, opened, explained | missing, memo),
+                Err(_) if fuse.is_blown() => {
+                    bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Sectors, rng));
+                    fuse = Fuse::new(None);
+                }
+                // What was being recorded may be so on the drive that is not found alone.
+                Err(_) if missing != dead => missing = dead,
+                Err(error) => return self.check_refusal(&error, explained | missing),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the disks of an array that was opened after a power cut that does not come.
+    fn look_at_start(
+        &self,
+        bays: &[Bay],
+        opened: Opened<()>,
+        explained: u64,
+        memo: &mut Memo,
+    ) -> Done {
+        let holes = doubtful_bytes(&opened);
+        let Opened { assembly, mut records, .. } = opened;
+        let repairs = Repairs::new(&assembly, &mut records.intent, &self.layout);
+        let look = Look {
+            layout: &self.layout,
+            geometry: &self.geometry,
+            blind: assembly.absent,
+            bays,
+            torn: &repairs.resync,
+            holes: &holes,
+            doubtful: records.checksums.as_ref().map(|checksums| &checksums.doubtful[..]),
+            moment: Moment { after_cut: true, other_copies: explained != 0 },
+        };
+        look.check(&self.rows, &self.model, memo)
+    }
+}
