@@ -11,6 +11,7 @@ mod command_buffer;
 mod command_memory;
 mod connection;
 mod counters;
+mod fence;
 mod listener;
 mod names;
 mod output;

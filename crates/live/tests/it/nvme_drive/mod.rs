@@ -5,5 +5,6 @@ mod basics;
 mod host;
 mod hostile;
 mod hosts;
+mod reservations;
 mod served;
 mod windows;

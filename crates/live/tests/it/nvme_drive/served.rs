@@ -8,7 +8,7 @@ use live::nvme_tcp::{
     TRANSFER_SHIFT, TargetSetup, listing,
 };
 use live::storage::DriveLocation;
-use nvme::target::{HostList, Namespace, SubsystemConfig};
+use nvme::target::{HostList, Namespace, Persistence, ReservationState, SubsystemConfig};
 use nvme::wire::Ascii;
 use nvme::wire::ioda::IodaCapability;
 use ssd::Ssd;
@@ -85,6 +85,10 @@ impl Served {
                 random_read_100ns: 1000,
                 write_cache: location.path().is_some(),
             },
+            reservations: match location.path() {
+                None => Persistence::Impossible,
+                Some(_) => Persistence::Possible,
+            },
             ioda: model.as_ref().map(|_| IodaCapability { patient: true, all_work: true }),
             controllers_max: 1024,
             io_queues_max: IO_QUEUES_MAX,
@@ -97,11 +101,13 @@ impl Served {
             config,
             listeners: vec![listener],
             memory_bytes,
+            reservations: ReservationState::default(),
         };
         let setup = Setup {
             target,
             model: model.map(Box::new),
             storage: opened.storage,
+            reservations: opened.reservations,
             // Many tests run at once: nobody spins.
             spin: Spin::Fixed(Duration::ZERO),
         };
