@@ -7,6 +7,7 @@
 mod admin;
 mod array_io;
 mod busy_poll;
+mod claims;
 mod client_memory;
 mod clients;
 mod extents;
@@ -34,6 +35,7 @@ use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind, RequestKind};
 use array_io::ArrayIo;
 use busy_poll::BusyPoll;
+use claims::Claims;
 use client_memory::ClientMemory;
 use clients::{Clients, FIRST_CLIENT};
 use engine::durability::Records;
@@ -84,6 +86,18 @@ pub enum ServerError {
     /// The system refused something that the thread cannot do without.
     #[error("the array's thread cannot go on: {0}")]
     System(#[from] io::Error),
+    /// Another server has the drives.
+    #[error(
+        "the array has stopped: drive {} at {place} is not this server's any more, {why}; nothing more was written or answered", .drive.0
+    )]
+    Lost {
+        /// The drive.
+        drive: units::DriveId,
+        /// Where it is.
+        place: String,
+        /// Why.
+        why: String,
+    },
     /// What must be written down cannot be.
     #[error("the array has stopped, because it could not write down its state: {0}")]
     Record(String),
@@ -119,6 +133,7 @@ pub struct Server {
     measures: Measures,
     integrity: Integrity,
     busy_poll: BusyPoll,
+    claims: Claims,
 }
 
 impl Server {
@@ -152,6 +167,7 @@ impl Server {
         if checksums_in_memory {
             plane.set_checksums_in_memory(drives.len());
         }
+        let claims = Claims::new(&config.layout);
         let mut server = Self {
             waiter,
             inbox,
@@ -164,6 +180,7 @@ impl Server {
             measures: Measures::new(),
             integrity: Integrity::default(),
             busy_poll: BusyPoll::new(),
+            claims,
         };
         server.settle(Instant::ZERO);
         let mut new = Vec::new();
@@ -191,6 +208,10 @@ impl Server {
             let now = self.catch_up();
             self.io.collect_storage(now);
             self.take_outputs();
+            if !self.may_answer()? {
+                self.await_claims()?;
+                continue;
+            }
             self.continue_requests();
             let answered = self.serve_hosts()? | self.send_answers();
             // Flushes and answers may have been asked for by what was received just now.
@@ -198,6 +219,7 @@ impl Server {
             self.io.kick()?;
             if let Some(result) = self.poll_end() {
                 self.close_hosts()?;
+                self.give_up_claims();
                 return result;
             }
             let has_work = self.hosts.as_ref().is_some_and(|hosts| hosts.has_work());
