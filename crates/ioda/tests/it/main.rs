@@ -2,6 +2,7 @@
 
 mod attached;
 mod checksums;
+mod claims;
 mod client_memory;
 mod clients;
 mod common;

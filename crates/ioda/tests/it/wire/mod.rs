@@ -4,7 +4,7 @@
 //! `IODA_WIRE_FAULTS` sets how many faults of each kind (2 unless it is set), `IODA_SEED` with which draws.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
-mod drive;
+pub(crate) mod drive;
 pub(crate) mod link;
 
 use crate::common::checker::Checker;
