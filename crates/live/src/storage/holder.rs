@@ -1,4 +1,6 @@
-//! Who has a file or block device, where Linux tells: locks, mounts, swap, stacked devices and loop devices.
+//! Holders of files and block devices, as far as Linux names them.
+//!
+//! They are processes with a lock, mounts, swap, stacked devices and loop devices.
 
 use rustix::fs::{major, minor};
 use std::fmt;
@@ -62,7 +64,7 @@ impl Holder {
         kernel.or_else(|| locking_process(about)).unwrap_or(Self::Unknown)
     }
 
-    /// Whether it may let go by itself within seconds.
+    /// Whether the holder may release the lock within seconds, without a person.
     pub(super) fn may_end(&self) -> bool {
         match self {
             Self::Process { may_end, .. } => *may_end,
@@ -73,7 +75,7 @@ impl Holder {
         }
     }
 
-    /// Whether a person has to act before it lets go.
+    /// Whether the holder is the kernel, which keeps the device until a person acts.
     pub(super) fn is_kernel(&self) -> bool {
         matches!(self, Self::Mount { .. } | Self::Swap | Self::Stacked { .. } | Self::Loop { .. })
     }
@@ -254,7 +256,7 @@ fn lock_on(line: &str, inode: &str) -> Option<(u32, bool)> {
     Some((pid.parse().ok()?, *access == "READ"))
 }
 
-/// Whether a process is gone, ends or was killed.
+/// Whether a process has exited, is exiting or has SIGKILL pending.
 fn is_ending(pid: u32) -> bool {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
     let (Ok(stat), Ok(status)) = (read("stat"), read("status")) else { return true };
