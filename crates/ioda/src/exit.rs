@@ -1,5 +1,6 @@
 //! How the command ends.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// How the command ends, as whoever started it sees it.
@@ -135,7 +136,15 @@ pub(crate) fn report(failure: &Failure) -> Code {
 
 /// Prints what clap has to say (help and versions, too) and gives its exit code.
 pub(crate) fn arguments(error: &clap::Error) -> Code {
-    // A closed pipe while printing help is no error.
-    let _ = error.print();
+    // Clap drops colours of the plain text only, its own and those of an argument.
+    let quotes_controls = |text: &str| matches!(crate::output::escaped(text), Cow::Owned(_));
+    let text = error.to_string();
+    let mut quoted = error.context().map(|(_, value)| value.to_string());
+    if quotes_controls(&text) || quoted.any(|value| quotes_controls(&value)) {
+        crate::output::remark(text.trim_end());
+    } else {
+        // A closed pipe while printing help is no error.
+        let _ = error.print();
+    }
     if error.use_stderr() { Code::Usage } else { Code::Ok }
 }

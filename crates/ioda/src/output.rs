@@ -3,6 +3,7 @@
 use crate::commands::Talk;
 use crate::exit::Failure;
 use report::schema::Document;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,21 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints a remark on stderr; if stderr is closed, it is lost.
 pub(crate) fn remark(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", escaped(text));
+}
+
+/// Text for a terminal: messages quote what people and files say, and control characters in that would be obeyed.
+/// Ends of lines and tabs stay.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    let is_obeyed = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let letter = |letter: char| match is_obeyed(letter) {
+        true => letter.escape_default().collect(),
+        false => String::from(letter),
+    };
+    Cow::Owned(text.chars().map(letter).collect())
 }
 
 /// Writes a document to a file, or to stdout if the path is `-`.

@@ -275,7 +275,11 @@ impl FromStr for Raid {
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
         let lower = text.to_lowercase();
-        let number = lower.strip_prefix("raid").unwrap_or(&lower).trim_start_matches('-');
+        let number = match lower.strip_prefix("raid") {
+            Some(number) => number.strip_prefix('-').unwrap_or(number),
+            // A hyphen alone is a sign.
+            None => &lower,
+        };
         Level::ALL
             .into_iter()
             .find(|level| level.name().strip_prefix("raid") == Some(number))
@@ -358,7 +362,11 @@ mod tests {
         }
         assert_eq!("raid1".parse(), Ok(Raid(Level::Raid1)));
         assert_eq!("10".parse(), Ok(Raid(Level::Raid10)));
-        assert!("2".parse::<Raid>().is_err());
+        for text in ["2", "-1", "-5", "--5", "raid--5", "raid-", ""] {
+            let refused = text.parse::<Raid>().unwrap_err().to_string();
+            let sentence = format!("RAID level {text:?} is not one of 0, 1, 4, 5, 6, 10");
+            assert_eq!(refused, sentence);
+        }
         assert_eq!("IODA".parse::<PolicyName>().ok(), Some(PolicyName(PolicyKind::IODA)));
     }
 }

@@ -190,10 +190,28 @@ pub(crate) fn load_source(
     Ok((faster(source, rate), seed, notes))
 }
 
+/// Refuses a trace with a pause that is probably a mistake: a replay would wait for its end for years.
+fn refuse_doubtful_gap(path: &str, trace: &workload::Trace) -> Result<(), Failure> {
+    let gaps = trace.gaps();
+    let (None, Some(gap), Some(remark)) = (gaps.limit, gaps.doubtful(), gaps.remark()) else {
+        return Ok(());
+    };
+    // A limit of the pause itself closes nothing.
+    let hours = gap.length.as_nanos().div_ceil(3_600_000_000_000);
+    Err(Failure::data(format!(
+        "{path}: {remark} with --close-gaps 60s, or keep them with --close-gaps {hours}h"
+    )))
+}
+
 /// How many runs are made side by side.
 pub(crate) fn threads(run: &RunSettings) -> Result<usize, Failure> {
+    threads_or_cores(run.threads)
+}
+
+/// Threads that were asked for with `--threads`, or one for each core.
+pub(crate) fn threads_or_cores(asked: Option<usize>) -> Result<usize, Failure> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = run.threads.unwrap_or_else(cores);
+    let threads = asked.unwrap_or_else(cores);
     if !(1..=1024).contains(&threads) {
         return Err(Failure::usage(format!("--threads is {threads}; it must be 1 to 1024")));
     }
@@ -342,6 +360,7 @@ impl Kind {
                 let transform = words.transform(1.0);
                 transform.check(capacity).map_err(WorkloadError::from)?;
                 let trace = traces.open(Path::new(path), &words.read_options())?;
+                refuse_doubtful_gap(path, &trace)?;
                 notes.extend(describe::gaps(&trace));
                 Source::from(TraceSource { trace, transform })
             }

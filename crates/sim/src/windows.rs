@@ -57,6 +57,18 @@ pub enum WindowError {
     /// The window is too short to be one.
     #[error("a busy time window of zero leaves no time to collect; choose at least 1 µs")]
     Empty,
+    /// Changes of the windows would be more frequent than commands of a drive.
+    #[error(
+        "{option} is {length}, shorter than the {least} in which a drive reads a page; choose {least} or more"
+    )]
+    Short {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        length: Duration,
+        /// Time of a page read.
+        least: Duration,
+    },
     /// More drives would be busy than can be reconstructed.
     #[error(
         "busy_drives is {busy_drives}, but {level} can rebuild {parities} of a stripe; choose 1 to {parities}"
@@ -99,6 +111,16 @@ pub enum WindowError {
     Period,
 }
 
+/// Refuses lengths in which no drive could read a page. Their ends alone would keep a run busy.
+fn check_length(
+    option: &'static str,
+    length: Duration,
+    drive: &ssd::Config,
+) -> Result<(), WindowError> {
+    let least = drive.read_service();
+    if length < least { Err(WindowError::Short { option, length, least }) } else { Ok(()) }
+}
+
 /// The window where collection keeps up with the burst, so that any length will do.
 const ANY_WINDOW: Duration = Duration::from_secs(1);
 /// The longest window that is adapted to: with more, the host could not react within a minute.
@@ -136,6 +158,7 @@ impl WindowPlan {
             if window.is_zero() {
                 return Err(WindowError::Empty);
             }
+            check_length("tw", window, drive)?;
             let (guard, least) = (self.guard(), self.guard() * 2);
             if window <= least && !guard.is_zero() {
                 return Err(WindowError::Guard { guard, window, least });
@@ -147,7 +170,14 @@ impl WindowPlan {
             Coordinate::Token { .. } if ranges > 1 => Err(WindowError::TokenRanges { ranges }),
             _ if !self.changes.is_empty() => Err(WindowError::Changes),
             Coordinate::Adaptive { period, .. } | Coordinate::Token { period, .. } => {
-                if period.is_zero() { Err(WindowError::Period) } else { Ok(()) }
+                if period.is_zero() {
+                    return Err(WindowError::Period);
+                }
+                let option = match self.coordinate {
+                    Coordinate::Token { .. } => "look_every",
+                    Coordinate::Adaptive { .. } | Coordinate::Windows => "adapt_every",
+                };
+                check_length(option, period, drive)
             }
         }
     }

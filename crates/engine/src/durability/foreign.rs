@@ -34,13 +34,21 @@ impl fmt::Display for Foreign {
 }
 
 /// Looks for everything that is known, on all of a drive.
-pub(super) fn recognise<D: Disk>(disk: &mut D) -> Result<Option<Foreign>, D::Error> {
+///
+/// # Errors
+///
+/// If a read fails.
+pub fn recognise<D: Disk>(disk: &mut D) -> Result<Option<Foreign>, D::Error> {
     first(disk, |_| true)
 }
 
 /// Looks for what is known in the part of a head that no record of clients is in: on a drive that was of
 /// an array, clients may have put anything behind.
-pub(super) fn recognise_in_head<D: Disk>(disk: &mut D) -> Result<Option<Foreign>, D::Error> {
+///
+/// # Errors
+///
+/// If a read fails.
+pub fn recognise_in_head<D: Disk>(disk: &mut D) -> Result<Option<Foreign>, D::Error> {
     first(disk, |at_bytes| at_bytes < ENDS_BYTES)
 }
 

@@ -56,7 +56,7 @@ pub use create::{check_blank, check_new, create};
 pub use disk::{Disk, is_unfinished, read_superblock, write_superblock};
 pub use drive_set::DriveSet;
 pub use forced::{Fate, Forced, Taking, force};
-pub use foreign::Foreign;
+pub use foreign::{Foreign, recognise, recognise_in_head};
 pub use intent::{Intent, MarkState};
 pub use join::{Vacancy, check_join, check_return, prepare, prepare_return};
 pub use journal::{Journal, JournalError};

@@ -91,7 +91,7 @@ pub(crate) struct TortureArgs {
     /// Do not make the first failure short
     #[arg(long)]
     no_shrink: bool,
-    /// Histories side by side, 1 or more; of no influence on any result [default: one per core]
+    /// Histories side by side, 1 to 1024; of no influence on any result [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Everything as JSON.
@@ -103,7 +103,7 @@ pub(crate) struct TortureArgs {
 pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<Code, Failure> {
     let demands = Demands { write_hole: args.write_hole };
     let levels = levels(&args.level)?;
-    let threads = threads(args.threads)?;
+    let threads = crate::setup::threads_or_cores(args.threads)?;
     let one = one(args, &levels)?;
     if args.story && one.is_none() {
         return Err(Failure::usage(
@@ -169,14 +169,6 @@ fn levels(named: &[Text<Raid>]) -> Result<Vec<Level>, Failure> {
 fn no_such_level(level: Level) -> Failure {
     let name = level.name();
     Failure::usage(format!("the level is {name}; it must be raid1, raid4, raid5, raid6 or raid10"))
-}
-
-fn threads(asked: Option<usize>) -> Result<usize, Failure> {
-    match asked {
-        Some(0) => Err(Failure::usage("--threads is 0; it must be 1 or more")),
-        Some(threads) => Ok(threads),
-        None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
-    }
 }
 
 /// What seeds draw.

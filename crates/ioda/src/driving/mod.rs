@@ -51,7 +51,8 @@ pub(crate) struct DriveArgs {
     /// Take memory of a drive in memory only when it is first written, which is slower then
     #[arg(long)]
     pub(crate) no_prefill: bool,
-    /// Make a new drive of a file or device on which something is; that is lost
+    /// Make a new drive of a file or device on which something is; that is lost. Known formats, such as file systems,
+    /// are refused
     #[arg(long)]
     pub(crate) create: bool,
     /// Most memory for the data of commands of all hosts together, 16m or more [default: an eighth of the

@@ -109,6 +109,9 @@ fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     make_folder(folder).map_err(|error| {
         Failure::usage(format!("--storage: cannot make {}: {error}", folder.display()))
     })?;
+    for path in (0..64).map(path) {
+        check_unused(&Place::File(path))?;
+    }
     // What a creation left that was cut short is no array.
     let counts = |path: &PathBuf| path.exists() && !durable::is_remains(&Place::File(path.clone()));
     let first = (0..64).map(path).find(counts);
@@ -148,6 +151,33 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Refuses a file or device that something else has, at once and before anything is done to the others.
+fn check_unused(place: &Place) -> Result<(), Failure> {
+    if place.path().is_none() {
+        return Ok(());
+    }
+    match StoredDrive::open_head(place) {
+        Err(error) if error.is_in_use() => Err(Failure::usage(format!("--storage: {error}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses two names for the bytes of one drive: links to a file, or a loop device and its file.
+fn check_different(places: &[Place]) -> Result<(), Failure> {
+    for (number, place) in places.iter().enumerate() {
+        let Some(same) = places[..number].iter().find(|other| place.has_bytes_of(other)) else {
+            continue;
+        };
+        return Err(Failure::usage(match place == same {
+            true => format!("--storage names {place} twice; name each drive once"),
+            false => format!(
+                "--storage names one drive twice, as {same} and as {place}; name each drive once"
+            ),
+        }));
+    }
+    Ok(())
+}
+
 /// What the drive at a place says about its array, if it says anything.
 fn geometry_at(place: &Place) -> Option<Geometry> {
     let mut drive = StoredDrive::open_head(place).ok()?;
@@ -169,9 +199,6 @@ fn places(settings: &Settings, list: &[String]) -> Result<Vec<Place>, Failure> {
             }
             false => place(settings, name.into())?,
         };
-        if places.contains(&place) {
-            return Err(Failure::usage(format!("--storage names {place} twice")));
-        }
         places.push(place);
     }
     Ok(places)
@@ -189,6 +216,8 @@ fn place(settings: &Settings, path: PathBuf) -> Result<Place, Failure> {
 }
 
 fn on_places(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Opened, Failure> {
+    check_different(&places)?;
+    places.iter().try_for_each(check_unused)?;
     let there = if create { None } else { places.iter().find_map(geometry_at) };
     let mut settings = settings.clone();
     if there.is_none() {

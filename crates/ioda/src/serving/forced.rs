@@ -2,6 +2,7 @@
 
 use super::bytes::QUIET_FOR;
 use crate::exit::Failure;
+use crate::output::remark;
 use live::durable::{self, Geometry, OpenArray, OpenError};
 use live::storage::Place;
 use std::io::{BufRead, IsTerminal, Write};
@@ -28,11 +29,10 @@ pub(super) fn open(
     let (found, account) =
         found.map_err(|error| Failure::usage(format!("--force-assembly cannot help: {error}")))?;
     // Whoever reads the output of the server is not the one who has to agree.
-    let mut out = std::io::stderr().lock();
-    let _ = writeln!(
-        out,
+    remark(&format!(
         "The array cannot be started: {why}.\n--force-assembly would go on like this:\n{account}"
-    );
+    ));
+    let mut out = std::io::stderr().lock();
     if !agreed && !agrees(&mut out)? {
         return Err(Failure::usage("nothing was written: the assembly was not agreed to"));
     }

@@ -375,8 +375,17 @@ impl DriveSettings {
                          {page} bytes; choose such a multiple"
                     )));
                 }
-                let pages = u32::try_from(bytes / page).unwrap_or(u32::MAX);
-                Some(WriteBufferConfig::new(pages))
+                // A larger one would hold more than the drive.
+                let raw_bytes = config.geometry.raw_bytes();
+                match u32::try_from(bytes / page) {
+                    Ok(pages) if bytes <= raw_bytes => Some(WriteBufferConfig::new(pages)),
+                    _ => {
+                        return Err(Failure::usage(format!(
+                            "write_buffer is {bytes} bytes; it must be {page} to {raw_bytes}, the size of \
+                             the drive's flash"
+                        )));
+                    }
+                }
             }
         };
         if let Some(buffer) = &mut buffer {

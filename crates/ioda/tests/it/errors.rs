@@ -9,7 +9,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 64] = [
+    let cases: [&[&str]; 72] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -25,6 +25,14 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "--raid", "0", "--policy", "ioda"],
         &["run", "--raid", "6", "--drives", "3"],
         &["compare", "--tw", "0ms"],
+        &["compare", "--tw", "1ns"],
+        &["compare", "--tw-changes", "1s=1ns"],
+        &["compare", "--coordinate", "adaptive", "--adapt-every", "1ns"],
+        &["run", "--raid=-1"],
+        &["run", "--write-buffer", "1000000000000000000"],
+        &["run", "--config", "hostile.toml"],
+        &["run", "--threads", "9223372036854775807"],
+        &["run", "--threads", "\u{1b}[31m\u{9b}5m"],
         &["compare", "tpc"],
         &["compare", "--drive", "fema"],
         &["compare", "--policy", "base,iodb"],
@@ -80,7 +88,10 @@ fn bad_usage_is_refused_with_a_sentence() {
         let ran = ioda(arguments);
         assert_eq!(ran.code, USAGE, "{arguments:?}: {}", ran.stderr);
         assert_eq!(ran.stdout, "", "{arguments:?}");
-        writeln!(text, "$ ioda {}\n{}", arguments.join(" "), ran.stderr).unwrap();
+        let obeyed = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!ran.stderr.contains(obeyed), "{arguments:?}: {:?}", ran.stderr);
+        let arguments = arguments.join(" ");
+        writeln!(text, "$ ioda {}\n{}", arguments.escape_debug(), ran.stderr).unwrap();
     }
     insta::assert_snapshot!("usage", text);
 }

@@ -215,8 +215,13 @@ fn foreign_stale_and_missing_drives_are_not_mixed_in() {
     let mut client = served.connect();
     write(&mut client, 0, &[1; 16 * BLOCK]).unwrap();
     flush(&mut client).unwrap();
+    let began = std::time::Instant::now();
     let sentence = refusal(folder.path(), &arguments);
-    assert!(sentence.contains("in use by another process"), "{sentence}");
+    let holder =
+        format!("drive-0 is in use by process {} (ioda); stop that one first", served.pid());
+    assert!(sentence.contains(&holder), "{sentence}");
+    // Each look at each drive once waited for two seconds: 18 in all.
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
     drop(client);
     assert!(served.terminate());
 

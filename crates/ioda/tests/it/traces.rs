@@ -122,6 +122,16 @@ fn a_request_years_after_the_others_is_reported_and_its_gap_can_be_closed() {
     assert_eq!(document["gaps"]["closed_to_seconds"], 60.0);
     assert_eq!(document["gaps"]["longest"]["line"], 102);
 
+    // A replay would wait for it.
+    let ran = tiny("run", &[trace]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{}", ran.stderr);
+    let refusal = "years.csv: request 101 (line 102) comes 40.0 years after the one before it, 100.0 % of the \
+                   span of 40.0 years; if its time is wrong, close such gaps with --close-gaps 60s, or keep \
+                   them with --close-gaps 350640h\n";
+    assert!(ran.stderr.ends_with(refusal), "{}", ran.stderr);
+    let kept = ["trace", "inspect", trace, "--close-gaps", "350640h", "--json"];
+    assert_eq!(ioda(&kept).json()["gaps"]["closed"], 0);
+
     let ran = tiny("run", &[trace, "--close-gaps", "60s", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let notes = ran.json()["manifest"]["notes"].to_string();

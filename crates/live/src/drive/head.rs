@@ -12,11 +12,13 @@
 //! | 32..40 | bytes of the drive |
 
 use crate::buffer::{Buffer, PAGE_BYTES};
+use crate::durable::format::wipe_command;
 use crate::durable::{self, Uuid, ftl, random_uuid};
 use crate::storage::{
     Backing, DATA_OFFSET_BYTES, Disk, DiskError, DriveLocation, IoMethod, Memory, Storage,
 };
 use ::engine::durability::block::{array, get_u32, get_u64, is_sealed, put, seal};
+use ::engine::durability::{Contents, SuperblockError, recognise, recognise_in_head};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -56,6 +58,19 @@ pub enum OpenError {
     Foreign {
         /// The file or device.
         path: PathBuf,
+    },
+    /// It holds what another program made, which `--create` does not overwrite.
+    #[error(
+        "{} is not blank: {found}; --create does not overwrite it, but `{wipe}` makes it blank, if nothing on it is needed",
+        .path.display()
+    )]
+    NotBlank {
+        /// The file or device.
+        path: PathBuf,
+        /// Its content.
+        found: Contents,
+        /// The command that wipes it.
+        wipe: String,
     },
     /// It belongs to an array.
     #[error("{} is a drive of an array, which `ioda serve` serves; name another file", .path.display())]
@@ -200,7 +215,8 @@ fn open_there(
 ) -> Result<(Disk, DriveHead, bool), OpenError> {
     let io = |error| OpenError::Io { path: path.into(), error };
     let mut disk = Disk::open_head(location)?;
-    if durable::read_superblock(&mut disk).is_ok() {
+    let superblock = durable::read_superblock(&mut disk);
+    if superblock.is_ok() {
         return Err(OpenError::OfArray { path: path.into() });
     }
     let room_bytes = disk.room_bytes()?;
@@ -212,6 +228,21 @@ fn open_there(
     };
     let found = DriveHead::decode(block.bytes());
     if create {
+        // On a drive of its own, hosts may have put anything behind the head.
+        let known = if matches!(found, Ok(None)) {
+            recognise(&mut disk)
+        } else {
+            recognise_in_head(&mut disk)
+        };
+        use SuperblockError::{Checksum, Field, Version};
+        let of_array = match superblock {
+            Err(error @ (Checksum | Version { .. } | Field { .. })) => Some(Contents::Other(error)),
+            _ => None,
+        };
+        if let Some(found) = known.map_err(io)?.map(Contents::Foreign).or(of_array) {
+            let wipe = wipe_command(&path.to_string_lossy());
+            return Err(OpenError::NotBlank { path: path.into(), found, wipe });
+        }
         let room_bytes = room_bytes / PAGE_BYTES as u64 * PAGE_BYTES as u64;
         disk.empty(bytes.unwrap_or(room_bytes))?;
         let head = write_head(&mut disk, path)?;
@@ -278,6 +309,30 @@ mod tests {
         std::fs::write(&path, bytes).unwrap();
         let said = open(&location, None, 0, false).unwrap_err().to_string();
         assert!(said.ends_with("the head of the drive is damaged"), "{said}");
+    }
+
+    /// Hosts may put a file system on a drive, which is theirs to lose.
+    #[test]
+    fn a_file_system_is_not_overwritten_by_a_creation() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("precious");
+        let mut image = vec![0; 1 << 20];
+        image[1080..1082].copy_from_slice(&[0x53, 0xef]);
+        std::fs::write(&path, &image).unwrap();
+        let location = DriveLocation::File(path.clone());
+        let said = open(&location, Some(1 << 20), 0, true).unwrap_err().to_string();
+        let named = said.contains("is not blank: ext2, ext3 or ext4 file system at byte 1080");
+        let remedy = format!("`truncate --size 0 {}` makes it blank", path.display());
+        assert!(named && said.contains(&remedy), "{said}");
+        assert_eq!(std::fs::read(&path).unwrap(), image, "it stays as it is");
+        std::fs::File::create(&path).unwrap();
+        assert_eq!(open(&location, Some(1 << 20), 0, true).unwrap().head.bytes, 1 << 20);
+
+        // What hosts wrote behind the head is not of another program.
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let end_bytes = file.metadata().unwrap().len();
+        std::os::unix::fs::FileExt::write_all_at(&file, b"EFI PART", end_bytes - 512).unwrap();
+        assert_eq!(open(&location, Some(1 << 20), 0, true).unwrap().head.bytes, 1 << 20);
     }
 
     #[test]

@@ -82,12 +82,17 @@ impl OpenError {
     }
 
     fn not_blank(drive: usize, place: String, found: durability::Contents) -> Self {
-        // The names of a format are all that wipefs takes away, and the rest of it is data as well.
-        let wipe = match std::fs::metadata(&place) {
-            Ok(about) if about.is_file() => format!("truncate --size 0 {place}"),
-            _ => format!("blkdiscard --zeroout {place}"),
-        };
+        let wipe = wipe_command(&place);
         Self::NotBlank { drive, place, found, wipe }
+    }
+}
+
+/// Command that makes a file or device blank.
+pub(crate) fn wipe_command(place: &str) -> String {
+    // The names of a format are all that wipefs takes away, and the rest of it is data as well.
+    match std::fs::metadata(place) {
+        Ok(about) if about.is_file() => format!("truncate --size 0 {place}"),
+        _ => format!("blkdiscard --zeroout {place}"),
     }
 }
 

@@ -1,9 +1,11 @@
 //! A drive whose bytes are in a file or on a block device.
 
 use super::allocated::Allocated;
+use super::claim::{Claim, ClaimError, claim};
+use super::holder::Holder;
 use super::location::DriveLocation;
 use crate::buffer::{Buffer, PAGE_BYTES};
-use rustix::fs::{FlockOperation, SeekFrom, flock, seek};
+use rustix::fs::{OFlags, SeekFrom, seek};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -38,11 +40,13 @@ pub enum DiskError {
         /// The file.
         path: PathBuf,
     },
-    /// Another process has it open.
-    #[error("{} is in use by another process; stop that one first", .path.display())]
+    /// A process, a mount or another device has it.
+    #[error("{} is in use {holder}", .path.display())]
     InUse {
         /// The file or device.
         path: PathBuf,
+        /// Its holder.
+        holder: Holder,
     },
     /// The file system cannot do direct I/O.
     #[error("{} cannot be opened for direct I/O: its file system does not offer it; use it through the page cache", .path.display())]
@@ -88,9 +92,6 @@ pub enum DiskError {
 /// Largest drive: 2^62 bytes, so that no sum of an offset and a length overflows.
 const MOST_BYTES: u64 = 1 << 62;
 
-/// How long a lock is waited for.
-const LOCK_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
-
 /// A file or block device that is open and locked for a drive.
 #[derive(Debug)]
 pub struct Disk {
@@ -98,6 +99,8 @@ pub struct Disk {
     /// The same file, past the page cache if it can be: writes into the head that must be stable do not
     /// wait for others of the page cache, which the kernel does one after the other.
     pub(super) head_file: Arc<File>,
+    /// The file of a loop device, locked.
+    _backing: Option<File>,
     location: DriveLocation,
     path: PathBuf,
     /// Size of the drive: without the reserved head.
@@ -165,27 +168,27 @@ impl Disk {
             return Err(DiskError::NotStorage { path: path.into() });
         }
         let flags = match location {
-            DriveLocation::Direct(_) => rustix::fs::OFlags::DIRECT.bits().cast_signed(),
-            _ => 0,
+            DriveLocation::Direct(_) => OFlags::DIRECT,
+            _ => OFlags::empty(),
         };
-        let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
-        let file = opened.map_err(|error| {
-            let invalid = error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
-            if flags != 0 && invalid {
-                DiskError::NotDirect { path: path.into() }
-            } else {
-                io(error)
+        let claimed = claim(path, flags).map_err(|error| match error {
+            ClaimError::InUse(holder) => DiskError::InUse { path: path.into(), holder },
+            ClaimError::Io(error) => {
+                let invalid = error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
+                if !flags.is_empty() && invalid {
+                    DiskError::NotDirect { path: path.into() }
+                } else {
+                    io(error)
+                }
             }
         })?;
-        lock(&file).map_err(|error| match error {
-            Errno::WOULDBLOCK => DiskError::InUse { path: path.into() },
-            other => io(other.into()),
-        })?;
+        let Claim { file, backing } = claimed;
         let file = Arc::new(file);
         let head_file = reopen_direct(&file).map_or_else(|_| Arc::clone(&file), Arc::new);
         Ok(Self {
             file,
             head_file,
+            _backing: backing,
             location: location.clone(),
             path: path.into(),
             bytes: 0,
@@ -417,7 +420,7 @@ impl Head {
 
 /// The same file once more, past the page cache.
 fn reopen_direct(file: &File) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+    let flags = OFlags::DIRECT.bits().cast_signed();
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
 }
@@ -429,20 +432,6 @@ fn check_size(bytes: u64) -> Result<(), DiskError> {
 
 fn is_device(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device())
-}
-
-/// Locks a file for this process alone. The kernel may still be ending the commands of a process that
-/// was killed, and holds its lock for so long: that is waited for.
-fn lock(file: &File) -> rustix::io::Result<()> {
-    let until = std::time::Instant::now() + LOCK_TIMEOUT;
-    loop {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) if std::time::Instant::now() < until => {
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
-            locked => return locked,
-        }
-    }
 }
 
 /// Finds out where a file has data; a file system that cannot tell says "everywhere".

@@ -1,5 +1,6 @@
 //! Where a drive keeps its bytes.
 
+use super::claim::Identity;
 use super::remote::{RemoteAddress, RemoteOptions};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,15 @@ impl DriveLocation {
         match self {
             Self::Memory | Self::Remote(_) => None,
             Self::File(path) | Self::Direct(path) => Some(path),
+        }
+    }
+
+    /// Whether another location has the same bytes, under whatever path. A loop device has those of its file.
+    #[must_use]
+    pub fn has_bytes_of(&self, other: &Self) -> bool {
+        match (self.path(), other.path()) {
+            (Some(path), Some(other)) => Identity::of(path) == Identity::of(other),
+            _ => self == other && *self != Self::Memory,
         }
     }
 

@@ -18,10 +18,12 @@
 //! through sockets of their own ([`RemoteDrive`]).
 
 mod allocated;
+mod claim;
 mod command;
 mod disk;
 mod fault;
 mod headroom;
+mod holder;
 mod job;
 mod location;
 mod mapping;
@@ -38,6 +40,7 @@ pub use command::{Ending, Finished, Work};
 pub(crate) use disk::FILE_MODE;
 pub use disk::{DATA_OFFSET_BYTES, Disk, DiskError, Head};
 pub use fault::{Fault, FaultKind};
+pub use holder::Holder;
 pub use location::{DriveLocation, Place, RemoteLocation};
 pub(crate) use mapping::Region;
 pub use memory::Memory;

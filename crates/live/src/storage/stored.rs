@@ -27,6 +27,12 @@ impl PlaceError {
             Self::Remote(error) => error.may_pass(),
         }
     }
+
+    /// Whether something else has it.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        matches!(self, Self::Disk(DiskError::InUse { .. }))
+    }
 }
 
 /// A drive that is open.

@@ -1,5 +1,6 @@
 //! The integration tests of `live`: one program, because each test program is linked separately.
 
+mod claims;
 mod durable;
 mod durable_kill;
 mod fake_array;

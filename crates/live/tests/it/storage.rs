@@ -373,7 +373,7 @@ fn places_that_cannot_be_used_say_why() {
     assert!(said(Disk::open(&place, PAGE)).contains("does not exist"));
     let disk = Disk::create(&place, PAGE).unwrap();
     assert!(said(Disk::create(&place, PAGE)).contains("exists already"));
-    assert!(said(Disk::open(&place, PAGE)).contains("in use by another process"));
+    assert!(said(Disk::open(&place, PAGE)).contains("in use by this process"));
     drop(disk);
     assert!(said(Disk::open(&place, 2 * PAGE)).contains("the drive needs"));
     assert!(said(Disk::open(&place, 5)).contains("multiple of 4096"));
