@@ -4,7 +4,7 @@
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Config, Coordination, Layout, Level};
 use engine::durability::IoResult;
-use engine::volume::{Origin, Output, Reply, Token, TurnBudget};
+use engine::volume::{Output, Reply, Token, TurnBudget};
 use engine::{
     ByteRequest, ByteRequestKind, Bytes, Drive, Engine, Heap, Origin, StorageWork, Volume, Work,
 };
