@@ -226,6 +226,12 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     on(
         SERVING,
+        "error: --storage: /srv/array/drive-0 is in use",
+        Read,
+        "names processes and mounts of the reader; crates/live/tests/it/claims.rs makes such",
+    ),
+    on(
+        SERVING,
         "INFO drive 0 of the array is at place 3",
         Words(&["ioda serve --plain --storage /dev/loop3,/dev/loop1,/dev/loop2,/dev/loop0"]),
         STATE,
