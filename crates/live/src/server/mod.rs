@@ -3,7 +3,7 @@
 //! One loop, and nothing in it blocks or takes a lock. It waits until something is due or a
 //! descriptor is ready ([`crate::clock::Waiter`]), lets the engine come up to the present, receives
 //! from its clients, and sends their answers. No client can make a turn of the loop long: each has a budget
-//! ([`turn`]), and large memory is given back by another thread.
+//! (`turn`), and large memory is given back by another thread.
 
 mod admin;
 mod array_io;

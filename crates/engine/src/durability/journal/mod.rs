@@ -16,7 +16,7 @@
 //! A batch counts at a start if a drive has its record. Of a drive that is not there nothing is needed: what it was
 //! to hold follows from what the others hold. A drive that is there and lacks its record leaves a *gap*: its record
 //! is damaged, or the power went before the batch was stable. Nobody can tell which, so the start reconstructs what
-//! the drive was to hold and writes the record ([`mend`](super::mend)). If too much is missing for that, the last batch
+//! the drive was to hold and writes the record (`durability::mend`). If too much is missing for that, the last batch
 //! is left out: unless more is damaged than the array can miss, it was not stable, nothing of it was written, and no
 //! client was told that it was.
 //!
