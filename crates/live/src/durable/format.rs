@@ -175,7 +175,7 @@ fn create_on(
         .map_err(|error| OpenError::located(error, &names))
 }
 
-/// Why a drive may be formatted: a file because nothing was ever written to it, or as `check` says.
+/// Why a drive may be formatted: a file because it holds only zeros, or as `check` says.
 fn vacancy(
     drive: usize,
     disk: &mut StoredDrive,
@@ -204,8 +204,7 @@ fn make_room(disk: &mut StoredDrive, vacancy: Vacancy, bytes: u64) -> Result<(),
     }
 }
 
-/// Whether nothing was ever written to a file, or a creation or a joining was cut short there: a new
-/// array may be made of it.
+/// Whether a file holds only zeros, or a creation or a joining was cut short there: a new array may be made of it.
 #[must_use]
 pub fn is_remains(place: &Place) -> bool {
     StoredDrive::open_head(place).is_ok_and(|mut disk| disk.is_hole() || is_unfinished(&mut disk))

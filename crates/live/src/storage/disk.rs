@@ -15,6 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
 
+/// Most bytes of zeros of a file that are searched for data.
+const ZEROS_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of them that are read at once.
+const SEARCHED_BYTES: u64 = 1 << 20;
+
 /// Where the bytes of the drive begin in its file: what lies before is for the array's own records
 /// ([`crate::durable`]).
 pub const DATA_OFFSET_BYTES: u64 = 32 << 20;
@@ -260,22 +265,41 @@ impl Disk {
         self.bytes
     }
 
-    /// Whether nothing was ever written to the file. Of a device that cannot be said.
+    /// Whether a file holds nothing but zeros. `false` of a device, which is not searched.
     #[must_use]
     pub fn is_hole(&self) -> bool {
         !is_device(&self.path) && self.first_data_bytes().is_none()
     }
 
-    /// Where a file begins to have data, counted from its start; none if nothing was ever written to it.
-    /// Of a device that cannot be said either.
+    /// Offset in a file behind which it may hold other bytes than zeros, to a page, counted from its start. `None` of
+    /// a file of zeros, and of a device.
+    ///
+    /// Zeros are searched up to 256 MiB: a write that was cut short leaves a page of them.
     #[must_use]
     pub fn first_data_bytes(&self) -> Option<u64> {
-        match seek(&*self.file, SeekFrom::Data(0)) {
-            _ if is_device(&self.path) => None,
-            Ok(at_bytes) => Some(at_bytes),
-            Err(Errno::NXIO) => None,
-            // Its file system cannot tell.
-            Err(_) => Some(0),
+        if is_device(&self.path) {
+            return None;
+        }
+        let mut at = 0;
+        let mut left = ZEROS_BYTES_MAX;
+        loop {
+            at = match seek(&*self.file, SeekFrom::Data(at)) {
+                Ok(data) => data / PAGE_BYTES as u64 * PAGE_BYTES as u64,
+                Err(Errno::NXIO) => return None,
+                // A file system that cannot tell holes has data everywhere.
+                Err(_) => at,
+            };
+            let end = self.end_bytes().ok()?;
+            let length = SEARCHED_BYTES.min(end.checked_sub(at).filter(|left| *left > 0)?);
+            let pages = length.next_multiple_of(PAGE_BYTES as u64) as usize;
+            let Some(rest) = left.checked_sub(length) else { return Some(at) };
+            let Ok(buffer) = self.read_to_end_now(at, pages) else { return Some(at) };
+            let is_zero = |page: &[u8]| page.iter().fold(0, |all, &byte| all | byte) == 0;
+            let bytes = &buffer.bytes()[..pages];
+            if let Some(page) = bytes.chunks(PAGE_BYTES).position(|page| !is_zero(page)) {
+                return Some(at + (page * PAGE_BYTES) as u64);
+            }
+            (at, left) = (at + pages as u64, rest);
         }
     }
 

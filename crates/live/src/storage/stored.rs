@@ -116,7 +116,7 @@ impl StoredDrive {
         Ok(())
     }
 
-    /// Whether nothing was ever written to it. Of a device and of a drive on the network that cannot be said.
+    /// As [`Disk::is_hole`]; `false` of a drive on the network.
     #[must_use]
     pub fn is_hole(&self) -> bool {
         matches!(self, Self::Disk(disk) if disk.is_hole())

@@ -167,6 +167,9 @@ fn what_a_creation_left_that_was_cut_short_is_used_again() {
     std::fs::write(path(1), []).unwrap();
     std::fs::remove_file(path(2)).unwrap();
     assert!(is_remains(&places[0]) && is_remains(&places[1]) && !is_remains(&places[2]));
+    // The first block of a superblock was torn: a page is there, and the sector that says something is not.
+    std::fs::write(path(1), [0; 2 * PAGE]).unwrap();
+    assert!(is_remains(&places[1]), "a page of zeros");
     assert!(refused(folder.path()).contains("create it again"));
     drop(create(&places, &GEOMETRY, QUIET_FOR).unwrap());
     assert!(!is_remains(&places[0]));

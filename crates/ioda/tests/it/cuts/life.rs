@@ -1,6 +1,7 @@
 //! An array that loses its power again and again.
 #![allow(clippy::unwrap_used, reason = "a test without its server fails")]
 
+use super::Damage;
 use crate::common::checker::Checker;
 use crate::common::pause;
 use crate::common::served::Served;
@@ -8,6 +9,7 @@ use crate::forgetful::Forgetful;
 use live::control::AdminCommand;
 use live::nbd::client::Client;
 use std::time::{Duration, Instant};
+use units::Rng;
 
 /// Blocks that the client writes: a part of the array, so that they are written again and again.
 const BLOCKS: u64 = 2000;
@@ -64,10 +66,12 @@ pub(crate) struct Life {
     degraded: bool,
     /// Drives whose failure was answered for.
     failed: u64,
+    /// Drives whose files may be unknown to the array, as bits: they are blank before they are replaced.
+    strange: u64,
 }
 
 impl Life {
-    /// A new array; none where FUSE cannot be mounted.
+    /// Makes a new array; `None` where FUSE cannot be mounted.
     pub(crate) fn new(shape: Shape, seed: u64) -> Option<Self> {
         let files = Forgetful::mount("power cuts below the real server")?;
         Some(Self {
@@ -79,6 +83,7 @@ impl Life {
             folder: tempfile::tempdir().unwrap(),
             degraded: false,
             failed: 0,
+            strange: 0,
         })
     }
 
@@ -187,6 +192,7 @@ impl Life {
     }
 
     pub(crate) fn replace(&mut self, drive: u8) {
+        self.make_known(drive);
         self.failed &= !(1 << drive);
         self.served().done(&AdminCommand::Replace { drive, path: None });
     }
@@ -211,7 +217,10 @@ impl Life {
     ) {
         match order {
             AdminCommand::Fail { .. } => self.degraded = true,
-            AdminCommand::Replace { drive, .. } => self.failed &= !(1 << drive),
+            AdminCommand::Replace { drive, .. } => {
+                self.make_known(*drive);
+                self.failed &= !(1 << drive);
+            }
             _ => {}
         }
         self.load_during(depth, |served, files| {
@@ -249,10 +258,36 @@ impl Life {
     /// A drive does not come back after the crash.
     pub(crate) fn lose_drive(&mut self, drive: u8) {
         self.degraded = true;
-        let folder = self.files.at("d");
-        std::fs::remove_file(folder.join(format!("drive-{drive}"))).unwrap();
-        std::fs::File::open(&folder).unwrap().sync_all().unwrap();
+        self.remove(drive);
         self.checker.drive_lost();
+    }
+
+    fn remove(&self, drive: u8) {
+        let folder = self.files.at("d");
+        let path = folder.join(format!("drive-{drive}"));
+        if path.exists() {
+            std::fs::remove_file(path).unwrap();
+        }
+        std::fs::File::open(&folder).unwrap().sync_all().unwrap();
+    }
+
+    /// A drive holds something else after the crash, and may be left out because of that.
+    pub(crate) fn damage(&mut self, drive: u8, damage: Damage, random: &mut Rng) {
+        let path = self.files.at("d").join(format!("drive-{drive}"));
+        if path.exists() {
+            damage.strike(&path, random);
+            self.degraded = true;
+            self.strange |= 1 << drive;
+            self.checker.drive_lost();
+        }
+    }
+
+    /// Removes what a drive holds that may be no drive of the array any more.
+    fn make_known(&mut self, drive: u8) {
+        if self.strange >> drive & 1 == 1 {
+            self.strange &= !(1 << drive);
+            self.remove(drive);
+        }
     }
 
     /// Makes the array whole, looks at everything once more, and ends cleanly.

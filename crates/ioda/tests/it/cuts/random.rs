@@ -1,7 +1,7 @@
 //! Cuts and kills of arrays that seeds draw.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
-use super::{Life, Shape};
+use super::{Damage, Life, Shape};
 use live::control::AdminCommand;
 use std::collections::BTreeMap;
 use units::Rng;
@@ -20,10 +20,55 @@ const SHAPES: [(&str, u8, bool); 10] = [
     ("6", 4, false),
 ];
 
-/// In which state arrays were when their power went.
-type Met = BTreeMap<(String, &'static str), u64>;
+/// Counts of crashes by level and by the state of the array, and of damage by its kind.
+#[derive(Default)]
+struct Met {
+    states: BTreeMap<(String, &'static str), u64>,
+    damage: BTreeMap<Damage, u64>,
+}
 
-fn shape(random: &mut Rng, number: u64) -> Shape {
+/// Drives that anything happens to in the life of one array.
+struct Weak {
+    drives: Vec<u8>,
+    /// Damage that such drives may suffer in a crash.
+    damage: &'static [Damage],
+}
+
+impl Weak {
+    /// Chooses drives: all, one at a time, or as many as the array can miss, which are damaged as well.
+    fn new(shape: &Shape, random: &mut Rng) -> Self {
+        let mut drives: Vec<u8> = (0..shape.drives).collect();
+        let has_copies = ["1", "10"].contains(&shape.level);
+        if !(shape.always || has_copies) || random.below(4) == 0 {
+            return Self { drives, damage: &[] };
+        }
+        while drives.len() as u32 > shape.redundancy {
+            drives.swap_remove(random.below(drives.len() as u64) as usize);
+        }
+        Self { drives, damage: if has_copies { &Damage::OF_HEADS } else { &Damage::ALL } }
+    }
+
+    fn any(&self, random: &mut Rng) -> u8 {
+        self.drives[random.below(self.drives.len() as u64) as usize]
+    }
+
+    /// Damages drives before the next start.
+    fn suffer(&self, life: &mut Life, random: &mut Rng, met: &mut Met) {
+        if self.damage.is_empty() {
+            return;
+        }
+        for &drive in &self.drives {
+            if random.below(3) > 0 {
+                let damage = self.damage[random.below(self.damage.len() as u64) as usize];
+                life.damage(drive, damage, random);
+                *met.damage.entry(damage).or_default() += 1;
+            }
+        }
+    }
+}
+
+/// Draws an array.
+pub(super) fn shape(random: &mut Rng, number: u64) -> Shape {
     // In turn, so that a few seeds meet every level.
     let (level, drives, always) = SHAPES[(number % SHAPES.len() as u64) as usize];
     let mut shape = Shape::new(level, drives, always);
@@ -42,7 +87,7 @@ fn shape(random: &mut Rng, number: u64) -> Shape {
 }
 
 /// One more crash of the array; in which state it was.
-fn crash(life: &mut Life, random: &mut Rng, power: bool) -> &'static str {
+fn crash(life: &mut Life, weak: &Weak, random: &mut Rng, power: bool) -> &'static str {
     if random.below(2) == 0 {
         life.settle();
         if random.below(4) == 0 {
@@ -56,7 +101,7 @@ fn crash(life: &mut Life, random: &mut Rng, power: bool) -> &'static str {
     let depth = 1 + random.below(24) as usize;
     let milliseconds = 10 + random.below(250);
     let seed = random.next_u64();
-    let drive = random.below(life.shape.drives.into()) as u8;
+    let drive = weak.any(random);
     let present = life.absent() >> drive & 1 == 0;
     let draw = random.below(6);
     // A drive that fails before the resync has ended is not promised to be whole.
@@ -93,7 +138,7 @@ fn crash(life: &mut Life, random: &mut Rng, power: bool) -> &'static str {
     // What may be lost in the moment of a crash: with a journal or copies any drive, but one.
     let safe = life.shape.always || ["1", "10"].contains(&life.shape.level);
     if safe && state == "optimal" && random.below(3) == 0 {
-        life.lose_drive(random.below(life.shape.drives.into()) as u8);
+        life.lose_drive(weak.any(random));
         return "optimal, and a drive is lost with it";
     }
     state
@@ -112,13 +157,15 @@ fn crashes(count: u64, per_array: u64, power: bool, met: &mut Met) {
         let mut random = Rng::new(seed.get());
         let shape = shape(&mut random, number - 1);
         println!("  {number}: {shape:?}");
+        let weak = Weak::new(&shape, &mut random);
         let Some(mut life) = Life::new(shape, number) else { return };
         let name =
             format!("RAID-{}{}", life.shape.level, if life.shape.always { " journal" } else { "" });
         for _ in 0..rounds {
             life.start();
-            let state = crash(&mut life, &mut random, power);
-            *met.entry((name.clone(), state)).or_default() += 1;
+            let state = crash(&mut life, &weak, &mut random, power);
+            *met.states.entry((name.clone(), state)).or_default() += 1;
+            weak.suffer(&mut life, &mut random, met);
         }
         println!("  {:?}", life.files.counts());
         life.end();
@@ -127,10 +174,13 @@ fn crashes(count: u64, per_array: u64, power: bool, met: &mut Met) {
 }
 
 fn tell(what: &str, met: &Met) {
-    let total: u64 = met.values().sum();
+    let total: u64 = met.states.values().sum();
     println!("{total} {what}:");
-    for ((level, state), count) in met {
+    for ((level, state), count) in &met.states {
         println!("{count:6}  {level}, {state}");
+    }
+    for (damage, count) in &met.damage {
+        println!("{count:6}  damage: {damage:?}");
     }
 }
 
@@ -139,7 +189,7 @@ fn no_flushed_write_is_lost_however_the_power_goes() {
     let cuts = testing::setting("IODA_CUTS", 10);
     // A few cuts are of every level, many are of arrays that have been through some already.
     let per_array = if cuts > 20 || testing::is_repeat() { 5 } else { 1 };
-    let mut met = Met::new();
+    let mut met = Met::default();
     crashes(cuts, per_array, true, &mut met);
     tell("power cuts", &met);
 }
@@ -147,7 +197,7 @@ fn no_flushed_write_is_lost_however_the_power_goes() {
 #[test]
 #[ignore = "`kill.rs` does the same with files of the system; this is for many, with IODA_KILLS"]
 fn no_flushed_write_is_lost_when_the_server_is_killed() {
-    let mut met = Met::new();
+    let mut met = Met::default();
     crashes(testing::setting("IODA_KILLS", 10), 5, false, &mut met);
     tell("kills", &met);
 }

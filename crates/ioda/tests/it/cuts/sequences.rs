@@ -1,9 +1,11 @@
 //! Sequences of failures and replacements with a cut at their worst moment.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
+use super::random::shape as drawn;
 use super::{Life, Shape};
 use live::control::AdminCommand;
 use std::time::Duration;
+use units::Rng;
 
 const DEPTH: usize = 12;
 
@@ -123,12 +125,14 @@ fn two_drives_are_lost_in_the_moment_of_the_crash() {
     });
 }
 
-/// The creation of an array is cut short, and repeated.
+/// The creation of an array is cut short at any of its changes and syncs, and repeated.
 #[test]
 fn an_array_that_was_answered_for_is_there() {
-    for number in testing::seeds(0..times() * 3) {
-        let Some(mut life) = Life::new(Shape::new("5", 4, false), number) else { return };
-        life.files.cut_after(number * 5 % 60, number);
+    for number in testing::seeds(0..times() * 6) {
+        let mut random = Rng::new(number);
+        let shape = drawn(&mut random, number);
+        let Some(mut life) = Life::new(shape, number) else { return };
+        life.files.cut_after(random.below(120), number);
         life.start_until_cut(number);
         life.start();
         life.load(DEPTH, 30);
