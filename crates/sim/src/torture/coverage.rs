@@ -80,7 +80,7 @@ pub enum Event {
 
 impl Event {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 26] = [
         Self::Cut,
         Self::Fault(Fault::Dies),
         Self::Fault(Fault::WriteError),
@@ -91,6 +91,14 @@ impl Event {
         Self::Fault(Fault::Flip),
         Self::Fault(Fault::LostWrite),
         Self::Fault(Fault::Misdirected),
+        Self::Fault(Fault::Table),
+        Self::Fault(Fault::Garbage),
+        Self::Fault(Fault::Record),
+        Self::Fault(Fault::Header),
+        Self::Fault(Fault::Intent),
+        Self::Fault(Fault::Superblock),
+        Self::Fault(Fault::Superblocks),
+        Self::Fault(Fault::Overwritten),
         Self::Fail,
         Self::Replace,
         Self::Return,
@@ -178,6 +186,8 @@ fn is_possible(event: Event, state: State, level: Level) -> bool {
         (Event::Missing | Event::Stale | Event::Moved, State::Opening) => true,
         (Event::Missing | Event::Stale | Event::Moved, _) => false,
         (Event::Cut, _) => true,
+        // Heads are damaged while the power is off.
+        (Event::Fault(fault), state) if fault.is_in_head() => state == State::Opening,
         (_, State::Opening) => false,
         // While an array is shut down nobody orders anything; a replacement was ordered before.
         (Event::Replace | Event::Return, State::Draining) => true,
@@ -189,6 +199,8 @@ fn is_possible(event: Event, state: State, level: Level) -> bool {
         // A page that cannot be read counts as a drive, and here none can be missed any more.
         (Event::Fault(fault), State::Critical) if fault.harms_data() => false,
         (Event::Fault(fault), State::Rebuilding) if fault.harms_data() => misses_two,
+        (Event::Fault(fault), State::Critical) if fault.is_damage() => level == Level::Raid10,
+        (Event::Fault(fault), State::Rebuilding) if fault.is_damage() => loses_two,
         // The other pairs of a RAID-10 can still lose a drive.
         (Event::Fail, State::Critical) => level == Level::Raid10,
         (Event::Fail, State::Rebuilding) => loses_two,

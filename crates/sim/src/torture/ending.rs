@@ -47,6 +47,7 @@ impl World {
         loop {
             let until = self.now() + Duration::from_secs(10);
             self.run(until)?;
+            self.note_recorded();
             let Some(array) = &self.array else { return Ok(()) };
             let absent = array.volume.engine().array().absent();
             let refuses = array.volume.refuses_requests();

@@ -89,7 +89,7 @@ impl World {
         let rng_of_disk = self.rng("join", self.names.token);
         let Some(array) = &mut self.array else { return Ok(()) };
         let old = &array.bays[drive.index()].disk;
-        let again = old.faults == Faults::default() && rng.below(3) == 0;
+        let again = old.faults == Faults::default() && !old.is_strange && rng.below(3) == 0;
         let again = again || returns;
         if again {
             new.disk = returning.unwrap_or_else(|| old.clone());

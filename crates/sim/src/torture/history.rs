@@ -77,6 +77,18 @@ impl Shape {
         self.level.is_redundant() && !self.level.is_mirrored()
     }
 
+    /// Kinds of damage that the array promises to bear.
+    pub(super) fn damages(&self) -> Vec<Fault> {
+        let is_promised = |fault: &Fault| match fault {
+            Fault::Record | Fault::Header => {
+                self.has_parity() && self.journalled == Journalled::Always
+            }
+            fault if fault.harms_sums() => self.checksums,
+            _ => true,
+        };
+        Fault::ALL.into_iter().filter(|fault| fault.is_damage() && is_promised(fault)).collect()
+    }
+
     /// Sectors of 512 bytes that clients can use.
     #[must_use]
     pub fn sectors(&self) -> u64 {
@@ -149,11 +161,27 @@ pub enum Fault {
     LostWrite,
     /// It puts its next write of a block elsewhere.
     Misdirected,
+    /// A sector of its checksums is damaged.
+    Table,
+    /// Something else is behind its head, wherever it held anything.
+    Garbage,
+    /// While the power is off, a bit flips in a record of its journal.
+    Record,
+    /// While the power is off, a header of its journal is damaged, or both are.
+    Header,
+    /// While the power is off, a block of its write-intent record is damaged.
+    Intent,
+    /// While the power is off, the newer copy of its superblock is damaged.
+    Superblock,
+    /// While the power is off, both copies of its superblock are damaged.
+    Superblocks,
+    /// While the power is off, it is overwritten, head and all.
+    Overwritten,
 }
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 17] = [
         Self::Dies,
         Self::WriteError,
         Self::SyncError,
@@ -163,6 +191,14 @@ impl Fault {
         Self::Flip,
         Self::LostWrite,
         Self::Misdirected,
+        Self::Table,
+        Self::Garbage,
+        Self::Record,
+        Self::Header,
+        Self::Intent,
+        Self::Superblock,
+        Self::Superblocks,
+        Self::Overwritten,
     ];
 
     /// Whether what the drive holds cannot be read, or is wrong.
@@ -175,6 +211,32 @@ impl Fault {
     #[must_use]
     pub const fn is_silent(self) -> bool {
         matches!(self, Self::Flip | Self::LostWrite | Self::Misdirected)
+    }
+
+    /// Whether it needs checksums to be found.
+    #[must_use]
+    pub const fn harms_sums(self) -> bool {
+        self.is_silent() || matches!(self, Self::Table | Self::Garbage)
+    }
+
+    /// Whether something that the drive holds is another from now on, whatever is written.
+    #[must_use]
+    pub const fn is_damage(self) -> bool {
+        matches!(self, Self::Table | Self::Garbage) || self.is_in_head()
+    }
+
+    /// Whether it strikes what the array knows of itself, while the power is off: nobody reads that before.
+    #[must_use]
+    pub const fn is_in_head(self) -> bool {
+        matches!(
+            self,
+            Self::Record
+                | Self::Header
+                | Self::Intent
+                | Self::Superblock
+                | Self::Superblocks
+                | Self::Overwritten
+        )
     }
 
     /// For the table of what was met.
@@ -190,12 +252,24 @@ impl Fault {
             Self::Flip => "flipped bit",
             Self::LostWrite => "lost write",
             Self::Misdirected => "misdirected",
+            Self::Table => "checksums damaged",
+            Self::Garbage => "garbage",
+            Self::Record => "record damaged",
+            Self::Header => "header damaged",
+            Self::Intent => "intent damaged",
+            Self::Superblock => "superblock damaged",
+            Self::Superblocks => "both superblocks",
+            Self::Overwritten => "overwritten",
         }
     }
 }
 
 /// Kinds that a drive tells of, or that do no harm to what it holds: the first of [`Fault::ALL`].
 const LOUD: u64 = 6;
+/// Kinds of writes and bits that go wrong, behind those.
+const SILENT: u64 = 3;
+/// Most kinds of damage in a history, one after the other.
+const DAMAGES: u64 = 6;
 
 /// What an administrator orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -361,10 +435,31 @@ impl History {
                 && silent.below(3) == 0
                 && (is_covered || !is_cut)
             {
-                *fault = Fault::ALL[(LOUD + silent.below(3)) as usize];
+                *fault = Fault::ALL[(LOUD + silent.below(SILENT)) as usize];
             }
         }
+        damage(&shape, &mut steps, &mut Rng::stream(seed, "damage"));
         Self { seed, shape, steps }
+    }
+}
+
+/// Puts damage, if this history has any, in the place of requests of clients.
+fn damage(shape: &Shape, steps: &mut [Step], rng: &mut Rng) {
+    let kinds = shape.damages();
+    if rng.below(2) == 0 || steps.is_empty() {
+        return;
+    }
+    for _ in 0..1 + rng.below(DAMAGES) {
+        let kind = kinds[rng.below(kinds.len() as u64) as usize];
+        let damage = Step::Fault(drive(shape, rng), kind);
+        // What strikes while the power is off does so soon.
+        let at = rng.below(steps.len() as u64) as usize;
+        let off = |step: &Step| matches!(step, Step::Cut { .. } | Step::Order(Order::Restart));
+        let next_off = steps[at..].iter().position(off).map_or(at, |before| at + before);
+        let at = if kind.is_in_head() { next_off.saturating_sub(1) } else { at };
+        if let Step::Client { .. } = steps[at] {
+            steps[at] = damage;
+        }
     }
 }
 

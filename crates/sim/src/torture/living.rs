@@ -4,20 +4,19 @@ use super::ahead::Looks;
 use super::array::{Bay, Happened, Running};
 use super::coverage::{Event, State};
 use super::disk::{DiskError, Faults, Loss, SimDisk};
+use super::harm::spare_what_is_written;
 use super::history::Start;
 use super::look::Look;
 use super::model::Moment;
 use super::powered::{Fuse, PoweredDisk};
-use super::world::{
-    Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, REST, Waiting, World, damaged,
-};
+use super::world::{Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, REST, Waiting, World};
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind, PageRepair};
 use engine::Drive;
 use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, open};
 use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
 use std::ops::Range;
-use units::{DriveId, Duration, Instant};
+use units::{DriveId, Duration, Instant, Rng};
 
 /// Disks.
 impl World {
@@ -86,10 +85,11 @@ impl World {
             read_repair: true,
         };
         let doubtful = records.checksums.as_ref().map(|checksums| checksums.doubtful.clone());
+        self.forget_damaged_heads(&mut bays, assembly.absent);
         let look = Look {
             layout: &self.layout,
             geometry: &self.geometry,
-            blind: assembly.absent | damaged(&mut bays),
+            blind: assembly.absent | self.suspects(&bays),
             bays: &bays,
             torn: &repairs.resync,
             holes: &holes,
@@ -115,16 +115,6 @@ pub(super) fn doubtful_bytes<D>(opened: &Opened<D>) -> Vec<Range<u64>> {
     regions.map(|region| region * region_bytes..(region + 1) * region_bytes).collect()
 }
 
-/// The disks lose what the cut takes.
-fn lose(bays: &mut [Bay], cut: &PendingCut) {
-    let mut rng = units::Rng::new(cut.seed);
-    for (drive, bay) in bays.iter_mut().enumerate() {
-        // After a cut some sums are taken from what is found.
-        bay.disk.undo_damage();
-        bay.disk.cut(cut.loss[drive % cut.loss.len()], &mut rng);
-    }
-}
-
 /// An opened array without the drives, which their bays own.
 pub(super) fn without_disks<D>(opened: Opened<D>) -> Opened<()> {
     let Opened { assembly, records, replayed, .. } = opened;
@@ -133,6 +123,21 @@ pub(super) fn without_disks<D>(opened: Opened<D>) -> Opened<()> {
 
 /// Power.
 impl World {
+    /// The disks lose what the cut takes.
+    fn lose(&self, bays: &mut [Bay], cut: &PendingCut) {
+        let mut rng = units::Rng::new(cut.seed);
+        self.end_unclean(bays, cut.loss, &mut rng);
+    }
+
+    /// The array has ended without a shutdown: the disks lose what is not synced, each in its way.
+    pub(super) fn end_unclean(&self, bays: &mut [Bay], loss: [Loss; 3], rng: &mut Rng) {
+        spare_what_is_written(bays);
+        for (drive, bay) in bays.iter_mut().enumerate() {
+            bay.disk.cut(loss[drive % loss.len()], rng);
+        }
+        self.spare_what_may_be_believed(bays);
+    }
+
     /// The array is gone, and so is who waited for it; its disks are left.
     pub(super) fn take_down(&mut self) -> Vec<Bay> {
         self.waiting.clear();
@@ -141,6 +146,7 @@ impl World {
         self.ends += 1;
         self.clock = self.now();
         self.explained |= self.lost();
+        self.unrecorded = 0;
         self.array.take().map_or(Vec::new(), |array| array.bays)
     }
 
@@ -166,7 +172,7 @@ impl World {
         self.tell(|| "the power is gone".into());
         let now = self.now();
         let mut bays = self.crash();
-        lose(&mut bays, &cut);
+        self.lose(&mut bays, &cut);
         self.returning |= cut.start.outdated;
         self.start(bays, cut.start, false, now)
     }
@@ -179,10 +185,7 @@ impl World {
         let mut bays = self.crash();
         let mut rng = self.rng("room", self.ends);
         // The process ends, and the machine runs on.
-        for bay in &mut bays {
-            bay.disk.undo_damage();
-            bay.disk.cut(Loss::Nothing, &mut rng);
-        }
+        self.end_unclean(&mut bays, [Loss::Nothing; 3], &mut rng);
         let start = Start { missing: 0, rotated: 0, outdated: 0, cut_after: None };
         self.start(bays, start, false, now)
     }
@@ -200,10 +203,11 @@ impl World {
             self.plug_in_stale_disks(&mut bays);
         }
         let dead = self.dead(&bays);
+        self.damage_at_rest(&mut bays, dead, clean);
         let asked = if torn { 0 } else { start.missing };
         let mut missing = dead;
         for drive in self.drives().filter(|drive| asked >> drive.0 & 1 == 1) {
-            if !self.is_too_much(self.explained | missing | 1 << drive.0) {
+            if !self.is_too_much(self.explained | missing | self.suspects(&bays) | 1 << drive.0) {
                 missing |= 1 << drive.0;
             }
         }
@@ -235,7 +239,7 @@ impl World {
                     self.tell(|| "the power goes during the start".into());
                     fuse = match self.pending.take() {
                         Some(cut) => {
-                            lose(&mut bays, &cut);
+                            self.lose(&mut bays, &cut);
                             self.returning |= cut.start.outdated;
                             if !torn {
                                 self.plug_in_stale_disks(&mut bays);
@@ -244,7 +248,7 @@ impl World {
                         }
                         None => {
                             let mut rng = self.rng("cut", attempt);
-                            bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Sectors, &mut rng));
+                            self.end_unclean(&mut bays, [Loss::Sectors; 3], &mut rng);
                             Fuse::new(None)
                         }
                     };
@@ -316,7 +320,7 @@ impl World {
         let returning = std::mem::take(&mut self.returning);
         for drive in self.drives().filter(|drive| returning >> drive.0 & 1 == 1) {
             // What nobody has noticed counts as well: the copy that is taken away may be the only right one.
-            let would_lose = self.explained | self.dead(bays) | damaged(bays) | 1 << drive.0;
+            let would_lose = self.explained | self.dead(bays) | self.suspects(bays) | 1 << drive.0;
             if self.is_too_much(would_lose) {
                 continue;
             }
@@ -395,14 +399,17 @@ impl World {
                     None => format!("drive {} is given up", drive.0),
                 });
                 self.doomed &= !(1 << drive.0);
+                self.unrecorded &= !(1 << drive.0);
                 self.explained |= 1 << drive.0;
                 self.forget_read_errors();
                 self.note_other_copies();
             }
             Output::JobEnded { job, skipped } => {
                 self.tell(|| format!("{job:?} has ended, {skipped} stripes left as they were"));
+                self.scrub_ended(job, skipped);
                 if let (JobKind::Rebuild(drive), 0) = (job, skipped) {
                     self.explained &= !(1 << drive.0);
+                    self.unrecorded |= 1 << drive.0;
                 }
                 // What was under way with a drive that was lost since has made copies equal to its own.
                 if job == JobKind::Resync && self.shape.level.is_mirrored() && self.explained != 0 {

@@ -12,6 +12,7 @@ mod disk;
 mod ending;
 mod field;
 mod formatting;
+mod harm;
 mod history;
 mod living;
 mod look;

@@ -1,8 +1,9 @@
 //! One history, from the creation of the array to the check of every sector.
 
-use super::array::{Bay, Running};
+use super::array::Running;
 use super::coverage::{Coverage, Event, State};
-use super::disk::{Loss, SECTOR_BYTES, Silent, SimDisk};
+use super::disk::{Loss, SECTOR_BYTES, SimDisk};
+use super::harm::Harms;
 use super::history::{Access, Fault, History, Order, Shape, Start, Step};
 use super::look::Memo;
 use super::model::{Model, PAGE_SECTORS, Version, ZEROS, fill};
@@ -214,6 +215,8 @@ pub(super) struct World {
     pub(super) doomed: u64,
     /// Drives that may be absent, because something has happened to them, as bits.
     pub(super) explained: u64,
+    /// Drives that are rebuilt, of which the superblocks may not say so yet, as bits.
+    pub(super) unrecorded: u64,
     /// Drives may be lost in the moment in which the power goes, whatever the array promises.
     pub(super) write_hole: bool,
     /// More was lost than the array can miss: errors are right from now on, and wrong data is not.
@@ -224,6 +227,7 @@ pub(super) struct World {
     pub(super) rows: BTreeSet<Row>,
     /// What was found there.
     pub(super) memo: Memo,
+    pub(super) harms: Harms,
     pub(super) report: Report,
 }
 
@@ -287,9 +291,11 @@ impl World {
             pending: None,
             doomed: 0,
             explained: 0,
+            unrecorded: 0,
             write_hole,
             beyond: false,
             calm: true,
+            harms: Harms::default(),
             rows: BTreeSet::new(),
             memo: Memo::default(),
             report: Report { story, ..Report::default() },
@@ -310,6 +316,7 @@ impl World {
                 break;
             }
             self.tell(|| step.to_string());
+            self.note_recorded();
             self.step(step)?;
             if let Some(array) = &self.array {
                 array.volume.check_invariants();
@@ -340,13 +347,26 @@ impl World {
     pub(super) fn lost(&self) -> u64 {
         let Some(array) = &self.array else { return 0 };
         let engine = array.volume.engine();
-        let mut lost = engine.array().absent() | self.explained;
+        let mut lost = engine.array().absent() | self.explained | self.unrecorded;
         if let Some((superblock, ..)) = engine.plane().records() {
             for (drive, state) in superblock.states.iter().enumerate() {
                 lost |= u64::from(*state != MemberState::Serving) << drive;
             }
         }
         lost
+    }
+
+    /// Drives that were rebuilt serve as far as the superblocks of all say so.
+    pub(super) fn note_recorded(&mut self) {
+        let Some(array) = &self.array else { return };
+        if self.unrecorded != 0
+            && array.bays.iter().all(|bay| !bay.disk.is_forcing())
+            && let Some((superblock, ..)) = array.volume.engine().plane().records()
+        {
+            let states = (0..).zip(&superblock.states);
+            let serving = states.filter(|(_, state)| **state == MemberState::Serving);
+            self.unrecorded &= !serving.fold(0, |bits, (drive, _): (u32, _)| bits | 1 << drive);
+        }
     }
 
     /// Whether some stripe misses more than it can if these drives are missing.
@@ -507,6 +527,9 @@ impl World {
         if fault.is_silent() {
             return self.harm(drive, fault);
         }
+        if fault.is_damage() {
+            return self.damage(drive, fault);
+        }
         self.report.counts.faults += 1;
         self.note(Event::Fault(fault));
         if gives_up {
@@ -522,39 +545,12 @@ impl World {
             Fault::ReadError => faults.read_errors += 1,
             Fault::Slow => faults.slow += 20,
             Fault::Full => faults.full = true,
-            Fault::Flip | Fault::LostWrite | Fault::Misdirected => {}
+            _ => {}
         }
         if critical {
             // A sector that cannot be read would be one thing too many.
             array.bays.iter_mut().for_each(|bay| bay.disk.faults.read_errors = 0);
         }
-        Ok(())
-    }
-
-    /// A drive does something wrong and says nothing. Only where the array knows the sums: after a crash some
-    /// are taken from what is found.
-    fn harm(&mut self, drive: DriveId, fault: Fault) -> Done {
-        let mut rng = self.rng("harm", self.report.counts.faults);
-        let data = self.data_blocks();
-        let Some(array) = &mut self.array else { return Ok(()) };
-        let plane = array.volume.engine().plane();
-        if !plane.is_verified(drive) {
-            return Ok(());
-        }
-        let disk = &mut array.bays[drive.index()].disk;
-        match fault {
-            Fault::Flip => {
-                let block = data.start + rng.below(data.end - data.start);
-                disk.flip(block, rng.below(1 << 15) as usize);
-            }
-            Fault::LostWrite => disk.faults.silent = Some(Silent::Lost),
-            _ => {
-                let by = 1 + rng.below(data.end - data.start - 1);
-                disk.faults.silent = Some(Silent::Misdirected(by));
-            }
-        }
-        self.report.counts.faults += 1;
-        self.note(Event::Fault(fault));
         Ok(())
     }
 
@@ -564,17 +560,13 @@ impl World {
         first..first + self.geometry.drive_bytes / u64::from(PAGE_BYTES)
     }
 
-    /// Drives that hold something else than they were given, or are about to, as bits.
-    pub(super) fn damaged(&mut self) -> u64 {
-        self.array.as_mut().map_or(0, |array| damaged(&mut array.bays))
-    }
-
     fn order(&mut self, order: Order) -> Done {
         self.report.counts.orders += 1;
         match order {
             Order::Fail(drive) => self.fail(drive),
             Order::Replace(drive) => self.replace(drive),
             Order::Scrub => {
+                self.scrub_begins();
                 let Some(array) = &mut self.array else { return Ok(()) };
                 array.volume.scrub(array.now, false);
                 self.run(self.now())
@@ -638,12 +630,4 @@ impl World {
         bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
         self.start(bays, Start { missing: 0, rotated: 0, outdated: 0, cut_after }, clean, now)
     }
-}
-
-/// Drives in these bays that hold something else than they were given, or are about to, as bits.
-pub(super) fn damaged(bays: &mut [Bay]) -> u64 {
-    bays.iter_mut().enumerate().fold(0, |bits, (drive, bay)| {
-        let damaged = bay.disk.faults.silent.is_some() || bay.disk.is_damaged();
-        bits | u64::from(damaged) << drive
-    })
 }
