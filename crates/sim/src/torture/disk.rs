@@ -265,6 +265,10 @@ impl SimDisk {
     fn apply(&mut self, write: &Write) {
         self.ended += 1;
         for (block, content) in write.each() {
+            // Now that is what should be there.
+            if self.damage.get(&block).is_some_and(|damage| damage.wrong == content) {
+                self.damage.remove(&block);
+            }
             self.put(block, content, write.forced);
         }
     }

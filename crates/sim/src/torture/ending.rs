@@ -29,7 +29,7 @@ impl World {
         if self.beyond {
             return Ok(());
         }
-        self.scrub()?;
+        self.compare_parity()?;
         self.restart()?;
         self.read_everything()
     }
@@ -109,7 +109,7 @@ impl World {
         pages
     }
 
-    fn scrub(&mut self) -> Done {
+    fn compare_parity(&mut self) -> Done {
         let Some(array) = &mut self.array else { return Ok(()) };
         array.volume.scrub(array.now, false);
         let until = self.now() + REST;

@@ -446,7 +446,7 @@ impl History {
 /// Puts damage, if this history has any, in the place of requests of clients.
 fn damage(shape: &Shape, steps: &mut [Step], rng: &mut Rng) {
     let kinds = shape.damages();
-    if rng.below(2) == 0 || steps.is_empty() {
+    if rng.below(3) == 0 || steps.is_empty() {
         return;
     }
     for _ in 0..1 + rng.below(DAMAGES) {
@@ -456,9 +456,10 @@ fn damage(shape: &Shape, steps: &mut [Step], rng: &mut Rng) {
         let at = rng.below(steps.len() as u64) as usize;
         let off = |step: &Step| matches!(step, Step::Cut { .. } | Step::Order(Order::Restart));
         let next_off = steps[at..].iter().position(off).map_or(at, |before| at + before);
-        let at = if kind.is_in_head() { next_off.saturating_sub(1) } else { at };
-        if let Step::Client { .. } = steps[at] {
-            steps[at] = damage;
+        let until = if kind.is_in_head() { next_off } else { at + 1 };
+        let is_request = |step: &Step| matches!(step, Step::Client { .. });
+        if let Some(request) = steps[..until].iter_mut().rfind(|step| is_request(step)) {
+            *request = damage;
         }
     }
 }

@@ -426,6 +426,10 @@ impl World {
             Step::Client { access, sector, sectors } => self.access(access, sector, sectors),
             Step::Flush => self.flush(),
             Step::Wait(time) => {
+                if self.damaged() != 0 && self.rng("scrub", self.names.token).below(3) == 0 {
+                    // People look into the log.
+                    self.scrub()?;
+                }
                 let until = self.now() + time;
                 self.run(until)?;
                 self.look_at_rest()
@@ -565,12 +569,7 @@ impl World {
         match order {
             Order::Fail(drive) => self.fail(drive),
             Order::Replace(drive) => self.replace(drive),
-            Order::Scrub => {
-                self.scrub_begins();
-                let Some(array) = &mut self.array else { return Ok(()) };
-                array.volume.scrub(array.now, false);
-                self.run(self.now())
-            }
+            Order::Scrub => self.scrub(),
             Order::Policy(number) => {
                 self.note(Event::Policy);
                 let policy = POLICIES[usize::from(number) % POLICIES.len()];
@@ -582,6 +581,13 @@ impl World {
             }
             Order::Restart => self.restart(),
         }
+    }
+
+    fn scrub(&mut self) -> Done {
+        self.scrub_begins();
+        let Some(array) = &mut self.array else { return Ok(()) };
+        array.volume.scrub(array.now, false);
+        self.run(self.now())
     }
 
     /// The copy has what the drive would read, synced or not.
