@@ -4,12 +4,14 @@
 //! A history has a handful of power cuts, each of which ends what was under way. It has dozens of these.
 
 use super::array::Bay;
+use super::coverage::Coverage;
 use super::disk::{Faults, Loss};
 use super::history::{Fault, Shape};
 use super::living::doubtful_bytes;
 use super::look::{Look, Memo};
 use super::model::Moment;
 use super::powered::Fuse;
+use super::transition::count_opened;
 use super::world::{Done, World};
 use engine::durability::Opened;
 use engine::volume::Repairs;
@@ -97,16 +99,17 @@ impl Imagined {
 impl World {
     /// Looks at what a power cut would leave now.
     pub(super) fn look_ahead(&mut self, mut rng: Rng) -> Done {
-        let Some(array) = &self.array else { return Ok(()) };
         if self.beyond {
             return Ok(());
         }
         self.report.counts.looks += 1;
+        self.count_cut();
+        let Some(array) = &self.array else { return Ok(()) };
         let cut = Imagined::draw(&self.shape, &mut rng);
         let mut bays = array.bays.clone();
-        let mut memo = std::mem::take(&mut self.memo);
-        let looked = self.imagine(&mut bays, cut, &mut rng, &mut memo);
-        self.memo = memo;
+        let mut notes = (std::mem::take(&mut self.memo), self.report.coverage);
+        let looked = self.imagine(&mut bays, cut, &mut rng, &mut notes);
+        (self.memo, self.report.coverage) = notes;
         if looked.is_err() {
             let Imagined { loss, missing, again, damage } = cut;
             self.tell(|| {
@@ -143,7 +146,13 @@ impl World {
         look.check(&self.rows, &self.model, &mut self.memo)
     }
 
-    fn imagine(&self, bays: &mut [Bay], cut: Imagined, rng: &mut Rng, memo: &mut Memo) -> Done {
+    fn imagine(
+        &self,
+        bays: &mut [Bay],
+        cut: Imagined,
+        rng: &mut Rng,
+        (memo, coverage): &mut (Memo, Coverage),
+    ) -> Done {
         let explained = self.explained | self.lost();
         let recorded = self.recorded_failures();
         let may_lose = self.may_lose_in_a_cut();
@@ -171,6 +180,7 @@ impl World {
         for attempt in 0.. {
             match self.try_to_open(bays, missing, 0, &fuse, attempt) {
                 Ok(opened) => {
+                    count_opened(&opened, coverage);
                     let explained = explained | missing;
                     return self.look_at_start(bays, opened, (explained, suspects), memo);
                 }

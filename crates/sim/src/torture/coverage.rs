@@ -1,6 +1,7 @@
 //! Which faults met the array in which states: what was never met was not tested.
 
 use super::history::Fault;
+use super::transition::Transition;
 use array::Level;
 
 /// How an array is when something happens to it.
@@ -132,10 +133,20 @@ impl Event {
     }
 }
 
-/// How often each event met each state.
+/// How often each event met each state, and each transition was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
     met: [[u64; State::ALL.len()]; Event::ALL.len()],
+    transitions: [Times; Transition::ALL.len()],
+}
+
+/// How often a transition was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// In all histories together.
+    pub times: u64,
+    /// Histories in which it was.
+    pub histories: u64,
 }
 
 impl Coverage {
@@ -148,6 +159,39 @@ impl Coverage {
     #[must_use]
     pub fn met(&self, event: Event, state: State) -> u64 {
         self.met[event.row()][state as usize]
+    }
+
+    /// A transition is made so many times.
+    pub(super) fn count(&mut self, transition: Transition, times: u64) {
+        let made = &mut self.transitions[transition as usize];
+        made.times += times;
+        made.histories = u64::from(made.times > 0);
+    }
+
+    /// How often a transition was made.
+    #[must_use]
+    pub fn made(&self, transition: Transition) -> Times {
+        self.transitions[transition as usize]
+    }
+
+    /// Adds an event in a state as another run has counted it.
+    pub fn add_counted(&mut self, event: Event, state: State, met: u64) {
+        self.met[event.row()][state as usize] += met;
+    }
+
+    /// Adds a transition as another run has counted it.
+    pub fn add_made(&mut self, transition: Transition, more: Times) {
+        self.transitions[transition as usize].add(more);
+    }
+
+    /// Transitions that were never made though arrays of these levels can make them.
+    #[must_use]
+    pub fn never_made(&self, levels: &[Level]) -> Vec<Transition> {
+        let is_possible = |transition: &Transition| {
+            self.made(*transition).times == 0
+                && levels.iter().any(|level| transition.is_possible(*level))
+        };
+        Transition::ALL.into_iter().filter(is_possible).collect()
     }
 
     /// The pairs that were never met though histories of these levels can have them.
@@ -169,6 +213,16 @@ impl Coverage {
                 *count += more;
             }
         }
+        for (made, more) in self.transitions.iter_mut().zip(other.transitions) {
+            made.add(more);
+        }
+    }
+}
+
+impl Times {
+    fn add(&mut self, more: Self) {
+        self.times += more.times;
+        self.histories += more.histories;
     }
 }
 

@@ -239,6 +239,19 @@ impl SimDisk {
         self.in_flight.values().any(|write| write.forced)
     }
 
+    /// Whether any of these blocks is being written.
+    pub(super) fn is_writing(&self, blocks: &Range<u64>) -> bool {
+        self.in_flight.values().any(|write| {
+            let first = write.first_block();
+            first < blocks.end && blocks.start < first + write.blocks()
+        })
+    }
+
+    /// Whether any of these blocks is being written, or was and is not synced.
+    pub(super) fn is_unstable(&self, blocks: &Range<u64>) -> bool {
+        self.unsynced.range(blocks.clone()).next().is_some() || self.is_writing(blocks)
+    }
+
     /// Whether a block is being written, or was and is not synced.
     pub(super) fn is_unsettled(&self, block: u64) -> bool {
         let touches = |write: &Write| {

@@ -55,6 +55,11 @@ impl World {
         Places { journal: JOURNAL_OFFSET_BYTES / BLOCK..HEAD_BYTES / BLOCK, data, table }
     }
 
+    /// Blocks of the tables of checksums, from the start of the file of a drive.
+    pub(super) fn tables(&self) -> Range<u64> {
+        self.places().table
+    }
+
     /// Drives that hold something else than they were given, or are about to, as bits.
     pub(super) fn suspects(&self, bays: &[Bay]) -> u64 {
         let damaged = bays.iter().enumerate().fold(0, |bits, (drive, bay)| {

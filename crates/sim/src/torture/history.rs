@@ -6,8 +6,10 @@
 mod sizes;
 
 use super::disk::Loss;
+use super::play::{Play, possible};
 use super::world::QUIET_FOR;
 use array::Level;
+use array::policy::PolicyKind;
 use engine::durability::{Journalled, Setup};
 use sizes::Spots;
 use std::fmt;
@@ -32,6 +34,8 @@ pub struct Shape {
     pub checksums: bool,
     /// How long marks stay, and how much fits into journal and caches.
     pub setup: Setup,
+    /// The policy that it begins with.
+    pub play: Play,
 }
 
 impl Shape {
@@ -64,7 +68,18 @@ impl Shape {
         let journalled = Journalled::Degraded;
         let checksums = true;
         let setup = Setup::from(QUIET_FOR);
-        Self { level, width, stripe_width, chunk_pages, drive_chunks, journalled, checksums, setup }
+        let play = Play::PLAIN;
+        Self {
+            level,
+            width,
+            stripe_width,
+            chunk_pages,
+            drive_chunks,
+            journalled,
+            checksums,
+            setup,
+            play,
+        }
     }
 
     /// Whether drives may be lost in the moment in which the power goes.
@@ -117,7 +132,8 @@ impl fmt::Display for Shape {
             Journalled::Always if self.has_parity() => f.write_str(", journalled always")?,
             Journalled::Always | Journalled::Degraded => {}
         }
-        self.sizes(f)
+        self.sizes(f)?;
+        self.play.fmt(f)
     }
 }
 
@@ -280,8 +296,8 @@ pub enum Order {
     Replace(DriveId),
     /// Compares parity with data everywhere.
     Scrub,
-    /// Goes on under the policy of this number.
-    Policy(u8),
+    /// Goes on under another policy.
+    Policy(PolicyKind),
     /// Shuts the array down, and starts it again.
     Restart,
 }
@@ -354,7 +370,7 @@ impl fmt::Display for Step {
             Self::Order(Order::Fail(drive)) => write!(f, "order: drive {} has failed", drive.0),
             Self::Order(Order::Replace(drive)) => write!(f, "order: replace drive {}", drive.0),
             Self::Order(Order::Scrub) => f.write_str("order: scrub"),
-            Self::Order(Order::Policy(number)) => write!(f, "order: policy {number}"),
+            Self::Order(Order::Policy(policy)) => write!(f, "order: policy {}", policy.name()),
             Self::Order(Order::Restart) => f.write_str("order: shut down and start again"),
             Self::Fault(drive, fault) => write!(f, "drive {}: {}", drive.0, fault.name()),
             Self::Cut { after, loss, start, .. } => {
@@ -409,6 +425,7 @@ impl History {
             shape.journalled = Journalled::Always;
         }
         sizes::draw(&mut shape, &mut Rng::stream(seed, "sizes"));
+        shape.play = Play::draw(&shape, &mut Rng::stream(seed, "play"));
         // Every history has a taste of its own, so that long quiet times and storms both occur.
         let weights = Weights {
             cut: 1 + rng.below(12),
@@ -422,8 +439,9 @@ impl History {
         let sectors = shape.sectors();
         // Where it is busy: everywhere, or in a few stripes.
         let span = if rng.below(3) == 0 { sectors } else { sectors.min(64 + rng.below(1024)) };
+        let policies = possible(&shape);
         let mut steps: Vec<Step> =
-            (0..steps).map(|_| step(&shape, span, &weights, &mut rng)).collect();
+            (0..steps).map(|_| step(&shape, span, &policies, &weights, &mut rng)).collect();
         Spots::draw(&shape, span, &mut Rng::stream(seed, "spots")).spread(&mut steps);
         let mut silent = Rng::stream(seed, "silent");
         shape.checksums = silent.below(8) > 0;
@@ -468,7 +486,13 @@ fn drive(shape: &Shape, rng: &mut Rng) -> DriveId {
     DriveId(rng.below(u64::from(shape.width)) as u8)
 }
 
-fn step(shape: &Shape, span: u64, weights: &Weights, rng: &mut Rng) -> Step {
+fn step(
+    shape: &Shape,
+    span: u64,
+    policies: &[PolicyKind],
+    weights: &Weights,
+    rng: &mut Rng,
+) -> Step {
     let Weights { cut, fault, order, flush, wait, read, forced } = *weights;
     let mut at = rng.below(200 + cut + fault + order + flush + wait + read);
     let mut is = |weight: u64| {
@@ -487,7 +511,7 @@ fn step(shape: &Shape, span: u64, weights: &Weights, rng: &mut Rng) -> Step {
             0..5 => Order::Fail(drive(shape, rng)),
             5..12 => Order::Replace(drive(shape, rng)),
             12 => Order::Scrub,
-            13 => Order::Policy(rng.below(4) as u8),
+            13 => Order::Policy(policies[rng.below(policies.len() as u64) as usize]),
             14 => Order::Restart,
             _ => return Step::Return(drive(shape, rng)),
         });

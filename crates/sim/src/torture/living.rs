@@ -9,9 +9,9 @@ use super::history::Start;
 use super::look::Look;
 use super::model::Moment;
 use super::powered::{Fuse, PoweredDisk};
+use super::transition::{Transition, count_cut, count_opened, count_running};
 use super::world::{Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, REST, Waiting, World};
-use array::policy::{PolicyKind, PolicySettings};
-use array::{Coordination, JobKind, PageRepair};
+use array::{JobKind, PageRepair};
 use engine::Drive;
 use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, open};
 use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
@@ -49,6 +49,7 @@ impl World {
         now: Instant,
     ) -> Done {
         let holes = doubtful_bytes(&opened);
+        count_opened(&opened, &mut self.report.coverage);
         let Opened { assembly, mut records, replayed, .. } = opened;
         // As few as there may be.
         records.checksums.iter_mut().for_each(|checksums| checksums.cache_bytes = 0);
@@ -57,7 +58,9 @@ impl World {
         self.explained &= assembly.absent;
         let repairs = Repairs::new(&assembly, &mut records.intent, &self.layout);
         let resumed = repairs.rebuild.iter().filter(|rebuild| rebuild.cursor_bytes > 0);
-        self.report.counts.resumed += resumed.count() as u64;
+        let resumed = resumed.count() as u64;
+        self.report.counts.resumed += resumed;
+        self.report.coverage.count(Transition::RebuildResumed, resumed);
         self.tell(|| {
             let stripes = repairs.resync_stripes();
             format!(
@@ -71,12 +74,14 @@ impl World {
                     .collect::<Vec<_>>()
             )
         });
+        let policy = self.shape.play.policy;
+        let (policy_settings, coordination) = self.shape.play.parts(policy, &self.shape);
         let config = array::Config {
             layout: self.layout,
             page_bytes: PAGE_BYTES,
-            policy: PolicyKind::BASE,
-            policy_settings: PolicySettings::default(),
-            coordination: Coordination::Free,
+            policy,
+            policy_settings,
+            coordination,
             reconstruct_compute: Duration::from_micros(1),
             data_actions: true,
             spare: 0..0,
@@ -117,8 +122,8 @@ pub(super) fn doubtful_bytes<D>(opened: &Opened<D>) -> Vec<Range<u64>> {
 
 /// An opened array without the drives, which their bays own.
 pub(super) fn without_disks<D>(opened: Opened<D>) -> Opened<()> {
-    let Opened { assembly, records, replayed, .. } = opened;
-    Opened { assembly, disks: Vec::new(), records, replayed }
+    let Opened { assembly, records, replayed, mended, .. } = opened;
+    Opened { assembly, disks: Vec::new(), records, replayed, mended }
 }
 
 /// Power.
@@ -147,6 +152,9 @@ impl World {
         self.clock = self.now();
         self.explained |= self.lost();
         self.unrecorded = 0;
+        if let Some(array) = &self.array {
+            count_running(array, &mut self.report.coverage);
+        }
         self.array.take().map_or(Vec::new(), |array| array.bays)
     }
 
@@ -169,12 +177,21 @@ impl World {
         let Some(cut) = self.pending.take() else { return Ok(()) };
         self.report.counts.cuts += 1;
         self.note(Event::Cut);
+        self.count_cut();
         self.tell(|| "the power is gone".into());
         let now = self.now();
         let mut bays = self.crash();
         self.lose(&mut bays, &cut);
         self.returning |= cut.start.outdated;
         self.start(bays, cut.start, false, now)
+    }
+
+    /// Counts what the power meets if it goes now.
+    pub(super) fn count_cut(&mut self) {
+        let tables = self.tables();
+        if let Some(array) = &self.array {
+            count_cut(&array.bays, &tables, &mut self.report.coverage);
+        }
     }
 
     /// The array has stopped because the file system of a drive is full: people make room and start it
@@ -344,6 +361,7 @@ impl World {
             match array.run(until) {
                 Happened::Reached => return Ok(()),
                 Happened::PowerCut => return self.cut(),
+                Happened::TooManyBusy(drives) => return Err(Failure::TooManyBusy { drives }),
                 Happened::Moment => {
                     let rng = array.looks.draw();
                     self.look_ahead(rng)?;
@@ -370,6 +388,7 @@ impl World {
                     return Err(Failure::NoRest("it is not shut down in ten minutes".into()));
                 }
                 Happened::PowerCut => self.cut()?,
+                Happened::TooManyBusy(drives) => return Err(Failure::TooManyBusy { drives }),
                 Happened::Moment => {
                     let rng = array.looks.draw();
                     self.look_ahead(rng)?;
@@ -398,6 +417,7 @@ impl World {
                     Some(reason) => format!("drive {} is given up: {reason}", drive.0),
                     None => format!("drive {} is given up", drive.0),
                 });
+                self.count(Transition::DriveRetired);
                 self.doomed &= !(1 << drive.0);
                 self.unrecorded &= !(1 << drive.0);
                 self.explained |= 1 << drive.0;
@@ -408,19 +428,23 @@ impl World {
                 self.tell(|| format!("{job:?} has ended, {skipped} stripes left as they were"));
                 self.scrub_ended(job, skipped);
                 if let (JobKind::Rebuild(drive), 0) = (job, skipped) {
+                    self.count(Transition::DriveRebuilt);
                     self.explained &= !(1 << drive.0);
                     self.unrecorded |= 1 << drive.0;
+                }
+                if job == JobKind::Resync {
+                    self.count(Transition::Resynced);
                 }
                 // What was under way with a drive that was lost since has made copies equal to its own.
                 if job == JobKind::Resync && self.shape.level.is_mirrored() && self.explained != 0 {
                     self.model.drives_lost();
                 }
             }
-            Output::PageRepaired(repair) => self.tell(|| {
-                let PageRepair { drive, lba, repaired } = repair;
+            Output::PageRepaired(PageRepair { drive, lba, repaired }) => {
+                self.report.coverage.count(Transition::PageRepaired, u64::from(repaired));
                 let end = if repaired { "is repaired" } else { "cannot be repaired" };
-                format!("page {} of drive {} {end}", lba.0, drive.0)
-            }),
+                self.tell(|| format!("page {} of drive {} {end}", lba.0, drive.0));
+            }
             Output::ChecksumMismatch { drive, offset_bytes } => {
                 self.tell(|| format!("byte {offset_bytes} of drive {} has a wrong sum", drive.0));
             }
@@ -445,10 +469,14 @@ impl World {
                 self.tell(|| format!("the array is shut down: {end:?}"));
                 return Ok(Some(end));
             }
-            Output::Part(_)
-            | Output::FailureRecorded { .. }
-            | Output::Switched(_)
-            | Output::Remote(_) => {}
+            Output::Switched(Ok(policy)) => {
+                self.count(Transition::PolicySwitched);
+                self.tell(|| format!("the policy is {}", policy.name()));
+            }
+            Output::Switched(Err(refusal)) => {
+                self.tell(|| format!("the policy stays: {refusal}"));
+            }
+            Output::Part(_) | Output::FailureRecorded { .. } | Output::Remote(_) => {}
         }
         Ok(None)
     }
@@ -461,7 +489,7 @@ impl World {
         self.beyond
             || self.is_too_much(self.explained)
             || array.volume.refuses_requests()
-            || met && self.is_critical(self.explained)
+            || met && self.is_critical(self.explained | self.damaged())
     }
 
     /// A look ahead comes soon.

@@ -9,8 +9,8 @@ use super::look::Memo;
 use super::model::{Model, PAGE_SECTORS, Version, ZEROS, fill};
 use super::place::Row;
 use super::powered::Fuse;
-use array::policy::{PolicyKind, PolicySettings};
-use array::{Coordination, JobKind, Layout};
+use super::transition::{Transition, count_running};
+use array::{JobKind, Layout};
 use engine::durability::{Geometry, HEAD_BYTES, MemberState, Uuid};
 use engine::volume::{ShutdownEnd, Token};
 use engine::{ByteRequest, ByteRequestKind};
@@ -28,8 +28,6 @@ pub(super) const QUIET_FOR: Duration = Duration::from_secs(5);
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// Longest that the array may take to come to rest when nothing more goes wrong.
 pub(super) const REST: Duration = Duration::from_secs(600);
-/// Policies that plain drives can be served under.
-const POLICIES: [PolicyKind; 2] = [PolicyKind::BASE, PolicyKind::IODA];
 
 /// What an array did that it must not.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,6 +59,11 @@ pub enum Failure {
     },
     /// The array ended cleanly, and did not say so at the next start.
     NotClean,
+    /// More members of a stripe were in their busy windows at once than it can miss.
+    TooManyBusy {
+        /// These drives, as bits.
+        drives: u64,
+    },
     /// Members of a row do not fit each other on the disks, and nothing is to make them fit.
     Torn {
         /// The stripe.
@@ -103,6 +106,17 @@ impl fmt::Display for Failure {
             Self::NoRest(why) => write!(f, "the array does not come to rest: {why}"),
             Self::Parity { mismatches } => {
                 write!(f, "{mismatches} parities do not fit their data at the end")
+            }
+            Self::TooManyBusy { drives } => {
+                let names: Vec<String> = (0..64)
+                    .filter(|drive| drives >> drive & 1 == 1)
+                    .map(|drive| drive.to_string())
+                    .collect();
+                write!(
+                    f,
+                    "drives {} of one stripe are in their busy windows at once, more than it can miss",
+                    names.join(" and ")
+                )
             }
             Self::NotClean => f.write_str("a clean shutdown was not found clean"),
             Self::Torn { stripe, row } => write!(
@@ -305,6 +319,9 @@ impl World {
     /// Lives through the history, and checks everything at its end.
     pub(super) fn live(mut self, history: &History) -> (Report, Done) {
         let done = self.live_through(history);
+        if let Some(array) = &self.array {
+            count_running(array, &mut self.report.coverage);
+        }
         (self.report, done)
     }
 
@@ -411,6 +428,10 @@ impl World {
             _ if self.is_critical(lost) => State::Critical,
             _ => State::Degraded,
         }
+    }
+
+    pub(super) fn count(&mut self, transition: Transition) {
+        self.report.coverage.count(transition, 1);
     }
 
     pub(super) fn note(&mut self, event: Event) {
@@ -521,10 +542,11 @@ impl World {
 
     fn fault(&mut self, drive: DriveId, fault: Fault) -> Done {
         let gives_up = matches!(fault, Fault::Dies | Fault::WriteError | Fault::SyncError);
-        let critical = self.is_critical(self.lost() | self.doomed);
-        let bays = self.array.as_ref().map_or(&[][..], |array| &array.bays);
-        let pending = bays.iter().any(|bay| bay.disk.faults.read_errors > 0);
-        let one_too_many = critical || pending || !self.may_tear() || self.damaged() != 0;
+        // A page that cannot be read, or is wrong, counts as a drive: nobody knows in which row the next one is.
+        let suspects = self.damaged() | self.unreadable();
+        let one_too_many = self.is_too_much(self.lost() | self.doomed | suspects | 1 << drive.0)
+            || !self.may_tear()
+            || self.unreadable() != 0;
         if gives_up && !self.may_lose(drive) || fault.harms_data() && one_too_many {
             return Ok(());
         }
@@ -539,7 +561,7 @@ impl World {
         if gives_up {
             self.doomed |= 1 << drive.0;
         }
-        let critical = self.is_critical(self.lost() | self.doomed);
+        let critical = self.is_critical(self.lost() | self.doomed | self.damaged());
         let Some(array) = &mut self.array else { return Ok(()) };
         let faults = &mut array.bays[drive.index()].disk.faults;
         match fault {
@@ -570,11 +592,10 @@ impl World {
             Order::Fail(drive) => self.fail(drive),
             Order::Replace(drive) => self.replace(drive),
             Order::Scrub => self.scrub(),
-            Order::Policy(number) => {
+            Order::Policy(policy) => {
                 self.note(Event::Policy);
-                let policy = POLICIES[usize::from(number) % POLICIES.len()];
+                let (settings, coordination) = self.shape.play.parts(policy, &self.shape);
                 let Some(array) = &mut self.array else { return Ok(()) };
-                let (settings, coordination) = (PolicySettings::default(), Coordination::Free);
                 // Refused while another change is under way, as it should be.
                 let _ = array.volume.switch_policy(array.now, policy, settings, coordination);
                 self.run(self.now())
@@ -610,9 +631,16 @@ impl World {
         self.run(self.now())
     }
 
+    /// Drives whose next read fails, as bits.
+    fn unreadable(&self) -> u64 {
+        let bays = self.array.as_ref().map_or(&[][..], |array| &array.bays);
+        let unreadable = (0..).zip(bays).filter(|(_, bay)| bay.disk.faults.read_errors > 0);
+        unreadable.fold(0, |bits, (drive, _): (u32, _)| bits | 1 << drive)
+    }
+
     /// Once as many drives are missing as can be, a read that fails is one thing too many.
     pub(super) fn forget_read_errors(&mut self) {
-        if !self.is_critical(self.lost() | self.doomed) {
+        if !self.is_critical(self.lost() | self.doomed | self.damaged()) {
             return;
         }
         if let Some(array) = &mut self.array {
