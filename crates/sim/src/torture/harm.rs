@@ -160,12 +160,23 @@ impl World {
         self.places().strike(disk, fault, rng);
     }
 
+    /// Without a journal that is always on, blocks that are being written are as they should be: nobody promises
+    /// anything about one that is damaged and torn at once. The journal writes such a block again as a whole.
+    pub(super) fn spare_what_is_written(&self, bays: &mut [Bay]) {
+        if !self.is_always_journalled() {
+            bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(SimDisk::is_unsettled));
+        }
+    }
+
+    fn is_always_journalled(&self) -> bool {
+        self.shape.journalled == Journalled::Always && self.shape.has_parity()
+    }
+
     /// What stays damaged when an array ends, and its disks have lost what they lose. Before that, call
     /// [`World::spare_what_is_written`].
     pub(super) fn spare_what_may_be_believed(&self, bays: &mut [Bay]) {
-        let is_always = self.shape.journalled == Journalled::Always && self.shape.has_parity();
         let data = self.data_blocks();
-        if is_always || bays.iter().all(|bay| !bay.disk.is_damaged()) {
+        if self.is_always_journalled() || bays.iter().all(|bay| !bay.disk.is_damaged()) {
             return;
         }
         // A block that any drive has marked, or of which any drive says nothing, is believed as it is found.
@@ -216,12 +227,6 @@ impl World {
             }
         }
     }
-}
-
-/// Blocks that are being written are as they should be: nobody promises anything about one that is damaged and torn at
-/// once.
-pub(super) fn spare_what_is_written(bays: &mut [Bay]) {
-    bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(SimDisk::is_unsettled));
 }
 
 impl Places {

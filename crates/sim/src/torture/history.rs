@@ -41,8 +41,15 @@ pub struct Shape {
 impl Shape {
     /// A shape of this level, or of any.
     pub fn draw(level: Option<Level>, rng: &mut Rng) -> Self {
-        let levels =
-            [Level::Raid1, Level::Raid4, Level::Raid5, Level::Raid5, Level::Raid6, Level::Raid10];
+        let levels = [
+            Level::Raid1,
+            Level::Raid4,
+            Level::Raid5,
+            Level::Raid5,
+            Level::Raid6,
+            Level::Raid6,
+            Level::Raid10,
+        ];
         let level = level.unwrap_or_else(|| levels[rng.below(levels.len() as u64) as usize]);
         let (least, most) = match level {
             Level::Raid0 => (1, 4),
@@ -416,6 +423,15 @@ struct Weights {
 }
 
 impl History {
+    /// Steps of a long history: a hundred starts, and as many changes of superblocks as years bring.
+    pub const LONG_STEPS: u32 = 30_000;
+
+    /// Whether the history of a seed is a long one, where one of `one_of` is; none with 0.
+    #[must_use]
+    pub fn is_long(seed: u64, one_of: u64) -> bool {
+        one_of > 0 && Rng::stream(seed, "long").below(one_of) == 0
+    }
+
     /// The history of a seed.
     #[must_use]
     pub fn draw(seed: u64, level: Option<Level>, steps: usize) -> Self {

@@ -4,7 +4,6 @@ use super::ahead::Looks;
 use super::array::{Bay, Happened, Running};
 use super::coverage::{Event, State};
 use super::disk::{DiskError, Faults, Loss, SimDisk};
-use super::harm::spare_what_is_written;
 use super::history::Start;
 use super::look::Look;
 use super::model::Moment;
@@ -136,7 +135,7 @@ impl World {
 
     /// The array has ended without a shutdown: the disks lose what is not synced, each in its way.
     pub(super) fn end_unclean(&self, bays: &mut [Bay], loss: [Loss; 3], rng: &mut Rng) {
-        spare_what_is_written(bays);
+        self.spare_what_is_written(bays);
         for (drive, bay) in bays.iter_mut().enumerate() {
             bay.disk.cut(loss[drive % loss.len()], rng);
         }

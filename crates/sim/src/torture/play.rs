@@ -48,10 +48,13 @@ impl Play {
             _ => Coordinated::Windows,
         };
         let window = Duration::from_micros(500 << rng.below(6));
-        // Bugs of the records are of no policy, and hide behind waiting.
-        let policy = match rng.below(3) {
+        let (with_turns, others): (Vec<PolicyKind>, Vec<PolicyKind>) =
+            possible.into_iter().partition(|policy| policy.uses_windows());
+        // Most policies have no turns, and those that have are the most to go wrong.
+        let policies = if rng.below(2) == 0 { with_turns } else { others };
+        let policy = match rng.below(4) {
             0 => PolicyKind::BASE,
-            _ => possible[rng.below(possible.len() as u64) as usize],
+            _ => policies[rng.below(policies.len() as u64) as usize],
         };
         Self { policy, window, coordinated }
     }
