@@ -21,6 +21,10 @@ use units::{DriveId, Rng};
 const LOOKS: u32 = 40;
 /// The longest way to the next look is two to this power of commands and answers.
 const FAR: u64 = 10;
+/// Most commands and answers to a look that comes soon.
+const SOON: u64 = 12;
+/// Looks in a row after a drive was given up.
+const CLOSE: u32 = 6;
 /// Commands of a start, more or less.
 const START_COMMANDS: u64 = 60;
 
@@ -31,12 +35,14 @@ pub(super) struct Looks {
     left: u32,
     /// Commands and answers until the next.
     countdown: u64,
+    /// Looks that come soon after each other.
+    close: u32,
 }
 
 impl Looks {
     pub(super) fn new(mut rng: Rng) -> Self {
         let countdown = rng.below(1 << FAR);
-        Self { rng, left: LOOKS, countdown }
+        Self { rng, left: LOOKS, countdown, close: 0 }
     }
 
     /// A command begins or ends. Whether a look is due.
@@ -49,9 +55,21 @@ impl Looks {
             return false;
         }
         self.left -= 1;
-        let far = self.rng.below(FAR + 1);
-        self.countdown = self.rng.below(1 << far);
+        if self.close > 0 {
+            self.close -= 1;
+            self.countdown = self.rng.below(SOON);
+        } else {
+            let far = self.rng.below(FAR + 1);
+            self.countdown = self.rng.below(1 << far);
+        }
         true
+    }
+
+    /// A drive was given up: until that is recorded, each command is a moment that may not be the last.
+    pub(super) fn crowd(&mut self) {
+        self.close = CLOSE;
+        self.left = self.left.max(CLOSE + 1);
+        self.hasten();
     }
 
     /// What is drawn for a look.
@@ -61,7 +79,7 @@ impl Looks {
 
     /// Something has happened after which a look is worth more: it comes within a few commands.
     pub(super) fn hasten(&mut self) {
-        self.countdown = self.countdown.min(self.rng.below(12));
+        self.countdown = self.countdown.min(self.rng.below(SOON));
     }
 }
 

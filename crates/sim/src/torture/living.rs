@@ -417,6 +417,7 @@ impl World {
                     None => format!("drive {} is given up", drive.0),
                 });
                 self.count(Transition::DriveRetired);
+                self.array.iter_mut().for_each(|array| array.looks.crowd());
                 self.doomed &= !(1 << drive.0);
                 self.unrecorded &= !(1 << drive.0);
                 self.explained |= 1 << drive.0;
