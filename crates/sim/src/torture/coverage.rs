@@ -242,6 +242,8 @@ fn is_possible(event: Event, state: State, level: Level) -> bool {
         (Event::Cut, _) => true,
         // Heads are damaged while the power is off.
         (Event::Fault(fault), state) if fault.is_in_head() => state == State::Opening,
+        // What is behind the head is damaged at any time.
+        (Event::Fault(fault), State::Opening) if fault.is_damage() => true,
         (_, State::Opening) => false,
         // While an array is shut down nobody orders anything; a replacement was ordered before.
         (Event::Replace | Event::Return, State::Draining) => true,
