@@ -12,6 +12,7 @@ use super::recorder::{Recorder, Recording, SuperblockWrite};
 use super::setup::Setup;
 use super::superblock::{MemberState, Superblock};
 use super::syncs::{Round, SyncRounds};
+use super::transitions::Transitions;
 use super::uuid::Uuid;
 use crate::checksums::ChecksumSetup;
 use alloc::collections::VecDeque;
@@ -326,6 +327,12 @@ impl<C: Change> Durability<C> {
     #[must_use]
     pub fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Transitions of the journal since the start.
+    #[must_use]
+    pub const fn transitions(&self) -> Transitions {
+        Transitions { batches_withdrawn: self.gate.withdrawn(), ..self.journal.transitions() }
     }
 
     /// Checks what is true between any two calls.

@@ -123,6 +123,7 @@ impl<D: Disk> Opening<D> {
             None => write_superblocks(&assembly, &intent, &mut disks)?,
             Some(_) => write_lineage(&assembly, &mut disks, &mut intent)?,
         };
+        let mended = filled.len();
         write_filled(&mut disks, &filled)?;
         write_again(&assembly, &mut disks, &replay.records)?;
         clear_journal(&assembly, &mut disks, &mut replay)?;
@@ -131,7 +132,7 @@ impl<D: Disk> Opening<D> {
         let doubtful = if has_doubts(&assembly) { marked.clone() } else { Vec::new() };
         let checksums = ChecksumSetup::of(&superblock, doubtful, marked, sizes);
         let records = Records { superblock, intent, journal: replay.journal, checksums, setup };
-        Ok(Opened { assembly, disks, records, replayed })
+        Ok(Opened { assembly, disks, records, replayed, mended })
     }
 }
 

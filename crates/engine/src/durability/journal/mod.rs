@@ -65,6 +65,7 @@ use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
 use super::setup::Sizes;
 use super::superblock::{Geometry, Journalled};
+use super::transitions::Transitions;
 use super::uuid::Uuid;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -216,6 +217,8 @@ struct Half {
     first: u64,
     /// Batches whose operations are not done.
     open: usize,
+    /// Batches that it held before count no longer.
+    was_retired: bool,
 }
 
 impl Half {
@@ -250,6 +253,7 @@ pub struct Journal {
     in_flight: Option<u64>,
     /// The half of each batch whose operations are not done.
     open: BTreeMap<u64, usize>,
+    transitions: Transitions,
 }
 
 impl Journal {
@@ -270,6 +274,7 @@ impl Journal {
             filling: 0,
             in_flight: None,
             open: BTreeMap::new(),
+            transitions: Transitions::default(),
         }
     }
 
@@ -330,6 +335,7 @@ impl Journal {
         half.open += 1;
         if !half.is_used() {
             half.first = sequence;
+            self.transitions.halves_refilled += u64::from(half.was_retired);
         }
         let half_at = half_at(&self.sizes, self.filling);
         let records = by_drive.into_iter().map(|(drive, parts)| {
@@ -391,6 +397,11 @@ impl Journal {
         Some(self.write_header(base, HeaderUse::Retire { half }))
     }
 
+    /// Halves that were retired, and filled again after that.
+    pub(super) const fn transitions(&self) -> Transitions {
+        self.transitions
+    }
+
     /// Whether any record may count at the next start.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -424,7 +435,8 @@ impl Journal {
     pub fn header_written(&mut self) -> Option<HeaderUse> {
         let done = self.header_use.take();
         if let Some(HeaderUse::Retire { half }) = done {
-            self.halves[half] = Half::default();
+            self.halves[half] = Half { was_retired: true, ..Half::default() };
+            self.transitions.halves_retired += 1;
         }
         done
     }
