@@ -28,6 +28,8 @@ pub(crate) struct Terms {
     pub(crate) keep_alive_ms: u32,
     /// CATTR.
     pub(crate) attributes: u8,
+    /// Host identifier.
+    pub(crate) host_id: [u8; 16],
 }
 
 impl Terms {
@@ -38,6 +40,7 @@ impl Terms {
             digests: Digests::default(),
             keep_alive_ms: 0,
             attributes: 0,
+            host_id: [0x11; 16],
         }
     }
 }
@@ -149,7 +152,7 @@ impl Queue {
             keep_alive_ms: terms.keep_alive_ms,
         };
         let data = ConnectData {
-            host_id: [0x11; 16],
+            host_id: terms.host_id,
             controller,
             subsystem: Nqn::new(&terms.subsystem).unwrap(),
             host: Nqn::new(&terms.host).unwrap(),

@@ -6,6 +6,7 @@ mod beside;
 mod host;
 mod hostile;
 mod hosts;
+mod reservations;
 mod served;
 mod strangers;
 mod windows;
