@@ -60,7 +60,7 @@ pub use drive_set::DriveSet;
 pub use forced::{Fate, Forced, Taking, force};
 pub use foreign::{Foreign, recognise, recognise_in_head};
 pub use intent::{Intent, MarkState};
-pub use join::{Vacancy, check_join, check_return, prepare, prepare_return};
+pub use join::{Vacancy, check_join, check_return, is_claimable, prepare, prepare_return};
 pub use journal::{Journal, JournalError};
 pub use machine::{Durability, Records};
 pub use missed::MissedRegions;

@@ -58,6 +58,9 @@ pub enum OpenError {
         /// What the system says.
         error: io::Error,
     },
+    /// A drive on the network is another server's.
+    #[error(transparent)]
+    Claim(#[from] super::claim::ClaimError),
     /// No random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(io::Error),

@@ -126,6 +126,12 @@ impl Lease {
         }
     }
 
+    /// Until when the drive is the server's, or was; `None` before it is for the first time.
+    #[must_use]
+    pub const fn until(&self) -> Option<Instant> {
+        self.until
+    }
+
     /// Ends what is left of the time: the clock of the server has stood still for a while.
     pub const fn lapse(&mut self) {
         if self.until.is_some() {
@@ -351,6 +357,22 @@ impl Lease {
             }
             _ => {}
         }
+    }
+
+    /// Whether what is under way is a read.
+    #[must_use]
+    pub const fn is_reading(&self) -> bool {
+        let reads = matches!(
+            self.state,
+            State::Compare { .. } | State::Look | State::Check | State::Stand { .. }
+        );
+        self.begun.is_some() && reads
+    }
+
+    /// Whether the drive is being given up.
+    #[must_use]
+    pub const fn is_ending(&self) -> bool {
+        self.is_ending
     }
 
     /// The block as it was written last, or is next.
