@@ -8,6 +8,7 @@ mod claim;
 mod forced;
 pub mod format;
 pub mod ftl;
+mod tended;
 
 pub use ::engine::durability::{
     Assembly, Found, Geometry, Intent, Journal, JournalError, Journalled, MarkState, MemberState,

@@ -15,8 +15,8 @@
 //! Terms of a server, in its block: `L`, how long it owns the drive after the start of the last write of its block
 //! that is done ([`Terms::lease`]); `D`, how long after `L` a command of it may still be carried out
 //! ([`Terms::in_flight`]). After `L` it sends nothing and answers nobody, and does not own the drive again by a write
-//! that ends later. It closes its connections then. `D` holds because the drive ends a controller whose connection is
-//! closed, or that sends no Keep Alive for the Keep Alive Timeout, with all of its commands; a process that is
+//! that ends later. A little later it closes connections over which a change has no answer yet. `D` holds because the drive ends a
+//! controller whose connection is closed, or that sends no Keep Alive for the Keep Alive Timeout, with all of its commands; a process that is
 //! stopped sends none.
 //!
 //! A newcomer writes a *bid*, waits `L + D` of the former owner and a sixteenth more, and owns the drive if the block

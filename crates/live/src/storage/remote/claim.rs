@@ -89,8 +89,10 @@ pub(super) struct DriveClaim {
     asked: Option<Instant>,
     /// People have said that the drive is to be taken.
     takes_over: bool,
-    /// The connection was made after the time of the lease had run out.
+    /// Since the time of the lease has run out, nothing of before is on its way.
     is_renewed: bool,
+    /// Since when it is known that the time has run out.
+    lapsed_since: Option<Instant>,
     doubt: Option<Doubt>,
     /// It was not certain whose the drive is.
     was_doubtful: bool,
@@ -118,6 +120,7 @@ impl DriveClaim {
             asked: None,
             takes_over: false,
             is_renewed: true,
+            lapsed_since: None,
             doubt: None,
             was_doubtful: false,
             lost: None,
@@ -187,11 +190,26 @@ impl DriveClaim {
                 || self.doubt.is_some())
     }
 
-    /// Whether connections have to be closed: over them, something may be carried out after the time of the lease.
-    pub(super) fn must_renew(&self, now: Instant) -> bool {
-        let has_lapsed =
-            |lease: &Lease| lease.standing(now) == Standing::Lapsed && !lease.is_ending();
-        self.guard == Guard::Bare && !self.is_renewed && self.lease.as_ref().is_some_and(has_lapsed)
+    /// Whether connections have to be closed over which a change has no answer: it may be carried out after the time of
+    /// the lease.
+    /// With `has_change` one has none; drives get some time to answer.
+    pub(super) fn must_renew(&mut self, now: Instant, has_change: bool) -> bool {
+        let Some(lease) = &self.lease else { return false };
+        let has_lapsed = lease.standing(now) == Standing::Lapsed && !lease.is_ending();
+        if self.guard == Guard::Fenced || self.is_renewed || !has_lapsed {
+            return false;
+        }
+        let since = *self.lapsed_since.get_or_insert(now);
+        let is_over = now >= since + self.grace();
+        if !has_change || is_over {
+            (self.is_renewed, self.lapsed_since) = (true, None);
+        }
+        has_change && is_over
+    }
+
+    /// How long drives have to answer when the time of the lease has run out.
+    fn grace(&self) -> Duration {
+        self.claims.as_ref().map_or(Duration::ZERO, |claims| claims.claimant().lease) / 4
     }
 
     /// The clock of the machine has stood still for a while.
@@ -214,7 +232,7 @@ impl DriveClaim {
 
     /// The connection is lost, and with it what was under way.
     pub(super) fn handle_cut(&mut self) {
-        (self.facts, self.is_renewed) = (None, true);
+        (self.facts, self.is_renewed, self.lapsed_since) = (None, true, None);
         let was_asked = self.asked.take().is_some();
         match self.phase {
             Phase::Idle | Phase::Over => {}
@@ -246,7 +264,7 @@ impl DriveClaim {
             self.was_doubtful |= self.lease.is_some();
             return None;
         }
-        self.is_renewed = false;
+        (self.is_renewed, self.lapsed_since) = (false, None);
         if !std::mem::take(&mut self.was_doubtful) {
             return None;
         }
@@ -284,7 +302,7 @@ impl DriveClaim {
         let silence = self.keep_alive.as_nanos().next_multiple_of(unit);
         Terms {
             lease: self.claims.as_ref().map_or(Duration::ZERO, |claims| claims.claimant().lease),
-            in_flight: Duration::from_nanos(silence) + KEEP_ALIVE_MARGIN,
+            in_flight: Duration::from_nanos(silence) + KEEP_ALIVE_MARGIN + self.grace(),
         }
     }
 
@@ -405,9 +423,10 @@ impl DriveClaim {
 
     /// When [`Self::poll`] wants to be called, or a command has taken too long.
     pub(super) fn next_deadline(&self, timeout: Duration) -> Instant {
-        // When the time of the lease runs out, connections are closed.
-        let until = match self.lease.as_ref().map(|lease| lease.until()) {
-            Some(Some(until)) if self.guard == Guard::Bare && !self.is_renewed => until,
+        // Some time after that of the lease has run out, connections are closed.
+        let until = match (self.lapsed_since, self.lease.as_ref().and_then(Lease::until)) {
+            (Some(since), _) => since + self.grace(),
+            (None, Some(until)) if self.guard == Guard::Bare && !self.is_renewed => until,
             _ => Instant::NEVER,
         };
         if let Some(asked) = self.asked {

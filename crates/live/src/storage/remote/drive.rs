@@ -301,11 +301,9 @@ impl RemoteDrive {
         }
         self.try_again();
         self.run_session(ready);
-        if self.session.is_some() && self.work.claim.must_renew(self.clock.now()) {
-            // What the drive has answered meanwhile counts.
-            let ready = self.wakers.wait(Duration::ZERO)?;
-            self.run_session(&ready);
-            self.lose("this server did not write its claim in time", true);
+        let has_change = self.session.as_ref().is_some_and(|own| own.has_change(&self.work.jobs));
+        if self.work.claim.must_renew(self.clock.now(), has_change) {
+            self.lose("it did not answer a change in the time of this server's claim", true);
         }
         self.look_after_claim();
         if self.is_over() {

@@ -377,6 +377,11 @@ impl Session {
         Ok(())
     }
 
+    /// Whether something that changes the drive has no answer yet.
+    pub(super) fn has_change(&self, jobs: &Jobs) -> bool {
+        self.links.iter().any(|(link, _)| link.has_change(jobs))
+    }
+
     /// Closes all connections. What was sent and has no answer is to be sent again. Returns whether some of that
     /// changes what is on the drive.
     pub(super) fn close(self, jobs: &mut Jobs) -> bool {
