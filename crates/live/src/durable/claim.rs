@@ -94,6 +94,22 @@ pub fn claimant(lease: Duration) -> io::Result<Claimant> {
 ///
 /// If another server has one and lives, or one cannot be claimed.
 pub fn claim(places: &[Place], takes_over: bool) -> Result<Claimed, ClaimError> {
+    claim_numbered(places.iter().enumerate(), takes_over)
+}
+
+/// The same for one drive, that of the place with this number, from nobody who lives.
+///
+/// # Errors
+///
+/// As [`claim`].
+pub fn claim_drive(number: usize, place: &Place) -> Result<Claimed, ClaimError> {
+    claim_numbered([(number, place)], false)
+}
+
+fn claim_numbered<'a>(
+    places: impl IntoIterator<Item = (usize, &'a Place)>,
+    takes_over: bool,
+) -> Result<Claimed, ClaimError> {
     let mut candidates = connect(places);
     let result = claim_all(&mut candidates, takes_over);
     if result.is_err() {
@@ -107,9 +123,9 @@ pub fn claim(places: &[Place], takes_over: bool) -> Result<Claimed, ClaimError> 
 }
 
 /// The drives that can be connected. Others are told about when they are opened.
-fn connect(places: &[Place]) -> Vec<Candidate> {
+fn connect<'a>(places: impl IntoIterator<Item = (usize, &'a Place)>) -> Vec<Candidate> {
     let mut candidates = Vec::new();
-    for (number, place) in places.iter().enumerate() {
+    for (number, place) in places {
         let Place::Remote(location) = place else { continue };
         if location.options.claims.is_none() {
             continue;

@@ -15,6 +15,6 @@ pub use ::engine::durability::{
     Note, Records, Refusal, Superblock, SuperblockError, Uuid, assemble, intent, journal,
     read_superblock, write_superblock,
 };
-pub use claim::{ClaimError, Claimed, claim, claimant};
+pub use claim::{ClaimError, Claimed, claim, claim_drive, claimant};
 pub use forced::{Account, find_forced};
 pub use format::{FoundArray, OpenArray, OpenError, create, find, is_remains, open, random_uuid};

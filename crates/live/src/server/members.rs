@@ -3,7 +3,7 @@
 use super::array_io::ArrayIo;
 use super::returning::Returning;
 use crate::control::{ArrayHandle, Joined, Message};
-use crate::durable::{OpenError, claim, format, ftl};
+use crate::durable::{OpenError, claim_drive, format, ftl};
 use crate::storage::{AddressError, Backing, Memory, Place, RemoteAddress, RemoteLocation};
 use engine::Drive;
 use engine::durability::Records;
@@ -116,9 +116,8 @@ impl Members {
         // It has the lock of the place.
         io.storage.remove(drive);
         let join = move || {
-            let disk = claim(std::slice::from_ref(&place), false)
-                .map_err(OpenError::from)
-                .and_then(|claimed| {
+            let disk =
+                claim_drive(drive.index(), &place).map_err(OpenError::from).and_then(|claimed| {
                     let disk = format::join(&place, drive, &superblock, &intent, &journal)?;
                     claimed.keep();
                     Ok(disk)

@@ -7,7 +7,7 @@
 use super::array_io::ArrayIo;
 use super::members::Members;
 use crate::control::{ArrayHandle, Message, Records, Returned};
-use crate::durable::{claim, format};
+use crate::durable::{claim_drive, format};
 use crate::storage::{Place, RemoteLocation, StoredDrive};
 use array::DriveState;
 use std::sync::mpsc::{Sender, channel};
@@ -143,7 +143,7 @@ fn take_back(
     std::thread::sleep(keep_alive + KEEP_ALIVE_MARGIN);
     let until = until.max(std::time::Instant::now() + keep_alive);
     drop(connect(&place, until)?);
-    let claimed = claim(std::slice::from_ref(&place), false).map_err(|error| error.to_string())?;
+    let claimed = claim_drive(drive.index(), &place).map_err(|error| error.to_string())?;
     let disk = connect(&place, until)?;
     let (sender, records) = channel();
     let asked = handle.send(Message::Back { drive, wait, records: sender });

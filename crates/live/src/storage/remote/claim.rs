@@ -191,16 +191,15 @@ impl DriveClaim {
     }
 
     /// Whether connections have to be closed over which a change has no answer: it may be carried out after the time of
-    /// the lease.
-    /// With `has_change` one has none; drives get some time to answer.
-    pub(super) fn must_renew(&mut self, now: Instant, has_change: bool) -> bool {
+    /// the lease. `has_change` says whether one has none; drives get some time to answer.
+    pub(super) fn must_renew(&mut self, now: Instant, has_change: impl FnOnce() -> bool) -> bool {
         let Some(lease) = &self.lease else { return false };
         let has_lapsed = lease.standing(now) == Standing::Lapsed && !lease.is_ending();
         if self.guard == Guard::Fenced || self.is_renewed || !has_lapsed {
             return false;
         }
         let since = *self.lapsed_since.get_or_insert(now);
-        let is_over = now >= since + self.grace();
+        let (is_over, has_change) = (now >= since + self.grace(), has_change());
         if !has_change || is_over {
             (self.is_renewed, self.lapsed_since) = (true, None);
         }

@@ -301,7 +301,8 @@ impl RemoteDrive {
         }
         self.try_again();
         self.run_session(ready);
-        let has_change = self.session.as_ref().is_some_and(|own| own.has_change(&self.work.jobs));
+        let (session, jobs) = (&self.session, &self.work.jobs);
+        let has_change = || session.as_ref().is_some_and(|own| own.has_change(jobs));
         if self.work.claim.must_renew(self.clock.now(), has_change) {
             self.lose("it did not answer a change in the time of this server's claim", true);
         }

@@ -3,7 +3,7 @@
 
 mod basics;
 mod beside;
-mod host;
+pub(crate) mod host;
 mod hostile;
 mod hosts;
 mod reservations;
