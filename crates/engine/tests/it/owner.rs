@@ -1,5 +1,6 @@
 //! Several servers that want one drive, in virtual time: clocks that drift, commands that take long or never arrive,
-//! processes that stop for a while at any moment, are killed and started again. No two ever own the drive at once, and
+//! processes that stop for a while at any moment, are killed and started again, people that demand the drive for one
+//! whether another lives or not. No two ever own the drive at once, and
 //! nothing of a former owner is carried out later.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -53,8 +54,8 @@ enum Stage {
     Gone {
         until: u64,
     },
-    /// With the holder of the reservation when it began.
-    Watching(Watch, Option<(usize, u64)>),
+    /// With the holder of the reservation when it began, and whether people demand the drive for the newcomer.
+    Watching(Watch, Option<(usize, u64)>, bool),
     Leasing(Lease),
 }
 
@@ -84,6 +85,7 @@ struct World {
     owner: Option<(usize, u64)>,
     owned: u64,
     takeovers: u64,
+    demanded: u64,
     refusals: u64,
     lost: u64,
 }
@@ -139,6 +141,7 @@ impl World {
             owner: None,
             owned: 0,
             takeovers: 0,
+            demanded: 0,
             refusals: 0,
             lost: 0,
         }
@@ -254,8 +257,11 @@ impl World {
                 (Stage::Leasing(lease), _) if is_lost => lease.handle_cut(),
                 (Stage::Leasing(lease), What::Read) => lease.handle_read(now, command.brought),
                 (Stage::Leasing(lease), What::Owner(_)) => lease.handle_written(now),
-                (Stage::Watching(watch, _), What::Read) if !is_lost => {
+                (Stage::Watching(watch, _, demands), What::Read) if !is_lost => {
                     watch.handle_read(command.asked, now, command.brought);
+                    if *demands {
+                        watch.handle_owner_gone();
+                    }
                 }
                 (Stage::Watching(..) | Stage::Gone { .. }, _) => {}
             }
@@ -296,10 +302,11 @@ impl World {
                 server.commands.retain(|command| !command.is_done);
                 let is_reserved = self.reserved.is_some();
                 let watch = Watch::new(server.id(), TERMS, self.guard, is_reserved);
-                server.stage = Stage::Watching(watch, self.reserved);
+                let demands = self.rng.below(6) == 0;
+                server.stage = Stage::Watching(watch, self.reserved, demands);
             }
             Stage::Gone { .. } => {}
-            Stage::Watching(watch, holder) => {
+            Stage::Watching(watch, holder, demands) => {
                 let is_reading =
                     server.commands.iter().any(|c| c.what == What::Read && c.answered != u64::MAX);
                 if watch.next_read() <= now && !is_reading {
@@ -313,10 +320,11 @@ impl World {
                         server.stage = Stage::Gone { until: self.now + self.rng.below(2_000) * MS };
                     }
                     Verdict::Free | Verdict::Still(_) => {
-                        let holder = *holder;
+                        let (holder, demands) = (*holder, *demands);
                         let found = watch.found().unwrap_or(Found::Nothing);
                         if let Verdict::Still(_) = watch.verdict() {
                             self.takeovers += 1;
+                            self.demanded += u64::from(demands);
                         }
                         // Acquire, or Preempt with the key of the holder that was watched.
                         if self.guard == Guard::Fenced && self.reserved != holder {
@@ -327,7 +335,7 @@ impl World {
                             self.reserved = Some((server.number, server.life));
                         }
                         let own = server.own();
-                        server.stage = Stage::Leasing(Lease::new(own, self.guard, found, false));
+                        server.stage = Stage::Leasing(Lease::new(own, self.guard, found, demands));
                     }
                 }
             }
@@ -404,12 +412,13 @@ impl World {
 }
 
 fn live_through(guard: Guard) {
-    let (mut owned, mut takeovers, mut refusals, mut lost) = (0, 0, 0, 0);
+    let (mut owned, mut takeovers, mut demanded, mut refusals, mut lost) = (0, 0, 0, 0, 0);
     for seed in testing::seeds(0..HISTORIES) {
         let mut world = World::new(seed, guard);
         world.run();
         owned += world.owned;
         takeovers += world.takeovers;
+        demanded += world.demanded;
         refusals += world.refusals;
         lost += world.lost;
     }
@@ -420,6 +429,7 @@ fn live_through(guard: Guard) {
             takeovers > HISTORIES && refusals > HISTORIES && lost > HISTORIES / 4,
             "{takeovers} {refusals} {lost}"
         );
+        assert!(demanded > HISTORIES / 4, "{demanded}");
     }
 }
 

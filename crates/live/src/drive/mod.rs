@@ -19,6 +19,7 @@ pub use handle::{DriveHandle, channel};
 pub use head::{DriveHead, OpenError, OpenedDrive, open};
 pub use reservations::KeptReservations;
 
+use crate::certainty::Certainty;
 use crate::clock::{Clock, Event, Interest, Spin, Waiter};
 use crate::nvme_tcp::{Target, TargetEvent, TargetSetup};
 use crate::storage::Storage;
@@ -182,7 +183,7 @@ impl DriveServer {
                 self.target.handle_window_events(happened);
             }
             let worked = self.pass_commands(now);
-            sent += self.target.settle(now, &mut self.waiter)?;
+            sent += self.target.settle(now, Certainty::ALWAYS, &mut self.waiter)?;
             if !worked && !self.target.has_events() {
                 break;
             }
@@ -273,9 +274,9 @@ impl DriveServer {
                     return Ok(None);
                 }
                 self.target.close_all();
-                self.target.settle(now, &mut self.waiter)?;
+                self.target.settle(now, Certainty::ALWAYS, &mut self.waiter)?;
                 while self.target.has_more_to_send() {
-                    self.target.settle(now, &mut self.waiter)?;
+                    self.target.settle(now, Certainty::ALWAYS, &mut self.waiter)?;
                 }
                 self.device.begin_end();
                 self.device.kick()?;

@@ -11,6 +11,7 @@ use super::powers::Powers;
 use super::subsystems::{Joined, Subsystems, Which};
 use super::table::Table;
 use crate::buffer::Pool;
+use crate::certainty::Certainty;
 use crate::clock::{Event, Interest, Waiter};
 use crate::control::StrangerStatus;
 use nvme::target::{
@@ -368,15 +369,20 @@ impl Target {
         self.table.iter_mut().any(|(_, own)| own.has_unsent())
     }
 
-    /// Does what there is to do until nothing is left but to wait, or [much](Target::has_more_to_send) was sent.
-    /// Returns how many bytes were.
+    /// Does what there is to do until nothing is left but to wait, or [much](Target::has_more_to_send) was sent, or
+    /// `certainty` ends. Returns how many bytes were sent.
     ///
     /// # Errors
     ///
     /// If the system cannot watch a listener.
-    pub fn settle(&mut self, now: Instant, waiter: &mut Waiter) -> io::Result<u64> {
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        certainty: Certainty,
+        waiter: &mut Waiter,
+    ) -> io::Result<u64> {
         let mut sent = 0;
-        while sent < SENT_BYTES_PER_TURN {
+        while sent < SENT_BYTES_PER_TURN && certainty.holds() {
             while let Some((which, action)) = self.subsystems.poll_action() {
                 self.act(which, action);
             }

@@ -5,6 +5,7 @@
 //! whose drives another has taken ends at once.
 
 use super::{Server, ServerError};
+use crate::certainty::Certainty;
 use crate::storage::ClaimStanding;
 use array::{Layout, Level};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,8 +23,10 @@ const GIVE_UP_PATIENCE: Duration = Duration::from_secs(5);
 /// What is known of claims.
 #[derive(Debug)]
 pub(super) struct Claims {
-    /// So many drives have to be certain: one of them is among those that any other server needs.
+    /// Number of drives that have to be certain: one of them is among those that any other server needs.
     needed: usize,
+    /// Until when answers may be sent.
+    pub(super) certainty: Certainty,
     /// By how much the clock that goes on while the machine sleeps is ahead of the other.
     slept_nanoseconds: i64,
     has_lapsed: bool,
@@ -32,7 +35,8 @@ pub(super) struct Claims {
 impl Claims {
     pub(super) fn new(layout: &Layout) -> Self {
         let needed = most_missing(layout) + 1;
-        Self { needed, slept_nanoseconds: slept_nanoseconds(), has_lapsed: false }
+        let (certainty, has_lapsed) = (Certainty::ALWAYS, false);
+        Self { needed, certainty, slept_nanoseconds: slept_nanoseconds(), has_lapsed }
     }
 }
 
@@ -60,7 +64,10 @@ impl Server {
     ///
     /// If another server has the drives.
     pub(super) fn may_answer(&mut self) -> Result<bool, ServerError> {
-        let Some(standing) = self.io.storage.claims(self.claims.needed) else { return Ok(true) };
+        let Some(standing) = self.io.storage.claims(self.claims.needed) else {
+            self.claims.certainty = Certainty::ALWAYS;
+            return Ok(true);
+        };
         let slept = slept_nanoseconds();
         let before = std::mem::replace(&mut self.claims.slept_nanoseconds, slept);
         if slept - before > SLEEP_NANOSECONDS {
@@ -68,7 +75,8 @@ impl Server {
             return Ok(false);
         }
         match standing {
-            ClaimStanding::Held => {
+            ClaimStanding::Held(certainty) => {
+                self.claims.certainty = certainty;
                 if std::mem::take(&mut self.claims.has_lapsed) {
                     tracing::info!("the drives on the network are certainly this server's again");
                 }

@@ -326,8 +326,8 @@ impl Server {
 
     /// Hosts are told that the array is no more.
     fn close_hosts(&mut self) -> io::Result<()> {
-        let now = self.io.present();
-        self.hosts.as_mut().map_or(Ok(()), |hosts| hosts.close(now, &mut self.waiter))
+        let (now, certainty) = (self.io.present(), self.claims.certainty);
+        self.hosts.as_mut().map_or(Ok(()), |hosts| hosts.close(now, certainty, &mut self.waiter))
     }
 
     /// Lets the volume come up to the present. Returns the present.

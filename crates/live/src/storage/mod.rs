@@ -53,6 +53,7 @@ pub use remote::{
 pub use stored::{PlaceError, StoredDrive};
 
 use crate::buffer::Buffer;
+use crate::certainty::Certainty;
 use crate::clock::Clock;
 use crate::release::{Released, Releaser};
 use job::{Job, Kind};
@@ -114,10 +115,10 @@ impl Backing {
 }
 
 /// Whether the drives on the network are this server's.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub enum ClaimStanding {
     /// They are.
-    Held,
+    Held(Certainty),
     /// It is not certain at the moment: nothing may be answered.
     Lapsed,
     /// One is not, for good.
@@ -435,11 +436,11 @@ impl Storage {
         in_files + self.done.len() + remote.sum::<usize>()
     }
 
-    /// Whether the claims of drives on the network are good at the moment: of all, or of `needed`. `None` if nothing
+    /// Whether the claims of drives on the network are good at the moment: of all, or of `needed`. `None` if no drive
     /// is claimed.
     #[must_use]
     pub fn claims(&self, needed: usize) -> Option<ClaimStanding> {
-        let (mut claimed, mut valid) = (0, 0);
+        let (mut claimed, mut valid, mut all) = (0, 0, Certainty::ALWAYS);
         for (position, slot) in self.slots.iter().enumerate() {
             let Some(Slot { backing: Backing::Remote(remote), .. }) = slot else { continue };
             match remote.claim_standing() {
@@ -448,16 +449,19 @@ impl Storage {
                     let (place, why) = (remote.address().to_string(), why.to_owned());
                     return Some(ClaimStanding::Lost { drive, place, why });
                 }
-                Some(Ok(is_valid)) => {
+                Some(Ok(certainty)) => {
                     claimed += 1;
-                    valid += usize::from(is_valid);
+                    if let Some(certainty) = certainty.filter(Certainty::holds) {
+                        valid += 1;
+                        all = all.and(certainty);
+                    }
                 }
                 None => {}
             }
         }
         match claimed {
             0 => None,
-            _ if valid >= needed.min(claimed) => Some(ClaimStanding::Held),
+            _ if valid >= needed.min(claimed) => Some(ClaimStanding::Held(all)),
             _ => Some(ClaimStanding::Lapsed),
         }
     }

@@ -37,7 +37,7 @@ enum State {
     Compare {
         watched: Found,
     },
-    /// It has, before the drive kept its owner out: that one may answer clients until then.
+    /// It may have, before the drive kept its owner out: that one may answer clients until then.
     Outlast {
         until: Instant,
     },
@@ -86,7 +86,7 @@ pub struct Lease {
 
 impl Lease {
     /// A server that begins to take a drive. `own` says who it is, `found` whose the drive was; with `demands` the
-    /// owner has to stop, whether it lives or not. A fenced drive is reserved for the server already.
+    /// owner has to stop, whether it lives or not, and is outlasted. A fenced drive is reserved for the server already.
     #[must_use]
     pub fn new(own: OwnerBlock, guard: Guard, found: Found, demands: bool) -> Self {
         let (epoch, against) = match found.owner() {
@@ -98,7 +98,7 @@ impl Lease {
             Found::Damaged => false,
             Found::Owner(owner) => owner.state == OwnerState::Released || owner.is_of(&own.owner),
         };
-        let demands = demands && !is_free && guard == Guard::Bare;
+        let demands = demands && !is_free;
         let state = match guard {
             Guard::Fenced => State::Compare { watched: found },
             Guard::Bare if is_free => State::Look,
@@ -223,7 +223,10 @@ impl Lease {
         let Some(asked) = self.begun.take() else { return };
         let other = found.owner().filter(|owner| !owner.is_of(&self.own.owner));
         match self.state {
-            State::Compare { watched } if found == watched => self.state = State::Beat,
+            // Nobody has waited whether the owner of a demanded drive moves.
+            State::Compare { watched } if found == watched && !self.demands => {
+                self.state = State::Beat;
+            }
             State::Compare { .. } => {
                 let terms = found.owner().map_or(self.against, |owner| owner.terms);
                 let until = now + self.against.max(terms).patience(Guard::Fenced);

@@ -48,6 +48,7 @@
 //! block, before it preempts. The owner ceases to answer `L` after the start of its last heartbeat, which was before
 //! that. The next heartbeat meets the conflict. A heartbeat that is carried out between that last read and the
 //! preemption gives the owner another `L`: the newcomer reads the block once more, and waits as long if it has moved.
+//! A newcomer that demands the drive preempts at once, and always waits after that.
 
 mod block;
 mod lease;

@@ -196,6 +196,22 @@ fn a_bid_that_is_overwritten_is_given_up_and_a_slow_one_waits_longer() {
 }
 
 #[test]
+fn an_owner_whose_fenced_drive_is_demanded_is_outlasted() {
+    // Nobody has watched it: it may have moved a moment ago, and answers clients for as long as it says.
+    let mut stored = Found::Owner(block(2, OwnerState::Held));
+    let mut lease = Lease::new(block(1, OwnerState::Held), Guard::Fenced, stored, true);
+    run(&mut lease, &mut stored, 0, 1700);
+    assert_eq!(lease.standing(at(1700)), Standing::Bidding);
+    run(&mut lease, &mut stored, 1700, 1720);
+    assert!(lease.is_valid(at(1720)));
+    // One that has ended in order answers no client.
+    let mut stored = Found::Owner(block(2, OwnerState::Released));
+    let mut lease = Lease::new(block(1, OwnerState::Held), Guard::Fenced, stored, true);
+    run(&mut lease, &mut stored, 0, 100);
+    assert!(lease.is_valid(at(100)));
+}
+
+#[test]
 fn an_owner_answers_a_bid_and_yields_to_a_demand() {
     let mut stored = Found::Nothing;
     let mut lease = Lease::new(block(1, OwnerState::Held), Guard::Bare, stored, false);

@@ -182,6 +182,14 @@ impl DriveClaim {
         self.lease.as_ref().is_some_and(|lease| lease.is_valid(now))
     }
 
+    /// Until when the drive is this server's for certain, or was; `None` if that is not known.
+    pub(super) fn until(&self) -> Option<Instant> {
+        match self.lease.as_ref()?.standing(Instant::ZERO) {
+            Standing::Held { until } => Some(until),
+            _ => None,
+        }
+    }
+
     /// Whether the drive was this server's and is not for certain now.
     pub(super) fn is_doubtful(&self, now: Instant) -> bool {
         self.lease.is_some()

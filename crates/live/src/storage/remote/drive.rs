@@ -8,6 +8,7 @@ use super::options::RemoteOptions;
 use super::session::{Session, SessionWork, Told, Wakers};
 use super::windows::{ArrayPlace, DriveWindows, Windows};
 use crate::buffer::{Buffer, PAGE_BYTES};
+use crate::certainty::Certainty;
 use crate::clock::Clock;
 use crate::storage::allocated::Allocated;
 use crate::storage::command::Work;
@@ -519,13 +520,13 @@ impl RemoteDrive {
         }
     }
 
-    /// Whether the drive is claimed, and then whether it is this server's for certain, or why it is not any more.
-    pub(in crate::storage) fn claim_standing(&self) -> Option<Result<bool, &str>> {
+    /// Whether the drive is claimed, and then until when it is this server's for certain, or why it is not any more.
+    pub(in crate::storage) fn claim_standing(&self) -> Option<Result<Option<Certainty>, &str>> {
         let claim = &self.work.claim;
         match claim.lost() {
             Some(why) => Some(Err(why)),
             None if claim.is_claimed() && self.gone.is_none() => {
-                Some(Ok(claim.is_valid(self.clock.now())))
+                Some(Ok(claim.until().map(|until| Certainty::until(self.clock, until))))
             }
             None => None,
         }

@@ -222,6 +222,8 @@ impl Queue {
                 Ok(0) => return None,
                 Ok(count) => self.unread.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                // A socket with a timeout says so when its process was stopped for a while.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("{error}"),
             }
         }

@@ -71,6 +71,10 @@ fn wait(storage: &mut Storage, is_wanted: impl Fn(&ClaimStanding) -> bool) -> Cl
     }
 }
 
+fn is_held(standing: &ClaimStanding) -> bool {
+    matches!(standing, ClaimStanding::Held(_))
+}
+
 fn is_lost(standing: &ClaimStanding) -> bool {
     matches!(standing, ClaimStanding::Lost { .. })
 }
@@ -87,7 +91,7 @@ fn a_drive_is_claimed_by_one_server_and_given_up_for_the_next() {
         let (one, two) = (drive.place(&server()), drive.place(&server()));
         let claimed = claim(std::slice::from_ref(&one), false).unwrap();
         let mut storage = storage(&one);
-        assert_eq!(wait(&mut storage, |_| true), ClaimStanding::Held, "{kind:?}");
+        assert!(is_held(&wait(&mut storage, |_| true)), "{kind:?}");
         // The other looks while the first goes on.
         let refused = std::thread::scope(|scope| {
             let other = scope.spawn(|| claim(std::slice::from_ref(&two), false));
@@ -97,7 +101,7 @@ fn a_drive_is_claimed_by_one_server_and_given_up_for_the_next() {
             other.join().unwrap().unwrap_err()
         });
         assert!(matches!(refused, ClaimError::InUse { drive: 0, .. }), "{kind:?}: {refused}");
-        assert_eq!(wait(&mut storage, |_| true), ClaimStanding::Held, "{kind:?}");
+        assert!(is_held(&wait(&mut storage, |_| true)), "{kind:?}");
         drop(storage);
         drop(claimed);
         let second = claim(std::slice::from_ref(&two), false).unwrap();
@@ -150,14 +154,14 @@ fn a_claim_outlives_a_drive_that_forgets_its_reservations() {
     let (one, two) = (drive.place(&server()), drive.place(&server()));
     let _claimed = claim(std::slice::from_ref(&one), false).unwrap();
     let mut storage = storage(&one);
-    wait(&mut storage, |standing| *standing == ClaimStanding::Held);
+    wait(&mut storage, is_held);
     drive.kill();
     let _again = TestDrive::start_at(drive.address, kind, drive.medium.clone());
     // A read is done over the new connection, which found the reservation gone.
     let (offset_bytes, length_bytes, pl) = (0, 4096, PlFlag::Off);
     let buffer = Buffer::zeroed(4096);
     storage.submit(1, DRIVE, Work::Read { offset_bytes, buffer, length_bytes, pl });
-    wait(&mut storage, |standing| *standing == ClaimStanding::Held);
+    wait(&mut storage, is_held);
     while storage.in_flight() > 0 {
         wait(&mut storage, |_| true);
     }
@@ -178,7 +182,7 @@ fn a_drive_that_another_server_has_meanwhile_is_lost_and_never_failed() {
         let (one, two) = (drive.place(&server()), drive.place(&server()));
         let first = claim(std::slice::from_ref(&one), false).unwrap();
         let mut storage = storage(&one);
-        wait(&mut storage, |standing| *standing == ClaimStanding::Held);
+        wait(&mut storage, is_held);
         let buffer = Buffer::zeroed(4096);
         storage.submit(7, DRIVE, Work::Write { offset_bytes: 0, buffer, length_bytes: 4096 });
         // This server stands still: nobody turns its storage.
@@ -194,6 +198,29 @@ fn a_drive_that_another_server_has_meanwhile_is_lost_and_never_failed() {
         first.keep();
         drop(other);
         drop(second);
+    }
+}
+
+#[test]
+fn a_server_may_answer_nobody_any_more_when_another_has_its_drive() {
+    for kind in kinds() {
+        for takes_over in [false, true] {
+            let drive = TestDrive::start(kind, medium());
+            let (one, two) = (drive.place(&server()), drive.place(&server()));
+            let first = claim(std::slice::from_ref(&one), false).unwrap();
+            let mut storage = storage(&one);
+            let ClaimStanding::Held(certainty) = wait(&mut storage, is_held) else {
+                panic!("it is claimed")
+            };
+            assert!(certainty.holds(), "{kind:?} {takes_over}");
+            // It stands still, and looks at nothing but its clock when it goes on.
+            let second = claim(std::slice::from_ref(&two), takes_over).unwrap();
+            assert!(!certainty.holds(), "{kind:?} {takes_over}");
+            let standing = storage.claims(1);
+            assert!(matches!(standing, Some(ClaimStanding::Lapsed)), "{kind:?} {standing:?}");
+            first.keep();
+            drop(second);
+        }
     }
 }
 
