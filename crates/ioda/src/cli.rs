@@ -294,6 +294,7 @@ impl ServeArgs {
         settings.serve.create = self.serve.create;
         settings.serve.degraded = self.serve.degraded;
         settings.serve.force_assembly = self.serve.force_assembly;
+        settings.serve.take_over = self.serve.take_over;
         settings.serve.yes = self.serve.yes;
         Ok(settings)
     }

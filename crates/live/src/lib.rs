@@ -16,6 +16,7 @@
 //! drives in memory in advance ([`storage::Storage::start_prefill`]), a fifth gives large memory back.
 
 pub mod buffer;
+mod certainty;
 pub mod clock;
 pub mod control;
 mod crowd;
@@ -33,5 +34,6 @@ pub mod server;
 pub mod storage;
 mod unix_socket;
 
+pub use certainty::Certainty;
 pub use secret_file::{SecretFileError, read_secret_file};
 pub use unix_socket::SocketAccess;

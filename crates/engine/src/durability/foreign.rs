@@ -4,6 +4,7 @@
 //! zero in the first and the last MiB ([`ENDS_BYTES`]).
 
 use super::disk::Disk;
+use super::owner::{Found, OWNER_AT};
 use super::signatures::{RULES, Rule};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -56,12 +57,24 @@ pub fn recognise_in_head<D: Disk>(disk: &mut D) -> Result<Option<Foreign>, D::Er
 pub(super) fn first_data<D: Disk>(disk: &mut D) -> Result<Option<u64>, D::Error> {
     let size_bytes = disk.size_bytes()?;
     for span in ends(size_bytes) {
-        let Span { from_bytes, bytes } = Span::read(disk, span)?;
+        let Span { from_bytes, mut bytes } = Span::read(disk, span)?;
+        forget_owner(from_bytes, &mut bytes);
         if let Some(at) = first_not_zero(&bytes) {
             return Ok(Some(from_bytes + at as u64));
         }
     }
     Ok(None)
+}
+
+/// A server that wants to format a drive on the network claims it before.
+fn forget_owner(from_bytes: u64, bytes: &mut [u8]) {
+    let at = OWNER_AT.checked_sub(from_bytes).and_then(|at| usize::try_from(at).ok());
+    let block = at.and_then(|at| bytes.get_mut(at..at + BLOCK_BYTES as usize));
+    if let Some(block) = block
+        && matches!(Found::decode(block), Found::Owner(_))
+    {
+        block.fill(0);
+    }
 }
 
 /// Where the first byte is that is not zero. Block by block, because many bytes at once are compared much

@@ -7,6 +7,7 @@ use super::foreign::{first_data, recognise, recognise_in_head};
 use super::intent::Intent;
 use super::journal::Journal;
 use super::opened::{Contents, OpenError};
+use super::owner::{Found, OWNER_AT};
 use super::superblock::{COPIES_AT, Superblock, SuperblockError};
 use crate::checksums::{TableSeal, format as format_table, table_bytes};
 use alloc::vec;
@@ -90,6 +91,15 @@ pub(super) fn check_vacant<D: Disk>(
         return refuse(Contents::Data { at_bytes });
     }
     Ok(vacancy)
+}
+
+/// Whether a server may write its name on a drive: it has done so before, or the drive is of an array, or blank.
+#[must_use]
+pub fn is_claimable<D: Disk>(disk: &mut D) -> bool {
+    let mut block = vec![0; BLOCK_BYTES];
+    let is_known =
+        disk.read(OWNER_AT, &mut block).is_ok() && matches!(Found::decode(&block), Found::Owner(_));
+    is_known || read_superblock(disk).is_ok() || check_vacant(0, disk, |_| false).is_ok()
 }
 
 /// Formats the head of a drive that takes the place of `drive`: no superblock yet, but a mark that it

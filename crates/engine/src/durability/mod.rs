@@ -6,6 +6,7 @@
 //! | bytes from the start of the file | what |
 //! |---|---|
 //! | 0 and 4096 | two copies of the [`superblock`], written in turn |
+//! | 32 768 | of a drive on the network, its [`owner`] |
 //! | 65 536 to 131 072 | the write-intent record ([`intent`]) |
 //! | 1 MiB to the end of the head | the [`journal`] of a degraded array |
 //!
@@ -42,6 +43,7 @@ mod opened;
 mod order;
 mod output;
 mod overwritten;
+pub mod owner;
 mod recorder;
 mod refusal;
 mod rows;
@@ -59,7 +61,7 @@ pub use drive_set::DriveSet;
 pub use forced::{Fate, Forced, Taking, force};
 pub use foreign::{Foreign, recognise, recognise_in_head};
 pub use intent::{Intent, MarkState};
-pub use join::{Vacancy, check_join, check_return, prepare, prepare_return};
+pub use join::{Vacancy, check_join, check_return, is_claimable, prepare, prepare_return};
 pub use journal::{Journal, JournalError};
 pub use machine::{Durability, Records};
 pub use missed::MissedRegions;

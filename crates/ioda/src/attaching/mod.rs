@@ -15,7 +15,9 @@ use live::nvme_tcp::{
     SubsystemNames, TRANSFER_SHIFT, TargetSetup, listing,
 };
 use live::read_secret_file;
-use nvme::target::{AuthenticationConfig, HostList, Namespace, SubsystemConfig};
+use nvme::target::{
+    AuthenticationConfig, HostList, Namespace, Persistence, ReservationState, SubsystemConfig,
+};
 use nvme::wire::ioda::IodaCapability;
 use nvme::wire::{Ascii, DhGroup, Nqn};
 use std::net::SocketAddr;
@@ -43,6 +45,8 @@ pub(crate) struct About {
     /// Whether flushes matter.
     pub(crate) write_cache: bool,
     pub(crate) ioda: Option<IodaCapability>,
+    /// Whether hosts can reserve it.
+    pub(crate) reservations: Persistence,
 }
 
 /// What hosts can connect to.
@@ -103,7 +107,8 @@ impl Attaching {
         let sockets: Vec<SocketAddr> = listeners.iter().map(Listener::address).collect();
         let listings = sockets.iter().map(|at| listing(*at, names.nqn, hosts.clone())).collect();
         let config = subsystem(&names, hosts, authentication, &about);
-        let target = TargetSetup { config, listeners, listings, memory_bytes };
+        let reservations = ReservationState::default();
+        let target = TargetSetup { config, listeners, listings, memory_bytes, reservations };
         Ok(Attached { target, names, sockets })
     }
 }
@@ -215,6 +220,7 @@ fn subsystem(
             write_cache: about.write_cache,
         },
         ioda: about.ioda,
+        reservations: about.reservations,
         controllers_max: CONNECTIONS_MAX as u16,
         io_queues_max: IO_QUEUES_MAX,
         entries_max: QUEUE_ENTRIES_MAX,

@@ -6,6 +6,7 @@ use crate::exit::{Code, Failure};
 use crate::output::remark;
 use crate::serving::{self, Addresses, Built, EXPORT, Paths};
 use live::control::{Message, channel};
+use live::durable::Claimed;
 use live::nbd::uri::Uri;
 use live::nbd::{Acceptor, Export};
 use live::operate;
@@ -43,7 +44,10 @@ The guide is docs/serving.md.";
 pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
     let settings = args.settings()?;
     let mut addresses = Addresses::new(&settings)?;
-    let opened = serving::open(&settings)?;
+    // What is declared first is dropped last: drives are given up when they are closed.
+    let mut claimed = Claimed::default();
+    let mut opened = serving::open(&settings)?;
+    claimed.replace(opened.take_claimed());
     for note in &opened.notes {
         tracing::info!("{note}");
     }
@@ -82,6 +86,8 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
         let greeting = greeting(&summary, acceptor.as_ref(), paths.as_ref(), &addresses, page);
         remark(greeting.trim_end());
     }
+    // The array gives its drives up itself, when it has ended in order.
+    claimed.keep();
     // The array's thread is this one.
     let ended = engine.run();
     drop(acceptor);

@@ -15,6 +15,7 @@ use live::drive::{DriveHead, Setup};
 use live::nvme_tcp::{BLOCK_SHIFT, COMMAND_MEMORY_BYTES_MIN};
 use live::server::default_client_memory_bytes;
 use live::storage::DriveLocation;
+use nvme::target::Persistence;
 use nvme::wire::ioda::IodaCapability;
 use sim::Preparation;
 use ssd::{Config, Ssd};
@@ -51,6 +52,9 @@ pub(crate) struct DriveArgs {
     /// Take memory of a drive in memory only when it is first written, which is slower then
     #[arg(long)]
     pub(crate) no_prefill: bool,
+    /// Offer hosts no reservations, as simple drives have none
+    #[arg(long)]
+    pub(crate) no_reservations: bool,
     /// Make a new drive of a file or device on which something is; that is lost. Known formats, such as file systems,
     /// are refused
     #[arg(long)]
@@ -116,11 +120,18 @@ pub(crate) fn prepare(args: &DriveArgs) -> Result<Prepared, Failure> {
         Some(config) => Some(Box::new(model(args, config, opened.state, &mut notes)?)),
         None => None,
     };
-    let about = about(&head, model.as_deref().map(Ssd::config), location.path().is_some());
+    let reservations = match location.path() {
+        _ if args.no_reservations => Persistence::Absent,
+        None => Persistence::Impossible,
+        Some(_) => Persistence::Possible,
+    };
+    let has_file = location.path().is_some();
+    let about = about(&head, model.as_deref().map(Ssd::config), has_file, reservations);
     let attached = attaching.open(&head.uuid, about, memory_bytes)?;
     let ready = Ready::new(&attached, &head, model.as_deref().map(Ssd::config), &location);
     let spin = args.wait.as_ref().map_or(Spin::Adaptive, |wait| wait.value.0);
-    let setup = Setup { target: attached.target, model, storage, spin };
+    let (target, reservations) = (attached.target, opened.reservations);
+    let setup = Setup { target, model, storage, reservations, spin };
 
     let keep = location.path().map(|path| (head, path.to_owned()));
     Ok(Prepared { setup, ready, notes, keep })
@@ -216,7 +227,12 @@ fn model(
 }
 
 /// What hosts are told of the drive.
-fn about(head: &DriveHead, model: Option<&Config>, write_cache: bool) -> About {
+fn about(
+    head: &DriveHead,
+    model: Option<&Config>,
+    write_cache: bool,
+    reservations: Persistence,
+) -> About {
     let alone = model.map_or(0, |config| {
         let timing = &config.timing;
         (config.read_service() + timing.read_overhead + timing.command).as_nanos() / 100
@@ -228,5 +244,6 @@ fn about(head: &DriveHead, model: Option<&Config>, write_cache: bool) -> About {
         random_read_100ns: alone.min(u64::from(u32::MAX)) as u32,
         write_cache,
         ioda: model.map(|_| IodaCapability { patient: true, all_work: true }),
+        reservations,
     }
 }

@@ -4,7 +4,7 @@ use super::{Built, build, drives, forced, network, switch_table};
 use crate::exit::Failure;
 use crate::settings::Settings;
 use engine::volume::Repairs;
-use live::durable::{self, Assembly, Geometry, OpenArray, Refusal, SuperblockError, Uuid};
+use live::durable::{self, Assembly, Claimed, Geometry, OpenArray, Refusal, SuperblockError, Uuid};
 use live::nvme_tcp::TargetSetup;
 use live::server::{Durable, Setup};
 use live::storage::{
@@ -25,6 +25,8 @@ pub(crate) struct Opened {
     pub(crate) notes: Vec<String>,
     storage: Storage,
     durable: Option<Durable>,
+    /// Drives on the network that are given up if the array is not served.
+    claimed: Claimed,
     absent: u64,
     repairs: Repairs,
     /// Of each drive what its map was at the last clean end.
@@ -99,6 +101,7 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
         notes: Vec::new(),
         storage,
         durable: None,
+        claimed: Claimed::default(),
         absent: 0,
         repairs: Repairs::default(),
     })
@@ -218,6 +221,13 @@ fn place(settings: &Settings, path: PathBuf) -> Result<Place, Failure> {
 fn on_places(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Opened, Failure> {
     check_different(&places)?;
     places.iter().try_for_each(check_unused)?;
+    // Claims come before reads of what another server may be changing.
+    let claimed = durable::claim(&places, settings.serve.take_over).map_err(Failure::usage)?;
+    let opened = put_together(settings, places, create)?;
+    Ok(Opened { claimed, ..opened })
+}
+
+fn put_together(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Opened, Failure> {
     let there = if create { None } else { places.iter().find_map(geometry_at) };
     let mut settings = settings.clone();
     if there.is_none() {
@@ -280,6 +290,7 @@ fn on_places(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Op
         notes,
         storage,
         durable: Some(Durable { records, places: order_of_places }),
+        claimed: Claimed::default(),
         absent: assembly.absent,
         repairs,
         states,
@@ -380,6 +391,11 @@ impl Opened {
     /// Whether it outlives its process.
     pub(crate) fn is_durable(&self) -> bool {
         self.durable.is_some()
+    }
+
+    /// The drives that are given up when this is dropped.
+    pub(crate) fn take_claimed(&mut self) -> Claimed {
+        std::mem::take(&mut self.claimed)
     }
 
     /// Everything that the array's thread needs. Hosts attach over NVMe/TCP if there is a target; of the memory for

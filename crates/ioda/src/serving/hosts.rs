@@ -5,6 +5,7 @@ use crate::attaching::{About, Attached, Attaching, connect_commands};
 use crate::exit::Failure;
 use live::nvme_tcp::TargetSetup;
 use live::server::split_client_memory;
+use nvme::target::Persistence;
 use std::net::SocketAddr;
 
 /// Where hosts attach, for people.
@@ -42,12 +43,12 @@ impl Opened {
         let all_bytes = self.built.client_memory_bytes;
         let (_, for_hosts_bytes) = split_client_memory(all_bytes);
         let memory_bytes = if has_nbd { for_hosts_bytes } else { all_bytes };
-        let attached = hosts.open(&self.uuid()?, self.about(), memory_bytes)?;
+        let attached = hosts.open(&self.uuid()?, self.about(has_nbd), memory_bytes)?;
         Ok((Paths::new(&attached), attached.target))
     }
 
     /// What hosts are told of the array.
-    fn about(&self) -> About {
+    fn about(&self, has_nbd: bool) -> About {
         let (plan, config) = (&self.built.plan, &self.built.config);
         let page_bytes = config.page_bytes;
         About {
@@ -58,6 +59,8 @@ impl Opened {
             // What is in memory is lost with the memory, flushed or not.
             write_cache: self.is_durable(),
             ioda: None,
+            // A client over NBD would not heed them.
+            reservations: if has_nbd { Persistence::Absent } else { Persistence::Impossible },
         }
     }
 }

@@ -3,7 +3,8 @@
 use crate::exit::Failure;
 use crate::quantity::{OnOff, Span, Text};
 use clap::Args;
-use live::storage::RemoteOptions;
+use live::durable::Uuid;
+use live::storage::{Claims, RemoteOptions};
 use nvme::wire::Nqn;
 use nvme::wire::pdu::Digests;
 use schemars::JsonSchema;
@@ -14,6 +15,10 @@ use units::Duration;
 const TIMES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(3600));
 /// Longest time for which a drive is waited for.
 const RETURN_LONGEST: Duration = Duration::from_secs(86_400);
+/// For how long a drive stays claimed unless another time is chosen.
+const LEASE: Duration = Duration::from_secs(10);
+/// Least and longest such time.
+const LEASES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(600));
 /// Most commands in flight of a drive.
 const DEPTH_MAX: u16 = 1023;
 
@@ -49,6 +54,11 @@ pub(crate) struct NetworkSettings {
     /// [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_keep_alive: Option<Text<Span>>,
+    /// For how long a drive on the network stays this server's after it has last said so, 1s to 600s: another server
+    /// waits so long before it takes the drive of one that does not move, and one that cannot say so stops to answer.
+    /// The same for all servers that might use the drives [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drive_lease: Option<Text<Span>>,
     /// Commands in flight of each drive on the network, 1 to 1023; a drive may take fewer [default: 127]
     #[arg(long, value_name = "N")]
     pub(crate) drive_depth: Option<u16>,
@@ -61,8 +71,12 @@ pub(crate) struct NetworkSettings {
 impl NetworkSettings {
     /// What the drives are to be told and given.
     pub(crate) fn options(&self) -> Result<RemoteOptions, Failure> {
-        let (host, host_id) = self.host()?;
-        let mut options = RemoteOptions::of(host, host_id);
+        let lease = self.lease()?;
+        let claimant = live::durable::claimant(lease).map_err(|error| {
+            Failure::internal(format!("the system gives no random numbers: {error}"))
+        })?;
+        let mut options = RemoteOptions::of(self.host(&claimant.owner)?, claimant.owner.0);
+        options.claims = Some(Claims::new(claimant));
         let (least, longest) = TIMES;
         let time = |name: &str, text: &Option<Text<Span>>, usual, least: Duration| match text {
             None => Ok(usual),
@@ -116,36 +130,35 @@ impl NetworkSettings {
         Ok(options)
     }
 
-    /// Name and identifier of this host.
-    fn host(&self) -> Result<(Nqn, [u8; 16]), Failure> {
-        let random = live::durable::random_uuid().map_err(|error| {
-            Failure::internal(format!("the system gives no random numbers: {error}"))
-        })?;
-        let id = read_line("/etc/nvme/hostid").and_then(|text| uuid(&text)).unwrap_or(random.0);
+    fn lease(&self) -> Result<Duration, Failure> {
+        let Some(text) = &self.drive_lease else { return Ok(LEASE) };
+        let (least, longest) = LEASES;
+        match text.value.0 {
+            lease if (least..=longest).contains(&lease) => Ok(lease),
+            lease => Err(Failure::usage(format!(
+                "--drive-lease is {lease}; it must be {least} to {longest}"
+            ))),
+        }
+    }
+
+    /// Name of this host. Its identifier is another at every start, so that two servers of one machine are two hosts.
+    fn host(&self, id: &Uuid) -> Result<Nqn, Failure> {
         let name = match &self.host_nqn {
             Some(name) => name.clone(),
             None => read_line("/etc/nvme/hostnqn")
-                .unwrap_or_else(|| format!("nqn.2014-08.org.nvmexpress:uuid:{random}")),
+                .unwrap_or_else(|| format!("nqn.2014-08.org.nvmexpress:uuid:{id}")),
         };
-        let nqn = Nqn::new(&name).ok_or_else(|| {
+        Nqn::new(&name).ok_or_else(|| {
             Failure::usage(format!(
                 "--host-nqn is \"{name}\"; it must begin with nqn. and have at most 223 bytes"
             ))
-        })?;
-        Ok((nqn, id))
+        })
     }
 }
 
 fn read_line(path: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
-}
-
-/// The bytes of a UUID in its usual form.
-fn uuid(text: &str) -> Option<[u8; 16]> {
-    let digits: String = text.chars().filter(|digit| *digit != '-').collect();
-    let number = u128::from_str_radix(&digits, 16).ok()?;
-    (digits.len() == 32).then(|| number.to_be_bytes())
 }
 
 #[cfg(test)]
@@ -171,6 +184,7 @@ mod tests {
             ("drive_depth = 0", "--drive-depth is 0; it must be 1 to 1023"),
             ("drive_timeout = \"1ms\"", "--drive-timeout is 1.00ms; it must be 10.0ms to 3600s"),
             ("drive_keep_alive = \"0\"", "--drive-keep-alive is 0ns; it must be 1.00s to 3600s"),
+            ("drive_lease = \"500ms\"", "--drive-lease is 500ms; it must be 1.00s to 600s"),
             (
                 "host_nqn = \"me\"",
                 "--host-nqn is \"me\"; it must begin with nqn. and have at most 223 bytes",
@@ -178,12 +192,5 @@ mod tests {
         ] {
             assert_eq!(options(wrong).unwrap_err(), said);
         }
-    }
-
-    #[test]
-    fn a_uuid_is_read() {
-        let text = "00112233-4455-6677-8899-aabbccddeeff";
-        assert_eq!(uuid(text).unwrap()[..4], [0, 0x11, 0x22, 0x33]);
-        assert_eq!(uuid("00112233"), None);
     }
 }

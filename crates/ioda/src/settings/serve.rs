@@ -64,6 +64,11 @@ pub(crate) struct ServeSettings {
     #[arg(long, conflicts_with = "create")]
     #[serde(skip)]
     pub(crate) force_assembly: bool,
+    /// Take drives on the network from a server or host that has them, whether it lives or not: it loses them and
+    /// stops
+    #[arg(long)]
+    #[serde(skip)]
+    pub(crate) take_over: bool,
     /// Do not ask
     #[arg(long, requires = "force_assembly")]
     #[serde(skip)]

@@ -3,6 +3,7 @@
 mod attached;
 mod beside;
 mod checksums;
+mod claims;
 mod client_memory;
 mod clients;
 mod common;

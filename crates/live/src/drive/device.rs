@@ -37,6 +37,8 @@ enum Owner {
     Host { name: CommandName, request: IoRequest },
     /// A controller that is to be shut down.
     Controller(u16),
+    /// Hosts that changed reservations.
+    Reservations,
     /// The end of the drive.
     End,
 }
@@ -89,6 +91,8 @@ pub(super) enum Done {
     Buffer { name: CommandName, buffer: CommandBuffer },
     /// Everything that was written is on stable storage, as this controller wants it.
     Flushed { controller: u16 },
+    /// The oldest state of reservations that was to be kept is on stable storage, or could not be brought there.
+    ReservationsKept(bool),
 }
 
 /// Model and storage.
@@ -107,6 +111,8 @@ pub(super) struct Device {
     trims: VecDeque<Trim>,
     budget: Budget,
     done: VecDeque<Done>,
+    /// Blocks with reservations and where each goes; the first is being written.
+    to_keep: VecDeque<(u64, Buffer)>,
     counters: Counters,
     /// The present: it never goes back.
     now: Instant,
@@ -130,6 +136,7 @@ impl Device {
             trims: VecDeque::new(),
             budget: Budget { bytes: 0, trim_blocks: 0 },
             done: VecDeque::new(),
+            to_keep: VecDeque::new(),
             counters: Counters::default(),
             now: Instant::ZERO,
             last_error: None,
@@ -241,6 +248,23 @@ impl Device {
     pub(super) fn flush_for(&mut self, controller: u16) {
         let slot = self.insert(Owner::Controller(controller), None);
         self.submit(slot, Work::Sync);
+    }
+
+    /// Writes a block with the state of reservations into the head of the drive. One is written after the other, so
+    /// that the last that was begun is the newest.
+    pub(super) fn keep_reservations(&mut self, offset_bytes: u64, block: Buffer) {
+        self.to_keep.push_back((offset_bytes, block));
+        if self.to_keep.len() == 1 {
+            self.write_reservations();
+        }
+    }
+
+    fn write_reservations(&mut self) {
+        let Some((offset_bytes, buffer)) = self.to_keep.front() else { return };
+        let (offset_bytes, buffer) = (*offset_bytes, buffer.share());
+        let length_bytes = buffer.len();
+        let slot = self.insert(Owner::Reservations, None);
+        self.submit(slot, Work::WriteHead { offset_bytes, buffer, length_bytes });
     }
 
     /// Brings everything to stable storage at the end.
@@ -490,6 +514,11 @@ impl Device {
                 self.done.push_back(Done::Command { name, outcome, buffer });
             }
             Owner::Controller(controller) => self.done.push_back(Done::Flushed { controller }),
+            Owner::Reservations => {
+                self.to_keep.pop_front();
+                self.done.push_back(Done::ReservationsKept(outcome == IoOutcome::Done));
+                self.write_reservations();
+            }
             Owner::End => {}
         }
     }

@@ -10,7 +10,10 @@
 //! | 12..16 | version, 1 |
 //! | 16..32 | UUID |
 //! | 32..40 | bytes of the drive |
+//!
+//! The two blocks behind it are for [reservations](super::reservations).
 
+use super::reservations::{KeptReservations, PLACES};
 use crate::buffer::{Buffer, PAGE_BYTES};
 use crate::durable::format::wipe_command;
 use crate::durable::{self, Uuid, ftl, random_uuid};
@@ -116,6 +119,8 @@ pub struct OpenedDrive {
     pub storage: Storage,
     /// Its name and size.
     pub head: DriveHead,
+    /// Reservations that outlived its last process.
+    pub reservations: KeptReservations,
     /// What its model was at the last clean end.
     pub state: Option<Vec<u8>>,
     /// What people should know.
@@ -137,6 +142,7 @@ pub fn open(
 ) -> Result<OpenedDrive, OpenError> {
     let mut storage = Storage::new(IoMethod::Best);
     let (mut state, mut notes) = (None, Vec::new());
+    let mut reservations = KeptReservations::default();
     let (backing, head) = match location.path() {
         None => {
             let bytes = bytes.unwrap_or(default_bytes);
@@ -152,6 +158,7 @@ pub fn open(
                     (disk, head, true)
                 }
             };
+            reservations = read_reservations(&disk, path)?;
             match ftl::take(path, &owner(&head)) {
                 Ok(taken) => state = taken.filter(|_| !is_new),
                 Err(error) => notes.push(error.to_string()),
@@ -160,7 +167,7 @@ pub fn open(
         }
     };
     storage.add(DriveId(0), backing).map_err(OpenError::System)?;
-    Ok(OpenedDrive { storage, head, state, notes })
+    Ok(OpenedDrive { storage, head, reservations, state, notes })
 }
 
 impl DriveHead {
@@ -255,6 +262,15 @@ fn open_there(
     }
     disk.set_bytes(head.bytes)?;
     Ok((disk, head, false))
+}
+
+fn read_reservations(disk: &Disk, path: &Path) -> Result<KeptReservations, OpenError> {
+    let read = |at| disk.read_now(at, PAGE_BYTES);
+    let blocks = PLACES.map(read);
+    let [first, second] = blocks;
+    let io = |error| OpenError::Io { path: path.into(), error };
+    let (first, second) = (first.map_err(io)?, second.map_err(io)?);
+    Ok(KeptReservations::of([first.bytes(), second.bytes()]))
 }
 
 /// Gives a drive a name.

@@ -12,11 +12,14 @@ mod device;
 mod handle;
 mod head;
 mod report;
+mod reservations;
 mod windows;
 
 pub use handle::{DriveHandle, channel};
 pub use head::{DriveHead, OpenError, OpenedDrive, open};
+pub use reservations::KeptReservations;
 
+use crate::certainty::Certainty;
 use crate::clock::{Clock, Event, Interest, Spin, Waiter};
 use crate::nvme_tcp::{Target, TargetEvent, TargetSetup};
 use crate::storage::Storage;
@@ -39,6 +42,8 @@ pub struct Setup {
     pub model: Option<Box<Ssd>>,
     /// Where the bytes are: drive 0 of it.
     pub storage: Storage,
+    /// Reservations as its head has them.
+    pub reservations: KeptReservations,
     /// How to wait.
     pub spin: Spin,
 }
@@ -98,6 +103,7 @@ pub struct DriveServer {
     windows: Windows,
     /// What is ready and was not handled.
     ready: VecDeque<Event>,
+    reservations: KeptReservations,
     end: End,
 }
 
@@ -108,7 +114,8 @@ impl DriveServer {
     ///
     /// If the system has no descriptors left.
     pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, DriveError> {
-        let Setup { target, model, storage, spin } = setup;
+        let Setup { mut target, model, storage, reservations, spin } = setup;
+        target.reservations = reservations.state.clone();
         let mut waiter = Waiter::new(spin)?;
         waiter.add(inbox.fd(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
@@ -120,7 +127,8 @@ impl DriveServer {
         let windows = Windows::default();
         let clock = Clock::new();
         let ready = VecDeque::new();
-        Ok(Self { clock, waiter, inbox, target, device, windows, ready, end: End::No })
+        let end = End::No;
+        Ok(Self { clock, waiter, inbox, target, device, windows, ready, reservations, end })
     }
 
     /// Serves hosts until it is told to stop.
@@ -175,7 +183,7 @@ impl DriveServer {
                 self.target.handle_window_events(happened);
             }
             let worked = self.pass_commands(now);
-            sent += self.target.settle(now, &mut self.waiter)?;
+            sent += self.target.settle(now, Certainty::ALWAYS, &mut self.waiter)?;
             if !worked && !self.target.has_events() {
                 break;
             }
@@ -211,6 +219,7 @@ impl DriveServer {
                 }
                 Done::Buffer { name, buffer } => self.target.take_back(name, buffer),
                 Done::Flushed { controller } => self.target.handle_shut_down(controller),
+                Done::ReservationsKept(is_kept) => self.target.handle_reservations_kept(is_kept),
             }
         }
         worked
@@ -221,6 +230,11 @@ impl DriveServer {
             Action::ShutDown { controller, .. } => self.device.flush_for(controller),
             Action::SetWindows(order) => self.windows.set(now, order, &mut self.device),
             Action::SelectWindow(window) => self.windows.select(now, window, &mut self.device),
+            Action::KeepReservations => {
+                let state = self.target.subsystem().reservations();
+                let (place, block) = self.reservations.next(state);
+                self.device.keep_reservations(place, block);
+            }
             Action::Answer { .. }
             | Action::CloseIoQueues { .. }
             | Action::CloseController { .. } => {
@@ -260,9 +274,9 @@ impl DriveServer {
                     return Ok(None);
                 }
                 self.target.close_all();
-                self.target.settle(now, &mut self.waiter)?;
+                self.target.settle(now, Certainty::ALWAYS, &mut self.waiter)?;
                 while self.target.has_more_to_send() {
-                    self.target.settle(now, &mut self.waiter)?;
+                    self.target.settle(now, Certainty::ALWAYS, &mut self.waiter)?;
                 }
                 self.device.begin_end();
                 self.device.kick()?;

@@ -3,6 +3,7 @@
 //! here.
 
 use super::ftl::sync_folder;
+use super::tended::tended;
 use super::{Assembly, Geometry, Intent, Journal, Refusal, Superblock, Uuid};
 use crate::storage::{DATA_OFFSET_BYTES, DiskError, Place, PlaceError, StoredDrive};
 use ::engine::durability::{
@@ -58,6 +59,9 @@ pub enum OpenError {
         /// What the system says.
         error: io::Error,
     },
+    /// A drive on the network is another server's.
+    #[error(transparent)]
+    Claim(#[from] super::claim::ClaimError),
     /// No random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(io::Error),
@@ -171,8 +175,12 @@ fn create_on(
             error,
         })?;
     }
-    durability::create(disks, geometry, uuid, created_seconds, quiet_for)
-        .map_err(|error| OpenError::located(error, &names))
+    let disks = disks.into_iter().map(Some).collect();
+    let created = tended(disks, |disks| {
+        let disks = disks.into_iter().flatten().collect();
+        durability::create(disks, geometry, uuid, created_seconds, quiet_for)
+    });
+    created.map_err(|error| OpenError::located(error, &names))
 }
 
 /// Why a drive may be formatted: a file because it holds only zeros, or as `check` says.
@@ -342,7 +350,9 @@ impl FoundArray {
     /// If a drive says no, or the journal cannot be replayed.
     pub fn start(self, quiet_for: Duration) -> Result<OpenArray, OpenError> {
         let Self { opening, names } = self;
-        opening.start(quiet_for).map_err(|error| OpenError::located(error, &names))
+        let Opening { assembly, disks } = opening;
+        let started = tended(disks, |disks| Opening { assembly, disks }.start(quiet_for));
+        started.map_err(|error| OpenError::located(error, &names))
     }
 }
 

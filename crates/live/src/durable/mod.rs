@@ -1,17 +1,20 @@
 //! What an array that outlives its process needs of the system: opening and locking files and devices,
-//! a random name, and the state of emulated drives between two runs ([`ftl`]).
+//! claiming drives on the network, a random name, and the state of emulated drives between two runs ([`ftl`]).
 //!
 //! What is written where and in which order is in [`::engine::durability`]. The head of a drive there is
 //! what lies before [`crate::storage::DATA_OFFSET_BYTES`] here.
 
+mod claim;
 mod forced;
 pub mod format;
 pub mod ftl;
+mod tended;
 
 pub use ::engine::durability::{
     Assembly, Found, Geometry, Intent, Journal, JournalError, Journalled, MarkState, MemberState,
     Note, Records, Refusal, Superblock, SuperblockError, Uuid, assemble, intent, journal,
     read_superblock, write_superblock,
 };
+pub use claim::{ClaimError, Claimed, claim, claim_drive, claimant};
 pub use forced::{Account, find_forced};
 pub use format::{FoundArray, OpenArray, OpenError, create, find, is_remains, open, random_uuid};

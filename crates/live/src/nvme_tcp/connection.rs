@@ -33,7 +33,7 @@ pub(super) struct ConnectionId {
 }
 
 /// The name of a command in flight.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct CommandName {
     pub(super) connection: ConnectionId,
     pub(super) slot: Slot,

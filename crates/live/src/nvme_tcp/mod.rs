@@ -13,6 +13,7 @@ mod command_memory;
 mod connection;
 mod counters;
 mod entrance;
+mod fence;
 mod listener;
 mod names;
 mod output;

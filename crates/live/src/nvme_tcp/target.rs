@@ -5,18 +5,21 @@ use super::command_buffer::CommandBuffer;
 use super::command_memory::CommandMemory;
 use super::connection::{CommandName, ConnectionId, HostConnection, Pending, Received};
 use super::entrance::Listening;
+use super::fence::Fence;
 use super::listener::Listener;
 use super::powers::Powers;
 use super::subsystems::{Joined, Subsystems, Which};
 use super::table::Table;
 use crate::buffer::Pool;
+use crate::certainty::Certainty;
 use crate::clock::{Event, Interest, Waiter};
 use crate::control::StrangerStatus;
 use nvme::target::{
     Action, AdminAnswer, AdminRequest, Answer, CommandData, Discovery, DriveReport, IoOutcome,
-    IoRequest, Listing, Request, Slot, Subsystem, SubsystemConfig, Terms, TransportEvent,
+    IoRequest, Listing, Request, ReservationAnswer, ReservationState, Slot, Subsystem,
+    SubsystemConfig, Terms, TransportEvent,
 };
-use nvme::wire::{CONNECT_BYTES, SubmissionEntry};
+use nvme::wire::{CONNECT_BYTES, ReservationCommand, StatusCode, SubmissionEntry};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use units::{Duration, Instant};
@@ -71,6 +74,8 @@ pub struct TargetSetup {
     /// Bound on the data of commands that all hosts together have it hold, at least
     /// [`COMMAND_MEMORY_BYTES_MIN`].
     pub memory_bytes: u64,
+    /// Reservations that were kept.
+    pub reservations: ReservationState,
 }
 
 /// What a target asks of its driver.
@@ -87,7 +92,7 @@ pub enum TargetEvent {
         /// Its data, or room for them, if it has any.
         buffer: Option<CommandBuffer>,
     },
-    /// Only [`Action::ShutDown`], [`Action::SetWindows`] and [`Action::SelectWindow`].
+    /// Only [`Action::ShutDown`], [`Action::SetWindows`], [`Action::SelectWindow`] and [`Action::KeepReservations`].
     Action(Action),
 }
 
@@ -102,6 +107,7 @@ pub struct Target {
     pub(super) admin: BTreeMap<(Which, u16), ConnectionId>,
     /// `None` where hosts do not authenticate.
     pub(super) powers: Option<Powers>,
+    fence: Fence,
     memory: CommandMemory,
     pool: Pool,
     events: VecDeque<TargetEvent>,
@@ -120,7 +126,7 @@ impl Target {
     ///
     /// If the system cannot watch the listeners.
     pub fn new(setup: TargetSetup, first_token: u64, waiter: &mut Waiter) -> io::Result<Self> {
-        let TargetSetup { config, listeners, listings, memory_bytes } = setup;
+        let TargetSetup { config, listeners, listings, memory_bytes, reservations } = setup;
         let shares = memory_bytes / 4 * SHARES_OF_FOUR;
         let admission = Admission::new((shares / SHARE_BYTES) as usize);
         let common = memory_bytes.saturating_sub(admission.places() as u64 * SHARE_BYTES);
@@ -141,12 +147,16 @@ impl Target {
             waiter.add(powers.bell(), first_token + LISTENERS_MAX, Interest::READ)?;
         }
         let mut target = Self {
-            subsystems: Subsystems::new(Subsystem::new(config), discovery),
+            subsystems: Subsystems::new(
+                Subsystem::with_reservations(config, reservations),
+                discovery,
+            ),
             listening: Listening::new(listeners),
             admission,
             table: Table::default(),
             admin: BTreeMap::new(),
             powers,
+            fence: Fence::default(),
             memory: CommandMemory::new(common),
             pool: Pool::default(),
             events: VecDeque::new(),
@@ -258,8 +268,13 @@ impl Target {
         };
         let request = AdminRequest { slot, nsid: pending.nsid, command, data, into };
         let answer = self.subsystems.handle_admin(now, &joined, request, drive);
-        if let AdminAnswer::Now(answer) = answer {
-            own.machine.complete(slot, answer);
+        match answer {
+            AdminAnswer::Now(answer) => own.machine.complete(slot, answer),
+            AdminAnswer::WhenKept(answer) => {
+                let (ends_first, keep) = (Vec::new(), true);
+                self.fence.hold(name, ReservationAnswer { answer, ends_first, keep });
+            }
+            AdminAnswer::Held => {}
         }
         self.table.mark_dirty(connection.index);
     }
@@ -272,6 +287,8 @@ impl Target {
         outcome: IoOutcome,
         buffer: Option<CommandBuffer>,
     ) {
+        self.fence.end(name);
+        self.answer_fenced();
         let Some(own) = self.table.get_mut(name.connection) else {
             buffer.into_iter().for_each(|buffer| self.take_back(name, buffer));
             return;
@@ -312,6 +329,23 @@ impl Target {
         self.subsystems.own.handle_shut_down(controller);
     }
 
+    /// The state of reservations that an [`Action::KeepReservations`] ordered to be kept is on stable storage, or could
+    /// not be brought there. To be called once for each of them, in order.
+    pub fn handle_reservations_kept(&mut self, is_kept: bool) {
+        self.fence.handle_kept(is_kept);
+        self.answer_fenced();
+    }
+
+    /// Answers reservation commands that wait for nothing any more.
+    fn answer_fenced(&mut self) {
+        while let Some((CommandName { connection, slot }, answer)) = self.fence.poll() {
+            if let Some(own) = self.table.get_mut(connection) {
+                own.machine.complete(slot, answer);
+                self.table.mark_dirty(connection.index);
+            }
+        }
+    }
+
     /// Events of windows happened.
     pub fn handle_window_events(&mut self, events: u16) {
         self.subsystems.own.handle_window_events(events);
@@ -335,15 +369,20 @@ impl Target {
         self.table.iter_mut().any(|(_, own)| own.has_unsent())
     }
 
-    /// Does what there is to do until nothing is left but to wait, or [much](Target::has_more_to_send) was sent.
-    /// Returns how many bytes were.
+    /// Does what there is to do until nothing is left but to wait, or [much](Target::has_more_to_send) was sent, or
+    /// `certainty` ends. Returns how many bytes were sent.
     ///
     /// # Errors
     ///
     /// If the system cannot watch a listener.
-    pub fn settle(&mut self, now: Instant, waiter: &mut Waiter) -> io::Result<u64> {
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        certainty: Certainty,
+        waiter: &mut Waiter,
+    ) -> io::Result<u64> {
         let mut sent = 0;
-        while sent < SENT_BYTES_PER_TURN {
+        while sent < SENT_BYTES_PER_TURN && certainty.holds() {
             while let Some((which, action)) = self.subsystems.poll_action() {
                 self.act(which, action);
             }
@@ -475,11 +514,45 @@ impl Target {
             }
             Request::Authenticate(step) => self.authenticate(now, id, slot, step),
             Request::Admin(_) => self.events.push_back(TargetEvent::Admin(name)),
+            Request::Reservation(command) => self.reserve(name, &command),
             Request::Io(request) => {
+                let subsystem = &self.subsystems.own;
+                if subsystem.reservations().held.is_some()
+                    && let Some(Joined { queue, .. }) = own.joined
+                {
+                    match subsystem.host_of(&queue) {
+                        Some(host) if subsystem.allows(&queue, &request.operation) => {
+                            self.fence.begin(name, host);
+                        }
+                        _ => {
+                            let conflict = StatusCode::ReservationConflict.for_good();
+                            return own.machine.complete(slot, Answer::new(conflict));
+                        }
+                    }
+                }
                 let buffer = own.lend(slot);
                 self.events.push_back(TargetEvent::Io { name, request, buffer });
             }
         }
+    }
+
+    /// Carries out a reservation command.
+    fn reserve(&mut self, name: CommandName, command: &ReservationCommand) {
+        let Some(own) = self.table.get_mut(name.connection) else { return };
+        let Some(Joined { which: Which::Own, queue }) = own.joined else { return };
+        let Some(pending) = own.pending_mut(name.slot) else { return };
+        let is_to_host = matches!(pending.data, CommandData::ToHost { .. });
+        let (mut nothing, mut data) = ([0; 0], pending.buffer.as_mut());
+        let (data, into): (&[u8], &mut [u8]) = match &mut data {
+            Some(buffer) if is_to_host => (&[], buffer.bytes_mut()),
+            Some(buffer) => (buffer.bytes(), &mut nothing),
+            None => (&[], &mut nothing),
+        };
+        let subsystem = &mut self.subsystems.own;
+        let answer = subsystem.handle_reservation(&queue, command, data, into);
+        tracing::debug!(?command, status = ?answer.answer.status, "a reservation command");
+        self.fence.hold(name, answer);
+        self.answer_fenced();
     }
 
     fn act(&mut self, which: Which, action: Action) {
@@ -499,7 +572,10 @@ impl Target {
                 self.close_queues(which, controller, false);
             }
             Action::ShutDown { .. } if which == Which::Discovery => {}
-            Action::ShutDown { .. } | Action::SetWindows(_) | Action::SelectWindow(_) => {
+            Action::ShutDown { .. }
+            | Action::SetWindows(_)
+            | Action::SelectWindow(_)
+            | Action::KeepReservations => {
                 self.events.push_back(TargetEvent::Action(action));
             }
         }

@@ -8,6 +8,7 @@
 
 use super::requests::Asker;
 use crate::buffer::Buffer;
+use crate::certainty::Certainty;
 use crate::clock::{Event, Waiter};
 use crate::control::StrangerStatus;
 use crate::nvme_tcp::{
@@ -251,12 +252,18 @@ impl Hosts {
         self.answered = true;
     }
 
-    /// Sends what there is to be sent. Returns whether commands were answered, and how many bytes were sent.
-    pub(super) fn settle(&mut self, now: Instant, waiter: &mut Waiter) -> io::Result<(bool, u64)> {
+    /// Sends what there is to be sent, as long as the drives are this server's. Returns whether commands were answered,
+    /// and how many bytes were sent.
+    pub(super) fn settle(
+        &mut self,
+        now: Instant,
+        certainty: Certainty,
+        waiter: &mut Waiter,
+    ) -> io::Result<(bool, u64)> {
         if self.commands.is_empty() {
             self.counters.set_busy(now, false);
         }
-        let sent = self.target.settle(now, waiter)?;
+        let sent = self.target.settle(now, certainty, waiter)?;
         Ok((std::mem::take(&mut self.answered), sent))
     }
 
@@ -266,11 +273,16 @@ impl Hosts {
     }
 
     /// Ends all connections.
-    pub(super) fn close(&mut self, now: Instant, waiter: &mut Waiter) -> io::Result<()> {
+    pub(super) fn close(
+        &mut self,
+        now: Instant,
+        certainty: Certainty,
+        waiter: &mut Waiter,
+    ) -> io::Result<()> {
         self.target.close_all();
-        self.target.settle(now, waiter)?;
-        while self.target.has_more_to_send() {
-            self.target.settle(now, waiter)?;
+        self.target.settle(now, certainty, waiter)?;
+        while self.target.has_more_to_send() && certainty.holds() {
+            self.target.settle(now, certainty, waiter)?;
         }
         Ok(())
     }

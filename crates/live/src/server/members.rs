@@ -3,7 +3,7 @@
 use super::array_io::ArrayIo;
 use super::returning::Returning;
 use crate::control::{ArrayHandle, Joined, Message};
-use crate::durable::{format, ftl};
+use crate::durable::{OpenError, claim_drive, format, ftl};
 use crate::storage::{AddressError, Backing, Memory, Place, RemoteAddress, RemoteLocation};
 use engine::Drive;
 use engine::durability::Records;
@@ -116,7 +116,12 @@ impl Members {
         // It has the lock of the place.
         io.storage.remove(drive);
         let join = move || {
-            let disk = format::join(&place, drive, &superblock, &intent, &journal);
+            let disk =
+                claim_drive(drive.index(), &place).map_err(OpenError::from).and_then(|claimed| {
+                    let disk = format::join(&place, drive, &superblock, &intent, &journal)?;
+                    claimed.keep();
+                    Ok(disk)
+                });
             // If the array has ended, nobody needs the drive any more.
             let _ = handle.send(Message::Joined(Box::new(Joined { drive, place, disk })));
         };

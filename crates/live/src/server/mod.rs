@@ -8,6 +8,7 @@
 mod admin;
 mod array_io;
 mod busy_poll;
+mod claims;
 mod client_memory;
 mod clients;
 mod extents;
@@ -37,6 +38,7 @@ use array::policy::{PolicyKind, PolicySettings};
 use array::{Coordination, JobKind, RequestKind};
 use array_io::ArrayIo;
 use busy_poll::BusyPoll;
+use claims::Claims;
 use client_memory::ClientMemory;
 use clients::{Clients, FIRST_CLIENT};
 use engine::durability::Records;
@@ -88,6 +90,18 @@ pub enum ServerError {
     /// The system refused something that the thread cannot do without.
     #[error("the array's thread cannot go on: {0}")]
     System(#[from] io::Error),
+    /// Another server has the drives.
+    #[error(
+        "the array has stopped: drive {} at {place} is not this server's any more, {why}; nothing more was written or answered", .drive.0
+    )]
+    Lost {
+        /// The drive.
+        drive: units::DriveId,
+        /// Where it is.
+        place: String,
+        /// Why.
+        why: String,
+    },
     /// What must be written down cannot be.
     #[error("the array has stopped, because it could not write down its state: {0}")]
     Record(String),
@@ -126,6 +140,7 @@ pub struct Server {
     integrity: Integrity,
     busy_poll: BusyPoll,
     turn: Turn,
+    claims: Claims,
 }
 
 impl Server {
@@ -161,6 +176,7 @@ impl Server {
             plane.set_checksums_in_memory(drives.len());
         }
         storage.set_releaser(releaser.clone());
+        let claims = Claims::new(&config.layout);
         let mut server = Self {
             waiter,
             inbox,
@@ -174,6 +190,7 @@ impl Server {
             integrity: Integrity::default(),
             busy_poll: BusyPoll::new(),
             turn: Turn::new(),
+            claims,
         };
         server.settle(Instant::ZERO);
         let mut new = Vec::new();
@@ -198,10 +215,14 @@ impl Server {
     pub fn run(mut self) -> Result<(), ServerError> {
         let mut events: Vec<Event> = Vec::new();
         loop {
-            let answered = self.work()?;
+            let Some(answered) = self.work()? else {
+                self.await_claims()?;
+                continue;
+            };
             if let Some(result) = self.poll_end() {
                 self.send_last_answers();
                 self.close_hosts()?;
+                self.give_up_claims();
                 return result;
             }
             if !self.turn.has_work() {
@@ -212,11 +233,15 @@ impl Server {
         }
     }
 
-    /// Does what can be done now, as far as the budget of a turn goes. Returns whether anybody was answered.
-    fn work(&mut self) -> io::Result<bool> {
+    /// Does what can be done now, as far as the budget of a turn goes. Returns whether a client was answered; `None` if
+    /// none may be, because claims of drives have run out.
+    fn work(&mut self) -> Result<Option<bool>, ServerError> {
         let now = self.catch_up();
         self.io.collect_storage(now);
         self.take_outputs();
+        if !self.may_answer()? {
+            return Ok(None);
+        }
         self.continue_requests();
         // What is sent has a budget of its own.
         self.turn.begin();
@@ -224,7 +249,7 @@ impl Server {
         // Flushes and answers may have been asked for by what was received just now.
         self.settle(self.io.present());
         self.io.kick()?;
-        Ok(answered)
+        Ok(Some(answered))
     }
 
     /// Whether there is something to do now.
@@ -301,8 +326,8 @@ impl Server {
 
     /// Hosts are told that the array is no more.
     fn close_hosts(&mut self) -> io::Result<()> {
-        let now = self.io.present();
-        self.hosts.as_mut().map_or(Ok(()), |hosts| hosts.close(now, &mut self.waiter))
+        let (now, certainty) = (self.io.present(), self.claims.certainty);
+        self.hosts.as_mut().map_or(Ok(()), |hosts| hosts.close(now, certainty, &mut self.waiter))
     }
 
     /// Lets the volume come up to the present. Returns the present.

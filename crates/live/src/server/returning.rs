@@ -7,7 +7,7 @@
 use super::array_io::ArrayIo;
 use super::members::Members;
 use crate::control::{ArrayHandle, Message, Records, Returned};
-use crate::durable::format;
+use crate::durable::{claim_drive, format};
 use crate::storage::{Place, RemoteLocation, StoredDrive};
 use array::DriveState;
 use std::sync::mpsc::{Sender, channel};
@@ -141,12 +141,17 @@ fn take_back(
     drop(connect(&place, until)?);
     let keep_alive = std::time::Duration::from_nanos(remote.options.keep_alive.as_nanos());
     std::thread::sleep(keep_alive + KEEP_ALIVE_MARGIN);
-    let disk = connect(&place, until.max(std::time::Instant::now() + keep_alive))?;
+    let until = until.max(std::time::Instant::now() + keep_alive);
+    drop(connect(&place, until)?);
+    let claimed = claim_drive(drive.index(), &place).map_err(|error| error.to_string())?;
+    let disk = connect(&place, until)?;
     let (sender, records) = channel();
     let asked = handle.send(Message::Back { drive, wait, records: sender });
     let records = asked.ok().and_then(|()| records.recv().ok());
     let (superblock, intent, journal) = records.ok_or("nobody waits for it any more")?;
-    format::take_back(disk, drive, &superblock, &intent, &journal)
+    let disk = format::take_back(disk, drive, &superblock, &intent, &journal)?;
+    claimed.keep();
+    Ok(disk)
 }
 
 /// Connects a drive as soon as it is there.

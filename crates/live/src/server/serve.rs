@@ -134,11 +134,12 @@ impl Server {
                 }
                 continue;
             }
-            let (answered, sent) = hosts.settle(now, &mut self.waiter)?;
+            let certainty = self.claims.certainty;
+            let (answered, sent) = hosts.settle(now, certainty, &mut self.waiter)?;
             any |= answered;
             self.turn.charge(sent);
             // What was sent may have made room for the next command.
-            if !hosts.has_commands() || self.turn.is_used_up() {
+            if !hosts.has_commands() || self.turn.is_used_up() || !certainty.holds() {
                 break;
             }
         }
@@ -223,11 +224,12 @@ impl Server {
     }
 
     /// Sends what is to be sent, receives what had to wait for room, and closes connections of clients
-    /// that have gone, each client once. Returns whether any client got a reply.
+    /// that have gone, each client once. Ends when the drives are not this server's for certain. Returns whether any
+    /// client got a reply.
     pub(super) fn send_answers(&mut self) -> bool {
         let mut any = false;
         for _ in 0..self.clients.dirty_count() {
-            if self.turn.is_used_up() {
+            if self.turn.is_used_up() || !self.claims.certainty.holds() {
                 break;
             }
             let Some(index) = self.clients.pop_dirty() else { break };

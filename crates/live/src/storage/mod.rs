@@ -45,13 +45,15 @@ pub use location::{DriveLocation, Place, RemoteLocation};
 pub(crate) use mapping::Region;
 pub use memory::Memory;
 pub use prefill::{PrefillProgress, PrefillState};
+pub(crate) use remote::Finding;
 pub use remote::{
-    AddressError, ArrayPlace, DriveWindows, NVME_TCP_PORT, RemoteAddress, RemoteDrive, RemoteError,
-    RemoteOptions,
+    AddressError, ArrayPlace, Claimant, Claims, DriveWindows, NVME_TCP_PORT, RemoteAddress,
+    RemoteDrive, RemoteError, RemoteOptions,
 };
 pub use stored::{PlaceError, StoredDrive};
 
 use crate::buffer::Buffer;
+use crate::certainty::Certainty;
 use crate::clock::Clock;
 use crate::release::{Released, Releaser};
 use job::{Job, Kind};
@@ -110,6 +112,24 @@ impl Backing {
             Self::Remote(drive) => drive.allocated(),
         }
     }
+}
+
+/// Whether the drives on the network are this server's.
+#[derive(Clone, Debug)]
+pub enum ClaimStanding {
+    /// They are.
+    Held(Certainty),
+    /// It is not certain at the moment: nothing may be answered.
+    Lapsed,
+    /// One is not, for good.
+    Lost {
+        /// The drive.
+        drive: DriveId,
+        /// Where it is.
+        place: String,
+        /// Why.
+        why: String,
+    },
 }
 
 #[derive(Debug)]
@@ -414,6 +434,56 @@ impl Storage {
             Backing::Memory(_) | Backing::Disk(_) => 0,
         });
         in_files + self.done.len() + remote.sum::<usize>()
+    }
+
+    /// Whether the claims of drives on the network are good at the moment: of all, or of `needed`. `None` if no drive
+    /// is claimed.
+    #[must_use]
+    pub fn claims(&self, needed: usize) -> Option<ClaimStanding> {
+        let (mut claimed, mut valid, mut all) = (0, 0, Certainty::ALWAYS);
+        for (position, slot) in self.slots.iter().enumerate() {
+            let Some(Slot { backing: Backing::Remote(remote), .. }) = slot else { continue };
+            match remote.claim_standing() {
+                Some(Err(why)) => {
+                    let drive = DriveId(position as u8);
+                    let (place, why) = (remote.address().to_string(), why.to_owned());
+                    return Some(ClaimStanding::Lost { drive, place, why });
+                }
+                Some(Ok(certainty)) => {
+                    claimed += 1;
+                    if let Some(certainty) = certainty.filter(Certainty::holds) {
+                        valid += 1;
+                        all = all.and(certainty);
+                    }
+                }
+                None => {}
+            }
+        }
+        match claimed {
+            0 => None,
+            _ if valid >= needed.min(claimed) => Some(ClaimStanding::Held(all)),
+            _ => Some(ClaimStanding::Lapsed),
+        }
+    }
+
+    /// The clock of the machine has stood still for a while: nothing is known of how long claims are good.
+    pub fn lapse_claims(&mut self) {
+        remotes(&mut self.slots).for_each(|(_, remote)| remote.lapse_claim());
+    }
+
+    /// Begins to give all claims up.
+    pub fn give_up_claims(&mut self) {
+        remotes(&mut self.slots).for_each(|(_, remote)| remote.give_up_claim());
+    }
+
+    /// Whether nothing is left to give up.
+    #[must_use]
+    pub fn has_given_up_claims(&self) -> bool {
+        let remote = |slot: &Slot| match &slot.backing {
+            Backing::Remote(remote) => remote.has_given_up(),
+            Backing::Memory(_) | Backing::Disk(_) => true,
+        };
+        self.slots.iter().flatten().all(remote)
     }
 
     /// What drives on the network have done.

@@ -143,6 +143,14 @@ impl StoredDrive {
         }
     }
 
+    /// Looks after a drive on the network that nobody works on: what it hears of this host, and whose it is. What goes
+    /// wrong is told to whoever works on it next.
+    pub fn tend(&mut self) {
+        if let Self::Remote(drive) = self {
+            let _ = drive.collect().and_then(|()| drive.kick());
+        }
+    }
+
     /// Where it is, for people.
     #[must_use]
     pub fn name(&self) -> String {

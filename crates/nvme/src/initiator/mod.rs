@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | [`Connection`] | one TCP connection: PDUs, the commands in flight, their transfers | which bytes to send, which bytes belong to which command |
 //! | [`Controller`] | the set-up of a controller, its keep alive, its events, its windows | which queues to connect, which admin commands to send, what the drive is |
+//! | [`Reserving`] | one goal of reservations | which commands lead to it, and what came of it |
 //! | [`DriveClock`] | what is known of the clock of a drive | what it says now, and how sure that is |
 //!
 //! A driver holds a [`Connection`] for each socket and goes through these steps:
@@ -26,12 +27,16 @@
 //! [`Connection::held_bytes_max`] and the buffers of the commands that it was sent.
 mod clock;
 mod controller;
+mod reservation;
 mod transport;
 
 pub use clock::{ClockReading, DriveClock};
 pub use controller::{
     Controller, ControllerAction, ControllerConfig, ControllerError, DriveFacts, Outgoing, Purpose,
     QueuePlan, Submission, WindowAnswer,
+};
+pub use reservation::{
+    Holder, ReservationGoal, ReservationOutcome, Reserving, can_reserve, is_server_key, server_key,
 };
 pub use transport::{
     CommandData, Connection, DataPiece, ENTRIES_MAX, End, Output, OutputPdu, Slot, Terms,

@@ -76,11 +76,13 @@ impl IoRequest {
     ) -> Result<Self, StatusField> {
         let invalid_field = StatusCode::InvalidField.for_good();
         let command = IoCommand::decode(entry);
-        if let IoCommand::Unsupported { .. } | IoCommand::Compare(_) = command {
+        if let IoCommand::Unsupported { .. } | IoCommand::Compare(_) | IoCommand::Reservation(_) =
+            command
+        {
             return Err(StatusCode::InvalidOpcode.for_good());
         }
         // A fused command is half of a pair, which nobody offered.
-        if entry.flags & 0b11 != 0 {
+        if entry.is_fused() {
             return Err(invalid_field);
         }
         let is_flush = command == IoCommand::Flush;
@@ -129,7 +131,9 @@ impl IoRequest {
                 }
             }
             IoCommand::Flush => plain(IoOperation::Flush, 0),
-            IoCommand::Compare(_) | IoCommand::Unsupported { .. } => return Err(invalid_field),
+            IoCommand::Compare(_) | IoCommand::Reservation(_) | IoCommand::Unsupported { .. } => {
+                return Err(invalid_field);
+            }
         };
         Ok(request)
     }

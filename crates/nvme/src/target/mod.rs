@@ -7,7 +7,7 @@
 //! | machine | owns | answers |
 //! |---|---|---|
 //! | [`Connection`] | one TCP connection: PDUs, the commands in flight, their transfers | which bytes to send, which bytes belong to which command |
-//! | [`Subsystem`] | the controllers that hosts got, the windows of the NVM Set | who may connect, and every admin command |
+//! | [`Subsystem`] | the controllers that hosts got, the windows of the NVM Set, reservations | who may connect, every admin command, and who may read and write |
 //! | [`Discovery`] | the controllers of the discovery subsystem | which subsystems a host sees |
 //!
 //! A driver holds a [`Connection`] for each socket, and beside it the [`Queue`] that its Connect was given. It
@@ -19,7 +19,9 @@
 //! 2. Data that come with a command are put where [`TransportEvent::Data`] says. For a command whose data are
 //!    still at the host, the driver calls [`Connection::receive`] when it has a buffer; nothing is sent before.
 //! 3. With its data there, a [`Request::Connect`] or [`Request::Admin`] goes to the [`Subsystem`] (or
-//!    [`Discovery`]), as a [`Request::Authenticate`] does, a [`Request::Io`] to the drive. The answer goes to [`Connection::complete`].
+//!    [`Discovery`]), as a [`Request::Authenticate`] does, a [`Request::Io`] to the drive if
+//!    [`Subsystem::allows`] it. A [`Request::Reservation`] goes to [`Subsystem::handle_reservation`], which says what has
+//!    to end before it is answered. The answer goes to [`Connection::complete`].
 //! 4. [`Connection::poll_output`] and [`Subsystem::poll_action`] are called until they are empty.
 //!
 //! A connection has no clock. A driver decides for how long it waits for a queue that may be used
@@ -33,6 +35,7 @@ mod controller;
 mod discovery;
 mod io;
 mod request;
+mod reservation;
 mod transport;
 
 pub use authentication::{
@@ -40,12 +43,16 @@ pub use authentication::{
     RANDOM_BYTES, Secret, SharedValue,
 };
 pub use controller::{
-    Action, AdminAnswer, AdminRequest, DriveReport, HostList, Namespace, Queue, Subsystem,
-    SubsystemConfig, WindowOrder,
+    Action, AdminAnswer, AdminRequest, DriveReport, HostList, Namespace, Queue, ReservationAnswer,
+    Subsystem, SubsystemConfig, WindowOrder,
 };
 pub use discovery::{Discovery, Listing};
 pub use io::{IoOperation, IoOutcome, IoRequest};
 pub use request::{AuthenticationStep, Request};
+pub use reservation::{
+    Access, Effect, Held, HostId, Persistence, REGISTRANTS_MAX, Registrant, ReservationState,
+    Reservations,
+};
 pub use transport::{
     Answer, CommandData, Connection, DataPiece, Output, OutputPdu, QueueTerms, Slot, Terms,
     TransportEvent,

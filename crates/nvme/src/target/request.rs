@@ -2,12 +2,14 @@
 
 use super::controller::Namespace;
 use super::io::IoRequest;
+use super::reservation::Persistence;
 use super::transport::CommandData;
 use crate::wire::ioda::IodaCapability;
 use crate::wire::{
     AUTH_MESSAGE_BYTES_MAX, AUTHENTICATION_PROTOCOL, AUTHENTICATION_SPECIFIC, AdminCommand,
-    Authentication, CONNECT_BYTES, Connect, FABRICS, FabricsCommand, Feature, StatusCode,
-    StatusField, SubmissionEntry, TIMESTAMP_BYTES, WINDOW_CONFIG_BYTES,
+    Authentication, CONNECT_BYTES, Connect, FABRICS, FabricsCommand, Feature, IoCommand,
+    ReservationCommand, StatusCode, StatusField, SubmissionEntry, TIMESTAMP_BYTES,
+    WINDOW_CONFIG_BYTES,
 };
 
 /// What a command asks.
@@ -21,6 +23,8 @@ pub enum Request {
     Admin(AdminCommand),
     /// Something of the drive.
     Io(IoRequest),
+    /// Something of reservations: [`Subsystem::handle_reservation`](super::Subsystem::handle_reservation).
+    Reservation(ReservationCommand),
 }
 
 /// Which way a message of authentication goes.
@@ -46,6 +50,7 @@ pub(super) enum Standing<'a> {
         namespace: &'a Namespace,
         /// Whether the host has said the magic word, and what of IODA the drive knows.
         ioda: Option<IodaCapability>,
+        reservations: Persistence,
     },
     /// A queue of a controller that is not.
     Disabled,
@@ -94,8 +99,14 @@ impl Request {
             // Properties are the admin queue's.
             (_, Some(_)) => Err(StatusCode::InvalidOpcode.for_good()),
             (Standing::Disabled, None) => sequence,
-            (Standing::Io { namespace, ioda }, None) => {
-                Ok(Self::Io(IoRequest::decode(namespace, ioda, entry, data)?))
+            (Standing::Io { namespace, ioda, reservations }, None) => {
+                match IoCommand::decode(entry) {
+                    IoCommand::Reservation(command) if reservations != Persistence::Absent => {
+                        check_reservation(namespace, &command, entry, data)?;
+                        Ok(Self::Reservation(command))
+                    }
+                    _ => Ok(Self::Io(IoRequest::decode(namespace, ioda, entry, data)?)),
+                }
             }
         }
     }
@@ -123,6 +134,31 @@ const fn data_bytes(command: &AdminCommand) -> usize {
             _ => 0,
         },
         _ => 0,
+    }
+}
+
+/// Whether a reservation command is for the namespace, and its data are there or have room.
+fn check_reservation(
+    namespace: &Namespace,
+    command: &ReservationCommand,
+    entry: &SubmissionEntry,
+    data: CommandData,
+) -> Result<(), StatusField> {
+    if entry.is_fused() {
+        return Err(StatusCode::InvalidField.for_good());
+    }
+    if !namespace.is_named(entry.common.nsid, false) {
+        return Err(StatusCode::InvalidNamespace.for_good());
+    }
+    match command {
+        ReservationCommand::Report { dwords, .. } => {
+            let bytes = (u64::from(*dwords) + 1) * 4;
+            match u64::from(data.to_host_bytes()) >= bytes {
+                true => Ok(()),
+                false => Err(StatusCode::SglLengthInvalid.for_good()),
+            }
+        }
+        _ => need(data, command.data_bytes()),
     }
 }
 

@@ -9,6 +9,7 @@ const LOG_PAGE: Bits = Bits::new(23, 16);
 const NAMESPACE_ATTRIBUTES: u32 = 0x0004_0002;
 const WINDOW_AGGREGATE: u32 = 0x000b_0402;
 const DISCOVERY_LOG: u32 = 0x0070_f002;
+const RESERVATION_LOG: u32 = 0x0080_0006;
 
 /// Bits of feature 0Bh, and of OAES in Identify Controller, for notices that can be wanted and offered.
 pub mod notice {
@@ -29,6 +30,8 @@ pub enum AsyncEvent {
     WindowAggregate,
     /// Notice F0h: log page 70h changed.
     DiscoveryLog,
+    /// Event 00h of the command set: log page 80h has a notice. Feature 82h says which are not wanted.
+    ReservationLog,
     /// Anything else.
     Other {
         /// Its type, 0 to 7: error, health, notice, …
@@ -51,6 +54,7 @@ impl AsyncEvent {
             NAMESPACE_ATTRIBUTES => Self::NamespaceAttributes,
             WINDOW_AGGREGATE => Self::WindowAggregate,
             DISCOVERY_LOG => Self::DiscoveryLog,
+            RESERVATION_LOG => Self::ReservationLog,
             _ => Self::Other {
                 kind: KIND.get32(dw0) as u8,
                 information: INFORMATION.get32(dw0) as u8,
@@ -66,6 +70,7 @@ impl AsyncEvent {
             Self::NamespaceAttributes => NAMESPACE_ATTRIBUTES,
             Self::WindowAggregate => WINDOW_AGGREGATE,
             Self::DiscoveryLog => DISCOVERY_LOG,
+            Self::ReservationLog => RESERVATION_LOG,
             Self::Other { kind, information, log_page } => {
                 KIND.put32(kind as u32)
                     | INFORMATION.put32(information as u32)

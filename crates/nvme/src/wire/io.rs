@@ -2,6 +2,7 @@
 
 use super::field::Bits;
 use super::ioda;
+use super::reservation::ReservationCommand;
 use super::submission::{CommonFields, SubmissionEntry};
 use crate::PlFlag;
 
@@ -167,6 +168,8 @@ pub enum IoCommand {
     WriteZeroes(WriteZeroes),
     /// 09h.
     DatasetManagement(DatasetManagement),
+    /// 0Dh, 0Eh, 11h and 15h.
+    Reservation(ReservationCommand),
     /// Any other: the answer is [`InvalidOpcode`](super::StatusCode::InvalidOpcode).
     Unsupported {
         /// Its opcode; never one of the above after decoding.
@@ -196,7 +199,10 @@ impl IoCommand {
                 read_together: IDR.is_set32(entry.cdw(11)),
                 write_together: IDW.is_set32(entry.cdw(11)),
             }),
-            opcode => Self::Unsupported { opcode },
+            opcode => match ReservationCommand::decode(entry) {
+                Some(command) => Self::Reservation(command),
+                None => Self::Unsupported { opcode },
+            },
         }
     }
 
@@ -227,6 +233,7 @@ impl IoCommand {
                 entry.set_cdw(11, attributes);
                 entry
             }
+            Self::Reservation(command) => command.encode(common),
             Self::Unsupported { opcode } => SubmissionEntry::new(*opcode, common),
         }
     }

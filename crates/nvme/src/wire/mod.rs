@@ -8,7 +8,7 @@
 //! | part | modules |
 //! |---|---|
 //! | entries of queues | `submission`, `completion`, `sgl`, `status` |
-//! | commands | `io`, `ranges`, `admin`, `fabrics`, `connect`, `property`, `registers` |
+//! | commands | `io`, `ranges`, `reservation`, `admin`, `fabrics`, `connect`, `property`, `registers` |
 //! | data of admin commands | `identify`, `log`, `feature`, `event` |
 //! | IODA's five fields | [`ioda`] |
 //! | NVMe/TCP | [`pdu`] |
@@ -34,6 +34,7 @@ pub mod pdu;
 mod property;
 mod ranges;
 mod registers;
+mod reservation;
 mod sgl;
 mod status;
 mod submission;
@@ -67,14 +68,21 @@ pub use log::{
     AGGREGATE_HEAD_BYTES, AddressFamily, AggregateEntry, COMMAND_EFFECTS_BYTES, CommandEffects,
     DISCOVERY_BYTES, DiscoveryHeader, DiscoveryRecord, ERROR_ENTRY_BYTES, ErrorEntry, Estimates,
     Excerpt, FIRMWARE_SLOTS, FIRMWARE_SLOTS_BYTES, FirmwareSlots, GetLogPage, HEALTH_BYTES,
-    HealthCounters, HealthLog, LogPage, SubsystemKind, ThermalCounters, Transport,
-    WINDOW_LOG_BYTES, WindowLog, WindowState, WindowTypicals, aggregate_sets, effect,
-    put_aggregate, put_discovery, window_event,
+    HealthCounters, HealthLog, LogPage, RESERVATION_LOG_BYTES, ReservationLog, ReservationNotice,
+    SubsystemKind, ThermalCounters, Transport, WINDOW_LOG_BYTES, WindowLog, WindowState,
+    WindowTypicals, aggregate_sets, effect, put_aggregate, put_discovery, reservation_mask,
+    window_event,
 };
 pub use property::{Property, PropertyGet, PropertySet, PropertySize};
 pub use ranges::{DatasetRange, RANGE_BYTES, RANGES_MAX};
 pub use registers::{
     CSS_NVM, Capabilities, Configuration, ControllerStatus, ShutdownNotice, ShutdownState, Version,
+};
+pub use reservation::{
+    ACQUIRE_KEYS_BYTES, AcquireAction, AcquireKeys, PersistChange, REGISTER_KEYS_BYTES,
+    RELEASE_KEY_BYTES, RegisterAction, RegisterKeys, RegistrantEntry, ReleaseAction, ReleaseKey,
+    ReservationCommand, ReservationHeader, ReservationType, STATUS_HEADER_BYTES, StatusFormat,
+    put_reservations, read_reservations, rescap,
 };
 pub use sgl::{PSDT_SGL, SGL_BYTES, SglDescriptor};
 pub use status::{StatusCode, StatusField};

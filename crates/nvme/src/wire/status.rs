@@ -67,6 +67,8 @@ pub enum StatusCode {
     CapacityExceeded = 0x081,
     /// Namespace not ready.
     NamespaceNotReady = 0x082,
+    /// Reservation conflict: another host has reserved the namespace.
+    ReservationConflict = 0x083,
     // Command specific status (SCT 1h). From 80h on, what a code means depends on the command: these are those of Connect.
     /// Invalid queue identifier.
     InvalidQueueId = 0x101,
@@ -113,7 +115,7 @@ pub enum StatusCode {
 
 impl StatusCode {
     /// All of them.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::Success,
         Self::InvalidOpcode,
         Self::InvalidField,
@@ -143,6 +145,7 @@ impl StatusCode {
         Self::LbaOutOfRange,
         Self::CapacityExceeded,
         Self::NamespaceNotReady,
+        Self::ReservationConflict,
         Self::InvalidQueueId,
         Self::InvalidQueueSize,
         Self::AbortLimitExceeded,
@@ -209,6 +212,7 @@ impl StatusCode {
             Self::LbaOutOfRange => "LBA out of range",
             Self::CapacityExceeded => "capacity exceeded",
             Self::NamespaceNotReady => "namespace not ready",
+            Self::ReservationConflict => "reservation conflict",
             Self::InvalidQueueId => "invalid queue identifier",
             Self::InvalidQueueSize => "invalid queue size",
             Self::AbortLimitExceeded => "abort command limit exceeded",

@@ -111,6 +111,12 @@ impl SubmissionEntry {
         }
     }
 
+    /// Whether it is half of a fused pair.
+    #[must_use]
+    pub const fn is_fused(&self) -> bool {
+        self.flags & 0b11 != 0
+    }
+
     /// Whether the data pointer is an SGL, as it has to be over a fabric.
     #[must_use]
     pub const fn has_sgl(&self) -> bool {

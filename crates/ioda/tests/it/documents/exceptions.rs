@@ -102,6 +102,12 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         how: ReadAll,
         why: "a host with NVMe in its kernel; scripts/guest/multipath does it in a guest",
     },
+    Exception {
+        page: NVME_TCP,
+        what: "nvme resv-register",
+        how: ReadAll,
+        why: "a host with NVMe in its kernel; scripts/guest/reservations does it in a guest",
+    },
     on("ARCHITECTURE.md", "                  nvme", Read, "is a picture"),
     on(REQUESTS, "ioda compare azure", Options("--requests 1000 --requests-out r.parquet"), LONG),
     on(REQUESTS, "import polars as pl", Read, "needs Polars"),

@@ -1,15 +1,19 @@
 //! A drive on the network.
 
 use super::address::RemoteAddress;
+use super::claim::{DriveClaim, Finding};
+use super::claims::Claims;
 use super::jobs::{Ended, Jobs};
 use super::options::RemoteOptions;
-use super::session::{Session, Told, Wakers};
+use super::session::{Session, SessionWork, Told, Wakers};
 use super::windows::{ArrayPlace, DriveWindows, Windows};
 use crate::buffer::{Buffer, PAGE_BYTES};
+use crate::certainty::Certainty;
 use crate::clock::Clock;
 use crate::storage::allocated::Allocated;
 use crate::storage::command::Work;
 use crate::storage::disk::DATA_OFFSET_BYTES;
+use engine::durability::owner::{Guard, OwnerBlock};
 use nvme::initiator::DriveFacts;
 use nvme::{CollectionRight, WindowSchedule};
 use std::io;
@@ -75,6 +79,10 @@ impl RemoteError {
 const FIRST_RETRY: Duration = Duration::from_millis(20);
 /// How long that becomes at most.
 const LONGEST_RETRY: Duration = Duration::from_secs(2);
+/// For how long a drive that is given up may take to hear of it.
+const GIVE_UP_PATIENCE: Duration = Duration::from_secs(5);
+/// How often a drive is looked after while it is not certain whose it is.
+const DOUBT_PAUSE: Duration = Duration::from_millis(10);
 
 /// A drive that is gone and may come back.
 #[derive(Clone, Copy, Debug)]
@@ -101,13 +109,14 @@ pub struct RemoteDrive {
     clock: Clock,
     wakers: Wakers,
     session: Option<Session>,
-    jobs: Jobs,
+    work: SessionWork,
     facts: DriveFacts,
     /// Size of the drive, without its head.
     bytes: u64,
     allocated: Allocated,
-    windows: Windows,
     down: Option<Down>,
+    /// Something that was sent may still be carried out.
+    has_loose_ends: bool,
     /// Why it is gone for good, once it is.
     gone: Option<String>,
 }
@@ -140,19 +149,24 @@ impl RemoteDrive {
         address: &RemoteAddress,
         options: &RemoteOptions,
     ) -> io::Result<Result<Self, (String, bool)>> {
-        let clock = Clock::new();
+        let claims = options.claims.as_ref();
+        let clock = claims.map_or_else(Clock::new, Claims::clock);
         let mut wakers = Wakers::new()?;
-        let mut jobs = Jobs::new();
-        let mut windows = Windows::new();
+        let parked = claims.and_then(|claims| claims.unpark(address));
+        let claim = DriveClaim::new(options.claims.clone(), parked, options.keep_alive);
+        let mut work = SessionWork { jobs: Jobs::new(), windows: Windows::new(), claim };
         let (subsystem, namespace) = (address.subsystem, address.namespace);
         let mut session = Session::new(clock.now(), socket, subsystem, namespace, options);
         let mut told = Vec::new();
         let mut ready = Vec::new();
         let facts = loop {
-            session.turn(&clock, &ready, &wakers, &mut jobs, &mut windows, &mut told);
+            session.turn(&clock, &ready, &wakers, &mut work, &mut told);
             match told.pop() {
                 Some(Told::Ready(facts)) => break facts,
-                Some(Told::Over { why, may_pass }) => return Ok(Err((why, may_pass))),
+                Some(Told::Over { why, may_pass }) => {
+                    park(&mut work.claim, address);
+                    return Ok(Err((why, may_pass)));
+                }
                 None => {}
             }
             ready = wakers.wait(session.next_deadline().since(clock.now()))?;
@@ -161,21 +175,25 @@ impl RemoteDrive {
             let why = format!("its blocks are larger than {PAGE_BYTES} bytes");
             return Ok(Err((why, false)));
         }
-        Ok(Ok(Self {
+        let mut drive = Self {
             address: address.clone(),
             socket,
             options: options.clone(),
             clock,
             wakers,
             session: Some(session),
-            jobs,
+            work,
             facts,
             bytes: 0,
             allocated: Allocated::nothing(0),
-            windows,
             down: None,
+            has_loose_ends: false,
             gone: None,
-        }))
+        };
+        Ok(match drive.resume_claim_now()? {
+            Ok(()) => Ok(drive),
+            Err(why) => Err((why, false)),
+        })
     }
 
     /// Where it is.
@@ -225,11 +243,17 @@ impl RemoteDrive {
         let patience = now + self.options.read_patience;
         match work {
             // Without a volatile cache everything that was answered is stable.
-            Work::Sync if !self.facts.write_cache => self.jobs.end_now(tag),
-            _ => self.jobs.submit(tag, patience, deadline, work),
+            Work::Sync if !self.facts.write_cache => self.work.jobs.end_now(tag),
+            Work::Read { .. } | Work::Sync => {
+                self.work.jobs.submit(tag, patience, deadline, work);
+            }
+            _ if self.work.claim.may_change() => {
+                self.work.jobs.submit(tag, patience, deadline, work);
+            }
+            _ => self.work.jobs.refuse(tag, work.buffer(), not_claimed()),
         }
         if let Some(why) = &self.gone {
-            self.jobs.fail_all(io::ErrorKind::NotConnected, why);
+            self.work.jobs.fail_all(io::ErrorKind::NotConnected, why);
         }
     }
 
@@ -238,10 +262,10 @@ impl RemoteDrive {
     /// # Errors
     ///
     /// If the system refuses what a drive cannot do without.
-    pub(in crate::storage) fn kick(&mut self) -> io::Result<()> {
+    pub(crate) fn kick(&mut self) -> io::Result<()> {
         self.turn(&[])?;
         // Whoever waits has to be woken for what has just ended.
-        match self.jobs.has_ended() {
+        match self.work.jobs.has_ended() {
             true => self.wakers.arm(self.clock.now(), Instant::ZERO),
             false => Ok(()),
         }
@@ -249,7 +273,7 @@ impl RemoteDrive {
 
     /// The next command that is done; none does not look for more. [`Self::collect`] does.
     pub(in crate::storage) fn poll(&mut self) -> Option<Ended> {
-        self.jobs.poll()
+        self.work.jobs.poll()
     }
 
     /// Takes what has come, if [`Self::fd`] is readable. Whoever calls it polls until there is no more.
@@ -257,30 +281,66 @@ impl RemoteDrive {
     /// # Errors
     ///
     /// If the system refuses.
-    pub(in crate::storage) fn collect(&mut self) -> io::Result<()> {
+    pub(crate) fn collect(&mut self) -> io::Result<()> {
         let ready = self.wakers.wait(Duration::ZERO)?;
         self.turn(&ready)
     }
 
     /// Readable when there is something to collect.
-    pub(in crate::storage) fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.wakers.fd()
     }
 
     /// Commands that are not given back.
     pub(in crate::storage) fn in_flight(&self) -> usize {
-        self.jobs.len()
+        self.work.jobs.len()
     }
 
     fn turn(&mut self, ready: &[(u64, bool, bool)]) -> io::Result<()> {
-        if self.gone.is_some() {
+        if self.is_over() {
             return Ok(());
         }
         self.try_again();
+        self.run_session(ready);
+        let (session, jobs) = (&self.session, &self.work.jobs);
+        let has_change = || session.as_ref().is_some_and(|own| own.has_change(jobs));
+        if self.work.claim.must_renew(self.clock.now(), has_change) {
+            self.lose("it did not answer a change in the time of this server's claim", true);
+        }
+        self.look_after_claim();
+        if self.is_over() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let is_doubtful = self.work.claim.is_doubtful(now);
+        self.work.jobs.answer_late_reads(now);
+        if !is_doubtful && self.work.jobs.is_late(now) {
+            self.end(&self.silence());
+        }
+        let session = self.session.as_ref().map_or(Instant::NEVER, Session::next_deadline);
+        let again = match &self.session {
+            Some(_) => self.work.windows.next_deadline(),
+            None => self.down.map_or(Instant::NEVER, |down| down.next_try),
+        };
+        // Jobs that are late for a reason of this server's wait until it is known whose the drive is.
+        let least = if is_doubtful { now + DOUBT_PAUSE } else { now };
+        let jobs = self.work.jobs.next_deadline(now).max(least);
+        let claim = self.work.claim.next_deadline(self.options.command_timeout).max(least);
+        self.wakers.arm(now, session.min(jobs).min(claim).min(again))
+    }
+
+    fn is_over(&self) -> bool {
+        self.gone.is_some() || self.work.claim.lost().is_some()
+    }
+
+    fn silence(&self) -> String {
+        format!("it did not answer a command for {}", self.options.command_timeout)
+    }
+
+    fn run_session(&mut self, ready: &[(u64, bool, bool)]) {
         let mut told = Vec::new();
         if let Some(session) = &mut self.session {
-            let (wakers, jobs, windows) = (&self.wakers, &mut self.jobs, &mut self.windows);
-            session.turn(&self.clock, ready, wakers, jobs, windows, &mut told);
+            session.turn(&self.clock, ready, &self.wakers, &mut self.work, &mut told);
         }
         for told in told {
             match told {
@@ -288,17 +348,32 @@ impl RemoteDrive {
                 Told::Over { why, may_pass } => self.lose(&why, may_pass),
             }
         }
+    }
+
+    /// Goes on with what is known of whose the drive is.
+    fn look_after_claim(&mut self) {
         let now = self.clock.now();
-        self.jobs.answer_late_reads(now);
-        if self.jobs.is_late(now) {
-            self.end(&format!("it did not answer a command for {}", self.options.command_timeout));
+        if let Some(why) = self.work.claim.lost() {
+            tracing::error!(drive = %self.address, "a drive on the network is lost to this server: {why}");
+            if let Some(session) = self.session.take() {
+                session.close(&mut self.work.jobs);
+            }
+            return;
         }
-        let session = self.session.as_ref().map_or(Instant::NEVER, Session::next_deadline);
-        let again = match &self.session {
-            Some(_) => self.windows.next_deadline(),
-            None => self.down.map_or(Instant::NEVER, |down| down.next_try),
-        };
-        self.wakers.arm(now, session.min(self.jobs.next_deadline(now)).min(again))
+        if self.work.claim.is_late(now, self.options.command_timeout) {
+            return self.end(&self.silence());
+        }
+        if let Some(why) = self.work.claim.take_failure() {
+            return self.end(&why);
+        }
+        match self.work.claim.settle(now) {
+            Some(Ok(())) => {
+                self.work.jobs.postpone(self.deadline());
+                self.run_session(&[]);
+            }
+            Some(Err(why)) => self.end(&why),
+            None => {}
+        }
     }
 
     /// Connects a drive that is gone, if it is time.
@@ -309,7 +384,7 @@ impl RemoteDrive {
             && down.next_try <= now
         {
             let RemoteAddress { subsystem, namespace, .. } = self.address;
-            self.windows.forget();
+            self.work.windows.forget();
             self.session =
                 Some(Session::new(now, self.socket, subsystem, namespace, &self.options));
         }
@@ -336,12 +411,21 @@ impl RemoteDrive {
     /// Its connection is lost.
     fn lose(&mut self, why: &str, may_pass: bool) {
         let Some(session) = self.session.take() else { return };
-        let has_change = session.close(&mut self.jobs);
+        let has_change = session.close(&mut self.work.jobs);
+        self.has_loose_ends |= has_change;
         let now = self.clock.now();
-        let may_have_lost = self.facts.write_cache && self.jobs.has_unstable();
+        let may_have_lost = self.facts.write_cache && self.work.jobs.has_unstable();
         let is_sound = !has_change && !may_have_lost;
+        // A server that was stopped for a while finds out first whether another one has the drive.
+        let is_doubtful = self.work.claim.is_doubtful(now);
+        self.work.claim.handle_cut();
+        let mut reconnect = self.options.reconnect;
+        if is_doubtful {
+            self.work.claim.doubt(why, !is_sound);
+            reconnect = reconnect.max(self.options.connect_timeout);
+        }
         let (since, pause) = self.down.map_or((now, FIRST_RETRY), |down| (down.since, down.pause));
-        if !may_pass || !is_sound || now.since(since) >= self.options.reconnect {
+        if !may_pass || !(is_sound || is_doubtful) || now.since(since) >= reconnect {
             return self.end(why);
         }
         if self.down.is_none() {
@@ -357,11 +441,100 @@ impl RemoteDrive {
             return;
         }
         if let Some(session) = self.session.take() {
-            session.close(&mut self.jobs);
+            self.has_loose_ends |= session.close(&mut self.work.jobs);
         }
         tracing::error!(drive = %self.address, "a drive on the network is gone: {why}");
-        self.jobs.fail_all(io::ErrorKind::NotConnected, why);
+        self.work.jobs.fail_all(io::ErrorKind::NotConnected, why);
         self.gone = Some(why.to_owned());
+    }
+
+    /// Waits until a drive that was claimed before is this server's for certain.
+    fn resume_claim_now(&mut self) -> io::Result<Result<(), String>> {
+        while self.work.claim.is_claimed() && !self.work.claim.is_valid(self.clock.now()) {
+            if let Err(why) = self.check_alive() {
+                return Ok(Err(why.to_string()));
+            }
+            let ready = self.wakers.wait(DOUBT_PAUSE)?;
+            self.turn(&ready)?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Begins to find out whose the drive is; with `takes_over` a server that has it is to lose it.
+    pub(crate) fn begin_claim(&mut self, takes_over: bool) {
+        self.work.claim.begin(takes_over);
+    }
+
+    /// Whether this server has claimed it.
+    pub(crate) const fn is_claimed(&self) -> bool {
+        self.work.claim.is_claimed()
+    }
+
+    /// Whether the drive itself keeps out all but the server that has claimed it.
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.work.claim.guard() == Guard::Fenced
+    }
+
+    /// What is known of whose it is.
+    pub(crate) fn finding(&self) -> Finding {
+        match &self.gone {
+            Some(why) => Finding::Failed(why.clone()),
+            None => self.work.claim.finding(self.clock.now()),
+        }
+    }
+
+    /// The server that is watched.
+    pub(crate) fn watched(&self) -> Option<OwnerBlock> {
+        self.work.claim.watched()
+    }
+
+    /// The process of the server that is watched is gone.
+    pub(crate) fn handle_owner_gone(&mut self) {
+        self.work.claim.handle_owner_gone();
+    }
+
+    /// Takes the drive, which nobody has, or a server that does not move.
+    pub(crate) fn proceed_with_claim(&mut self) {
+        self.work.claim.proceed();
+    }
+
+    /// Gives the drive up, if this server has it or wants it.
+    pub(in crate::storage) fn give_up_claim(&mut self) {
+        self.work.claim.give_up();
+    }
+
+    /// Whether nothing is left to give up, or nothing can be.
+    pub(in crate::storage) fn has_given_up(&self) -> bool {
+        self.work.claim.is_over() || self.is_over()
+    }
+
+    /// Gives the drive up and waits until that is done, a few seconds at most.
+    pub(crate) fn give_up_claim_now(&mut self) {
+        self.give_up_claim();
+        let until = self.clock.now() + GIVE_UP_PATIENCE;
+        while !self.has_given_up() && self.clock.now() < until {
+            let Ok(ready) = self.wakers.wait(DOUBT_PAUSE) else { return };
+            if self.turn(&ready).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Whether the drive is claimed, and then until when it is this server's for certain, or why it is not any more.
+    pub(in crate::storage) fn claim_standing(&self) -> Option<Result<Option<Certainty>, &str>> {
+        let claim = &self.work.claim;
+        match claim.lost() {
+            Some(why) => Some(Err(why)),
+            None if claim.is_claimed() && self.gone.is_none() => {
+                Some(Ok(claim.until().map(|until| Certainty::until(self.clock, until))))
+            }
+            None => None,
+        }
+    }
+
+    /// The clock of the machine has stood still for a while.
+    pub(in crate::storage) fn lapse_claim(&mut self) {
+        self.work.claim.lapse();
     }
 
     /// When it may collect, by `clock`.
@@ -382,7 +555,7 @@ impl RemoteDrive {
             CollectionRight::Lease { until } => CollectionRight::Lease { until: own(until) },
             CollectionRight::Order { until } => CollectionRight::Order { until: own(until) },
         };
-        self.windows.permit(right, place);
+        self.work.windows.permit(right, place);
     }
 
     /// Tells the drive of its array and waits until it has told of its windows; none if it does not know IODA, or
@@ -395,13 +568,13 @@ impl RemoteDrive {
         if self.facts.ioda.is_none() {
             return Ok(None);
         }
-        self.windows.set_place(place);
+        self.work.windows.set_place(place);
         let until = self.deadline();
         loop {
             self.turn(&[])?;
             self.check_alive()?;
             let now = self.clock.now();
-            let found = self.windows.found(now);
+            let found = self.work.windows.found(now);
             if found.is_some() || now >= until {
                 return Ok(found);
             }
@@ -419,11 +592,12 @@ impl RemoteDrive {
     fn finish_now(&mut self) -> io::Result<Option<Buffer>> {
         loop {
             self.turn(&[])?;
-            if let Some(ended) = self.jobs.poll() {
+            if let Some(ended) = self.work.jobs.poll() {
                 return ended.result.map(|_| ended.buffer);
             }
+            self.check_alive()?;
             let now = self.clock.now();
-            let ready = self.wakers.wait(self.jobs.next_deadline(now).since(now))?;
+            let ready = self.wakers.wait(self.work.jobs.next_deadline(now).since(now))?;
             self.turn(&ready)?;
         }
     }
@@ -441,7 +615,7 @@ impl RemoteDrive {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.check_alive()?;
-        self.jobs.read_at(self.deadline(), offset_bytes, there, buffer);
+        self.work.jobs.read_at(self.deadline(), offset_bytes, there, buffer);
         self.finish_now()?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
@@ -456,7 +630,10 @@ impl RemoteDrive {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.check_alive()?;
-        self.jobs.write_at(self.deadline(), offset_bytes, buffer.share());
+        if !self.work.claim.may_change() {
+            return Err(not_claimed());
+        }
+        self.work.jobs.write_at(self.deadline(), offset_bytes, buffer.share());
         self.finish_now().map(drop)
     }
 
@@ -468,20 +645,42 @@ impl RemoteDrive {
     pub fn sync_now(&mut self) -> io::Result<()> {
         self.check_alive()?;
         if self.facts.write_cache {
-            self.jobs.submit(0, Instant::NEVER, self.deadline(), Work::Sync);
+            self.work.jobs.submit(0, Instant::NEVER, self.deadline(), Work::Sync);
             self.finish_now()?;
         }
         Ok(())
     }
 
     fn check_alive(&self) -> io::Result<()> {
-        match &self.gone {
-            None => Ok(()),
-            Some(why) => Err(io::Error::new(io::ErrorKind::NotConnected, why.clone())),
+        match (self.work.claim.lost(), &self.gone) {
+            (Some(why), _) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
+            (None, Some(why)) => Err(io::Error::new(io::ErrorKind::NotConnected, why.clone())),
+            (None, None) => Ok(()),
         }
     }
 
     fn deadline(&self) -> Instant {
         self.clock.now() + self.options.command_timeout
     }
+}
+
+/// Leaves the claim of a drive for its next connection.
+fn park(claim: &mut DriveClaim, address: &RemoteAddress) {
+    if let Some((claims, parked)) = claim.take_parked() {
+        claims.park(address, parked);
+    }
+}
+
+impl Drop for RemoteDrive {
+    fn drop(&mut self) {
+        let has_change = self.session.take().is_some_and(|own| own.close(&mut self.work.jobs));
+        // What is carried out later must not meet another server: the claim runs out by itself.
+        if !has_change && !self.has_loose_ends {
+            park(&mut self.work.claim, &self.address);
+        }
+    }
+}
+
+fn not_claimed() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, "this server has not claimed the drive")
 }

@@ -183,6 +183,19 @@ impl Jobs {
         self.ended.push_back(Ended { tag, buffer: None, result: Ok(Ending::Done) });
     }
 
+    /// A command that is not begun.
+    pub(super) fn refuse(&mut self, tag: u64, buffer: Option<Buffer>, error: io::Error) {
+        self.ended.push_back(Ended { tag, buffer, result: Err(error) });
+    }
+
+    /// All jobs have time until then: what kept them was no fault of the drive.
+    pub(super) fn postpone(&mut self, deadline: Instant) {
+        self.deadlines.clear();
+        let numbered = (0..).zip(&self.jobs);
+        let there = numbered.filter_map(|(number, job)| Some((number, job.as_ref()?.serial)));
+        self.deadlines.extend(there.map(|(number, serial)| (deadline, number, serial)));
+    }
+
     fn insert(
         &mut self,
         tag: u64,

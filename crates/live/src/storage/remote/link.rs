@@ -228,6 +228,13 @@ impl Link {
         }
     }
 
+    /// Whether something that changes the drive has no answer yet.
+    pub(super) fn has_change(&self, jobs: &Jobs) -> bool {
+        let is_change =
+            |owner: &Owner| matches!(owner, Owner::Piece(piece) if jobs.is_change(piece));
+        self.owners.iter().flatten().any(is_change)
+    }
+
     /// Sends a last word, if the protocol has one, and gives up the parts of jobs that have no answer.
     pub(super) fn close(mut self, jobs: &Jobs) -> Vec<Piece> {
         self.connection.close();

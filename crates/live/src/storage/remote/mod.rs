@@ -9,6 +9,8 @@
 //! that.
 
 mod address;
+mod claim;
+mod claims;
 mod drive;
 mod jobs;
 mod link;
@@ -18,6 +20,8 @@ mod sockets;
 mod windows;
 
 pub use address::{AddressError, NVME_TCP_PORT, RemoteAddress};
+pub(crate) use claim::Finding;
+pub use claims::{Claimant, Claims};
 pub use drive::{RemoteDrive, RemoteError};
 pub(super) use jobs::Ended;
 pub use options::RemoteOptions;

@@ -1,5 +1,6 @@
 //! How a host deals with a drive on the network.
 
+use super::claims::Claims;
 use nvme::wire::Nqn;
 use nvme::wire::pdu::Digests;
 use units::Duration;
@@ -28,6 +29,8 @@ pub struct RemoteOptions {
     pub read_patience: Duration,
     /// How long neither side may hear nothing of the other; zero is for ever.
     pub keep_alive: Duration,
+    /// The claims of this server, whose identifier is `host_id`; none if drives are used without being claimed.
+    pub claims: Option<Claims>,
 }
 
 impl RemoteOptions {
@@ -45,6 +48,7 @@ impl RemoteOptions {
             return_time: Duration::from_secs(600),
             read_patience: Duration::from_millis(500),
             keep_alive: Duration::from_secs(10),
+            claims: None,
         }
     }
 }

@@ -1,14 +1,16 @@
 //! One life of a controller: its connections, and what it is told and tells.
 
+use super::claim::DriveClaim;
 use super::jobs::Jobs;
 use super::link::{Link, Over};
 use super::options::RemoteOptions;
 use super::windows::Windows;
 use crate::clock::Clock;
 use nvme::initiator::{
-    Controller, ControllerAction, ControllerConfig, DriveFacts, ENTRIES_MAX, QueuePlan, Terms,
+    Controller, ControllerAction, ControllerConfig, DriveFacts, ENTRIES_MAX, Purpose, QueuePlan,
+    Terms,
 };
-use nvme::wire::{AsyncEvent, Nqn};
+use nvme::wire::{AsyncEvent, Nqn, StatusCode};
 use rustix::event::epoll;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -108,6 +110,17 @@ impl Wakers {
     }
 }
 
+/// What a session works for: it outlives each of them.
+#[derive(Debug)]
+pub(super) struct SessionWork {
+    /// Commands of the storage.
+    pub(super) jobs: Jobs,
+    /// When the drive may collect.
+    pub(super) windows: Windows,
+    /// Whose the drive is.
+    pub(super) claim: DriveClaim,
+}
+
 /// What a session tells.
 #[derive(Debug)]
 pub(super) enum Told {
@@ -175,18 +188,17 @@ impl Session {
         clock: &Clock,
         ready: &[(u64, bool, bool)],
         wakers: &Wakers,
-        jobs: &mut Jobs,
-        windows: &mut Windows,
+        work: &mut SessionWork,
         told: &mut Vec<Told>,
     ) {
         for &(token, readable, writable) in ready {
             let Some((link, _)) = self.links.get_mut(token as usize) else { continue };
             let mut result = if writable { link.on_writable() } else { Ok(()) };
             if readable && result.is_ok() {
-                result = link.receive(jobs, &mut self.over);
+                result = link.receive(&mut work.jobs, &mut self.over);
             }
             // What the drive said of its clock was said before this moment.
-            self.take_over(clock.now(), jobs);
+            self.take_over(clock.now(), work);
             if let Err(error) = result {
                 self.lose(&error);
             }
@@ -195,21 +207,31 @@ impl Session {
         if self.controller.next_deadline() <= now {
             self.controller.handle_deadline(now);
         }
-        self.act(now, wakers, jobs, windows, told);
+        self.act(now, wakers, work, told);
     }
 
     /// Takes commands that are over.
-    fn take_over(&mut self, now: Instant, jobs: &mut Jobs) {
+    fn take_over(&mut self, now: Instant, work: &mut SessionWork) {
         for over in self.over.drain(..) {
             match over {
+                Over::Controller(Purpose::Reservation | Purpose::Driver, completion, data) => {
+                    work.claim.handle_completion(now, &completion, &data);
+                }
                 Over::Controller(purpose, completion, data) => {
                     self.controller.handle_completion(now, purpose, &completion, &data);
                 }
+                // Its job does not end: whoever waits for it learns that the drive is lost.
+                Over::Piece(_, completion)
+                    if completion.status.code() == Some(StatusCode::ReservationConflict)
+                        && work.claim.is_claimed() =>
+                {
+                    work.claim.handle_conflict();
+                }
                 Over::Piece(piece, completion) => {
                     if let Some(facts) = self.controller.facts() {
-                        jobs.end_piece(now, piece, &completion, facts);
+                        work.jobs.end_piece(now, piece, &completion, facts);
                     } else {
-                        jobs.lose_piece(piece);
+                        work.jobs.lose_piece(piece);
                     }
                 }
             }
@@ -227,16 +249,9 @@ impl Session {
     }
 
     /// Sends commands and data, and does what the controller wants done.
-    fn act(
-        &mut self,
-        now: Instant,
-        wakers: &Wakers,
-        jobs: &mut Jobs,
-        windows: &mut Windows,
-        told: &mut Vec<Told>,
-    ) {
+    fn act(&mut self, now: Instant, wakers: &Wakers, work: &mut SessionWork, told: &mut Vec<Told>) {
         loop {
-            windows.turn(now, &mut self.controller);
+            work.windows.turn(now, &mut self.controller);
             while let Some(action) = self.controller.poll_action() {
                 match action {
                     ControllerAction::Open(plan) => {
@@ -257,6 +272,9 @@ impl Session {
                         }
                     }
                     ControllerAction::Ready => {
+                        if let Some(facts) = self.controller.facts() {
+                            work.claim.handle_ready(now, *facts);
+                        }
                         told.extend(self.controller.facts().copied().map(Told::Ready));
                     }
                     ControllerAction::Over(error) => {
@@ -274,12 +292,12 @@ impl Session {
                         told.push(Told::Over { why, may_pass: false });
                     }
                     ControllerAction::Windows(answer) => {
-                        windows.answered(now, &answer);
-                        windows.turn(now, &mut self.controller);
+                        work.windows.answered(now, &answer);
+                        work.windows.turn(now, &mut self.controller);
                     }
                     ControllerAction::Event(AsyncEvent::WindowAggregate) => {
-                        windows.happened(now);
-                        windows.turn(now, &mut self.controller);
+                        work.windows.happened(now);
+                        work.windows.turn(now, &mut self.controller);
                     }
                     ControllerAction::Event(_) => {}
                 }
@@ -288,10 +306,24 @@ impl Session {
             if self.is_over {
                 return;
             }
-            self.begin_pieces(now, jobs);
-            if !self.flush(wakers, jobs) {
+            self.claim(now, &mut work.claim);
+            if work.claim.permits(now) {
+                self.begin_pieces(now, &mut work.jobs);
+            }
+            if !self.flush(wakers, &work.jobs) {
                 return;
             }
+        }
+    }
+
+    /// Sends what a claim wants, before all else.
+    fn claim(&mut self, now: Instant, claim: &mut DriveClaim) {
+        let Some((link, _)) = self.links.get_mut(1) else { return };
+        while link.has_room()
+            && let Some(submission) = claim.poll(now)
+        {
+            // There is room: it is taken.
+            link.submit(submission);
         }
     }
 
@@ -343,6 +375,11 @@ impl Session {
         wakers.watch(&link, self.links.len() as u64, true)?;
         self.links.push((link, true));
         Ok(())
+    }
+
+    /// Whether something that changes the drive has no answer yet.
+    pub(super) fn has_change(&self, jobs: &Jobs) -> bool {
+        self.links.iter().any(|(link, _)| link.has_change(jobs))
     }
 
     /// Closes all connections. What was sent and has no answer is to be sent again. Returns whether some of that

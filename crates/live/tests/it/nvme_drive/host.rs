@@ -28,6 +28,8 @@ pub(crate) struct Terms {
     pub(crate) keep_alive_ms: u32,
     /// CATTR.
     pub(crate) attributes: u8,
+    /// Host identifier.
+    pub(crate) host_id: [u8; 16],
 }
 
 impl Terms {
@@ -38,6 +40,7 @@ impl Terms {
             digests: Digests::default(),
             keep_alive_ms: 0,
             attributes: 0,
+            host_id: [0x11; 16],
         }
     }
 }
@@ -149,7 +152,7 @@ impl Queue {
             keep_alive_ms: terms.keep_alive_ms,
         };
         let data = ConnectData {
-            host_id: [0x11; 16],
+            host_id: terms.host_id,
             controller,
             subsystem: Nqn::new(&terms.subsystem).unwrap(),
             host: Nqn::new(&terms.host).unwrap(),
@@ -219,6 +222,8 @@ impl Queue {
                 Ok(0) => return None,
                 Ok(count) => self.unread.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                // A socket with a timeout says so when its process was stopped for a while.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("{error}"),
             }
         }

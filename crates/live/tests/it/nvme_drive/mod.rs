@@ -3,9 +3,10 @@
 
 mod basics;
 mod beside;
-mod host;
+pub(crate) mod host;
 mod hostile;
 mod hosts;
+mod reservations;
 mod served;
 mod strangers;
 mod windows;

@@ -10,7 +10,8 @@ use live::nvme_tcp::{
 };
 use live::storage::DriveLocation;
 use nvme::target::{
-    AuthenticationConfig, HostList, HostSecret, Namespace, Secret, SubsystemConfig,
+    AuthenticationConfig, HostList, HostSecret, Namespace, Persistence, ReservationState, Secret,
+    SubsystemConfig,
 };
 use nvme::wire::ioda::IodaCapability;
 use nvme::wire::{Ascii, DhGroup, Nqn};
@@ -104,6 +105,10 @@ impl Served {
                 random_read_100ns: 1000,
                 write_cache: location.path().is_some(),
             },
+            reservations: match location.path() {
+                None => Persistence::Impossible,
+                Some(_) => Persistence::Possible,
+            },
             ioda: model.as_ref().map(|_| IodaCapability { patient: true, all_work: true }),
             controllers_max: 1024,
             io_queues_max: IO_QUEUES_MAX,
@@ -116,11 +121,13 @@ impl Served {
             config,
             listeners: vec![listener],
             memory_bytes,
+            reservations: ReservationState::default(),
         };
         let setup = Setup {
             target,
             model: model.map(Box::new),
             storage: opened.storage,
+            reservations: opened.reservations,
             // Many tests run at once: nobody spins.
             spin: Spin::Fixed(Duration::ZERO),
         };

@@ -69,6 +69,7 @@ fn random_commands_do_what_a_vector_of_bytes_does() {
             write_cache: rng.below(2) == 0,
             knows_ioda: false,
             capsule_bytes: [0, 4096, 8192][rng.below(3) as usize],
+            reservations: nvme::target::Persistence::Possible,
         };
         let digests = Digests { header: rng.below(2) == 0, data: rng.below(2) == 0 };
         let commands = 1 + rng.below(40) as u16;

@@ -2,4 +2,5 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 mod bytes;
+mod claims;
 pub(crate) mod target;

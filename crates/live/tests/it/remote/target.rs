@@ -6,8 +6,8 @@ use live::storage::{DriveLocation, RemoteAddress, RemoteLocation, RemoteOptions}
 use nvme::Advertised;
 use nvme::target::{
     Action, AdminAnswer, AdminRequest, Answer, CommandData, Connection, DriveReport, HostList,
-    IoOperation, IoOutcome, IoRequest, Namespace, Output, Queue, Request, Slot, Subsystem,
-    SubsystemConfig, Terms, TransportEvent,
+    IoOperation, IoOutcome, IoRequest, Namespace, Output, Persistence, Queue, Request,
+    ReservationState, Slot, Subsystem, SubsystemConfig, Terms, TransportEvent,
 };
 use nvme::wire::ioda::IodaCapability;
 use nvme::wire::{
@@ -32,12 +32,16 @@ pub(crate) struct Medium {
     /// What blocks held that were written and are not on stable storage.
     unstable: BTreeMap<u64, Vec<u8>>,
     pub(crate) flushes: u64,
+    /// As they were kept last.
+    pub(crate) reservations: ReservationState,
 }
 
 impl Medium {
     pub(crate) fn new(bytes: usize) -> Arc<Mutex<Self>> {
         let bytes = vec![0; bytes];
-        Arc::new(Mutex::new(Self { bytes, unstable: BTreeMap::new(), flushes: 0 }))
+        let reservations = ReservationState::default();
+        let unstable = BTreeMap::new();
+        Arc::new(Mutex::new(Self { bytes, unstable, flushes: 0, reservations }))
     }
 
     fn write(&mut self, range: &BlockRange, data: Option<&[u8]>, is_stable: bool) {
@@ -113,11 +117,13 @@ pub(crate) struct Kind {
     pub(crate) write_cache: bool,
     pub(crate) knows_ioda: bool,
     pub(crate) capsule_bytes: u32,
+    pub(crate) reservations: Persistence,
 }
 
 impl Kind {
     pub(crate) const fn plain(number: u8) -> Self {
-        Self { number, write_cache: true, knows_ioda: false, capsule_bytes: 8192 }
+        let reservations = Persistence::Possible;
+        Self { number, write_cache: true, knows_ioda: false, capsule_bytes: 8192, reservations }
     }
 }
 
@@ -191,6 +197,7 @@ fn config(nqn: &str, kind: Kind, blocks: u64) -> SubsystemConfig {
             random_read_100ns: 500,
             write_cache: kind.write_cache,
         },
+        reservations: kind.reservations,
         ioda: kind.knows_ioda.then_some(IodaCapability { patient: true, all_work: true }),
         controllers_max: 4,
         io_queues_max: 2,
@@ -232,13 +239,14 @@ impl Player {
         medium: Arc<Mutex<Medium>>,
         faults: Arc<Mutex<Faults>>,
     ) -> Self {
+        let kept = medium.lock().unwrap().reservations.clone();
         let mut waiter = Waiter::new(Spin::Fixed(Duration::ZERO)).unwrap();
         waiter.add(&listener, 0, Interest::READ).unwrap();
         Self {
             clock: Clock::new(),
             waiter,
             listener,
-            subsystem: Subsystem::new(config),
+            subsystem: Subsystem::with_reservations(config, kept),
             sockets: BTreeMap::new(),
             next_token: 1,
             medium,
@@ -377,7 +385,7 @@ impl Player {
                 let request = AdminRequest { slot, nsid, command, data: buffer, into: &mut into };
                 let queue = socket.queue.unwrap();
                 let answer = self.subsystem.handle_admin(now, &queue, request, &report(now));
-                if let AdminAnswer::Now(answer) = answer {
+                if let AdminAnswer::Now(answer) | AdminAnswer::WhenKept(answer) = answer {
                     if is_read {
                         socket.buffers.insert(slot, into);
                     }
@@ -385,7 +393,20 @@ impl Player {
                 }
             }
             Request::Authenticate(_) => unreachable!("no host of these drives has a key"),
+            Request::Reservation(command) => {
+                let (keys, queue) = (buffer.clone(), socket.queue.unwrap());
+                // Commands are carried out at once, so nothing has to end first.
+                let answer = self.subsystem.handle_reservation(&queue, command, &keys, buffer);
+                socket.connection.complete(slot, answer.answer);
+            }
+            Request::Io(request) if !self.is_allowed(token, request) => {
+                let conflict = StatusCode::ReservationConflict.for_good();
+                let socket = self.sockets.get_mut(&token).unwrap();
+                socket.connection.complete(slot, Answer::new(conflict));
+            }
             Request::Io(request) => {
+                let socket = self.sockets.get_mut(&token).unwrap();
+                let buffer = socket.buffers.get_mut(&slot).unwrap();
                 let mut faults = self.faults.lock().unwrap();
                 let is_read = matches!(request.operation, IoOperation::Read(_));
                 if is_read && faults.holds_reads {
@@ -404,6 +425,11 @@ impl Player {
                 socket.connection.complete(slot, request.answer(outcome));
             }
         }
+    }
+
+    fn is_allowed(&self, token: u64, request: &IoRequest) -> bool {
+        let queue = self.sockets[&token].queue.unwrap();
+        self.subsystem.allows(&queue, &request.operation)
     }
 
     /// Actions and outputs, until there are none.
@@ -429,6 +455,10 @@ impl Player {
                 Action::ShutDown { controller, .. } => {
                     self.medium.lock().unwrap().flush();
                     self.subsystem.handle_shut_down(controller);
+                }
+                Action::KeepReservations => {
+                    let state = self.subsystem.reservations().clone();
+                    self.medium.lock().unwrap().reservations = state;
                 }
                 Action::SetWindows(_) | Action::SelectWindow(_) => {
                     self.faults.lock().unwrap().actions.push(action);

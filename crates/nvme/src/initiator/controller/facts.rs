@@ -33,6 +33,10 @@ pub struct DriveFacts {
     pub write_zeroes: bool,
     /// It has Dataset Management, and blocks that are deallocated read as zeroes.
     pub deallocates_to_zeroes: bool,
+    /// RESCAP, if it has reservations, or else 0.
+    pub reservations: u8,
+    /// KAS: it measures the Keep Alive Timeout in multiples of this.
+    pub keep_alive_unit: Duration,
     /// Delays that the status of a completion can name.
     pub retry_delays: [Duration; 3],
     /// What it knows of IODA; only with predictable latency mode and the NVM Set that it needs.
@@ -98,6 +102,11 @@ impl DriveFacts {
             write_zeroes: support.io_commands & oncs::WRITE_ZEROES != 0,
             deallocates_to_zeroes: support.io_commands & oncs::DATASET_MANAGEMENT != 0
                 && namespace.deallocation & 0b111 == 1,
+            reservations: match support.io_commands & oncs::RESERVATIONS != 0 {
+                true => namespace.owner.reservations,
+                false => 0,
+            },
+            keep_alive_unit: delay(controller.limits.keep_alive_100ms),
             retry_delays: controller.limits.retry_delays_100ms.map(delay),
             ioda: controller.ioda.filter(|_| has_windows),
             nvm_set: namespace.owner.nvm_set,

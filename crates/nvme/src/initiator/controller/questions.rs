@@ -34,6 +34,10 @@ pub enum Purpose {
     WindowConfig,
     /// The end in order.
     ShutDown,
+    /// A reservation command, of a [`Reserving`](crate::initiator::Reserving).
+    Reservation,
+    /// Something of the driver, over an I/O queue.
+    Driver,
 }
 
 /// The data of a command, as its driver needs them.

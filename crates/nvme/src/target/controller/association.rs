@@ -6,10 +6,11 @@ use super::keep_alive::KeepAlive;
 use super::registers::{Change, Registers};
 use super::registry::RegistryLimits;
 use super::timestamp::TimeOfDay;
+use crate::target::reservation::Notices;
 use crate::target::transport::{Answer, Slot};
 use crate::wire::{
     AdminCommand, ConnectData, FabricsCommand, Feature, FeatureId, FeatureValue, GetFeatures,
-    QueueCounts, SetFeatures, StatusCode, StatusField,
+    QueueCounts, ReservationNotice, SetFeatures, StatusCode, StatusField,
 };
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -26,6 +27,8 @@ pub(in crate::target) struct Association {
     registers: Registers,
     keep_alive: KeepAlive,
     events: Events,
+    /// Of reservations.
+    pub(super) notices: Notices,
     time_of_day: TimeOfDay,
     /// Which I/O queues are connected, from 1 on.
     connected: Vec<bool>,
@@ -49,6 +52,7 @@ impl Association {
             registers: Registers::new(limits.capabilities()),
             keep_alive: KeepAlive::new(now, keep_alive_ms),
             events: Events::new(limits.event),
+            notices: Notices::default(),
             time_of_day: TimeOfDay::reset(now),
             connected: alloc::vec![false; limits.io_queues_max.into()],
             granted: limits.io_queues_max,
@@ -104,6 +108,24 @@ impl Association {
     /// The host has read the log page of its events.
     pub(in crate::target) fn acknowledge(&mut self) {
         self.events.acknowledge();
+    }
+
+    /// Something happened to the reservation of its host.
+    pub(super) fn notify_of_reservation(
+        &mut self,
+        notice: ReservationNotice,
+        actions: &mut VecDeque<Action>,
+    ) {
+        if self.notices.push(notice) {
+            self.events.happen_to_reservation();
+            self.tell(actions);
+        }
+    }
+
+    /// The host has read log page 80h.
+    pub(super) fn acknowledge_reservation(&mut self, actions: &mut VecDeque<Action>) {
+        self.events.acknowledge_reservation(self.notices.has_waiting());
+        self.tell(actions);
     }
 
     pub(in crate::target) const fn offered_events(&self) -> u32 {
@@ -174,6 +196,7 @@ impl Association {
         }
         actions.push_back(Action::CloseIoQueues { controller });
         self.knows_ioda = false;
+        self.notices = Notices::default();
         self.time_of_day = TimeOfDay::reset(now);
     }
 

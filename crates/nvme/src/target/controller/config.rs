@@ -2,6 +2,7 @@
 
 use super::hosts::HostList;
 use crate::target::authentication::AuthenticationConfig;
+use crate::target::reservation::Persistence;
 use crate::wire::ioda::IodaCapability;
 use crate::wire::{Ascii, BlockRange, DatasetRange, Nqn, StatusCode, StatusField};
 
@@ -78,6 +79,8 @@ pub struct SubsystemConfig {
     pub namespace: Namespace,
     /// What it knows of IODA; none is a drive without predictable latency mode.
     pub ioda: Option<IodaCapability>,
+    /// Whether hosts can reserve it, and for how long.
+    pub reservations: Persistence,
     /// Controllers, one for each host that is connected, at least one.
     pub controllers_max: u16,
     /// I/O queues of a controller, at least one.

@@ -1,9 +1,11 @@
 //! What a drive is told and tells.
 
 use crate::Advertised;
+use crate::target::reservation::HostId;
 use crate::target::transport::{Answer, Slot};
 use crate::wire::ioda::CollectionActivity;
 use crate::wire::{Estimates, HealthLog, WindowConfig, WindowState, WindowTypicals};
+use alloc::vec::Vec;
 use units::{Duration, Instant};
 
 /// What a drive says about itself when it is asked.
@@ -71,6 +73,8 @@ pub enum Action {
     SetWindows(WindowOrder),
     /// Go into this window, deterministic or not.
     SelectWindow(WindowState),
+    /// Put the state of the reservations ([`Subsystem::reservations`](super::Subsystem::reservations)) on stable storage.
+    KeepReservations,
 }
 
 /// What became of an admin command.
@@ -80,4 +84,17 @@ pub enum AdminAnswer {
     Now(Answer),
     /// It waits for an event; [`Action::Answer`] will tell.
     Held,
+    /// It is answered so when [`Action::KeepReservations`] is over.
+    WhenKept(Answer),
+}
+
+/// What became of a reservation command.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReservationAnswer {
+    /// The answer, as soon as the rest is so.
+    pub answer: Answer,
+    /// Hosts whose commands in progress have to end first.
+    pub ends_first: Vec<HostId>,
+    /// [`Action::KeepReservations`] has to be over first.
+    pub keep: bool,
 }

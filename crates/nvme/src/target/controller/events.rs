@@ -17,20 +17,23 @@ enum State {
     Told,
 }
 
-/// The events of a controller. Each has one kind, whose notice it offers in OAES: windows or the discovery log.
+/// The events of a controller: those of one kind, whose notice it offers in OAES (windows or the discovery log), and
+/// those of reservations, which feature 82h is for.
 #[derive(Debug)]
 pub(super) struct Events {
     kind: AsyncEvent,
     /// Feature 0Bh.
     wanted: u32,
     state: State,
+    reservations: State,
     /// Requests that wait; the first is answered first.
     requests: [Option<Slot>; REQUESTS_MAX],
 }
 
 impl Events {
     pub(super) const fn new(kind: AsyncEvent) -> Self {
-        Self { kind, wanted: 0, state: State::Quiet, requests: [None; REQUESTS_MAX] }
+        let (state, reservations) = (State::Quiet, State::Quiet);
+        Self { kind, wanted: 0, state, reservations, requests: [None; REQUESTS_MAX] }
     }
 
     /// OAES.
@@ -39,7 +42,7 @@ impl Events {
             AsyncEvent::WindowAggregate => notice::WINDOW_AGGREGATE,
             AsyncEvent::DiscoveryLog => notice::DISCOVERY_LOG,
             AsyncEvent::NamespaceAttributes => notice::NAMESPACE_ATTRIBUTES,
-            AsyncEvent::Other { .. } => 0,
+            AsyncEvent::ReservationLog | AsyncEvent::Other { .. } => 0,
         }
     }
 
@@ -76,19 +79,35 @@ impl Events {
         self.state = State::Quiet;
     }
 
+    /// A reservation notice waits in log page 80h.
+    pub(super) fn happen_to_reservation(&mut self) {
+        if self.reservations == State::Quiet {
+            self.reservations = State::Pending;
+        }
+    }
+
+    /// The host has read log page 80h. If it holds another notice, the host is told again.
+    pub(super) const fn acknowledge_reservation(&mut self, has_more: bool) {
+        self.reservations = if has_more { State::Pending } else { State::Quiet };
+    }
+
     /// The next request to answer, if there is something to say that the host wants to hear.
     pub(super) fn poll(&mut self) -> Option<(Slot, Answer)> {
-        if self.state != State::Pending || self.wanted & self.offered() == 0 {
-            return None;
-        }
-        let slot = self.take()?;
-        self.state = State::Told;
-        Some((slot, Answer::with_result(self.kind.encode().into())))
+        let is_wanted = self.wanted & self.offered() != 0;
+        let (event, state) = match (self.state, self.reservations) {
+            (State::Pending, _) if is_wanted => (self.kind, &mut self.state),
+            (_, State::Pending) => (AsyncEvent::ReservationLog, &mut self.reservations),
+            _ => return None,
+        };
+        let first = self.requests[0].take()?;
+        *state = State::Told;
+        self.requests.rotate_left(1);
+        Some((first, Answer::with_result(event.encode().into())))
     }
 
     /// Forgets everything, and returns a request that waits until there is none: to be aborted.
     pub(super) fn reset(&mut self) -> Option<Slot> {
-        (self.wanted, self.state) = (0, State::Quiet);
+        (self.wanted, self.state, self.reservations) = (0, State::Quiet, State::Quiet);
         self.take()
     }
 

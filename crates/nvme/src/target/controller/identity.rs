@@ -3,6 +3,7 @@
 use super::config::{Namespace, SubsystemConfig};
 use super::events::REQUESTS_MAX;
 use super::keep_alive::GRANULARITY_100MS;
+use crate::target::reservation::Persistence;
 use crate::target::transport::Answer;
 use crate::wire::{
     Ascii, Cns, ControllerIdentity, ControllerKind, ControllerLimits, ControllerSupport,
@@ -103,6 +104,9 @@ impl SubsystemConfig {
         identity.support.log_pages |= lpa::COMMAND_EFFECTS;
         identity.support.io_commands =
             oncs::WRITE_ZEROES | oncs::DATASET_MANAGEMENT | oncs::TIMESTAMP;
+        if self.reservations != Persistence::Absent {
+            identity.support.io_commands |= oncs::RESERVATIONS;
+        }
         identity.support.multipath = MANY_CONTROLLERS;
         identity.support.write_cache = self.namespace.write_cache.into();
         identity.fabrics.command_capsule_16b += self.capsule_bytes / CAPSULE_UNIT_BYTES;
@@ -116,7 +120,7 @@ impl SubsystemConfig {
         identity
     }
 
-    /// Identify.
+    /// Identify; `rescap` is what there is of reservations.
     ///
     /// # Errors
     ///
@@ -125,6 +129,7 @@ impl SubsystemConfig {
         &self,
         controller: u16,
         events: u32,
+        rescap: u8,
         nsid: u32,
         identify: &Identify,
     ) -> Result<[u8; IDENTIFY_BYTES], StatusField> {
@@ -133,7 +138,9 @@ impl SubsystemConfig {
         let is_named = self.namespace.is_named(nsid, false);
         match identify.what {
             Cns::Controller => Ok(self.controller(controller, events).encode()),
-            Cns::Namespace if is_named => Ok(self.namespace.identity(self.ioda.is_some()).encode()),
+            Cns::Namespace if is_named => {
+                Ok(self.namespace.identity(self.ioda.is_some(), rescap).encode())
+            }
             Cns::NamespaceIds if is_named => {
                 // Hosts name it by its UUID where there is one, as they do with other targets (blktests nvme/004).
                 let name = Some(self.namespace.nguid);
@@ -156,10 +163,11 @@ impl SubsystemConfig {
 
 impl Namespace {
     /// CNS 00h.
-    fn identity(&self, has_set: bool) -> IdentifyNamespace {
+    fn identity(&self, has_set: bool, rescap: u8) -> IdentifyNamespace {
         let mut lba_formats = [LbaFormat::default(); LBA_FORMATS];
         lba_formats[0].data_shift = self.block_shift;
-        let alone = NamespaceOwner { shared: SHARED, ..NamespaceOwner::default() };
+        let alone =
+            NamespaceOwner { shared: SHARED, reservations: rescap, ..NamespaceOwner::default() };
         let owner = NamespaceOwner {
             nvm_set: Self::NVM_SET,
             endurance_group: Self::ENDURANCE_GROUP,

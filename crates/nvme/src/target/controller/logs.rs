@@ -3,16 +3,19 @@
 use super::config::{Namespace, SubsystemConfig};
 use super::drive::DriveReport;
 use super::windows::{SetWindows, check_set};
+use crate::target::reservation::{Notices, Persistence};
 use crate::target::transport::Answer;
 use crate::wire::{
     AGGREGATE_HEAD_BYTES, COMMAND_EFFECTS_BYTES, CommandEffects, ERROR_ENTRY_BYTES, Excerpt,
     FABRICS, FIRMWARE_SLOTS, FIRMWARE_SLOTS_BYTES, FirmwareSlots, GetLogPage, HEALTH_BYTES,
-    LogPage, StatusCode, StatusField, WINDOW_LOG_BYTES, effect, put_aggregate,
+    LogPage, RESERVATION_LOG_BYTES, StatusCode, StatusField, WINDOW_LOG_BYTES, effect,
+    put_aggregate,
 };
 
 /// Opcodes that there are; the last is that of fabrics commands.
 const ADMIN: [u8; 8] = [0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18, FABRICS];
 const READS: [u8; 2] = [0x00, 0x02];
+const RESERVATIONS: [u8; 4] = [0x0d, 0x0e, 0x11, 0x15];
 const WRITES: [u8; 3] = [0x01, 0x08, 0x09];
 
 /// Puts a part of a page where the host has room for it: what it asked for, and no more than the room.
@@ -39,6 +42,7 @@ pub(in crate::target) fn put_page(
 pub(super) struct Logs<'a> {
     pub(super) config: &'a SubsystemConfig,
     pub(super) windows: &'a mut SetWindows,
+    pub(super) notices: &'a mut Notices,
     pub(super) drive: &'a DriveReport,
     pub(super) knows_ioda: bool,
 }
@@ -65,7 +69,7 @@ impl Logs<'_> {
                 put_page(get, FIRMWARE_SLOTS_BYTES, into, |part| part.put(0, &page))
             }
             LogPage::CommandEffects => {
-                let page = effects().encode();
+                let page = effects(self.config.reservations).encode();
                 put_page(get, COMMAND_EFFECTS_BYTES, into, |part| part.put(0, &page))
             }
             LogPage::Window if has_windows => {
@@ -78,14 +82,20 @@ impl Logs<'_> {
                 let page_bytes = AGGREGATE_HEAD_BYTES + 2 * usize::from(set.is_some());
                 put_page(get, page_bytes, into, |part| put_aggregate(set, part))
             }
-            LogPage::Window | LogPage::WindowAggregate | LogPage::Discovery | LogPage::Other(_) => {
-                Err(StatusCode::InvalidLogPage.for_good())
+            LogPage::Reservation if self.config.reservations != Persistence::Absent => {
+                let page = self.notices.page(get.retain_event, Namespace::ID).encode();
+                put_page(get, RESERVATION_LOG_BYTES, into, |part| part.put(0, &page))
             }
+            LogPage::Window
+            | LogPage::WindowAggregate
+            | LogPage::Discovery
+            | LogPage::Reservation
+            | LogPage::Other(_) => Err(StatusCode::InvalidLogPage.for_good()),
         }
     }
 }
 
-fn effects() -> CommandEffects {
+fn effects(reservations: Persistence) -> CommandEffects {
     let mut effects = CommandEffects::NONE;
     for opcode in ADMIN {
         effects.admin[usize::from(opcode)] = effect::SUPPORTED;
@@ -95,6 +105,11 @@ fn effects() -> CommandEffects {
     }
     for opcode in WRITES {
         effects.io[usize::from(opcode)] = effect::SUPPORTED | effect::CHANGES_DATA;
+    }
+    if reservations != Persistence::Absent {
+        for opcode in RESERVATIONS {
+            effects.io[usize::from(opcode)] = effect::SUPPORTED;
+        }
     }
     effects
 }

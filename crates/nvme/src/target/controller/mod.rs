@@ -20,7 +20,7 @@ mod windows;
 
 pub(super) use association::Association;
 pub use config::{Namespace, SubsystemConfig};
-pub use drive::{Action, AdminAnswer, DriveReport, WindowOrder};
+pub use drive::{Action, AdminAnswer, DriveReport, ReservationAnswer, WindowOrder};
 pub use hosts::HostList;
 pub(super) use identity::{Firmware, copy_identity, fabrics_controller};
 pub(super) use logs::put_page;

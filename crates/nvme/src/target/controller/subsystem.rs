@@ -2,7 +2,7 @@
 
 use super::association::Association;
 use super::config::SubsystemConfig;
-use super::drive::{Action, AdminAnswer, DriveReport};
+use super::drive::{Action, AdminAnswer, DriveReport, ReservationAnswer};
 use super::identity::copy_identity;
 use super::logs::Logs;
 use super::registers::Change;
@@ -10,12 +10,16 @@ use super::registry::{Queue, Registry, RegistryLimits};
 use super::timestamp::TimeOfDay;
 use super::windows::{SetWindows, check_set};
 use crate::target::authentication::{Authentication, AuthenticationAnswer, RANDOM_BYTES};
+use crate::target::io::IoOperation;
 use crate::target::request::{AuthenticationStep, Request, Standing};
+use crate::target::reservation::{
+    Access, Effect, HostId, Persistence, ReservationState, Reservations,
+};
 use crate::target::transport::{Answer, CommandData, Slot};
 use crate::wire::{
     AdminCommand, AsyncEvent, CONNECT_BYTES, Connect, ConnectRefusal, Feature, FeatureId,
-    GetFeatures, LogPage, SetFeatures, StatusCode, StatusField, SubmissionEntry, TIMESTAMP_BYTES,
-    Timestamp, WINDOW_CONFIG_BYTES,
+    GetFeatures, LogPage, ReservationCommand, SetFeatures, StatusCode, StatusField,
+    SubmissionEntry, TIMESTAMP_BYTES, Timestamp, WINDOW_CONFIG_BYTES,
 };
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -36,7 +40,7 @@ pub struct AdminRequest<'a> {
     pub into: &'a mut [u8],
 }
 
-/// A drive with a name: its controllers, and the windows of its NVM Set.
+/// A drive with a name: its controllers, the windows of its NVM Set, and who may use its namespace.
 ///
 /// Inputs are [`Self::connect`], [`Self::handle_admin`] and everything else that begins with `handle`; after each,
 /// [`Self::poll_action`] is to be called until it is empty, before anything else. [`Self::next_deadline`] is when
@@ -48,6 +52,7 @@ pub struct Subsystem {
     registry: Registry,
     authentication: Option<Authentication>,
     windows: SetWindows,
+    reservations: Reservations,
     actions: VecDeque<Action>,
 }
 
@@ -55,6 +60,12 @@ impl Subsystem {
     /// A drive that no host has found yet.
     #[must_use]
     pub fn new(config: SubsystemConfig) -> Self {
+        Self::with_reservations(config, ReservationState::default())
+    }
+
+    /// The same with reservations that were kept.
+    #[must_use]
+    pub fn with_reservations(config: SubsystemConfig, kept: ReservationState) -> Self {
         let registry = Registry::new(RegistryLimits {
             controllers_max: config.controllers_max,
             io_queues_max: config.io_queues_max,
@@ -65,7 +76,8 @@ impl Subsystem {
         let authentication = config.authentication.clone();
         let authentication = authentication.map(|hosts| Authentication::new(hosts, config.nqn));
         let (windows, actions) = (SetWindows::default(), VecDeque::new());
-        Self { config, registry, authentication, windows, actions }
+        let reservations = Reservations::new(config.reservations, kept);
+        Self { config, registry, authentication, windows, reservations, actions }
     }
 
     /// What it is.
@@ -100,6 +112,7 @@ impl Subsystem {
                 Some(association) if association.is_ready() => Standing::Io {
                     namespace: &self.config.namespace,
                     ioda: self.config.ioda.filter(|_| association.knows_ioda),
+                    reservations: self.config.reservations,
                 },
                 _ => Standing::Disabled,
             },
@@ -199,8 +212,89 @@ impl Subsystem {
             }
             Change::Nothing | Change::Enabled => {}
         }
-        let own = || self.handle_own(now, queue.controller, request, drive);
-        answer.unwrap_or_else(|| AdminAnswer::Now(own().unwrap_or_else(Answer::new)))
+        if let Some(answer) = answer {
+            return answer;
+        }
+        let own = match command {
+            AdminCommand::SetFeatures(SetFeatures {
+                feature: Feature::ReservationPersistence { persists },
+                save,
+            }) => self.set_persistence(request.nsid, save, persists),
+            _ => self.handle_own(now, queue.controller, request, drive).map(AdminAnswer::Now),
+        };
+        own.unwrap_or_else(|status| AdminAnswer::Now(Answer::new(status)))
+    }
+
+    /// What is known of reservations.
+    #[must_use]
+    pub const fn reservations(&self) -> &ReservationState {
+        self.reservations.state()
+    }
+
+    /// The host of a queue; `None` if its controller is no more.
+    #[must_use]
+    pub fn host_of(&self, queue: &Queue) -> Option<HostId> {
+        Some(self.registry.get(queue.controller)?.host().host_id)
+    }
+
+    /// Whether reservations let the host of a queue do that now. A command is to be asked about when all its data are
+    /// there and nothing of it has begun; if not, [`StatusCode::ReservationConflict`] is its answer.
+    #[must_use]
+    pub fn allows(&self, queue: &Queue, operation: &IoOperation) -> bool {
+        if self.reservations.state().held.is_none() {
+            return true;
+        }
+        let host = self.host_of(queue);
+        host.is_some_and(|host| self.reservations.allows(&host, Access::of(operation)))
+    }
+
+    /// Answers a reservation command.
+    pub fn handle_reservation(
+        &mut self,
+        queue: &Queue,
+        command: &ReservationCommand,
+        data: &[u8],
+        into: &mut [u8],
+    ) -> ReservationAnswer {
+        let refuse = |status| ReservationAnswer {
+            answer: Answer::new(status),
+            ends_first: Vec::new(),
+            keep: false,
+        };
+        let Some(host) = self.host_of(queue) else {
+            return refuse(StatusCode::KeepAliveExpired.for_good());
+        };
+        let room = match command {
+            ReservationCommand::Report { dwords, .. } => (u64::from(*dwords) + 1) * 4,
+            _ => 0,
+        };
+        let bytes = usize::try_from(room).unwrap_or(usize::MAX).min(into.len());
+        match self.reservations.handle(&host, command, data, &mut into[..bytes]) {
+            Err(status) => refuse(status),
+            Ok(effect) => {
+                let keep = effect.keep;
+                let ends_first = self.take_effect(effect);
+                let answer = match command {
+                    ReservationCommand::Report { .. } => Answer::with_data(bytes as u32),
+                    _ => Answer::new(StatusField::SUCCESS),
+                };
+                ReservationAnswer { answer, ends_first, keep }
+            }
+        }
+    }
+
+    /// Hosts hear of it, and the driver has to keep it.
+    fn take_effect(&mut self, effect: Effect) -> Vec<HostId> {
+        for (host, notice) in effect.notices {
+            let own = |association: &&mut Association| association.host().host_id == host;
+            for association in self.registry.iter_mut().filter(own) {
+                association.notify_of_reservation(notice, &mut self.actions);
+            }
+        }
+        if effect.keep {
+            self.actions.push_back(Action::KeepReservations);
+        }
+        effect.preempted
     }
 
     /// The flush that [`Action::ShutDown`] asked for is over.
@@ -275,24 +369,43 @@ impl Subsystem {
         match command {
             AdminCommand::Identify(identify) => {
                 let events = association.offered_events();
-                let identity = self.config.identify(controller, events, nsid, &identify)?;
+                let rescap = self.reservations.capability();
+                let identity = self.config.identify(controller, events, rescap, nsid, &identify)?;
                 Ok(copy_identity(&identity, into))
             }
             AdminCommand::GetLogPage(get) => {
                 let (config, windows) = (&self.config, &mut self.windows);
                 let knows_ioda = association.knows_ioda;
-                let answer = Logs { config, windows, drive, knows_ioda }.get(&get, into)?;
-                if get.page == LogPage::WindowAggregate && !get.retain_event {
-                    association.acknowledge();
+                let notices = &mut association.notices;
+                let answer =
+                    Logs { config, windows, notices, drive, knows_ioda }.get(&get, into)?;
+                match get.page {
+                    _ if get.retain_event => {}
+                    LogPage::WindowAggregate => association.acknowledge(),
+                    LogPage::Reservation => association.acknowledge_reservation(&mut self.actions),
+                    _ => {}
                 }
                 Ok(answer)
             }
-            AdminCommand::SetFeatures(set) => self.set_feature(now, controller, &set, data, drive),
+            AdminCommand::SetFeatures(set) => {
+                self.set_feature(now, controller, nsid, &set, data, drive)
+            }
             // Windows are features of drives that have some.
             AdminCommand::GetFeatures(GetFeatures {
                 feature: FeatureId::WindowConfig | FeatureId::Window,
                 ..
             }) if self.config.ioda.is_none() => Err(invalid_field),
+            AdminCommand::GetFeatures(GetFeatures {
+                feature: feature @ (FeatureId::ReservationMask | FeatureId::ReservationPersistence),
+                ..
+            }) => {
+                check_reservations(&self.config, nsid, false)?;
+                let value = match feature {
+                    FeatureId::ReservationMask => association.notices.mask(),
+                    _ => self.reservations.state().persists.into(),
+                };
+                Ok(Answer::with_result(value.into()))
+            }
             AdminCommand::GetFeatures(get) => {
                 get_feature(now, association, &self.windows, &get, drive, into)
             }
@@ -300,10 +413,28 @@ impl Subsystem {
         }
     }
 
+    /// Set Features 83h.
+    fn set_persistence(
+        &mut self,
+        nsid: u32,
+        save: bool,
+        persists: bool,
+    ) -> Result<AdminAnswer, StatusField> {
+        check_reservations(&self.config, nsid, true)?;
+        if save {
+            return Err(StatusCode::FeatureNotSaveable.for_good());
+        }
+        let effect = self.reservations.set_persistence(persists)?;
+        let (answer, keep) = (Answer::new(StatusField::SUCCESS), effect.keep);
+        self.take_effect(effect);
+        Ok(if keep { AdminAnswer::WhenKept(answer) } else { AdminAnswer::Now(answer) })
+    }
+
     fn set_feature(
         &mut self,
         now: Instant,
         controller: u16,
+        nsid: u32,
         set: &SetFeatures,
         data: &[u8],
         drive: &DriveReport,
@@ -325,17 +456,33 @@ impl Subsystem {
                 association.knows_ioda = order.config.ioda.is_some();
                 self.actions.push_back(Action::SetWindows(order));
             }
+            Feature::ReservationMask(mask) => {
+                check_reservations(&self.config, nsid, true)?;
+                association.notices.set_mask(mask);
+            }
             Feature::Window { nvm_set, window } => {
                 self.config.ioda.ok_or(invalid_field)?;
                 check_set(nvm_set)?;
                 let window = self.windows.select(window)?;
                 self.actions.push_back(Action::SelectWindow(window));
             }
-            Feature::NumberOfQueues(_) | Feature::AsyncEvents(_) | Feature::KeepAlive { .. } => {
-                return Err(invalid_field);
-            }
+            Feature::NumberOfQueues(_)
+            | Feature::AsyncEvents(_)
+            | Feature::KeepAlive { .. }
+            | Feature::ReservationPersistence { .. } => return Err(invalid_field),
         }
         Ok(Answer::new(StatusField::SUCCESS))
+    }
+}
+
+/// Whether a command about reservations names the namespace; `all` admits the identifier of all namespaces.
+fn check_reservations(config: &SubsystemConfig, nsid: u32, all: bool) -> Result<(), StatusField> {
+    if config.reservations == Persistence::Absent {
+        return Err(StatusCode::InvalidField.for_good());
+    }
+    match config.namespace.is_named(nsid, all) {
+        true => Ok(()),
+        false => Err(StatusCode::InvalidNamespace.for_good()),
     }
 }
 
@@ -348,6 +495,7 @@ fn get_feature(
     into: &mut [u8],
 ) -> Result<Answer, StatusField> {
     match get.feature {
+        FeatureId::HostId => Ok(copy(&association.host().host_id, 0, into)),
         FeatureId::Timestamp => Ok(copy(&association.time_of_day().read(now).encode(), 0, into)),
         FeatureId::WindowConfig => {
             check_set(get.nvm_set())?;

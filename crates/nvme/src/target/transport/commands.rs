@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 /// The place of a command in flight. The driver knows a command and its buffer by it, and R2Ts have it as
 /// their tag.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Slot(u16);
 
 impl Slot {

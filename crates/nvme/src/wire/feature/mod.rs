@@ -19,6 +19,8 @@ const NSQ: Bits = Bits::new(15, 0);
 const NCQ: Bits = Bits::new(31, 16);
 // CDW11 of features 13h and 14h.
 const NVMSETID: Bits = Bits::new(15, 0);
+// CDW11 of feature 83h, and DW0 of the answer.
+const PTPL: Bits = Bits::bit(0);
 // CDW12 of feature 13h.
 const PLE: Bits = Bits::bit(0);
 
@@ -28,6 +30,9 @@ const TIMESTAMP: u8 = 0x0e;
 const KEEP_ALIVE: u8 = 0x0f;
 const WINDOW_CONFIG: u8 = 0x13;
 const WINDOW: u8 = 0x14;
+const HOST_ID: u8 = 0x81;
+const RESERVATION_MASK: u8 = 0x82;
+const RESERVATION_PERSISTENCE: u8 = 0x83;
 
 /// FID: which feature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +49,12 @@ pub enum FeatureId {
     WindowConfig,
     /// 14h: the window of an NVM Set.
     Window,
+    /// 81h: the identifier of the host, which comes with Connect and cannot be set over a fabric.
+    HostId,
+    /// 82h: which notices of reservations are not wanted ([`reservation_mask`](super::reservation_mask)).
+    ReservationMask,
+    /// 83h: whether reservations outlive a loss of power.
+    ReservationPersistence,
     /// Any other: the answer is [`InvalidField`](super::StatusCode::InvalidField).
     Other(u8),
 }
@@ -57,6 +68,9 @@ impl FeatureId {
             KEEP_ALIVE => Self::KeepAlive,
             WINDOW_CONFIG => Self::WindowConfig,
             WINDOW => Self::Window,
+            HOST_ID => Self::HostId,
+            RESERVATION_MASK => Self::ReservationMask,
+            RESERVATION_PERSISTENCE => Self::ReservationPersistence,
             other => Self::Other(other),
         }
     }
@@ -69,6 +83,9 @@ impl FeatureId {
             Self::KeepAlive => KEEP_ALIVE,
             Self::WindowConfig => WINDOW_CONFIG,
             Self::Window => WINDOW,
+            Self::HostId => HOST_ID,
+            Self::ReservationMask => RESERVATION_MASK,
+            Self::ReservationPersistence => RESERVATION_PERSISTENCE,
             Self::Other(other) => other,
         }
     }
@@ -203,6 +220,13 @@ pub enum Feature {
         /// The window.
         window: WindowState,
     },
+    /// 82h of the namespace that the command names: bits of [`reservation_mask`](super::reservation_mask).
+    ReservationMask(u32),
+    /// 83h of the namespace that the command names.
+    ReservationPersistence {
+        /// PTPL: reservation and registrations outlive a loss of power.
+        persists: bool,
+    },
     /// Any other.
     Other {
         /// FID; never one of the above after decoding.
@@ -232,6 +256,10 @@ impl SetFeatures {
             KEEP_ALIVE => Feature::KeepAlive { milliseconds: cdw11 },
             WINDOW_CONFIG => Feature::WindowConfig { nvm_set, enable: PLE.is_set32(entry.cdw(12)) },
             WINDOW => Feature::Window { nvm_set, window: WindowState::decode(entry.cdw(12)) },
+            RESERVATION_MASK => Feature::ReservationMask(cdw11),
+            RESERVATION_PERSISTENCE => {
+                Feature::ReservationPersistence { persists: PTPL.is_set32(cdw11) }
+            }
             feature => Feature::Other { feature, cdw11 },
         };
         Self { save: SV.is_set32(entry.cdw(10)), feature }
@@ -248,6 +276,10 @@ impl SetFeatures {
             }
             Feature::Window { nvm_set, window } => {
                 (WINDOW, NVMSETID.put32(nvm_set as u32), window.encode())
+            }
+            Feature::ReservationMask(mask) => (RESERVATION_MASK, mask, 0),
+            Feature::ReservationPersistence { persists } => {
+                (RESERVATION_PERSISTENCE, PTPL.flag32(persists), 0)
             }
             Feature::Other { feature, cdw11 } => (feature, cdw11, 0),
         };

@@ -78,6 +78,8 @@ pub mod oncs {
     pub const WRITE_ZEROES: u16 = 1 << 3;
     /// Save and Select of features.
     pub const SAVE_SELECT: u16 = 1 << 4;
+    /// Reservations.
+    pub const RESERVATIONS: u16 = 1 << 5;
     /// Feature 0Eh, the timestamp.
     pub const TIMESTAMP: u16 = 1 << 6;
 }

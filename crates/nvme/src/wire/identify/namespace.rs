@@ -10,6 +10,7 @@ const NSFEAT: usize = 24;
 const NLBAF: usize = 25;
 const FLBAS: usize = 26;
 const NMIC: usize = 30;
+const RESCAP: usize = 31;
 const DLFEAT: usize = 33;
 const NPWG: usize = 64;
 const NPWA: usize = 66;
@@ -45,6 +46,8 @@ pub struct LbaFormat {
 pub struct NamespaceOwner {
     /// NMIC @30: bit 0, several controllers can have it.
     pub shared: u8,
+    /// RESCAP @31: what of reservations there is, bits of [`rescap`](crate::wire::rescap); 0 is nothing.
+    pub reservations: u8,
     /// ANAGRPID @92.
     pub ana_group: u32,
     /// NVMSETID @100: the NVM Set, whose windows are its windows.
@@ -119,6 +122,7 @@ impl IdentifyNamespace {
             deallocation: data[DLFEAT],
             owner: NamespaceOwner {
                 shared: data[NMIC],
+                reservations: data[RESCAP],
                 ana_group: get_u32(data, ANAGRPID),
                 nvm_set: get_u16(data, NVMSETID),
                 endurance_group: get_u16(data, ENDGID),
@@ -152,6 +156,7 @@ impl IdentifyNamespace {
         data[FLBAS] = self.format;
         data[DLFEAT] = self.deallocation;
         data[NMIC] = self.owner.shared;
+        data[RESCAP] = self.owner.reservations;
         put_u32(&mut data, ANAGRPID, self.owner.ana_group);
         put_u16(&mut data, NVMSETID, self.owner.nvm_set);
         put_u16(&mut data, ENDGID, self.owner.endurance_group);

@@ -7,6 +7,7 @@ mod error;
 mod excerpt;
 mod firmware;
 mod health;
+mod reservation;
 mod window;
 
 pub use aggregate::{AGGREGATE_HEAD_BYTES, AggregateEntry, aggregate_sets, put_aggregate};
@@ -19,6 +20,7 @@ pub use error::{ERROR_ENTRY_BYTES, ErrorEntry};
 pub use excerpt::Excerpt;
 pub use firmware::{FIRMWARE_SLOTS, FIRMWARE_SLOTS_BYTES, FirmwareSlots};
 pub use health::{HEALTH_BYTES, HealthCounters, HealthLog, ThermalCounters};
+pub use reservation::{RESERVATION_LOG_BYTES, ReservationLog, ReservationNotice, reservation_mask};
 pub use window::{
     Estimates, WINDOW_LOG_BYTES, WindowLog, WindowState, WindowTypicals, window_event,
 };
@@ -54,6 +56,8 @@ pub enum LogPage {
     WindowAggregate,
     /// 70h: [`DiscoveryRecord`]s.
     Discovery,
+    /// 80h: [`ReservationLog`].
+    Reservation,
     /// Any other: the answer is [`InvalidLogPage`](super::StatusCode::InvalidLogPage).
     Other(u8),
 }
@@ -68,6 +72,7 @@ impl LogPage {
             0x0a => Self::Window,
             0x0b => Self::WindowAggregate,
             0x70 => Self::Discovery,
+            0x80 => Self::Reservation,
             other => Self::Other(other),
         }
     }
@@ -81,6 +86,7 @@ impl LogPage {
             Self::Window => 0x0a,
             Self::WindowAggregate => 0x0b,
             Self::Discovery => 0x70,
+            Self::Reservation => 0x80,
             Self::Other(other) => other,
         }
     }

@@ -5,4 +5,5 @@ mod fuzz;
 mod hostile;
 mod model;
 mod pair;
+mod reservation;
 mod set_up;

@@ -4,14 +4,15 @@ use super::host::{Host, Pdu, connect};
 use nvme::Advertised;
 use nvme::target::{
     Action, AdminAnswer, AdminRequest, Answer, AuthenticationAnswer, CommandData, Connection,
-    Discovery, DriveReport, HostList, IoOperation, IoOutcome, IoRequest, Namespace, Output, Queue,
-    RANDOM_BYTES, Request, Slot, Subsystem, SubsystemConfig, Terms, TransportEvent,
+    Discovery, DriveReport, HostList, IoOperation, IoOutcome, IoRequest, Namespace, Output,
+    Persistence, Queue, RANDOM_BYTES, Request, ReservationAnswer, Slot, Subsystem, SubsystemConfig,
+    Terms, TransportEvent,
 };
 use nvme::wire::ioda::{CollectionActivity, IodaCapability};
 use nvme::wire::pdu::{Digests, FatalStatus, Header};
 use nvme::wire::{
-    Ascii, ConnectData, Connected, Estimates, HealthLog, Nqn, StatusField, SubmissionEntry,
-    WindowState, WindowTypicals,
+    Ascii, ConnectData, Connected, Estimates, HealthLog, Nqn, StatusCode, StatusField,
+    SubmissionEntry, WindowState, WindowTypicals,
 };
 use std::collections::BTreeMap;
 use units::{Duration, Instant, crc32c_append};
@@ -47,6 +48,7 @@ pub(crate) fn config() -> SubsystemConfig {
             write_cache: true,
         },
         ioda: Some(IodaCapability { patient: true, all_work: false }),
+        reservations: Persistence::Possible,
         controllers_max: 4,
         io_queues_max: 2,
         entries_max: ENTRIES_MAX,
@@ -93,6 +95,8 @@ pub(crate) struct Bench {
     pub(crate) report: DriveReport,
     /// What was asked of the drive and of the driver, but for answers.
     pub(crate) actions: Vec<Action>,
+    /// What became of reservation commands.
+    pub(crate) reserved: Vec<ReservationAnswer>,
     /// Whether reads that may fail fast do.
     pub(crate) is_collecting: bool,
     /// Whether the drive does its work at once.
@@ -119,6 +123,7 @@ impl Bench {
             drive: vec![0; BLOCKS * BLOCK],
             report: report(),
             actions: Vec::new(),
+            reserved: Vec::new(),
             is_collecting: false,
             is_prompt: true,
             terms,
@@ -287,7 +292,7 @@ impl Bench {
                     true => self.discovery.handle_admin(self.now, &queue, request),
                     false => self.subsystem.handle_admin(self.now, &queue, request, &self.report),
                 };
-                if let AdminAnswer::Now(answer) = answer {
+                if let AdminAnswer::Now(answer) | AdminAnswer::WhenKept(answer) = answer {
                     if !into.is_empty() {
                         *own.buffers.get_mut(&slot).unwrap() = into;
                     }
@@ -314,7 +319,18 @@ impl Bench {
                 };
                 own.connection.complete(slot, answer);
             }
+            Request::Reservation(command) => {
+                let keys = buffer.clone();
+                let queue = own.queue.unwrap();
+                let answer = self.subsystem.handle_reservation(&queue, command, &keys, buffer);
+                own.connection.complete(slot, answer.answer);
+                self.reserved.push(answer);
+            }
             Request::Io(request) => {
+                if !self.subsystem.allows(&own.queue.unwrap(), &request.operation) {
+                    let conflict = StatusCode::ReservationConflict.for_good();
+                    return own.connection.complete(slot, Answer::new(conflict));
+                }
                 own.at_drive.push((slot, *request));
                 if self.is_prompt {
                     self.work(socket, 0);
@@ -388,7 +404,10 @@ impl Bench {
                     self.close(is_discovery, |queue| queue.controller() == controller);
                     self.actions.push(action);
                 }
-                Action::ShutDown { .. } | Action::SetWindows(_) | Action::SelectWindow(_) => {
+                Action::ShutDown { .. }
+                | Action::SetWindows(_)
+                | Action::SelectWindow(_)
+                | Action::KeepReservations => {
                     self.actions.push(action);
                 }
             }

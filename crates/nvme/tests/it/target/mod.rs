@@ -10,4 +10,5 @@ mod host;
 mod hostile;
 mod ioda;
 mod model;
+mod reservations;
 mod transfers;

@@ -3,10 +3,11 @@
 use super::layout::Layout;
 use nvme::wire::ioda::FastFail;
 use nvme::wire::{
-    Abort, AdminCommand, AsyncEvent, Authentication, BlockCount, BlockRange, Cns, CommonFields,
-    CompletionEntry, Connect, DataDirection, DatasetManagement, DatasetRange, FabricsCommand,
-    Feature, FeatureId, FeatureValue, GetFeatures, GetLogPage, Identify, IoCommand, LogPage,
-    Property, PropertyGet, PropertySet, PropertySize, QueueCounts, SetFeatures, SglDescriptor,
+    Abort, AcquireAction, AdminCommand, AsyncEvent, Authentication, BlockCount, BlockRange, Cns,
+    CommonFields, CompletionEntry, Connect, DataDirection, DatasetManagement, DatasetRange,
+    FabricsCommand, Feature, FeatureId, FeatureValue, GetFeatures, GetLogPage, Identify, IoCommand,
+    LogPage, PersistChange, Property, PropertyGet, PropertySet, PropertySize, QueueCounts,
+    RegisterAction, ReleaseAction, ReservationCommand, ReservationType, SetFeatures, SglDescriptor,
     StatusCode, StatusField, SubmissionEntry, Transfer, WindowState, WriteZeroes,
 };
 use nvme::{Opcode, PlFlag, Status};
@@ -222,9 +223,43 @@ fn io_commands() {
                 write_together: false,
             }),
         ),
-        io(0x0d, POINTER, IoCommand::Unsupported { opcode: 0x0d }),
+        io(0x7e, POINTER, IoCommand::Unsupported { opcode: 0x7e }),
     ];
     insta::assert_snapshot!("io-commands", text.join("\n"));
+}
+
+#[test]
+fn reservation_commands() {
+    let register = ReservationCommand::Register {
+        action: RegisterAction::Replace,
+        ignore_key: true,
+        persist: PersistChange::Set,
+    };
+    let acquire = ReservationCommand::Acquire {
+        action: AcquireAction::PreemptAndAbort,
+        ignore_key: false,
+        kind: ReservationType::ExclusiveAccessRegistrants.encode(),
+    };
+    let release = ReservationCommand::Release {
+        action: ReleaseAction::Clear,
+        ignore_key: true,
+        kind: ReservationType::WriteExclusive.encode(),
+    };
+    let report = ReservationCommand::Report { dwords: 0x3ff, extended: true };
+    let text = [
+        io(0x0d, &format!("{POINTER}\n40 4 CDW10 &c000000f"), IoCommand::Reservation(register)),
+        io(0x0e, &format!("{POINTER}\n40 4 NUMD\n44 1 EDS &01"), IoCommand::Reservation(report)),
+        io(0x11, &format!("{POINTER}\n40 2 CDW10 &ff0f"), IoCommand::Reservation(acquire)),
+        io(0x15, &format!("{POINTER}\n40 2 CDW10 &ff0f"), IoCommand::Reservation(release)),
+    ];
+    insta::assert_snapshot!("reservation-commands", text.join("\n"));
+    let bytes = [register, report, acquire, release].map(|command| command.data_bytes());
+    assert_eq!(bytes, [16, 0, 16, 8]);
+    for number in 0..=255 {
+        let kind = ReservationType::decode(number);
+        assert_eq!(kind.map_or(number, ReservationType::encode), number);
+        assert_eq!(kind.is_some(), (1..=6).contains(&number), "type {number}");
+    }
 }
 
 #[test]
@@ -324,6 +359,8 @@ fn admin_commands() {
             "44 2 NVMSETID\n48 1 WindowSelect &07",
             Feature::Window { nvm_set: 1, window: WindowState::NonDeterministic },
         ),
+        set_features(0x82, "44 4 notices", Feature::ReservationMask(0x0e)),
+        set_features(0x83, "44 1 PTPL &01", Feature::ReservationPersistence { persists: true }),
         set_features(0x06, "44 4 CDW11", Feature::Other { feature: 6, cdw11: 1 }),
         admin(
             0x0a,
@@ -347,7 +384,7 @@ fn every_page_feature_and_question_has_its_number() {
         let mut entry = entry(0x02);
         entry.cdw10[0] = number;
         let AdminCommand::GetLogPage(log) = AdminCommand::decode(&entry) else { panic!() };
-        let known = [0x01, 0x02, 0x03, 0x05, 0x0a, 0x0b, 0x70].contains(&number);
+        let known = [0x01, 0x02, 0x03, 0x05, 0x0a, 0x0b, 0x70, 0x80].contains(&number);
         assert_eq!(!matches!(log.page, LogPage::Other(_)), known, "log page {number:#x}");
         entry.opcode = 0x06;
         let AdminCommand::Identify(identify) = AdminCommand::decode(&entry) else { panic!() };
@@ -355,10 +392,10 @@ fn every_page_feature_and_question_has_its_number() {
         assert_eq!(!matches!(identify.what, Cns::Other(_)), known, "CNS {number:#x}");
         entry.opcode = 0x0a;
         let AdminCommand::GetFeatures(get) = AdminCommand::decode(&entry) else { panic!() };
-        let known = [0x07, 0x0b, 0x0e, 0x0f, 0x13, 0x14].contains(&number);
+        let known = [0x07, 0x0b, 0x0e, 0x0f, 0x13, 0x14, 0x81, 0x82, 0x83].contains(&number);
         assert_eq!(!matches!(get.feature, FeatureId::Other(_)), known, "feature {number:#x}");
         let io = IoCommand::decode(&SubmissionEntry::new(number as u8, COMMON));
-        let known = [0, 1, 2, 5, 8, 9].contains(&number);
+        let known = [0, 1, 2, 5, 8, 9, 0x0d, 0x0e, 0x11, 0x15].contains(&number);
         assert_eq!(!matches!(io, IoCommand::Unsupported { .. }), known, "opcode {number:#x}");
     }
 }
@@ -411,6 +448,7 @@ fn events_have_the_words_of_the_specification() {
         (AsyncEvent::NamespaceAttributes, 0x0004_0002),
         (AsyncEvent::WindowAggregate, 0x000b_0402),
         (AsyncEvent::DiscoveryLog, 0x0070_f002),
+        (AsyncEvent::ReservationLog, 0x0080_0006),
         (AsyncEvent::Other { kind: 1, information: 2, log_page: 2 }, 0x0002_0201),
     ];
     for (event, dw0) in named {
@@ -435,6 +473,7 @@ fn statuses_are_what_linux_shows() {
         (StatusCode::Interrupted.for_now(), 0x0021),
         (StatusCode::Interrupted.for_now().after_delay(3), 0x1821),
         (StatusCode::LbaOutOfRange.for_good(), 0x4080),
+        (StatusCode::ReservationConflict.for_good(), 0x4083),
         (StatusCode::AsyncEventLimitExceeded.for_now(), 0x0105),
         (StatusCode::InvalidLogPage.for_good(), 0x4109),
         (StatusCode::AuthenticationRequired.for_good(), 0x4191),

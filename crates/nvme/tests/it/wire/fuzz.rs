@@ -6,10 +6,12 @@ use nvme::wire::pdu::{
     Digests, Fault, Framing, Header, Limits, PREFIX_BYTES_MAX, PduReader, Progress, Side,
 };
 use nvme::wire::{
-    AdminCommand, AsyncEvent, CommandEffects, CompletionEntry, ConnectData, DatasetRange,
-    DiscoveryHeader, DiscoveryRecord, ErrorEntry, FirmwareSlots, HealthLog, IdentifyController,
-    IdentifyNamespace, IoCommand, NamespaceIds, NamespaceList, NvmSetList, SglDescriptor,
-    SubmissionEntry, Timestamp, WindowConfig, WindowLog, aggregate_sets,
+    AcquireKeys, AdminCommand, AsyncEvent, CommandEffects, CompletionEntry, ConnectData,
+    DatasetRange, DiscoveryHeader, DiscoveryRecord, ErrorEntry, FirmwareSlots, HealthLog,
+    IdentifyController, IdentifyNamespace, IoCommand, NamespaceIds, NamespaceList, NvmSetList,
+    RegisterKeys, ReleaseKey, ReservationHeader, ReservationLog, STATUS_HEADER_BYTES,
+    SglDescriptor, StatusFormat, SubmissionEntry, Timestamp, WindowConfig, WindowLog,
+    aggregate_sets, put_reservations, read_reservations,
 };
 use std::fmt::Debug;
 
@@ -204,6 +206,13 @@ fn check_structures(bytes: &[u8]) {
     check(bytes, |b| Some(FirmwareSlots::decode(b)), FirmwareSlots::encode);
     check(bytes, |b| Some(DiscoveryHeader::decode(b)), DiscoveryHeader::encode);
     check(bytes, |b| Some(DiscoveryRecord::decode(b)), DiscoveryRecord::encode);
+    check(bytes, |b| Some(ReservationLog::decode(b)), ReservationLog::encode);
+    check(bytes, |b| Some(ReservationHeader::decode(b)), ReservationHeader::encode);
+    check(bytes, |b| Some(RegisterKeys::decode(b)), RegisterKeys::encode);
+    check(bytes, |b| Some(AcquireKeys::decode(b)), AcquireKeys::encode);
+    check(bytes, |b| Some(ReleaseKey::decode(b)), ReleaseKey::encode);
+    check_report(bytes, StatusFormat::Basic);
+    check_report(bytes, StatusFormat::Extended);
     check(
         bytes,
         |b: &[u8; 4]| Some(AsyncEvent::decode(u32::from_le_bytes(*b))),
@@ -217,6 +226,20 @@ fn check_structures(bytes: &[u8]) {
     let read = aggregate_sets(bytes).map_or(0, Iterator::count);
     assert!(2 * read <= bytes.len());
     assert_eq!(DatasetRange::decode_all(bytes).count(), bytes.len() / 16);
+}
+
+/// A report that promises more registrants than it has is read as far as it goes, and written as it was read.
+fn check_report(bytes: &[u8], format: StatusFormat) {
+    let Some((header, entries)) = read_reservations(bytes, format) else {
+        return assert!(bytes.len() < STATUS_HEADER_BYTES);
+    };
+    let entries: Vec<_> = entries.collect();
+    let room = bytes.len().saturating_sub(format.first_entry()) / format.entry_bytes();
+    assert_eq!(entries.len(), room.min(header.registrants.into()));
+    let mut written = vec![0; format.first_entry() + format.entry_bytes() * entries.len()];
+    put_reservations(header, entries.iter().copied(), format, &mut written);
+    let Some((_, again)) = read_reservations(&written, format) else { panic!("no header") };
+    assert_eq!(again.collect::<Vec<_>>(), entries);
 }
 
 /// The structures of four KiB.

@@ -8,5 +8,6 @@ mod fuzz;
 mod layout;
 mod pdu;
 mod reader;
+mod reservations;
 mod structures;
 mod values;

@@ -223,6 +223,7 @@ fn identify_namespace() {
         +   1  NLBAF
         +   1  FLBAS
         30  1  NMIC
+        +   1  RESCAP
         33  1  DLFEAT
         64  2  NPWG
         +   2  NPWA
@@ -246,7 +247,13 @@ fn identify_namespace() {
         formats: 1,
         format: 1,
         deallocation: 9,
-        owner: NamespaceOwner { shared: 1, ana_group: 4, nvm_set: 2, endurance_group: 3 },
+        owner: NamespaceOwner {
+            shared: 1,
+            reservations: 0xff,
+            ana_group: 4,
+            nvm_set: 2,
+            endurance_group: 3,
+        },
         optimum: NamespaceOptimum {
             write_granularity: 1,
             write_alignment: 2,

@@ -1,0 +1,89 @@
+//! Log page 80h: what happened to reservations of which a host was a part (NVM Express 1.4, section 5.14.1.16.1).
+
+use crate::wire::field::{get_u32, get_u64, put_u32, put_u64};
+
+/// Bytes of the page.
+pub const RESERVATION_LOG_BYTES: usize = 64;
+
+const COUNT: usize = 0;
+const KIND: usize = 8;
+const AVAILABLE: usize = 9;
+const NSID: usize = 12;
+
+/// Bits of feature 82h: notices that are *not* wanted.
+pub mod reservation_mask {
+    /// REGPRE: registration preempted.
+    pub const REGISTRATION_PREEMPTED: u32 = 1 << 1;
+    /// RESREL: reservation released.
+    pub const RELEASED: u32 = 1 << 2;
+    /// RESPRE: reservation preempted.
+    pub const PREEMPTED: u32 = 1 << 3;
+    /// All of them.
+    pub const ALL: u32 = REGISTRATION_PREEMPTED | RELEASED | PREEMPTED;
+}
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ReservationNotice {
+    /// 1: the registration of the host was preempted.
+    RegistrationPreempted,
+    /// 2: the reservation was released.
+    Released,
+    /// 3: the reservation was preempted.
+    Preempted,
+}
+
+impl ReservationNotice {
+    /// Its number in the page, which is the number of its bit in feature 82h.
+    #[must_use]
+    pub const fn encode(self) -> u8 {
+        match self {
+            Self::RegistrationPreempted => 1,
+            Self::Released => 2,
+            Self::Preempted => 3,
+        }
+    }
+
+    /// Its bit in feature 82h.
+    #[must_use]
+    pub const fn mask(self) -> u32 {
+        1 << self.encode()
+    }
+}
+
+/// The page: the oldest notice that its controller was not asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReservationLog {
+    /// LPC: counts notices, and is never 0 with one.
+    pub count: u64,
+    /// LPT: the number of the notice; 0 if there is none.
+    pub kind: u8,
+    /// NALP: notices behind this one, 255 at most.
+    pub available: u8,
+    /// NSID.
+    pub nsid: u32,
+}
+
+impl ReservationLog {
+    /// Reads the page.
+    #[must_use]
+    pub fn decode(page: &[u8; RESERVATION_LOG_BYTES]) -> Self {
+        Self {
+            count: get_u64(page, COUNT),
+            kind: page[KIND],
+            available: page[AVAILABLE],
+            nsid: get_u32(page, NSID),
+        }
+    }
+
+    /// Writes the page.
+    #[must_use]
+    pub fn encode(&self) -> [u8; RESERVATION_LOG_BYTES] {
+        let mut page = [0; RESERVATION_LOG_BYTES];
+        put_u64(&mut page, COUNT, self.count);
+        page[KIND] = self.kind;
+        page[AVAILABLE] = self.available;
+        put_u32(&mut page, NSID, self.nsid);
+        page
+    }
+}
