@@ -10,9 +10,10 @@
 
 mod list;
 
-pub use handle::Planted;
-#[cfg(feature = "planted")]
-pub use handle::Site;
+pub use handle::{Planted, Site};
+
+/// Whether bugs can be planted: the program is built with the feature `planted`.
+pub const CAN_BE: bool = cfg!(feature = "planted");
 
 /// What a mistake is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -216,6 +217,24 @@ mod handle {
 mod handle {
     use super::Bug;
 
+    /// A bug that no array can have: the program is built without the feature `planted`.
+    #[derive(Debug)]
+    pub struct Site(());
+
+    impl Site {
+        /// The site of a bug, which no array reaches.
+        #[must_use]
+        pub const fn new(_: Bug) -> Self {
+            Self(())
+        }
+
+        /// How often it was reached: never.
+        #[must_use]
+        pub const fn reached(&self) -> u64 {
+            0
+        }
+    }
+
     /// No bug: the program is built without the feature `planted`.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Planted(());
@@ -223,6 +242,12 @@ mod handle {
     impl Planted {
         /// No bug.
         pub const NONE: Self = Self(());
+
+        /// No bug.
+        #[must_use]
+        pub const fn at(_: &'static Site) -> Self {
+            Self::NONE
+        }
 
         /// Whether this bug is planted: never.
         #[must_use]
