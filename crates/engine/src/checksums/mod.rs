@@ -385,9 +385,7 @@ impl Checksums {
             let table = self.tables.get(&key).and_then(|table| table.sums.as_ref());
             if self.doubts.is_unknown(key, at) {
                 accepted += 1;
-                if !self.changes.may_touch(drive.0, block, since)
-                    || self.planted.has(Bug::SumTakenBesideWrite)
-                {
+                if !self.changes.may_touch(drive.0, block, since) {
                     self.set(key, at, sum);
                 } else if self.changes.has_forgotten(since) {
                     // Nothing may have changed it, and then its sum is still to be taken from it.

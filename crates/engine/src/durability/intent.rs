@@ -315,9 +315,7 @@ impl Intent {
             block.in_flight = Some(self.wished[words.clone()].into());
             // A bit that is being cleared may be off the drive from now on.
             let bits = self.stable[words.clone()].iter_mut().zip(&self.wished[words]);
-            if !self.planted.has(Bug::MarkBelievedWhileCleared) {
-                bits.for_each(|(stable, wished)| *stable &= wished);
-            }
+            bits.for_each(|(stable, wished)| *stable &= wished);
             writes.push(self.block(number));
         }
         writes

@@ -639,6 +639,9 @@ impl<C: Change> Durability<C> {
     fn retire(&mut self, first: u64) {
         if let Some(header) = self.journal.retire(first) {
             self.write_header(header);
+            if self.has(Bug::HalfRefilledEarly) {
+                self.end_task(Task::JournalHeader);
+            }
         }
     }
 

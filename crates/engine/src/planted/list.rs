@@ -23,12 +23,6 @@ pub(super) const ALL: &[About] = &[
         sentence: "The mark of a region is taken back although the region was marked again since the sync was asked for.",
     },
     About {
-        bug: Bug::MarkBelievedWhileCleared,
-        name: "mark-believed-while-cleared",
-        kind: Kind::Ordering,
-        sentence: "A mark counts as stable while the block is being written that takes it back.",
-    },
-    About {
         bug: Bug::BatchNotAwaited,
         name: "batch-not-awaited",
         kind: Kind::Ordering,
@@ -209,10 +203,10 @@ pub(super) const ALL: &[About] = &[
         sentence: "A start believes the header in the first place of a journal instead of the newer one.",
     },
     About {
-        bug: Bug::ResumedRebuildSkipsReplayed,
-        name: "resumed-rebuild-skips-replayed",
+        bug: Bug::ResumedRebuildSkipsMarked,
+        name: "resumed-rebuild-skips-marked",
         kind: Kind::StaleCopy,
-        sentence: "A rebuild that goes on leaves out blocks that the start wrote again from the journal.",
+        sentence: "A rebuild that goes on leaves out regions before its cursor that were being written when the array ended.",
     },
     About {
         bug: Bug::RecordNamesItselfOnly,
@@ -267,12 +261,6 @@ pub(super) const ALL: &[About] = &[
         name: "doubts-everywhere",
         kind: Kind::WrongDoubt,
         sentence: "Checksums are taken from what is read after a crash, although the journal covers all that was written.",
-    },
-    About {
-        bug: Bug::SumTakenBesideWrite,
-        name: "sum-taken-beside-write",
-        kind: Kind::WrongDoubt,
-        sentence: "A checksum in doubt is taken from a page that is being changed.",
     },
     About {
         bug: Bug::DamagedSumsBelieved,

@@ -57,9 +57,10 @@ impl Repairs {
                 _ => 0,
             };
             let behind = stripes_at(geometry, layout, cursor_bytes..geometry.drive_bytes);
-            let marked = marked.iter().copied().map(stripes);
+            let is_meant =
+                |_: &&u32| cursor_bytes == 0 || !planted.has(Bug::ResumedRebuildSkipsMarked);
+            let marked = marked.iter().filter(is_meant).copied().map(stripes);
             let replayed = assembly.replayed.iter().cloned();
-            let replayed = replayed.filter(|_| !planted.has(Bug::ResumedRebuildSkipsReplayed));
             let replayed = replayed.map(|range| stripes_at(geometry, layout, range));
             let stripes = [behind].into_iter().chain(marked).chain(replayed).collect();
             Rebuild { drive, cursor_bytes, stripes }

@@ -10,7 +10,7 @@ use super::look::{Look, Memo};
 use super::model::Moment;
 use super::powered::Fuse;
 use super::world::{Done, World};
-use engine::durability::Opened;
+use engine::durability::{OpenError, Opened};
 use engine::volume::Repairs;
 use units::{DriveId, Rng};
 
@@ -18,6 +18,10 @@ use units::{DriveId, Rng};
 const LOOKS: u32 = 40;
 /// The longest way to the next look is two to this power of commands and answers.
 const FAR: u64 = 10;
+/// The same, of the next look where looks follow each other.
+const NEAR: u64 = 4;
+/// Looks that follow each other.
+const FOLLOWED: u32 = 5;
 /// Commands of a start, more or less.
 const START_COMMANDS: u64 = 60;
 
@@ -26,6 +30,8 @@ const START_COMMANDS: u64 = 60;
 pub(super) struct Looks {
     rng: Rng,
     left: u32,
+    /// How many of them come soon, each after the last.
+    soon: u32,
     /// Commands and answers until the next.
     countdown: u64,
 }
@@ -33,7 +39,7 @@ pub(super) struct Looks {
 impl Looks {
     pub(super) fn new(mut rng: Rng) -> Self {
         let countdown = rng.below(1 << FAR);
-        Self { rng, left: LOOKS, countdown }
+        Self { rng, left: LOOKS, soon: 0, countdown }
     }
 
     /// A command begins or ends. Whether a look is due.
@@ -46,7 +52,9 @@ impl Looks {
             return false;
         }
         self.left -= 1;
-        let far = self.rng.below(FAR + 1);
+        let is_soon = self.soon > 0;
+        self.soon -= u32::from(is_soon);
+        let far = if is_soon { NEAR } else { self.rng.below(FAR + 1) };
         self.countdown = self.rng.below(1 << far);
         true
     }
@@ -59,6 +67,12 @@ impl Looks {
     /// Something has happened after which a look is worth more: it comes within a few commands.
     pub(super) fn hasten(&mut self) {
         self.countdown = self.countdown.min(self.rng.below(12));
+    }
+
+    /// Something has happened that takes the array many commands to deal with: looks come at several of them.
+    pub(super) fn follow(&mut self) {
+        self.hasten();
+        self.soon = FOLLOWED;
     }
 }
 
@@ -159,7 +173,7 @@ impl World {
                     fuse = Fuse::new(None);
                 }
                 // What was being recorded may be so on the drive that is not found alone.
-                Err(_) if missing != dead => missing = dead,
+                Err(OpenError::Refused(_)) if missing != dead => missing = dead,
                 Err(error) => return self.check_refusal(&error, explained | missing),
             }
         }

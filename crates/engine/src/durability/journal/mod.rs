@@ -403,9 +403,6 @@ impl Journal {
         if self.planted.has(Bug::BothHalvesRetired) {
             base = self.next;
         }
-        if self.planted.has(Bug::HalfRefilledEarly) {
-            self.halves[half] = Half::default();
-        }
         Some(self.write_header(base, HeaderUse::Retire { half }))
     }
 
@@ -441,9 +438,7 @@ impl Journal {
     /// The header is on stable storage on all drives that take part. Returns what it was for.
     pub fn header_written(&mut self) -> Option<HeaderUse> {
         let done = self.header_use.take();
-        if let Some(HeaderUse::Retire { half }) = done
-            && !self.planted.has(Bug::HalfRefilledEarly)
-        {
+        if let Some(HeaderUse::Retire { half }) = done {
             self.halves[half] = Half::default();
         }
         done
