@@ -114,7 +114,6 @@ pub enum Bug {
     ReplaySumsForgotten,
     DegradedJournalNotBegun,
     LastBatchLeftOut,
-    CachedWriteErrorIgnored,
     LossForgottenAfterSync,
 }
 

@@ -20,7 +20,7 @@ use crate::cached_pages::CachedPages;
 use crate::checksums::{ChecksumCounters, ChecksumSetup, Key};
 use crate::durability::{
     AnswerId, Change, ChangeId, Durability, End, FailReason, Intent, IoId, IoResult, Journal,
-    OperationId, Output as Gate, Records, Sizes, StopReason, Superblock, WantedChange,
+    OperationId, Output as Gate, Records, Sizes, StopReason, Superblock, Transitions, WantedChange,
 };
 use crate::memory::Memory;
 use crate::plane::{DataPlane, Target};
@@ -185,6 +185,12 @@ impl<M: Memory> Bytes<M> {
     pub fn records(&self) -> Option<(&Superblock, &Intent, &Journal)> {
         let durability = self.durability.as_ref()?;
         Some((durability.superblock(), durability.intent(), durability.journal()))
+    }
+
+    /// Transitions of the records since the start; none of an array in memory.
+    #[must_use]
+    pub fn transitions(&self) -> Option<Transitions> {
+        self.durability.as_ref().map(Durability::transitions)
     }
 
     /// Whether the records, if there are any, say that a drive has failed.

@@ -127,6 +127,12 @@ pub struct ChecksumCounters {
     pub repeated: u64,
     /// Blocks of tables that were damaged, torn or unreadable.
     pub damaged_tables: u64,
+    /// Blocks whose sums a damaged block of a table has lost, of those that are `mismatched`.
+    pub lost: u64,
+    /// Blocks of tables that have left the cache.
+    pub evicted: u64,
+    /// Blocks of tables that were written because they had changed and were to leave the cache.
+    pub evicted_changed: u64,
 }
 
 /// Something to do with a block of a table.
@@ -299,8 +305,10 @@ impl Checksums {
                 self.clock.push_back(key);
             } else if self.dirty.remove(&key) && !self.planted.has(Bug::DirtySumsEvicted) {
                 self.clock.push_back(key);
+                self.counters.evicted_changed += 1;
                 self.write_back(key);
             } else {
+                self.counters.evicted += 1;
                 self.tables.remove(&key);
             }
         }
@@ -398,6 +406,7 @@ impl Checksums {
                 again = true;
             } else {
                 self.counters.mismatched += 1;
+                self.counters.lost += u64::from(table.is_some_and(|sums| sums[at] == LOST));
                 wrong = wrong.or(Some(block));
             }
         }

@@ -85,7 +85,7 @@ pub fn create<D: Disk>(
     let records = Records { superblock, intent, journal, checksums, setup };
     let disks: Vec<Option<D>> = disks.into_iter().map(Some).collect();
     let assembly = Assembly { clean: true, ..Assembly::new(blank) };
-    Ok(Opened { assembly, disks, records, replayed: 0 })
+    Ok(Opened { assembly, disks, records, replayed: 0, mended: 0 })
 }
 
 /// Whether an array of this layout can be made on so many places.

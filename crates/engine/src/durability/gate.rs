@@ -101,6 +101,8 @@ pub(super) struct WriteGate<C> {
     cached: BTreeSet<ChangeId>,
     order: ChangeOrder,
     planted: Planted,
+    /// Batches that were withdrawn.
+    withdrawn: u64,
 }
 
 impl<C: Change> WriteGate<C> {
@@ -120,6 +122,7 @@ impl<C: Change> WriteGate<C> {
             cached: BTreeSet::new(),
             order: ChangeOrder::default(),
             planted,
+            withdrawn: 0,
         }
     }
 
@@ -224,6 +227,7 @@ impl<C: Change> WriteGate<C> {
     /// The batch in which these writes are is not to be: they wait as if they had not been let in. None
     /// of them was released.
     pub(super) fn withdraw_batch(&mut self, sequence: u64, journal: &mut Journal) {
+        self.withdrawn += 1;
         self.unstable.retain(|(other, _)| *other != sequence);
         for (&write, pending) in &mut self.pending {
             if pending.stage == Stage::Recorded(sequence) {
@@ -425,6 +429,11 @@ impl<C: Change> WriteGate<C> {
             self.unmarked.remove(&write);
             self.open.retain(|_, other| *other != write);
         }
+    }
+
+    /// Batches that were withdrawn so far.
+    pub(super) const fn withdrawn(&self) -> u64 {
+        self.withdrawn
     }
 
     /// The oldest change whose client may have been answered already.

@@ -12,6 +12,7 @@ use super::recorder::{Recorder, Recording, SuperblockWrite};
 use super::setup::Setup;
 use super::superblock::{MemberState, Superblock};
 use super::syncs::{Round, SyncRounds};
+use super::transitions::Transitions;
 use super::uuid::Uuid;
 use crate::checksums::ChecksumSetup;
 use crate::planted::{Bug, Planted};
@@ -129,7 +130,6 @@ impl<C: Change> Durability<C> {
         self.note(now);
         let ended = self.gate.end(self.now, id, &mut self.intent, &mut self.journal);
         match (ended, result) {
-            (Some(_), IoResult::Failed) if self.has(Bug::CachedWriteErrorIgnored) => {}
             (Some(drive), IoResult::Failed) => self.fail(drive, Some(FailReason::Change)),
             (Some(drive), IoResult::NoRoom) => self.stop(StopReason::NoRoom { drive }),
             (None, _) | (_, IoResult::Done) => {}
@@ -336,6 +336,12 @@ impl<C: Change> Durability<C> {
     #[must_use]
     pub fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Transitions of the journal since the start.
+    #[must_use]
+    pub const fn transitions(&self) -> Transitions {
+        Transitions { batches_withdrawn: self.gate.withdrawn(), ..self.journal.transitions() }
     }
 
     /// Checks what is true between any two calls.

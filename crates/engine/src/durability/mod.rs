@@ -49,6 +49,7 @@ mod setup;
 mod signatures;
 pub mod superblock;
 mod syncs;
+mod transitions;
 mod uuid;
 
 pub use assembly::{Assembly, Found, assemble};
@@ -73,6 +74,7 @@ pub use setup::{Setup, Sizes};
 pub use superblock::{
     Geometry, Journalled, MemberState, Past, PastBranch, Superblock, SuperblockError,
 };
+pub use transitions::Transitions;
 pub use uuid::Uuid;
 
 /// Bytes of each drive's file before its data: the array's own records.

@@ -127,6 +127,7 @@ impl<D: Disk> Opening<D> {
             None => write_superblocks(&assembly, &intent, &mut disks)?,
             Some(_) => write_lineage(&assembly, &mut disks, &mut intent)?,
         };
+        let mended = filled.len();
         write_filled(&mut disks, &filled)?;
         write_again(&assembly, &mut disks, &replay.records, planted)?;
         clear_journal(&assembly, &mut disks, &mut replay)?;
@@ -139,7 +140,7 @@ impl<D: Disk> Opening<D> {
         let doubtful = if has_doubts { marked.clone() } else { Vec::new() };
         let checksums = ChecksumSetup::of(&superblock, doubtful, marked, &setup);
         let records = Records { superblock, intent, journal: replay.journal, checksums, setup };
-        Ok(Opened { assembly, disks, records, replayed })
+        Ok(Opened { assembly, disks, records, replayed, mended })
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Opened<D> {
     pub records: Records,
     /// Records of the journal that were written again.
     pub replayed: usize,
+    /// Records of the journal that were reconstructed first, because the drives that were to have them lacked them.
+    pub mended: usize,
 }
 
 impl<D> Opened<D> {

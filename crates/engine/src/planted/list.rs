@@ -329,12 +329,6 @@ pub(super) const ALL: &[About] = &[
         sentence: "A start leaves out the last batch of the journal if any drive lacks its record.",
     },
     About {
-        bug: Bug::CachedWriteErrorIgnored,
-        name: "cached-write-error-ignored",
-        kind: Kind::LostRecord,
-        sentence: "A drive that cannot write what was answered already stays in the array.",
-    },
-    About {
         bug: Bug::LossForgottenAfterSync,
         name: "loss-forgotten-after-sync",
         kind: Kind::LostRecord,

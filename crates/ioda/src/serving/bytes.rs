@@ -234,7 +234,7 @@ fn on_places(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Op
     };
     let opened = opened.map_err(|error| Failure::usage(blank_hint(&error, create)))?;
     let doubtful = opened.doubtful_regions().len() as u64;
-    let OpenArray { assembly, mut disks, mut records, replayed } = opened;
+    let OpenArray { assembly, mut disks, mut records, replayed, .. } = opened;
     let mut notes: Vec<String> = assembly.notes.iter().map(ToString::to_string).collect();
     let built = network::agree(&settings, built, &mut disks, &mut notes)?;
     if let Some(checksums) = &mut records.checksums {

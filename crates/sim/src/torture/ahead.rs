@@ -4,11 +4,14 @@
 //! A history has a handful of power cuts, each of which ends what was under way. It has dozens of these.
 
 use super::array::Bay;
+use super::coverage::Coverage;
 use super::disk::{Faults, Loss};
+use super::history::{Fault, Shape};
 use super::living::doubtful_bytes;
 use super::look::{Look, Memo};
 use super::model::Moment;
 use super::powered::Fuse;
+use super::transition::count_opened;
 use super::world::{Done, World};
 use engine::durability::{OpenError, Opened};
 use engine::volume::Repairs;
@@ -84,10 +87,13 @@ struct Imagined {
     missing: Option<DriveId>,
     /// Commands of the start after which the power goes again.
     again: Option<u32>,
+    /// Damage that strikes while the power is off, if the array can bear it.
+    damage: Option<(DriveId, Fault)>,
 }
 
 impl Imagined {
-    fn draw(width: u8, rng: &mut Rng) -> Self {
+    fn draw(shape: &Shape, rng: &mut Rng) -> Self {
+        let drive = |rng: &mut Rng| DriveId(rng.below(u64::from(shape.width)) as u8);
         let any = |rng: &mut Rng| Loss::ALL[rng.below(Loss::ALL.len() as u64) as usize];
         let loss = match rng.below(3) {
             // What most bugs cannot bear.
@@ -95,32 +101,39 @@ impl Imagined {
             1 => [any(rng); 3],
             _ => std::array::from_fn(|_| any(rng)),
         };
-        let missing = (rng.below(2) == 0).then(|| DriveId(rng.below(u64::from(width)) as u8));
+        let missing = (rng.below(2) == 0).then(|| drive(rng));
         let again = (rng.below(6) == 0).then(|| rng.below(START_COMMANDS) as u32);
-        Self { loss, missing, again }
+        let kinds = shape.damages();
+        let damage = (rng.below(4) == 0)
+            .then(|| (drive(rng), kinds[rng.below(kinds.len() as u64) as usize]));
+        Self { loss, missing, again, damage }
     }
 }
 
 impl World {
     /// Looks at what a power cut would leave now.
     pub(super) fn look_ahead(&mut self, mut rng: Rng) -> Done {
-        let Some(array) = &self.array else { return Ok(()) };
         if self.beyond {
             return Ok(());
         }
         self.report.counts.looks += 1;
-        let cut = Imagined::draw(self.shape.width, &mut rng);
+        self.count_cut();
+        let Some(array) = &self.array else { return Ok(()) };
+        let cut = Imagined::draw(&self.shape, &mut rng);
         let mut bays = array.bays.clone();
-        let mut memo = std::mem::take(&mut self.memo);
-        let looked = self.imagine(&mut bays, cut, &mut rng, &mut memo);
-        self.memo = memo;
+        let mut notes = (std::mem::take(&mut self.memo), self.report.coverage);
+        let looked = self.imagine(&mut bays, cut, &mut rng, &mut notes);
+        (self.memo, self.report.coverage) = notes;
         if looked.is_err() {
-            let Imagined { loss, missing, again } = cut;
+            let Imagined { loss, missing, again, damage } = cut;
             self.tell(|| {
                 let missing =
                     missing.map_or(String::new(), |drive| format!(", drive {} not found", drive.0));
                 let again = again.map_or("", |_| ", and again during the start");
-                format!("if the power went now, unsynced {loss:?}{missing}{again}:")
+                let damage = damage.map_or(String::new(), |(drive, fault)| {
+                    format!(", drive {}: {}", drive.0, fault.name())
+                });
+                format!("if the power went now, unsynced {loss:?}{missing}{damage}{again}:")
             });
         }
         looked
@@ -147,7 +160,13 @@ impl World {
         look.check(&self.rows, &self.model, &mut self.memo)
     }
 
-    fn imagine(&self, bays: &mut [Bay], cut: Imagined, rng: &mut Rng, memo: &mut Memo) -> Done {
+    fn imagine(
+        &self,
+        bays: &mut [Bay],
+        cut: Imagined,
+        rng: &mut Rng,
+        (memo, coverage): &mut (Memo, Coverage),
+    ) -> Done {
         let explained = self.explained | self.lost();
         let recorded = self.recorded_failures();
         let may_lose = self.may_lose_in_a_cut();
@@ -157,24 +176,37 @@ impl World {
             bay.disk.faults = Faults { dead: is_dead, ..Faults::default() };
             dead |= u64::from(is_dead) << drive.0;
         }
-        for (drive, bay) in bays.iter_mut().enumerate() {
-            bay.disk.undo_damage();
-            bay.disk.cut(cut.loss[drive % cut.loss.len()], rng);
+        self.end_unclean(bays, cut.loss, rng);
+        let mut suspects = self.suspects(bays);
+        if let Some((drive, fault)) = cut.damage
+            && !self.is_too_much(explained | dead | suspects | 1 << drive.0)
+            && (explained | dead) >> drive.0 & 1 == 0
+            && (may_lose || !fault.is_in_head())
+        {
+            self.damage_copy(&mut bays[drive.index()].disk, fault, rng);
+            self.spare_what_may_be_believed(bays);
+            suspects |= 1 << drive.0;
         }
         let asked = cut.missing.filter(|_| may_lose).map_or(0, |drive| 1 << drive.0);
-        let too_much = self.is_too_much(explained | dead | asked);
+        let too_much = self.is_too_much(explained | dead | suspects | asked);
         let mut missing = dead | if too_much { 0 } else { asked };
         let mut fuse = Fuse::new(cut.again);
         for attempt in 0.. {
             match self.try_to_open(bays, missing, 0, &fuse, attempt) {
-                Ok(opened) => return self.look_at_start(bays, opened, explained | missing, memo),
+                Ok(opened) => {
+                    count_opened(&opened, coverage);
+                    let explained = explained | missing;
+                    return self.look_at_start(bays, opened, (explained, suspects), memo);
+                }
                 Err(_) if fuse.is_blown() => {
-                    bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Sectors, rng));
+                    self.end_unclean(bays, [Loss::Sectors; 3], rng);
                     fuse = Fuse::new(None);
                 }
                 // What was being recorded may be so on the drive that is not found alone.
                 Err(OpenError::Refused(_)) if missing != dead => missing = dead,
-                Err(error) => return self.check_refusal(&error, explained | missing),
+                Err(error) => {
+                    return self.check_refusal(&error, explained | missing | suspects);
+                }
             }
         }
         Ok(())
@@ -185,7 +217,7 @@ impl World {
         &self,
         bays: &[Bay],
         opened: Opened<()>,
-        explained: u64,
+        (explained, suspects): (u64, u64),
         memo: &mut Memo,
     ) -> Done {
         let holes = doubtful_bytes(&opened);
@@ -194,12 +226,12 @@ impl World {
         let look = Look {
             layout: &self.layout,
             geometry: &self.geometry,
-            blind: assembly.absent,
+            blind: assembly.absent | suspects,
             bays,
             torn: &repairs.resync,
             holes: &holes,
             doubtful: records.checksums.as_ref().map(|checksums| &checksums.doubtful[..]),
-            moment: Moment { after_cut: true, other_copies: explained != 0 },
+            moment: Moment { after_cut: true, other_copies: explained | suspects != 0 },
         };
         look.check(&self.rows, &self.model, memo)
     }

@@ -1,13 +1,15 @@
 //! The array under torture while it runs: its volume, its simulated disks, and who waits for what.
 
 use super::ahead::Looks;
+use super::collecting::{Collecting, Met};
 use super::disk::{BLOCK_BYTES, Content, SimDisk, Write};
 use super::history::Shape;
 use super::pages::{Page, Pages};
 use super::powered::Fuse;
 use engine::durability::{HEAD_BYTES, IoResult, Records};
 use engine::volume::Output;
-use engine::{Bytes, Drive, Engine, Memory, StorageWork, Volume, Work};
+use engine::{Bytes, Drive, Engine, Memory, Output as EngineOutput, StorageWork, Volume, Work};
+use nvme::PlFlag;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,6 +35,8 @@ enum Kind {
     Write,
     /// The number of the last write that it covers.
     Sync(u64),
+    /// A read that would have to wait for so long.
+    FailsFast(Duration),
 }
 
 /// A disk in a place.
@@ -60,6 +64,7 @@ pub(super) struct Running {
     pub(super) fuse: Fuse,
     /// When it is looked at what a power cut would leave.
     pub(super) looks: Looks,
+    pub(super) collecting: Collecting,
 }
 
 impl Bay {
@@ -79,6 +84,8 @@ pub(super) enum Happened {
     Moment,
     /// The time has come.
     Reached,
+    /// More members of a stripe are in their busy windows than it can miss, as bits.
+    TooManyBusy(u64),
 }
 
 impl Running {
@@ -96,6 +103,7 @@ impl Running {
         let stripe_bytes =
             u64::from(layout.data_chunks()) * u64::from(layout.chunk_pages()) * page_bytes;
         let width = layout.width() as usize;
+        let collecting = Collecting::new(layout, seed);
         let plane = Bytes::new(Pages::new(), page_bytes, stripe_bytes, width, Some(records));
         Self {
             volume: Volume::new(Engine::new(config, drives, plane)),
@@ -107,6 +115,7 @@ impl Running {
             read_failed: None,
             fuse: Fuse::new(None),
             looks: Looks::new(Rng::new(seed)),
+            collecting,
         }
     }
 
@@ -114,14 +123,21 @@ impl Running {
     /// do before.
     pub(super) fn run(&mut self, until: Instant) -> Happened {
         loop {
-            if let Some(output) = self.volume.poll_output(self.now) {
-                return Happened::Output(output);
+            match self.volume.poll_output(self.now) {
+                Some(Output::Remote(EngineOutput::Permitted { drive, right })) => {
+                    self.collecting.permit(drive, right);
+                    continue;
+                }
+                Some(output) => return Happened::Output(output),
+                None => {}
             }
             if let Some(work) = self.volume.poll_work() {
                 if !self.fuse.burn() {
                     return Happened::PowerCut;
                 }
-                self.submit(work);
+                if let Some(busy) = self.submit(work) {
+                    return Happened::TooManyBusy(busy);
+                }
                 if self.looks.tick() {
                     return Happened::Moment;
                 }
@@ -155,14 +171,19 @@ impl Running {
         }
     }
 
-    fn submit(&mut self, work: StorageWork<Page>) {
+    /// Gives work to a disk. Returns the drives that are busy at this moment if a stripe could not miss them all.
+    fn submit(&mut self, work: StorageWork<Page>) -> Option<u64> {
         let StorageWork { tag, drive, work } = work;
         self.submitted += 1;
         let number = self.submitted;
         let bay = &mut self.bays[drive.index()];
         let mut rng = bay.next_draw(self.seed, drive);
+        let flag = match work {
+            Work::Read { pl, .. } => pl,
+            _ => PlFlag::Off,
+        };
         let begins = |bay: &mut Bay, write: Write| bay.disk.begin(number, write);
-        let (kind, buffer) = match work {
+        let (mut kind, buffer) = match work {
             Work::Read { offset_bytes, length_bytes, buffer, .. } => {
                 (Kind::Read { offset_bytes: HEAD_BYTES + offset_bytes, length_bytes }, Some(buffer))
             }
@@ -189,25 +210,42 @@ impl Running {
         };
         let mut takes = match kind {
             Kind::Read { .. } => Duration::from_micros(20 + rng.below(200)),
-            Kind::Write => Duration::from_micros(10 + rng.below(300)),
+            Kind::Write | Kind::FailsFast(_) => Duration::from_micros(10 + rng.below(300)),
             Kind::Sync(_) => Duration::from_micros(100 + rng.below(4000)),
         };
         if bay.disk.faults.slow > 0 {
             bay.disk.faults.slow -= 1;
             takes = takes * 100;
         }
+        let met = self.collecting.meet(drive, self.now, flag, &mut rng);
+        match met {
+            Met::Nothing => {}
+            Met::Waits(wait) => takes = takes + wait,
+            Met::FailsFast(wait) => {
+                kind = Kind::FailsFast(wait);
+                takes = Duration::from_micros(1 + rng.below(20));
+            }
+        }
         let answer = Answer { tag, drive, disk: bay.number, kind, buffer };
         self.answers.insert((self.now + takes, number), answer);
+        let absent = self.volume.engine().array().absent();
+        (met != Met::Nothing).then(|| self.collecting.too_many(self.now, absent)).flatten()
     }
 
     fn deliver(&mut self, answer: ((Instant, u64), Answer)) {
         let ((_, number), Answer { tag, drive, disk, kind, mut buffer }) = answer;
         let bay = &mut self.bays[drive.index()];
         let mut result = IoResult::Failed;
+        if let Kind::FailsFast(wait) = kind
+            && bay.number == disk
+            && !bay.disk.faults.dead
+        {
+            return self.volume.handle_failed_fast(self.now, tag, wait, buffer);
+        }
         if bay.number == disk {
             let into = match kind {
                 Kind::Read { .. } => buffer.as_mut().map(Pages::bytes_mut),
-                Kind::Write | Kind::Sync(_) => None,
+                Kind::Write | Kind::Sync(_) | Kind::FailsFast(_) => None,
             };
             result = bay.carry_out(number, &kind, into, self.seed, drive);
             if result == IoResult::Failed && matches!(kind, Kind::Read { .. }) {
@@ -243,6 +281,7 @@ impl Bay {
         let faults = &mut self.disk.faults;
         let count = match kind {
             Kind::Read { .. } => &mut faults.read_errors,
+            Kind::FailsFast(_) => &mut 0,
             Kind::Write => &mut faults.write_errors,
             Kind::Sync(_) => &mut faults.sync_errors,
         };
@@ -272,6 +311,7 @@ impl Bay {
                     self.disk.read_blocks(*offset_bytes, &mut buffer[..*length_bytes]);
                 }
             }
+            Kind::FailsFast(_) => {}
         }
         if fails { IoResult::Failed } else { IoResult::Done }
     }

@@ -1,6 +1,7 @@
 //! Which faults met the array in which states: what was never met was not tested.
 
 use super::history::Fault;
+use super::transition::Transition;
 use array::Level;
 
 /// How an array is when something happens to it.
@@ -80,7 +81,7 @@ pub enum Event {
 
 impl Event {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 26] = [
         Self::Cut,
         Self::Fault(Fault::Dies),
         Self::Fault(Fault::WriteError),
@@ -91,6 +92,14 @@ impl Event {
         Self::Fault(Fault::Flip),
         Self::Fault(Fault::LostWrite),
         Self::Fault(Fault::Misdirected),
+        Self::Fault(Fault::Table),
+        Self::Fault(Fault::Garbage),
+        Self::Fault(Fault::Record),
+        Self::Fault(Fault::Header),
+        Self::Fault(Fault::Intent),
+        Self::Fault(Fault::Superblock),
+        Self::Fault(Fault::Superblocks),
+        Self::Fault(Fault::Overwritten),
         Self::Fail,
         Self::Replace,
         Self::Return,
@@ -124,10 +133,20 @@ impl Event {
     }
 }
 
-/// How often each event met each state.
+/// How often each event met each state, and each transition was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
     met: [[u64; State::ALL.len()]; Event::ALL.len()],
+    transitions: [Times; Transition::ALL.len()],
+}
+
+/// How often a transition was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// In all histories together.
+    pub times: u64,
+    /// Histories in which it was.
+    pub histories: u64,
 }
 
 impl Coverage {
@@ -140,6 +159,39 @@ impl Coverage {
     #[must_use]
     pub fn met(&self, event: Event, state: State) -> u64 {
         self.met[event.row()][state as usize]
+    }
+
+    /// A transition is made so many times.
+    pub(super) fn count(&mut self, transition: Transition, times: u64) {
+        let made = &mut self.transitions[transition as usize];
+        made.times += times;
+        made.histories = u64::from(made.times > 0);
+    }
+
+    /// How often a transition was made.
+    #[must_use]
+    pub fn made(&self, transition: Transition) -> Times {
+        self.transitions[transition as usize]
+    }
+
+    /// Adds an event in a state as another run has counted it.
+    pub fn add_counted(&mut self, event: Event, state: State, met: u64) {
+        self.met[event.row()][state as usize] += met;
+    }
+
+    /// Adds a transition as another run has counted it.
+    pub fn add_made(&mut self, transition: Transition, more: Times) {
+        self.transitions[transition as usize].add(more);
+    }
+
+    /// Transitions that were never made though arrays of these levels can make them.
+    #[must_use]
+    pub fn never_made(&self, levels: &[Level]) -> Vec<Transition> {
+        let is_possible = |transition: &Transition| {
+            self.made(*transition).times == 0
+                && levels.iter().any(|level| transition.is_possible(*level))
+        };
+        Transition::ALL.into_iter().filter(is_possible).collect()
     }
 
     /// The pairs that were never met though histories of these levels can have them.
@@ -161,6 +213,16 @@ impl Coverage {
                 *count += more;
             }
         }
+        for (made, more) in self.transitions.iter_mut().zip(other.transitions) {
+            made.add(more);
+        }
+    }
+}
+
+impl Times {
+    fn add(&mut self, more: Self) {
+        self.times += more.times;
+        self.histories += more.histories;
     }
 }
 
@@ -178,6 +240,8 @@ fn is_possible(event: Event, state: State, level: Level) -> bool {
         (Event::Missing | Event::Stale | Event::Moved, State::Opening) => true,
         (Event::Missing | Event::Stale | Event::Moved, _) => false,
         (Event::Cut, _) => true,
+        // Heads are damaged while the power is off.
+        (Event::Fault(fault), state) if fault.is_in_head() => state == State::Opening,
         (_, State::Opening) => false,
         // While an array is shut down nobody orders anything; a replacement was ordered before.
         (Event::Replace | Event::Return, State::Draining) => true,
@@ -188,7 +252,11 @@ fn is_possible(event: Event, state: State, level: Level) -> bool {
         (Event::Fault(Fault::Slow | Fault::Full), _) => true,
         // A page that cannot be read counts as a drive, and here none can be missed any more.
         (Event::Fault(fault), State::Critical) if fault.harms_data() => false,
+        // What is resynced is in doubt.
+        (Event::Fault(fault), State::Resyncing) if fault.is_silent() => false,
         (Event::Fault(fault), State::Rebuilding) if fault.harms_data() => misses_two,
+        (Event::Fault(fault), State::Critical) if fault.is_damage() => level == Level::Raid10,
+        (Event::Fault(fault), State::Rebuilding) if fault.is_damage() => loses_two,
         // The other pairs of a RAID-10 can still lose a drive.
         (Event::Fail, State::Critical) => level == Level::Raid10,
         (Event::Fail, State::Rebuilding) => loses_two,

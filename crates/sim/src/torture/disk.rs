@@ -148,6 +148,8 @@ pub(super) struct SimDisk {
     /// Blocks that were damaged and may be still.
     damage: BTreeMap<u64, Damage>,
     pub(super) faults: Faults,
+    /// What its head says may be no sound superblock of the array: a drive that nobody formats by mistake.
+    pub(super) is_strange: bool,
 }
 
 impl SimDisk {
@@ -185,10 +187,11 @@ impl SimDisk {
     }
 
     /// Something else is in a block from now on.
-    fn spoil(&mut self, block: u64, wrong: Block) {
+    pub(super) fn spoil(&mut self, block: u64, wrong: Block) {
+        let current = self.current(block);
         let right = match self.damage.get(&block) {
-            Some(damage) => damage.right.clone(),
-            None => self.current(block).clone(),
+            Some(Damage { right, wrong }) if wrong == current => right.clone(),
+            _ => current.clone(),
         };
         self.put(block, wrong.clone(), true);
         self.damage.insert(block, Damage { right, wrong });
@@ -196,30 +199,65 @@ impl SimDisk {
 
     /// Whether a block is damaged. What was written again since is not, once that is stable: a power cut would bring
     /// the damage back.
-    pub(super) fn is_damaged(&mut self) -> bool {
-        let damage = std::mem::take(&mut self.damage);
-        let still = damage.into_iter().filter(|(block, Damage { right, wrong })| {
+    pub(super) fn is_damaged(&self) -> bool {
+        self.damage.iter().any(|(block, Damage { right, wrong })| {
             let versions = self.unsynced.get(block).into_iter().flatten();
             let stable = self.stable.get(block).unwrap_or(&None);
             wrong != right
                 && versions.map(|(_, content)| content).chain([stable]).any(|at| at == wrong)
-        });
-        self.damage = still.collect();
-        !self.damage.is_empty()
+        })
     }
 
     /// As if nothing had been damaged.
     pub(super) fn undo_damage(&mut self) {
+        self.undo_damage_where(|_, _| true);
+    }
+
+    /// As if these blocks had not been damaged.
+    pub(super) fn undo_damage_where(&mut self, is_it: impl Fn(&Self, u64) -> bool) {
         self.faults.silent = None;
-        if self.is_damaged() {
-            for (block, Damage { right, wrong }) in std::mem::take(&mut self.damage) {
-                if *self.current(block) == wrong {
-                    self.put(block, right, true);
-                } else {
-                    self.stable.insert(block, right);
-                }
+        let (undone, kept): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.damage)
+            .into_iter()
+            .partition(|(block, _)| is_it(self, *block));
+        self.damage = kept;
+        for (block, Damage { right, wrong }) in undone {
+            if *self.current(block) == wrong {
+                self.put(block, right, true);
+            } else if *self.stable.get(&block).unwrap_or(&None) == wrong {
+                self.stable.insert(block, right);
             }
         }
+    }
+
+    /// What is damaged in these blocks stays as it is, and is no damage from now on.
+    pub(super) fn forget_damage(&mut self, blocks: Range<u64>) {
+        self.damage.retain(|block, _| !blocks.contains(block));
+    }
+
+    /// Whether a write is under way that will be stable when it ends.
+    pub(super) fn is_forcing(&self) -> bool {
+        self.in_flight.values().any(|write| write.forced)
+    }
+
+    /// Whether any of these blocks is being written.
+    pub(super) fn is_writing(&self, blocks: &Range<u64>) -> bool {
+        self.in_flight.values().any(|write| {
+            let first = write.first_block();
+            first < blocks.end && blocks.start < first + write.blocks()
+        })
+    }
+
+    /// Whether any of these blocks is being written, or was and is not synced.
+    pub(super) fn is_unstable(&self, blocks: &Range<u64>) -> bool {
+        self.unsynced.range(blocks.clone()).next().is_some() || self.is_writing(blocks)
+    }
+
+    /// Whether a block is being written, or was and is not synced.
+    pub(super) fn is_unsettled(&self, block: u64) -> bool {
+        let touches = |write: &Write| {
+            (write.first_block()..write.first_block() + write.blocks()).contains(&block)
+        };
+        self.unsynced.contains_key(&block) || self.in_flight.values().any(touches)
     }
 
     /// A write fails: any of its sectors may have been written. Where the block was damaged, the rest of it is
@@ -240,6 +278,10 @@ impl SimDisk {
     fn apply(&mut self, write: &Write) {
         self.ended += 1;
         for (block, content) in write.each() {
+            // Now that is what should be there.
+            if self.damage.get(&block).is_some_and(|damage| damage.wrong == content) {
+                self.damage.remove(&block);
+            }
             self.put(block, content, write.forced);
         }
     }

@@ -29,7 +29,7 @@ impl World {
         if self.beyond {
             return Ok(());
         }
-        self.scrub()?;
+        self.compare_parity()?;
         self.restart()?;
         self.read_everything()
     }
@@ -47,6 +47,7 @@ impl World {
         loop {
             let until = self.now() + Duration::from_secs(10);
             self.run(until)?;
+            self.note_recorded();
             let Some(array) = &self.array else { return Ok(()) };
             let absent = array.volume.engine().array().absent();
             let refuses = array.volume.refuses_requests();
@@ -108,7 +109,7 @@ impl World {
         pages
     }
 
-    fn scrub(&mut self) -> Done {
+    fn compare_parity(&mut self) -> Done {
         let Some(array) = &mut self.array else { return Ok(()) };
         array.volume.scrub(array.now, false);
         let until = self.now() + REST;

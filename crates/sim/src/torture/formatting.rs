@@ -7,6 +7,7 @@ use super::disk::{Faults, Loss, SimDisk};
 use super::history::Start;
 use super::living::without_disks;
 use super::powered::{Fuse, PoweredDisk};
+use super::transition::Transition;
 use super::world::{Done, Failure, PendingCut, UUID, World};
 use engine::Drive;
 use engine::durability::{
@@ -89,7 +90,7 @@ impl World {
         let rng_of_disk = self.rng("join", self.names.token);
         let Some(array) = &mut self.array else { return Ok(()) };
         let old = &array.bays[drive.index()].disk;
-        let again = old.faults == Faults::default() && rng.below(3) == 0;
+        let again = old.faults == Faults::default() && !old.is_strange && rng.below(3) == 0;
         let again = again || returns;
         if again {
             new.disk = returning.unwrap_or_else(|| old.clone());
@@ -121,6 +122,7 @@ impl World {
         }
         let replaced = if returns {
             self.report.counts.returned += 1;
+            self.report.coverage.count(Transition::DriveReturned, 1);
             array.volume.take_drive_back(array.now, drive, Drive::Plain)
         } else {
             array.volume.replace_drive(array.now, drive, Drive::Plain)

@@ -6,8 +6,10 @@
 mod sizes;
 
 use super::disk::Loss;
+use super::play::{Play, possible};
 use super::world::QUIET_FOR;
 use array::Level;
+use array::policy::PolicyKind;
 use engine::durability::{Journalled, Setup};
 use sizes::Spots;
 use std::fmt;
@@ -32,13 +34,22 @@ pub struct Shape {
     pub checksums: bool,
     /// How long marks stay, and how much fits into journal and caches.
     pub setup: Setup,
+    /// The policy that it begins with.
+    pub play: Play,
 }
 
 impl Shape {
     /// A shape of this level, or of any.
     pub fn draw(level: Option<Level>, rng: &mut Rng) -> Self {
-        let levels =
-            [Level::Raid1, Level::Raid4, Level::Raid5, Level::Raid5, Level::Raid6, Level::Raid10];
+        let levels = [
+            Level::Raid1,
+            Level::Raid4,
+            Level::Raid5,
+            Level::Raid5,
+            Level::Raid6,
+            Level::Raid6,
+            Level::Raid10,
+        ];
         let level = level.unwrap_or_else(|| levels[rng.below(levels.len() as u64) as usize]);
         let (least, most) = match level {
             Level::Raid0 => (1, 4),
@@ -64,7 +75,18 @@ impl Shape {
         let journalled = Journalled::Degraded;
         let checksums = true;
         let setup = Setup::from(QUIET_FOR);
-        Self { level, width, stripe_width, chunk_pages, drive_chunks, journalled, checksums, setup }
+        let play = Play::PLAIN;
+        Self {
+            level,
+            width,
+            stripe_width,
+            chunk_pages,
+            drive_chunks,
+            journalled,
+            checksums,
+            setup,
+            play,
+        }
     }
 
     /// Whether drives may be lost in the moment in which the power goes.
@@ -75,6 +97,18 @@ impl Shape {
 
     pub(super) fn has_parity(&self) -> bool {
         self.level.is_redundant() && !self.level.is_mirrored()
+    }
+
+    /// Kinds of damage that the array promises to bear.
+    pub(super) fn damages(&self) -> Vec<Fault> {
+        let is_promised = |fault: &Fault| match fault {
+            Fault::Record | Fault::Header => {
+                self.has_parity() && self.journalled == Journalled::Always
+            }
+            fault if fault.harms_sums() => self.checksums,
+            _ => true,
+        };
+        Fault::ALL.into_iter().filter(|fault| fault.is_damage() && is_promised(fault)).collect()
     }
 
     /// Sectors of 512 bytes that clients can use.
@@ -105,7 +139,8 @@ impl fmt::Display for Shape {
             Journalled::Always if self.has_parity() => f.write_str(", journalled always")?,
             Journalled::Always | Journalled::Degraded => {}
         }
-        self.sizes(f)
+        self.sizes(f)?;
+        self.play.fmt(f)
     }
 }
 
@@ -149,11 +184,27 @@ pub enum Fault {
     LostWrite,
     /// It puts its next write of a block elsewhere.
     Misdirected,
+    /// A sector of its checksums is damaged.
+    Table,
+    /// Something else is behind its head, wherever it held anything.
+    Garbage,
+    /// While the power is off, a bit flips in a record of its journal.
+    Record,
+    /// While the power is off, a header of its journal is damaged, or both are.
+    Header,
+    /// While the power is off, a block of its write-intent record is damaged.
+    Intent,
+    /// While the power is off, the newer copy of its superblock is damaged.
+    Superblock,
+    /// While the power is off, both copies of its superblock are damaged.
+    Superblocks,
+    /// While the power is off, it is overwritten, head and all.
+    Overwritten,
 }
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 17] = [
         Self::Dies,
         Self::WriteError,
         Self::SyncError,
@@ -163,6 +214,14 @@ impl Fault {
         Self::Flip,
         Self::LostWrite,
         Self::Misdirected,
+        Self::Table,
+        Self::Garbage,
+        Self::Record,
+        Self::Header,
+        Self::Intent,
+        Self::Superblock,
+        Self::Superblocks,
+        Self::Overwritten,
     ];
 
     /// Whether what the drive holds cannot be read, or is wrong.
@@ -175,6 +234,32 @@ impl Fault {
     #[must_use]
     pub const fn is_silent(self) -> bool {
         matches!(self, Self::Flip | Self::LostWrite | Self::Misdirected)
+    }
+
+    /// Whether it needs checksums to be found.
+    #[must_use]
+    pub const fn harms_sums(self) -> bool {
+        self.is_silent() || matches!(self, Self::Table | Self::Garbage)
+    }
+
+    /// Whether something that the drive holds is another from now on, whatever is written.
+    #[must_use]
+    pub const fn is_damage(self) -> bool {
+        matches!(self, Self::Table | Self::Garbage) || self.is_in_head()
+    }
+
+    /// Whether it strikes what the array knows of itself, while the power is off: nobody reads that before.
+    #[must_use]
+    pub const fn is_in_head(self) -> bool {
+        matches!(
+            self,
+            Self::Record
+                | Self::Header
+                | Self::Intent
+                | Self::Superblock
+                | Self::Superblocks
+                | Self::Overwritten
+        )
     }
 
     /// For the table of what was met.
@@ -190,12 +275,24 @@ impl Fault {
             Self::Flip => "flipped bit",
             Self::LostWrite => "lost write",
             Self::Misdirected => "misdirected",
+            Self::Table => "checksums damaged",
+            Self::Garbage => "garbage",
+            Self::Record => "record damaged",
+            Self::Header => "header damaged",
+            Self::Intent => "intent damaged",
+            Self::Superblock => "superblock damaged",
+            Self::Superblocks => "both superblocks",
+            Self::Overwritten => "overwritten",
         }
     }
 }
 
 /// Kinds that a drive tells of, or that do no harm to what it holds: the first of [`Fault::ALL`].
 const LOUD: u64 = 6;
+/// Kinds of writes and bits that go wrong, behind those.
+const SILENT: u64 = 3;
+/// Most kinds of damage in a history, one after the other.
+const DAMAGES: u64 = 6;
 
 /// What an administrator orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -206,8 +303,8 @@ pub enum Order {
     Replace(DriveId),
     /// Compares parity with data everywhere.
     Scrub,
-    /// Goes on under the policy of this number.
-    Policy(u8),
+    /// Goes on under another policy.
+    Policy(PolicyKind),
     /// Shuts the array down, and starts it again.
     Restart,
 }
@@ -280,7 +377,7 @@ impl fmt::Display for Step {
             Self::Order(Order::Fail(drive)) => write!(f, "order: drive {} has failed", drive.0),
             Self::Order(Order::Replace(drive)) => write!(f, "order: replace drive {}", drive.0),
             Self::Order(Order::Scrub) => f.write_str("order: scrub"),
-            Self::Order(Order::Policy(number)) => write!(f, "order: policy {number}"),
+            Self::Order(Order::Policy(policy)) => write!(f, "order: policy {}", policy.name()),
             Self::Order(Order::Restart) => f.write_str("order: shut down and start again"),
             Self::Fault(drive, fault) => write!(f, "drive {}: {}", drive.0, fault.name()),
             Self::Cut { after, loss, start, .. } => {
@@ -326,6 +423,15 @@ struct Weights {
 }
 
 impl History {
+    /// Steps of a long history: a hundred starts, and as many changes of superblocks as years bring.
+    pub const LONG_STEPS: u32 = 30_000;
+
+    /// Whether the history of a seed is a long one, where one of `one_of` is; none with 0.
+    #[must_use]
+    pub fn is_long(seed: u64, one_of: u64) -> bool {
+        one_of > 0 && Rng::stream(seed, "long").below(one_of) == 0
+    }
+
     /// The history of a seed.
     #[must_use]
     pub fn draw(seed: u64, level: Option<Level>, steps: usize) -> Self {
@@ -335,6 +441,7 @@ impl History {
             shape.journalled = Journalled::Always;
         }
         sizes::draw(&mut shape, &mut Rng::stream(seed, "sizes"));
+        shape.play = Play::draw(&shape, &mut Rng::stream(seed, "play"));
         // Every history has a taste of its own, so that long quiet times and storms both occur.
         let weights = Weights {
             cut: 1 + rng.below(12),
@@ -348,8 +455,9 @@ impl History {
         let sectors = shape.sectors();
         // Where it is busy: everywhere, or in a few stripes.
         let span = if rng.below(3) == 0 { sectors } else { sectors.min(64 + rng.below(1024)) };
+        let policies = possible(&shape);
         let mut steps: Vec<Step> =
-            (0..steps).map(|_| step(&shape, span, &weights, &mut rng)).collect();
+            (0..steps).map(|_| step(&shape, span, &policies, &weights, &mut rng)).collect();
         Spots::draw(&shape, span, &mut Rng::stream(seed, "spots")).spread(&mut steps);
         let mut silent = Rng::stream(seed, "silent");
         shape.checksums = silent.below(8) > 0;
@@ -361,10 +469,32 @@ impl History {
                 && silent.below(3) == 0
                 && (is_covered || !is_cut)
             {
-                *fault = Fault::ALL[(LOUD + silent.below(3)) as usize];
+                *fault = Fault::ALL[(LOUD + silent.below(SILENT)) as usize];
             }
         }
+        damage(&shape, &mut steps, &mut Rng::stream(seed, "damage"));
         Self { seed, shape, steps }
+    }
+}
+
+/// Puts damage, if this history has any, in the place of requests of clients.
+fn damage(shape: &Shape, steps: &mut [Step], rng: &mut Rng) {
+    let kinds = shape.damages();
+    if rng.below(3) == 0 || steps.is_empty() {
+        return;
+    }
+    for _ in 0..1 + rng.below(DAMAGES) {
+        let kind = kinds[rng.below(kinds.len() as u64) as usize];
+        let damage = Step::Fault(drive(shape, rng), kind);
+        // What strikes while the power is off does so soon.
+        let at = rng.below(steps.len() as u64) as usize;
+        let off = |step: &Step| matches!(step, Step::Cut { .. } | Step::Order(Order::Restart));
+        let next_off = steps[at..].iter().position(off).map_or(at, |before| at + before);
+        let until = if kind.is_in_head() { next_off } else { at + 1 };
+        let is_request = |step: &Step| matches!(step, Step::Client { .. });
+        if let Some(request) = steps[..until].iter_mut().rfind(|step| is_request(step)) {
+            *request = damage;
+        }
     }
 }
 
@@ -372,7 +502,13 @@ fn drive(shape: &Shape, rng: &mut Rng) -> DriveId {
     DriveId(rng.below(u64::from(shape.width)) as u8)
 }
 
-fn step(shape: &Shape, span: u64, weights: &Weights, rng: &mut Rng) -> Step {
+fn step(
+    shape: &Shape,
+    span: u64,
+    policies: &[PolicyKind],
+    weights: &Weights,
+    rng: &mut Rng,
+) -> Step {
     let Weights { cut, fault, order, flush, wait, read, forced } = *weights;
     let mut at = rng.below(200 + cut + fault + order + flush + wait + read);
     let mut is = |weight: u64| {
@@ -391,7 +527,7 @@ fn step(shape: &Shape, span: u64, weights: &Weights, rng: &mut Rng) -> Step {
             0..5 => Order::Fail(drive(shape, rng)),
             5..12 => Order::Replace(drive(shape, rng)),
             12 => Order::Scrub,
-            13 => Order::Policy(rng.below(4) as u8),
+            13 => Order::Policy(policies[rng.below(policies.len() as u64) as usize]),
             14 => Order::Restart,
             _ => return Step::Return(drive(shape, rng)),
         });

@@ -8,16 +8,14 @@ use super::history::Start;
 use super::look::Look;
 use super::model::Moment;
 use super::powered::{Fuse, PoweredDisk};
-use super::world::{
-    Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, REST, Waiting, World, damaged,
-};
-use array::policy::{PolicyKind, PolicySettings};
-use array::{Coordination, JobKind, PageRepair};
+use super::transition::{Transition, count_cut, count_opened, count_running};
+use super::world::{Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, REST, Waiting, World};
+use array::{JobKind, PageRepair};
 use engine::Drive;
 use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, open};
 use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
 use std::ops::Range;
-use units::{DriveId, Duration, Instant};
+use units::{DriveId, Duration, Instant, Rng};
 
 /// Disks.
 impl World {
@@ -50,6 +48,7 @@ impl World {
         now: Instant,
     ) -> Done {
         let holes = doubtful_bytes(&opened);
+        count_opened(&opened, &mut self.report.coverage);
         let Opened { assembly, mut records, replayed, .. } = opened;
         // As few as there may be.
         records.checksums.iter_mut().for_each(|checksums| checksums.cache_bytes = 0);
@@ -58,7 +57,9 @@ impl World {
         self.explained &= assembly.absent;
         let repairs = Repairs::new(&assembly, &mut records.intent, &self.layout);
         let resumed = repairs.rebuild.iter().filter(|rebuild| rebuild.cursor_bytes > 0);
-        self.report.counts.resumed += resumed.count() as u64;
+        let resumed = resumed.count() as u64;
+        self.report.counts.resumed += resumed;
+        self.report.coverage.count(Transition::RebuildResumed, resumed);
         self.tell(|| {
             let stripes = repairs.resync_stripes();
             format!(
@@ -72,12 +73,14 @@ impl World {
                     .collect::<Vec<_>>()
             )
         });
+        let policy = self.shape.play.policy;
+        let (policy_settings, coordination) = self.shape.play.parts(policy, &self.shape);
         let config = array::Config {
             layout: self.layout,
             page_bytes: PAGE_BYTES,
-            policy: PolicyKind::BASE,
-            policy_settings: PolicySettings::default(),
-            coordination: Coordination::Free,
+            policy,
+            policy_settings,
+            coordination,
             reconstruct_compute: Duration::from_micros(1),
             data_actions: true,
             spare: 0..0,
@@ -86,10 +89,11 @@ impl World {
             read_repair: true,
         };
         let doubtful = records.checksums.as_ref().map(|checksums| checksums.doubtful.clone());
+        self.forget_damaged_heads(&mut bays, assembly.absent);
         let look = Look {
             layout: &self.layout,
             geometry: &self.geometry,
-            blind: assembly.absent | damaged(&mut bays),
+            blind: assembly.absent | self.suspects(&bays),
             bays: &bays,
             torn: &repairs.resync,
             holes: &holes,
@@ -115,24 +119,29 @@ pub(super) fn doubtful_bytes<D>(opened: &Opened<D>) -> Vec<Range<u64>> {
     regions.map(|region| region * region_bytes..(region + 1) * region_bytes).collect()
 }
 
-/// The disks lose what the cut takes.
-fn lose(bays: &mut [Bay], cut: &PendingCut) {
-    let mut rng = units::Rng::new(cut.seed);
-    for (drive, bay) in bays.iter_mut().enumerate() {
-        // After a cut some sums are taken from what is found.
-        bay.disk.undo_damage();
-        bay.disk.cut(cut.loss[drive % cut.loss.len()], &mut rng);
-    }
-}
-
 /// An opened array without the drives, which their bays own.
 pub(super) fn without_disks<D>(opened: Opened<D>) -> Opened<()> {
-    let Opened { assembly, records, replayed, .. } = opened;
-    Opened { assembly, disks: Vec::new(), records, replayed }
+    let Opened { assembly, records, replayed, mended, .. } = opened;
+    Opened { assembly, disks: Vec::new(), records, replayed, mended }
 }
 
 /// Power.
 impl World {
+    /// The disks lose what the cut takes.
+    fn lose(&self, bays: &mut [Bay], cut: &PendingCut) {
+        let mut rng = units::Rng::new(cut.seed);
+        self.end_unclean(bays, cut.loss, &mut rng);
+    }
+
+    /// The array has ended without a shutdown: the disks lose what is not synced, each in its way.
+    pub(super) fn end_unclean(&self, bays: &mut [Bay], loss: [Loss; 3], rng: &mut Rng) {
+        self.spare_what_is_written(bays);
+        for (drive, bay) in bays.iter_mut().enumerate() {
+            bay.disk.cut(loss[drive % loss.len()], rng);
+        }
+        self.spare_what_may_be_believed(bays);
+    }
+
     /// The array is gone, and so is who waited for it; its disks are left.
     pub(super) fn take_down(&mut self) -> Vec<Bay> {
         self.waiting.clear();
@@ -141,6 +150,10 @@ impl World {
         self.ends += 1;
         self.clock = self.now();
         self.explained |= self.lost();
+        self.unrecorded = 0;
+        if let Some(array) = &self.array {
+            count_running(array, &mut self.report.coverage);
+        }
         self.array.take().map_or(Vec::new(), |array| array.bays)
     }
 
@@ -163,12 +176,21 @@ impl World {
         let Some(cut) = self.pending.take() else { return Ok(()) };
         self.report.counts.cuts += 1;
         self.note(Event::Cut);
+        self.count_cut();
         self.tell(|| "the power is gone".into());
         let now = self.now();
         let mut bays = self.crash();
-        lose(&mut bays, &cut);
+        self.lose(&mut bays, &cut);
         self.returning |= cut.start.outdated;
         self.start(bays, cut.start, false, now)
+    }
+
+    /// Counts what the power meets if it goes now.
+    pub(super) fn count_cut(&mut self) {
+        let tables = self.tables();
+        if let Some(array) = &self.array {
+            count_cut(&array.bays, &tables, &mut self.report.coverage);
+        }
     }
 
     /// The array has stopped because the file system of a drive is full: people make room and start it
@@ -187,10 +209,7 @@ impl World {
         let mut bays = self.crash();
         let mut rng = self.rng("room", self.ends);
         // The process ends, and the machine runs on.
-        for bay in &mut bays {
-            bay.disk.undo_damage();
-            bay.disk.cut(Loss::Nothing, &mut rng);
-        }
+        self.end_unclean(&mut bays, [Loss::Nothing; 3], &mut rng);
         let start = Start { missing: 0, rotated: 0, outdated: 0, cut_after: None };
         self.start(bays, start, false, now)
     }
@@ -208,10 +227,11 @@ impl World {
             self.plug_in_stale_disks(&mut bays);
         }
         let dead = self.dead(&bays);
+        self.damage_at_rest(&mut bays, dead, clean);
         let asked = if torn { 0 } else { start.missing };
         let mut missing = dead;
         for drive in self.drives().filter(|drive| asked >> drive.0 & 1 == 1) {
-            if !self.is_too_much(self.explained | missing | 1 << drive.0) {
+            if !self.is_too_much(self.explained | missing | self.suspects(&bays) | 1 << drive.0) {
                 missing |= 1 << drive.0;
             }
         }
@@ -243,7 +263,7 @@ impl World {
                     self.tell(|| "the power goes during the start".into());
                     fuse = match self.pending.take() {
                         Some(cut) => {
-                            lose(&mut bays, &cut);
+                            self.lose(&mut bays, &cut);
                             self.returning |= cut.start.outdated;
                             if !torn {
                                 self.plug_in_stale_disks(&mut bays);
@@ -252,7 +272,7 @@ impl World {
                         }
                         None => {
                             let mut rng = self.rng("cut", attempt);
-                            bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Sectors, &mut rng));
+                            self.end_unclean(&mut bays, [Loss::Sectors; 3], &mut rng);
                             Fuse::new(None)
                         }
                     };
@@ -324,7 +344,7 @@ impl World {
         let returning = std::mem::take(&mut self.returning);
         for drive in self.drives().filter(|drive| returning >> drive.0 & 1 == 1) {
             // What nobody has noticed counts as well: the copy that is taken away may be the only right one.
-            let would_lose = self.explained | self.dead(bays) | damaged(bays) | 1 << drive.0;
+            let would_lose = self.explained | self.dead(bays) | self.suspects(bays) | 1 << drive.0;
             if self.is_too_much(would_lose) {
                 continue;
             }
@@ -348,6 +368,7 @@ impl World {
             match array.run(until) {
                 Happened::Reached => return Ok(()),
                 Happened::PowerCut => return self.cut(),
+                Happened::TooManyBusy(drives) => return Err(Failure::TooManyBusy { drives }),
                 Happened::Moment => {
                     let rng = array.looks.draw();
                     self.look_ahead(rng)?;
@@ -374,6 +395,7 @@ impl World {
                     return Err(Failure::NoRest("it is not shut down in ten minutes".into()));
                 }
                 Happened::PowerCut => self.cut()?,
+                Happened::TooManyBusy(drives) => return Err(Failure::TooManyBusy { drives }),
                 Happened::Moment => {
                     let rng = array.looks.draw();
                     self.look_ahead(rng)?;
@@ -402,7 +424,9 @@ impl World {
                     Some(reason) => format!("drive {} is given up: {reason}", drive.0),
                     None => format!("drive {} is given up", drive.0),
                 });
+                self.count(Transition::DriveRetired);
                 self.doomed &= !(1 << drive.0);
+                self.unrecorded &= !(1 << drive.0);
                 self.explained |= 1 << drive.0;
                 self.forget_read_errors();
                 self.note_other_copies();
@@ -410,19 +434,25 @@ impl World {
             }
             Output::JobEnded { job, skipped } => {
                 self.tell(|| format!("{job:?} has ended, {skipped} stripes left as they were"));
+                self.scrub_ended(job, skipped);
                 if let (JobKind::Rebuild(drive), 0) = (job, skipped) {
+                    self.count(Transition::DriveRebuilt);
                     self.explained &= !(1 << drive.0);
+                    self.unrecorded |= 1 << drive.0;
+                }
+                if job == JobKind::Resync {
+                    self.count(Transition::Resynced);
                 }
                 // What was under way with a drive that was lost since has made copies equal to its own.
                 if job == JobKind::Resync && self.shape.level.is_mirrored() && self.explained != 0 {
                     self.model.drives_lost();
                 }
             }
-            Output::PageRepaired(repair) => self.tell(|| {
-                let PageRepair { drive, lba, repaired } = repair;
+            Output::PageRepaired(PageRepair { drive, lba, repaired }) => {
+                self.report.coverage.count(Transition::PageRepaired, u64::from(repaired));
                 let end = if repaired { "is repaired" } else { "cannot be repaired" };
-                format!("page {} of drive {} {end}", lba.0, drive.0)
-            }),
+                self.tell(|| format!("page {} of drive {} {end}", lba.0, drive.0));
+            }
             Output::ChecksumMismatch { drive, offset_bytes } => {
                 self.tell(|| format!("byte {offset_bytes} of drive {} has a wrong sum", drive.0));
             }
@@ -447,10 +477,14 @@ impl World {
                 self.tell(|| format!("the array is shut down: {end:?}"));
                 return Ok(Some(end));
             }
-            Output::Part(_)
-            | Output::FailureRecorded { .. }
-            | Output::Switched(_)
-            | Output::Remote(_) => {}
+            Output::Switched(Ok(policy)) => {
+                self.count(Transition::PolicySwitched);
+                self.tell(|| format!("the policy is {}", policy.name()));
+            }
+            Output::Switched(Err(refusal)) => {
+                self.tell(|| format!("the policy stays: {refusal}"));
+            }
+            Output::Part(_) | Output::FailureRecorded { .. } | Output::Remote(_) => {}
         }
         Ok(None)
     }
@@ -463,7 +497,7 @@ impl World {
         self.beyond
             || self.is_too_much(self.explained)
             || array.volume.refuses_requests()
-            || met && self.is_critical(self.explained)
+            || met && self.is_critical(self.explained | self.damaged())
     }
 
     /// A look ahead comes soon.

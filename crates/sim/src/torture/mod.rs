@@ -7,27 +7,33 @@
 
 mod ahead;
 mod array;
+mod collecting;
 mod coverage;
 mod disk;
 mod ending;
 mod field;
 mod formatting;
+mod harm;
 mod history;
 mod living;
 mod look;
 mod model;
 mod pages;
 mod place;
+mod play;
 mod powered;
 mod shrink;
 mod sweep;
+mod transition;
 mod world;
 
-pub use coverage::{Coverage, Event, State};
+pub use coverage::{Coverage, Event, State, Times};
 pub use disk::Loss;
 pub use history::{Access, Fault, History, Order, Shape, Start, Step};
+pub use play::{Coordinated, Play};
 pub use shrink::{shrink, shrink_while};
 pub use sweep::{Act, Case, CaseError, Cutting, Script};
+pub use transition::Transition;
 pub use world::{Counts, Failure};
 
 use world::World;

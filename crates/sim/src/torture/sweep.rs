@@ -7,8 +7,10 @@
 
 use super::disk::Loss;
 use super::history::{Access, History, Order, Shape, Start, Step};
+use super::play::Play;
 use super::world::QUIET_FOR;
 use array::Level;
+use array::policy::PolicyKind;
 use engine::durability::{Journalled, Setup};
 use std::fmt;
 use std::str::FromStr;
@@ -115,7 +117,7 @@ impl Act {
             Self::Soon => steps.push(Step::Wait(Duration::from_micros(350))),
             Self::Wait => steps.push(Step::Wait(Duration::from_secs(10))),
             Self::Scrub => steps.push(Step::Order(Order::Scrub)),
-            Self::Policy => steps.push(Step::Order(Order::Policy(1))),
+            Self::Policy => steps.push(Step::Order(Order::Policy(PolicyKind::IODA))),
             Self::Restart => steps.push(Step::Order(Order::Restart)),
             Self::FailSecond => steps.push(Step::Order(Order::Fail(DriveId(1)))),
             Self::ReplaceLast => steps.push(Step::Order(Order::Replace(last))),
@@ -289,6 +291,7 @@ impl Script {
             journalled: self.journalled,
             checksums: true,
             setup: Setup::from(QUIET_FOR),
+            play: Play::PLAIN,
         }
     }
 }

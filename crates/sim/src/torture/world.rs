@@ -1,15 +1,16 @@
 //! One history, from the creation of the array to the check of every sector.
 
-use super::array::{Bay, Running};
+use super::array::Running;
 use super::coverage::{Coverage, Event, State};
-use super::disk::{Loss, SECTOR_BYTES, Silent, SimDisk};
+use super::disk::{Loss, SECTOR_BYTES, SimDisk};
+use super::harm::Harms;
 use super::history::{Access, Fault, History, Order, Shape, Start, Step};
 use super::look::Memo;
 use super::model::{Model, PAGE_SECTORS, Version, ZEROS, fill};
 use super::place::Row;
 use super::powered::Fuse;
-use array::policy::{PolicyKind, PolicySettings};
-use array::{Coordination, JobKind, Layout};
+use super::transition::{Transition, count_running};
+use array::{JobKind, Layout};
 use engine::durability::{Geometry, HEAD_BYTES, MemberState, Uuid};
 use engine::volume::{ShutdownEnd, Token};
 use engine::{ByteRequest, ByteRequestKind};
@@ -27,8 +28,6 @@ pub(super) const QUIET_FOR: Duration = Duration::from_secs(5);
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// Longest that the array may take to come to rest when nothing more goes wrong.
 pub(super) const REST: Duration = Duration::from_secs(600);
-/// Policies that plain drives can be served under.
-const POLICIES: [PolicyKind; 2] = [PolicyKind::BASE, PolicyKind::IODA];
 
 /// What an array did that it must not.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,6 +59,11 @@ pub enum Failure {
     },
     /// The array ended cleanly, and did not say so at the next start.
     NotClean,
+    /// More members of a stripe were in their busy windows at once than it can miss.
+    TooManyBusy {
+        /// These drives, as bits.
+        drives: u64,
+    },
     /// Members of a row do not fit each other on the disks, and nothing is to make them fit.
     Torn {
         /// The stripe.
@@ -102,6 +106,17 @@ impl fmt::Display for Failure {
             Self::NoRest(why) => write!(f, "the array does not come to rest: {why}"),
             Self::Parity { mismatches } => {
                 write!(f, "{mismatches} parities do not fit their data at the end")
+            }
+            Self::TooManyBusy { drives } => {
+                let names: Vec<String> = (0..64)
+                    .filter(|drive| drives >> drive & 1 == 1)
+                    .map(|drive| drive.to_string())
+                    .collect();
+                write!(
+                    f,
+                    "drives {} of one stripe are in their busy windows at once, more than it can miss",
+                    names.join(" and ")
+                )
             }
             Self::NotClean => f.write_str("a clean shutdown was not found clean"),
             Self::Torn { stripe, row } => write!(
@@ -214,6 +229,8 @@ pub(super) struct World {
     pub(super) doomed: u64,
     /// Drives that may be absent, because something has happened to them, as bits.
     pub(super) explained: u64,
+    /// Drives that are rebuilt, of which the superblocks may not say so yet, as bits.
+    pub(super) unrecorded: u64,
     /// Drives may be lost in the moment in which the power goes, whatever the array promises.
     pub(super) write_hole: bool,
     /// More was lost than the array can miss: errors are right from now on, and wrong data is not.
@@ -224,6 +241,7 @@ pub(super) struct World {
     pub(super) rows: BTreeSet<Row>,
     /// What was found there.
     pub(super) memo: Memo,
+    pub(super) harms: Harms,
     pub(super) report: Report,
 }
 
@@ -287,9 +305,11 @@ impl World {
             pending: None,
             doomed: 0,
             explained: 0,
+            unrecorded: 0,
             write_hole,
             beyond: false,
             calm: true,
+            harms: Harms::default(),
             rows: BTreeSet::new(),
             memo: Memo::default(),
             report: Report { story, ..Report::default() },
@@ -299,6 +319,9 @@ impl World {
     /// Lives through the history, and checks everything at its end.
     pub(super) fn live(mut self, history: &History) -> (Report, Done) {
         let done = self.live_through(history);
+        if let Some(array) = &self.array {
+            count_running(array, &mut self.report.coverage);
+        }
         (self.report, done)
     }
 
@@ -310,6 +333,7 @@ impl World {
                 break;
             }
             self.tell(|| step.to_string());
+            self.note_recorded();
             self.step(step)?;
             if let Some(array) = &self.array {
                 array.volume.check_invariants();
@@ -340,13 +364,26 @@ impl World {
     pub(super) fn lost(&self) -> u64 {
         let Some(array) = &self.array else { return 0 };
         let engine = array.volume.engine();
-        let mut lost = engine.array().absent() | self.explained;
+        let mut lost = engine.array().absent() | self.explained | self.unrecorded;
         if let Some((superblock, ..)) = engine.plane().records() {
             for (drive, state) in superblock.states.iter().enumerate() {
                 lost |= u64::from(*state != MemberState::Serving) << drive;
             }
         }
         lost
+    }
+
+    /// Drives that were rebuilt serve as far as the superblocks of all say so.
+    pub(super) fn note_recorded(&mut self) {
+        let Some(array) = &self.array else { return };
+        if self.unrecorded != 0
+            && array.bays.iter().all(|bay| !bay.disk.is_forcing())
+            && let Some((superblock, ..)) = array.volume.engine().plane().records()
+        {
+            let states = (0..).zip(&superblock.states);
+            let serving = states.filter(|(_, state)| **state == MemberState::Serving);
+            self.unrecorded &= !serving.fold(0, |bits, (drive, _): (u32, _)| bits | 1 << drive);
+        }
     }
 
     /// Whether some stripe misses more than it can if these drives are missing.
@@ -393,6 +430,10 @@ impl World {
         }
     }
 
+    pub(super) fn count(&mut self, transition: Transition) {
+        self.report.coverage.count(transition, 1);
+    }
+
     pub(super) fn note(&mut self, event: Event) {
         let state = self.state();
         self.report.coverage.note(event, state);
@@ -406,6 +447,10 @@ impl World {
             Step::Client { access, sector, sectors } => self.access(access, sector, sectors),
             Step::Flush => self.flush(),
             Step::Wait(time) => {
+                if self.damaged() != 0 && self.rng("scrub", self.names.token).below(3) == 0 {
+                    // People look into the log.
+                    self.scrub()?;
+                }
                 let until = self.now() + time;
                 self.run(until)?;
                 self.look_at_rest()
@@ -497,22 +542,26 @@ impl World {
 
     fn fault(&mut self, drive: DriveId, fault: Fault) -> Done {
         let gives_up = matches!(fault, Fault::Dies | Fault::WriteError | Fault::SyncError);
-        let critical = self.is_critical(self.lost() | self.doomed);
-        let bays = self.array.as_ref().map_or(&[][..], |array| &array.bays);
-        let pending = bays.iter().any(|bay| bay.disk.faults.read_errors > 0);
-        let one_too_many = critical || pending || !self.may_tear() || self.damaged() != 0;
+        // A page that cannot be read, or is wrong, counts as a drive: nobody knows in which row the next one is.
+        let suspects = self.damaged() | self.unreadable();
+        let one_too_many = self.is_too_much(self.lost() | self.doomed | suspects | 1 << drive.0)
+            || !self.may_tear()
+            || self.unreadable() != 0;
         if gives_up && !self.may_lose(drive) || fault.harms_data() && one_too_many {
             return Ok(());
         }
         if fault.is_silent() {
             return self.harm(drive, fault);
         }
+        if fault.is_damage() {
+            return self.damage(drive, fault);
+        }
         self.report.counts.faults += 1;
         self.note(Event::Fault(fault));
         if gives_up {
             self.doomed |= 1 << drive.0;
         }
-        let critical = self.is_critical(self.lost() | self.doomed);
+        let critical = self.is_critical(self.lost() | self.doomed | self.damaged());
         let Some(array) = &mut self.array else { return Ok(()) };
         let faults = &mut array.bays[drive.index()].disk.faults;
         match fault {
@@ -522,39 +571,12 @@ impl World {
             Fault::ReadError => faults.read_errors += 1,
             Fault::Slow => faults.slow += 20,
             Fault::Full => faults.full = true,
-            Fault::Flip | Fault::LostWrite | Fault::Misdirected => {}
+            _ => {}
         }
         if critical {
             // A sector that cannot be read would be one thing too many.
             array.bays.iter_mut().for_each(|bay| bay.disk.faults.read_errors = 0);
         }
-        Ok(())
-    }
-
-    /// A drive does something wrong and says nothing. Only where the array knows the sums: after a crash some
-    /// are taken from what is found.
-    fn harm(&mut self, drive: DriveId, fault: Fault) -> Done {
-        let mut rng = self.rng("harm", self.report.counts.faults);
-        let data = self.data_blocks();
-        let Some(array) = &mut self.array else { return Ok(()) };
-        let plane = array.volume.engine().plane();
-        if !plane.is_verified(drive) {
-            return Ok(());
-        }
-        let disk = &mut array.bays[drive.index()].disk;
-        match fault {
-            Fault::Flip => {
-                let block = data.start + rng.below(data.end - data.start);
-                disk.flip(block, rng.below(1 << 15) as usize);
-            }
-            Fault::LostWrite => disk.faults.silent = Some(Silent::Lost),
-            _ => {
-                let by = 1 + rng.below(data.end - data.start - 1);
-                disk.faults.silent = Some(Silent::Misdirected(by));
-            }
-        }
-        self.report.counts.faults += 1;
-        self.note(Event::Fault(fault));
         Ok(())
     }
 
@@ -564,32 +586,29 @@ impl World {
         first..first + self.geometry.drive_bytes / u64::from(PAGE_BYTES)
     }
 
-    /// Drives that hold something else than they were given, or are about to, as bits.
-    pub(super) fn damaged(&mut self) -> u64 {
-        self.array.as_mut().map_or(0, |array| damaged(&mut array.bays))
-    }
-
     fn order(&mut self, order: Order) -> Done {
         self.report.counts.orders += 1;
         match order {
             Order::Fail(drive) => self.fail(drive),
             Order::Replace(drive) => self.replace(drive),
-            Order::Scrub => {
-                let Some(array) = &mut self.array else { return Ok(()) };
-                array.volume.scrub(array.now, false);
-                self.run(self.now())
-            }
-            Order::Policy(number) => {
+            Order::Scrub => self.scrub(),
+            Order::Policy(policy) => {
                 self.note(Event::Policy);
-                let policy = POLICIES[usize::from(number) % POLICIES.len()];
+                let (settings, coordination) = self.shape.play.parts(policy, &self.shape);
                 let Some(array) = &mut self.array else { return Ok(()) };
-                let (settings, coordination) = (PolicySettings::default(), Coordination::Free);
                 // Refused while another change is under way, as it should be.
                 let _ = array.volume.switch_policy(array.now, policy, settings, coordination);
                 self.run(self.now())
             }
             Order::Restart => self.restart(),
         }
+    }
+
+    fn scrub(&mut self) -> Done {
+        self.scrub_begins();
+        let Some(array) = &mut self.array else { return Ok(()) };
+        array.volume.scrub(array.now, false);
+        self.run(self.now())
     }
 
     /// The copy has what the drive would read, synced or not.
@@ -612,9 +631,16 @@ impl World {
         self.run(self.now())
     }
 
+    /// Drives whose next read fails, as bits.
+    fn unreadable(&self) -> u64 {
+        let bays = self.array.as_ref().map_or(&[][..], |array| &array.bays);
+        let unreadable = (0..).zip(bays).filter(|(_, bay)| bay.disk.faults.read_errors > 0);
+        unreadable.fold(0, |bits, (drive, _): (u32, _)| bits | 1 << drive)
+    }
+
     /// Once as many drives are missing as can be, a read that fails is one thing too many.
     pub(super) fn forget_read_errors(&mut self) {
-        if !self.is_critical(self.lost() | self.doomed) {
+        if !self.is_critical(self.lost() | self.doomed | self.damaged()) {
             return;
         }
         if let Some(array) = &mut self.array {
@@ -638,12 +664,4 @@ impl World {
         bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
         self.start(bays, Start { missing: 0, rotated: 0, outdated: 0, cut_after }, clean, now)
     }
-}
-
-/// Drives in these bays that hold something else than they were given, or are about to, as bits.
-pub(super) fn damaged(bays: &mut [Bay]) -> u64 {
-    bays.iter_mut().enumerate().fold(0, |bits, (drive, bay)| {
-        let damaged = bay.disk.faults.silent.is_some() || bay.disk.is_damaged();
-        bits | u64::from(damaged) << drive
-    })
 }

@@ -65,6 +65,7 @@ use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
 use super::setup::{Setup, Sizes};
 use super::superblock::{Geometry, Journalled};
+use super::transitions::Transitions;
 use super::uuid::Uuid;
 use crate::planted::{Bug, Planted};
 use alloc::collections::BTreeMap;
@@ -217,6 +218,8 @@ struct Half {
     first: u64,
     /// Batches whose operations are not done.
     open: usize,
+    /// Batches that it held before count no longer.
+    was_retired: bool,
 }
 
 impl Half {
@@ -252,6 +255,7 @@ pub struct Journal {
     /// The half of each batch whose operations are not done.
     open: BTreeMap<u64, usize>,
     planted: Planted,
+    transitions: Transitions,
 }
 
 impl Journal {
@@ -273,6 +277,7 @@ impl Journal {
             in_flight: None,
             open: BTreeMap::new(),
             planted: setup.planted,
+            transitions: Transitions::default(),
         }
     }
 
@@ -338,6 +343,7 @@ impl Journal {
         half.open += 1;
         if !half.is_used() {
             half.first = sequence;
+            self.transitions.halves_refilled += u64::from(half.was_retired);
         }
         let half_at = half_at(&self.sizes, self.filling);
         let records = by_drive.into_iter().map(|(drive, parts)| {
@@ -406,6 +412,11 @@ impl Journal {
         Some(self.write_header(base, HeaderUse::Retire { half }))
     }
 
+    /// Halves that were retired, and filled again after that.
+    pub(super) const fn transitions(&self) -> Transitions {
+        self.transitions
+    }
+
     /// Whether any record may count at the next start.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -439,7 +450,8 @@ impl Journal {
     pub fn header_written(&mut self) -> Option<HeaderUse> {
         let done = self.header_use.take();
         if let Some(HeaderUse::Retire { half }) = done {
-            self.halves[half] = Half::default();
+            self.halves[half] = Half { was_retired: true, ..Half::default() };
+            self.transitions.halves_retired += 1;
         }
         done
     }

@@ -73,7 +73,7 @@ fn what_the_journal_holds_is_written_again_once_and_nowhere_else() {
         disks.push(last);
         let untouched = disks[3].clone();
 
-        let Opened { assembly, disks, replayed, records } =
+        let Opened { assembly, disks, replayed, records, .. } =
             open(disks.into_iter().map(Some).collect(), None, QUIET_FOR).unwrap();
         assert_eq!((replayed, assembly.absent), (3, 8));
         let written = [page_at..page_at + BLOCK as u64, zeros_at..zeros_at + zeros];

@@ -1,10 +1,12 @@
 //! What came of it, as text.
 
+use super::document::Added;
+use super::state::Kept;
 use super::trial::{Failed, Shortest};
-use super::work::Sum;
+use super::work::{Part, Sum};
 use crate::table;
 use array::Level;
-use sim::torture::{Coverage, Demands, Event, State};
+use sim::torture::{Coverage, Demands, Event, State, Transition};
 use std::fmt::Write;
 
 /// All that is printed.
@@ -12,6 +14,8 @@ pub(super) struct Shown {
     /// What was done.
     pub(super) title: String,
     pub(super) sum: Sum,
+    /// Histories of this run.
+    pub(super) histories: u64,
     /// How long it took.
     pub(super) seconds: f64,
     /// Levels of which everything that is possible should have been met; none if that is not asked.
@@ -21,6 +25,10 @@ pub(super) struct Shown {
     pub(super) story: Option<Vec<String>>,
     /// The first failure.
     pub(super) shortest: Option<Shortest>,
+    /// Failures of earlier runs.
+    pub(super) failures_before: Vec<Kept>,
+    /// The file in which counts are added up, the runs that have added to it, and its next seed.
+    pub(super) state: Option<(String, u64, u64)>,
 }
 
 impl Shown {
@@ -33,7 +41,7 @@ impl Shown {
         }
         text += &self.totals();
         text += "\nEvents by the state of the array that they met:\n\n";
-        text += &coverage(&self.sum.coverage);
+        text += &coverage(&self.sum.total().coverage);
         if !self.levels.is_empty() {
             let never = self.never_met();
             let never: Vec<String> =
@@ -46,14 +54,66 @@ impl Shown {
                 }
             };
         }
+        text += "\nTransitions within arrays, starts on copies of the disks included:\n\n";
+        text += &self.transitions();
+        if !self.levels.is_empty() {
+            let never: Vec<&str> = self.never_made().into_iter().map(Transition::name).collect();
+            text += "\n";
+            text += &match never.is_empty() {
+                true => "every transition that is possible was made\n".to_owned(),
+                false => {
+                    table::paragraph(&format!("possible, but never made: {}", never.join("; ")), 0)
+                }
+            };
+        }
         text += &self.failures();
         text
     }
 
+    fn transitions(&self) -> String {
+        let total = self.sum.total();
+        let rows: Vec<Vec<String>> = Transition::ALL
+            .into_iter()
+            .map(|transition| {
+                let made = total.coverage.made(transition);
+                let share = 100.0 * made.histories as f64 / total.histories.max(1) as f64;
+                vec![transition.name().to_owned(), made.times.to_string(), format!("{share:.1} %")]
+            })
+            .collect();
+        table::numbers(&table::header(&["", "times", "of histories"]), &rows)
+    }
+
+    /// A row for each level that was met.
+    fn levels(&self) -> String {
+        let rows: Vec<Vec<String>> = self
+            .levels_met()
+            .map(|(level, part)| {
+                vec![
+                    level.name().to_owned(),
+                    part.histories.to_string(),
+                    part.steps.to_string(),
+                    format!("{:.1}", part.processor.as_secs_f64()),
+                ]
+            })
+            .collect();
+        table::numbers(&table::header(&["", "histories", "steps", "processor seconds"]), &rows)
+    }
+
+    pub(super) fn levels_met(&self) -> impl Iterator<Item = (Level, &Part)> {
+        let parts = Level::ALL.into_iter().map(|level| (level, self.sum.part(level)));
+        parts.filter(|(_, part)| part.histories > 0)
+    }
+
+    pub(super) fn added(&self) -> Option<Added> {
+        let (file, runs, next_seed) = self.state.clone()?;
+        Some(Added { file, runs, next_seed })
+    }
+
     fn totals(&self) -> String {
-        let Sum { histories, counts, .. } = &self.sum;
+        let Part { histories, steps, counts, .. } = self.sum.total();
         let rows = [
-            ("histories", *histories),
+            ("histories", histories),
+            ("steps", steps),
             ("requests", counts.requests),
             ("power cuts", counts.cuts),
             ("power cuts on copies of the disks", counts.looks),
@@ -78,21 +138,35 @@ impl Shown {
             text,
             "\nin {:.1} s, {:.1} histories per second",
             self.seconds,
-            *histories as f64 / self.seconds
+            self.histories as f64 / self.seconds
         );
+        if let Some((file, runs, next)) = &self.state {
+            let _ = writeln!(text, "added up in {file} by {runs} runs; the next seed is {next}");
+        }
+        text += "\n";
+        text += &self.levels();
         text
     }
 
     pub(super) fn failures_count(&self) -> u64 {
-        self.sum.failed.iter().map(|failed| 1 + failed.more).sum()
+        let before = self.failures_before.len() as u64;
+        before + self.sum.failed.iter().map(|failed| 1 + failed.more).sum::<u64>()
+    }
+
+    pub(super) fn never_made(&self) -> Vec<Transition> {
+        self.sum.total().coverage.never_made(&self.levels)
     }
 
     pub(super) fn never_met(&self) -> Vec<(Event, State)> {
-        self.sum.coverage.never_met(&self.levels)
+        self.sum.total().coverage.never_met(&self.levels)
     }
 
     fn failures(&self) -> String {
         let mut text = String::new();
+        for Kept { history, array, failure, repeat } in &self.failures_before {
+            text += &format!("\n{history} ({array}), in an earlier run: {failure}\n");
+            text += &format!("  repeat with: {repeat}\n");
+        }
         for failed in &self.sum.failed {
             let Failed { subject, wrong, more, .. } = failed;
             let shape = subject.history().shape;

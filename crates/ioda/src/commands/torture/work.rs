@@ -1,20 +1,41 @@
 //! Many histories side by side, and their sum.
 
 use super::trial::{self, Failed, Subject, Wrong};
+use array::Level;
 use sim::torture::{Case, Counts, Coverage, Demands, Script};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A script that panics wherever the power goes is left after so many.
 const PANICS: u64 = 100;
 
-/// What came of many histories. Adding is the same in any order.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sum {
+/// What came of many histories of one level. Adding is the same in any order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Part {
     pub(super) histories: u64,
+    pub(super) steps: u64,
+    /// Time that processors worked on them.
+    pub(super) processor: Duration,
     pub(super) counts: Counts,
     pub(super) coverage: Coverage,
+}
+
+impl Part {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.histories += other.histories;
+        self.steps += other.steps;
+        self.processor += other.processor;
+        self.counts.add(&other.counts);
+        self.coverage.add(&other.coverage);
+    }
+}
+
+/// What came of many histories.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sum {
+    /// By the place of the level in [`Level::ALL`].
+    parts: [Part; Level::ALL.len()],
     /// In the order of their places.
     pub(super) failed: Vec<Failed>,
 }
@@ -37,19 +58,52 @@ impl Sum {
 
     /// Lives through a history; gives its power cuts, and what went wrong.
     fn live(&mut self, subject: &Subject, demands: Demands) -> (u64, Option<Wrong>) {
-        let (verdict, wrong) = trial::live(&subject.history(), demands, false);
-        self.histories += 1;
-        self.counts.add(&verdict.counts);
-        self.coverage.add(&verdict.coverage);
+        let begun = processor_time();
+        let history = subject.history();
+        let (verdict, wrong) = trial::live(&history, demands, false);
+        let part = Part {
+            histories: 1,
+            steps: history.steps.len() as u64,
+            processor: processor_time().saturating_sub(begun),
+            counts: verdict.counts,
+            coverage: verdict.coverage,
+        };
+        self.part_mut(history.shape.level).add(&part);
         (verdict.counts.cuts, wrong)
     }
 
-    fn join(&mut self, other: Self) {
-        self.histories += other.histories;
-        self.counts.add(&other.counts);
-        self.coverage.add(&other.coverage);
+    /// What came of the histories of a level.
+    pub(super) fn part(&self, level: Level) -> &Part {
+        &self.parts[place(level)]
+    }
+
+    pub(super) fn part_mut(&mut self, level: Level) -> &mut Part {
+        &mut self.parts[place(level)]
+    }
+
+    /// What came of all histories.
+    pub(super) fn total(&self) -> Part {
+        let mut total = Part::default();
+        self.parts.iter().for_each(|part| total.add(part));
+        total
+    }
+
+    pub(super) fn join(&mut self, other: Self) {
+        for (part, other) in self.parts.iter_mut().zip(&other.parts) {
+            part.add(other);
+        }
         self.failed.extend(other.failed);
     }
+}
+
+fn place(level: Level) -> usize {
+    Level::ALL.iter().position(|known| *known == level).unwrap_or_default()
+}
+
+/// Time that a processor worked for this thread.
+pub(super) fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// How long it goes on.
@@ -59,36 +113,85 @@ pub(super) enum Until {
     Number(u64),
     /// What has begun by then.
     Time(Instant),
+    /// What has begun before processors have worked for so long.
+    Processor(Duration),
 }
 
-/// Does `work` for the numbers from zero, on so many threads.
+/// Histories that are lived through: which are under way, and whether more are to begin.
+#[derive(Debug)]
+pub(super) struct Queue {
+    until: Until,
+    next: AtomicU64,
+    /// Time that processors worked on those that have ended.
+    processor_nanos: AtomicU64,
+    /// Nothing more is to begin.
+    stop: AtomicBool,
+}
+
+impl Queue {
+    pub(super) fn new(until: Until) -> Self {
+        Self {
+            until,
+            next: AtomicU64::new(0),
+            processor_nanos: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Lets nothing more begin.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    /// The number of the next, if one is to begin.
+    fn take(&self) -> Option<u64> {
+        let worked = Duration::from_nanos(self.processor_nanos.load(Ordering::Relaxed));
+        let goes_on = match self.until {
+            Until::Number(_) => true,
+            Until::Time(end) => Instant::now() < end,
+            Until::Processor(time) => worked < time,
+        };
+        if !goes_on || self.stop.load(Ordering::Acquire) {
+            return None;
+        }
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let is_one = |number| index < number;
+        match self.until {
+            Until::Number(number) => is_one(number).then_some(index),
+            Until::Time(_) | Until::Processor(_) => Some(index),
+        }
+    }
+}
+
+/// Does `work` for the numbers from zero, on so many threads. `ended` gets what came of each as soon as it has ended.
 pub(super) fn side_by_side(
     threads: usize,
-    until: Until,
+    queue: &Queue,
     work: impl Fn(u64, &mut Sum) + Sync,
-) -> Sum {
-    let next = AtomicU64::new(0);
-    let all = Mutex::new(Sum::default());
+    ended: impl Fn(u64, Sum) + Sync,
+) {
     let worker = || {
-        let mut sum = Sum::default();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let goes_on = match until {
-                Until::Number(number) => index < number,
-                Until::Time(end) => Instant::now() < end,
-            };
-            if !goes_on {
-                break;
-            }
+        while let Some(index) = queue.take() {
+            let begun = processor_time();
+            let mut sum = Sum::default();
             work(index, &mut sum);
+            let worked = processor_time().saturating_sub(begun).as_nanos() as u64;
+            queue.processor_nanos.fetch_add(worked, Ordering::Relaxed);
+            ended(index, sum);
         }
-        all.lock().unwrap_or_else(PoisonError::into_inner).join(sum);
     };
     std::thread::scope(|scope| {
         (0..threads).for_each(|_| {
             scope.spawn(worker);
         });
     });
+}
+
+/// The sum of what came of all, whichever ended first.
+pub(super) fn summed(threads: usize, queue: &Queue, work: impl Fn(u64, &mut Sum) + Sync) -> Sum {
+    let all = Mutex::new(Sum::default());
+    let join = |sum| all.lock().unwrap_or_else(PoisonError::into_inner).join(sum);
+    side_by_side(threads, queue, work, |_, sum| join(sum));
     let mut sum = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     // A script stands in its place with each of its failures, in their order.
     sum.failed.sort_by_key(|failed| failed.index);

@@ -10,6 +10,8 @@ use units::{Duration, Rng};
 const BLOCK_BYTES: u64 = 4096;
 /// Pages of a drive whose checksums are in a block together.
 const TABLE_PAGES: u32 = 1014;
+/// Fewest blocks of checksums by which a start tells that a drive was overwritten.
+const TELLING_TABLES: u32 = 4;
 /// Pages of a drive in a region of the write-intent record.
 const REGION_PAGES: u32 = 256;
 /// Sectors of a page.
@@ -23,17 +25,17 @@ pub(super) fn draw(shape: &mut Shape, rng: &mut Rng) {
         0..9 => set_pages(shape, 24 + rng.below(72) as u32),
         // Two regions of the intent record, as it was drawn.
         9..15 => {}
-        // Two or three blocks of checksums.
+        // Two or three blocks of checksums, or as many as tell that a drive was overwritten.
         _ => {
             shape.chunk_pages = 8 << rng.below(2);
-            let tables = 1 + rng.below(2) as u32;
+            let tables = if rng.below(4) == 0 { TELLING_TABLES } else { 1 + rng.below(2) as u32 };
             set_pages(shape, tables * TABLE_PAGES + 16 + rng.below(256) as u32);
         }
     }
     shape.drive_chunks = shape.drive_chunks.max(stripe_width);
     let chunk_blocks = 1 + u64::from(shape.chunk_pages);
     let sizes = &mut shape.setup.sizes;
-    if rng.below(8) > 0 {
+    if rng.below(16) > 0 {
         let blocks = chunk_blocks * (1 + rng.below(4)) + rng.below(4);
         sizes.journal_half_bytes = (blocks * BLOCK_BYTES) as usize;
         let most = blocks - 1;

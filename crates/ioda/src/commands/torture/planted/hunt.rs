@@ -1,10 +1,10 @@
 //! Histories with a bug each, until it is found.
 
 use super::super::trial::{self, Subject};
+use super::super::work::processor_time;
 use crate::progress::{self, Show};
 use array::Level;
 use engine::planted::{Bug, Planted, Site};
-use rustix::time::{ClockId, clock_gettime};
 use sim::torture::Demands;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -91,10 +91,4 @@ impl Hunt {
         }
         Run { reached: site.reached(), processor: processor_time().saturating_sub(begun), ..run }
     }
-}
-
-/// Processor time of this thread.
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -35,7 +35,7 @@ pub(super) fn run(
         levels,
         first: args.seed.unwrap_or(1),
         most: args.seeds.unwrap_or(HISTORIES),
-        steps: args.steps,
+        steps: args.steps.unwrap_or(super::STEPS),
         demands: Demands { write_hole: false },
     };
     trial::catch_panics();

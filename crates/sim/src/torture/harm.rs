@@ -1,0 +1,333 @@
+//! Damage: a drive holds something else than it was given, in its data, its checksums or its head, and says nothing.
+//!
+//! The array bears it on as many drives as a row can miss, together with those that are missing. It outlives power
+//! cuts where the array promises to find it then: everywhere with a journal that is always on, and elsewhere outside of what was
+//! being written.
+
+use super::array::Bay;
+use super::coverage::{Event, State};
+use super::disk::{BLOCK_BYTES, Block, SECTOR_BYTES, Silent, SimDisk};
+use super::history::Fault;
+use super::world::{Done, UUID, World};
+use array::JobKind;
+use engine::durability::intent::INTENT_OFFSET_BYTES;
+use engine::durability::journal::JOURNAL_OFFSET_BYTES;
+use engine::durability::superblock::COPIES_AT;
+use engine::durability::{HEAD_BYTES, Intent, Journalled};
+use std::ops::Range;
+use std::sync::Arc;
+use units::{DriveId, Rng};
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+/// Blocks of a drive that garbage hits though nothing was ever written there.
+const SPARE_BLOCKS: u64 = 16;
+/// What the first block of a record of the journal begins with.
+const RECORD_MAGIC: &[u8; 8] = b"ioda\0log";
+/// Where numbers grow in the blocks of heads: generations of superblocks, numbers of headers and of records.
+const NUMBER_AT: usize = 32;
+
+/// Damage that was done, and is not known to be repaired.
+#[derive(Debug, Default)]
+pub(super) struct Harms {
+    /// What strikes when the power is off.
+    pub(super) waiting: Vec<(DriveId, Fault)>,
+    /// Drives whose checksums were damaged since a scrub began that has ended, as bits. A block of them that was written
+    /// again may still lack sums.
+    pub(super) unscrubbed: u64,
+    /// Nothing was damaged since the scrub that is running began.
+    pub(super) scrubs_all: bool,
+    /// Damage so far.
+    pub(super) count: u64,
+}
+
+/// Where what is on a drive of a history, in blocks from the start of its file.
+#[derive(Clone, Debug)]
+struct Places {
+    journal: Range<u64>,
+    data: Range<u64>,
+    table: Range<u64>,
+}
+
+impl World {
+    fn places(&self) -> Places {
+        let data = self.data_blocks();
+        let table = data.end..data.start + self.geometry.stored_bytes() / BLOCK;
+        Places { journal: JOURNAL_OFFSET_BYTES / BLOCK..HEAD_BYTES / BLOCK, data, table }
+    }
+
+    /// Blocks of the tables of checksums, from the start of the file of a drive.
+    pub(super) fn tables(&self) -> Range<u64> {
+        self.places().table
+    }
+
+    /// Drives that hold something else than they were given, or are about to, as bits.
+    pub(super) fn suspects(&self, bays: &[Bay]) -> u64 {
+        let damaged = bays.iter().enumerate().fold(0, |bits, (drive, bay)| {
+            let damaged = bay.disk.faults.silent.is_some() || bay.disk.is_damaged();
+            bits | u64::from(damaged) << drive
+        });
+        damaged | self.harms.unscrubbed
+    }
+
+    /// Those of the array that runs.
+    pub(super) fn damaged(&self) -> u64 {
+        self.array.as_ref().map_or(0, |array| self.suspects(&array.bays))
+    }
+
+    /// A drive does something wrong and says nothing. Only where the array knows the sums: after a crash some
+    /// are taken from what is found.
+    pub(super) fn harm(&mut self, drive: DriveId, fault: Fault) -> Done {
+        let mut rng = self.rng("harm", self.report.counts.faults);
+        let data = self.data_blocks();
+        let Some(array) = &mut self.array else { return Ok(()) };
+        let plane = array.volume.engine().plane();
+        if !plane.is_verified(drive) {
+            return Ok(());
+        }
+        let disk = &mut array.bays[drive.index()].disk;
+        match fault {
+            Fault::Flip => {
+                let block = data.start + rng.below(data.end - data.start);
+                disk.flip(block, rng.below(1 << 15) as usize);
+            }
+            Fault::LostWrite => disk.faults.silent = Some(Silent::Lost),
+            _ => {
+                let by = 1 + rng.below(data.end - data.start - 1);
+                disk.faults.silent = Some(Silent::Misdirected(by));
+            }
+        }
+        self.report.counts.faults += 1;
+        self.note(Event::Fault(fault));
+        Ok(())
+    }
+
+    /// A drive is damaged now, or as soon as the power is off.
+    pub(super) fn damage(&mut self, drive: DriveId, fault: Fault) -> Done {
+        let is_later = self.rng("when", self.names.token).below(2) == 0;
+        if fault.is_in_head() || is_later {
+            self.harms.waiting.push((drive, fault));
+            return Ok(());
+        }
+        let Some(array) = &self.array else { return Ok(()) };
+        let has_pending = array.bays.iter().any(|bay| bay.disk.faults.read_errors > 0);
+        let too_much = self.is_too_much(self.lost() | self.doomed | self.damaged() | 1 << drive.0);
+        let knows = array.volume.engine().plane().is_verified(drive);
+        if has_pending || too_much || !self.may_tear() || !knows || self.lost() >> drive.0 & 1 == 1
+        {
+            return Ok(());
+        }
+        self.note(Event::Fault(fault));
+        let Some(mut array) = self.array.take() else { return Ok(()) };
+        self.strike(&mut array.bays[drive.index()].disk, drive, fault);
+        self.array = Some(array);
+        Ok(())
+    }
+
+    /// The power is off: what waited for that strikes, as far as the array can bear it. These drives are dead, as
+    /// bits.
+    pub(super) fn damage_at_rest(&mut self, bays: &mut [Bay], dead: u64, clean: bool) {
+        let torn = !clean && !self.may_lose_in_a_cut();
+        for (drive, fault) in std::mem::take(&mut self.harms.waiting) {
+            let missing = self.explained | dead;
+            let too_much = self.is_too_much(missing | self.suspects(bays) | 1 << drive.0);
+            // A head that says nothing is a drive that is gone.
+            if too_much || fault.is_in_head() && torn || missing >> drive.0 & 1 == 1 {
+                continue;
+            }
+            self.report.coverage.note(Event::Fault(fault), State::Opening);
+            self.tell(|| format!("drive {}, while the power is off: {}", drive.0, fault.name()));
+            self.strike(&mut bays[drive.index()].disk, drive, fault);
+            self.explained |= 1 << drive.0;
+        }
+        if !clean {
+            self.spare_what_may_be_believed(bays);
+        }
+    }
+
+    fn strike(&mut self, disk: &mut SimDisk, drive: DriveId, fault: Fault) {
+        self.harms.count += 1;
+        self.report.counts.faults += 1;
+        let mut rng = self.rng("damage", self.harms.count);
+        self.places().strike(disk, fault, &mut rng);
+        if matches!(fault, Fault::Table | Fault::Garbage) {
+            self.harms.unscrubbed |= 1 << drive.0;
+            self.harms.scrubs_all = false;
+        }
+    }
+
+    /// Damages a copy of a disk that nobody will go on with.
+    pub(super) fn damage_copy(&self, disk: &mut SimDisk, fault: Fault, rng: &mut Rng) {
+        self.places().strike(disk, fault, rng);
+    }
+
+    /// Without a journal that is always on, blocks that are being written are as they should be: nobody promises
+    /// anything about one that is damaged and torn at once. The journal writes such a block again as a whole.
+    pub(super) fn spare_what_is_written(&self, bays: &mut [Bay]) {
+        if !self.is_always_journalled() {
+            bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(SimDisk::is_unsettled));
+        }
+    }
+
+    fn is_always_journalled(&self) -> bool {
+        self.shape.journalled == Journalled::Always && self.shape.has_parity()
+    }
+
+    /// What stays damaged when an array ends, and its disks have lost what they lose. Before that, call
+    /// [`World::spare_what_is_written`].
+    pub(super) fn spare_what_may_be_believed(&self, bays: &mut [Bay]) {
+        let data = self.data_blocks();
+        if self.is_always_journalled() || bays.iter().all(|bay| !bay.disk.is_damaged()) {
+            return;
+        }
+        // A block that any drive has marked, or of which any drive says nothing, is believed as it is found.
+        let drive_bytes = self.geometry.drive_bytes;
+        let region_bytes = Intent::suitable_region_bytes(drive_bytes);
+        let mut intent = Intent::new(UUID, drive_bytes, region_bytes, self.shape.setup.quiet_for);
+        let mut record = vec![0; intent.record_bytes()];
+        for bay in bays.iter() {
+            bay.disk.read_blocks(INTENT_OFFSET_BYTES, &mut record);
+            intent.recover(&record);
+        }
+        let is_marked = |block: u64| {
+            data.contains(&block)
+                && intent.is_marked(intent.region_of((block - data.start) * BLOCK))
+        };
+        bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(|_, block| is_marked(block)));
+    }
+
+    /// The array has begun with these disks: it has written its own records again, or does without the drive.
+    pub(super) fn forget_damaged_heads(&mut self, bays: &mut [Bay], absent: u64) {
+        let journal = self.places().journal;
+        for (drive, bay) in bays.iter_mut().enumerate() {
+            let is_absent = absent >> drive & 1 == 1;
+            bay.disk.forget_damage(if is_absent { 0..u64::MAX } else { journal.clone() });
+        }
+        self.harms.unscrubbed &= !absent;
+    }
+
+    /// A scrub was ordered.
+    pub(super) fn scrub_begins(&mut self) {
+        let is_idle =
+            self.array.as_ref().is_some_and(|array| array.volume.engine().array().job().is_none());
+        self.harms.scrubs_all = is_idle;
+    }
+
+    /// A job has ended that left some stripes as they were.
+    pub(super) fn scrub_ended(&mut self, job: JobKind, skipped: u64) {
+        if job != JobKind::Scrub || skipped > 0 || !self.harms.scrubs_all {
+            return;
+        }
+        for drive in self.drives() {
+            let is_damaged = self
+                .array
+                .as_ref()
+                .is_some_and(|array| array.bays[drive.index()].disk.is_damaged());
+            if !is_damaged {
+                self.harms.unscrubbed &= !(1 << drive.0);
+            }
+        }
+    }
+}
+
+impl Places {
+    fn strike(&self, disk: &mut SimDisk, fault: Fault, rng: &mut Rng) {
+        let is_strange =
+            matches!(fault, Fault::Superblock | Fault::Superblocks | Fault::Overwritten);
+        disk.is_strange |= is_strange;
+        match fault {
+            Fault::Table => {
+                let block = pick(&self.table, rng);
+                damage(disk, block, rng);
+            }
+            Fault::Garbage => self.overwrite(disk, rng),
+            Fault::Record => {
+                let heads: Vec<u64> = disk
+                    .blocks_with_data(self.journal.clone())
+                    .filter(|block| starts_with(disk.current(*block), RECORD_MAGIC))
+                    .collect();
+                let newest = heads.iter().max_by_key(|block| number(disk.current(**block)));
+                let other =
+                    (!heads.is_empty()).then(|| heads[rng.below(heads.len() as u64) as usize]);
+                let chosen = if rng.below(3) > 0 { newest.copied() } else { other };
+                let Some(head) = chosen else { return };
+                // In what it says, or in the data behind.
+                let length = array::<8>(disk.current(head), 40).map_or(0, u64::from_le_bytes);
+                let behind = (length / BLOCK).min(self.journal.end - head - 1);
+                damage(disk, head + rng.below(behind + 1), rng);
+            }
+            Fault::Header => {
+                let first = self.journal.start;
+                self.damage_newer(disk, [first, first + 1], rng.below(2) == 0, rng);
+            }
+            Fault::Intent => damage(disk, INTENT_OFFSET_BYTES / BLOCK, rng),
+            Fault::Superblock => {
+                self.damage_newer(disk, COPIES_AT.map(|at| at / BLOCK), false, rng)
+            }
+            Fault::Superblocks => {
+                self.damage_newer(disk, COPIES_AT.map(|at| at / BLOCK), true, rng)
+            }
+            Fault::Overwritten => {
+                let head = disk.blocks_with_data(0..self.data.start).collect::<Vec<u64>>();
+                for block in head {
+                    disk.spoil(block, Some(Arc::new(garbage(rng))));
+                }
+                self.overwrite(disk, rng);
+            }
+            _ => {}
+        }
+    }
+
+    /// Damages that of two blocks which has the higher number, or both.
+    fn damage_newer(&self, disk: &mut SimDisk, blocks: [u64; 2], both: bool, rng: &mut Rng) {
+        let newer = blocks.into_iter().max_by_key(|block| number(disk.current(*block)));
+        for block in blocks.into_iter().filter(|block| both || Some(*block) == newer) {
+            damage(disk, block, rng);
+        }
+    }
+
+    /// Something else is behind the head.
+    fn overwrite(&self, disk: &mut SimDisk, rng: &mut Rng) {
+        let all = self.data.start..self.table.end;
+        let mut blocks: Vec<u64> = disk.blocks_with_data(all.clone()).collect();
+        blocks.extend((0..SPARE_BLOCKS).map(|_| pick(&all, rng)));
+        for block in blocks {
+            disk.spoil(block, Some(Arc::new(garbage(rng))));
+        }
+    }
+}
+
+fn pick(blocks: &Range<u64>, rng: &mut Rng) -> u64 {
+    blocks.start + rng.below(blocks.end - blocks.start)
+}
+
+fn garbage(rng: &mut Rng) -> [u8; BLOCK_BYTES] {
+    let mut bytes = [0; BLOCK_BYTES];
+    let (words, _) = bytes.as_chunks_mut::<8>();
+    words.iter_mut().for_each(|word| *word = rng.next_u64().to_le_bytes());
+    bytes
+}
+
+/// A bit of a block flips, or a sector of it is something else, or all of it.
+fn damage(disk: &mut SimDisk, block: u64, rng: &mut Rng) {
+    let mut bytes = disk.current(block).as_deref().copied().unwrap_or([0; BLOCK_BYTES]);
+    let sector = rng.below((BLOCK_BYTES / SECTOR_BYTES) as u64) as usize * SECTOR_BYTES;
+    match rng.below(4) {
+        0 => bytes = garbage(rng),
+        1 => bytes[sector..sector + SECTOR_BYTES].copy_from_slice(&garbage(rng)[..SECTOR_BYTES]),
+        2 => bytes[sector..sector + SECTOR_BYTES].fill(0),
+        _ => bytes[rng.below(BLOCK) as usize] ^= 1 << rng.below(8),
+    }
+    disk.spoil(block, Some(Arc::new(bytes)));
+}
+
+fn array<const N: usize>(block: &Block, at: usize) -> Option<[u8; N]> {
+    block.as_ref().and_then(|bytes| bytes[at..at + N].try_into().ok())
+}
+
+fn number(block: &Block) -> u64 {
+    array::<8>(block, NUMBER_AT).map_or(0, u64::from_le_bytes)
+}
+
+fn starts_with(block: &Block, magic: &[u8]) -> bool {
+    block.as_ref().is_some_and(|bytes| bytes.starts_with(magic))
+}
