@@ -305,6 +305,27 @@ fn the_cache_is_bounded_however_often_drives_fail() {
     assert!(sums.tables.len() <= Sizes::SERVED.cached_tables, "{} tables", sums.tables.len());
 }
 
+#[test]
+fn blocks_that_leave_the_cache_are_counted_and_changed_ones_written_before() {
+    let mut sums = Checksums::new(setup(Vec::new()));
+    let mut drives = Drives { data: BTreeMap::new(), tables: BTreeMap::new() };
+    let drive = DriveId(0);
+    sums.begin_change(1, drive, 0..1, Some(vec![7]));
+    serve(&mut sums, &mut drives);
+    sums.end_change(1, true);
+    let tables = 4 * Sizes::SERVED.cached_tables as u64;
+    for number in 1..tables {
+        let block = number * SUMS as u64;
+        sums.begin_read(drive, block..block + 1);
+        serve(&mut sums, &mut drives);
+    }
+    let ChecksumCounters { evicted, evicted_changed, .. } = *sums.counters();
+    assert_eq!((evicted, evicted_changed), (tables - sums.tables.len() as u64, 1));
+    let since = sums.begin_read(drive, 0..1);
+    serve(&mut sums, &mut drives);
+    assert_eq!(sums.verify(drive, 0, &[7], since), Verdict::Fits, "what it says was written");
+}
+
 /// A sync waits for a table that turns out to be damaged until all its sums are known.
 #[test]
 fn a_damaged_table_is_not_written_before_its_sums_are_known() {

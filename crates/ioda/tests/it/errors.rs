@@ -81,6 +81,9 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["torture", "--seed", "3", "--level", "raid5", "--level", "raid6"],
         &["torture", "--script", "raid5:write,fall:mixed:3"],
         &["torture", "--seed", "3", "--sweep"],
+        &["torture", "--for", "1h", "--time", "1h"],
+        &["torture", "--for", "5"],
+        &["torture", "--state", "counts.json", "--sweep"],
         &["comapre"],
     ];
     let mut text = String::new();

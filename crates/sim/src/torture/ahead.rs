@@ -21,10 +21,10 @@ use units::{DriveId, Rng};
 const LOOKS: u32 = 40;
 /// The longest way to the next look is two to this power of commands and answers.
 const FAR: u64 = 10;
-/// The same, of the next look where looks follow each other.
-const NEAR: u64 = 4;
-/// Looks that follow each other.
-const FOLLOWED: u32 = 5;
+/// Most commands and answers to a look that comes soon.
+const SOON: u64 = 12;
+/// Looks in a row after a drive was given up.
+const CLOSE: u32 = 6;
 /// Commands of a start, more or less.
 const START_COMMANDS: u64 = 60;
 
@@ -33,16 +33,16 @@ const START_COMMANDS: u64 = 60;
 pub(super) struct Looks {
     rng: Rng,
     left: u32,
-    /// How many of them come soon, each after the last.
-    soon: u32,
     /// Commands and answers until the next.
     countdown: u64,
+    /// Looks that come soon after each other.
+    close: u32,
 }
 
 impl Looks {
     pub(super) fn new(mut rng: Rng) -> Self {
         let countdown = rng.below(1 << FAR);
-        Self { rng, left: LOOKS, soon: 0, countdown }
+        Self { rng, left: LOOKS, countdown, close: 0 }
     }
 
     /// A command begins or ends. Whether a look is due.
@@ -55,11 +55,21 @@ impl Looks {
             return false;
         }
         self.left -= 1;
-        let is_soon = self.soon > 0;
-        self.soon -= u32::from(is_soon);
-        let far = if is_soon { NEAR } else { self.rng.below(FAR + 1) };
-        self.countdown = self.rng.below(1 << far);
+        if self.close > 0 {
+            self.close -= 1;
+            self.countdown = self.rng.below(SOON);
+        } else {
+            let far = self.rng.below(FAR + 1);
+            self.countdown = self.rng.below(1 << far);
+        }
         true
+    }
+
+    /// A drive was given up: until that is recorded, each command is a moment that may not be the last.
+    pub(super) fn crowd(&mut self) {
+        self.close = CLOSE;
+        self.left = self.left.max(CLOSE + 1);
+        self.hasten();
     }
 
     /// What is drawn for a look.
@@ -69,13 +79,7 @@ impl Looks {
 
     /// Something has happened after which a look is worth more: it comes within a few commands.
     pub(super) fn hasten(&mut self) {
-        self.countdown = self.countdown.min(self.rng.below(12));
-    }
-
-    /// Something has happened that takes the array many commands to deal with: looks come at several of them.
-    pub(super) fn follow(&mut self) {
-        self.hasten();
-        self.soon = FOLLOWED;
+        self.countdown = self.countdown.min(self.rng.below(SOON));
     }
 }
 

@@ -21,6 +21,8 @@ use units::{DriveId, Rng};
 const BLOCK: u64 = BLOCK_BYTES as u64;
 /// Blocks of a drive that garbage hits though nothing was ever written there.
 const SPARE_BLOCKS: u64 = 16;
+/// Fewest blocks of checksums by which a start tells that a drive was overwritten.
+const TELLING_TABLES: u64 = 4;
 /// What the first block of a record of the journal begins with.
 const RECORD_MAGIC: &[u8; 8] = b"ioda\0log";
 /// Where numbers grow in the blocks of heads: generations of superblocks, numbers of headers and of records.
@@ -192,7 +194,13 @@ impl World {
             data.contains(&block)
                 && intent.is_marked(intent.region_of((block - data.start) * BLOCK))
         };
-        bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(|_, block| is_marked(block)));
+        // A start that recognises an overwritten drive goes on without it. Beside stripes that were being written that
+        // is the write hole.
+        let places = self.places();
+        let tells = places.table.end - places.table.start >= TELLING_TABLES;
+        let is_hole = tells && !self.may_lose_in_a_cut();
+        let is_spared = |block: u64| is_marked(block) || is_hole && places.table.contains(&block);
+        bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(|_, block| is_spared(block)));
     }
 
     /// The array has begun with these disks: it has written its own records again, or does without the drive.

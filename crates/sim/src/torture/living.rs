@@ -425,12 +425,12 @@ impl World {
                     None => format!("drive {} is given up", drive.0),
                 });
                 self.count(Transition::DriveRetired);
+                self.array.iter_mut().for_each(|array| array.looks.crowd());
                 self.doomed &= !(1 << drive.0);
                 self.unrecorded &= !(1 << drive.0);
                 self.explained |= 1 << drive.0;
                 self.forget_read_errors();
                 self.note_other_copies();
-                self.array.iter_mut().for_each(|array| array.looks.follow());
             }
             Output::JobEnded { job, skipped } => {
                 self.tell(|| format!("{job:?} has ended, {skipped} stripes left as they were"));

@@ -48,7 +48,10 @@ fn planted_bugs_are_found_by_histories_that_an_array_without_them_survives() {
         let Some(found) = found else {
             panic!("{name} was reached {} times and is not found", site.reached())
         };
-        assert!(site.reached() > 0, "{name} is found by seed {found} though no array has reached it");
+        assert!(
+            site.reached() > 0,
+            "{name} is found by seed {found} though no array has reached it"
+        );
         last = last.max(found);
     }
     for seed in SEEDS.start..=last {

@@ -5,8 +5,8 @@
 
 use array::Level;
 use sim::torture::{
-    Access, Case, Counts, Coverage, Cutting, Demands, Event, Fault, History, State, Step, shrink,
-    torture,
+    Access, Case, Counts, Coverage, Cutting, Demands, Event, Fault, History, State, Step,
+    Transition, shrink, torture,
 };
 use testing::seeds;
 
@@ -70,6 +70,43 @@ fn what_was_flushed_is_there_whatever_a_seed_draws() {
             assert!(coverage.met(event, state) > 0, "{event_name} never met {state_name}");
         }
     }
+}
+
+/// Halves of the journal wrap, and blocks of checksums leave the cache, in more than half of all histories; everything else
+/// that an array does by itself is done in some.
+#[test]
+fn arrays_go_through_their_transitions() {
+    const HISTORIES: u64 = 150;
+    let mut coverage = Coverage::default();
+    for seed in seeds(1..HISTORIES + 1) {
+        let verdict = torture(&History::draw(seed, None, 200), PROMISED, false);
+        assert_eq!(verdict.failure, None);
+        coverage.add(&verdict.coverage);
+    }
+    if testing::is_repeat() {
+        return;
+    }
+    for transition in [Transition::HalfRetired, Transition::BlockEvicted] {
+        let histories = coverage.made(transition).histories;
+        assert!(5 * histories > 2 * HISTORIES, "{} in {histories}", transition.name());
+    }
+    // Of these a few hundred histories have one.
+    let rare = [Transition::OverwrittenLeftOut, Transition::OldLeftOut, Transition::RebuildResumed];
+    let never = coverage.never_made(&LEVELS);
+    let never: Vec<&str> = never
+        .into_iter()
+        .filter(|transition| !rare.contains(transition))
+        .map(Transition::name)
+        .collect();
+    assert_eq!(never, [""; 0]);
+}
+
+#[test]
+fn one_of_many_histories_is_long() {
+    let long = (0..2000).filter(|seed| History::is_long(*seed, 200)).count();
+    assert!((3..30).contains(&long), "{long}");
+    assert!(!(0..2000).any(|seed| History::is_long(seed, 0)));
+    assert!((0..10).all(|seed| History::is_long(seed, 1)));
 }
 
 #[test]

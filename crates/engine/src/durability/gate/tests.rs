@@ -453,6 +453,7 @@ fn a_batch_that_is_not_to_be_is_recorded_again_and_others_are_not() {
     world.admit();
     let torn = world.record().unwrap();
     world.gate.withdraw_batch(torn, &mut world.journal);
+    assert_eq!(world.gate.withdrawn(), 1);
     world.check();
     world.land(torn);
     assert_eq!(world.gate.first_cached(), Some(b), "nothing has it");

@@ -271,6 +271,9 @@ fn halves_take_turns_and_lose_nothing_that_is_open() {
         }
     }
     assert!(turns > 3, "{turns}");
+    let Transitions { halves_retired, halves_refilled, .. } = journal.transitions();
+    assert_eq!(halves_retired, turns as u64);
+    assert!((turns as u64 - 1..=turns as u64).contains(&halves_refilled), "{halves_refilled}");
     while let Some((sequence, _)) = open.pop_front() {
         journal.finish(sequence);
     }

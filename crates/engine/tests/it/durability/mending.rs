@@ -175,7 +175,7 @@ const ALL_ROWS: usize = STRIPES as usize * ROWS as usize;
 /// As many drives as can be missed have a damaged record or are not there: all batches are there, the last one too.
 #[test]
 fn damaged_records_lose_nothing_that_was_flushed() {
-    let (mut last, mut earlier, mut missing_too) = (0, 0, 0);
+    let (mut last, mut earlier, mut missing_too, mut mended) = (0, 0, 0, 0);
     for seed in testing::seeds(0..150) {
         let mut rng = Rng::stream(seed, "mending");
         let geometry = shape(&mut rng);
@@ -222,10 +222,12 @@ fn damaged_records_lose_nothing_that_was_flushed() {
         }
         let opened = open(disks, Some(&geometry), QUIET_FOR);
         let mut opened = opened.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        mended += opened.mended;
         let [_, new] = arrays.rows(&mut opened.disks);
         assert_eq!(new, ALL_ROWS, "seed {seed}: {geometry:?}");
     }
     assert!(testing::is_repeat() || last > 50 && earlier > 20 && missing_too > 10);
+    assert!(testing::is_repeat() || mended > 50, "{mended} records");
 }
 
 /// Each row of a batch that the power cut short is old or new on all drives, also if the next start lacks one.
