@@ -54,6 +54,7 @@ test:
 lint:
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy -p engine -p sim -p ioda --features ioda/planted --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	scripts/check-purity
 

@@ -30,6 +30,7 @@ mod fair_queue;
 mod liars;
 mod memory;
 mod plane;
+pub mod planted;
 mod read_errors;
 mod stripe_memory;
 mod tags;

@@ -22,7 +22,7 @@ pub(crate) struct Published {
 }
 
 /// What is written, in the order of the reference.
-pub(crate) const DOCUMENTS: [Published; 20] = [
+pub(crate) const DOCUMENTS: [Published; 21] = [
     document::<Comparison>("`ioda compare`, `run` and `load` with `--json`"),
     document::<Survey>("`survey.json` in the folder of `ioda survey`"),
     document::<Sweep>("`ioda sweep --json`, and `sweep.json` in its folder"),
@@ -36,6 +36,7 @@ pub(crate) const DOCUMENTS: [Published; 20] = [
     document::<presets::Calibrations>("`ioda presets drives --calibration --json`"),
     document::<trace::document::Inspected>("`ioda trace inspect --json`"),
     document::<torture::document::Tortured>("`ioda torture --json`"),
+    document::<torture::planted::document::PlantedBugs>("`ioda torture --planted --json`"),
     document::<bench::Benchmarks>("`ioda bench --json`"),
     document::<bench::PolicyTimes>("`ioda bench policies --json`"),
     document::<bench::loading::Loading>("`ioda bench loading --json`"),

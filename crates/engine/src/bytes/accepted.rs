@@ -7,6 +7,7 @@
 //! client has under way. Reads take what is here over what the storage brings.
 
 use crate::memory::Memory;
+use crate::planted::{Bug, Planted};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -35,11 +36,19 @@ pub(super) struct Accepted<M: Memory> {
     /// Where each change is.
     changes: BTreeMap<u32, Pages>,
     bytes: u64,
+    planted: Planted,
 }
 
 impl<M: Memory> Accepted<M> {
-    pub(super) const fn new(page_bytes: usize, bytes_max: u64) -> Self {
-        Self { page_bytes, bytes_max, pages: BTreeMap::new(), changes: BTreeMap::new(), bytes: 0 }
+    pub(super) const fn new(page_bytes: usize, bytes_max: u64, planted: Planted) -> Self {
+        Self {
+            page_bytes,
+            bytes_max,
+            pages: BTreeMap::new(),
+            changes: BTreeMap::new(),
+            bytes: 0,
+            planted,
+        }
     }
 
     /// Whether there is room for a change.
@@ -73,7 +82,10 @@ impl<M: Memory> Accepted<M> {
         for page in pages {
             let place = (drive, page);
             // A newer change may have taken the page over.
-            if self.pages.get(&place).is_some_and(|page| page.tag == tag)
+            let is_its = |page: &Page<M::Buffer>| {
+                page.tag == tag || self.planted.has(Bug::AcceptedForgottenByOlder)
+            };
+            if self.pages.get(&place).is_some_and(is_its)
                 && let Some(page) = self.pages.remove(&place)
             {
                 memory.give(page.buffer);
@@ -102,6 +114,7 @@ impl<M: Memory> Accepted<M> {
     ) -> Vec<AcceptedRow<M::Buffer>> {
         let first = pages.start;
         let here = self.pages.range((drive, first)..(drive, pages.end));
+        let here = here.filter(|_| !self.planted.has(Bug::AcceptedNotRead));
         here.map(|(&(_, page), Page { row, buffer, .. })| AcceptedRow {
             to: (page - first) as usize,
             from: *row,
@@ -162,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_newest_change_of_a_page_is_read_until_it_is_in_its_place() {
-        let mut accepted = Accepted::<Heap>::new(2, 1 << 10);
+        let mut accepted = Accepted::<Heap>::new(2, 1 << 10, Planted::NONE);
         accepted.insert(&mut Heap, 7, DRIVE, 10..12, &vec![1, 1, 2, 2]);
         accepted.insert(&mut Heap, 8, DRIVE, 11..13, &vec![3, 3, 4, 4]);
         accepted.check_invariants();
@@ -184,7 +197,7 @@ mod tests {
 
     #[test]
     fn there_is_a_bound() {
-        let mut accepted = Accepted::<Heap>::new(4096, 8 << 10);
+        let mut accepted = Accepted::<Heap>::new(4096, 8 << 10, Planted::NONE);
         assert!(accepted.has_room(8 << 10));
         accepted.insert(&mut Heap, 0, DRIVE, 0..1, &vec![0; 4096]);
         assert!(accepted.has_room(4 << 10) && !accepted.has_room(8 << 10));

@@ -24,6 +24,7 @@ use crate::durability::{
 };
 use crate::memory::Memory;
 use crate::plane::{DataPlane, Target};
+use crate::planted::{Bug, Planted};
 use crate::stripe_memory::StripeMemory;
 use accepted::Accepted;
 use alloc::collections::VecDeque;
@@ -138,11 +139,13 @@ impl<M: Memory> Bytes<M> {
         width: usize,
         records: Option<Records>,
     ) -> Self {
-        let sizes = records.as_ref().map_or(Sizes::SERVED, |records| records.setup.sizes);
+        let setup = records.as_ref().map(|records| records.setup);
+        let sizes = setup.map_or(Sizes::SERVED, |setup| setup.sizes);
+        let planted = setup.map_or(Planted::NONE, |setup| setup.planted);
         Self {
             memory: StripeMemory::new(memory, page_bytes as usize, width),
             cache: CachedPages::new(),
-            accepted: Accepted::new(page_bytes as usize, sizes.accepted_bytes),
+            accepted: Accepted::new(page_bytes as usize, sizes.accepted_bytes, planted),
             requests: Requests::new(page_bytes, stripe_bytes),
             commands: Commands::new(),
             delivered: None,
@@ -159,6 +162,11 @@ impl<M: Memory> Bytes<M> {
             mismatches: 0,
             now: Instant::ZERO,
         }
+    }
+
+    /// The bug that is planted.
+    pub(crate) fn planted(&self) -> Planted {
+        self.durability.as_ref().map_or(Planted::NONE, Durability::planted)
     }
 
     /// Bytes in a page of the array.
@@ -665,12 +673,18 @@ impl<M: Memory> DataPlane for Bytes<M> {
         match action {
             DataAction::Open { op, request, rows } => self.memory.open(op, request, rows),
             DataAction::Keep { op, command, member } => self.keep(op, command, member),
-            DataAction::Combine { op, target, terms } => self.memory.combine(op, target, &terms),
+            DataAction::Combine { op, target, terms } => {
+                let lacks = terms.len() > 2 && self.planted().has(Bug::ParityLacksTerm);
+                self.memory.combine(op, target, &terms[usize::from(lacks)..]);
+            }
             DataAction::Merge { op, member, first_page } => {
                 let request = self.requests.get(self.memory.request_of(op));
                 self.memory.merge(op, member, |old, new| request.merge(first_page, old, new));
             }
-            DataAction::Share { from, to, member, first_row } => {
+            DataAction::Share { from, to, member, mut first_row } => {
+                if first_row != 0 && self.planted().has(Bug::SharedFromFirstRow) {
+                    first_row = 0;
+                }
                 self.memory.share(from, to, member, first_row);
             }
             DataAction::Deliver { op, member, first_page } => {

@@ -32,7 +32,8 @@ pub use table::{TableSeal, table_bytes};
 pub use units::crc32c;
 
 use crate::durability::block::BLOCK_BYTES;
-use crate::durability::{Sizes, Superblock, Uuid};
+use crate::durability::{Setup, Sizes, Superblock, Uuid};
+use crate::planted::{Bug, Planted};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -67,6 +68,8 @@ pub struct ChecksumSetup {
     pub cache_bytes: u64,
     /// How much there is in memory whatever that bound is.
     pub sizes: Sizes,
+    /// The bug that the array has on purpose, if it has one.
+    pub planted: Planted,
 }
 
 /// Memory for tables unless another bound is chosen: the sums of a quarter of a tebibyte.
@@ -80,7 +83,7 @@ impl ChecksumSetup {
         superblock: &Superblock,
         doubtful: Vec<Range<u64>>,
         marked: Vec<Range<u64>>,
-        sizes: &Sizes,
+        setup: &Setup,
     ) -> Option<Self> {
         superblock.geometry.checksums.then_some(Self {
             uuid: superblock.uuid,
@@ -89,7 +92,8 @@ impl ChecksumSetup {
             doubtful,
             marked,
             cache_bytes: CACHE_BYTES_USUAL,
-            sizes: *sizes,
+            sizes: setup.sizes,
+            planted: setup.planted,
         })
     }
 
@@ -105,6 +109,7 @@ impl ChecksumSetup {
             marked: Vec::new(),
             cache_bytes: CACHE_BYTES_USUAL,
             sizes: Sizes::SERVED,
+            planted: Planted::NONE,
         }
     }
 }
@@ -193,11 +198,13 @@ pub(crate) struct Checksums {
     to_recover: VecDeque<(DriveId, Range<u64>)>,
     outputs: VecDeque<TableIo>,
     counters: ChecksumCounters,
+    planted: Planted,
 }
 
 impl Checksums {
     pub(crate) fn new(setup: ChecksumSetup) -> Self {
-        let ChecksumSetup { uuid, table_at, seal, doubtful, marked, cache_bytes, sizes } = setup;
+        let ChecksumSetup { uuid, table_at, seal, doubtful, marked, cache_bytes, .. } = setup;
+        let (sizes, planted) = (setup.sizes, setup.planted);
         let block = SUMMED_BYTES as u64;
         let blocks = |bytes: Range<u64>| bytes.start / block..bytes.end.div_ceil(block);
         Self {
@@ -217,11 +224,17 @@ impl Checksums {
             to_recover: VecDeque::new(),
             outputs: VecDeque::new(),
             counters: ChecksumCounters::default(),
+            planted,
         }
     }
 
     pub(crate) fn counters(&self) -> &ChecksumCounters {
         &self.counters
+    }
+
+    /// The bug that is planted.
+    pub(crate) const fn planted(&self) -> Planted {
+        self.planted
     }
 
     /// Where a block of a table is, in bytes of the data of its drive.
@@ -230,7 +243,10 @@ impl Checksums {
     }
 
     /// The block of a table as it is to be on its drive.
-    pub(crate) fn encode(&self, key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
+    pub(crate) fn encode(&self, mut key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
+        if key.drive != 0 && self.planted.has(Bug::SumsSealedForFirstDrive) {
+            key.drive = 0;
+        }
         table::encode(self.seal, self.uuid, key, sums, block);
     }
 
@@ -287,7 +303,7 @@ impl Checksums {
             let is_damaged = self.doubts.is_damaged(key);
             if was_used || table.writing || table.sums.is_none() || is_damaged {
                 self.clock.push_back(key);
-            } else if self.dirty.contains(&key) {
+            } else if self.dirty.remove(&key) && !self.planted.has(Bug::DirtySumsEvicted) {
                 self.clock.push_back(key);
                 self.counters.evicted_changed += 1;
                 self.write_back(key);
@@ -446,7 +462,8 @@ impl Checksums {
         let is_sound = matches!(decoded, Decoded::Sound(_));
         let is_torn = decoded == Decoded::Nothing
             && self.seal == TableSeal::Block
-            && self.doubts.may_be_torn(&blocks);
+            && self.doubts.may_be_torn(&blocks)
+            || !is_sound && self.planted.has(Bug::DamagedSumsBelieved);
         self.doubts.table_read(key, blocks.clone(), !is_torn);
         if is_torn {
             self.to_recover.push_front((DriveId(key.drive), blocks));
@@ -538,7 +555,9 @@ impl Checksums {
             settling.waiting.insert(key.number);
             let is_writing = self.tables.get(&key).is_some_and(|table| table.writing);
             if is_writing || self.doubts.is_damaged(key) {
-                settling.again.insert(key.number);
+                if !self.planted.has(Bug::SumsChangedBesideWrite) {
+                    settling.again.insert(key.number);
+                }
             } else {
                 self.write_back(key);
             }

@@ -55,6 +55,7 @@ fn setup(doubtful: Vec<Range<u64>>) -> ChecksumSetup {
         marked: core::iter::once(0..1 << 40).collect(),
         cache_bytes: 0,
         sizes: Sizes::SERVED,
+        planted: Planted::NONE,
     }
 }
 

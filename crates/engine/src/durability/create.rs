@@ -38,8 +38,7 @@ pub fn create<D: Disk>(
     setup: impl Into<Setup>,
 ) -> Result<Opened<D>, OpenError<D::Error>> {
     let setup = setup.into();
-    let Setup { quiet_for, sizes } = &setup;
-    check_sized(geometry, disks.len(), sizes)?;
+    check_sized(geometry, disks.len(), &setup.sizes)?;
     let region_bytes = Intent::suitable_region_bytes(geometry.drive_bytes);
     let mut blank = Superblock {
         uuid,
@@ -57,8 +56,8 @@ pub fn create<D: Disk>(
         clean: false,
         created_seconds,
     };
-    let intent = Intent::new(uuid, geometry.drive_bytes, region_bytes, *quiet_for);
-    let mut journal = Journal::new(uuid, sizes);
+    let intent = Intent::new(uuid, geometry.drive_bytes, region_bytes, setup);
+    let mut journal = Journal::new(uuid, &setup);
     // The first header; it cannot be busy, because nothing was appended.
     let _ = journal.clear();
     let _ = journal.header_written();
@@ -82,7 +81,7 @@ pub fn create<D: Disk>(
         superblock.member = DriveId(drive as u8);
         write_superblock(&superblock, disk).map_err(OpenError::io(drive))?;
     }
-    let checksums = ChecksumSetup::of(&superblock, Vec::new(), Vec::new(), sizes);
+    let checksums = ChecksumSetup::of(&superblock, Vec::new(), Vec::new(), &setup);
     let records = Records { superblock, intent, journal, checksums, setup };
     let disks: Vec<Option<D>> = disks.into_iter().map(Some).collect();
     let assembly = Assembly { clean: true, ..Assembly::new(blank) };

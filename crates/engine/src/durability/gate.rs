@@ -19,6 +19,7 @@ use super::intent::Intent;
 use super::journal::{Batch, Content, Journal, JournalError, PARTS_MAX, Part};
 use super::order::{ChangeOrder, WriteId};
 use super::output::{Change, ChangeId, OperationId, WantedChange};
+use crate::planted::{Bug, Planted};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::ops::{Range, RangeInclusive};
@@ -99,12 +100,13 @@ pub(super) struct WriteGate<C> {
     /// Those whose clients may have been answered, and that would not survive a power cut.
     cached: BTreeSet<ChangeId>,
     order: ChangeOrder,
+    planted: Planted,
     /// Batches that were withdrawn.
     withdrawn: u64,
 }
 
 impl<C: Change> WriteGate<C> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(planted: Planted) -> Self {
         Self {
             next_change: 0,
             next_write: 0,
@@ -119,6 +121,7 @@ impl<C: Change> WriteGate<C> {
             record_left: BTreeMap::new(),
             cached: BTreeSet::new(),
             order: ChangeOrder::default(),
+            planted,
             withdrawn: 0,
         }
     }
@@ -264,7 +267,9 @@ impl<C: Change> WriteGate<C> {
             return None;
         }
         let pending = writes.iter().filter_map(|write| self.pending.get(write));
-        let changes = pending.flat_map(|pending| &pending.changes);
+        let changes = pending.flat_map(|pending| &pending.changes).filter(|held| {
+            held.change.data().is_some() || !self.planted.has(Bug::TrimNotJournalled)
+        });
         let parts = changes.filter(|held| journalled.contains(held.extent.drive)).map(|held| {
             let Extent { drive, offset_bytes, length_bytes, .. } = held.extent;
             let zeros = Content::Zeros { bytes: length_bytes };
@@ -284,6 +289,9 @@ impl<C: Change> WriteGate<C> {
         self.unrecorded.remove(&write);
         *self.record_left.entry(sequence).or_default() += pending.changes.len() as u32;
         self.unstable.push_back((sequence, write));
+        if self.planted.has(Bug::FlushBeforeBatch) {
+            pending.changes.iter().for_each(|held| _ = self.cached.remove(&held.id));
+        }
     }
 
     /// Batches up to this one are stable.
@@ -318,11 +326,12 @@ impl<C: Change> WriteGate<C> {
                 Stage::Recorded(sequence) if sequence > journal.stable() => continue,
                 Stage::Recorded(sequence) => Some(sequence),
             };
-            if pending.behind > 0 {
+            if pending.behind > 0 && !self.planted.has(Bug::ChangesOvertake) {
                 continue;
             }
             let mut regions = pending.changes.iter().flat_map(|held| held.extent.regions.clone());
-            if !regions.all(|region| intent.is_ready(region)) {
+            let is_marked = regions.all(|region| intent.is_ready(region));
+            if !is_marked && !self.planted.has(Bug::MarkNotAwaited) {
                 self.unmarked.insert(write);
                 continue;
             }

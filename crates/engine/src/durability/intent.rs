@@ -18,7 +18,9 @@
 
 use super::block::{BLOCK_BYTES, array, get_u32, is_sealed, put, seal};
 use super::missed::{Missed, MissedRegions};
+use super::setup::Setup;
 use super::uuid::Uuid;
+use crate::planted::{Bug, Planted};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -114,6 +116,7 @@ pub struct Intent {
     stable: Vec<u64>,
     /// What absent drives lack.
     missed: Missed,
+    planted: Planted,
 }
 
 impl Intent {
@@ -124,10 +127,11 @@ impl Intent {
     }
 
     /// The record of a new array: nothing is marked. Regions become clean when they have not been
-    /// written for `quiet_for`. `region_bytes` is a power of two, large enough for
+    /// written for the time of the setup. `region_bytes` is a power of two, large enough for
     /// [`REGIONS_MAX`].
     #[must_use]
-    pub fn new(uuid: Uuid, drive_bytes: u64, region_bytes: u64, quiet_for: Duration) -> Self {
+    pub fn new(uuid: Uuid, drive_bytes: u64, region_bytes: u64, setup: impl Into<Setup>) -> Self {
+        let Setup { quiet_for, planted, .. } = setup.into();
         let regions = drive_bytes.div_ceil(region_bytes).min(REGIONS_MAX) as usize;
         let blocks = regions.div_ceil(REGIONS_PER_BLOCK);
         Self {
@@ -138,7 +142,8 @@ impl Intent {
             blocks: vec![BlockState::default(); blocks],
             wished: vec![0; blocks * WORDS_PER_BLOCK],
             stable: vec![0; blocks * WORDS_PER_BLOCK],
-            missed: Missed::default(),
+            missed: Missed::new(planted),
+            planted,
         }
     }
 
@@ -168,7 +173,8 @@ impl Intent {
         }
         for (number, region) in self.regions.iter_mut().enumerate() {
             let place = place(number as u32);
-            region.unsynced = self.wished[place.0] >> place.1 & 1 == 1;
+            let is_marked = self.wished[place.0] >> place.1 & 1 == 1;
+            region.unsynced = is_marked && !self.planted.has(Bug::ResyncForgotten);
         }
         // Bits of regions past the end, which a block that is unsound would have.
         let (word, bit) = place(self.regions.len() as u32);
@@ -227,6 +233,11 @@ impl Intent {
     #[must_use]
     pub fn missed(&self, drive: DriveId) -> Option<&MissedRegions> {
         self.missed.of(drive)
+    }
+
+    /// The bug that is planted.
+    pub(crate) const fn planted(&self) -> Planted {
+        self.planted
     }
 
     /// Number of regions.
@@ -348,7 +359,8 @@ impl Intent {
     /// All drives were synced: regions that were not marked since are clean.
     pub fn clean(&mut self, quiet: &Quiet) {
         for &(number, marks) in &quiet.regions {
-            if self.regions[number as usize].marks == marks {
+            let is_quiet = self.regions[number as usize].marks == marks;
+            if is_quiet || self.planted.has(Bug::MarkClearedWhileWriting) {
                 let (word, bit) = place(number);
                 self.wished[word] &= !(1 << bit);
                 self.blocks[word / WORDS_PER_BLOCK].changed = true;

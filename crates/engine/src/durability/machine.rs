@@ -15,6 +15,7 @@ use super::syncs::{Round, SyncRounds};
 use super::transitions::Transitions;
 use super::uuid::Uuid;
 use crate::checksums::ChecksumSetup;
+use crate::planted::{Bug, Planted};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -83,15 +84,15 @@ impl<C: Change> Durability<C> {
     /// failed are present.
     #[must_use]
     pub fn new(records: Records) -> Self {
-        let Records { superblock, intent, journal, .. } = records;
+        let Records { superblock, intent, journal, setup, .. } = records;
         let mut machine = Self {
             now: Instant::ZERO,
-            gate: WriteGate::new(),
+            gate: WriteGate::new(setup.planted),
             intent,
             journal,
             journalled: DriveSet::EMPTY,
             full: false,
-            recorder: Recorder::new(superblock),
+            recorder: Recorder::new(superblock, setup.planted),
             io: HeadIo::default(),
             syncs: SyncRounds::default(),
             answers: VecDeque::new(),
@@ -140,12 +141,14 @@ impl<C: Change> Durability<C> {
         self.note(now);
         let Some((drive, task)) = self.io.part(id) else { return };
         match result {
-            IoResult::Done => {
+            IoResult::Failed if task != Task::Sync || !self.has(Bug::FailedSyncCounts) => {
+                self.fail(drive, Some(task.fail_reason()));
+            }
+            IoResult::Done | IoResult::Failed => {
                 if let Some(task) = self.io.end(id) {
                     self.end_task(task);
                 }
             }
-            IoResult::Failed => self.fail(drive, Some(task.fail_reason())),
             IoResult::NoRoom => self.stop(StopReason::NoRoom { drive }),
         }
     }
@@ -195,6 +198,7 @@ impl<C: Change> Durability<C> {
     /// next start goes on from there once the superblocks say so, which they do when the drive is synced.
     pub fn handle_rebuilt_before(&mut self, now: Instant, drive: DriveId, stripe: u64) {
         self.note(now);
+        let stripe = stripe + u64::from(self.has(Bug::CursorAhead));
         let cursor_bytes = self.recorder.superblock().geometry.bytes_before(stripe);
         self.recorder.rebuilt_before(drive, cursor_bytes, self.gate.next_change());
     }
@@ -260,7 +264,12 @@ impl<C: Change> Durability<C> {
             return;
         }
         let quiet = self.intent.quiet(self.now);
-        if !quiet.is_empty() {
+        if quiet.is_empty() {
+            return;
+        }
+        if self.has(Bug::MarkClearedUnsynced) {
+            self.intent.clean(&quiet);
+        } else {
             self.syncs.next().quiet = Some(quiet);
         }
     }
@@ -357,6 +366,15 @@ impl<C: Change> Durability<C> {
         }
     }
 
+    /// The bug that is planted.
+    pub(crate) const fn planted(&self) -> Planted {
+        self.journal.planted()
+    }
+
+    fn has(&self, bug: Bug) -> bool {
+        self.planted().has(bug)
+    }
+
     fn is_clearing(&self) -> bool {
         self.recorder.step == Recording::ClearingJournal
     }
@@ -387,23 +405,27 @@ impl<C: Change> Durability<C> {
             }));
         }
         let half = self.journal.to_sync();
-        if half.is_some() {
-            self.syncs.ask_half();
+        match half.filter(|_| !self.recorder.has_unrecorded_loss()) {
+            Some(first) if self.has(Bug::HalfRetiredUnsynced) => self.retire(first),
+            _ if half.is_some() => self.syncs.ask_half(),
+            _ => {}
         }
         if !self.over && !self.journalled.is_empty() {
             self.answers.extend(self.syncs.take_covered(self.gate.first_cached()));
         }
         if !self.over && self.syncs.begin(self.gate.first_cached(), half) {
             self.covers_resync = !self.intent.is_resyncing();
-            let parts = self.io.begin(Task::Sync, self.recorder.present());
+            let parts = self.io.begin(Task::Sync, self.to_sync());
             if parts.is_empty() {
                 self.end_task(Task::Sync);
             }
-            let settles = self.syncs.settles();
+            let settles = self.syncs.settles() && !self.has(Bug::SyncWithoutSums);
             let syncs = parts.into_iter().map(|(id, drive)| Output::Sync { id, drive, settles });
             self.outputs.extend(syncs);
         }
-        while !self.over && !self.recorder.has_unrecorded_loss() {
+        while !self.over
+            && (!self.recorder.has_unrecorded_loss() || self.has(Bug::AnswerBeforeLossRecorded))
+        {
             let Some(answer) = self.answers.pop_front() else { break };
             self.outputs.push_back(Output::Answer { answer });
         }
@@ -421,9 +443,22 @@ impl<C: Change> Durability<C> {
         // What was journalled or released before goes on to its end.
         let is_drained = self.gate.is_drained() && self.journal.is_stable();
         if self.recorder.step == Recording::Draining && is_drained {
+            if self.has(Bug::SuperblocksUnsynced) {
+                return self.prepare_superblocks();
+            }
             self.recorder.step = Recording::Syncing;
             self.syncs.next().recording = true;
         }
+    }
+
+    /// The drives of a round of syncs.
+    fn to_sync(&self) -> DriveSet {
+        let present = self.recorder.present();
+        let rebuilding = present.intersection(self.recorder.recorded_absent());
+        if !rebuilding.is_empty() && self.has(Bug::RebuildingDriveUnsynced) {
+            return present.without(rebuilding);
+        }
+        present
     }
 
     fn end(&self) -> End {
@@ -441,6 +476,9 @@ impl<C: Change> Durability<C> {
         }
         self.recorder.step = Recording::PreparingSuperblocks;
         let blocks = self.recorder.prepare(end);
+        if self.has(Bug::SuperblocksUnprepared) {
+            return self.commit_superblocks();
+        }
         self.write_superblocks(blocks);
     }
 
@@ -461,9 +499,12 @@ impl<C: Change> Durability<C> {
     }
 
     fn clear_journal(&mut self) {
-        self.choose_journalled();
+        if !self.has(Bug::DegradedJournalNotBegun) {
+            self.choose_journalled();
+        }
         self.recorder.step = Recording::Idle;
-        if self.journal.is_empty() && self.journalled.is_empty() {
+        let is_unused = self.journal.is_empty() && self.journalled.is_empty();
+        if is_unused || self.has(Bug::JournalNotCleared) {
             return;
         }
         self.recorder.step = Recording::ClearingJournal;
@@ -515,6 +556,9 @@ impl<C: Change> Durability<C> {
                         (drive, offset_bytes, Arc::new(bytes))
                     });
                     self.write_each(Task::Batch { sequence }, writes.collect());
+                    if self.has(Bug::BatchNotAwaited) {
+                        self.end_task(Task::Batch { sequence });
+                    }
                 }
                 Some(Err(JournalError::Full)) => self.full = true,
                 Some(Err(error)) => self.stop(StopReason::Journal(error)),
@@ -578,20 +622,32 @@ impl<C: Change> Durability<C> {
     fn end_sync(&mut self) {
         let Round { flushes, quiet, half, recording, .. } = self.syncs.end();
         self.answers.extend(flushes);
+        if self.has(Bug::FlushJoinsRunningSync) {
+            self.answers.extend(self.syncs.take_flushes());
+        }
         // A drive that has failed meanwhile was not synced: if a start finds it again, marks and
         // records are needed for it.
-        if !self.recorder.has_unrecorded_loss() {
+        if !self.recorder.has_unrecorded_loss() || self.has(Bug::LossForgottenAfterSync) {
             if let Some(quiet) = quiet {
                 self.intent.clean(&quiet);
             }
-            if let Some(header) = half.and_then(|half| self.journal.retire(half)) {
-                self.write_header(header);
+            if let Some(first) = half {
+                self.retire(first);
             }
         }
         if recording && !self.covers_resync && !self.intent.is_resyncing() {
             self.syncs.next().recording = true;
         } else if recording {
             self.prepare_superblocks();
+        }
+    }
+
+    fn retire(&mut self, first: u64) {
+        if let Some(header) = self.journal.retire(first) {
+            self.write_header(header);
+            if self.has(Bug::HalfRefilledEarly) {
+                self.end_task(Task::JournalHeader);
+            }
         }
     }
 
@@ -619,7 +675,7 @@ impl<C: Change> Durability<C> {
         }));
         // A start that finds the drive again would take this batch for one that never became stable.
         // Nothing of it may be changed before the superblocks say that the drive has failed.
-        if let Some(sequence) = torn {
+        if let Some(sequence) = torn.filter(|_| !self.has(Bug::TornBatchKept)) {
             self.gate.withdraw_batch(sequence, &mut self.journal);
         }
         let done = self.io.fail(drive);
@@ -636,7 +692,11 @@ impl<C: Change> Durability<C> {
             self.over = true;
             self.outputs.push_back(Output::Stop { reason });
             let waiting = self.answers.drain(..).chain(self.syncs.take_flushes());
-            self.outputs.extend(waiting.map(|answer| Output::Refuse { answer }));
+            let answers = self.journal.planted().has(Bug::StoppedArrayAnswers);
+            self.outputs.extend(waiting.map(|answer| match answers {
+                true => Output::Answer { answer },
+                false => Output::Refuse { answer },
+            }));
         }
     }
 

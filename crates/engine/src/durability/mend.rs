@@ -20,8 +20,9 @@ use super::journal::{
     Replay,
 };
 use super::rows::{Content, Row, Rows};
-use super::setup::Sizes;
+use super::setup::{Setup, Sizes};
 use super::uuid::Uuid;
+use crate::planted::Bug;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -47,14 +48,18 @@ pub(super) fn fill<D: Disk>(
     rows: &mut Rows<'_, D>,
     replay: &Replay,
     uuid: Uuid,
-    sizes: &Sizes,
+    setup: &Setup,
 ) -> Option<Filled> {
-    let (newest, unknown) = newest(rows, replay);
+    let Setup { sizes, planted, .. } = setup;
+    let (mut newest, unknown) = newest(rows, replay);
+    if planted.has(Bug::GapFromOldPages) {
+        newest.clear();
+    }
     let mut by_gap: BTreeMap<usize, BTreeMap<u64, Content>> = BTreeMap::new();
     for (&(drive, block), &(row, gap)) in &unknown {
         let content = rows.reconstruct(row, drive, |rows, member, block| {
             let place = (member, block);
-            if unknown.contains_key(&place) {
+            if unknown.contains_key(&place) && !planted.has(Bug::GapFromUnknownPages) {
                 return None;
             }
             written_again(rows, &newest, place)

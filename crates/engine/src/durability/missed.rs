@@ -9,6 +9,8 @@
 //! that finds it before it serves.
 
 use super::superblock::Superblock;
+use crate::planted::{Bug, Planted};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use units::DriveId;
@@ -45,10 +47,17 @@ impl MissedRegions {
 }
 
 /// See the module.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Missed(Vec<MissedRegions>);
+#[derive(Clone, Debug)]
+pub(super) struct Missed {
+    drives: Vec<MissedRegions>,
+    planted: Planted,
+}
 
 impl Missed {
+    pub(super) const fn new(planted: Planted) -> Self {
+        Self { drives: Vec::new(), planted }
+    }
+
     /// A drive that held all that it should is given up; these regions are marked.
     pub(super) fn handle_failed(
         &mut self,
@@ -57,7 +66,11 @@ impl Missed {
         marked: &[u64],
     ) {
         self.forget(drive);
-        self.0.push(MissedRegions { drive, generations, regions: marked.into() });
+        let regions = match self.planted.has(Bug::MarksOfFailedDriveForgotten) {
+            true => vec![0; marked.len()],
+            false => marked.into(),
+        };
+        self.drives.push(MissedRegions { drive, generations, regions });
     }
 
     /// A drive that was getting back what it missed is given up again.
@@ -67,23 +80,27 @@ impl Missed {
         generations: RangeInclusive<u64>,
         marked: &[u64],
     ) {
-        let Some(own) = self.0.iter_mut().find(|missed| missed.drive == drive) else { return };
+        let Some(own) = self.drives.iter_mut().find(|missed| missed.drive == drive) else { return };
         own.generations = generations;
         own.regions.iter_mut().zip(marked).for_each(|(missed, marked)| *missed |= marked);
     }
 
     /// What a drive missed is of no use any more: it has it, or another is in its place.
     pub(super) fn forget(&mut self, drive: DriveId) {
-        self.0.retain(|missed| missed.drive != drive);
+        self.drives.retain(|missed| missed.drive != drive);
     }
 
     /// The region of this bit of this word was marked.
     #[inline]
     pub(super) fn note(&mut self, word: usize, bit: u32) {
-        self.0.iter_mut().for_each(|missed| missed.regions[word] |= 1 << bit);
+        for missed in &mut self.drives {
+            if !self.planted.has(Bug::MissedWriteNotNoted) {
+                missed.regions[word] |= 1 << bit;
+            }
+        }
     }
 
     pub(super) fn of(&self, drive: DriveId) -> Option<&MissedRegions> {
-        self.0.iter().find(|missed| missed.drive == drive)
+        self.drives.iter().find(|missed| missed.drive == drive)
     }
 }

@@ -24,13 +24,14 @@ use super::opened::{OpenError, Opened};
 use super::overwritten;
 use super::refusal::Refusal;
 use super::rows::Rows;
-use super::setup::{Setup, Sizes};
+use super::setup::Setup;
 use super::superblock::{Geometry, Journalled, MemberState, Superblock, newest_offset_bytes};
 use crate::checksums::{ChecksumSetup, TablePlace, Written, note_written};
+use crate::planted::{Bug, Planted};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
-use units::{DriveId, Duration};
+use units::DriveId;
 
 /// Most zeros that are written at once.
 const ZEROS_BYTES: u64 = 1 << 20;
@@ -112,10 +113,13 @@ impl<D: Disk> Opening<D> {
     pub fn start(self, setup: impl Into<Setup>) -> Result<Opened<D>, OpenError<D::Error>> {
         let Self { mut assembly, mut disks } = self;
         let setup = setup.into();
-        let Setup { quiet_for, sizes } = &setup;
-        let mut replay = read_journals(&assembly, &mut disks, sizes)?;
-        let filled = mend(&assembly, &mut disks, &mut replay, sizes)?;
-        let mut intent = recover_intent(&assembly, &mut disks, *quiet_for)?;
+        let planted = setup.planted;
+        let mut replay = read_journals(&assembly, &mut disks, &setup)?;
+        let filled = mend(&assembly, &mut disks, &mut replay, &setup)?;
+        if planted.has(Bug::ReplayReversed) {
+            replay.records.reverse();
+        }
+        let mut intent = recover_intent(&assembly, &mut disks, setup)?;
         let parts = replay.records.iter().flat_map(|record| &record.parts);
         assembly.replayed =
             parts.map(|part| part.offset_bytes..part.offset_bytes + part.length_bytes()).collect();
@@ -125,12 +129,16 @@ impl<D: Disk> Opening<D> {
         };
         let mended = filled.len();
         write_filled(&mut disks, &filled)?;
-        write_again(&assembly, &mut disks, &replay.records)?;
+        write_again(&assembly, &mut disks, &replay.records, planted)?;
         clear_journal(&assembly, &mut disks, &mut replay)?;
         let replayed = replay.records.len();
         let marked = marked(&assembly.geometry, &intent);
-        let doubtful = if has_doubts(&assembly) { marked.clone() } else { Vec::new() };
-        let checksums = ChecksumSetup::of(&superblock, doubtful, marked, sizes);
+        let has_doubts = match has_doubts(&assembly) {
+            true => !planted.has(Bug::DoubtsDropped),
+            false => planted.has(Bug::DoubtsEverywhere),
+        };
+        let doubtful = if has_doubts { marked.clone() } else { Vec::new() };
+        let checksums = ChecksumSetup::of(&superblock, doubtful, marked, &setup);
         let records = Records { superblock, intent, journal: replay.journal, checksums, setup };
         Ok(Opened { assembly, disks, records, replayed, mended })
     }
@@ -149,7 +157,10 @@ fn write_superblocks<D: Disk>(
     let mut states = assembly.states.clone();
     for state in &mut states {
         if let MemberState::Rebuilding { cursor_bytes } = state {
-            *cursor_bytes = assembly.rebuilt_up_to(*cursor_bytes, intent);
+            let up_to_bytes = assembly.rebuilt_up_to(*cursor_bytes, intent);
+            if up_to_bytes != *cursor_bytes && !intent.planted().has(Bug::CursorKeptOverReplay) {
+                *cursor_bytes = up_to_bytes;
+            }
         }
     }
     superblock.propose(&states, &assembly.leader.joined);
@@ -176,7 +187,7 @@ fn write_superblocks<D: Disk>(
 fn read_journals<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
-    sizes: &Sizes,
+    setup: &Setup,
 ) -> Result<Replay, OpenError<D::Error>> {
     let counts = !assembly.clean && Journal::is_needed(&assembly.geometry, assembly.absent);
     let mut journals = Vec::new();
@@ -184,7 +195,7 @@ fn read_journals<D: Disk>(
         let id = DriveId(drive as u8);
         let read = |offset_bytes, into: &mut [u8]| disk.read(offset_bytes, into);
         let image = match counts {
-            true => Journal::read(assembly.uuid, id, sizes, read),
+            true => Journal::read(assembly.uuid, id, &setup.sizes, read),
             false => Journal::read_headers(read),
         };
         journals.push((id, image.map_err(OpenError::io(drive))?));
@@ -193,9 +204,9 @@ fn read_journals<D: Disk>(
     let outdated = assembly.forced.unwrap_or(0);
     let bytes = journals.iter().map(|(drive, image)| (*drive, &image[..]));
     let current = bytes.clone().filter(|(drive, _)| outdated >> drive.0 & 1 == 0);
-    let mut replay = Journal::replay(assembly.uuid, sizes, current);
+    let mut replay = Journal::replay(assembly.uuid, setup, current);
     if assembly.forced.is_some() {
-        replay.journal = Journal::replay(assembly.uuid, sizes, bytes).journal;
+        replay.journal = Journal::replay(assembly.uuid, setup, bytes).journal;
         replay.damage = None;
         replay.drop_last();
         replay.gaps.clear();
@@ -227,15 +238,18 @@ fn mend<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
     replay: &mut Replay,
-    sizes: &Sizes,
+    setup: &Setup,
 ) -> Result<Vec<(DriveId, HeadWrite)>, OpenError<D::Error>> {
     if replay.gaps.is_empty() {
         return Ok(Vec::new());
     }
-    let mut filled = try_to_fill(assembly, disks, replay, sizes);
+    if setup.planted.has(Bug::LastBatchLeftOut) {
+        replay.drop_last();
+    }
+    let mut filled = try_to_fill(assembly, disks, replay, setup);
     if filled.is_none() {
         replay.drop_last();
-        filled = try_to_fill(assembly, disks, replay, sizes);
+        filled = try_to_fill(assembly, disks, replay, setup);
     }
     match (filled, replay.missing()) {
         (Some(Filled { writes, records }), _) => {
@@ -253,7 +267,7 @@ fn try_to_fill<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
     replay: &Replay,
-    sizes: &Sizes,
+    setup: &Setup,
 ) -> Option<Filled> {
     let geometry = &assembly.geometry;
     if geometry.journalled != Journalled::Always {
@@ -264,7 +278,7 @@ fn try_to_fill<D: Disk>(
         by_drive[drive] = Some(disk);
     }
     let mut rows = Rows::new(geometry, tables(assembly), by_drive)?;
-    fill(&mut rows, replay, assembly.uuid, sizes)
+    fill(&mut rows, replay, assembly.uuid, setup)
 }
 
 /// Puts records into the gaps of the journal, on stable storage.
@@ -311,6 +325,7 @@ fn write_again<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
     records: &[Record],
+    planted: Planted,
 ) -> Result<(), OpenError<D::Error>> {
     let tables = tables(assembly);
     for (drive, disk) in members(assembly, disks) {
@@ -320,10 +335,13 @@ fn write_again<D: Disk>(
         for part in parts() {
             write_part(disk, part).map_err(OpenError::io(drive))?;
         }
-        if assembly.geometry.checksums {
+        if assembly.geometry.checksums && !planted.has(Bug::ReplaySumsForgotten) {
             // All at once: the parts of many batches have their sums in the same blocks.
             note_written(disk, tables, id, parts().map(written)).map_err(OpenError::io(drive))?;
         }
+    }
+    if planted.has(Bug::ReplayUnsynced) {
+        return Ok(());
     }
     for (drive, disk) in members(assembly, disks) {
         disk.sync().map_err(OpenError::io(drive))?;
@@ -378,10 +396,10 @@ fn write_part<D: Disk>(disk: &mut D, part: &FoundPart) -> Result<(), D::Error> {
 fn recover_intent<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
-    quiet_for: Duration,
+    setup: Setup,
 ) -> Result<Intent, OpenError<D::Error>> {
     let drive_bytes = assembly.geometry.drive_bytes;
-    let mut intent = Intent::new(assembly.uuid, drive_bytes, assembly.region_bytes, quiet_for);
+    let mut intent = Intent::new(assembly.uuid, drive_bytes, assembly.region_bytes, setup);
     if assembly.clean {
         // What is still marked was only not taken back yet; it is, with the first block written.
         intent.rewrite();

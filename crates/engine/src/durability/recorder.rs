@@ -23,7 +23,8 @@
 
 use super::drive_set::DriveSet;
 use super::output::{ChangeId, End};
-use super::superblock::{MemberState, Superblock};
+use super::superblock::{COPIES_AT, MemberState, Superblock};
+use crate::planted::{Bug, Planted};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use units::DriveId;
@@ -86,10 +87,11 @@ pub(super) struct Recorder {
     rebuilt: VecDeque<(ChangeId, DriveId, Rebuilt)>,
     /// The array is to end.
     ending: bool,
+    planted: Planted,
 }
 
 impl Recorder {
-    pub(super) fn new(superblock: Superblock) -> Self {
+    pub(super) fn new(superblock: Superblock, planted: Planted) -> Self {
         let recorded = superblock.states.clone();
         let wanted = recorded.clone();
         Self {
@@ -101,6 +103,7 @@ impl Recorder {
             wanted,
             rebuilt: VecDeque::new(),
             ending: false,
+            planted,
         }
     }
 
@@ -157,7 +160,11 @@ impl Recorder {
 
     /// Another drive is in the place of one that has failed.
     pub(super) fn replace(&mut self, drive: DriveId) {
-        self.want(drive, MemberState::Rebuilding { cursor_bytes: 0 });
+        let state = match self.planted.has(Bug::ReplacedDriveServes) {
+            true => MemberState::Serving,
+            false => MemberState::Rebuilding { cursor_bytes: 0 },
+        };
+        self.want(drive, state);
         self.joining.insert(drive);
     }
 
@@ -181,7 +188,8 @@ impl Recorder {
     pub(super) fn take_rebuilt(&mut self, first_cached: Option<ChangeId>) -> DriveSet {
         let mut whole = DriveSet::EMPTY;
         while let Some(&(before, drive, rebuilt)) = self.rebuilt.front()
-            && first_cached.is_none_or(|cached| cached >= before)
+            && (first_cached.is_none_or(|cached| cached >= before)
+                || self.planted.has(Bug::CursorBeforeBatch))
         {
             self.rebuilt.pop_front();
             let state = self.wanted.get(drive.index());
@@ -261,7 +269,11 @@ impl Recorder {
         for drive in drives.iter() {
             self.superblock.member = drive;
             let bytes = self.superblock.encode().to_vec();
-            blocks.push((drive, self.superblock.offset_bytes(), bytes));
+            let offset_bytes = match self.planted.has(Bug::SuperblocksInOneSlot) {
+                true => COPIES_AT[0],
+                false => self.superblock.offset_bytes(),
+            };
+            blocks.push((drive, offset_bytes, bytes));
         }
         blocks
     }

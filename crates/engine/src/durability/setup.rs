@@ -2,6 +2,7 @@
 
 use super::block::BLOCK_BYTES;
 use super::journal::HALF_BYTES;
+use crate::planted::Planted;
 use units::Duration;
 
 /// Times and sizes of the records. An array that serves chooses the time only.
@@ -11,12 +12,14 @@ pub struct Setup {
     pub quiet_for: Duration,
     /// Bounds of records and of memory.
     pub sizes: Sizes,
+    /// The bug that the array has on purpose, if it has one.
+    pub planted: Planted,
 }
 
 impl From<Duration> for Setup {
     /// The setup of an array that serves.
     fn from(quiet_for: Duration) -> Self {
-        Self { quiet_for, sizes: Sizes::SERVED }
+        Self { quiet_for, sizes: Sizes::SERVED, planted: Planted::NONE }
     }
 }
 

@@ -23,6 +23,7 @@ pub use requests::TurnBudget;
 use crate::bytes::{ByteRequest, Bytes, EndedSlice, Notice, Progress, RequestSlot, StorageWork};
 use crate::durability::{AnswerId, End, FailReason, IoResult, StopReason};
 use crate::engine::{self, Engine};
+use crate::planted::Bug;
 use crate::{Drive, Memory, Origin};
 use administration::{Administration, Step, Switching};
 use alloc::collections::VecDeque;
@@ -403,7 +404,9 @@ impl<M: Memory, O: Observe> Volume<M, O> {
             plane.end_request(slot);
         }
         match reply {
-            Reply::Done if forced => plane.flush(now, AnswerId(token.0)),
+            Reply::Done if forced && !plane.planted().has(Bug::ForcedWriteUnforced) => {
+                plane.flush(now, AnswerId(token.0));
+            }
             Reply::Done if !plane.answers_at_once() => plane.answer(AnswerId(token.0)),
             _ => self.outputs.push_back(Output::Reply { token, reply }),
         }

@@ -1,6 +1,7 @@
 //! What an array has to repair when it begins to serve.
 
 use crate::durability::{Assembly, Geometry, Intent, Journalled, MemberState};
+use crate::planted::Bug;
 use crate::{Drive, Memory, Volume};
 use alloc::vec::Vec;
 use array::{CannotReplace, Layout};
@@ -45,7 +46,7 @@ impl Repairs {
                 intent.resynced(region);
             }
         }
-        let region_bytes = intent.region_bytes();
+        let (region_bytes, planted) = (intent.region_bytes(), intent.planted());
         let stripes = |region| stripes_of_region(geometry, layout, region_bytes, region);
         let rebuild = (0..geometry.width).filter(|drive| assembly.rebuilding >> drive & 1 == 1);
         let rebuild = rebuild.map(|drive| {
@@ -56,7 +57,9 @@ impl Repairs {
                 _ => 0,
             };
             let behind = stripes_at(geometry, layout, cursor_bytes..geometry.drive_bytes);
-            let marked = marked.iter().copied().map(stripes);
+            let is_meant =
+                |_: &&u32| cursor_bytes == 0 || !planted.has(Bug::ResumedRebuildSkipsMarked);
+            let marked = marked.iter().filter(is_meant).copied().map(stripes);
             let replayed = assembly.replayed.iter().cloned();
             let replayed = replayed.map(|range| stripes_at(geometry, layout, range));
             let stripes = [behind].into_iter().chain(marked).chain(replayed).collect();

@@ -2,6 +2,7 @@
 //! every short script has them.
 
 pub(crate) mod document;
+pub(crate) mod planted;
 mod show;
 mod state;
 mod trial;
@@ -36,6 +37,8 @@ Examples:
       every sequence of two orders, with the power cut at every command of the disks
   ioda torture --script raid5:write,fail,replace:mixed:17 --story
       one of those: the power goes at the 17th command, and the disks lose different things
+  ioda torture --planted=half-retired-unsynced,replay-reversed
+      how many histories find these bugs, in a program that is built with the feature `planted`
   ioda torture --level raid5 --state raid5.json --for 10m
       ten minutes of processor time, added up in a file: the same line again goes on where this ends
   ioda torture --steps 30000 --seeds 20
@@ -105,6 +108,12 @@ pub(crate) struct TortureArgs {
     /// demanded of all others. They do not promise it (the write hole): failures are expected
     #[arg(long)]
     write_hole: bool,
+    /// Plant bugs, one at a time, and count the histories from each of three seeds until it is found, at most --seeds [default:
+    /// 2000]. Each bug loses or falsifies data in some history. Without names: all bugs. Needs a program that is built with
+    /// the feature `planted`
+    #[arg(long, value_name = "NAME,...", num_args = 0.., require_equals = true, value_delimiter = ',',
+        conflicts_with_all = ["time", "processor_time", "state", "long", "sweep", "script", "write_hole", "story"])]
+    planted: Option<Vec<String>>,
     /// Print the events of the history of --seed or --script
     #[arg(long)]
     story: bool,
@@ -124,6 +133,9 @@ pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<Code, Failure> {
     let demands = Demands { write_hole: args.write_hole };
     let levels = levels(&args.level)?;
     let threads = crate::setup::threads_or_cores(args.threads)?;
+    if let Some(names) = &args.planted {
+        return planted::run(args, names, levels, threads, talk);
+    }
     let one = one(args, &levels)?;
     if args.story && one.is_none() {
         return Err(Failure::usage(

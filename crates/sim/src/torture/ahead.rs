@@ -13,7 +13,7 @@ use super::model::Moment;
 use super::powered::Fuse;
 use super::transition::count_opened;
 use super::world::{Done, World};
-use engine::durability::Opened;
+use engine::durability::{OpenError, Opened};
 use engine::volume::Repairs;
 use units::{DriveId, Rng};
 
@@ -207,7 +207,7 @@ impl World {
                     fuse = Fuse::new(None);
                 }
                 // What was being recorded may be so on the drive that is not found alone.
-                Err(_) if missing != dead => missing = dead,
+                Err(OpenError::Refused(_)) if missing != dead => missing = dead,
                 Err(error) => {
                     return self.check_refusal(&error, explained | missing | suspects);
                 }

@@ -198,6 +198,14 @@ impl World {
     fn make_room(&mut self, drive: DriveId) -> Done {
         self.tell(|| format!("drive {} is full; there is room again, and a new start", drive.0));
         let now = self.now();
+        // Clients hear what the array says at its end.
+        while let Some(array) = &mut self.array
+            && let Some(output) = array.volume.poll_output(now)
+        {
+            if let Output::Reply { token, reply } = output {
+                self.reply(token, reply)?;
+            }
+        }
         let mut bays = self.crash();
         let mut rng = self.rng("room", self.ends);
         // The process ends, and the machine runs on.
@@ -269,7 +277,7 @@ impl World {
                         }
                     };
                 }
-                Err(error) if missing != dead => {
+                Err(error @ OpenError::Refused(_)) if missing != dead => {
                     self.tell(|| format!("{error}; all drives are found after all"));
                     missing = dead;
                 }

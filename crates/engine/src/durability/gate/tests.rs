@@ -1,6 +1,6 @@
 //! Tests of the write gate: what leaves it, when, and with what.
 
-use super::super::setup::Sizes;
+use super::super::setup::{Setup, Sizes};
 use super::super::uuid::Uuid;
 use super::*;
 use alloc::vec;
@@ -46,11 +46,11 @@ fn marked() -> World {
 }
 
 fn unmarked() -> World {
-    let mut journal = Journal::new(UUID, &Sizes::SERVED);
+    let mut journal = Journal::new(UUID, &Setup::from(Duration::from_secs(5)));
     journal.clear().unwrap();
     journal.header_written();
     World {
-        gate: WriteGate::new(),
+        gate: WriteGate::new(Planted::NONE),
         intent: Intent::new(UUID, 64 * MIB, MIB, Duration::from_secs(5)),
         journal,
         journalled: DriveSet::EMPTY,

@@ -63,10 +63,11 @@ pub use replay::{Damage, Gap, Record, Replay};
 use super::HEAD_BYTES;
 use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
-use super::setup::Sizes;
+use super::setup::{Setup, Sizes};
 use super::superblock::{Geometry, Journalled};
 use super::transitions::Transitions;
 use super::uuid::Uuid;
+use crate::planted::{Bug, Planted};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
@@ -253,20 +254,21 @@ pub struct Journal {
     in_flight: Option<u64>,
     /// The half of each batch whose operations are not done.
     open: BTreeMap<u64, usize>,
+    planted: Planted,
     transitions: Transitions,
 }
 
 impl Journal {
     /// The journal of a new array. [`Journal::clear`] must be written before it is used.
     #[must_use]
-    pub fn new(uuid: Uuid, sizes: &Sizes) -> Self {
-        Self::resumed(uuid, sizes, 1, 0)
+    pub fn new(uuid: Uuid, setup: &Setup) -> Self {
+        Self::resumed(uuid, setup, 1, 0)
     }
 
-    fn resumed(uuid: Uuid, sizes: &Sizes, next: u64, number: u64) -> Self {
+    fn resumed(uuid: Uuid, setup: &Setup, next: u64, number: u64) -> Self {
         Self {
             uuid,
-            sizes: *sizes,
+            sizes: setup.sizes,
             next,
             header: Header { number, base: next },
             header_use: None,
@@ -274,8 +276,14 @@ impl Journal {
             filling: 0,
             in_flight: None,
             open: BTreeMap::new(),
+            planted: setup.planted,
             transitions: Transitions::default(),
         }
+    }
+
+    /// The bug that is planted.
+    pub(super) const fn planted(&self) -> Planted {
+        self.planted
     }
 
     /// Whether an array writes a journal while the drives of `absent` are missing.
@@ -341,6 +349,10 @@ impl Journal {
         let records = by_drive.into_iter().map(|(drive, parts)| {
             let drive = DriveId(drive);
             let log = half.log_mut(drive);
+            let participants = match self.planted.has(Bug::RecordNamesItselfOnly) {
+                true => [drive].into_iter().collect(),
+                false => participants,
+            };
             let head = RecordHead { drive, sequence, previous: log.last, participants };
             let at = half_at + log.used_bytes;
             let bytes = head.encode(self.uuid, &parts);
@@ -393,7 +405,10 @@ impl Journal {
     /// half was filled again after [`Journal::clear`]: those syncs do not cover what it holds now.
     pub fn retire(&mut self, first: u64) -> Option<HeadWrite> {
         self.to_sync().filter(|&ready| ready == first)?;
-        let (base, half) = (self.halves[self.filling].first, 1 - self.filling);
+        let (mut base, half) = (self.halves[self.filling].first, 1 - self.filling);
+        if self.planted.has(Bug::BothHalvesRetired) {
+            base = self.next;
+        }
         Some(self.write_header(base, HeaderUse::Retire { half }))
     }
 

@@ -2,12 +2,13 @@
 
 use super::super::block::BLOCK_BYTES;
 use super::super::drive_set::DriveSet;
-use super::super::setup::Sizes;
+use super::super::setup::{Setup, Sizes};
 use super::super::uuid::Uuid;
 use super::record::{
     FoundPart, Header, PARTS_MAX, RecordHead, data_bytes, found_bytes, records_of, shared_record,
 };
 use super::{HeadWrite, JOURNAL_OFFSET_BYTES, Journal, Part, half_at};
+use crate::planted::Bug;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -143,7 +144,9 @@ impl Replay {
         if !self.gaps.iter().any(|gap| gap.sequences().any(|sequence| sequence == last)) {
             return;
         }
-        self.records.retain(|record| record.sequence != last);
+        if !self.journal.planted().has(Bug::DroppedBatchReplayed) {
+            self.records.retain(|record| record.sequence != last);
+        }
         for gap in &mut self.gaps {
             gap.batches.retain(|(sequence, _)| *sequence != last);
         }
@@ -191,9 +194,10 @@ impl Journal {
     #[must_use]
     pub fn replay<'a>(
         uuid: Uuid,
-        sizes: &Sizes,
+        setup: &Setup,
         journals: impl IntoIterator<Item = (DriveId, &'a [u8])>,
     ) -> Replay {
+        let Setup { sizes, planted, .. } = setup;
         let half_bytes = sizes.journal_half_bytes;
         let mut found = DriveSet::EMPTY;
         let mut unsound = DriveSet::EMPTY;
@@ -204,8 +208,12 @@ impl Journal {
         for (drive, bytes) in journals {
             found.insert(drive);
             let blocks = bytes.chunks_exact(BLOCK_BYTES).take(2);
-            let headers = blocks.filter_map(|block| Header::decode(block, uuid));
-            match headers.max_by_key(|header| header.number) {
+            let mut headers = blocks.filter_map(|block| Header::decode(block, uuid));
+            let newest = match planted.has(Bug::FirstHeaderBelieved) {
+                true => headers.next(),
+                false => headers.max_by_key(|header| header.number),
+            };
+            match newest {
                 Some(header) => {
                     number = number.max(header.number);
                     base = base.max(header.base);
@@ -236,6 +244,9 @@ impl Journal {
         let mut gaps: BTreeMap<(DriveId, usize), Gap> = BTreeMap::new();
         for (&sequence, batch) in &counting {
             for drive in batch.lacking(found).iter() {
+                if planted.has(Bug::GapIgnored) {
+                    continue;
+                }
                 let place = (drive, batch.half);
                 let end = ends.get(&place).copied().unwrap_or_default();
                 // A half whose records do not count is filled from its start.
@@ -255,7 +266,7 @@ impl Journal {
         let old = shared.into_iter().find(|(_, sequence)| *sequence >= base);
         damage = damage.or(old.map(|(drive, _)| Damage::Shared { drive }));
         let records = counting.into_values().flat_map(|batch| batch.records).collect();
-        let journal = Self::resumed(uuid, sizes, next.saturating_add(SKIPPED), number);
+        let journal = Self::resumed(uuid, setup, next.saturating_add(SKIPPED), number);
         let gaps = gaps.into_values().collect();
         Replay { records, gaps, journal, is_unsound: !unsound.is_empty(), damage }
     }

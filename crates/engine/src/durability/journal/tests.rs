@@ -7,6 +7,11 @@ use alloc::string::ToString;
 use alloc::vec;
 use array::Level;
 use proptest::prelude::*;
+use units::Duration;
+
+fn setup(sizes: Sizes) -> Setup {
+    Setup { sizes, ..Setup::from(Duration::ZERO) }
+}
 
 const UUID: Uuid = Uuid([5; 16]);
 const BLOCK: usize = BLOCK_BYTES;
@@ -70,7 +75,7 @@ impl Images {
         let read = self.read(found);
         Journal::replay(
             UUID,
-            &Sizes::SERVED,
+            &setup(Sizes::SERVED),
             read.iter().map(|(drive, image)| (*drive, &image[..])),
         )
     }
@@ -87,7 +92,7 @@ fn all() -> DriveSet {
 }
 
 fn new() -> (Journal, Images) {
-    let (mut journal, mut images) = (Journal::new(UUID, &Sizes::SERVED), Images::default());
+    let (mut journal, mut images) = (Journal::new(UUID, &setup(Sizes::SERVED)), Images::default());
     images.header(&journal.clear().unwrap());
     assert_eq!(journal.header_written(), Some(HeaderUse::Clear));
     (journal, images)
@@ -455,7 +460,7 @@ fn a_half_that_is_full_to_its_end_says_all_and_no_more() {
 fn halves_of_any_size_wrap_and_say_what_they_hold() {
     let half = 4 * BLOCK;
     let sizes = Sizes { journal_half_bytes: half, ..Sizes::SERVED };
-    let (mut journal, mut images) = (Journal::new(UUID, &sizes), Images::default());
+    let (mut journal, mut images) = (Journal::new(UUID, &setup(sizes)), Images::default());
     images.header(&journal.clear().unwrap());
     journal.header_written();
     let mut expected: VecDeque<Vec<Record>> = VecDeque::new();
@@ -490,7 +495,7 @@ fn halves_of_any_size_wrap_and_say_what_they_hold() {
         expected.push_back(records(&batch, &parts, all()));
         let read = images.read_sized(all(), &sizes);
         let read = read.iter().map(|(drive, image)| (*drive, &image[..]));
-        let Replay { records, damage, .. } = Journal::replay(UUID, &sizes, read);
+        let Replay { records, damage, .. } = Journal::replay(UUID, &setup(sizes), read);
         assert_eq!((records, damage), (expected.iter().flatten().cloned().collect(), None));
     }
     assert!(retired > 10, "{retired}");
@@ -504,7 +509,7 @@ fn halves_of_any_size_wrap_and_say_what_they_hold() {
 #[test]
 fn a_half_that_was_filled_again_since_the_syncs_began_is_not_retired() {
     let sizes = Sizes { journal_half_bytes: 2 * BLOCK, ..Sizes::SERVED };
-    let mut journal = Journal::new(UUID, &sizes);
+    let mut journal = Journal::new(UUID, &setup(sizes));
     let fill = |journal: &mut Journal| {
         // One record fills a half, so the second is in the other.
         for block in 0..2 {

@@ -372,7 +372,7 @@ fn an_array_that_cannot_be_is_not_created() {
     assert!(Journal::is_needed(&good, 1) && !Journal::is_needed(&good, 0));
     // An array with a smaller journal takes smaller chunks.
     let sizes = Sizes { journal_half_bytes: 4 * BLOCK, ..Sizes::SERVED };
-    let setup = Setup { quiet_for: QUIET_FOR, sizes };
+    let setup = Setup { sizes, ..Setup::from(QUIET_FOR) };
     let chunk_bytes = sizes.chunk_bytes_max() + BLOCK as u64;
     let small = Geometry { chunk_bytes, drive_bytes: 4 * chunk_bytes, ..good };
     let power = Power::lasting();

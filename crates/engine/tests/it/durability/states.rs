@@ -52,7 +52,7 @@ impl Bench {
             created_seconds: 1,
         };
         let setup = Setup::from(QUIET_FOR);
-        let journal = Journal::new(UUID, &setup.sizes);
+        let journal = Journal::new(UUID, &setup);
         let records = Records { superblock, intent, journal, checksums: None, setup };
         let machine = Durability::new(records);
         Self { machine, ios: Vec::new(), changes: Vec::new() }

@@ -1,0 +1,94 @@
+//! Histories with a bug each, until it is found.
+
+use super::super::trial::{self, Subject};
+use super::super::work::processor_time;
+use crate::progress::{self, Show};
+use array::Level;
+use engine::planted::{Bug, Planted, Site};
+use sim::torture::Demands;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Runs for each bug: an odd number has a median.
+pub(super) const RUNS: usize = 3;
+/// From the first seed of a run to that of the next.
+const SEEDS_APART: u64 = 1_000_000;
+
+/// What is to be found, and in which histories.
+pub(super) struct Hunt {
+    pub(super) bugs: Vec<Bug>,
+    /// Levels of the arrays; all, if none is named.
+    pub(super) levels: Vec<Level>,
+    /// First seed of the first run.
+    pub(super) first: u64,
+    /// Most histories of a run.
+    pub(super) most: u64,
+    pub(super) steps: u32,
+    pub(super) demands: Demands,
+}
+
+/// What came of the histories from one seed on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    /// Histories up to the first that failed; `None` if none did.
+    pub(super) needed: Option<u64>,
+    /// What was wrong in that.
+    pub(super) wrong: Option<String>,
+    /// How often arrays came to where the bug makes a difference.
+    pub(super) reached: u64,
+    /// Processor time.
+    pub(super) processor: Duration,
+}
+
+impl Hunt {
+    /// The first seed of a run.
+    pub(super) fn seed(&self, run: usize) -> u64 {
+        self.first.wrapping_add(run as u64 * SEEDS_APART)
+    }
+
+    /// What comes of each bug, on so many threads. The threads have no influence on it.
+    pub(super) fn go(&self, threads: usize, show: Show) -> Vec<[Run; RUNS]> {
+        let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let all = Mutex::new(vec![<[Run; RUNS]>::default(); self.bugs.len()]);
+        let worker = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(&bug) = self.bugs.get(number / RUNS) else { break };
+                let run = self.run(bug, self.seed(number % RUNS));
+                all.lock().unwrap_or_else(PoisonError::into_inner)[number / RUNS][number % RUNS] =
+                    run;
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let total = (self.bugs.len() * RUNS) as u64;
+        progress::counting_all(show, "planted", "runs", Some(total), &done, || {
+            std::thread::scope(|scope| {
+                (0..threads).for_each(|_| {
+                    scope.spawn(worker);
+                });
+            });
+        });
+        all.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lives through histories with a bug until one fails.
+    fn run(&self, bug: Bug, first: u64) -> Run {
+        let begun = processor_time();
+        // A handle is copied into every machine of an array, so what it points to stays.
+        let site: &'static Site = Box::leak(Box::new(Site::new(bug)));
+        let mut run = Run::default();
+        for number in 0..self.most {
+            let seed = first.wrapping_add(number);
+            let level = self.levels.get((seed % self.levels.len().max(1) as u64) as usize).copied();
+            let mut history = Subject::Seed { seed, level, steps: self.steps }.history();
+            history.shape.setup.planted = Planted::at(site);
+            if let (_, Some(wrong)) = trial::live(&history, self.demands, false) {
+                run.needed = Some(number + 1);
+                run.wrong = Some(wrong.to_string());
+                break;
+            }
+        }
+        Run { reached: site.reached(), processor: processor_time().saturating_sub(begun), ..run }
+    }
+}
