@@ -41,6 +41,7 @@ The guide is docs/serving.md.";
 
 /// Serves until it is shut down.
 pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
+    live::descriptors::allow_most();
     let settings = args.settings()?;
     let mut addresses = Addresses::new(&settings)?;
     let opened = serving::open(&settings)?;

@@ -1,5 +1,6 @@
 //! The two subsystems at an address: the drive's or array's own, and the discovery subsystem.
 
+use super::admission::Stage;
 use nvme::target::{
     Action, AdminAnswer, AdminRequest, CommandData, Discovery, DriveReport, Queue, Request,
     Subsystem,
@@ -49,6 +50,16 @@ impl Subsystems {
             }
             Some(Joined { which: Which::Own, queue }) => self.own.decode(Some(queue), entry, data),
             None => self.own.decode(None, entry, data),
+        }
+    }
+
+    /// What a connection may do once it has the queue that it asks for.
+    pub(super) fn stage_of(&self, data: &[u8; CONNECT_BYTES]) -> Stage {
+        let named = ConnectData::decode(data).map(|data| data.subsystem);
+        match named {
+            Ok(named) if named.as_str() == Nqn::DISCOVERY => Stage::Discovering,
+            _ if self.own.demands_authentication() => Stage::Authenticating,
+            _ => Stage::Serving,
         }
     }
 

@@ -10,8 +10,10 @@ use units::Instant;
 pub(super) struct Place {
     generation: u32,
     pub(super) connection: Option<Box<HostConnection>>,
-    /// What the waiter watches it for.
+    /// What it is watched for.
     pub(super) interest: Option<Interest>,
+    /// Whether it is watched among strangers.
+    pub(super) is_among_strangers: bool,
     is_dirty: bool,
     is_in_line: bool,
     deadline: Option<Instant>,
@@ -37,6 +39,7 @@ impl Table {
                 generation: 0,
                 connection: None,
                 interest: None,
+                is_among_strangers: false,
                 is_dirty: false,
                 is_in_line: false,
                 deadline: None,

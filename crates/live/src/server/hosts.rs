@@ -261,8 +261,8 @@ impl Hosts {
     }
 
     /// Nobody else may connect: the array is about to end.
-    pub(super) fn stop_listening(&mut self, waiter: &mut Waiter) {
-        self.target.stop_listening(waiter);
+    pub(super) fn stop_listening(&mut self) {
+        self.target.stop_listening();
     }
 
     /// Ends all connections.

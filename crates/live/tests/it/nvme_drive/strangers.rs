@@ -13,9 +13,10 @@ use std::net::SocketAddr;
 
 use std::time::{Duration, Instant};
 
-/// Least memory: some sixty places in all, of which 16 are for connections that enter and 4 for discovery.
+/// Least memory: some hundred and fifty places for connections that enter, half as many for those that authenticate, and 4 for
+/// discovery.
 const MEMORY_BYTES: u64 = 16 << 20;
-const STRANGERS: usize = 70;
+const STRANGERS: usize = 250;
 const TRANSACTION: u16 = 77;
 const HASH: HashFunction = HashFunction::Sha256;
 const GROUP: DhGroup = DhGroup::Ffdhe3072;
@@ -105,6 +106,26 @@ pub(crate) fn attach_at(address: SocketAddr, subsystem: &str) -> Host {
 /// The command that negotiates, for those who send without looking at answers.
 pub(crate) fn negotiate_command() -> (SubmissionEntry, Vec<u8>) {
     let bytes = negotiate();
+    let command = FabricsCommand::AuthenticationSend(message(bytes.len()));
+    (command.encode(0, in_capsule(bytes.len())), bytes)
+}
+
+/// The command that fetches a message.
+pub(crate) fn fetch_command() -> (SubmissionEntry, Vec<u8>) {
+    let command = FabricsCommand::AuthenticationReceive(message(4096));
+    (command.encode(0, SglDescriptor::Transport { bytes: 4096 }), Vec::new())
+}
+
+/// The command that replies with a wrong answer, for which the target has to compute.
+pub(crate) fn wrong_reply_command() -> (SubmissionEntry, Vec<u8>) {
+    let reply = Reply {
+        transaction: TRANSACTION,
+        response: vec![0; HASH.digest_bytes()],
+        challenge: None,
+        sequence: 0,
+        public_value: (CRYPTOGRAPHY.public_value)(GROUP, &[5; 40]),
+    };
+    let bytes = reply.encode();
     let command = FabricsCommand::AuthenticationSend(message(bytes.len()));
     (command.encode(0, in_capsule(bytes.len())), bytes)
 }
