@@ -386,7 +386,9 @@ impl AcceptorLoop {
                 self.negotiations[index] = Some(negotiation);
             }
             Err(error) => {
-                tracing::warn!("a connection was closed: {error}");
+                if self.door.may_complain(now) {
+                    tracing::warn!("clients in the handshake cannot be watched: {error}");
+                }
                 self.free.push(index);
             }
         }
@@ -414,7 +416,9 @@ impl AcceptorLoop {
                 match outcome {
                     Ok(()) => self.negotiations[index] = Some(negotiation),
                     Err(error) => {
-                        tracing::warn!("a connection was closed: {error}");
+                        if self.door.may_complain(Instant::now()) {
+                            tracing::warn!("clients in the handshake cannot be watched: {error}");
+                        }
                         self.end(index);
                     }
                 }

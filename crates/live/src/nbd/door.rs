@@ -133,3 +133,33 @@ impl Door {
         self.log_at = Some(now + LOG_PAUSE);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_makes_steps_keeps_its_place_and_silent_ones_end() {
+        let mut door = Door::new(StrangerCounts::default());
+        let begin = Instant::now();
+        let at = |milliseconds| begin + Duration::from_millis(milliseconds);
+        for index in 0..NEGOTIATIONS_MAX {
+            assert_eq!(door.surplus(), None);
+            door.enter(at(0), index, Source::Local);
+        }
+        assert_eq!(door.closed_until(at(100)), Some(at(0) + GRACE));
+        door.step(at(200), 0);
+        assert_eq!((door.closed_until(at(260)), door.surplus()), (None, Some(1)));
+        door.leave(1);
+        assert_eq!((door.surplus(), door.dispensable(at(260))), (None, Some(2)));
+        assert_eq!(door.dispensable(at(100)), None, "it has its grace");
+    }
+
+    #[test]
+    fn what_anyone_can_cause_is_said_seldom() {
+        let mut door = Door::new(StrangerCounts::default());
+        let now = Instant::now();
+        assert!(door.may_complain(now) && !door.may_complain(now));
+        assert!(door.may_complain(now + LOG_PAUSE));
+    }
+}

@@ -85,6 +85,12 @@ impl Table {
         place.connection.as_deref_mut().filter(|_| place.generation == id.generation)
     }
 
+    /// A connection, if it is still there.
+    pub(super) fn get(&self, id: ConnectionId) -> Option<&HostConnection> {
+        let place = self.places.get(id.index as usize)?;
+        place.connection.as_deref().filter(|_| place.generation == id.generation)
+    }
+
     /// All connections.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (ConnectionId, &mut HostConnection)> {
         let numbered = self.places.iter_mut().zip(0u32..);

@@ -175,6 +175,13 @@ impl Target {
         self.table.count()
     }
 
+    /// Controllers whose hosts may use them.
+    #[must_use]
+    pub fn served_controllers(&self) -> usize {
+        let all = self.admin.keys();
+        all.filter(|(which, controller)| self.is_served(*which, *controller)).count()
+    }
+
     /// How many connections ended before they were of use.
     #[must_use]
     pub const fn strangers(&self) -> StrangerStatus {
@@ -552,16 +559,18 @@ impl Target {
             self.table.shorten_deadline(index, now + CLOSE_TIMEOUT);
         }
         if let Err(error) = self.watch(waiter, index) {
-            tracing::warn!(%error, "a host cannot be served any more");
+            match self.table.get(id).is_some_and(|own| own.stage == Stage::Serving) {
+                true => tracing::warn!(%error, "a host cannot be served any more"),
+                false => tracing::debug!(%error, "a connection cannot be watched"),
+            }
             self.close(index);
         }
         sent
     }
 
     /// Whether a controller is of a host that may use its queues.
-    fn is_served(&mut self, which: Which, controller: u16) -> bool {
-        let id = self.admin.get(&(which, controller)).copied();
-        let own = id.and_then(|id| self.table.get_mut(id));
+    fn is_served(&self, which: Which, controller: u16) -> bool {
+        let own = self.admin.get(&(which, controller)).and_then(|id| self.table.get(*id));
         own.is_some_and(|own| own.stage == Stage::Serving)
     }
 

@@ -80,7 +80,7 @@ impl Hosts {
 
     /// Paths of hosts that are connected: each is a controller.
     pub(super) fn paths(&self) -> u64 {
-        self.target.subsystem().controllers() as u64
+        self.target.served_controllers() as u64
     }
 
     /// How many connections ended before they were of use.

@@ -24,7 +24,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const STRANGERS: usize = 1024;
@@ -41,16 +41,17 @@ const CROWD: &str = "IODA_STRANGERS";
 
 /// What a stranger does.
 #[derive(Clone, Debug)]
-struct Kind {
+pub(crate) struct Kind {
     name: &'static str,
-    at_nbd: bool,
+    pub(crate) at_nbd: bool,
     bytes: Vec<u8>,
     /// A byte in each sweep.
     is_slow: bool,
 }
 
-fn kinds() -> Vec<Kind> {
-    let connect = || connect_command(SUBSYSTEM);
+/// All kinds, at a subsystem.
+pub(crate) fn kinds(subsystem: &str) -> Vec<Kind> {
+    let connect = || connect_command(subsystem);
     let negotiating = blind(&[connect(), negotiate_command()]);
     let again = std::iter::once(connect()).chain((0..20).map(|_| negotiate_command()));
     let again = blind(&again.collect::<Vec<_>>());
@@ -75,7 +76,7 @@ fn kinds() -> Vec<Kind> {
 /// The crowds of a round, by the names of their kinds: each kind, all that hold their places, and those too that make the
 /// server compute.
 fn crowds() -> Vec<Vec<&'static str>> {
-    let all: Vec<_> = kinds().iter().map(|kind| kind.name).collect();
+    let all: Vec<_> = kinds(SUBSYSTEM).iter().map(|kind| kind.name).collect();
     let (last, others) = all.split_last().unwrap();
     let mut crowds: Vec<Vec<_>> = others.iter().map(|name| vec![*name]).collect();
     crowds.push(others.to_vec());
@@ -98,8 +99,27 @@ struct Stranger {
     sent: usize,
 }
 
+/// What strangers and those who watch them tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Signs {
+    /// Strangers that have come once.
+    pub(crate) standing: AtomicUsize,
+    /// How often strangers came again.
+    again: AtomicU64,
+    stop: AtomicBool,
+}
+
+/// Ends strangers when it is dropped, also by a panic.
+pub(crate) struct Stops<'a>(pub(crate) &'a Signs);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Strangers of one kind, which come again as soon as they are disconnected.
-fn bother(kind: &Kind, at: SocketAddr, standing: &AtomicUsize, again: &AtomicU64) {
+pub(crate) fn bother(kind: &Kind, at: SocketAddr, count: usize, signs: &Signs) {
     let (clock, mut events) = (Clock::new(), Vec::<Event>::new());
     let mut waiter = Waiter::new(Spin::Fixed(units::Duration::ZERO)).unwrap();
     let mut connect = |waiter: &mut Waiter, number: usize| {
@@ -110,11 +130,10 @@ fn bother(kind: &Kind, at: SocketAddr, standing: &AtomicUsize, again: &AtomicU64
         let sent = if kind.is_slow { 0 } else { socket.write(&kind.bytes).unwrap_or(0) };
         Stranger { socket, sent }
     };
-    let mut all: Vec<Stranger> =
-        (0..STRANGERS / THREADS).map(|number| connect(&mut waiter, number)).collect();
-    standing.fetch_add(all.len(), Ordering::Relaxed);
+    let mut all: Vec<Stranger> = (0..count).map(|number| connect(&mut waiter, number)).collect();
+    signs.standing.fetch_add(all.len(), Ordering::Relaxed);
     let (mut scratch, mut swept) = ([0; 4096], Instant::now());
-    loop {
+    while !signs.stop.load(Ordering::Relaxed) {
         let due = clock.now() + units::Duration::from_nanos(SWEEP.as_nanos() as u64);
         waiter.wait(&clock, due, false, &mut events).unwrap();
         for event in events.drain(..) {
@@ -127,7 +146,7 @@ fn bother(kind: &Kind, at: SocketAddr, standing: &AtomicUsize, again: &AtomicU64
                 }
             };
             if is_gone {
-                again.fetch_add(1, Ordering::Relaxed);
+                signs.again.fetch_add(1, Ordering::Relaxed);
                 all[number] = connect(&mut waiter, number);
             }
         }
@@ -151,8 +170,9 @@ fn strangers_are_a_process_of_their_own() {
     let names: Vec<_> = names.split(',').collect();
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
-    let (standing, again) = (AtomicUsize::new(0), AtomicU64::new(0));
-    let crowd: Vec<_> = kinds().into_iter().filter(|kind| names.contains(&kind.name)).collect();
+    let signs = Signs::default();
+    let crowd: Vec<_> =
+        kinds(SUBSYSTEM).into_iter().filter(|kind| names.contains(&kind.name)).collect();
     let addresses: [SocketAddr; 2] = [target.parse().unwrap(), nbd.parse().unwrap()];
     std::thread::scope(|scope| {
         for kind in &crowd {
@@ -161,13 +181,13 @@ fn strangers_are_a_process_of_their_own() {
                     .spawn(|| bother(kind, addresses[usize::from(kind.at_nbd)], &standing, &again));
             }
         }
-        while standing.load(Ordering::Relaxed) < crowd.len() * STRANGERS {
+        while signs.standing.load(Ordering::Relaxed) < crowd.len() * STRANGERS {
             std::thread::sleep(SWEEP);
         }
         println!("\nstanding");
         for line in std::io::stdin().lines() {
             assert!(line.unwrap().is_empty());
-            println!("\n{}", again.load(Ordering::Relaxed));
+            println!("\n{}", signs.again.load(Ordering::Relaxed));
         }
         std::process::exit(0);
     });

@@ -1,5 +1,6 @@
 //! Connections that never show who they are, beside hosts that do.
 
+use super::beside::{Signs, Stops, bother, kinds};
 use super::host::{BLOCK, HOST_NQN, Host, Queue, Terms, in_capsule, read, write};
 use super::served::{Plan, SECRET, Served};
 use live::dhchap::CRYPTOGRAPHY;
@@ -10,7 +11,7 @@ use nvme::wire::{
     Success1,
 };
 use std::net::SocketAddr;
-
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Least memory: some hundred and fifty places for connections that enter, half as many for those that authenticate, and 4 for
@@ -198,4 +199,24 @@ fn a_stranger_that_negotiates_again_and_again_is_ended() {
         while stranger.step() {}
     }
     check_service(&served, &mut host);
+}
+
+#[test]
+fn hosts_come_in_while_strangers_of_all_kinds_come_again_as_soon_as_they_are_ended() {
+    const OF_EACH: usize = 60;
+    const HOSTS: usize = 5;
+    let served = Served::start(plan());
+    let mut host = attach(&served);
+    let kinds: Vec<_> = kinds(&served.nqn).into_iter().filter(|kind| !kind.at_nbd).collect();
+    let signs = Signs::default();
+    std::thread::scope(|scope| {
+        let _stops = Stops(&signs);
+        for kind in &kinds {
+            scope.spawn(|| bother(kind, served.address, OF_EACH, &signs));
+        }
+        while signs.standing.load(Ordering::Relaxed) < kinds.len() * OF_EACH {
+            std::thread::yield_now();
+        }
+        (0..HOSTS).for_each(|_| check_service(&served, &mut host));
+    });
 }
