@@ -17,10 +17,10 @@ pub const CONNECTIONS_MAX: usize = 1024;
 /// Most controllers that a subsystem needs: one for each queue in use or authenticating.
 pub const CONTROLLERS_MAX: u16 = (CONNECTIONS_MAX + AUTHENTICATING_MAX) as u16;
 
-/// Most places for entering connections: a thousand silent ones and a thousand slow ones end for nobody.
-const ENTERING_MAX: usize = 2048;
+/// Most places for entering connections: thousands that are silent or slow end for nobody, and so do not come again.
+const ENTERING_MAX: usize = 4096;
 /// Most places for authenticating connections.
-const AUTHENTICATING_MAX: usize = 1024;
+const AUTHENTICATING_MAX: usize = 2048;
 /// Entering connections for each one that authenticates.
 const ENTERING_PER_AUTHENTICATING: usize = ENTERING_MAX / AUTHENTICATING_MAX;
 /// Least and most places for discovery.
@@ -36,6 +36,11 @@ const DISCOVERING_PART: u64 = 16;
 const GRACE: Duration = Duration::from_millis(250);
 /// The same for one that authenticates: its host computes powers between its steps.
 const AUTHENTICATING_GRACE: Duration = Duration::from_millis(500);
+/// Time between two connections that are accepted while more wait, so that a crowd that comes again and again takes a
+/// bounded part of a processor, here and in the network of the kernel.
+const PACE: Duration = Duration::from_nanos(1_000_000_000 / 2_048);
+/// By how much connections may be ahead of the pace, as the queues of a host are that come at once.
+const BURST: Duration = Duration::from_millis(64);
 /// For how long nothing more is logged of connections that lost their places.
 const LOG_PAUSE: Duration = Duration::from_secs(10);
 
@@ -81,6 +86,8 @@ pub(super) struct Admission {
     serving: usize,
     serving_max: usize,
     shares: Shares,
+    /// When all that were accepted would have been at the pace.
+    paced: Instant,
     status: StrangerStatus,
     /// What was logged of it.
     logged: StrangerStatus,
@@ -103,6 +110,7 @@ impl Admission {
             serving: 0,
             serving_max: 0,
             shares,
+            paced: Instant::ZERO,
             status: StrangerStatus::default(),
             logged: StrangerStatus::default(),
             log_at: Instant::ZERO,
@@ -134,16 +142,26 @@ impl Admission {
     /// connections can make room.
     pub(super) fn opens(&self, stage: Stage) -> Instant {
         let Some((crowd, grace)) = self.crowd(stage) else { return Instant::ZERO };
-        match crowd.room() {
+        let with_place = match crowd.room() {
             Room::Free => Instant::ZERO,
             Room::Instead(member) => member.since + grace,
             Room::None => Instant::NEVER,
+        };
+        match stage {
+            Stage::Entering => with_place.max(self.with_pace()),
+            _ => with_place,
         }
+    }
+
+    /// When the pace lets another connection in.
+    const fn with_pace(&self) -> Instant {
+        Instant::from_nanos(self.paced.as_nanos().saturating_sub(BURST.as_nanos()))
     }
 
     /// A connection was accepted. Returns the one that ends for it.
     #[must_use]
     pub(super) fn accept(&mut self, now: Instant, number: u32, source: Source) -> Option<u32> {
+        self.paced = self.paced.max(now) + PACE;
         self.join(now, number, source, Stage::Entering)
     }
 

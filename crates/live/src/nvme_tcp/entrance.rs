@@ -29,6 +29,8 @@ const ACCEPTS_PER_TURN: usize = 2;
 
 /// For how long a queue that may be used is waited for: ICReq, Connect, and authentication where it is demanded.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// For how long nothing is accepted after there was no place, so that then several come at once.
+const BREATH: Duration = Duration::from_millis(4);
 /// For how long nothing is accepted after the system refused.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// For how long nothing more is logged of connections that cannot be accepted.
@@ -37,8 +39,8 @@ const LOG_PAUSE: Duration = Duration::from_secs(10);
 /// Why nothing is accepted.
 #[derive(Clone, Copy, Debug)]
 enum Pause {
-    /// All places for entering connections have some that made their last step just now.
-    Crowded,
+    /// All places for entering connections have some that made their last step just now, or too many came just now.
+    Crowded { since: Instant },
     /// The system refused; until then.
     Refused(Instant),
 }
@@ -112,7 +114,7 @@ impl Target {
         for _ in 0..ACCEPTS_PER_TURN {
             let Some(listener) = self.entrance.listeners.get(number) else { return };
             if self.admission.opens(Stage::Entering) > now {
-                self.entrance.pause = Some(Pause::Crowded);
+                self.entrance.pause = Some(Pause::Crowded { since: now });
                 return;
             }
             match listener.accept() {
@@ -151,27 +153,30 @@ impl Target {
         self.entrance.pause = Some(Pause::Refused(now + ACCEPT_PAUSE));
     }
 
+    /// When a pause ends.
+    fn accepts_from(&self) -> Instant {
+        match self.entrance.pause {
+            None => Instant::NEVER,
+            Some(Pause::Crowded { since }) => {
+                self.admission.opens(Stage::Entering).max(since + BREATH)
+            }
+            Some(Pause::Refused(until)) => until,
+        }
+    }
+
     /// When [`Target::open_entrance`] has something to do.
     pub(super) fn entrance_deadline(&self) -> Instant {
-        let Entrance { pause, to_authenticate, to_discover, .. } = &self.entrance;
-        let accepts = match *pause {
-            None => Instant::NEVER,
-            Some(Pause::Crowded) => self.admission.opens(Stage::Entering),
-            Some(Pause::Refused(until)) => until,
-        };
+        let Entrance { to_authenticate, to_discover, .. } = &self.entrance;
         let lines = [(to_authenticate, Stage::Authenticating), (to_discover, Stage::Discovering)];
         let waiting = lines.into_iter().filter(|(line, _)| !line.is_empty());
-        waiting.map(|(_, stage)| self.admission.opens(stage)).fold(accepts, Instant::min)
+        waiting
+            .map(|(_, stage)| self.admission.opens(stage))
+            .fold(self.accepts_from(), Instant::min)
     }
 
     /// Lets those in whose time has come.
     pub(super) fn open_entrance(&mut self, now: Instant) {
-        let is_over = match self.entrance.pause {
-            None => false,
-            Some(Pause::Crowded) => self.admission.opens(Stage::Entering) <= now,
-            Some(Pause::Refused(until)) => until <= now,
-        };
-        if is_over {
+        if self.accepts_from() <= now {
             self.entrance.pause = None;
         }
         for stage in [Stage::Authenticating, Stage::Discovering] {

@@ -16,7 +16,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
 /// By how much the thread yields to others that want a processor, as `nice` has it.
-const NICENESS: i32 = 10;
+const NICENESS: i32 = 5;
 
 /// Powers that the thread has at a time: the one that it computes, and the next.
 const AT_THREAD_MAX: usize = 2;

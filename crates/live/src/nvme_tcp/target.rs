@@ -543,7 +543,7 @@ impl Target {
             return sent;
         }
         let has_more_to_send = own.has_more_to_send();
-        let is_ending = own.is_ending();
+        let (is_ending, stage) = (own.is_ending(), own.stage);
         if own.waits_for_memory(&self.memory) {
             // What was sent just now may have made room in its own share.
             match own.would_go_on(&self.memory) {
@@ -555,7 +555,10 @@ impl Target {
             self.table.mark_dirty(index);
         }
         if is_ending {
-            self.leave(id);
+            if self.leave(id) {
+                // It waits for nothing any more, and may end for another.
+                self.admission.step(now, index, stage);
+            }
             self.table.shorten_deadline(index, now + CLOSE_TIMEOUT);
         }
         if let Err(error) = self.watch(waiter, index) {
@@ -616,13 +619,16 @@ impl Target {
     }
 
     /// A connection is a queue no more: its place in the controller is free at once, though the host may still be
-    /// reading its last answers.
-    fn leave(&mut self, id: ConnectionId) {
-        let Some(joined) = self.table.get_mut(id).and_then(|own| own.joined.take()) else { return };
+    /// reading its last answers. Returns whether it was one.
+    fn leave(&mut self, id: ConnectionId) -> bool {
+        let Some(joined) = self.table.get_mut(id).and_then(|own| own.joined.take()) else {
+            return false;
+        };
         let key = (joined.which, joined.queue.controller());
         if joined.queue.is_admin() && self.admin.get(&key) == Some(&id) {
             self.admin.remove(&key);
         }
         self.subsystems.handle_closed(&joined);
+        true
     }
 }

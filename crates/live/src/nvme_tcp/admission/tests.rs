@@ -38,7 +38,7 @@ fn memory_is_shared_out_and_never_promised_twice() {
     }
     let admission = Admission::new(8 << 30, shares);
     let all = [Stage::Entering, Stage::Authenticating, Stage::Discovering];
-    assert_eq!(all.map(|stage| places(&admission, stage)), [2048, 1024, 256]);
+    assert_eq!(all.map(|stage| places(&admission, stage)), [4096, 2048, 256]);
     assert_eq!(admission.serving_max, CONNECTIONS_MAX);
 }
 
@@ -88,6 +88,23 @@ fn a_connection_that_waits_for_a_power_never_ends_and_is_young_when_it_has_it() 
     assert_eq!(admission.opens(Stage::Authenticating), Instant::NEVER);
     admission.step(at(9_000), 3, Stage::Authenticating);
     assert_eq!(admission.opens(Stage::Authenticating), at(9_000) + AUTHENTICATING_GRACE);
+}
+
+#[test]
+fn a_few_hundred_connections_are_accepted_at_once_and_more_at_a_pace() {
+    let mut admission = large();
+    let mut accept_all = |now_ms: u64, first: u32| {
+        let mut count = 0;
+        while admission.opens(Stage::Entering) <= at(now_ms) {
+            let _ = admission.accept(at(now_ms), first + count, Source::Local);
+            count += 1;
+        }
+        count
+    };
+    let at_once = accept_all(1_000, 0);
+    assert!((100..200).contains(&at_once), "{at_once}");
+    let later: u32 = (1..=500).map(|more| accept_all(1_000 + more, 1_000 * more as u32)).sum();
+    assert!((1_000..1_050).contains(&later), "{later}");
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl Drop for Stops<'_> {
 pub(crate) fn bother(kind: &Kind, at: SocketAddr, count: usize, signs: &Signs) {
     let (clock, mut events) = (Clock::new(), Vec::<Event>::new());
     let mut waiter = Waiter::new(Spin::Fixed(units::Duration::ZERO)).unwrap();
-    let mut connect = |waiter: &mut Waiter, number: usize| {
+    let connect = |waiter: &mut Waiter, number: usize| {
         let mut socket = TcpStream::connect(at).unwrap();
         socket.set_nodelay(true).unwrap();
         socket.set_nonblocking(true).unwrap();
@@ -177,8 +177,9 @@ fn strangers_are_a_process_of_their_own() {
     std::thread::scope(|scope| {
         for kind in &crowd {
             for _ in 0..THREADS {
-                scope
-                    .spawn(|| bother(kind, addresses[usize::from(kind.at_nbd)], &standing, &again));
+                let at = addresses[usize::from(kind.at_nbd)];
+                let signs = &signs;
+                scope.spawn(move || bother(kind, at, STRANGERS / THREADS, signs));
             }
         }
         while signs.standing.load(Ordering::Relaxed) < crowd.len() * STRANGERS {
