@@ -15,21 +15,19 @@ use units::{Duration, Instant};
 pub const CONNECTIONS_MAX: usize = 1024;
 
 /// Most controllers that a subsystem needs: one for each queue in use or authenticating.
-pub const CONTROLLERS_MAX: u16 = (CONNECTIONS_MAX + AUTHENTICATING_MAX) as u16;
+pub const CONTROLLERS_MAX: u16 = (CONNECTIONS_MAX + ENTERING_MAX) as u16;
 
-/// Most places for entering connections: thousands that are silent or slow end for nobody, and so do not come again.
-const ENTERING_MAX: usize = 4096;
-/// Most places for authenticating connections.
-const AUTHENTICATING_MAX: usize = 2048;
-/// Entering connections for each one that authenticates.
-const ENTERING_PER_AUTHENTICATING: usize = ENTERING_MAX / AUTHENTICATING_MAX;
-/// Least and most places for discovery.
+/// Most places for connections that enter, and as many for those that authenticate: thousands of strangers end for nobody, and
+/// so do not come again.
+const ENTERING_MAX: usize = 3072;
+/// Most places for discovery.
+const DISCOVERING_MAX: usize = 1280;
+/// Least places for discovery.
 const DISCOVERING_MIN: usize = 4;
-const DISCOVERING_MAX: usize = 256;
 
 /// Parts of the memory of shares of which one is for entering and authenticating connections, and one for discovery.
-const STRANGERS_PART: u64 = 4;
-const DISCOVERING_PART: u64 = 16;
+const STRANGERS_PART: u64 = 3;
+const DISCOVERING_PART: u64 = 8;
 
 /// For how long a connection that enters or discovers does not end for another after a step: a round trip on a slow
 /// network.
@@ -38,7 +36,7 @@ const GRACE: Duration = Duration::from_millis(250);
 const AUTHENTICATING_GRACE: Duration = Duration::from_millis(500);
 /// Time between two connections that are accepted while more wait, so that a crowd that comes again and again takes a
 /// bounded part of a processor, here and in the network of the kernel.
-const PACE: Duration = Duration::from_nanos(1_000_000_000 / 2_048);
+const PACE: Duration = Duration::from_nanos(1_000_000_000 / 4_096);
 /// By how much connections may be ahead of the pace, as the queues of a host are that come at once.
 const BURST: Duration = Duration::from_millis(64);
 /// For how long nothing more is logged of connections that lost their places.
@@ -73,8 +71,8 @@ pub(super) enum Loss {
 pub(super) struct Shares {
     pub(super) entering_bytes: u64,
     pub(super) authenticating_bytes: u64,
-    /// Of one that discovers or is served.
-    pub(super) full_bytes: u64,
+    pub(super) discovering_bytes: u64,
+    pub(super) serving_bytes: u64,
 }
 
 /// All places.
@@ -98,14 +96,13 @@ pub(super) struct Admission {
 impl Admission {
     /// As many places as so much memory has shares for.
     pub(super) fn new(memory_bytes: u64, shares: Shares) -> Self {
-        let Shares { entering_bytes, authenticating_bytes, full_bytes } = shares;
-        let for_one = authenticating_bytes + ENTERING_PER_AUTHENTICATING as u64 * entering_bytes;
-        let authenticating = (memory_bytes / STRANGERS_PART / for_one) as usize;
-        let authenticating = authenticating.clamp(1, AUTHENTICATING_MAX);
-        let discovering = (memory_bytes / DISCOVERING_PART / full_bytes) as usize;
+        let for_one = shares.entering_bytes + shares.authenticating_bytes;
+        let entering = (memory_bytes / STRANGERS_PART / for_one) as usize;
+        let entering = entering.clamp(1, ENTERING_MAX);
+        let discovering = (memory_bytes / DISCOVERING_PART / shares.discovering_bytes) as usize;
         let mut admission = Self {
-            entering: Crowd::new(authenticating * ENTERING_PER_AUTHENTICATING),
-            authenticating: Crowd::new(authenticating),
+            entering: Crowd::new(entering),
+            authenticating: Crowd::new(entering),
             discovering: Crowd::new(discovering.clamp(DISCOVERING_MIN, DISCOVERING_MAX)),
             serving: 0,
             serving_max: 0,
@@ -115,17 +112,19 @@ impl Admission {
             logged: StrangerStatus::default(),
             log_at: Instant::ZERO,
         };
-        let serving = memory_bytes.saturating_sub(admission.shares_bytes()) / full_bytes;
+        let serving = memory_bytes.saturating_sub(admission.shares_bytes()) / shares.serving_bytes;
         admission.serving_max = (serving as usize).clamp(1, CONNECTIONS_MAX);
         admission
     }
 
     /// Memory that the shares of all places take.
     pub(super) const fn shares_bytes(&self) -> u64 {
-        let Shares { entering_bytes, authenticating_bytes, full_bytes } = self.shares;
+        let Shares { entering_bytes, authenticating_bytes, discovering_bytes, serving_bytes } =
+            self.shares;
         self.entering.places() as u64 * entering_bytes
             + self.authenticating.places() as u64 * authenticating_bytes
-            + (self.discovering.places() + self.serving_max) as u64 * full_bytes
+            + self.discovering.places() as u64 * discovering_bytes
+            + self.serving_max as u64 * serving_bytes
     }
 
     /// Most connections of discovery at a time, and the one that comes while another one goes.

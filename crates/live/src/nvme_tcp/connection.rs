@@ -23,6 +23,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// may send no more commands.
 const UNSENT_HEADER_BYTES_MAX: usize = 64 << 10;
 
+/// What an answer of discovery has room for whatever others hold: longer ones need what is common to all.
+const DISCOVERY_ANSWER_BYTES: u64 = 16 << 10;
+
 /// Commands that are refused before a connection that is not served ends.
 const REFUSALS_MAX: u8 = 16;
 
@@ -103,6 +106,8 @@ pub(super) struct Entry {
     pub(super) progress: u8,
     /// Commands that were refused.
     pub(super) refusals: u8,
+    /// It is of no use any more, and waits for its end.
+    pub(super) has_failed: bool,
 }
 
 /// One connection.
@@ -142,9 +147,10 @@ impl Stage {
             Self::Authenticating => {
                 (self.receive_bytes() as u64 + capsules_bytes, AUTH_MESSAGE_BYTES_MAX as u64)
             }
-            Self::Discovering | Self::Serving => {
-                (RECEIVE_BYTES as u64 + capsules_bytes, TRANSFER_BYTES_MAX as u64)
+            Self::Discovering => {
+                (self.receive_bytes() as u64 + capsules_bytes, DISCOVERY_ANSWER_BYTES)
             }
+            Self::Serving => (RECEIVE_BYTES as u64 + capsules_bytes, TRANSFER_BYTES_MAX as u64),
         }
     }
 
@@ -187,12 +193,10 @@ impl HostConnection {
         memory.set_share(&mut self.held.granted, granted);
     }
 
-    /// A command was refused. Whoever may not use the queue yet gets no answer to many.
-    pub(super) fn note_refusal(&mut self) {
+    /// A command was refused. Returns whether there were so many that a connection that is not served is to end.
+    pub(super) const fn note_refusal(&mut self) -> bool {
         self.entry.refusals = self.entry.refusals.saturating_add(1);
-        if self.stage != Stage::Serving && self.entry.refusals > REFUSALS_MAX {
-            self.machine.close();
-        }
+        !matches!(self.stage, Stage::Serving) && self.entry.refusals > REFUSALS_MAX
     }
 
     /// The socket, to be watched.
@@ -341,7 +345,9 @@ impl HostConnection {
     }
 
     fn takes_bytes(&self) -> bool {
-        self.machine.is_open() && self.output.header_bytes() < UNSENT_HEADER_BYTES_MAX
+        !self.entry.has_failed
+            && self.machine.is_open()
+            && self.output.header_bytes() < UNSENT_HEADER_BYTES_MAX
     }
 
     /// Whether what comes with commands has room.

@@ -29,6 +29,14 @@ const ACCEPTS_PER_TURN: usize = 2;
 
 /// For how long a queue that may be used is waited for: ICReq, Connect, and authentication where it is demanded.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// By how much more time some connections have for that than others, so that a crowd that came at once does not go, and come
+/// again, at once.
+const SPREAD: Duration = Duration::from_secs(5);
+/// Parts of that.
+const SPREAD_PARTS: u32 = 256;
+/// For how long a connection that has failed waits for its host to close, and takes nothing: one that is closed at once can come again
+/// at once.
+const FAILED_TIMEOUT: Duration = Duration::from_secs(2);
 /// For how long nothing is accepted after there was no place, so that then several come at once.
 const BREATH: Duration = Duration::from_millis(4);
 /// For how long nothing is accepted after the system refused.
@@ -123,7 +131,7 @@ impl Target {
                     let source = Source::from(peer.ip());
                     let connection = HostConnection::new(socket, source, self.terms);
                     let id = self.table.insert(Box::new(connection));
-                    self.table.set_deadline(id.index, Some(now + HANDSHAKE_TIMEOUT));
+                    self.table.set_deadline(id.index, Some(now + handshake_timeout(id.index)));
                     self.table.mark_dirty(id.index);
                     if let Some(oldest) = self.admission.accept(now, id.index, source) {
                         self.close(oldest);
@@ -275,9 +283,25 @@ impl Target {
                 let (status, result) = refusal.encode();
                 let answer = Answer { result: result.into(), ..Answer::new(status) };
                 own.machine.complete(slot, answer);
-                own.note_refusal();
+                self.note_refusal(now, id);
             }
         }
+    }
+
+    /// A command of a connection was refused.
+    pub(super) fn note_refusal(&mut self, now: Instant, id: ConnectionId) {
+        if self.table.get_mut(id).is_some_and(HostConnection::note_refusal) {
+            self.fail(now, id);
+        }
+    }
+
+    /// A connection is of no use any more, and waits for nothing.
+    fn fail(&mut self, now: Instant, id: ConnectionId) {
+        let Some(own) = self.table.get_mut(id) else { return };
+        own.entry.has_failed = true;
+        self.admission.step(now, id.index, own.stage);
+        self.table.shorten_deadline(id.index, now + FAILED_TIMEOUT);
+        self.table.mark_dirty(id.index);
     }
 
     /// Goes on with the authentication of a queue.
@@ -307,10 +331,10 @@ impl Target {
         match subsystem.handle_authentication(&queue, step, data, into, &random) {
             AuthenticationAnswer::Now(answer) => {
                 own.machine.complete(slot, answer);
-                if !answer.status.is_success() {
-                    own.note_refusal();
+                match answer.status.is_success() {
+                    true => self.note_progress(now, id, &queue),
+                    false => self.note_refusal(now, id),
                 }
-                self.note_progress(now, id, &queue);
             }
             AuthenticationAnswer::Held(power) => {
                 let name = CommandName { connection: id, slot };
@@ -323,8 +347,7 @@ impl Target {
             }
             AuthenticationAnswer::Last(answer) => {
                 own.machine.complete(slot, answer);
-                own.machine.close();
-                self.table.mark_dirty(id.index);
+                self.fail(now, id);
             }
         }
         self.admit(now, id);
@@ -355,7 +378,7 @@ impl Target {
         let Self { powers: Some(powers), table, .. } = self else { return };
         powers.go_on(|name| {
             let own = table.get_mut(name.connection);
-            own.is_some_and(|own| own.joined.is_some() && !own.is_ending())
+            own.is_some_and(|own| own.joined.is_some() && !own.is_ending() && !own.entry.has_failed)
         });
     }
 
@@ -426,11 +449,22 @@ impl Target {
     /// The time of a connection is over.
     pub(super) fn close_late(&mut self, index: u32) {
         let own = self.table.id(index).and_then(|id| self.table.get_mut(id));
-        if own.is_some_and(|own| !own.is_ending() && own.stage != Stage::Serving) {
-            self.admission.note(Loss::Late);
+        if let Some(own) = own
+            && !own.is_ending()
+            && own.stage != Stage::Serving
+        {
+            let loss = if own.entry.has_failed { Loss::Refused } else { Loss::Late };
+            self.admission.note(loss);
         }
         self.close(index);
     }
+}
+
+/// How much time a connection has for its handshake.
+const fn handshake_timeout(number: u32) -> Duration {
+    let part_nanos = SPREAD.as_nanos() / SPREAD_PARTS as u64;
+    let spread_nanos = part_nanos * (number % SPREAD_PARTS) as u64;
+    Duration::from_nanos(HANDSHAKE_TIMEOUT.as_nanos() + spread_nanos)
 }
 
 /// Fills bytes with random ones of the system.

@@ -123,7 +123,8 @@ impl Target {
         let shares = Shares {
             entering_bytes: Stage::Entering.share_bytes(),
             authenticating_bytes: Stage::Authenticating.share_bytes(),
-            full_bytes: Stage::Serving.share_bytes(),
+            discovering_bytes: Stage::Discovering.share_bytes(),
+            serving_bytes: Stage::Serving.share_bytes(),
         };
         let admission = Admission::new(memory_bytes / 4 * SHARES_OF_FOUR, shares);
         let common = memory_bytes.saturating_sub(admission.shares_bytes());
@@ -410,7 +411,9 @@ impl Target {
     }
 
     fn take_bytes(&mut self, now: Instant, id: ConnectionId, mut bytes: &[u8]) {
-        while let Some(own) = self.table.get_mut(id) {
+        while let Some(own) = self.table.get_mut(id)
+            && !own.entry.has_failed
+        {
             let (taken, event) = own.machine.handle_bytes(bytes);
             bytes = &bytes[taken..];
             match event {
@@ -447,7 +450,7 @@ impl Target {
             Err(status) => {
                 tracing::debug!(opcode = entry.opcode, ?status, "a command is refused");
                 own.machine.complete(slot, Answer::new(status));
-                return own.note_refusal();
+                return self.note_refusal(now, id);
             }
         };
         own.insert(slot, Pending { nsid: entry.common.nsid, request, data, buffer: None });

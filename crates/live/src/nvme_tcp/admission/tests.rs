@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Shares as small as what is tested allows, so that a memory of so many bytes has as many places.
-const SHARES: Shares = Shares { entering_bytes: 1, authenticating_bytes: 2, full_bytes: 1 };
+const SHARES: Shares =
+    Shares { entering_bytes: 1, authenticating_bytes: 2, discovering_bytes: 4, serving_bytes: 1 };
 
 fn at(milliseconds: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(milliseconds)
@@ -13,7 +14,7 @@ fn milliseconds(duration: Duration) -> u64 {
     duration.as_nanos() / 1_000_000
 }
 
-/// Places for eight that authenticate, and for sixteen that enter.
+/// Places for fourteen that enter, as many that authenticate, and four that discover.
 fn small() -> Admission {
     Admission::new(128, SHARES)
 }
@@ -29,8 +30,12 @@ fn places(admission: &Admission, stage: Stage) -> usize {
 
 #[test]
 fn memory_is_shared_out_and_never_promised_twice() {
-    let shares =
-        Shares { entering_bytes: 8 << 10, authenticating_bytes: 24 << 10, full_bytes: 208 << 10 };
+    let shares = Shares {
+        entering_bytes: 8 << 10,
+        authenticating_bytes: 24 << 10,
+        discovering_bytes: 36 << 10,
+        serving_bytes: 208 << 10,
+    };
     for memory_bytes in [12 << 20, 96 << 20, 768 << 20, 8 << 30] {
         let admission = Admission::new(memory_bytes, shares);
         assert!(admission.shares_bytes() <= memory_bytes, "{memory_bytes} {admission:?}");
@@ -38,7 +43,7 @@ fn memory_is_shared_out_and_never_promised_twice() {
     }
     let admission = Admission::new(8 << 30, shares);
     let all = [Stage::Entering, Stage::Authenticating, Stage::Discovering];
-    assert_eq!(all.map(|stage| places(&admission, stage)), [4096, 2048, 256]);
+    assert_eq!(all.map(|stage| places(&admission, stage)), [3072, 3072, 1280]);
     assert_eq!(admission.serving_max, CONNECTIONS_MAX);
 }
 
@@ -102,9 +107,9 @@ fn a_few_hundred_connections_are_accepted_at_once_and_more_at_a_pace() {
         count
     };
     let at_once = accept_all(1_000, 0);
-    assert!((100..200).contains(&at_once), "{at_once}");
+    assert!((200..300).contains(&at_once), "{at_once}");
     let later: u32 = (1..=500).map(|more| accept_all(1_000 + more, 1_000 * more as u32)).sum();
-    assert!((1_000..1_050).contains(&later), "{later}");
+    assert!((2_000..2_100).contains(&later), "{later}");
 }
 
 #[test]
