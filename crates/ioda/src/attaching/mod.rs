@@ -11,7 +11,7 @@ use crate::settings::HostSettings;
 use live::dhchap::{CRYPTOGRAPHY, host_secrets};
 use live::durable::Uuid;
 use live::nvme_tcp::{
-    BLOCK_SHIFT, CAPSULE_BYTES, CONNECTIONS_MAX, IO_QUEUES_MAX, Listener, QUEUE_ENTRIES_MAX,
+    BLOCK_SHIFT, CAPSULE_BYTES, CONTROLLERS_MAX, IO_QUEUES_MAX, Listener, QUEUE_ENTRIES_MAX,
     SubsystemNames, TRANSFER_SHIFT, TargetSetup, listing,
 };
 use live::read_secret_file;
@@ -221,7 +221,7 @@ fn subsystem(
         },
         ioda: about.ioda,
         reservations: about.reservations,
-        controllers_max: CONNECTIONS_MAX as u16,
+        controllers_max: CONTROLLERS_MAX,
         io_queues_max: IO_QUEUES_MAX,
         entries_max: QUEUE_ENTRIES_MAX,
         transfer_shift: TRANSFER_SHIFT,

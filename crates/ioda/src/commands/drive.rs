@@ -33,6 +33,7 @@ Which bytes are IODA's is in docs/ioda-on-the-wire.md.";
 
 /// Serves a drive until it is told to stop.
 pub(crate) fn run(args: &DriveArgs, talk: Talk) -> Result<Code, Failure> {
+    live::descriptors::allow_most();
     let Prepared { setup, ready, notes, keep } = driving::prepare(args)?;
     for note in &notes {
         tracing::info!("{note}");

@@ -42,6 +42,7 @@ The guide is docs/serving.md.";
 
 /// Serves until it is shut down.
 pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
+    live::descriptors::allow_most();
     let settings = args.settings()?;
     let mut addresses = Addresses::new(&settings)?;
     // What is declared first is dropped last: drives are given up when they are closed.

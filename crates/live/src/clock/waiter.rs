@@ -116,7 +116,7 @@ impl Interest {
     /// Both.
     pub const BOTH: Self = Self { readable: true, writable: true };
 
-    fn flags(self) -> epoll::EventFlags {
+    pub(super) fn flags(self) -> epoll::EventFlags {
         let mut flags = epoll::EventFlags::empty();
         flags.set(epoll::EventFlags::IN, self.readable);
         flags.set(epoll::EventFlags::OUT, self.writable);
@@ -136,6 +136,19 @@ pub struct Event {
     pub writable: bool,
     /// Both sides have closed it, or it has an error: reading or writing says which.
     pub hung_up: bool,
+}
+
+impl Event {
+    /// What an epoll reports.
+    pub(super) fn of(event: &epoll::Event) -> Self {
+        let (flags, data) = (event.flags, event.data);
+        Self {
+            token: data.u64(),
+            readable: flags.contains(epoll::EventFlags::IN),
+            writable: flags.contains(epoll::EventFlags::OUT),
+            hung_up: flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR),
+        }
+    }
 }
 
 /// Waits for descriptors and for moments of a [`Clock`].
@@ -339,18 +352,12 @@ impl Waiter {
             Err(error) => return Err(error.into()),
         }
         for event in &self.ready {
-            let (flags, data) = (event.flags, event.data);
-            if let Some(timer) = self.timer.as_ref().filter(|_| data.u64() == TIMER) {
+            if let Some(timer) = self.timer.as_ref().filter(|_| event.data.u64() == TIMER) {
                 // Readable until it is read; that it has been read already does no harm.
                 let _ = rustix::io::read(timer, &mut [0; 8]);
                 continue;
             }
-            events.push(Event {
-                token: data.u64(),
-                readable: flags.contains(epoll::EventFlags::IN),
-                writable: flags.contains(epoll::EventFlags::OUT),
-                hung_up: flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR),
-            });
+            events.push(Event::of(event));
         }
         Ok(())
     }

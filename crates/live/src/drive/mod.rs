@@ -259,7 +259,7 @@ impl DriveServer {
     fn stop(&mut self, now: Instant) {
         self.inbox.acknowledge();
         if self.end == End::No {
-            self.target.stop_listening(&mut self.waiter);
+            self.target.stop_listening();
             self.end = End::Finishing { until: now + LAST_ANSWERS };
         }
     }

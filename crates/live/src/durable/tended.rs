@@ -37,9 +37,9 @@ pub(super) fn tended<E>(
     let opened = work(shared.into_iter().map(|disk| disk.map(Tended)).collect());
     // Nobody else has the drives from then on.
     drop(tender);
-    let Opened { assembly, disks, records, replayed } = opened?;
+    let Opened { assembly, disks, records, replayed, mended } = opened?;
     let disks = disks.into_iter().map(|disk| disk.and_then(Tended::into_inner)).collect();
-    Ok(Opened { assembly, disks, records, replayed })
+    Ok(Opened { assembly, disks, records, replayed, mended })
 }
 
 impl Tender {

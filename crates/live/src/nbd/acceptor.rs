@@ -12,6 +12,7 @@ use super::wire::STRING_BYTES_MAX;
 use crate::unix_socket::SocketAccess;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
 use rustls::ServerConfig;
 use std::collections::HashSet;
 use std::io;
@@ -319,7 +320,9 @@ impl AcceptorLoop {
             }
             let now = Instant::now();
             if self.limit.is_reached() {
-                tracing::warn!("{CLIENTS_MAX} clients are connected: more have to wait");
+                if self.door.may_complain(now) {
+                    tracing::warn!("{CLIENTS_MAX} clients are connected: more have to wait");
+                }
                 self.pause(now + ACCEPT_PAUSE);
                 return;
             }
@@ -347,13 +350,25 @@ impl AcceptorLoop {
                     | io::ErrorKind::Interrupted
                     | io::ErrorKind::NotConnected
                     | io::ErrorKind::InvalidInput => {}
-                    _ => {
-                        tracing::warn!("cannot accept a client for now: {error}");
-                        self.pause(now + ACCEPT_PAUSE);
-                    }
+                    _ => return self.refuse_to_accept(now, &error),
                 },
             }
         }
+    }
+
+    /// The system refuses a client. Where it has no descriptor left, a client in the handshake makes room.
+    fn refuse_to_accept(&mut self, now: Instant, error: &io::Error) {
+        let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
+        if [Errno::MFILE, Errno::NFILE].contains(&errno)
+            && let Some(index) = self.door.dispensable(now)
+        {
+            self.door.count_evicted();
+            return self.end(index);
+        }
+        if self.door.may_complain(now) {
+            tracing::warn!("cannot accept a client for now: {error}");
+        }
+        self.pause(now + ACCEPT_PAUSE);
     }
 
     /// Watches the socket of a new client.
@@ -371,7 +386,9 @@ impl AcceptorLoop {
                 self.negotiations[index] = Some(negotiation);
             }
             Err(error) => {
-                tracing::warn!("a connection was closed: {error}");
+                if self.door.may_complain(now) {
+                    tracing::warn!("clients in the handshake cannot be watched: {error}");
+                }
                 self.free.push(index);
             }
         }
@@ -382,7 +399,12 @@ impl AcceptorLoop {
         // An earlier event of the same turn may have ended it.
         let negotiation = self.negotiations.get_mut(index).and_then(Option::take);
         let Some(mut negotiation) = negotiation else { return };
-        match negotiation.on_ready(&mut self.scratch, self.tls.config()) {
+        let steps = negotiation.steps();
+        let next = negotiation.on_ready(&mut self.scratch, self.tls.config());
+        if negotiation.steps() > steps {
+            self.door.step(Instant::now(), index);
+        }
+        match next {
             Step::Wait(interest) => {
                 let data = EventData::new_u64(index as u64);
                 let outcome = if interest == negotiation.watched_for {
@@ -394,7 +416,9 @@ impl AcceptorLoop {
                 match outcome {
                     Ok(()) => self.negotiations[index] = Some(negotiation),
                     Err(error) => {
-                        tracing::warn!("a connection was closed: {error}");
+                        if self.door.may_complain(Instant::now()) {
+                            tracing::warn!("clients in the handshake cannot be watched: {error}");
+                        }
                         self.end(index);
                     }
                 }

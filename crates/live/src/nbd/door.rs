@@ -1,15 +1,17 @@
 //! Places of clients in the handshake, and what is said of those that lose theirs.
 
 use crate::control::StrangerStatus;
-use crate::crowd::{Crowd, Member, Source};
+use crate::crowd::{Crowd, Member, Room, Source};
+use crate::seldom::Seldom;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Most clients in the handshake at once. For one more the oldest of the source with the most is disconnected.
-pub const NEGOTIATIONS_MAX: usize = 1024;
+/// Most clients in the handshake at once. For one more a client is disconnected: of the source with the most, the one that
+/// has made no step for the longest time.
+pub const NEGOTIATIONS_MAX: usize = 2048;
 
-/// For how long a new client is not disconnected for another: a handshake takes a few exchanges of messages.
+/// For how long a client is not disconnected for another after a step: a round trip on a slow network.
 const GRACE: Duration = Duration::from_millis(250);
 /// For how long nothing more is logged of clients that lost their places.
 const LOG_PAUSE: Duration = Duration::from_secs(10);
@@ -43,29 +45,49 @@ pub(super) struct Door {
     logged: StrangerStatus,
     /// When something may be logged again.
     log_at: Option<Instant>,
+    complaints: Seldom<Instant>,
 }
 
 impl Door {
     /// Empty places; `counts` is told of those that lose theirs.
     pub(super) fn new(counts: StrangerCounts) -> Self {
         let crowd = Crowd::new(NEGOTIATIONS_MAX);
-        Self { crowd, counts, logged: StrangerStatus::default(), log_at: None }
+        let logged = StrangerStatus::default();
+        Self { crowd, counts, logged, log_at: None, complaints: Seldom::default() }
     }
 
-    /// Until when no client can be accepted, because all in the handshake are new.
+    /// Until when no client can be accepted, because all in the handshake made a step just now.
     pub(super) fn closed_until(&self, now: Instant) -> Option<Instant> {
-        let opens = self.crowd.surplus()?.since + GRACE;
+        let Room::Instead(member) = self.crowd.room() else { return None };
+        let opens = member.since + GRACE;
         (opens > now).then_some(opens)
     }
 
-    /// Who is to be disconnected before another client comes.
+    /// The client that is to be disconnected before another one comes.
     pub(super) fn surplus(&self) -> Option<usize> {
-        self.crowd.surplus().map(|member| member.number as usize)
+        let Room::Instead(member) = self.crowd.room() else { return None };
+        Some(member.number as usize)
+    }
+
+    /// The client that is to be disconnected when the system lacks what a new one needs.
+    pub(super) fn dispensable(&self, now: Instant) -> Option<usize> {
+        let oldest = self.crowd.oldest_of_most()?;
+        (oldest.since + GRACE <= now).then_some(oldest.number as usize)
     }
 
     /// A client comes.
     pub(super) fn enter(&mut self, now: Instant, index: usize, source: Source) {
         self.crowd.join(Member { number: index as u32, source, since: now });
+    }
+
+    /// A client has made a step that each makes once.
+    pub(super) fn step(&mut self, now: Instant, index: usize) {
+        self.crowd.step(now, index as u32);
+    }
+
+    /// Whether something about all clients may be logged, which is seldom.
+    pub(super) fn may_complain(&mut self, now: Instant) -> bool {
+        self.complaints.may(now, LOG_PAUSE)
     }
 
     /// A client has chosen, or is gone.
@@ -109,5 +131,35 @@ impl Door {
         );
         self.logged = status;
         self.log_at = Some(now + LOG_PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_makes_steps_keeps_its_place_and_silent_ones_end() {
+        let mut door = Door::new(StrangerCounts::default());
+        let begin = Instant::now();
+        let at = |milliseconds| begin + Duration::from_millis(milliseconds);
+        for index in 0..NEGOTIATIONS_MAX {
+            assert_eq!(door.surplus(), None);
+            door.enter(at(0), index, Source::Local);
+        }
+        assert_eq!(door.closed_until(at(100)), Some(at(0) + GRACE));
+        door.step(at(200), 0);
+        assert_eq!((door.closed_until(at(260)), door.surplus()), (None, Some(1)));
+        door.leave(1);
+        assert_eq!((door.surplus(), door.dispensable(at(260))), (None, Some(2)));
+        assert_eq!(door.dispensable(at(100)), None, "it has its grace");
+    }
+
+    #[test]
+    fn what_anyone_can_cause_is_said_seldom() {
+        let mut door = Door::new(StrangerCounts::default());
+        let now = Instant::now();
+        assert!(door.may_complain(now) && !door.may_complain(now));
+        assert!(door.may_complain(now + LOG_PAUSE));
     }
 }

@@ -132,6 +132,18 @@ impl Handshake {
         self.stage = Stage::Options;
     }
 
+    /// Steps that are done, of those that each client makes once. Options can be repeated, and are none.
+    #[must_use]
+    pub fn steps(&self) -> u8 {
+        match self.stage {
+            Stage::Flags => 0,
+            Stage::Options if !self.is_tls => 1,
+            Stage::Tls => 2,
+            Stage::Options => 3,
+            Stage::Over(_) => 4,
+        }
+    }
+
     fn take_flags(&mut self, input: &[u8]) -> (usize, Progress) {
         let Some(flags) = Fields(input).u32() else { return (0, Progress::More) };
         let fixed = u32::from(handshake_flag::FIXED_NEWSTYLE);

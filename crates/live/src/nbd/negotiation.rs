@@ -62,6 +62,11 @@ impl Negotiation {
         }
     }
 
+    /// Steps of the handshake that are done, of those that each client makes once.
+    pub(super) fn steps(&self) -> u8 {
+        self.handshake.steps()
+    }
+
     pub(super) fn stream(&self) -> &Stream {
         &self.stream
     }

@@ -59,6 +59,13 @@ impl CommandMemory {
         self.used_bytes -= before - account.beyond_share();
     }
 
+    /// An account gets another share.
+    pub(super) const fn set_share(&mut self, account: &mut Account, share_bytes: u64) {
+        let before = account.beyond_share();
+        account.share_bytes = share_bytes;
+        self.used_bytes = self.used_bytes - before + account.beyond_share();
+    }
+
     /// An account is closed. What is still needed of it counts as common from now on.
     pub(super) const fn close(&mut self, account: Account, still_needed_bytes: u64) {
         self.used_bytes = self.used_bytes - account.beyond_share() + still_needed_bytes;
@@ -84,6 +91,10 @@ mod tests {
         assert_eq!((memory.room_bytes(&modest), memory.common_room_bytes()), (40, 0));
         memory.give(&mut greedy, 1);
         assert_eq!((memory.room_bytes(&modest), memory.common_room_bytes()), (41, 1));
+        memory.set_share(&mut greedy, 400);
+        assert_eq!(memory.common_room_bytes(), 301);
+        memory.set_share(&mut greedy, 100);
+        assert_eq!(memory.common_room_bytes(), 1);
         memory.give(&mut modest, 60);
         memory.close(greedy, 300);
         assert_eq!(memory.common_room_bytes(), 700, "of which 300 are lent");

@@ -12,6 +12,7 @@ use crate::crowd::Source;
 use nvme::target::{
     CommandData, Connection, IoOperation, IoRequest, Output as MachineOutput, Request, Slot, Terms,
 };
+use nvme::wire::{AUTH_MESSAGE_BYTES_MAX, CONNECT_BYTES};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -21,6 +22,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// What of headers may wait to be sent before nothing more is received: a host that does not read its answers
 /// may send no more commands.
 const UNSENT_HEADER_BYTES_MAX: usize = 64 << 10;
+
+/// What an answer of discovery has room for whatever others hold: longer ones need what is common to all.
+const DISCOVERY_ANSWER_BYTES: u64 = 16 << 10;
+
+/// Commands that are refused before a connection that is not served ends.
+const REFUSALS_MAX: u8 = 16;
+
+/// Most bytes that are received by one call of a connection that is not served: some dozens of commands.
+const STRANGER_RECEIVE_BYTES: usize = 2 << 10;
 
 /// Bytes that are sent over a connection before it is the turn of the next.
 const SEND_BYTES: usize = 256 << 10;
@@ -87,6 +97,19 @@ pub(super) enum Received {
     Nothing,
 }
 
+/// How far a connection is that may not use its queue yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    /// ICReq has come.
+    pub(super) is_established: bool,
+    /// Steps of its authentication that are done.
+    pub(super) progress: u8,
+    /// Commands that were refused.
+    pub(super) refusals: u8,
+    /// It is of no use any more, and waits for its end.
+    pub(super) has_failed: bool,
+}
+
 /// One connection.
 #[derive(Debug)]
 pub(super) struct HostConnection {
@@ -95,6 +118,7 @@ pub(super) struct HostConnection {
     pub(super) joined: Option<Joined>,
     pub(super) stage: Stage,
     pub(super) source: Source,
+    pub(super) entry: Entry,
     pending: Vec<Option<Pending>>,
     /// Commands that wait for a buffer, the first one first.
     waiting: VecDeque<Slot>,
@@ -105,17 +129,53 @@ pub(super) struct HostConnection {
     end: End,
 }
 
+impl Stage {
+    /// Most bytes that are received by one call: little of those that others wait for in vain.
+    pub(super) const fn receive_bytes(self) -> usize {
+        match self {
+            Self::Serving => RECEIVE_BYTES,
+            Self::Entering | Self::Authenticating | Self::Discovering => STRANGER_RECEIVE_BYTES,
+        }
+    }
+
+    /// What a connection may hold whatever others do: of data that come with commands, and of buffers that are granted. The
+    /// former have room to receive while the rest of a capsule is on its way.
+    const fn shares_bytes(self) -> (u64, u64) {
+        let capsules_bytes = 2 * CAPSULE_BYTES as u64;
+        match self {
+            Self::Entering => (capsules_bytes, AUTH_MESSAGE_BYTES_MAX as u64),
+            Self::Authenticating => {
+                (self.receive_bytes() as u64 + capsules_bytes, AUTH_MESSAGE_BYTES_MAX as u64)
+            }
+            Self::Discovering => {
+                (self.receive_bytes() as u64 + capsules_bytes, DISCOVERY_ANSWER_BYTES)
+            }
+            Self::Serving => (RECEIVE_BYTES as u64 + capsules_bytes, TRANSFER_BYTES_MAX as u64),
+        }
+    }
+
+    /// The sum of the two. A connection that enters has one command at most, whose data are of one kind.
+    pub(super) const fn share_bytes(self) -> u64 {
+        let (in_capsule, granted) = self.shares_bytes();
+        match self {
+            Self::Entering => CAPSULE_BYTES as u64,
+            Self::Authenticating | Self::Discovering | Self::Serving => in_capsule + granted,
+        }
+    }
+}
+
 impl HostConnection {
     pub(super) fn new(socket: TcpStream, source: Source, terms: Terms) -> Self {
-        // Room to receive while the rest of a capsule is on its way, whatever others hold.
-        let in_capsule = Account::new((RECEIVE_BYTES + 2 * CAPSULE_BYTES as usize) as u64);
-        let granted = Account::new(u64::from(TRANSFER_BYTES_MAX));
+        let stage = Stage::Entering;
+        let (in_capsule, granted) = stage.shares_bytes();
+        let (in_capsule, granted) = (Account::new(in_capsule), Account::new(granted));
         Self {
             socket,
             machine: Connection::new(terms),
             joined: None,
-            stage: Stage::Entering,
+            stage,
             source,
+            entry: Entry::default(),
             pending: Vec::new(),
             waiting: VecDeque::new(),
             output: Output::default(),
@@ -123,6 +183,20 @@ impl HostConnection {
             is_full: false,
             end: End::No,
         }
+    }
+
+    /// It may do something else from now on.
+    pub(super) fn set_stage(&mut self, memory: &mut CommandMemory, stage: Stage) {
+        self.stage = stage;
+        let (in_capsule, granted) = stage.shares_bytes();
+        memory.set_share(&mut self.held.in_capsule, in_capsule);
+        memory.set_share(&mut self.held.granted, granted);
+    }
+
+    /// A command was refused. Returns whether there were so many that a connection that is not served is to end.
+    pub(super) const fn note_refusal(&mut self) -> bool {
+        self.entry.refusals = self.entry.refusals.saturating_add(1);
+        !matches!(self.stage, Stage::Serving) && self.entry.refusals > REFUSALS_MAX
     }
 
     /// The socket, to be watched.
@@ -142,6 +216,11 @@ impl HostConnection {
     /// A command in flight.
     pub(super) fn pending_mut(&mut self, slot: Slot) -> Option<&mut Pending> {
         self.pending.get_mut(slot.index())?.as_mut()
+    }
+
+    /// What a Connect says.
+    pub(super) fn connect_data(&self, slot: Slot) -> Option<&[u8; CONNECT_BYTES]> {
+        self.pending.get(slot.index())?.as_ref()?.buffer.as_ref()?.bytes().first_chunk()
     }
 
     /// Gives a command whose data come with it a buffer.
@@ -266,12 +345,18 @@ impl HostConnection {
     }
 
     fn takes_bytes(&self) -> bool {
-        self.machine.is_open() && self.output.header_bytes() < UNSENT_HEADER_BYTES_MAX
+        !self.entry.has_failed
+            && self.machine.is_open()
+            && self.output.header_bytes() < UNSENT_HEADER_BYTES_MAX
     }
 
     /// Whether what comes with commands has room.
     fn has_room(&self, memory: &CommandMemory) -> bool {
-        let most = (RECEIVE_BYTES + CAPSULE_BYTES as usize) as u64;
+        let most = match self.stage {
+            // Its one command.
+            Stage::Entering => u64::from(CAPSULE_BYTES),
+            stage => stage.receive_bytes() as u64 + u64::from(CAPSULE_BYTES),
+        };
         memory.room_bytes(&self.held.in_capsule) >= most
     }
 

@@ -22,7 +22,7 @@ mod subsystems;
 mod table;
 mod target;
 
-pub use admission::CONNECTIONS_MAX;
+pub use admission::{CONNECTIONS_MAX, CONTROLLERS_MAX};
 pub use command_buffer::CommandBuffer;
 pub use connection::CommandName;
 pub(crate) use counters::{Counters, plain_report};

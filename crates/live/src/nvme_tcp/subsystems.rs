@@ -1,12 +1,13 @@
 //! The two subsystems at an address: the drive's or array's own, and the discovery subsystem.
 
+use super::admission::Stage;
 use nvme::target::{
     Action, AdminAnswer, AdminRequest, CommandData, Discovery, DriveReport, Queue, Request,
     Subsystem,
 };
 use nvme::wire::{CONNECT_BYTES, Connect, ConnectData, ConnectRefusal, Nqn};
 use nvme::wire::{StatusField, SubmissionEntry};
-use units::Instant;
+use units::{Duration, Instant};
 
 /// Which of the two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -27,7 +28,8 @@ pub(super) struct Joined {
 pub(super) struct Subsystems {
     pub(super) own: Subsystem,
     pub(super) discovery: Discovery,
-    /// When the keep alive timer of a controller expires at the earliest; none if that is to be looked up again.
+    /// When a keep alive timer may expire at the earliest; `None` if that is to be looked up again. A moment that is too early does
+    /// no harm, so ends of controllers do not have it looked up.
     due: Option<Instant>,
 }
 
@@ -52,6 +54,16 @@ impl Subsystems {
         }
     }
 
+    /// What a connection may do once it has the queue that it asks for.
+    pub(super) fn stage_of(&self, data: &[u8; CONNECT_BYTES]) -> Stage {
+        let named = ConnectData::decode(data).map(|data| data.subsystem);
+        match named {
+            Ok(named) if named.as_str() == Nqn::DISCOVERY => Stage::Discovering,
+            _ if self.own.demands_authentication() => Stage::Authenticating,
+            _ => Stage::Serving,
+        }
+    }
+
     /// Gives a host a queue of the subsystem that it names, unless its own one `is_full`.
     pub(super) fn connect(
         &mut self,
@@ -60,7 +72,10 @@ impl Subsystems {
         data: &[u8; CONNECT_BYTES],
         is_full: bool,
     ) -> Result<Joined, ConnectRefusal> {
-        self.due = None;
+        if connect.keep_alive_ms > 0 {
+            let first = now + Duration::from_millis(connect.keep_alive_ms.into());
+            self.due = self.due.map(|due| due.min(first));
+        }
         let named = ConnectData::decode(data)?.subsystem;
         match named.as_str() == Nqn::DISCOVERY {
             true => {
@@ -92,7 +107,6 @@ impl Subsystems {
 
     /// A connection that had a queue is closed.
     pub(super) fn handle_closed(&mut self, joined: &Joined) {
-        self.due = None;
         match joined.which {
             Which::Own => self.own.handle_closed(&joined.queue),
             Which::Discovery => self.discovery.handle_closed(&joined.queue),

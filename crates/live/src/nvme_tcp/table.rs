@@ -10,8 +10,10 @@ use units::Instant;
 pub(super) struct Place {
     generation: u32,
     pub(super) connection: Option<Box<HostConnection>>,
-    /// What the waiter watches it for.
+    /// What it is watched for.
     pub(super) interest: Option<Interest>,
+    /// Whether it is watched among strangers.
+    pub(super) is_among_strangers: bool,
     is_dirty: bool,
     is_in_line: bool,
     deadline: Option<Instant>,
@@ -37,6 +39,7 @@ impl Table {
                 generation: 0,
                 connection: None,
                 interest: None,
+                is_among_strangers: false,
                 is_dirty: false,
                 is_in_line: false,
                 deadline: None,
@@ -80,6 +83,12 @@ impl Table {
     pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut HostConnection> {
         let place = self.places.get_mut(id.index as usize)?;
         place.connection.as_deref_mut().filter(|_| place.generation == id.generation)
+    }
+
+    /// A connection, if it is still there.
+    pub(super) fn get(&self, id: ConnectionId) -> Option<&HostConnection> {
+        let place = self.places.get(id.index as usize)?;
+        place.connection.as_deref().filter(|_| place.generation == id.generation)
     }
 
     /// All connections.

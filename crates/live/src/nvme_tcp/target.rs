@@ -1,10 +1,10 @@
 //! A target at some addresses: its connections, and the commands that come over them.
 
-use super::admission::{Admission, Loss, Stage};
+use super::admission::{Admission, Shares, Stage};
 use super::command_buffer::CommandBuffer;
 use super::command_memory::CommandMemory;
 use super::connection::{CommandName, ConnectionId, HostConnection, Pending, Received};
-use super::entrance::Listening;
+use super::entrance::Entrance;
 use super::fence::Fence;
 use super::listener::Listener;
 use super::powers::Powers;
@@ -19,7 +19,7 @@ use nvme::target::{
     IoRequest, Listing, Request, ReservationAnswer, ReservationState, Slot, Subsystem,
     SubsystemConfig, Terms, TransportEvent,
 };
-use nvme::wire::{CONNECT_BYTES, ReservationCommand, StatusCode, SubmissionEntry};
+use nvme::wire::{ReservationCommand, StatusCode, SubmissionEntry};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use units::{Duration, Instant};
@@ -38,9 +38,6 @@ pub const IO_QUEUES_MAX: u16 = 64;
 
 /// Most bytes that are received by one call.
 pub(super) const RECEIVE_BYTES: usize = 64 << 10;
-/// What a connection may hold whatever others do.
-const SHARE_BYTES: u64 =
-    TRANSFER_BYTES_MAX as u64 + (RECEIVE_BYTES + 2 * CAPSULE_BYTES as usize) as u64;
 /// Three quarters of all memory are shares.
 const SHARES_OF_FOUR: u64 = 3;
 /// Least memory for commands: shares for some sixty connections.
@@ -58,9 +55,11 @@ pub(super) const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 /// For how long a host may take to read what it was sent last, and to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Tokens of connections are behind those of this many listeners, and the one of powers.
+/// Tokens of connections are behind those of this many listeners, the one of powers and the one of all strangers.
 const LISTENERS_MAX: u64 = 256;
-const FIRST_CONNECTION: u64 = LISTENERS_MAX + 1;
+const POWERS: u64 = LISTENERS_MAX;
+const STRANGERS: u64 = POWERS + 1;
+const FIRST_CONNECTION: u64 = STRANGERS + 1;
 
 /// What a target is made of.
 #[derive(Debug)]
@@ -100,7 +99,7 @@ pub enum TargetEvent {
 #[derive(Debug)]
 pub struct Target {
     pub(super) subsystems: Subsystems,
-    pub(super) listening: Listening,
+    pub(super) entrance: Entrance,
     pub(super) admission: Admission,
     pub(super) table: Table,
     /// The connection of the admin queue of each controller.
@@ -108,7 +107,7 @@ pub struct Target {
     /// `None` where hosts do not authenticate.
     pub(super) powers: Option<Powers>,
     fence: Fence,
-    memory: CommandMemory,
+    pub(super) memory: CommandMemory,
     pool: Pool,
     events: VecDeque<TargetEvent>,
     /// Where bytes are received.
@@ -127,9 +126,14 @@ impl Target {
     /// If the system cannot watch the listeners.
     pub fn new(setup: TargetSetup, first_token: u64, waiter: &mut Waiter) -> io::Result<Self> {
         let TargetSetup { config, listeners, listings, memory_bytes, reservations } = setup;
-        let shares = memory_bytes / 4 * SHARES_OF_FOUR;
-        let admission = Admission::new((shares / SHARE_BYTES) as usize);
-        let common = memory_bytes.saturating_sub(admission.places() as u64 * SHARE_BYTES);
+        let shares = Shares {
+            entering_bytes: Stage::Entering.share_bytes(),
+            authenticating_bytes: Stage::Authenticating.share_bytes(),
+            discovering_bytes: Stage::Discovering.share_bytes(),
+            serving_bytes: Stage::Serving.share_bytes(),
+        };
+        let admission = Admission::new(memory_bytes / 4 * SHARES_OF_FOUR, shares);
+        let common = memory_bytes.saturating_sub(admission.shares_bytes());
         let controllers_max = admission.discovery_controllers_max();
         let (serial, revision) = (config.serial, config.firmware);
         let discovery = Discovery::new(controllers_max, serial.as_str(), revision.as_str());
@@ -144,14 +148,16 @@ impl Target {
         };
         let powers = config.authentication.as_ref().map(|_| Powers::start()).transpose()?;
         if let Some(powers) = &powers {
-            waiter.add(powers.bell(), first_token + LISTENERS_MAX, Interest::READ)?;
+            waiter.add(powers.bell(), first_token + POWERS, Interest::READ)?;
         }
+        let entrance = Entrance::new(listeners)?;
+        waiter.add(entrance.strangers(), first_token + STRANGERS, Interest::READ)?;
         let mut target = Self {
             subsystems: Subsystems::new(
                 Subsystem::with_reservations(config, reservations),
                 discovery,
             ),
-            listening: Listening::new(listeners),
+            entrance,
             admission,
             table: Table::default(),
             admin: BTreeMap::new(),
@@ -164,7 +170,7 @@ impl Target {
             terms,
             first_token,
         };
-        target.watch_listeners(waiter)?;
+        target.watch_listeners()?;
         Ok(target)
     }
 
@@ -178,6 +184,13 @@ impl Target {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.table.count()
+    }
+
+    /// Controllers whose hosts may use them.
+    #[must_use]
+    pub fn served_controllers(&self) -> usize {
+        let all = self.admin.keys();
+        all.filter(|(which, controller)| self.is_served(*which, *controller)).count()
     }
 
     /// How many connections ended before they were of use.
@@ -205,9 +218,8 @@ impl Target {
 
     /// When [`Target::handle_deadline`] wants to be called if nothing else happens.
     pub fn next_deadline(&mut self) -> Instant {
-        let paused = self.listening.paused_until.unwrap_or(Instant::NEVER);
         let own = self.table.next_deadline().min(self.admission.next_deadline());
-        own.min(self.subsystems.next_deadline()).min(paused)
+        own.min(self.subsystems.next_deadline()).min(self.entrance_deadline())
     }
 
     /// Ends what has taken too long. To be followed by [`Target::settle`].
@@ -217,9 +229,7 @@ impl Target {
             self.close_late(index);
         }
         self.admission.log(now);
-        if self.listening.paused_until.is_some_and(|until| until <= now) {
-            self.listening.paused_until = None;
-        }
+        self.open_entrance(now);
     }
 
     /// Whether an event of the waiter is for this target.
@@ -230,16 +240,23 @@ impl Target {
 
     /// A socket is ready. Returns how many bytes were received. To be followed by [`Target::settle`].
     pub fn handle_ready(&mut self, now: Instant, event: &Event) -> u64 {
-        let number = event.token - self.first_token;
-        if number < LISTENERS_MAX {
-            self.accept(now, number as usize);
+        match event.token - self.first_token {
+            POWERS => {
+                self.take_powers(now);
+                0
+            }
+            STRANGERS => self.handle_strangers(now),
+            number => self.handle_socket(now, &Event { token: number, ..*event }),
+        }
+    }
+
+    /// A listener or a connection is ready.
+    pub(super) fn handle_socket(&mut self, now: Instant, event: &Event) -> u64 {
+        if event.token < LISTENERS_MAX {
+            self.accept(now, event.token as usize);
             return 0;
         }
-        if number == LISTENERS_MAX {
-            self.take_powers(now);
-            return 0;
-        }
-        let index = (number - FIRST_CONNECTION) as u32;
+        let index = (event.token - FIRST_CONNECTION) as u32;
         let Some(id) = self.table.id(index) else { return 0 };
         let mut received = 0;
         if event.writable || event.hung_up {
@@ -399,7 +416,7 @@ impl Target {
             }
         }
         self.go_on_with_powers();
-        self.watch_listeners(waiter)?;
+        self.watch_listeners()?;
         Ok(sent)
     }
 
@@ -419,10 +436,12 @@ impl Target {
             if !own.may_receive(&self.memory) {
                 break;
             }
-            let Received::Bytes(count) = own.receive(&mut received) else { break };
+            let most = own.stage.receive_bytes();
+            let Received::Bytes(count) = own.receive(&mut received[..most]) else { break };
             all += count as u64;
             self.take_bytes(now, id, &received[..count]);
-            if count < received.len() {
+            // Strangers take turns.
+            if count < RECEIVE_BYTES {
                 break;
             }
         }
@@ -431,11 +450,15 @@ impl Target {
     }
 
     fn take_bytes(&mut self, now: Instant, id: ConnectionId, mut bytes: &[u8]) {
-        while let Some(own) = self.table.get_mut(id) {
+        while let Some(own) = self.table.get_mut(id)
+            && !own.entry.has_failed
+        {
             let (taken, event) = own.machine.handle_bytes(bytes);
             bytes = &bytes[taken..];
             match event {
-                TransportEvent::NeedMore(_) | TransportEvent::Over => return,
+                TransportEvent::NeedMore(_) | TransportEvent::Over => {
+                    return self.note_establishment(now, id);
+                }
                 TransportEvent::Command { slot, entry, data } => {
                     self.begin(now, id, slot, &entry, data);
                 }
@@ -465,7 +488,8 @@ impl Target {
             Ok(request) => request,
             Err(status) => {
                 tracing::debug!(opcode = entry.opcode, ?status, "a command is refused");
-                return own.machine.complete(slot, Answer::new(status));
+                own.machine.complete(slot, Answer::new(status));
+                return self.note_refusal(now, id);
             }
         };
         own.insert(slot, Pending { nsid: entry.common.nsid, request, data, buffer: None });
@@ -497,21 +521,7 @@ impl Target {
         let Some(pending) = own.pending_mut(slot) else { return };
         let name = CommandName { connection: id, slot };
         match pending.request {
-            Request::Connect(connect) => {
-                let data = pending.buffer.as_ref().map(CommandBuffer::bytes).unwrap_or_default();
-                let Some(data) = data.first_chunk::<CONNECT_BYTES>() else { return };
-                let is_full = self.admission.is_full();
-                match self.subsystems.connect(now, &connect, data, is_full) {
-                    Ok(joined) => self.join(now, id, slot, joined),
-                    Err(refusal) => {
-                        tracing::debug!(?refusal, "a host is refused");
-                        self.admission.note(Loss::Refused);
-                        let (status, result) = refusal.encode();
-                        let answer = Answer { result: result.into(), ..Answer::new(status) };
-                        own.machine.complete(slot, answer);
-                    }
-                }
-            }
+            Request::Connect(_) => self.knock(now, name),
             Request::Authenticate(step) => self.authenticate(now, id, slot, step),
             Request::Admin(_) => self.events.push_back(TargetEvent::Admin(name)),
             Request::Reservation(command) => self.reserve(name, &command),
@@ -565,10 +575,13 @@ impl Target {
             }
             Action::CloseIoQueues { controller } => self.close_queues(which, controller, true),
             Action::CloseController { controller } => {
-                tracing::info!(
-                    controller,
-                    "nothing was heard of a host: its controller is no more"
-                );
+                // Strangers could fill the log.
+                if self.is_served(which, controller) {
+                    tracing::info!(
+                        controller,
+                        "nothing was heard of a host: its controller is no more"
+                    );
+                }
                 self.close_queues(which, controller, false);
             }
             Action::ShutDown { .. } if which == Which::Discovery => {}
@@ -609,7 +622,7 @@ impl Target {
             return sent;
         }
         let has_more_to_send = own.has_more_to_send();
-        let is_ending = own.is_ending();
+        let (is_ending, stage) = (own.is_ending(), own.stage);
         if own.waits_for_memory(&self.memory) {
             // What was sent just now may have made room in its own share.
             match own.would_go_on(&self.memory) {
@@ -621,31 +634,54 @@ impl Target {
             self.table.mark_dirty(index);
         }
         if is_ending {
-            self.leave(id);
+            if self.leave(id) {
+                // It waits for nothing any more, and may end for another.
+                self.admission.step(now, index, stage);
+            }
             self.table.shorten_deadline(index, now + CLOSE_TIMEOUT);
         }
         if let Err(error) = self.watch(waiter, index) {
-            tracing::warn!(%error, "a host cannot be served any more");
+            match self.table.get(id).is_some_and(|own| own.stage == Stage::Serving) {
+                true => tracing::warn!(%error, "a host cannot be served any more"),
+                false => tracing::debug!(%error, "a connection cannot be watched"),
+            }
             self.close(index);
         }
         sent
     }
 
-    /// Has the waiter watch a connection for what it waits for.
+    /// Whether a controller is of a host that may use its queues.
+    fn is_served(&self, which: Which, controller: u16) -> bool {
+        let own = self.admin.get(&(which, controller)).and_then(|id| self.table.get(*id));
+        own.is_some_and(|own| own.stage == Stage::Serving)
+    }
+
+    /// Has a connection watched for what it waits for: by the waiter if it is served, and else among strangers.
     fn watch(&mut self, waiter: &mut Waiter, index: u32) -> io::Result<()> {
-        let token = self.first_token + FIRST_CONNECTION + u64::from(index);
+        let number = FIRST_CONNECTION + u64::from(index);
+        let token = self.first_token + number;
+        let strangers = self.entrance.strangers();
         let Some(place) = self.table.place_mut(index) else { return Ok(()) };
         let Some(own) = &place.connection else { return Ok(()) };
+        let is_stranger = own.stage != Stage::Serving;
+        if place.interest.is_some() && place.is_among_strangers && !is_stranger {
+            strangers.remove(own.fd())?;
+            place.interest = None;
+        }
+        place.is_among_strangers = is_stranger;
         let wanted = own.interest(&self.memory);
         let watched = place.interest;
         if wanted == watched {
             return Ok(());
         }
-        match (watched, wanted) {
-            (None, Some(interest)) => waiter.add(own.fd(), token, interest)?,
-            (Some(_), Some(interest)) => waiter.change(own.fd(), token, interest)?,
-            (Some(_), None) => waiter.remove(own.fd())?,
-            (None, None) => {}
+        match (watched, wanted, is_stranger) {
+            (None, Some(interest), true) => strangers.add(own.fd(), number, interest)?,
+            (None, Some(interest), false) => waiter.add(own.fd(), token, interest)?,
+            (Some(_), Some(interest), true) => strangers.change(own.fd(), number, interest)?,
+            (Some(_), Some(interest), false) => waiter.change(own.fd(), token, interest)?,
+            (Some(_), None, true) => strangers.remove(own.fd())?,
+            (Some(_), None, false) => waiter.remove(own.fd())?,
+            (None, None, _) => {}
         }
         place.interest = wanted;
         Ok(())
@@ -662,13 +698,16 @@ impl Target {
     }
 
     /// A connection is a queue no more: its place in the controller is free at once, though the host may still be
-    /// reading its last answers.
-    fn leave(&mut self, id: ConnectionId) {
-        let Some(joined) = self.table.get_mut(id).and_then(|own| own.joined.take()) else { return };
+    /// reading its last answers. Returns whether it was one.
+    fn leave(&mut self, id: ConnectionId) -> bool {
+        let Some(joined) = self.table.get_mut(id).and_then(|own| own.joined.take()) else {
+            return false;
+        };
         let key = (joined.which, joined.queue.controller());
         if joined.queue.is_admin() && self.admin.get(&key) == Some(&id) {
             self.admin.remove(&key);
         }
         self.subsystems.handle_closed(&joined);
+        true
     }
 }

@@ -136,7 +136,7 @@ impl Server {
                 })
             }
             AdminCommand::Shutdown => {
-                self.hosts.iter_mut().for_each(|hosts| hosts.stop_listening(&mut self.waiter));
+                self.hosts.iter_mut().for_each(|hosts| hosts.stop_listening());
                 self.io.volume.shut_down(now, now + SHUTDOWN_PATIENCE);
                 self.admin.waiting.push(answer);
                 self.settle(now);

@@ -81,7 +81,7 @@ impl Hosts {
 
     /// Paths of hosts that are connected: each is a controller.
     pub(super) fn paths(&self) -> u64 {
-        self.target.subsystem().controllers() as u64
+        self.target.served_controllers() as u64
     }
 
     /// How many connections ended before they were of use.
@@ -268,8 +268,8 @@ impl Hosts {
     }
 
     /// Nobody else may connect: the array is about to end.
-    pub(super) fn stop_listening(&mut self, waiter: &mut Waiter) {
-        self.target.stop_listening(waiter);
+    pub(super) fn stop_listening(&mut self) {
+        self.target.stop_listening();
     }
 
     /// Ends all connections.

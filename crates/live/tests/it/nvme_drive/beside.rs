@@ -1,40 +1,96 @@
 //! A thousand strangers of each kind beside an authenticated host and an NBD client of a served array, measured.
 //!
-//! `IODA_PROGRAM=target/release/ioda cargo test --release -p live --test it -- --ignored --nocapture beside`
+//! `IODA_PROGRAM=target/release/ioda cargo test --release -p live --test it -- --ignored --exact --nocapture
+//! nvme_drive::beside::a_thousand_strangers_of_each_kind_are_measured`
+//!
+//! Strangers are a process of their own with the lowest priority, so that the figures are about the server and not about who gets
+//! a processor. They use the address of the honest host, and come again as soon as they are disconnected. `IODA_ROUNDS` says
+//! how often everything is measured; in each round reads alone are measured just before those beside a crowd.
 #![allow(clippy::print_stdout, reason = "the figures are the purpose")]
 
 use super::host::{HOST_NQN, blind, connect_command, read, write};
 use super::served::SECRET;
-use super::strangers::{attach_at, negotiate_command};
+use super::strangers::{attach_at, fetch_command, negotiate_command, wrong_reply_command};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use live::clock::{Clock, Event, Interest, Spin, Waiter};
 use live::nbd::client::Client;
 use live::nbd::uri::Uri;
 use nvme::wire::Nqn;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::{self, Permissions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const STRANGERS: usize = 1024;
-const THREADS: usize = 4;
+/// Threads of each kind.
+const THREADS: usize = 2;
 /// For how long reads are measured in each phase.
-const PHASE: Duration = Duration::from_secs(4);
-/// How often strangers look whether they are disconnected, and slow ones send a byte.
+const PHASE: Duration = Duration::from_secs(3);
+/// How often slow strangers send a byte.
 const SWEEP: Duration = Duration::from_millis(20);
 const NEWCOMERS: usize = 5;
 const SUBSYSTEM: &str = "nqn.2026-01.example:beside";
+/// Tells the process of strangers the kinds and the addresses.
+const CROWD: &str = "IODA_STRANGERS";
 
+/// What a stranger does.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    name: &'static str,
+    pub(crate) at_nbd: bool,
+    bytes: Vec<u8>,
+    /// A byte in each sweep.
+    is_slow: bool,
+}
+
+/// All kinds, at a subsystem.
+pub(crate) fn kinds(subsystem: &str) -> Vec<Kind> {
+    let connect = || connect_command(subsystem);
+    let negotiating = blind(&[connect(), negotiate_command()]);
+    let again = std::iter::once(connect()).chain((0..20).map(|_| negotiate_command()));
+    let again = blind(&again.collect::<Vec<_>>());
+    let replying = [negotiate_command(), fetch_command(), wrong_reply_command(), fetch_command()];
+    let replying = blind(&[&[connect()][..], &replying].concat());
+    let discovering = blind(&[connect_command(Nqn::DISCOVERY)]);
+    let options = [0, 0, 0, 3, b'I', b'H', b'A', b'V'].to_vec();
+    let of =
+        |name, at_nbd, bytes: &[u8], is_slow| Kind { name, at_nbd, bytes: bytes.to_vec(), is_slow };
+    vec![
+        of("silent", false, &[], false),
+        of("negotiating", false, &negotiating, false),
+        of("negotiating again", false, &again, false),
+        of("discovering", false, &discovering, false),
+        of("slow", false, &negotiating, true),
+        of("silent at NBD", true, &[], false),
+        of("slow at NBD", true, &options, true),
+        of("wrong secrets", false, &replying, false),
+    ]
+}
+
+/// The crowds of a round, by the names of their kinds: each kind, all that hold their places, and those too that make the
+/// server compute.
+fn crowds() -> Vec<Vec<&'static str>> {
+    let all: Vec<_> = kinds(SUBSYSTEM).iter().map(|kind| kind.name).collect();
+    let (last, others) = all.split_last().unwrap();
+    let mut crowds: Vec<Vec<_>> = others.iter().map(|name| vec![*name]).collect();
+    crowds.push(others.to_vec());
+    crowds.push(vec![last]);
+    crowds
+}
+
+/// A process that ends with this.
 struct Ended(Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -43,36 +99,140 @@ struct Stranger {
     sent: usize,
 }
 
-/// Strangers at an address that send `bytes`, each at once or a byte in each sweep, and come again when they are disconnected.
-fn bother(stop: &AtomicBool, again: &AtomicU64, at: SocketAddr, bytes: &[u8], is_slow: bool) {
-    let connect = || {
-        let socket = TcpStream::connect(at).unwrap();
-        socket.set_nonblocking(true).unwrap();
-        Stranger { socket, sent: 0 }
-    };
-    let mut all: Vec<Stranger> = (0..STRANGERS / THREADS).map(|_| connect()).collect();
-    let mut scratch = [0; 4096];
-    while !stop.load(Ordering::Relaxed) {
-        for stranger in &mut all {
-            let end = if is_slow { (stranger.sent + 1).min(bytes.len()) } else { bytes.len() };
-            let sent = stranger.socket.write(&bytes[stranger.sent..end]);
-            stranger.sent += sent.unwrap_or(0);
-            let is_gone = match stranger.socket.read(&mut scratch) {
-                Ok(count) => count == 0,
-                Err(error) => error.kind() != ErrorKind::WouldBlock,
-            };
-            if is_gone {
-                again.fetch_add(1, Ordering::Relaxed);
-                *stranger = connect();
-            }
-        }
-        std::thread::sleep(SWEEP);
+/// What strangers and those who watch them tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Signs {
+    /// Strangers that have come once.
+    pub(crate) standing: AtomicUsize,
+    /// How often strangers came again.
+    again: AtomicU64,
+    stop: AtomicBool,
+}
+
+/// Ends strangers when it is dropped, also by a panic.
+pub(crate) struct Stops<'a>(pub(crate) &'a Signs);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::Relaxed);
     }
 }
 
-fn p99(mut times: Vec<Duration>) -> (usize, Duration) {
-    times.sort();
-    (times.len(), times[times.len() * 99 / 100])
+/// Strangers of one kind, which come again as soon as they are disconnected.
+pub(crate) fn bother(kind: &Kind, at: SocketAddr, count: usize, signs: &Signs) {
+    let (clock, mut events) = (Clock::new(), Vec::<Event>::new());
+    let mut waiter = Waiter::new(Spin::Fixed(units::Duration::ZERO)).unwrap();
+    let connect = |waiter: &mut Waiter, number: usize| {
+        let mut socket = TcpStream::connect(at).unwrap();
+        socket.set_nodelay(true).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        waiter.add(&socket, number as u64, Interest::READ).unwrap();
+        let sent = if kind.is_slow { 0 } else { socket.write(&kind.bytes).unwrap_or(0) };
+        Stranger { socket, sent }
+    };
+    let mut all: Vec<Stranger> = (0..count).map(|number| connect(&mut waiter, number)).collect();
+    signs.standing.fetch_add(all.len(), Ordering::Relaxed);
+    let (mut scratch, mut swept) = ([0; 4096], Instant::now());
+    while !signs.stop.load(Ordering::Relaxed) {
+        let due = clock.now() + units::Duration::from_nanos(SWEEP.as_nanos() as u64);
+        waiter.wait(&clock, due, false, &mut events).unwrap();
+        for event in events.drain(..) {
+            let number = event.token as usize;
+            let is_gone = loop {
+                match all[number].socket.read(&mut scratch) {
+                    Ok(0) => break true,
+                    Ok(_) => {}
+                    Err(error) => break error.kind() != ErrorKind::WouldBlock,
+                }
+            };
+            if is_gone {
+                signs.again.fetch_add(1, Ordering::Relaxed);
+                all[number] = connect(&mut waiter, number);
+            }
+        }
+        if kind.is_slow && swept.elapsed() > SWEEP {
+            swept = Instant::now();
+            for stranger in &mut all {
+                let rest = &kind.bytes[stranger.sent..];
+                let next = &rest[..rest.len().min(1)];
+                stranger.sent += stranger.socket.write(next).unwrap_or(0);
+            }
+        }
+    }
+}
+
+/// The process of strangers. It ends with the process that started it, whose end of a pipe closes.
+#[test]
+#[ignore = "it is a part of the measurement"]
+fn strangers_are_a_process_of_their_own() {
+    let Ok(crowd) = std::env::var(CROWD) else { return };
+    let [names, target, nbd] = crowd.split('|').collect::<Vec<_>>()[..] else { panic!("{crowd}") };
+    let names: Vec<_> = names.split(',').collect();
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+    let signs = Signs::default();
+    let crowd: Vec<_> =
+        kinds(SUBSYSTEM).into_iter().filter(|kind| names.contains(&kind.name)).collect();
+    let addresses: [SocketAddr; 2] = [target.parse().unwrap(), nbd.parse().unwrap()];
+    std::thread::scope(|scope| {
+        for kind in &crowd {
+            for _ in 0..THREADS {
+                let at = addresses[usize::from(kind.at_nbd)];
+                let signs = &signs;
+                scope.spawn(move || bother(kind, at, STRANGERS / THREADS, signs));
+            }
+        }
+        while signs.standing.load(Ordering::Relaxed) < crowd.len() * STRANGERS {
+            std::thread::sleep(SWEEP);
+        }
+        println!("\nstanding");
+        for line in std::io::stdin().lines() {
+            assert!(line.unwrap().is_empty());
+            println!("\n{}", signs.again.load(Ordering::Relaxed));
+        }
+        std::process::exit(0);
+    });
+}
+
+/// Strangers of some kinds, until this is dropped.
+struct Crowd {
+    process: Ended,
+    said: BufReader<std::process::ChildStdout>,
+}
+
+impl Crowd {
+    fn gather(names: &[&str], target: SocketAddr, nbd: SocketAddr) -> Self {
+        let test = "nvme_drive::beside::strangers_are_a_process_of_their_own";
+        let mut process = Command::new("nice")
+            .arg("-n19")
+            .arg(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", test, "--nocapture", "--test-threads=1"])
+            .env(CROWD, format!("{}|{target}|{nbd}", names.join(",")))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(process.stdout.take().unwrap());
+        let mut crowd = Self { process: Ended(process), said };
+        while crowd.next_line() != "standing" {}
+        crowd
+    }
+
+    fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.said.read_line(&mut line).unwrap() > 0, "strangers have ended");
+        line.trim().to_owned()
+    }
+
+    /// How often strangers came again.
+    fn came_again(&mut self) -> u64 {
+        self.process.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        loop {
+            if let Ok(count) = self.next_line().parse() {
+                return count;
+            }
+        }
+    }
 }
 
 fn nbd_read(client: &mut Client, cookie: u64) {
@@ -85,8 +245,22 @@ fn nbd_read(client: &mut Client, cookie: u64) {
     }
 }
 
-/// Measures reads of both for a phase, and how long newcomers take to their first read.
-fn measure(name: &str, target: SocketAddr, nbd: SocketAddr) {
+/// Times of one phase.
+#[derive(Debug, Default)]
+struct Times {
+    host_p99: Duration,
+    client_p99: Duration,
+    host_in: Duration,
+    client_in: Duration,
+}
+
+fn p99(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() * 99 / 100]
+}
+
+/// Measures reads of both for a phase, and then how long newcomers take to their first read.
+fn measure(target: SocketAddr, nbd: SocketAddr) -> Times {
     let uri: Uri = format!("nbd://{nbd}/ioda").parse().unwrap();
     let mut host = attach_at(target, SUBSYSTEM);
     let mut client = Client::connect(&uri).unwrap();
@@ -104,21 +278,18 @@ fn measure(name: &str, target: SocketAddr, nbd: SocketAddr) {
         nbd_read(&mut client, number);
         of_client.push(begin.elapsed());
     }
-    let (mut host_in, mut client_in) = (Duration::ZERO, Duration::ZERO);
+    let mut times =
+        Times { host_p99: p99(of_host), client_p99: p99(of_client), ..Times::default() };
     for _ in 0..NEWCOMERS {
         let begin = Instant::now();
         let mut host = attach_at(target, SUBSYSTEM);
         read(&mut host.io, 0, 1);
-        host_in = host_in.max(begin.elapsed());
+        times.host_in = times.host_in.max(begin.elapsed());
         let begin = Instant::now();
         nbd_read(&mut Client::connect(&uri).unwrap(), 1);
-        client_in = client_in.max(begin.elapsed());
+        times.client_in = times.client_in.max(begin.elapsed());
     }
-    let ((host_reads, host_p99), (client_reads, client_p99)) = (p99(of_host), p99(of_client));
-    println!(
-        "{name:<22} host: {host_reads} reads, p99 {host_p99:?}, new in {host_in:?}; NBD: {client_reads} reads, p99 \
-         {client_p99:?}, new in {client_in:?}"
-    );
+    times
 }
 
 fn serve(program: &str, folder: &Path) -> (Ended, SocketAddr, SocketAddr) {
@@ -138,6 +309,7 @@ fn serve(program: &str, folder: &Path) -> (Ended, SocketAddr, SocketAddr) {
         .arg(&keys)
         .arg("--control")
         .arg(folder.join("control"))
+        .stdout(Stdio::null())
         .spawn()
         .unwrap();
     let child = Ended(child);
@@ -149,39 +321,39 @@ fn serve(program: &str, folder: &Path) -> (Ended, SocketAddr, SocketAddr) {
     (child, at_target, at_nbd)
 }
 
+/// Cells of a row: alone, beside, and how many times as long.
+fn cells(alone: Duration, beside: Duration) -> String {
+    let times = beside.as_secs_f64() / alone.as_secs_f64();
+    format!("{} | {} | {times:.2}", alone.as_micros(), beside.as_micros())
+}
+
 #[test]
-#[ignore = "it measures for half a minute and needs IODA_PROGRAM"]
+#[ignore = "it measures for minutes and needs IODA_PROGRAM"]
 fn a_thousand_strangers_of_each_kind_are_measured() {
     let program = std::env::var("IODA_PROGRAM").expect("IODA_PROGRAM names the program to measure");
     let folder = tempfile::tempdir().unwrap();
     let (_served, target, nbd) = serve(&program, folder.path());
-    let negotiating = blind(&[connect_command(SUBSYSTEM), negotiate_command()]);
-    let repeating = {
-        let mut commands = vec![connect_command(SUBSYSTEM)];
-        commands.extend((0..20).map(|_| negotiate_command()));
-        blind(&commands)
-    };
-    let discovering = blind(&[connect_command(Nqn::DISCOVERY)]);
-    measure("alone", target, nbd);
-    for (name, at, bytes, is_slow) in [
-        ("silent", target, &[][..], false),
-        ("negotiating", target, &negotiating, false),
-        ("negotiating on and on", target, &repeating, false),
-        ("discovering", target, &discovering, false),
-        ("slow", target, &negotiating, true),
-        ("silent at NBD", nbd, &[], false),
-        ("slow at NBD", nbd, &[0, 0, 0, 3, b'I', b'H', b'A', b'V'], true),
-    ] {
-        let (stop, again) = (AtomicBool::new(false), AtomicU64::new(0));
-        std::thread::scope(|scope| {
-            for _ in 0..THREADS {
-                scope.spawn(|| bother(&stop, &again, at, bytes, is_slow));
-            }
-            std::thread::sleep(Duration::from_millis(500));
-            measure(name, target, nbd);
-            stop.store(true, Ordering::Relaxed);
-        });
-        println!("{:22} strangers came again {} times", "", again.into_inner());
+    println!(
+        "strangers | host p99 alone, us | beside | times | NBD p99 alone, us | beside | times | new host in, ms | \
+         new NBD client in, ms | came again | load"
+    );
+    for _ in 0..testing::setting("IODA_ROUNDS", 2) {
+        for names in crowds() {
+            let alone = measure(target, nbd);
+            let mut crowd = Crowd::gather(&names, target, nbd);
+            let beside = measure(target, nbd);
+            let again = crowd.came_again();
+            drop(crowd);
+            let load = fs::read_to_string("/proc/loadavg").unwrap();
+            println!(
+                "{} | {} | {} | {} | {} | {again} | {}",
+                if names.len() > 1 { "all of these" } else { names[0] },
+                cells(alone.host_p99, beside.host_p99),
+                cells(alone.client_p99, beside.client_p99),
+                beside.host_in.as_millis(),
+                beside.client_in.as_millis(),
+                load.split(' ').next().unwrap(),
+            );
+        }
     }
-    measure("alone again", target, nbd);
 }

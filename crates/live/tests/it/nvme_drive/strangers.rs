@@ -1,5 +1,6 @@
 //! Connections that never show who they are, beside hosts that do.
 
+use super::beside::{Signs, Stops, bother, kinds};
 use super::host::{BLOCK, HOST_NQN, Host, Queue, Terms, in_capsule, read, write};
 use super::served::{Plan, SECRET, Served};
 use live::dhchap::CRYPTOGRAPHY;
@@ -10,12 +11,13 @@ use nvme::wire::{
     Success1,
 };
 use std::net::SocketAddr;
-
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Least memory: some sixty places in all, of which 16 are for connections that enter and 4 for discovery.
+/// Least memory: some hundred and thirty places for connections that enter, as many for those that authenticate, and some forty for
+/// discovery.
 const MEMORY_BYTES: u64 = 16 << 20;
-const STRANGERS: usize = 70;
+const STRANGERS: usize = 250;
 const TRANSACTION: u16 = 77;
 const HASH: HashFunction = HashFunction::Sha256;
 const GROUP: DhGroup = DhGroup::Ffdhe3072;
@@ -109,6 +111,26 @@ pub(crate) fn negotiate_command() -> (SubmissionEntry, Vec<u8>) {
     (command.encode(0, in_capsule(bytes.len())), bytes)
 }
 
+/// The command that fetches a message.
+pub(crate) fn fetch_command() -> (SubmissionEntry, Vec<u8>) {
+    let command = FabricsCommand::AuthenticationReceive(message(4096));
+    (command.encode(0, SglDescriptor::Transport { bytes: 4096 }), Vec::new())
+}
+
+/// The command that replies with a wrong answer, for which the target has to compute.
+pub(crate) fn wrong_reply_command() -> (SubmissionEntry, Vec<u8>) {
+    let reply = Reply {
+        transaction: TRANSACTION,
+        response: vec![0; HASH.digest_bytes()],
+        challenge: None,
+        sequence: 0,
+        public_value: (CRYPTOGRAPHY.public_value)(GROUP, &[5; 40]),
+    };
+    let bytes = reply.encode();
+    let command = FabricsCommand::AuthenticationSend(message(bytes.len()));
+    (command.encode(0, in_capsule(bytes.len())), bytes)
+}
+
 /// A queue that asks for no keep alive timer, and has not authenticated.
 fn connect(served: &Served) -> Queue {
     Queue::connect(served.address, &served.terms(), (0, 31), CNTLID_DYNAMIC).unwrap()
@@ -177,4 +199,24 @@ fn a_stranger_that_negotiates_again_and_again_is_ended() {
         while stranger.step() {}
     }
     check_service(&served, &mut host);
+}
+
+#[test]
+fn hosts_come_in_while_strangers_of_all_kinds_come_again_as_soon_as_they_are_ended() {
+    const OF_EACH: usize = 60;
+    const HOSTS: usize = 5;
+    let served = Served::start(plan());
+    let mut host = attach(&served);
+    let kinds: Vec<_> = kinds(&served.nqn).into_iter().filter(|kind| !kind.at_nbd).collect();
+    let signs = Signs::default();
+    std::thread::scope(|scope| {
+        let _stops = Stops(&signs);
+        for kind in &kinds {
+            scope.spawn(|| bother(kind, served.address, OF_EACH, &signs));
+        }
+        while signs.standing.load(Ordering::Relaxed) < kinds.len() * OF_EACH {
+            std::thread::yield_now();
+        }
+        (0..HOSTS).for_each(|_| check_service(&served, &mut host));
+    });
 }

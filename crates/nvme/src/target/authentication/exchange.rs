@@ -69,6 +69,19 @@ impl Exchange {
         self.is_done
     }
 
+    /// Steps on the way to success that are done; zero before the first and after a failure.
+    pub(super) const fn progress(&self) -> u8 {
+        match self.step {
+            Step::Negotiate | Step::Failure(_) | Step::Over => 0,
+            Step::ChallengePower(_) => 1,
+            Step::Challenge(..) => 2,
+            Step::Reply(_) => 3,
+            Step::ReplyPower(..) => 4,
+            Step::Success1(..) => 5,
+            Step::Success2(_) => 6,
+        }
+    }
+
     /// Whether it has failed: the connection is of no use any more.
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.step, Step::Over)

@@ -106,6 +106,12 @@ impl Authentication {
         exchange.is_some_and(Exchange::is_done)
     }
 
+    /// Steps of its exchange that are done.
+    pub(super) fn progress(&self, queue: &Queue) -> u8 {
+        let exchange = self.queues.get(&(queue.controller(), queue.number()));
+        exchange.map_or(0, Exchange::progress)
+    }
+
     /// Whether an attempt of its host has failed, and no message is left that says why.
     pub(super) fn is_over(&self, queue: &Queue) -> bool {
         let exchange = self.queues.get(&(queue.controller(), queue.number()));

@@ -147,6 +147,18 @@ impl Subsystem {
         self.authentication.as_ref().is_none_or(|queues| queues.is_done(queue))
     }
 
+    /// Whether hosts have to authenticate.
+    #[must_use]
+    pub const fn demands_authentication(&self) -> bool {
+        self.authentication.is_some()
+    }
+
+    /// Steps towards success that the exchange of a queue has made; each new one is higher. Zero when it has failed, or not begun.
+    #[must_use]
+    pub fn authentication_progress(&self, queue: &Queue) -> u8 {
+        self.authentication.as_ref().map_or(0, |queues| queues.progress(queue))
+    }
+
     /// Takes a message of a host that authenticates, or gives it the next one. `random` is used once.
     pub fn handle_authentication(
         &mut self,

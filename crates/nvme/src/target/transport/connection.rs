@@ -85,6 +85,7 @@ pub struct Connection {
     /// C2HTermReq, after which nothing goes.
     termination: Option<Header>,
     released: Option<Slot>,
+    is_established: bool,
     phase: Phase,
 }
 
@@ -104,6 +105,7 @@ impl Connection {
             welcome: None,
             termination: None,
             released: None,
+            is_established: false,
             phase: Phase::Open,
             terms,
             queue,
@@ -140,6 +142,12 @@ impl Connection {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.commands.len()
+    }
+
+    /// Whether ICReq has come.
+    #[must_use]
+    pub const fn is_established(&self) -> bool {
+        self.is_established
     }
 
     /// Whether it still takes bytes.
@@ -360,6 +368,7 @@ impl Connection {
         self.framing = Framing::new(digests, request.alignment, self.terms.checksum);
         self.host_framing = Framing::new(digests, 0, self.terms.checksum);
         self.reader.establish(self.host_framing);
+        self.is_established = true;
         let host_data_max_bytes = self.terms.host_data_max_bytes;
         self.welcome =
             Some(Header::InitResponse(InitResponse { alignment: 0, digests, host_data_max_bytes }));
