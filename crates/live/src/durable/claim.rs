@@ -32,8 +32,8 @@ pub enum ClaimError {
         drive: usize,
         /// Where it is.
         place: String,
-        /// The server.
-        owner: OwnerName,
+        /// Name of the server, as it says.
+        owner: String,
     },
     /// A host has reserved a drive.
     #[error(
@@ -264,7 +264,9 @@ impl Candidate {
     fn check(&self) -> Result<(), ClaimError> {
         let (drive, place) = (self.number, self.place());
         match self.drive.finding() {
-            Finding::Moving(owner) => Err(ClaimError::InUse { drive, place, owner: owner.name }),
+            Finding::Moving(owner) => {
+                Err(ClaimError::InUse { drive, place, owner: owner.name.to_string() })
+            }
             Finding::Foreign(holder) => {
                 let (host, key) = (Uuid(holder.host_id), holder.key);
                 Err(ClaimError::Reserved { drive, place, host, key })
