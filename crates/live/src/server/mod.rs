@@ -233,13 +233,37 @@ impl Server {
         }
     }
 
+    /// Waits for drives on the network, and for nothing else: clients are neither heard nor answered.
+    fn await_claims(&mut self) -> io::Result<()> {
+        self.settle(self.io.present());
+        self.io.kick()?;
+        claims::wait(&self.io.storage)
+    }
+
+    /// Gives the drives up at the end, so that the next server need not wait. A command that is still on its way to a
+    /// drive keeps the claims until they run out.
+    fn give_up_claims(&mut self) {
+        if self.io.storage.in_flight() > 0 || self.io.storage.claims(1).is_none() {
+            return;
+        }
+        self.io.storage.give_up_claims();
+        let until = std::time::Instant::now() + claims::GIVE_UP_PATIENCE;
+        while !self.io.storage.has_given_up_claims() && std::time::Instant::now() < until {
+            let now = self.io.clock.now();
+            self.io.collect_storage(now);
+            if self.await_claims().is_err() {
+                return;
+            }
+        }
+    }
+
     /// Does what can be done now, as far as the budget of a turn goes. Returns whether a client was answered; `None` if
     /// none may be, because claims of drives have run out.
     fn work(&mut self) -> Result<Option<bool>, ServerError> {
         let now = self.catch_up();
         self.io.collect_storage(now);
         self.take_outputs();
-        if !self.may_answer()? {
+        if !self.claims.permit_answers(&mut self.io.storage)? {
             return Ok(None);
         }
         self.continue_requests();

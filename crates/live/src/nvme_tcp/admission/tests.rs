@@ -1,3 +1,5 @@
+//! The machine that gives places to strangers, against crowds of each kind in virtual time.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
