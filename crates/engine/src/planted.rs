@@ -18,23 +18,23 @@ pub const CAN_BE: bool = cfg!(feature = "planted");
 /// What a mistake is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// One thing happens before another that has to be first.
+    /// Two steps happen in the wrong order.
     Ordering,
-    /// What counts as stable was not synced.
+    /// Data count as stable before their sync.
     MissingSync,
     /// A client is told too soon.
     EarlyAnswer,
-    /// Something is computed from what it does not follow from.
+    /// A page or parity is computed from pages that it does not follow from.
     WrongBase,
     /// An older version is taken for the newest.
     StaleCopy,
     /// Another drive, place or half is meant.
     WrongMember,
-    /// What was begun and given up still counts.
+    /// A change that was begun and given up still counts.
     LostWithdrawal,
-    /// What is in doubt is believed, or nobody looks.
+    /// Doubtful data or sums are believed, or not compared.
     WrongDoubt,
-    /// Something that a later step relies on was not written down.
+    /// A record that a later step relies on is not written.
     LostRecord,
 }
 

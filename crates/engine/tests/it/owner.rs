@@ -1,6 +1,6 @@
-//! Several servers that want one drive, in virtual time: clocks that drift, commands that take long or never arrive,
-//! processes that stop for a while at any moment, are killed and started again, people that demand the drive for one
-//! whether another lives or not. No two ever own the drive at once, and
+//! Several servers that want one drive, in virtual time. Clocks drift, and commands take long or never arrive. Processes
+//! stop for a while at any moment, and are killed and started again. An administrator demands the drive for a server though
+//! another lives. No two ever own the drive at once, and
 //! nothing of a former owner is carried out later.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -63,7 +63,7 @@ struct Server {
     number: usize,
     life: u64,
     stage: Stage,
-    /// Its clock goes so many parts of a thousand faster or slower.
+    /// Drift of its clock, in thousandths.
     drift: i64,
     /// It does nothing until then.
     stopped_until: u64,
@@ -272,7 +272,7 @@ impl World {
         if server.stopped_until > self.now {
             return;
         }
-        // One that was silent for too long connects again, and what was under way is lost.
+        // A server that was silent for too long connects again, and its commands under way are lost.
         if self.now >= server.heard + SILENCE {
             let is_reading = server.commands.iter().any(|command| command.what != What::Data);
             for command in &mut server.commands {

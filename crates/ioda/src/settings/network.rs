@@ -54,9 +54,9 @@ pub(crate) struct NetworkSettings {
     /// [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_keep_alive: Option<Text<Span>>,
-    /// For how long a drive on the network stays this server's after it has last said so, 1s to 600s: another server
-    /// waits so long before it takes the drive of one that does not move, and one that cannot say so stops to answer.
-    /// The same for all servers that might use the drives [default: 10s]
+    /// Lease of drives on the network, 1s to 600s, which this server renews. A server whose lease has run out answers no
+    /// client; another server waits for that before it takes the drives. All servers that might use the drives need the
+    /// same lease [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_lease: Option<Text<Span>>,
     /// Commands in flight of each drive on the network, 1 to 1023; a drive may take fewer [default: 127]

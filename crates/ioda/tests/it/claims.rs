@@ -98,7 +98,7 @@ fn a_second_server_is_refused_while_the_first_lives() {
         checker.check_all(&mut client);
         assert!(!first.status().degraded, "{kind:?}: {}", first.said());
         assert_eq!(first.scrub(), 0, "{kind:?}");
-        // One that ends in order leaves its drives at once.
+        // A server that ends in order leaves its drives at once.
         drop(client);
         assert!(first.terminate(), "{kind:?}");
         let mut second = rig.serve(&[]);

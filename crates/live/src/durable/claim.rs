@@ -15,9 +15,9 @@ use std::io;
 use thiserror::Error;
 use units::Duration;
 
-/// How long is slept at most while drives are looked at.
+/// Longest sleep while the blocks of drives are read.
 const PAUSE_NANOSECONDS: i64 = 20_000_000;
-/// After so many pauses people learn what is waited for: a second.
+/// Pauses after which the wait is logged: a second.
 const PAUSES_UNTIL_SAID: u32 = 50;
 
 /// Why drives were not claimed. Nothing on them was changed, and none is claimed.
@@ -61,7 +61,7 @@ pub enum ClaimError {
     },
 }
 
-/// Drives that were claimed. Those that are not connected when this is dropped are given up.
+/// Drives that were claimed. A drive that is not connected when this is dropped is given up.
 #[derive(Debug, Default)]
 pub struct Claimed {
     places: Vec<RemoteLocation>,
@@ -75,7 +75,7 @@ struct Candidate {
     drive: Box<RemoteDrive>,
 }
 
-/// Who this process is for drives that it claims, each for `lease` after it has said so.
+/// The name and the lease under which this process claims drives.
 ///
 /// # Errors
 ///
@@ -87,8 +87,8 @@ pub fn claimant(lease: Duration) -> io::Result<Claimant> {
     Ok(Claimant { owner: super::random_uuid()?, process, name, lease })
 }
 
-/// Claims all drives on the network among `places` that belong to an array or are blank. With `takes_over` from
-/// whoever has them.
+/// Claims all drives on the network among `places` that belong to an array or are blank. With `takes_over` a living
+/// owner loses them.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ pub fn claim(places: &[Place], takes_over: bool) -> Result<Claimed, ClaimError> 
     claim_numbered(places.iter().enumerate(), takes_over)
 }
 
-/// The same for one drive, that of the place with this number, from nobody who lives.
+/// Claims one drive, that of the place with this number; a living owner keeps it.
 ///
 /// # Errors
 ///
@@ -152,7 +152,7 @@ fn claim_all(candidates: &mut Vec<Candidate>, takes_over: bool) -> Result<(), Cl
     for candidate in candidates.iter() {
         candidate.check()?;
     }
-    // What something else is on is nobody's to claim, and is refused when it is opened.
+    // A drive with something else on it is not claimed, and is refused when it is opened.
     let mut claimable = Vec::new();
     for mut candidate in candidates.drain(..) {
         let mut drive = StoredDrive::Remote(candidate.drive);
@@ -209,7 +209,7 @@ fn wait(
         if all {
             return Ok(());
         }
-        // One that lives is enough.
+        // One living owner is enough.
         if looks && candidates.iter().any(|candidate| candidate.check().is_err()) {
             return candidates.iter().try_for_each(Candidate::check);
         }

@@ -34,8 +34,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const SPREAD: Duration = Duration::from_secs(5);
 /// Parts of that.
 const SPREAD_PARTS: u32 = 256;
-/// For how long a connection that has failed waits for its host to close, and takes nothing: one that is closed at once can come again
-/// at once.
+/// Time for which a connection that has failed waits for its host to close. It takes no place. A host whose connection is closed
+/// at once comes again at once.
 const FAILED_TIMEOUT: Duration = Duration::from_secs(2);
 /// For how long nothing is accepted after there was no place, so that then several come at once.
 const BREATH: Duration = Duration::from_millis(4);

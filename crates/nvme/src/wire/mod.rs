@@ -2,8 +2,8 @@
 //!
 //! Knows: where every field is, what its bits mean, and which bytes are no PDU. Does not know: connections,
 //! queues, drives, sockets. A structure has `decode`, from an array of its length, and `encode`; what is reserved
-//! is ignored by the one and zero in the other. What a field can have and has no name here is kept as a value of
-//! its own (`Other`, `Unsupported`, `Reserved`), so that it can be refused with the right status.
+//! is ignored by the one and zero in the other. A value of a field that has no name here
+//! is kept (`Other`, `Unsupported`, `Reserved`), so that it can be refused with the right status.
 //!
 //! | part | modules |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Drives that collect: slow for a while, whenever they may. What they are told is what a drive on the network is
-//! told; whether so many may collect at once is checked here.
+//! Drives that collect: slow for a while, whenever they may. The array tells them the same as drives on the network.
+//! The number of drives that collect at once is checked here.
 
 use array::Layout;
 use nvme::{CollectionRight, PlFlag};

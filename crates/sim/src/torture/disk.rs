@@ -148,7 +148,7 @@ pub(super) struct SimDisk {
     /// Blocks that were damaged and may be still.
     damage: BTreeMap<u64, Damage>,
     pub(super) faults: Faults,
-    /// What its head says may be no sound superblock of the array: a drive that nobody formats by mistake.
+    /// Whether the head may lack a sound superblock of the array. Such a drive is not formatted by mistake.
     pub(super) is_strange: bool,
 }
 

@@ -162,8 +162,8 @@ impl World {
         self.places().strike(disk, fault, rng);
     }
 
-    /// Without a journal that is always on, blocks that are being written are as they should be: nobody promises
-    /// anything about one that is damaged and torn at once. The journal writes such a block again as a whole.
+    /// Undoes damage to blocks that are being written, in arrays whose journal is not always on: no promise covers a
+    /// block that is damaged and torn at once. The journal writes such a block again as a whole.
     pub(super) fn spare_what_is_written(&self, bays: &mut [Bay]) {
         if !self.is_always_journalled() {
             bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(SimDisk::is_unsettled));

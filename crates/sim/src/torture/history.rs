@@ -248,7 +248,7 @@ impl Fault {
         matches!(self, Self::Table | Self::Garbage) || self.is_in_head()
     }
 
-    /// Whether it strikes what the array knows of itself, while the power is off: nobody reads that before.
+    /// Whether the fault strikes the head of a drive. It does so while the power is off, because only a start reads heads.
     #[must_use]
     pub const fn is_in_head(self) -> bool {
         matches!(

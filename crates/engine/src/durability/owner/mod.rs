@@ -14,7 +14,7 @@
 //!
 //! Terms of a server, in its block: `L`, how long it owns the drive after the start of the last write of its block
 //! that is done ([`Terms::lease`]); `D`, how long after `L` a command of it may still be carried out
-//! ([`Terms::in_flight`]). After `L` it sends nothing and answers nobody, and does not own the drive again by a write
+//! ([`Terms::in_flight`]). After `L` it sends nothing and answers no client, and does not own the drive again by a write
 //! that ends later. A little later it closes connections over which a change has no answer yet. `D` holds because the drive ends a
 //! controller whose connection is closed, or that sends no Keep Alive for the Keep Alive Timeout, with all of its commands; a process that is
 //! stopped sends none.
@@ -27,8 +27,8 @@
 //! of which one is 6 % faster.
 //!
 //! A block that was released, or never written, has no owner that could still write. Then a bid needs only outlast
-//! the bids of others who found the same: it is confirmed at most [`Terms::gap`] (`L / 8`) after the start of the
-//! read that found nobody, and read again [`Terms::settling`] (`L / 4`) later. A rival whose bid replaces it after
+//! the bids of others that found the same. It is confirmed at most [`Terms::gap`] (`L / 8`) after the start of the
+//! read that found no owner, and read again [`Terms::settling`] (`L / 4`) later. A rival whose bid replaces it after
 //! that read would have to be slower than its own gap, and such a bid waits as one against an owner does.
 //!
 //! An owner whose `L` has run out (its process was stopped, its network was gone) looks at the block. If the block is
@@ -38,10 +38,10 @@
 //! A newcomer that gives up leaves its bid, because the block may be another server's by then; so does an owner whose `L`
 //! has run out.
 //!
-//! An owner overwrites a bid while it owns the drive: that is its answer to who asks whether it lives. Only a bid that
-//! *demands* the drive, because people said so, makes it stop.
+//! An owner overwrites a bid while it owns the drive: a server that asks learns that the owner lives. Only a bid that
+//! *demands* the drive, by order of the administrator, makes the owner stop.
 //!
-//! # Why a stalled owner of a fenced drive answers nobody
+//! # Why a stalled owner of a fenced drive answers no client
 //!
 //! The drive refuses its commands, so it changes nothing and reads nothing. What it could still do is to answer from
 //! memory. A newcomer waits `L` and a sixteenth, from the end of a read to the start of another that finds the same
@@ -80,20 +80,20 @@ pub struct Terms {
     pub in_flight: Duration,
 }
 
-/// One part in so many is waited longer, as clocks differ.
+/// Parts of a time, one of which is added to it for clocks that differ.
 const DRIFT_PARTS: u64 = 16;
 
 impl Terms {
     /// Shortest and longest time that a block may say.
     pub const LONGEST: Duration = Duration::from_secs(2 * 3600);
 
-    /// How often the owner writes its block.
+    /// Time between two writes of the block by the owner.
     #[must_use]
     pub fn heartbeat(&self) -> Duration {
         self.lease / 4
     }
 
-    /// How often a newcomer looks at the block.
+    /// Time between two reads of the block by a newcomer.
     #[must_use]
     pub fn look(&self) -> Duration {
         self.lease / 16
@@ -105,13 +105,13 @@ impl Terms {
         self.lease / 8
     }
 
-    /// How long such a bid stands before it is read again.
+    /// Time from such a bid to the read that confirms it.
     #[must_use]
     pub fn settling(&self) -> Duration {
         self.lease / 4
     }
 
-    /// How long a block has to stand still before its server counts as gone.
+    /// Time without a change of the block after which its server counts as gone.
     #[must_use]
     pub fn patience(&self, guard: Guard) -> Duration {
         match guard {

@@ -204,7 +204,7 @@ fn an_owner_whose_fenced_drive_is_demanded_is_outlasted() {
     assert_eq!(lease.standing(at(1700)), Standing::Bidding);
     run(&mut lease, &mut stored, 1700, 1720);
     assert!(lease.is_valid(at(1720)));
-    // One that has ended in order answers no client.
+    // A server that has ended in order answers no client.
     let mut stored = Found::Owner(block(2, OwnerState::Released));
     let mut lease = Lease::new(block(1, OwnerState::Held), Guard::Fenced, stored, true);
     run(&mut lease, &mut stored, 0, 100);

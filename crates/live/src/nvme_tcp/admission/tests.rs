@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Shares as small as what is tested allows, so that a memory of so many bytes has as many places.
+/// Smallest shares, so that the number of places is about the number of bytes of memory.
 const SHARES: Shares =
     Shares { entering_bytes: 1, authenticating_bytes: 2, discovering_bytes: 4, serving_bytes: 1 };
 

@@ -47,7 +47,7 @@ impl Hunt {
         self.first.wrapping_add(run as u64 * SEEDS_APART)
     }
 
-    /// What comes of each bug, on so many threads. The threads have no influence on it.
+    /// Hunts each bug, on `threads` threads. Results do not depend on their number.
     pub(super) fn go(&self, threads: usize, show: Show) -> Vec<[Run; RUNS]> {
         let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
         let all = Mutex::new(vec![<[Run; RUNS]>::default(); self.bugs.len()]);
