@@ -69,7 +69,6 @@ pub enum Bug {
     SuperblocksUnprepared,
     CursorAhead,
     CursorBeforeBatch,
-    CursorKeptOverReplay,
     ReplacedDriveServes,
     HalfRetiredUnsynced,
     SyncWithoutSums,

@@ -157,10 +157,7 @@ fn write_superblocks<D: Disk>(
     let mut states = assembly.states.clone();
     for state in &mut states {
         if let MemberState::Rebuilding { cursor_bytes } = state {
-            let up_to_bytes = assembly.rebuilt_up_to(*cursor_bytes, intent);
-            if up_to_bytes != *cursor_bytes && !intent.planted().has(Bug::CursorKeptOverReplay) {
-                *cursor_bytes = up_to_bytes;
-            }
+            *cursor_bytes = assembly.rebuilt_up_to(*cursor_bytes, intent);
         }
     }
     superblock.propose(&states, &assembly.leader.joined);

@@ -59,12 +59,6 @@ pub(super) const ALL: &[About] = &[
         sentence: "The cursor of a rebuild is recorded before the changes are stable that the rebuild has computed with.",
     },
     About {
-        bug: Bug::CursorKeptOverReplay,
-        name: "cursor-kept-over-replay",
-        kind: Kind::Ordering,
-        sentence: "A start keeps the cursor of a rebuild, though blocks before it are to be rebuilt again.",
-    },
-    About {
         bug: Bug::ReplacedDriveServes,
         name: "replaced-drive-serves",
         kind: Kind::Ordering,

@@ -16,6 +16,8 @@ pub(crate) struct PlantedBugs {
     steps: u32,
     /// Bugs that were found from most seeds.
     found: usize,
+    /// Seeds of histories that fail without a bug as well: they say nothing of any.
+    fail_anyway: Vec<u64>,
     /// Time it took, in seconds.
     seconds: f64,
     /// The bugs.
@@ -84,6 +86,7 @@ pub(super) fn of(shown: &Shown) -> PlantedBugs {
         histories_most: shown.hunt.most,
         steps: shown.hunt.steps,
         found: bugs.iter().filter(|bug| bug.median.is_some()).count(),
+        fail_anyway: shown.fail_anyway().into_iter().collect(),
         seconds: shown.seconds,
         bugs,
     }

@@ -3,6 +3,7 @@
 use super::Found;
 use super::hunt::{Hunt, Run};
 use crate::table;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// All that is printed.
@@ -26,6 +27,12 @@ impl Shown {
         )
     }
 
+    /// Seeds of histories that fail without a bug as well.
+    pub(super) fn fail_anyway(&self) -> BTreeSet<u64> {
+        let runs = self.found.iter().flat_map(|found| &found.runs);
+        runs.flat_map(|run| run.fail_anyway.iter().copied()).collect()
+    }
+
     /// For a terminal.
     pub(super) fn text(&self) -> String {
         let mut header = table::header(&["bug", "kind"]);
@@ -39,6 +46,11 @@ impl Shown {
         let count = self.found.iter().filter(|found| found.median().is_some()).count();
         // A fact about this machine: writing to a string cannot fail.
         let _ = writeln!(text, "\n{count} of {all} found in the median, in {:.1} s", self.seconds);
+        for seed in self.fail_anyway() {
+            text += &format!(
+                "\nThe history of seed {seed} fails without a bug as well, and says nothing of any.\n"
+            );
+        }
         for found in self.found.iter().filter(|found| found.median().is_none()) {
             let about = found.bug.about();
             let why = match found.reached() {
