@@ -139,7 +139,7 @@ impl<T: Copy> Crowd<T> {
 
     /// A member made a step just now, and is not held.
     pub(crate) fn step(&mut self, now: T, number: u32) {
-        self.set_order(number, |order| Some(order));
+        self.set_order(number, Some);
         if let Some(seat) = self.seats.get_mut(&number) {
             seat.member.since = now;
         }

@@ -271,8 +271,7 @@ impl World {
                 self.to_discover.push_back(number);
             }
             Kind::Connecting | Kind::Honest(_)
-                if connects && peer.steps + 1 >= CONNECT
-                    || peer.kind == Kind::Connecting && connects =>
+                if connects && (peer.steps + 1 >= CONNECT || peer.kind == Kind::Connecting) =>
             {
                 self.admission.hold(number, Stage::Entering);
                 self.to_authenticate.push_back(number);
