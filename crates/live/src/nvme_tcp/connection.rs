@@ -24,7 +24,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 const UNSENT_HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// What an answer of discovery has room for whatever others hold: longer ones need what is common to all.
-const DISCOVERY_ANSWER_BYTES: u64 = 16 << 10;
+const DISCOVERY_ANSWER_BYTES: u64 = 8 << 10;
 
 /// Commands that are refused before a connection that is not served ends.
 const REFUSALS_MAX: u8 = 16;
