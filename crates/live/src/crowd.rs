@@ -72,7 +72,7 @@ struct Seat<T> {
 #[derive(Debug, Default)]
 struct OfSource {
     count: usize,
-    /// Those that are not held, the one whose last step is the oldest first.
+    /// Members that are not held, by the order of their last steps.
     may_end: BTreeMap<u64, u32>,
 }
 

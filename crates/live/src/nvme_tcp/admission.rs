@@ -17,8 +17,8 @@ pub const CONNECTIONS_MAX: usize = 1024;
 /// Most controllers that a subsystem needs: one for each queue in use or authenticating.
 pub const CONTROLLERS_MAX: u16 = (CONNECTIONS_MAX + ENTERING_MAX) as u16;
 
-/// Most places for connections that enter, and as many for those that authenticate: thousands of strangers end for nobody, and
-/// so do not come again.
+/// Most places for connections that enter, and for those that authenticate. Thousands of strangers have room, so that they
+/// are not ended and do not come again.
 const ENTERING_MAX: usize = 3072;
 /// Most places for discovery.
 const DISCOVERING_MAX: usize = 1280;

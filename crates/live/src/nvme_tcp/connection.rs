@@ -193,7 +193,7 @@ impl HostConnection {
         memory.set_share(&mut self.held.granted, granted);
     }
 
-    /// A command was refused. Returns whether there were so many that a connection that is not served is to end.
+    /// A command was refused. Returns whether a connection that is not served has had its last one refused.
     pub(super) const fn note_refusal(&mut self) -> bool {
         self.entry.refusals = self.entry.refusals.saturating_add(1);
         !matches!(self.stage, Stage::Serving) && self.entry.refusals > REFUSALS_MAX

@@ -1,8 +1,10 @@
+//! Tests of places of strangers, with a clock and a crowd that are simulated.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Shares as small as what is tested allows, so that a memory of so many bytes has as many places.
+/// Shares of a few bytes, so that little memory has few places.
 const SHARES: Shares =
     Shares { entering_bytes: 1, authenticating_bytes: 2, discovering_bytes: 4, serving_bytes: 1 };
 
@@ -148,7 +150,7 @@ enum Kind {
     Connecting,
     /// It asks for discovery at once, and then does nothing.
     Discovering,
-    /// It makes each step after so many milliseconds until it is served.
+    /// It makes each step after this pause in milliseconds until it is served.
     Honest(u64),
 }
 
