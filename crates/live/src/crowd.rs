@@ -72,7 +72,7 @@ struct Seat<T> {
 #[derive(Debug, Default)]
 struct OfSource {
     count: usize,
-    /// Connections that are not held, by the time of the last step, the oldest first.
+    /// Members that are not held, by the order of their last steps.
     may_end: BTreeMap<u64, u32>,
 }
 

@@ -17,8 +17,8 @@ pub const CONNECTIONS_MAX: usize = 1024;
 /// Most controllers that a subsystem needs: one for each queue in use or authenticating.
 pub const CONTROLLERS_MAX: u16 = (CONNECTIONS_MAX + ENTERING_MAX) as u16;
 
-/// Most places for connections that enter, and for those that authenticate. With thousands of places few strangers are ended,
-/// so few come again.
+/// Most places for connections that enter, and for those that authenticate. Thousands of strangers have room, so that they
+/// are not ended and do not come again.
 const ENTERING_MAX: usize = 3072;
 /// Most places for discovery.
 const DISCOVERING_MAX: usize = 1280;
@@ -27,7 +27,7 @@ const DISCOVERING_MIN: usize = 4;
 
 /// Parts of the memory of shares of which one is for entering and authenticating connections, and one for discovery.
 const STRANGERS_PART: u64 = 3;
-const DISCOVERING_PART: u64 = 8;
+const DISCOVERING_PART: u64 = 32;
 
 /// For how long a connection that enters or discovers does not end for another after a step: a round trip on a slow
 /// network.
@@ -70,6 +70,7 @@ pub(super) enum Loss {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
     pub(super) entering_bytes: u64,
+    /// Zero where hosts do not authenticate.
     pub(super) authenticating_bytes: u64,
     pub(super) discovering_bytes: u64,
     pub(super) serving_bytes: u64,

@@ -24,7 +24,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 const UNSENT_HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// What an answer of discovery has room for whatever others hold: longer ones need what is common to all.
-const DISCOVERY_ANSWER_BYTES: u64 = 16 << 10;
+const DISCOVERY_ANSWER_BYTES: u64 = 8 << 10;
 
 /// Commands that are refused before a connection that is not served ends.
 const REFUSALS_MAX: u8 = 16;
@@ -193,7 +193,7 @@ impl HostConnection {
         memory.set_share(&mut self.held.granted, granted);
     }
 
-    /// A command was refused. Returns whether there were so many that a connection that is not served is to end.
+    /// A command was refused. Returns whether a connection that is not served has had its last one refused.
     pub(super) const fn note_refusal(&mut self) -> bool {
         self.entry.refusals = self.entry.refusals.saturating_add(1);
         !matches!(self.stage, Stage::Serving) && self.entry.refusals > REFUSALS_MAX

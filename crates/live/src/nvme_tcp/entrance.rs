@@ -34,8 +34,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const SPREAD: Duration = Duration::from_secs(5);
 /// Parts of that.
 const SPREAD_PARTS: u32 = 256;
-/// Time for which a connection that has failed waits for its host to close. It takes no place. A host whose connection is closed
-/// at once comes again at once.
+/// Time that a failed connection has until it is closed. Nothing is received meanwhile, and its host does not come again at
+/// once.
 const FAILED_TIMEOUT: Duration = Duration::from_secs(2);
 /// For how long nothing is accepted after there was no place, so that then several come at once.
 const BREATH: Duration = Duration::from_millis(4);
@@ -89,7 +89,7 @@ impl Entrance {
         &self.strangers
     }
 
-    /// Those that wait for a place in a stage; `None` if there is no such line.
+    /// The line before a stage; `None` if the stage has none.
     const fn line_mut(&mut self, stage: Stage) -> Option<&mut VecDeque<CommandName>> {
         match stage {
             Stage::Authenticating => Some(&mut self.to_authenticate),

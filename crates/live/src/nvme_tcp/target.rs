@@ -128,7 +128,10 @@ impl Target {
         let TargetSetup { config, listeners, listings, memory_bytes, reservations } = setup;
         let shares = Shares {
             entering_bytes: Stage::Entering.share_bytes(),
-            authenticating_bytes: Stage::Authenticating.share_bytes(),
+            authenticating_bytes: config
+                .authentication
+                .as_ref()
+                .map_or(0, |_| Stage::Authenticating.share_bytes()),
             discovering_bytes: Stage::Discovering.share_bytes(),
             serving_bytes: Stage::Serving.share_bytes(),
         };

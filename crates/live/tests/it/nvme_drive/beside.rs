@@ -45,8 +45,18 @@ pub(crate) struct Kind {
     name: &'static str,
     pub(crate) at_nbd: bool,
     bytes: Vec<u8>,
-    /// A byte in each sweep.
-    is_slow: bool,
+    manner: Manner,
+}
+
+/// How a stranger goes about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Manner {
+    /// It sends all at once, and stays until it is disconnected.
+    Staying,
+    /// It sends a byte in each sweep.
+    Slow,
+    /// It goes with the first answer, and comes again at once.
+    Hasty,
 }
 
 /// All kinds, at a subsystem.
@@ -60,27 +70,28 @@ pub(crate) fn kinds(subsystem: &str) -> Vec<Kind> {
     let discovering = blind(&[connect_command(Nqn::DISCOVERY)]);
     let options = [0, 0, 0, 3, b'I', b'H', b'A', b'V'].to_vec();
     let of =
-        |name, at_nbd, bytes: &[u8], is_slow| Kind { name, at_nbd, bytes: bytes.to_vec(), is_slow };
+        |name, at_nbd, bytes: &[u8], manner| Kind { name, at_nbd, bytes: bytes.to_vec(), manner };
     vec![
-        of("silent", false, &[], false),
-        of("negotiating", false, &negotiating, false),
-        of("negotiating again", false, &again, false),
-        of("discovering", false, &discovering, false),
-        of("slow", false, &negotiating, true),
-        of("silent at NBD", true, &[], false),
-        of("slow at NBD", true, &options, true),
-        of("wrong secrets", false, &replying, false),
+        of("silent", false, &[], Manner::Staying),
+        of("negotiating", false, &negotiating, Manner::Staying),
+        of("negotiating again", false, &again, Manner::Staying),
+        of("discovering", false, &discovering, Manner::Staying),
+        of("slow", false, &negotiating, Manner::Slow),
+        of("silent at NBD", true, &[], Manner::Staying),
+        of("slow at NBD", true, &options, Manner::Slow),
+        of("hasty", false, &negotiating, Manner::Hasty),
+        of("wrong secrets", false, &replying, Manner::Staying),
     ]
 }
 
-/// The crowds of a round, by the names of their kinds: each kind, all that hold their places, and those too that make the
-/// server compute.
+/// The crowds of a round, by the names of their kinds: each kind, and before the last two, which make the server work, all others
+/// at once.
 fn crowds() -> Vec<Vec<&'static str>> {
     let all: Vec<_> = kinds(SUBSYSTEM).iter().map(|kind| kind.name).collect();
-    let (last, others) = all.split_last().unwrap();
-    let mut crowds: Vec<Vec<_>> = others.iter().map(|name| vec![*name]).collect();
-    crowds.push(others.to_vec());
-    crowds.push(vec![last]);
+    let (quiet, busy) = all.split_at(all.len() - 2);
+    let mut crowds: Vec<Vec<_>> = quiet.iter().map(|name| vec![*name]).collect();
+    crowds.push(quiet.to_vec());
+    crowds.extend(busy.iter().map(|name| vec![*name]));
     crowds
 }
 
@@ -127,7 +138,8 @@ pub(crate) fn bother(kind: &Kind, at: SocketAddr, count: usize, signs: &Signs) {
         socket.set_nodelay(true).unwrap();
         socket.set_nonblocking(true).unwrap();
         waiter.add(&socket, number as u64, Interest::READ).unwrap();
-        let sent = if kind.is_slow { 0 } else { socket.write(&kind.bytes).unwrap_or(0) };
+        let sent =
+            if kind.manner == Manner::Slow { 0 } else { socket.write(&kind.bytes).unwrap_or(0) };
         Stranger { socket, sent }
     };
     let mut all: Vec<Stranger> = (0..count).map(|number| connect(&mut waiter, number)).collect();
@@ -141,6 +153,7 @@ pub(crate) fn bother(kind: &Kind, at: SocketAddr, count: usize, signs: &Signs) {
             let is_gone = loop {
                 match all[number].socket.read(&mut scratch) {
                     Ok(0) => break true,
+                    Ok(_) if kind.manner == Manner::Hasty => break true,
                     Ok(_) => {}
                     Err(error) => break error.kind() != ErrorKind::WouldBlock,
                 }
@@ -150,7 +163,7 @@ pub(crate) fn bother(kind: &Kind, at: SocketAddr, count: usize, signs: &Signs) {
                 all[number] = connect(&mut waiter, number);
             }
         }
-        if kind.is_slow && swept.elapsed() > SWEEP {
+        if kind.manner == Manner::Slow && swept.elapsed() > SWEEP {
             swept = Instant::now();
             for stranger in &mut all {
                 let rest = &kind.bytes[stranger.sent..];

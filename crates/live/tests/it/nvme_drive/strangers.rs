@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Least memory: some hundred and thirty places for connections that enter, as many for those that authenticate, and some forty for
+/// Least memory: some hundred and thirty places for connections that enter, as many for those that authenticate, and 14 for
 /// discovery.
 const MEMORY_BYTES: u64 = 16 << 20;
 const STRANGERS: usize = 250;
