@@ -49,9 +49,9 @@ Examples:
 The engine, its durability and its recovery are those of `ioda serve`; disks, clients and the
 clock are simulated. What is promised against which faults, and what is not: docs/durability.md.
 
-With --state Ctrl-C ends the run when the histories that have begun have ended; a second one ends it at
-once, and the next run begins those again. A failure stays in the file: each later run names it and ends
-with code 4.
+With --state Ctrl-C ends the run when the histories that have begun have ended. A second one ends
+it at once, and the next run begins those again. A failure stays in the file: each later run names
+it and ends with code 4.
 
 A history that fails is named with the line that repeats it, and the first is made as short as it
 gets. An array that panics fails its history, and the others go on.
@@ -70,7 +70,7 @@ pub(crate) struct TortureArgs {
     /// RAID level: raid1, raid4, raid5, raid6 or raid10; repeatable [default: any]
     #[arg(long, value_name = "LEVEL")]
     level: Vec<Text<Raid>>,
-    /// Seed of the first history, any whole number, and of the only one unless --seeds or --time asks for more [default: 1]
+    /// Seed of the first history, any whole number, and of the only one unless --seeds, --time, --for or --state asks for more [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// So many seeds, counted from --seed, a history for each [default: 1000, or 1 with --seed]
