@@ -88,12 +88,18 @@ impl World {
         let mut rng = self.rng("format", self.names.token);
         let goes = !self.calm && self.pending.is_none() && rng.below(4) == 0;
         let rng_of_disk = self.rng("join", self.names.token);
+        let mut rng_of_old = self.rng("taken out", self.names.token);
         let Some(array) = &mut self.array else { return Ok(()) };
         let old = &array.bays[drive.index()].disk;
         let again = old.faults == Faults::default() && !old.is_strange && rng.below(3) == 0;
         let again = again || returns;
         if again {
-            new.disk = returning.unwrap_or_else(|| old.clone());
+            new.disk = returning.unwrap_or_else(|| {
+                // Commands of its time before come to nothing after it is formatted.
+                let mut disk = old.clone();
+                disk.cut(any_loss(&mut rng_of_old), &mut rng_of_old);
+                disk
+            });
         }
         if goes {
             let loss = std::array::from_fn(|_| any_loss(&mut rng));

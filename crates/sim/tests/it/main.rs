@@ -8,8 +8,6 @@ mod flush;
 mod hedging;
 mod late_drives;
 mod named;
-#[cfg(feature = "planted")]
-mod planted;
 mod presets;
 mod random;
 mod ranges;
