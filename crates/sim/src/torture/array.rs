@@ -220,7 +220,7 @@ impl Running {
         let met = self.collecting.meet(drive, self.now, flag, &mut rng);
         match met {
             Met::Nothing => {}
-            Met::Waits(wait) => takes = takes + wait,
+            Met::Waits(wait) => takes += wait,
             Met::FailsFast(wait) => {
                 kind = Kind::FailsFast(wait);
                 takes = Duration::from_micros(1 + rng.below(20));

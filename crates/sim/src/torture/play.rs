@@ -113,7 +113,7 @@ impl Play {
 impl fmt::Display for Play {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.policy.about().windows, self.coordinated) {
-            _ if *self == Self::PLAIN => return Ok(()),
+            _ if *self == Self::PLAIN => Ok(()),
             (WindowUse::None | WindowUse::Synchronized, _) => {
                 write!(f, ", policy {}", self.policy.name())
             }
