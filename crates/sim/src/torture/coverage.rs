@@ -161,7 +161,7 @@ impl Coverage {
         self.met[event.row()][state as usize]
     }
 
-    /// A transition is made so many times.
+    /// Adds `times` of a transition.
     pub(super) fn count(&mut self, transition: Transition, times: u64) {
         let made = &mut self.transitions[transition as usize];
         made.times += times;

@@ -148,7 +148,7 @@ pub(super) struct SimDisk {
     /// Blocks that were damaged and may be still.
     damage: BTreeMap<u64, Damage>,
     pub(super) faults: Faults,
-    /// What its head says may be no sound superblock of the array: a drive that nobody formats by mistake.
+    /// The head may hold no sound superblock of the array: the drive is refused where it would be formatted again.
     pub(super) is_strange: bool,
 }
 

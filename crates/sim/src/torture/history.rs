@@ -248,7 +248,7 @@ impl Fault {
         matches!(self, Self::Table | Self::Garbage) || self.is_in_head()
     }
 
-    /// Whether it strikes what the array knows of itself, while the power is off: nobody reads that before.
+    /// Whether the damage is in the head of a drive. It strikes while the power is off: only a start reads the head.
     #[must_use]
     pub const fn is_in_head(self) -> bool {
         matches!(

@@ -542,7 +542,7 @@ impl World {
 
     fn fault(&mut self, drive: DriveId, fault: Fault) -> Done {
         let gives_up = matches!(fault, Fault::Dies | Fault::WriteError | Fault::SyncError);
-        // A page that cannot be read, or is wrong, counts as a drive: nobody knows in which row the next one is.
+        // A page that is wrong or cannot be read counts as a drive: the next one may be in the same row.
         let suspects = self.damaged() | self.unreadable();
         let missing = self.lost() | self.doomed;
         let is_missing = missing >> drive.0 & 1 == 1;
