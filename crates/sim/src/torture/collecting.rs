@@ -1,12 +1,13 @@
-//! Drives that collect: slow for a while, whenever they may. The array tells them the same as drives on the network.
-//! The number of drives that collect at once is checked here.
+//! Drives that collect garbage: slow for a while, at the times that the array permits.
+//!
+//! Permits are those of a drive on the network. A stripe may have no more collecting members than it can miss.
 
 use array::Layout;
 use nvme::{CollectionRight, PlFlag};
 use std::collections::BTreeSet;
 use units::{DriveId, Duration, Instant, Rng};
 
-/// A drive that may collect whenever it is due does so in one of this many slots of time.
+/// Slots of time among which a drive that may always collect does so in one.
 const SLOTS: u64 = 8;
 /// Length of such a slot.
 const SLOT: Duration = Duration::from_millis(4);
@@ -19,7 +20,7 @@ const PATIENT: Duration = Duration::from_micros(300);
 #[derive(Debug)]
 pub(super) struct Collecting {
     seed: u64,
-    /// What each drive was told last.
+    /// Newest permit of each drive.
     rights: Vec<CollectionRight>,
     /// The members of each stripe, as bits, each set once.
     stripes: BTreeSet<u64>,

@@ -161,7 +161,7 @@ impl Coverage {
         self.met[event.row()][state as usize]
     }
 
-    /// A transition is made so many times.
+    /// Adds `times` of a transition.
     pub(super) fn count(&mut self, transition: Transition, times: u64) {
         let made = &mut self.transitions[transition as usize];
         made.times += times;
@@ -252,11 +252,11 @@ fn is_possible(event: Event, state: State, level: Level) -> bool {
         (Event::Replace | Event::Return, State::Optimal | State::Resyncing) => false,
         (Event::Replace | Event::Return, State::Rebuilding) => loses_two,
         (Event::Fault(Fault::Slow | Fault::Full), _) => true,
-        // A page that cannot be read counts as a drive, and here none can be missed any more.
-        (Event::Fault(fault), State::Critical) if fault.harms_data() => false,
+        // A page that cannot be read counts as a drive. The other pairs of a RAID-10 can miss one.
+        (Event::Fault(fault), State::Critical) if fault.harms_data() => level == Level::Raid10,
         // What is resynced is in doubt.
         (Event::Fault(fault), State::Resyncing) if fault.is_silent() => false,
-        (Event::Fault(fault), State::Rebuilding) if fault.harms_data() => misses_two,
+        (Event::Fault(fault), State::Rebuilding) if fault.harms_data() => loses_two,
         (Event::Fault(fault), State::Critical) if fault.is_damage() => level == Level::Raid10,
         (Event::Fault(fault), State::Rebuilding) if fault.is_damage() => loses_two,
         // The other pairs of a RAID-10 can still lose a drive.

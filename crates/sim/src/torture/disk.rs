@@ -148,7 +148,7 @@ pub(super) struct SimDisk {
     /// Blocks that were damaged and may be still.
     damage: BTreeMap<u64, Damage>,
     pub(super) faults: Faults,
-    /// Whether the head may lack a sound superblock of the array. Such a drive is not formatted by mistake.
+    /// The head may hold no sound superblock of the array: the drive is refused where it would be formatted again.
     pub(super) is_strange: bool,
 }
 

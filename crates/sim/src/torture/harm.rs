@@ -1,8 +1,8 @@
 //! Damage: a drive holds something else than it was given, in its data, its checksums or its head, and says nothing.
 //!
 //! The array bears it on as many drives as a row can miss, together with those that are missing. It outlives power
-//! cuts where the array promises to find it then: everywhere with a journal that is always on, and elsewhere outside of what was
-//! being written.
+//! cuts where the array promises to find it then: everywhere with a journal that is always on, and elsewhere outside
+//! of what was being written.
 
 use super::array::Bay;
 use super::coverage::{Event, State};
@@ -71,7 +71,7 @@ impl World {
         damaged | self.harms.unscrubbed
     }
 
-    /// Those of the array that runs.
+    /// Drives of the running array that hold something else than they were given, as bits.
     pub(super) fn damaged(&self) -> u64 {
         self.array.as_ref().map_or(0, |array| self.suspects(&array.bays))
     }
@@ -162,8 +162,8 @@ impl World {
         self.places().strike(disk, fault, rng);
     }
 
-    /// Undoes damage to blocks that are being written, in arrays whose journal is not always on: no promise covers a
-    /// block that is damaged and torn at once. The journal writes such a block again as a whole.
+    /// Takes damage back from blocks that are being written, unless the journal is always on. A block that is damaged
+    /// and torn at once is not promised. The journal writes such a block again as a whole.
     pub(super) fn spare_what_is_written(&self, bays: &mut [Bay]) {
         if !self.is_always_journalled() {
             bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(SimDisk::is_unsettled));

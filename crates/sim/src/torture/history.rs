@@ -248,7 +248,7 @@ impl Fault {
         matches!(self, Self::Table | Self::Garbage) || self.is_in_head()
     }
 
-    /// Whether the fault strikes the head of a drive. It does so while the power is off, because only a start reads heads.
+    /// Whether the damage is in the head of a drive. It strikes while the power is off: only a start reads the head.
     #[must_use]
     pub const fn is_in_head(self) -> bool {
         matches!(

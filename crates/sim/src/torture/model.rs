@@ -291,7 +291,12 @@ impl Model {
             // Nothing was written since the power came back, and here is what the sector holds.
             let settled = entries.iter().all(|entry| entry.begun == 0 && entry.stable);
             if settled && entries.len() > 1 {
-                *alternatives = entries.clone();
+                // Those of an earlier power cut stay: nothing stable has replaced them, so a copy may still have them.
+                let is_new = |entry: &&Entry| {
+                    !alternatives.iter().any(|other| other.version == entry.version)
+                };
+                let new: Vec<Entry> = entries.iter().filter(is_new).copied().collect();
+                alternatives.extend(new);
                 entries.retain(|entry| Some(entry.version) == found);
                 entries.truncate(1);
             }
@@ -436,6 +441,26 @@ mod tests {
             !read(&mut model, 1) && !read(&mut model, 0) && read(&mut model, 2),
             "2 was promised"
         );
+    }
+
+    /// Nothing after the first power cut was promised, so another copy may still have what it had then.
+    #[test]
+    fn another_copy_may_have_what_an_earlier_cut_has_left() {
+        let mut model = Model::new(8);
+        let write_1 = model.begin(3..4, 1);
+        model.end(3..4, write_1, false);
+        model.cut();
+        assert!(read(&mut model, 0));
+        model.begin(3..4, 2);
+        model.cut();
+        assert!(read(&mut model, 2) && !read(&mut model.clone(), 1));
+        let mut lost = model.clone();
+        lost.drives_lost();
+        assert!([0, 1, 2].into_iter().all(|version| read(&mut lost.clone(), version)));
+        let write_3 = model.begin(3..4, 3);
+        model.end(3..4, write_3, true);
+        model.drives_lost();
+        assert!(![0, 1, 2].into_iter().any(|version| read(&mut model.clone(), version)));
     }
 
     #[test]

@@ -542,9 +542,12 @@ impl World {
 
     fn fault(&mut self, drive: DriveId, fault: Fault) -> Done {
         let gives_up = matches!(fault, Fault::Dies | Fault::WriteError | Fault::SyncError);
-        // A page that cannot be read, or is wrong, counts as a drive: nobody knows in which row the next one is.
+        // A page that is wrong or cannot be read counts as a drive: the next one may be in the same row.
         let suspects = self.damaged() | self.unreadable();
-        let one_too_many = self.is_too_much(self.lost() | self.doomed | suspects | 1 << drive.0)
+        let missing = self.lost() | self.doomed;
+        let is_missing = missing >> drive.0 & 1 == 1;
+        let one_too_many = self.is_too_much(missing | suspects | 1 << drive.0)
+            || is_missing && self.is_critical(missing)
             || !self.may_tear()
             || self.unreadable() != 0;
         if gives_up && !self.may_lose(drive) || fault.harms_data() && one_too_many {
@@ -561,7 +564,6 @@ impl World {
         if gives_up {
             self.doomed |= 1 << drive.0;
         }
-        let critical = self.is_critical(self.lost() | self.doomed | self.damaged());
         let Some(array) = &mut self.array else { return Ok(()) };
         let faults = &mut array.bays[drive.index()].disk.faults;
         match fault {
@@ -573,10 +575,7 @@ impl World {
             Fault::Full => faults.full = true,
             _ => {}
         }
-        if critical {
-            // A sector that cannot be read would be one thing too many.
-            array.bays.iter_mut().for_each(|bay| bay.disk.faults.read_errors = 0);
-        }
+        self.forget_read_errors();
         Ok(())
     }
 
@@ -638,13 +637,15 @@ impl World {
         unreadable.fold(0, |bits, (drive, _): (u32, _)| bits | 1 << drive)
     }
 
-    /// Once as many drives are missing as can be, a read that fails is one thing too many.
+    /// Takes back read errors of drives whose rows can miss nothing more: each would be one thing too many.
     pub(super) fn forget_read_errors(&mut self) {
-        if !self.is_critical(self.lost() | self.doomed | self.damaged()) {
-            return;
-        }
+        let missing = self.lost() | self.doomed | self.damaged();
+        let one_too_many: Vec<DriveId> =
+            self.drives().filter(|drive| self.is_too_much(missing | 1 << drive.0)).collect();
         if let Some(array) = &mut self.array {
-            array.bays.iter_mut().for_each(|bay| bay.disk.faults.read_errors = 0);
+            for drive in one_too_many {
+                array.bays[drive.index()].disk.faults.read_errors = 0;
+            }
         }
     }
 

@@ -151,6 +151,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(DRIVES, "ioda reproduce ttflash-5", Options("--quick"), LONG),
     on(DRIVES, "ioda reproduce figure-10h", Options("--quick"), LONG),
     on(DURABILITY, "ioda torture --level raid6", Options("--time 1s"), LONG),
+    on(DURABILITY, "ioda torture --level raid5 --state", Options("--for 1s"), LONG),
     on(
         DURABILITY,
         "ioda torture --sweep",
