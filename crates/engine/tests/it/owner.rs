@@ -1,6 +1,5 @@
-//! Several servers that want one drive, in virtual time: clocks that drift, commands that take long or never arrive,
-//! processes that stop for a while at any moment, are killed and started again, people that demand the drive for one
-//! whether another lives or not. No two ever own the drive at once, and
+//! Several servers that want one drive, in virtual time. Clocks drift, commands take long or never arrive. Processes
+//! stop for a while at any moment, are killed and started again, and demand the drive with `--take-over`. No two ever own the drive at once, and
 //! nothing of a former owner is carried out later.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -63,7 +62,7 @@ struct Server {
     number: usize,
     life: u64,
     stage: Stage,
-    /// Its clock goes so many parts of a thousand faster or slower.
+    /// Thousandths by which its clock is fast.
     drift: i64,
     /// It does nothing until then.
     stopped_until: u64,

@@ -54,8 +54,8 @@ pub(crate) struct NetworkSettings {
     /// [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_keep_alive: Option<Text<Span>>,
-    /// For how long a drive on the network stays this server's after it has last said so, 1s to 600s: another server
-    /// waits so long before it takes the drive of one that does not move, and one that cannot say so stops to answer.
+    /// Time for which a drive on the network stays this server's after each heartbeat, 1s to 600s. Another server waits
+    /// for that time before it takes the drive of a silent server; a server without heartbeats answers no client.
     /// The same for all servers that might use the drives [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_lease: Option<Text<Span>>,

@@ -15,9 +15,9 @@ use std::io;
 use thiserror::Error;
 use units::Duration;
 
-/// How long is slept at most while drives are looked at.
+/// Longest pause between two looks at the drives.
 const PAUSE_NANOSECONDS: i64 = 20_000_000;
-/// After so many pauses people learn what is waited for: a second.
+/// Number of pauses, a second in all, after which the log says what is waited for.
 const PAUSES_UNTIL_SAID: u32 = 50;
 
 /// Why drives were not claimed. Nothing on them was changed, and none is claimed.
@@ -33,7 +33,7 @@ pub enum ClaimError {
         /// Where it is.
         place: String,
         /// The server.
-        owner: OwnerName,
+        owner: Box<OwnerName>,
     },
     /// A host has reserved a drive.
     #[error(
@@ -61,7 +61,7 @@ pub enum ClaimError {
     },
 }
 
-/// Drives that were claimed. Those that are not connected when this is dropped are given up.
+/// Drives that were claimed. Drops of it give up the drives that are not connected.
 #[derive(Debug, Default)]
 pub struct Claimed {
     places: Vec<RemoteLocation>,
@@ -75,7 +75,7 @@ struct Candidate {
     drive: Box<RemoteDrive>,
 }
 
-/// Who this process is for drives that it claims, each for `lease` after it has said so.
+/// The identity of this process for drives that it claims, each for `lease` after each heartbeat.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ pub fn claim(places: &[Place], takes_over: bool) -> Result<Claimed, ClaimError> 
     claim_numbered(places.iter().enumerate(), takes_over)
 }
 
-/// The same for one drive, that of the place with this number, from nobody who lives.
+/// Claims the drive of the place with this number, unless its owner lives.
 ///
 /// # Errors
 ///
@@ -152,7 +152,7 @@ fn claim_all(candidates: &mut Vec<Candidate>, takes_over: bool) -> Result<(), Cl
     for candidate in candidates.iter() {
         candidate.check()?;
     }
-    // What something else is on is nobody's to claim, and is refused when it is opened.
+    // A drive with other data is not claimed, and is refused when it is opened.
     let mut claimable = Vec::new();
     for mut candidate in candidates.drain(..) {
         let mut drive = StoredDrive::Remote(candidate.drive);
@@ -209,7 +209,7 @@ fn wait(
         if all {
             return Ok(());
         }
-        // One that lives is enough.
+        // One living owner refuses the start.
         if looks && candidates.iter().any(|candidate| candidate.check().is_err()) {
             return candidates.iter().try_for_each(Candidate::check);
         }
@@ -270,7 +270,9 @@ impl Candidate {
     fn check(&self) -> Result<(), ClaimError> {
         let (drive, place) = (self.number, self.place());
         match self.drive.finding() {
-            Finding::Moving(owner) => Err(ClaimError::InUse { drive, place, owner: owner.name }),
+            Finding::Moving(owner) => {
+                Err(ClaimError::InUse { drive, place, owner: Box::new(owner.name) })
+            }
             Finding::Foreign(holder) => {
                 let (host, key) = (Uuid(holder.host_id), holder.key);
                 Err(ClaimError::Reserved { drive, place, host, key })

@@ -35,7 +35,7 @@ pub(super) fn tended<E>(
     let shared: Vec<_> = disks.into_iter().map(|disk| disk.map(tend)).collect();
     let tender = Tender::start(shared.iter().flatten().cloned().collect());
     let opened = work(shared.into_iter().map(|disk| disk.map(Tended)).collect());
-    // Nobody else has the drives from then on.
+    // The caller is the only holder of the drives again.
     drop(tender);
     let Opened { assembly, disks, records, replayed } = opened?;
     let disks = disks.into_iter().map(|disk| disk.and_then(Tended::into_inner)).collect();

@@ -4,20 +4,21 @@
 //! So it looks at its claims before it sends anything: those that have run out have to be good again first. A server
 //! whose drives another has taken ends at once.
 
-use super::{Server, ServerError};
+use super::ServerError;
+use super::array_io::ArrayIo;
 use crate::certainty::Certainty;
-use crate::storage::ClaimStanding;
+use crate::storage::{ClaimStanding, Storage};
 use array::{Layout, Level};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// For how long is slept at most while claims are not certain.
+/// Longest sleep while claims are not certain.
 const PAUSE_NANOSECONDS: i64 = 10_000_000;
-/// The clocks of the machine may differ by so much before it counts as having slept.
+/// Largest change between the clocks of the machine that is no sleep.
 const SLEEP_NANOSECONDS: i64 = 50_000_000;
-/// For how long drives may take to hear that they are given up.
+/// Longest time for which drives are given up.
 const GIVE_UP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is known of claims.
@@ -57,33 +58,33 @@ fn slept_nanoseconds() -> i64 {
     read(ClockId::Boottime) - read(ClockId::Monotonic)
 }
 
-impl Server {
+impl Claims {
     /// Whether clients may be answered now.
     ///
     /// # Errors
     ///
     /// If another server has the drives.
-    pub(super) fn may_answer(&mut self) -> Result<bool, ServerError> {
-        let Some(standing) = self.io.storage.claims(self.claims.needed) else {
-            self.claims.certainty = Certainty::ALWAYS;
+    pub(super) fn may_answer(&mut self, storage: &mut Storage) -> Result<bool, ServerError> {
+        let Some(standing) = storage.claims(self.needed) else {
+            self.certainty = Certainty::ALWAYS;
             return Ok(true);
         };
         let slept = slept_nanoseconds();
-        let before = std::mem::replace(&mut self.claims.slept_nanoseconds, slept);
+        let before = std::mem::replace(&mut self.slept_nanoseconds, slept);
         if slept - before > SLEEP_NANOSECONDS {
-            self.io.storage.lapse_claims();
+            storage.lapse_claims();
             return Ok(false);
         }
         match standing {
             ClaimStanding::Held(certainty) => {
-                self.claims.certainty = certainty;
-                if std::mem::take(&mut self.claims.has_lapsed) {
+                self.certainty = certainty;
+                if std::mem::take(&mut self.has_lapsed) {
                     tracing::info!("the drives on the network are certainly this server's again");
                 }
                 Ok(true)
             }
             ClaimStanding::Lapsed => {
-                if !std::mem::replace(&mut self.claims.has_lapsed, true) {
+                if !std::mem::replace(&mut self.has_lapsed, true) {
                     tracing::warn!(
                         "the claim of drives on the network has run out: clients wait until it is renewed"
                     );
@@ -95,34 +96,34 @@ impl Server {
             }
         }
     }
+}
 
-    /// Waits for drives on the network, and for nothing else: clients are neither heard nor answered.
-    pub(super) fn await_claims(&mut self) -> io::Result<()> {
-        self.settle(self.io.present());
-        self.io.kick()?;
-        let Some(descriptor) = self.io.storage.fd() else { return Ok(()) };
-        let mut fds = [PollFd::new(&descriptor, PollFlags::IN)];
-        let timeout = Timespec { tv_sec: 0, tv_nsec: PAUSE_NANOSECONDS };
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+/// Lets drives on the network go on, and waits for them and for nothing else: clients are neither heard nor answered.
+pub(super) fn await_drives(io: &mut ArrayIo) -> io::Result<()> {
+    io.settle(io.present());
+    io.kick()?;
+    let Some(descriptor) = io.storage.fd() else { return Ok(()) };
+    let mut fds = [PollFd::new(&descriptor, PollFlags::IN)];
+    let timeout = Timespec { tv_sec: 0, tv_nsec: PAUSE_NANOSECONDS };
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
+}
 
-    /// Gives the drives up at the end, so that the next server need not wait. What is still on its way to a drive
-    /// keeps the claims until they run out.
-    pub(super) fn give_up_claims(&mut self) {
-        if self.io.storage.in_flight() > 0 || self.io.storage.claims(1).is_none() {
+/// Gives the drives up at the end, so that the next server need not wait. What is still on its way to a drive keeps the
+/// claims until they run out.
+pub(super) fn give_up(io: &mut ArrayIo) {
+    if io.storage.in_flight() > 0 || io.storage.claims(1).is_none() {
+        return;
+    }
+    io.storage.give_up_claims();
+    let until = Instant::now() + GIVE_UP_PATIENCE;
+    while !io.storage.has_given_up_claims() && Instant::now() < until {
+        let now = io.clock.now();
+        io.collect_storage(now);
+        if await_drives(io).is_err() {
             return;
-        }
-        self.io.storage.give_up_claims();
-        let until = Instant::now() + GIVE_UP_PATIENCE;
-        while !self.io.storage.has_given_up_claims() && Instant::now() < until {
-            let now = self.io.clock.now();
-            self.io.collect_storage(now);
-            if self.await_claims().is_err() {
-                return;
-            }
         }
     }
 }

@@ -216,13 +216,14 @@ impl Server {
         let mut events: Vec<Event> = Vec::new();
         loop {
             let Some(answered) = self.work()? else {
-                self.await_claims()?;
+                claims::await_drives(&mut self.io)?;
+                self.take_outputs();
                 continue;
             };
             if let Some(result) = self.poll_end() {
                 self.send_last_answers();
                 self.close_hosts()?;
-                self.give_up_claims();
+                claims::give_up(&mut self.io);
                 return result;
             }
             if !self.turn.has_work() {
@@ -239,7 +240,7 @@ impl Server {
         let now = self.catch_up();
         self.io.collect_storage(now);
         self.take_outputs();
-        if !self.may_answer()? {
+        if !self.claims.may_answer(&mut self.io.storage)? {
             return Ok(None);
         }
         self.continue_requests();

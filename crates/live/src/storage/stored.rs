@@ -143,8 +143,8 @@ impl StoredDrive {
         }
     }
 
-    /// Looks after a drive on the network that nobody works on: what it hears of this host, and whose it is. What goes
-    /// wrong is told to whoever works on it next.
+    /// Keeps the connection and the claim of a drive on the network alive between two operations. The next operation
+    /// returns its errors.
     pub fn tend(&mut self) {
         if let Self::Remote(drive) = self {
             let _ = drive.collect().and_then(|()| drive.kick());

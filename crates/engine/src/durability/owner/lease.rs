@@ -4,7 +4,7 @@ use super::block::{Found, OwnerBlock, OwnerState};
 use super::{Guard, Terms};
 use units::Instant;
 
-/// What a lease wants done with the block of its drive, one at a time.
+/// Access of a lease to the block of its drive, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeaseIo {
     /// Read it: [`Lease::handle_read`].

@@ -80,7 +80,7 @@ pub struct Terms {
     pub in_flight: Duration,
 }
 
-/// One part in so many is waited longer, as clocks differ.
+/// Each wait is longer by one part of this number, as clocks differ.
 const DRIFT_PARTS: u64 = 16;
 
 impl Terms {
@@ -93,7 +93,7 @@ impl Terms {
         self.lease / 4
     }
 
-    /// How often a newcomer looks at the block.
+    /// Time between two reads of the block by a newcomer.
     #[must_use]
     pub fn look(&self) -> Duration {
         self.lease / 16
@@ -105,13 +105,13 @@ impl Terms {
         self.lease / 8
     }
 
-    /// How long such a bid stands before it is read again.
+    /// Time from such a bid to the read that confirms it.
     #[must_use]
     pub fn settling(&self) -> Duration {
         self.lease / 4
     }
 
-    /// How long a block has to stand still before its server counts as gone.
+    /// Time for which a block must not move until its server counts as gone.
     #[must_use]
     pub fn patience(&self, guard: Guard) -> Duration {
         match guard {

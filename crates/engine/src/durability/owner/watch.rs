@@ -5,7 +5,7 @@ use super::{Guard, Terms};
 use crate::durability::Uuid;
 use units::Instant;
 
-/// What a newcomer knows of the owner of a drive.
+/// Knowledge of a newcomer about the owner of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Nothing yet: the block is to be read, or to be read again.
