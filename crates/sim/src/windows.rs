@@ -57,7 +57,7 @@ pub enum WindowError {
     /// The window is too short to be one.
     #[error("a busy time window of zero leaves no time to collect; choose at least 1 µs")]
     Empty,
-    /// Changes of the windows would be more frequent than commands of a drive.
+    /// Changes of the windows or tokens would be more frequent than commands of a drive.
     #[error(
         "{option} is {length}, shorter than the {least} in which a drive reads a page; choose {least} or more"
     )]
@@ -177,7 +177,13 @@ impl WindowPlan {
                     Coordinate::Token { .. } => "look_every",
                     Coordinate::Adaptive { .. } | Coordinate::Windows => "adapt_every",
                 };
-                check_length(option, period, drive)
+                check_length(option, period, drive)?;
+                match self.coordinate {
+                    Coordinate::Token { lease: Some(lease), .. } => {
+                        check_length("lease", lease, drive)
+                    }
+                    _ => Ok(()),
+                }
             }
         }
     }

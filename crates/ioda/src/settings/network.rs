@@ -184,6 +184,8 @@ mod tests {
             ("drive_depth = 0", "--drive-depth is 0; it must be 1 to 1023"),
             ("drive_timeout = \"1ms\"", "--drive-timeout is 1.00ms; it must be 10.0ms to 3600s"),
             ("drive_keep_alive = \"0\"", "--drive-keep-alive is 0ns; it must be 1.00s to 3600s"),
+            ("drive_lease = \"1ns\"", "--drive-lease is 1ns; it must be 1.00s to 600s"),
+            ("drive_lease = \"601s\"", "--drive-lease is 601s; it must be 1.00s to 600s"),
             ("drive_lease = \"500ms\"", "--drive-lease is 500ms; it must be 1.00s to 600s"),
             (
                 "host_nqn = \"me\"",

@@ -64,8 +64,7 @@ pub(crate) struct ServeSettings {
     #[arg(long, conflicts_with = "create")]
     #[serde(skip)]
     pub(crate) force_assembly: bool,
-    /// Take drives on the network from a server or host that has them, whether it lives or not: it loses them and
-    /// stops
+    /// Take drives on the network from the server or host that has them, even if that one lives: it stops
     #[arg(long)]
     #[serde(skip)]
     pub(crate) take_over: bool,

@@ -8,10 +8,14 @@ use crate::common::served::{Served, flush, read, write};
 use crate::wire::drive::{DriveProcess, nqn};
 use live::nbd::client::Client;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use units::Rng;
 
 const DRIVES: usize = 4;
 const BLOCKS: u64 = 3000;
+/// Writes that are out at a time.
+const DEPTH: u64 = 32;
 const LOAD: Duration = Duration::from_millis(500);
 /// What no test writes otherwise.
 const STRAY: [u8; BLOCK] = [0xab; BLOCK];
@@ -138,6 +142,63 @@ fn a_server_that_was_stopped_finds_its_drives_gone_and_answers_nothing_more() {
         assert!(!second.status().degraded, "{kind:?}: {}", second.said());
         drop(other);
         assert!(second.terminate());
+    }
+}
+
+/// Keeps writes out until the server closes the connection, and counts those that it answers.
+fn write_until_closed(client: &mut Client, answered: &AtomicU64) {
+    let mut sent = 0;
+    loop {
+        while sent < answered.load(Ordering::Relaxed) + DEPTH {
+            client.send_write(sent, (BLOCKS + sent % BLOCKS) * BLOCK as u64, &STRAY, false);
+            sent += 1;
+        }
+        if client.flush().is_err() {
+            return;
+        }
+        match client.receive() {
+            Ok(None) => pause(1),
+            Ok(Some(reply)) => {
+                assert_eq!(reply.error, 0);
+                answered.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+#[test]
+fn a_server_that_was_stopped_in_the_middle_of_its_work_acknowledges_no_write_after_the_first_of_the_other()
+ {
+    let mut rng = Rng::stream(testing::seed(5).get(), "moments");
+    for kind in KINDS {
+        let mut rig = Rig::start(kind);
+        let mut first = rig.serve(&["--create"]);
+        let mut client = first.connect();
+        let answered = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| write_until_closed(&mut client, &answered));
+            let until = Instant::now() + Duration::from_secs(60);
+            while answered.load(Ordering::Relaxed) < 100 + rng.below(1000) {
+                assert!(Instant::now() < until, "{kind:?}: {}", first.said());
+                pause(1);
+            }
+            first.signal("STOP");
+            let mut second = rig.serve(&[]);
+            let mut other = second.connect();
+            write(&mut other, 0, &[7; BLOCK]).unwrap();
+            // What had been sent before has been received since: seconds have passed.
+            let before = answered.load(Ordering::Relaxed);
+            first.signal("CONT");
+            assert_eq!(first.end_by_itself(), Some(4), "{kind:?}: {}", first.said());
+            flush(&mut other).unwrap();
+            assert_eq!(read(&mut other, 0, BLOCK as u32), Ok(vec![7; BLOCK]));
+            assert_eq!(answered.load(Ordering::Relaxed), before, "{kind:?}: {}", first.said());
+            second.wait_for_restoring();
+            assert_eq!(second.scrub(), 0, "{kind:?}: {}", second.said());
+            drop(other);
+            assert!(second.terminate());
+        });
     }
 }
 

@@ -4,8 +4,8 @@
 //! drive is claimed ([`crate::storage`], [`::engine::durability::owner`]).
 //!
 //! All drives are looked at before the first is taken: a server that lives on one of them keeps all. Drives that can
-//! be reserved are taken one after the other in the order of their names, so that of two servers that start at once one
-//! gets the first.
+//! be reserved are reserved one after the other in the order of their names, so that of two servers that start at once
+//! one gets the first. The leases of their former owners run out at the same time.
 
 use crate::storage::{Claimant, Finding, Place, RemoteDrive, RemoteLocation, StoredDrive};
 use ::engine::durability::owner::{OwnerBlock, OwnerName, Process};
@@ -148,7 +148,7 @@ fn claim_all(candidates: &mut Vec<Candidate>, takes_over: bool) -> Result<(), Cl
     for Candidate { drive, .. } in candidates.iter_mut() {
         drive.begin_claim(takes_over);
     }
-    wait(candidates, |finding| *finding != Finding::Unsure, true)?;
+    wait(candidates, |_, finding| *finding != Finding::Unsure, true)?;
     for candidate in candidates.iter() {
         candidate.check()?;
     }
@@ -168,26 +168,26 @@ fn claim_all(candidates: &mut Vec<Candidate>, takes_over: bool) -> Result<(), Cl
     let (fenced, bare): (Vec<usize>, Vec<usize>) =
         (0..candidates.len()).partition(|&index| candidates[index].drive.is_fenced());
     for index in fenced {
-        let candidate = &mut candidates[index..=index];
-        candidate[0].take();
-        wait(candidate, |finding| *finding == Finding::Held, false)?;
+        candidates[index].take(takes_over);
+        let is_reserved = |finding: &Finding| matches!(finding, Finding::Reserved | Finding::Held);
+        wait(candidates, |number, finding| number != index || is_reserved(finding), false)?;
     }
     for index in bare {
-        candidates[index].take();
+        candidates[index].take(takes_over);
     }
-    wait(candidates, |finding| *finding == Finding::Held, false)
+    wait(candidates, |_, finding| *finding == Finding::Held, false)
 }
 
 /// Lets drives go on until all are as they should be, or one cannot be claimed.
 fn wait(
     candidates: &mut [Candidate],
-    is_done: impl Fn(&Finding) -> bool,
+    is_done: impl Fn(usize, &Finding) -> bool,
     looks: bool,
 ) -> Result<(), ClaimError> {
     let mut pauses = 0;
     loop {
         let mut all = true;
-        for candidate in candidates.iter_mut() {
+        for (number, candidate) in candidates.iter_mut().enumerate() {
             let turned = candidate.drive.collect().and_then(|()| candidate.drive.kick());
             turned.map_err(|error| candidate.failed(error.to_string()))?;
             if let Some(owner) = candidate.drive.watched()
@@ -204,7 +204,7 @@ fn wait(
             if let Finding::Failed(why) = finding {
                 return Err(candidate.failed(why));
             }
-            all &= is_done(&finding);
+            all &= is_done(number, &finding);
         }
         if all {
             return Ok(());
@@ -235,6 +235,12 @@ fn say(candidates: &[Candidate], looks: bool) {
                 tracing::info!(
                     drive = number,
                     "the drive is being claimed: others have time to object"
+                );
+            }
+            (false, _) if drive.finding() == Finding::Reserved => {
+                tracing::info!(
+                    drive = number,
+                    "the drive is reserved for this server: the one before may answer clients for the rest of its lease"
                 );
             }
             _ => {}
@@ -272,15 +278,23 @@ impl Candidate {
                 Err(ClaimError::Reserved { drive, place, host, key })
             }
             Finding::Failed(why) => Err(self.failed(why)),
-            Finding::Unsure | Finding::Free | Finding::Still(_) | Finding::Held => Ok(()),
+            Finding::Unsure
+            | Finding::Free
+            | Finding::Still(_)
+            | Finding::Reserved
+            | Finding::Held => Ok(()),
         }
     }
 
-    fn take(&mut self) {
+    fn take(&mut self, takes_over: bool) {
         if let Finding::Still(Some(owner)) = self.drive.finding() {
+            let why = match takes_over {
+                true => "as --take-over demands",
+                false => "which does not say any more that it lives",
+            };
             tracing::warn!(
                 drive = self.number,
-                "the drive is taken over from {}, which does not say any more that it lives",
+                "the drive is taken over from {}, {why}",
                 owner.name
             );
         }

@@ -37,6 +37,8 @@ pub(crate) enum Finding {
     Moving(OwnerBlock),
     /// A host has reserved it that is no server of this kind.
     Foreign(Holder),
+    /// It is reserved for this server, but the former owner may answer clients for the rest of its lease.
+    Reserved,
     /// It is this server's.
     Held,
     /// It cannot be claimed, and why.
@@ -355,6 +357,7 @@ impl DriveClaim {
                 Verdict::Moving(owner) => Finding::Moving(owner),
             },
             _ if self.is_valid(now) => Finding::Held,
+            Phase::Leasing if self.guard == Guard::Fenced => Finding::Reserved,
             _ => Finding::Unsure,
         }
     }

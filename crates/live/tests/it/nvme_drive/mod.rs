@@ -3,6 +3,7 @@
 
 mod basics;
 mod beside;
+mod certainty;
 pub(crate) mod host;
 mod hostile;
 mod hosts;

@@ -73,6 +73,46 @@ impl Plan {
     }
 }
 
+/// A target of a drive at an address of its own, for whoever carries out its commands.
+pub(crate) fn target_of(plan: &Plan, names: &SubsystemNames) -> (TargetSetup, SocketAddr) {
+    let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = listener.address();
+    let config = SubsystemConfig {
+        nqn: names.nqn,
+        hosts: plan.hosts.clone(),
+        authentication: plan.authenticates.then(authentication),
+        serial: names.serial,
+        model: Ascii::new("IODA emulated drive").unwrap(),
+        firmware: Ascii::new("1").unwrap(),
+        namespace: Namespace {
+            blocks: plan.bytes >> BLOCK_SHIFT,
+            block_shift: BLOCK_SHIFT,
+            nguid: names.nguid,
+            write_bytes: 4096,
+            random_read_100ns: 1000,
+            write_cache: plan.location.path().is_some(),
+        },
+        reservations: match plan.location.path() {
+            None => Persistence::Impossible,
+            Some(_) => Persistence::Possible,
+        },
+        ioda: plan.model.as_ref().map(|_| IodaCapability { patient: true, all_work: true }),
+        controllers_max: 1024,
+        io_queues_max: IO_QUEUES_MAX,
+        entries_max: QUEUE_ENTRIES_MAX,
+        transfer_shift: TRANSFER_SHIFT,
+        capsule_bytes: CAPSULE_BYTES,
+    };
+    let setup = TargetSetup {
+        listings: vec![listing(address, names.nqn, plan.hosts.clone())],
+        config,
+        listeners: vec![listener],
+        memory_bytes: plan.memory_bytes,
+        reservations: ReservationState::default(),
+    };
+    (setup, address)
+}
+
 /// A drive that is served.
 #[derive(Debug)]
 pub(crate) struct Served {
@@ -85,47 +125,12 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(plan: Plan) -> Self {
-        let Plan { location, model, bytes, hosts, authenticates, memory_bytes } = plan;
-        let opened = drive::open(&location, Some(bytes), bytes, false).unwrap();
+        let opened = drive::open(&plan.location, Some(plan.bytes), plan.bytes, false).unwrap();
         let names = SubsystemNames::new(&opened.head.uuid, None);
-        let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
-        let address = listener.address();
-        let config = SubsystemConfig {
-            nqn: names.nqn,
-            hosts: hosts.clone(),
-            authentication: authenticates.then(authentication),
-            serial: names.serial,
-            model: Ascii::new("IODA emulated drive").unwrap(),
-            firmware: Ascii::new("1").unwrap(),
-            namespace: Namespace {
-                blocks: bytes >> BLOCK_SHIFT,
-                block_shift: BLOCK_SHIFT,
-                nguid: names.nguid,
-                write_bytes: 4096,
-                random_read_100ns: 1000,
-                write_cache: location.path().is_some(),
-            },
-            reservations: match location.path() {
-                None => Persistence::Impossible,
-                Some(_) => Persistence::Possible,
-            },
-            ioda: model.as_ref().map(|_| IodaCapability { patient: true, all_work: true }),
-            controllers_max: 1024,
-            io_queues_max: IO_QUEUES_MAX,
-            entries_max: QUEUE_ENTRIES_MAX,
-            transfer_shift: TRANSFER_SHIFT,
-            capsule_bytes: CAPSULE_BYTES,
-        };
-        let target = TargetSetup {
-            listings: vec![listing(address, names.nqn, hosts)],
-            config,
-            listeners: vec![listener],
-            memory_bytes,
-            reservations: ReservationState::default(),
-        };
+        let (target, address) = target_of(&plan, &names);
         let setup = Setup {
             target,
-            model: model.map(Box::new),
+            model: plan.model.map(Box::new),
             storage: opened.storage,
             reservations: opened.reservations,
             // Many tests run at once: nobody spins.
