@@ -9,7 +9,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 75] = [
+    let cases: [&[&str]; 78] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
