@@ -83,7 +83,7 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// A part of so many bytes was begun for a client.
+    /// Charges a client for a part of `bytes` that was begun.
     pub fn charge(&mut self, origin: Origin, bytes: u64) {
         if let Some(client) = self.clients.get_mut(&origin) {
             client.credit_bytes = client.credit_bytes.saturating_sub_unsigned(bytes);

@@ -19,7 +19,7 @@ pub struct Buffer(Pages);
 /// Where the pages are.
 enum Pages {
     Allocated(Arc<Vec<Page>>),
-    /// The allocator would have to write zeros to so many pages before anything else is done with them.
+    /// Large buffers: the allocator would write zeros to all their pages first.
     Mapped(Arc<Region>),
 }
 

@@ -33,8 +33,8 @@ impl Doubts {
         Self { ranges, marked, unknown: BTreeMap::new(), damaged: BTreeSet::new() }
     }
 
-    /// Whether the last end of the array may have torn a block of the table that stands for these blocks of data: it
-    /// is written with a mark on one of them only.
+    /// Whether the last end of the array may have torn the block of the table for these blocks of data. Such a block is
+    /// written only while one of its blocks of data is marked.
     pub(super) fn may_be_torn(&self, blocks: &Range<u64>) -> bool {
         let from = self.marked.partition_point(|range| range.end <= blocks.start);
         self.marked.get(from).is_some_and(|range| range.start < blocks.end)

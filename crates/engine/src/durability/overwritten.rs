@@ -1,8 +1,8 @@
 //! Drives that hold something else behind their head: the array starts without them.
 //!
-//! A head tells that a drive belongs to an array, and not that its data are still there: a partition tool, a discard
-//! of the device or a copy to the wrong place leave the head. Blocks of the checksum table from all over the drive
-//! tell. Reads of such a drive would fit nothing, and each would be reconstructed; it is a failed drive instead.
+//! A head tells that a drive belongs to an array, and not that its data are still there. A partition tool, a discard
+//! of the device or a copy to the wrong place leave the head. So blocks of the checksum table are sampled from the
+//! whole drive. Each read of an overwritten drive would have to be reconstructed; the drive counts as failed instead.
 
 use super::assembly::Assembly;
 use super::block::BLOCK_BYTES;
@@ -41,7 +41,7 @@ pub(super) fn leave_out<D: Disk>(assembly: &mut Assembly, disks: &mut [Option<D>
     }
 }
 
-/// Whether at least three quarters of the blocks that are looked at say nothing.
+/// Whether at least three quarters of the sampled blocks of the table decode to nothing.
 fn is_overwritten<D: Disk>(disk: &mut D, tables: TablePlace, drive: DriveId) -> bool {
     let blocks = table_bytes(tables.drive_bytes) / BLOCK_BYTES as u64;
     let samples = blocks.min(SAMPLES);

@@ -1,4 +1,4 @@
-//! What every drive of an array knows about the array and its own place in it.
+//! The superblock: the state of an array and the place of a drive in it, kept on each drive.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -551,7 +551,7 @@ impl Superblock {
         };
     }
 
-    /// What was prepared came to nothing: the array goes on without it, in a later generation.
+    /// Lists the prepared change as past: the array goes on without the change, in a later generation.
     fn drop_proposed(&mut self) {
         let branch = core::mem::take(&mut self.proposed);
         if branch != self.branch() {

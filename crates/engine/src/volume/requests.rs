@@ -117,7 +117,7 @@ impl Requests {
         let asked = self.asked.get_mut(slot.0 as usize)?.take();
         self.in_flight -= u64::from(asked.is_some());
         if let Some(asked) = &asked {
-            // One that failed may wait for another part.
+            // A failed request may wait for another part.
             self.class_of(asked).waiting.remove(asked.origin, &slot);
         }
         asked

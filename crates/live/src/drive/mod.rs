@@ -3,10 +3,10 @@
 //! Knows: which part of the drive a command is for, and when it is over. Does not know: the protocol
 //! ([`crate::nvme_tcp`], [`nvme::target`]), how the model works (`ssd`), where bytes are ([`crate::storage`]).
 //!
-//! One loop, and nothing in it blocks or takes a lock. What is begun, received and sent in one turn of it is bounded,
-//! and connections take turns, so that no host holds up another. A command completes when the model and the storage both have
-//! carried it out. The model acts at the times that it has computed, even if the thread gets to it later, so one
-//! late wake-up does not make the next answer late.
+//! One loop, and nothing in it blocks or takes a lock. Each turn of the loop begins, receives and sends a bounded
+//! number of bytes, and connections take turns, so that no host holds up another. A command completes when the model and
+//! the storage both have carried it out. The model acts at the times that it has computed, even if the thread gets to it
+//! later, so one late wake-up does not make the next answer late.
 
 mod device;
 mod handle;

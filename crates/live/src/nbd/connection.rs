@@ -155,8 +155,8 @@ impl Connection {
         self.full &= !writable;
     }
 
-    /// Finds out whether a client is gone to whose socket nobody listened meanwhile. It takes no replies then, and
-    /// what it has asked to read is not read any more.
+    /// Notices a client that hung up while its socket was not polled. Replies to it are dropped, and its reads are not
+    /// carried out.
     pub fn notice_hang_up(&mut self) {
         let gone = PollFlags::HUP | PollFlags::ERR;
         let mut fds = [PollFd::new(&self.stream, PollFlags::empty())];

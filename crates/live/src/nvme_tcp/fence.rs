@@ -27,7 +27,7 @@ pub(super) struct Fence {
     held: Vec<Held>,
     /// Orders to keep the state that were given.
     ordered: u64,
-    /// Those that are over.
+    /// Orders to keep the state that are carried out.
     kept: u64,
 }
 

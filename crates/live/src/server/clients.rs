@@ -112,7 +112,7 @@ impl Clients {
         !self.dirty.is_empty()
     }
 
-    /// How many clients are to be looked at.
+    /// Number of clients that are due.
     pub(super) fn dirty_count(&self) -> usize {
         self.dirty.len()
     }

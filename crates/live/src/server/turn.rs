@@ -1,4 +1,4 @@
-//! What one turn of the loop handles at most before it looks at the sockets again.
+//! The bound on the work of one turn of the loop, after which sockets are polled again.
 //!
 //! Parts of requests have a budget in the volume ([`PARTS`]); [`Turn`] bounds what comes and goes over sockets. What is
 //! left over is handled in the next turns, in the order in which it came.
@@ -38,7 +38,7 @@ impl Turn {
         self.left_bytes = BYTES;
     }
 
-    /// So many bytes were received or sent.
+    /// Counts `bytes` that were received or sent.
     pub(super) fn charge(&mut self, bytes: u64) {
         self.left_bytes = self.left_bytes.saturating_sub(bytes);
     }

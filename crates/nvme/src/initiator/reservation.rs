@@ -32,7 +32,7 @@ pub fn server_key(host_id: &[u8; 16]) -> u64 {
     KEY_TAG << KEY_SHIFT | u64::from_le_bytes(bytes)
 }
 
-/// Whether a key is that of a server.
+/// Whether this key belongs to a server.
 #[must_use]
 pub const fn is_server_key(key: u64) -> bool {
     key >> KEY_SHIFT == KEY_TAG

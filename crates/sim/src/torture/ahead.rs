@@ -1,7 +1,7 @@
-//! What a power cut would leave at this moment: the disks are copied, the copies lose what a cut takes, an array is
-//! started on them and looked at. The history goes on as if nothing had happened.
+//! Power cuts of copies: the disks are copied, the copies lose what a cut takes, and an array is started on them and
+//! compared. The history goes on as if nothing had happened.
 //!
-//! A history has a handful of power cuts, each of which ends what was under way. It has dozens of these.
+//! A history has a handful of power cuts, which end everything under way, and dozens of power cuts of copies.
 
 use super::array::Bay;
 use super::coverage::Coverage;

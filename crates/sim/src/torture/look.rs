@@ -1,9 +1,9 @@
-//! What the disks of an array hold, looked at without the array: whether each row is one that its clients may find,
-//! whichever drives are missing.
+//! Comparison of the disks with the model, without the array: each row has to be one that clients may find, whichever
+//! drives are missing.
 //!
 //! An array may forget to sync, to mark or to record something and still read right for long, until a crash and a
-//! failing drive come together. On the disks it is wrong at once. So after each start, and wherever an array is
-//! at rest, all that was ever written is looked at: parity, copies, checksums, and what they say of the data.
+//! failing drive come together. The disks are wrong at once. So parity, copies and checksums of everything ever
+//! written are compared after each start, and whenever an array is at rest.
 
 use super::array::Bay;
 use super::disk::{BLOCK_BYTES, Block, SECTOR_BYTES};
@@ -65,7 +65,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether this is the same row, and not one that only looks the same.
+    /// Whether these are the remembered blocks, by identity and not by content.
     fn is_of(&self, blocks: &[&Block]) -> bool {
         let same = |one: &Block, other: &Block| match (one, other) {
             (None, None) => true,

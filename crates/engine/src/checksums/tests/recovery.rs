@@ -391,8 +391,8 @@ fn what_is_to_be_recovered_comes_in_order_and_block_by_block_if_it_cannot_be_rea
     assert_eq!(sums.verify(OTHER, 0, &[3], since), Verdict::Wrong(0), "its sum was never found");
 }
 
-/// So many changes may end beside a slow read that those beside it are not remembered: its blocks stay in doubt until
-/// a later read brings them, because otherwise their marks would be taken back with old sums in the table.
+/// A slow read may outlast more ended changes than are remembered. Its blocks stay in doubt until a later read brings
+/// them, because otherwise their marks would be taken back with old sums in the table.
 #[test]
 fn a_read_that_is_older_than_all_remembered_changes_is_repeated_before_its_sums_are_taken() {
     let sizes = Sizes { ended_changes: 2, ..Sizes::SERVED };

@@ -1,4 +1,4 @@
-//! What an array is about to write, written down first: always, or while drives are missing
+//! The journal: writes are recorded before they are carried out, always or while drives are missing
 //! ([`Journalled`]).
 //!
 //! A crash between the writes of one stripe changes the sum of its members. While all of them are there

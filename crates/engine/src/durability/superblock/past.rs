@@ -5,8 +5,8 @@
 //! grows by one entry for each lost drive, and not with starts.
 //!
 //! The list has a bound. What it no longer holds is covered by the *horizon*: a drive whose last commit is older
-//! counts as outdated, whichever branch it names. A drive that went on alone, and made fewer changes in all than the
-//! horizon, is not told from one that did not; it is left out and not written to.
+//! counts as outdated, whichever branch it names. A drive that went on alone for fewer changes than the
+//! horizon has generations cannot be told from an outdated one. It is left out, and not written to.
 
 use super::{BLOCK_BYTES, HORIZON_AT, PAST_AT, VERSION_BRANCHES, get_u64, put};
 use alloc::vec::Vec;

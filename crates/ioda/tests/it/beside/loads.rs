@@ -108,7 +108,7 @@ fn wait_for_any(queue: &mut Queue) {
     assert!(answered.entry.status.is_success(), "{:?}", answered.entry);
 }
 
-/// Blocks of so many bytes.
+/// Number of blocks in `bytes`.
 pub(crate) fn blocks(bytes: u64) -> u64 {
     bytes / BLOCK as u64
 }

@@ -266,7 +266,7 @@ impl DriveClaim {
         doubt.has_lost |= has_lost;
     }
 
-    /// Whether the drive is this server's again after a doubt: then why it has failed meanwhile, if it has.
+    /// Ends a doubt once the drive is this server's again. Returns why the drive has failed meanwhile, if it has.
     pub(super) fn settle(&mut self, now: Instant) -> Option<Result<(), String>> {
         let is_settled = matches!(self.phase, Phase::Leasing) && self.is_valid(now);
         if !is_settled {

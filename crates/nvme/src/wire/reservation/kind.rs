@@ -79,7 +79,7 @@ impl ReservationType {
         !matches!(self, Self::WriteExclusive | Self::ExclusiveAccess)
     }
 
-    /// Whether reads are kept from hosts as well.
+    /// Whether the reservation excludes other hosts from reads too, not only from writes.
     #[must_use]
     pub const fn guards_reads(self) -> bool {
         matches!(

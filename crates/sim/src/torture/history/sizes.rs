@@ -1,5 +1,5 @@
-//! How large everything is, and where it is busy: so small that halves of the journal wrap, blocks of checksums
-//! leave the cache and marks are taken back within a history.
+//! Sizes of drawn arrays, and the regions that clients use. Both are small, so that halves of the journal wrap, blocks
+//! of checksums leave the cache and marks are taken back within a history.
 
 use super::{Shape, Step};
 use engine::durability::Sizes;
