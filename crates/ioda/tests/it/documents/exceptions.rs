@@ -239,6 +239,18 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     on(
         SERVING,
+        "error: drive 0 at nvme+tcp://10.0.0.2:4420/nqn.a is in use",
+        Read,
+        "names a network of the reader; crates/ioda/tests/it/claims.rs makes such",
+    ),
+    on(
+        SERVING,
+        "error: the array has stopped: drive 0",
+        Read,
+        "names a network of the reader; crates/ioda/tests/it/claims.rs makes such",
+    ),
+    on(
+        SERVING,
         "INFO drive 0 of the array is at place 3",
         Words(&["ioda serve --plain --storage /dev/loop3,/dev/loop1,/dev/loop2,/dev/loop0"]),
         STATE,
