@@ -1,5 +1,7 @@
 //! What can be wrong with a workload, each as one sentence that says what to change.
 
+use crate::trace::stray;
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// A trace that cannot be read, or not further.
@@ -29,12 +31,14 @@ pub enum TraceError {
         reason: String,
     },
     /// The container is one that is not read here.
-    #[error("trace {name} is a {container} file, which is not read here; unpack it first")]
+    #[error("trace {name} is {container}, which is not read here; {advice}")]
     Container {
         /// The file as it was given.
         name: String,
         /// What the first bytes say it is.
-        container: &'static str,
+        container: String,
+        /// What to type.
+        advice: String,
     },
     /// No format fits the first lines.
     #[error(
@@ -97,6 +101,45 @@ pub enum TraceError {
         record: u64,
         /// What is wrong with it.
         problem: LineProblem,
+    },
+    /// More lines than a trace of its format can have say nothing of requests.
+    #[error(
+        "trace {name} has {odd} odd lines among {lines} ({kinds}), more than 1 in 100; check the format, or take \
+         these lines out"
+    )]
+    TooOdd {
+        /// The file as it was given.
+        name: String,
+        /// Odd lines.
+        odd: u64,
+        /// All lines.
+        lines: u64,
+        /// What was skipped, by reason.
+        kinds: String,
+    },
+    /// More requests than are held in memory came through a pipe, and cannot be stored either.
+    #[error(
+        "trace {name} comes through a pipe and has more than the {limit} requests that are held in memory, and \
+         storing them in {folder} failed: {source}; set TMPDIR to a folder with more room, or write the trace to a \
+         file"
+    )]
+    Spool {
+        /// The file as it was given.
+        name: String,
+        /// Requests that are held in memory.
+        limit: u64,
+        /// Where the others were to be stored.
+        folder: String,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// A pipe is to be read again.
+    #[error(
+        "trace {name} comes through a pipe, which can be read only once; write it to a file and name that"
+    )]
+    ReadOnce {
+        /// The file as it was given.
+        name: String,
     },
     /// The read options contradict each other or the format.
     #[error(transparent)]
@@ -179,6 +222,51 @@ pub enum LineProblem {
         found: u16,
         /// What the file has.
         expected: u8,
+    },
+    /// Something else where an event of blktrace should begin.
+    #[error(
+        "no event of blktrace begins here, so the file is damaged, or was written by several programs at once; trace \
+         again"
+    )]
+    NoEvent,
+    /// The files of several CPUs one after the other.
+    #[error(
+        "time goes back by {back_us} us, as where files of several CPUs are joined; give one of the files \
+         NAME.blktrace.0, and those beside it are merged, or merge them: blkparse -i NAME -O -d - | ioda trace \
+         inspect -"
+    )]
+    JoinedCpus {
+        /// How far, in whole microseconds.
+        back_us: u64,
+    },
+    /// An issue where the first lines had none.
+    #[error(
+        "this is an issue (D) of a request, where the first events have none, so that events {taken} were taken for \
+         the requests; say which it is: --blkparse-event D or --blkparse-event {taken}"
+    )]
+    LateIssue {
+        /// The event that was taken.
+        taken: char,
+    },
+    /// More requests that were put back into the queue than a device has.
+    #[error(
+        "more than {limit} requests have been requeued and not issued again; take another event: --blkparse-event Q"
+    )]
+    ManyRequeues {
+        /// How many are remembered.
+        limit: usize,
+    },
+    /// A wait of a fio log of version 2 that ends before the one before it.
+    #[error(
+        "the wait of {wait} comes after one of {before}, so it is not sure what waits mean: until that time in ms \
+         since the start, as fio does, which makes this one none, or for that time in us, as its manual says; say it \
+         with --time-unit ms or --time-unit us"
+    )]
+    WaitBack {
+        /// The wait.
+        wait: u64,
+        /// The one before.
+        before: u64,
     },
     /// A column that should be a number is not.
     #[error("the {column} \"{text}\" is not {expected}; correct it or the format")]
@@ -398,6 +486,9 @@ pub enum WorkloadError {
 pub(crate) fn excerpt(text: &str) -> String {
     let mut short: String =
         text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if let Cow::Owned(shown) = stray::shown(&short) {
+        short = shown;
+    }
     if text.chars().nth(60).is_some() {
         short.push('…');
     }

@@ -13,7 +13,10 @@ use clap::{Arg, Args, Subcommand};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use workload::{Fit, Source, Trace, TraceSource, TraceWriter, WorkloadError, WriteFormat};
+use workload::{
+    Fit, HELD_REQUESTS_MOST, Keep, Source, Trace, TraceSource, TraceWriter, WorkloadError,
+    WriteFormat,
+};
 
 /// The most that addresses reach where there is no array.
 const CAPACITY_OF_NOTHING: u64 = 1 << 60;
@@ -28,7 +31,8 @@ Examples:
   ioda trace inspect trace.csv.zst
   ioda trace inspect odd.csv --columns time=timestamp:us,op=rw:0/1,offset=lba:sectors,size=len:bytes
   ioda trace inspect odd.txt --columns time=0:ms,op=3,offset=1:sectors,size=2:4096,separator=tab
-  ioda trace inspect trace.gz --json";
+  ioda trace inspect trace.gz --json
+  tar -xOf traces.tar hm_0.csv | ioda trace inspect -";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
@@ -74,7 +78,10 @@ pub(crate) struct ConvertArgs {
 /// Names the file, and hides what describes a synthetic workload.
 fn for_files(arg: Arg) -> Arg {
     if arg.get_id() == "name" {
-        return arg.required(true).value_name("FILE").help("The trace file, compressed or not");
+        return arg
+            .required(true)
+            .value_name("FILE")
+            .help("The trace file, compressed or not; a pipe, or `-` for standard input");
     }
     let foreign = arg.get_help_heading() == Some(settings::FIO);
     arg.hide(foreign)
@@ -115,7 +122,7 @@ fn inspect(args: &InspectArgs) -> Result<(), Failure> {
         )));
     }
     // Only what it is like is asked for, so none of its requests are kept.
-    let trace = Trace::open_holding(path, &args.options.read_options(), 0)?;
+    let trace = Trace::load(path, &args.options.read_options(), Keep::Nothing, remark)?;
     output::show(args.json.path(), || document::of(&trace), || text(path, &trace))
 }
 
@@ -159,7 +166,8 @@ fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
         transform.fit = Fit::Refuse;
     }
     transform.check(CAPACITY_OF_NOTHING).map_err(WorkloadError::from)?;
-    let trace = Trace::open(path, &args.options.read_options())?;
+    let keep = Keep::Requests { in_memory: HELD_REQUESTS_MOST };
+    let trace = Trace::load(path, &args.options.read_options(), keep, remark)?;
     if !talk.quiet {
         let gap = describe::gaps(&trace).map_or_else(String::new, |gap| format!("\n  - {gap}"));
         remark(&format!("{}{gap}\n  - {}", trace.detected(), trace.counts()));

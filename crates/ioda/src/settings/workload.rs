@@ -59,7 +59,7 @@ pub(crate) struct WorkloadSettings {
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) repeat: Option<u64>,
     /// Its format: msr, disksim (also ssdsim, mqsim, msps), systor, tencent, alibaba, spc, blkparse,
-    /// fio-iolog-v2, fio-iolog-v3, blkreplay, csv or vscsi [default: detected]
+    /// blktrace, fio-iolog-v2, fio-iolog-v3, blkreplay, csv or vscsi [default: detected]
     #[arg(long, value_name = "NAME", help_heading = TRACE)]
     pub(crate) format: Option<Text<Format>>,
     /// Its unit of time: s, ms, us, 100ns or ns [default: detected]
@@ -79,7 +79,7 @@ pub(crate) struct WorkloadSettings {
     /// [default: detected]
     #[arg(long, value_name = "MAP", help_heading = TRACE)]
     pub(crate) columns: Option<Text<ColumnMap>>,
-    /// Which blkparse event is a request: D, Q or C [default: D]
+    /// Which event of blktrace is a request: D, Q or C [default: D, or the next where there is none]
     #[arg(long, value_name = "EVENT", help_heading = TRACE)]
     pub(crate) blkparse_event: Option<Text<BlkparseEvent>>,
     /// Requests held back to put them in order of time, 1 or more [default: 4096]
@@ -228,7 +228,7 @@ impl WorkloadSettings {
             time_unit: value(&self.time_unit),
             sector_bytes: self.sector_bytes,
             columns: self.columns.as_ref().map(|text| text.value.clone()),
-            blkparse_event: value(&self.blkparse_event).unwrap_or_default(),
+            blkparse_event: value(&self.blkparse_event),
             reorder_window: self.reorder_window,
             clamp_time: self.clamp_time,
             skip_zero_length: self.skip_zero_length,

@@ -34,6 +34,26 @@ pub enum SkipReason {
     Unwanted,
     /// A SCSI command that is none of these, by its code.
     Command(u16),
+    /// A request that was requeued and issued again: it counts at its last issue.
+    Requeued,
+    /// A command for a zone that moves no data, such as a reset.
+    Zone,
+    /// An operation of the block layer that is not known, and no read or write.
+    UnknownOperation,
+    /// A message of the tool that traced.
+    Message,
+    /// A notice in a binary trace, such as the name of a process.
+    Notice,
+    /// A wait in a fio log whose end has passed already.
+    PassedWait,
+}
+
+impl SkipReason {
+    /// Whether such lines are rare in a trace that is what it was taken for.
+    #[must_use]
+    pub const fn is_odd(self) -> bool {
+        matches!(self, Self::UnknownOperation | Self::Message)
+    }
 }
 
 impl fmt::Display for SkipReason {
@@ -52,6 +72,12 @@ impl fmt::Display for SkipReason {
             Self::ZeroLength => "zero length",
             Self::WriteZeroes => "write of zeroes",
             Self::Unwanted => "operation to be skipped",
+            Self::Requeued => "requeued and issued again",
+            Self::Zone => "zone command",
+            Self::UnknownOperation => "unknown operation",
+            Self::Message => "message",
+            Self::Notice => "notice",
+            Self::PassedWait => "wait that has passed",
             Self::Command(code) => return write!(f, "SCSI command {code:#04x}"),
         })
     }
@@ -72,9 +98,17 @@ pub struct Counts {
     /// Requests that came too late to be put in order and were moved to the time of their
     /// predecessor.
     pub clamped: u64,
+    /// Requests with a flag that is not known, by its letter.
+    pub unknown_flags: BTreeMap<char, u64>,
 }
 
 impl Counts {
+    /// Lines that are skipped and ought to be rare.
+    #[must_use]
+    pub fn odd_total(&self) -> u64 {
+        self.skipped.iter().filter(|(reason, _)| reason.is_odd()).map(|(_, count)| count).sum()
+    }
+
     /// All lines that are not requests.
     #[must_use]
     pub fn skipped_total(&self) -> u64 {
@@ -107,6 +141,12 @@ impl fmt::Display for Counts {
             self.skipped_text(),
             self.reordered,
             self.clamped
-        )
+        )?;
+        let mut separator = "; unknown flags: ";
+        for (flag, count) in &self.unknown_flags {
+            write!(f, "{separator}{flag} {count}")?;
+            separator = ", ";
+        }
+        Ok(())
     }
 }

@@ -21,6 +21,8 @@ pub enum Format {
     Spc,
     /// The text that blkparse prints by default.
     Blkparse,
+    /// The binary that blktrace writes, of one CPU or of all.
+    Blktrace,
     /// fio's I/O log, version 2, whose only time is in `wait` entries.
     FioIologV2,
     /// fio's I/O log, version 3, with a timestamp on each line.
@@ -36,7 +38,7 @@ pub enum Format {
 
 impl Format {
     /// All formats, in the order in which they are listed to people.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Msr,
         Self::DiskSim,
         Self::Systor,
@@ -44,6 +46,7 @@ impl Format {
         Self::Alibaba,
         Self::Spc,
         Self::Blkparse,
+        Self::Blktrace,
         Self::FioIologV2,
         Self::FioIologV3,
         Self::Blkreplay,
@@ -62,6 +65,7 @@ impl Format {
             Self::Alibaba => "alibaba",
             Self::Spc => "spc",
             Self::Blkparse => "blkparse",
+            Self::Blktrace => "blktrace",
             Self::FioIologV2 => "fio-iolog-v2",
             Self::FioIologV3 => "fio-iolog-v3",
             Self::Blkreplay => "blkreplay",
@@ -79,16 +83,18 @@ impl Format {
             Self::Systor | Self::Tencent | Self::Spc | Self::Blkparse | Self::Blkreplay => {
                 Some(TimeUnit::Seconds)
             }
-            Self::Alibaba | Self::FioIologV2 | Self::FioIologV3 | Self::Csv | Self::Vscsi => {
+            Self::Alibaba | Self::FioIologV3 | Self::Csv | Self::Vscsi => {
                 Some(TimeUnit::Microseconds)
             }
+            Self::FioIologV2 => Some(TimeUnit::Milliseconds),
+            Self::Blktrace => Some(TimeUnit::Nanoseconds),
         }
     }
 
     /// Whether it is lines of text.
     #[must_use]
     pub const fn is_text(self) -> bool {
-        !matches!(self, Self::Vscsi)
+        !matches!(self, Self::Vscsi | Self::Blktrace)
     }
 
     /// Whether addresses or sizes are counted in sectors.
@@ -100,6 +106,7 @@ impl Format {
                 | Self::Tencent
                 | Self::Spc
                 | Self::Blkparse
+                | Self::Blktrace
                 | Self::Blkreplay
                 | Self::Vscsi
         )
@@ -127,7 +134,7 @@ impl FromStr for Format {
                 option: "format",
                 value: text.to_owned(),
                 expected: "one of msr, disksim (also ssdsim, mqsim, msps), systor, tencent, \
-                           alibaba, spc, blkparse, fio-iolog-v2, fio-iolog-v3, blkreplay, csv, vscsi",
+                           alibaba, spc, blkparse, blktrace, fio-iolog-v2, fio-iolog-v3, blkreplay, csv, vscsi",
             }
         })
     }
@@ -204,6 +211,10 @@ pub enum Compression {
     Zstd,
     /// bzip2.
     Bzip2,
+    /// xz.
+    Xz,
+    /// A zip archive with one file in it.
+    Zip,
 }
 
 impl Compression {
@@ -215,6 +226,8 @@ impl Compression {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
             Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+            Self::Zip => "zip",
         }
     }
 }

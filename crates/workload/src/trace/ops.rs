@@ -1,8 +1,9 @@
 //! The words that people and tools have for operations, and the commands of SCSI.
 
-use super::SkipReason;
-use super::blkparse::{Rwbs, rwbs};
+use super::blkparse::{self, Rwbs, rwbs};
+use super::{SkipReason, fields};
 use crate::Op;
+use crate::error::LineProblem;
 
 /// What a word for an operation says, in any spelling that is known here: `R`, `read`, `Write(10)`,
 /// `TRIM`, the flags of blktrace, or the code of a SCSI command as `0x2a`.
@@ -19,9 +20,42 @@ pub(super) fn word(text: &str) -> Option<Rwbs> {
     named(text).or_else(|| flags(text))
 }
 
-/// Flags of blktrace. A `D` says discard only in front: elsewhere it is part of some other word.
+/// Flags of blktrace. A `D` says discard only in front, and no letter stands twice: elsewhere they are part of some
+/// other word. One flag may be of a kernel to come.
 fn flags(text: &str) -> Option<Rwbs> {
-    if text.get(1..).is_some_and(|rest| rest.contains('D')) { None } else { rwbs(text) }
+    if !text.is_ascii() || text.get(1..)?.contains('D') {
+        return None;
+    }
+    let operation = text.strip_prefix('F').unwrap_or(text);
+    let behind = match operation.as_bytes() {
+        [b'Z', b'A' | b'C' | b'F' | b'O' | b'R', rest @ ..] => rest,
+        [b'E' | b'Z', ..] => return None,
+        [_, rest @ ..] => rest,
+        [] => &[],
+    };
+    let twice = (0..behind.len()).any(|at| behind[at + 1..].contains(&behind[at]));
+    let unknown = behind.iter().filter(|b| !b"FASMBEUX".contains(b)).count();
+    if twice || unknown > 1 || behind.iter().any(|b| b"RWN".contains(b)) {
+        return None;
+    }
+    rwbs(text).filter(|found| *found != Rwbs::Skip(SkipReason::UnknownOperation))
+}
+
+/// The flag in a word for an operation that is not known.
+pub(super) fn unknown_flag(text: &str) -> Option<char> {
+    if text.len() < 2 || named(text).is_some() {
+        return None;
+    }
+    flags(text).and_then(|_| blkparse::unknown_flag(text))
+}
+
+/// What `R`, `W`, `Read` or `Write` says in a format that has no other words; those that are known to be neither read
+/// nor write say so.
+pub(super) fn letter(text: &str) -> Result<Rwbs, LineProblem> {
+    fields::letter_op(text).map(Rwbs::Data).or_else(|problem| match word(text) {
+        Some(skip @ Rwbs::Skip(_)) => Ok(skip),
+        _ => Err(problem),
+    })
 }
 
 fn named(text: &str) -> Option<Rwbs> {
@@ -46,6 +80,10 @@ fn named(text: &str) -> Option<Rwbs> {
         "write" | "writes" | "wr" | "write6" | "write10" | "write12" | "write16" | "write32"
         | "pwrite" | "pwrite64" | "writeandverify10" | "writeandverify12" | "writeandverify16"
         | "writeatomic16" => Rwbs::Data(Op::Write),
+        "zoneappend" => Rwbs::Data(Op::Write),
+        "zonereset" | "zoneresetall" | "zoneopen" | "zoneclose" | "zonefinish" | "zonereport" => {
+            Rwbs::Skip(SkipReason::Zone)
+        }
         "trim" | "discard" | "unmap" | "deallocate" | "dsm" | "securediscard" | "secureerase" => {
             Rwbs::Skip(SkipReason::Discard)
         }
@@ -81,10 +119,24 @@ mod tests {
 
     #[test]
     fn words_are_read_in_every_spelling() {
-        for text in ["R", "r", "READ", "Read10", "READ(10)", "read_16", "RA", "RM", "0x28", "RS"] {
+        for text in
+            ["R", "r", "READ", "Read10", "READ(10)", "read_16", "RA", "RM", "0x28", "RS", "RSG"]
+        {
             assert_eq!(word(text), Some(Rwbs::Data(Op::Read)), "{text}");
         }
-        for text in ["W", "Write", "WRITE_10", "WS", "WSM", "FWFS", "0x8A", "REQ_OP_WRITE"] {
+        for text in [
+            "W",
+            "Write",
+            "WRITE_10",
+            "WS",
+            "WSM",
+            "FWFS",
+            "WSU",
+            "ZA",
+            "ZAS",
+            "0x8A",
+            "REQ_OP_WRITE",
+        ] {
             assert_eq!(word(text), Some(Rwbs::Data(Op::Write)), "{text}");
         }
         for text in ["TRIM", "Discard", "UNMAP", "D", "DS", "0x42", "trim"] {
@@ -93,8 +145,14 @@ mod tests {
         for text in ["FLUSH", "F", "FN", "Synchronize Cache(10)", "0x35", "fsync"] {
             assert_eq!(word(text), Some(Rwbs::Skip(SkipReason::Flush)), "{text}");
         }
+        for text in ["ZR", "ZRA", "ZO", "ZF", "zone_reset"] {
+            assert_eq!(word(text), Some(Rwbs::Skip(SkipReason::Zone)), "{text}");
+        }
         assert_eq!(word("WriteZeroes"), Some(Rwbs::Skip(SkipReason::WriteZeroes)));
-        for text in ["", "0", "1", "X", "RWD", "0x01", "0x02", "reader", "Ready", "R,", "ö"] {
+        for text in [
+            "", "0", "1", "X", "RWD", "0x01", "0x02", "reader", "Ready", "R,", "ö", "RESET", "ROW",
+            "RANDOM", "Q",
+        ] {
             assert_eq!(word(text), None, "{text}");
         }
     }

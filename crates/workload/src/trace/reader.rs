@@ -1,17 +1,22 @@
 //! The reader: lines in, requests in order of time out.
 
+use super::blktrace::{self, Blktrace};
 use super::csv::Sample;
-use super::input::decompress;
+use super::events::Chosen;
+use super::input::{self, Content};
 use super::lines::Lines;
 use super::order::{Arrived, Lined, Order};
 use super::parser::{Parsed, Parser, RawRequest, Units};
+use super::requeues::{Issue, Requeues};
 use super::vscsi::{self, Records};
-use super::{Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, detect};
+use super::{
+    Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, blkparse, detect,
+    fio_iolog, odd, stray,
+};
 use crate::error::{LineProblem, TraceError};
 use crate::{Op, Request};
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::Path;
 use units::Instant;
 
@@ -27,6 +32,9 @@ const LAST_BYTE: u128 = 1 << 60;
 const LONGEST_REQUEST: u128 = 1 << 30;
 /// How many requests of one second are held to spread them over it.
 const MOST_PER_SECOND: usize = 1 << 20;
+/// Odd lines that every trace may have, and the share of all lines that more may be: one in this number.
+const ODD_LINES: u64 = 16;
+const ODD_ONE_IN: u64 = 100;
 /// How many devices a trace may have.
 const MOST_DEVICES: usize = 1 << 20;
 
@@ -45,6 +53,7 @@ pub struct TraceReader {
     counts: Counts,
     devices: Devices,
     order: Order,
+    requeues: Requeues,
     origin: Option<u64>,
     gaps: Gaps,
     second: Option<Second>,
@@ -58,6 +67,8 @@ enum Input {
     Text(Box<Text>),
     /// Records of a fixed length.
     Records(Records),
+    /// Events of blktrace.
+    Events(Box<Blktrace>),
 }
 
 /// Lines of text, and what has been read of them to tell what they are.
@@ -76,13 +87,10 @@ struct Second {
 }
 
 impl TraceReader {
-    /// Opens the file at `path`, which may be compressed.
+    /// Opens the file or pipe at `path`, which may be compressed; `-` is standard input.
     pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TraceError> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let file =
-            File::open(path).map_err(|source| TraceError::Read { name: name.clone(), source })?;
-        Self::from_reader(BufReader::with_capacity(1 << 16, file), &name, options)
+        let opened = input::open(path.as_ref(), |_| {})?;
+        Self::of_content(opened.content, &opened.name, options)
     }
 
     /// Reads from `input`, which may be compressed; `name` stands for it in messages.
@@ -91,9 +99,35 @@ impl TraceReader {
         name: &str,
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
+        Self::of_content(Content::Bytes(Box::new(input)), name, options)
+    }
+
+    /// Reads what a path led to.
+    pub(super) fn of_content(
+        content: Content,
+        name: &str,
+        options: &ReadOptions,
+    ) -> Result<Self, TraceError> {
         options.check()?;
-        let (compression, input) = decompress(input, name)?;
-        let (mut detected, input) = Self::begin(input, name, compression, options)?;
+        let (mut detected, input) = match content {
+            Content::Bytes(input) => {
+                let (compression, input) = input::decompress(input, name)?;
+                Self::begin(input, name, compression, options)?
+            }
+            Content::Member(member, input) => {
+                let begun = Self::begin(input, name, Compression::Zip, options);
+                let (mut detected, input) = begun?;
+                let member = crate::error::excerpt(&member);
+                detected.evidence.push(format!("the only file in the archive is {member}"));
+                (detected, input)
+            }
+            Content::Cpus(inputs) => {
+                let plain = Compression::Plain;
+                refuse_other_than_events(options, name)?;
+                let (detected, events) = Blktrace::open(inputs, name, plain, options)?;
+                (detected, Input::Events(Box::new(events)))
+            }
+        };
         let whole_seconds = detected.whole_second_clock;
         let window = options.reorder_window.unwrap_or(if whole_seconds {
             WINDOW_OF_WHOLE_SECONDS
@@ -127,6 +161,7 @@ impl TraceReader {
             counts: Counts::default(),
             devices: Devices::default(),
             order: Order::new(window),
+            requeues: Requeues::default(),
             origin: None,
             gaps: Gaps::new(options.close_gaps),
             second: spread.then(Second::default),
@@ -142,7 +177,12 @@ impl TraceReader {
         compression: Compression,
         options: &ReadOptions,
     ) -> Result<(Detected, Input), TraceError> {
-        let (prefix, input) = vscsi::peek(input, name, compression)?;
+        let (prefix, mut input) = input::peek(input, vscsi::TELLING_BYTES, name, compression)?;
+        if blktrace::is_magic(&prefix) {
+            refuse_other_than_events(options, name)?;
+            let (detected, events) = Blktrace::open(vec![input], name, compression, options)?;
+            return Ok((detected, Input::Events(Box::new(events))));
+        }
         let may_be_records = options.columns.is_none()
             && options.format.is_none_or(|format| format == Format::Vscsi);
         if may_be_records && let Some(version) = vscsi::version_of(&prefix) {
@@ -150,10 +190,11 @@ impl TraceReader {
             let detected = detect::detect_records(version, compression, options);
             return Ok((detected, Input::Records(records)));
         }
-        if options.format == Some(Format::Vscsi) {
+        input::refuse_foreign(&prefix, &mut *input, name, compression)?;
+        if let Some(format) = options.format.filter(|format| !format.is_text()) {
             return Err(match prefix.is_empty() {
                 true => nothing_at_all(name),
-                false => not_vscsi(name),
+                false => not_of(format, name),
             });
         }
         let mut lines = Lines::new(input, name, compression);
@@ -162,15 +203,23 @@ impl TraceReader {
             Ok(found) => found,
             // Why the sample ends says more than that it is not recognised.
             Err(unknown @ (TraceError::Unrecognised { .. } | TraceError::Unclear { .. })) => {
-                return Err(match read.error {
-                    Some(error) => error,
-                    None if read.lines.is_empty() => nothing_at_all(name),
-                    None => unknown,
+                let not_text = read.lines.iter().position(|line| !is_text(line));
+                return Err(match (read.error, not_text) {
+                    (Some(error), _) => error,
+                    (None, _) if read.lines.is_empty() => nothing_at_all(name),
+                    (None, Some(at)) if matches!(unknown, TraceError::Unrecognised { .. }) => {
+                        let (line, problem) = (at as u64 + 1, LineProblem::NotText);
+                        TraceError::Line { name: name.to_owned(), line, problem }
+                    }
+                    (None, _) => unknown,
                 });
             }
             Err(error) => return Err(error),
         };
-        let parser = Parser::new(detected.format, layout.as_ref(), options);
+        let mut parser = Parser::new(detected.format, layout.as_ref(), options);
+        if let Parser::Blkparse(state) = &mut parser {
+            *state = blkparse::Blkparse::new(events_of(&read, options));
+        }
         let Read { lines: sample, error: sample_error, .. } = read;
         let text = Text { lines, sample, sample_error, parser };
         Ok((detected, Input::Text(Box::new(text))))
@@ -185,7 +234,7 @@ impl TraceReader {
         let (mut telling, mut numbers): (Vec<&str>, Vec<u64>) = (Vec::new(), Vec::new());
         let mut comment = None;
         for (line, number) in read.lines.iter().zip(1..) {
-            if is_telling(line) {
+            if is_telling(line) && odd::certainly_no_request(line).is_none() {
                 telling.push(line);
                 numbers.push(number);
             } else if telling.is_empty() && !line.trim().is_empty() {
@@ -194,7 +243,20 @@ impl TraceReader {
         }
         let sample =
             Sample { name, lines: &telling, numbers: &numbers, comment, is_all: read.is_all };
-        detect::detect(&sample, compression, options)
+        let chosen = events_of(read, options);
+        let options = ReadOptions { blkparse_event: Some(chosen.event()), ..options.clone() };
+        let (mut detected, layout) = detect::detect(&sample, compression, &options)?;
+        match detected.format {
+            Format::Blkparse => detected.evidence.extend(chosen.evidence()),
+            Format::FioIologV2 => {
+                fio_iolog::check_unit(options.time_unit)?;
+                let meaning = fio_iolog::meaning_of_waits(&telling, options.time_unit);
+                let said = |reason| TraceError::Unusable { name: name.to_owned(), reason };
+                detected.evidence.extend(meaning.map_err(said)?);
+            }
+            _ => {}
+        }
+        Ok((detected, layout))
     }
 
     /// What the trace was found to be.
@@ -221,7 +283,7 @@ impl TraceReader {
     pub fn device_names(&self) -> Vec<String> {
         let mut names = vec![String::new(); self.devices.numbers.len()];
         for (name, number) in &self.devices.numbers {
-            names[*number as usize].clone_from(name);
+            names[*number as usize] = stray::shown(name).into_owned();
         }
         names
     }
@@ -231,6 +293,10 @@ impl TraceReader {
         let from_sample;
         let outcome = match &mut self.input {
             Input::Records(records) => match records.next(&self.units)? {
+                Some(outcome) => outcome,
+                None => return Ok(false),
+            },
+            Input::Events(events) => match events.next(&self.units)? {
                 Some(outcome) => outcome,
                 None => return Ok(false),
             },
@@ -254,7 +320,9 @@ impl TraceReader {
                 } else if line.starts_with('#') {
                     Ok(Parsed::Skip(SkipReason::Comment))
                 } else {
-                    parser.parse(line, &self.units)
+                    parser.parse(line, &self.units).or_else(|problem| {
+                        odd::certainly_no_request(line).map(Parsed::Skip).ok_or(problem)
+                    })
                 }
             }
         };
@@ -264,17 +332,45 @@ impl TraceReader {
                 self.counts.skip(reason);
                 Ok(())
             }
-            Parsed::Request(raw) if raw.size_bytes == 0 && self.skip_zero_length => {
+            Parsed::Requeued(raw) => {
+                self.counts.skip(SkipReason::Event('R'));
+                match raw.size_bytes {
+                    0 => Ok(()),
+                    _ => {
+                        let request = checked(&raw, &mut self.devices)?;
+                        self.requeues.put_back(&request, &self.order, self.origin.is_some())
+                    }
+                }
+            }
+            Parsed::Request(raw) | Parsed::Flagged(raw, _)
+                if raw.size_bytes == 0 && self.skip_zero_length =>
+            {
                 self.counts.skip(SkipReason::ZeroLength);
                 Ok(())
             }
-            Parsed::Request(raw) => {
+            Parsed::Request(raw) | Parsed::Flagged(raw, _) => {
                 let request = checked(&raw, &mut self.devices)?;
+                match self.requeues.issued(&request, &mut self.order) {
+                    Issue::First => {}
+                    Issue::Replaces => {
+                        self.counts.requests -= 1;
+                        self.counts.skip(SkipReason::Requeued);
+                    }
+                    Issue::Repeats => {
+                        self.counts.skip(SkipReason::Requeued);
+                        return Ok(());
+                    }
+                }
+                if let Parsed::Flagged(_, flag) = parsed {
+                    *self.counts.unknown_flags.entry(flag).or_default() += 1;
+                }
                 let lined = Lined { request, line: self.counts.lines };
+                let is_events = self.detected.format == Format::Blktrace;
                 let arrived = self.order.push(lined, self.clamp_time).map_err(|late| {
-                    LineProblem::TimeBackwards {
-                        back_us: late.back_nanos / 1_000,
-                        window: self.window,
+                    let back_us = late.back_nanos / 1_000;
+                    match is_events {
+                        true => LineProblem::JoinedCpus { back_us },
+                        false => LineProblem::TimeBackwards { back_us, window: self.window },
                     }
                 })?;
                 self.counts.requests += 1;
@@ -291,7 +387,9 @@ impl TraceReader {
         let (name, number) = (self.name.clone(), self.counts.lines);
         match self.input {
             Input::Text(_) => TraceError::Line { name, line: number, problem },
-            Input::Records(_) => TraceError::Record { name, record: number, problem },
+            Input::Records(_) | Input::Events(_) => {
+                TraceError::Record { name, record: number, problem }
+            }
         }
     }
 
@@ -304,6 +402,8 @@ impl TraceReader {
                     self.ended = true;
                     if self.counts.requests == 0 {
                         self.error = Some(self.no_request());
+                    } else {
+                        self.error = self.too_odd();
                     }
                 }
                 Err(error) => {
@@ -315,13 +415,26 @@ impl TraceReader {
         self.order.pop()
     }
 
+    /// Refuses a trace with too many lines that are hard to explain.
+    fn too_odd(&self) -> Option<TraceError> {
+        let (odd, lines) = (self.counts.odd_total(), self.counts.lines);
+        (odd > ODD_LINES && odd.saturating_mul(ODD_ONE_IN) > lines).then(|| TraceError::TooOdd {
+            name: self.name.clone(),
+            odd,
+            lines,
+            kinds: self.counts.skipped_text(),
+        })
+    }
+
     fn no_request(&self) -> TraceError {
         TraceError::NoRequest {
             name: self.name.clone(),
             lines: self.counts.lines,
             skipped: self.counts.skipped_text(),
             advice: match self.detected.format {
-                Format::Blkparse => "choose another blkparse event or another file",
+                Format::Blkparse | Format::Blktrace => {
+                    "choose another blkparse event or another file"
+                }
                 _ => "check the format or choose another file",
             },
         }
@@ -420,12 +533,39 @@ fn read_sample(lines: &mut Lines<'_>) -> Read {
     read
 }
 
-fn not_vscsi(name: &str) -> TraceError {
+/// Which events of the sample are requests, if it is of blkparse.
+fn events_of(read: &Read, options: &ReadOptions) -> Chosen {
+    let lines: Vec<&str> = read.lines.iter().map(String::as_str).collect();
+    Chosen::of(options.blkparse_event, blkparse::letters(&lines))
+}
+
+/// Refuses options that say that events of blktrace are something else.
+fn refuse_other_than_events(options: &ReadOptions, name: &str) -> Result<(), TraceError> {
+    let is_other = options.format.is_some_and(|format| format != Format::Blktrace);
+    match is_other || options.columns.is_some() {
+        false => Ok(()),
+        true => Err(TraceError::Unusable {
+            name: name.to_owned(),
+            reason: "it is the binary of blktrace, and not the format that was given; leave --format and --columns \
+                     out"
+                .to_owned(),
+        }),
+    }
+}
+
+/// Whether a line of a file of which nothing else is known is text.
+fn is_text(line: &str) -> bool {
+    !line.contains(|letter: char| letter == '\0' || stray::is_stray(letter))
+}
+
+fn not_of(format: Format, name: &str) -> TraceError {
+    let expected = match format {
+        Format::Blktrace => "an event of blktrace",
+        _ => "records of vscsi, of 32 bytes in version 1 or 40 bytes in version 2",
+    };
     TraceError::Unusable {
         name: name.to_owned(),
-        reason: "it does not begin with records of vscsi, of 32 bytes in version 1 or 40 bytes in \
-                 version 2; choose another format or another file"
-            .to_owned(),
+        reason: format!("it does not begin with {expected}; choose another format or another file"),
     }
 }
 

@@ -114,6 +114,11 @@ fn blkparse() {
 }
 
 #[test]
+fn blktrace() {
+    smoke(Format::Blktrace);
+}
+
+#[test]
 fn fio_iolog_v2() {
     smoke(Format::FioIologV2);
 }

@@ -1,13 +1,14 @@
 //! Which columns a CSV has and what they hold, as a map, the header or the values say.
 
 use super::columns::{Column, ColumnMap, OpWords};
-use super::cut::{SEPARATORS, columns, separator_name};
+use super::cut::{SEPARATORS, columns, columns_around, separator_name};
 use super::header::{self, Role};
 use super::layout::{OFFSET, OP, SIZE, TIME, Width};
 use super::settle::{Found, settle};
+use super::snoops;
 use super::{addresses, moments, times};
 use crate::error::{LineProblem, TraceError, excerpt};
-use crate::trace::{ReadOptions, TimeUnit, fields, ops};
+use crate::trace::{ReadOptions, TimeUnit, fields, ops, stray};
 
 /// No request of a trace without header is longer, or its columns could be others.
 const LONG_REQUEST: u64 = 64 << 20;
@@ -52,12 +53,13 @@ impl<'a> Table<'a> {
     ) -> Self {
         let values = vec![Vec::new(); names.len()];
         let mut table = Self { separator, header, names, values, first_line: 0, problem: None };
+        let free = snoops::free_text(&table.names, separator);
         let mut rows = 0;
         for (line, number) in sample.lines.iter().zip(sample.numbers) {
             if Some(*line) == header {
                 continue;
             }
-            let row = match columns(line, separator) {
+            let row = match columns_around(line, separator, free) {
                 Ok(row) if row.iter().all(|text| text.is_empty()) => continue,
                 Ok(row) => match table.width().filter(|width| !width.fits(&row)) {
                     None => row,
@@ -107,7 +109,7 @@ impl<'a> Table<'a> {
             && name.len() <= 60
             && name.parse::<usize>().is_err()
             && !name.contains([',', ':', '=', '/', '\'', '"', '\\'])
-            && !name.contains(char::is_control);
+            && !name.contains(|letter: char| letter.is_control() || stray::is_stray(letter));
         let only = self.names.iter().filter(|other| **other == name).count() == 1;
         if plain && only { name.to_owned() } else { column.to_string() }
     }
@@ -278,6 +280,9 @@ fn by_names(
         said.push_str(&format!("; columns are separated by {}s", separator_name(table.separator)));
     }
     evidence.push(said);
+    if snoops::is_snoop(&table.names) {
+        evidence.push("biosnoop prints the times at which requests completed".to_owned());
+    }
     if let Some(reason) = several_events(table) {
         return Err(TraceError::Unusable { name: sample.name.to_owned(), reason });
     }
@@ -339,6 +344,12 @@ fn choose(
         _ => ("the size", "size_bytes"),
     };
     let mut found = candidates(table, role);
+    match role {
+        // A column `T` may be the type of a request.
+        Role::Time => found.retain(|column| !snoops::are_operations(table, *column)),
+        Role::Op if found.is_empty() => found = snoops::operations(table),
+        _ => {}
+    }
     if role == Role::Op && found.len() > 1 {
         // A command may be that of a process.
         let are_words = |column: &usize| table.all(*column, |text| ops::word(text).is_some());

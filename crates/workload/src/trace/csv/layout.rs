@@ -1,7 +1,7 @@
 //! Where the columns of a CSV are and what they count, once that is settled.
 
 use super::columns::{AddressUnit, OpWords};
-use super::cut::cut;
+use super::cut::{FreeText, cut_around};
 use super::moments::Clock;
 use crate::error::LineProblem;
 
@@ -64,6 +64,10 @@ impl Width {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::trace) struct Layout {
     pub(super) separator: char,
+    /// The column that may have blanks in it.
+    pub(super) free: Option<FreeText>,
+    /// Whether this is a table of biosnoop or a relative.
+    pub(super) is_snoop: bool,
     /// For each column the set of what it holds, one bit each.
     pub(super) holds: Vec<u8>,
     /// None where a map describes a file without header, whose lines may have what they like behind
@@ -90,7 +94,7 @@ impl Layout {
         let mut slots = [""; SLOTS];
         let most = self.width.map_or(usize::MAX, |width| width.most);
         let mut too_many = false;
-        let found = cut(line, self.separator, |index, text| {
+        let found = cut_around(line, self.separator, self.free, |index, text| {
             let mut holds = self.holds.get(index).copied().unwrap_or(0);
             while holds != 0 {
                 slots[holds.trailing_zeros() as usize] = text;

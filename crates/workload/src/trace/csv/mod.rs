@@ -8,6 +8,7 @@ mod header;
 mod layout;
 mod moments;
 mod settle;
+mod snoops;
 mod times;
 
 pub use columns::ColumnMap;
@@ -134,17 +135,26 @@ fn read<'a>(layout: &Layout, line: &'a str, units: &Units) -> Result<Parsed<'a>,
         Rwbs::Data(op) => op,
         Rwbs::Skip(reason) => return Ok(Parsed::Skip(reason)),
     };
+    if layout.is_snoop
+        && let Some(reason) = snoops::without_data(slots[OFFSET], slots[SIZE])
+    {
+        return Ok(Parsed::Skip(reason));
+    }
     let nanos = match layout.clock {
         Clock::Number => fields::time(slots[TIME], units.time)?,
         clock => time_of_clock(slots[TIME], clock, units)?,
     };
-    Ok(Parsed::Request(RawRequest {
+    let request = RawRequest {
         nanos,
         op,
         offset_bytes: address(layout, &slots, OFFSET, units)?,
         size_bytes: address(layout, &slots, SIZE, units)?,
         device: between(line, slots[DEVICE], slots[DEVICE_END]),
-    }))
+    };
+    Ok(match ops::unknown_flag(slots[OP]) {
+        Some(flag) if layout.op == OpMeaning::Known => Parsed::Flagged(request, flag),
+        _ => Parsed::Request(request),
+    })
 }
 
 /// The part of `line` from the beginning of `first` to the end of `last`, which are parts of it.

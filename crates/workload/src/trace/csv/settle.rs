@@ -8,6 +8,7 @@ use super::layout::{
     Address, DEVICE, DEVICE_END, Layout, NAMES, OFFSET, OP, OpMeaning, SIZE, TIME, Width,
 };
 use super::moments::{self, Clock};
+use super::snoops;
 use super::times::{self, Verdict};
 use crate::error::{LineProblem, TraceError, excerpt};
 use crate::trace::blkparse::Rwbs;
@@ -77,6 +78,8 @@ pub(super) fn settle(
     }
     let layout = Layout {
         separator: table.separator,
+        free: snoops::free_text(&table.names, table.separator),
+        is_snoop: snoops::is_snoop(&table.names),
         holds: holds(&draft.places, draft.device),
         width: draft.is_wide.then(|| table.width().unwrap_or_else(|| width_of_values(table))),
         header: table.header.map(str::to_owned),
@@ -160,6 +163,9 @@ fn time(
     let name = table.names.get(column).copied().unwrap_or("");
     if let Some(unit) = header::time_unit(name) {
         return known(unit, notes, format!("times are in {unit}: the name {label} says so"));
+    }
+    if let Some(unit) = snoops::time_unit(&table.names, values) {
+        return known(unit, notes, format!("biosnoop prints times in {unit} with six digits"));
     }
     match times::unit_of(values) {
         Verdict::Sure(unit, why) => {

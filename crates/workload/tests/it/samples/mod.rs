@@ -98,6 +98,20 @@ const VSCSI: &str = "\
 \x03\0\0\0\0\x10\0\0\x01\0\0\0\x42\0\x01\x01\0\0\0\0\0\0\0\0\x42\x43\x0f\0\0\0\0\0\
 \x04\0\0\0\x24\0\0\0\x01\0\0\0\x12\0\x01\x01\0\0\0\0\0\0\0\0\x42\x43\x0f\0\0\0\0\0";
 
+/// Five events of blktrace: the name of a process, a queued and issued read, a write and a flush. No byte is beyond
+/// ASCII.
+const BLKTRACE: &str = "\
+\x07tae\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04*\0\0\0\x10\0p\0\0\0\0\0\0\0\
+\x10\0fio\0\0\0\0\0\0\0\0\0\0\0\0\0\
+\x07tae\x02\0\0\0\0\x01\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\x10\0\0\x01\0\x11\x01*\0\0\0\x10\0p\0\0\
+\0\0\0\0\0\0\0\
+\x07tae\x03\0\0\0@B\x0f\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\x10\0\0\x07\0A\x01*\0\0\0\x10\0p\0\0\0\0\0\
+\0\0\0\0\
+\x07tae\x04\0\0\0AC\x0f\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\x07\0B\x01*\0\0\0\x10\0p\0\0\0\0\0\0\
+\0\0\0\
+\x07tae\x05\0\0\0BC\x0f\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0D\x01*\0\0\0\x10\0p\0\0\0\0\0\0\0\
+\0\0";
+
 /// The sample of `format`.
 pub(crate) fn sample(format: Format) -> &'static str {
     match format {
@@ -108,6 +122,7 @@ pub(crate) fn sample(format: Format) -> &'static str {
         Format::Alibaba => ALIBABA,
         Format::Spc => SPC,
         Format::Blkparse => BLKPARSE,
+        Format::Blktrace => BLKTRACE,
         Format::FioIologV2 => FIO_V2,
         Format::FioIologV3 => FIO_V3,
         Format::Blkreplay => BLKREPLAY,
