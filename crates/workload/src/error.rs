@@ -231,9 +231,8 @@ pub enum LineProblem {
     NoEvent,
     /// The files of several CPUs one after the other.
     #[error(
-        "time goes back by {back_us} us, as where files of several CPUs are joined; give one of the files \
-         NAME.blktrace.0, and those beside it are merged, or merge them: blkparse -i NAME -O -d - | ioda trace \
-         inspect -"
+        "time goes back by {back_us} us, as where files of several CPUs are joined; name one of the files, such as \
+         NAME.blktrace.0, and those beside it are merged, or merge them: blkparse -i NAME -O -d FILE"
     )]
     JoinedCpus {
         /// How far, in whole microseconds.

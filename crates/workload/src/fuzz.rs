@@ -22,11 +22,26 @@ pub fn check(format: Option<Format>, bytes: &[u8]) {
     check_with(&lenient, bytes);
 }
 
+/// Reads `bytes` as a zip archive with a trace in it.
+///
+/// # Panics
+///
+/// As [`check`].
+pub fn check_zip(bytes: &[u8]) {
+    if let Ok(reader) =
+        TraceReader::from_zip(Cursor::new(bytes.to_vec()), "fuzz", &ReadOptions::default())
+    {
+        check_all(reader);
+    }
+}
+
 fn check_with(options: &ReadOptions, bytes: &[u8]) {
-    let input = Cursor::new(bytes.to_vec());
-    let Ok(mut reader) = TraceReader::from_reader(input, "fuzz", options) else {
-        return;
-    };
+    if let Ok(reader) = TraceReader::from_reader(Cursor::new(bytes.to_vec()), "fuzz", options) {
+        check_all(reader);
+    }
+}
+
+fn check_all(mut reader: TraceReader) {
     let mut last = None;
     let mut statistics = Statistics::new();
     let mut failed = false;

@@ -137,3 +137,93 @@ fn a_request_years_after_the_others_is_reported_and_its_gap_can_be_closed() {
     let notes = ran.json()["manifest"]["notes"].to_string();
     assert!(notes.contains("closed to 60.0s: 1, which takes 40.0 years out"), "{notes}");
 }
+
+/// A trace of biosnoop, in bytes that are not all UTF-8.
+const SNOOP: &[u8] = b"TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
+0.000000    M\xfcller one     422     vda       W 4565264    331776    5.11
+0.001293    kworker/u16:4  2784813 vda       R 113638304  8192      5.49
+";
+
+/// Runs `ioda` with `bytes` as its standard input, which is a pipe.
+fn piped(arguments: &[&str], bytes: &[u8]) -> (i32, String, String) {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ioda"))
+        .args(arguments)
+        .current_dir(crate::common::data())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let bytes = bytes.to_vec();
+    // A command that refuses what it reads closes the pipe.
+    let writer = std::thread::spawn(move || drop(input.write_all(&bytes)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn standard_input_is_a_trace_wherever_one_is_taken() {
+    for name in ["-", "/dev/stdin"] {
+        let (code, stdout, stderr) = piped(&["trace", "inspect", name, "--json"], SNOOP);
+        assert_eq!(code, 0, "{stderr}");
+        let document: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!(document["requests"], 2);
+        assert_eq!(document["bytes"], SNOOP.len());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.csv");
+    let convert = ["trace", "convert", "-", out.to_str().unwrap(), "--to", "csv"];
+    assert_eq!(piped(&convert, SNOOP).0, 0);
+    let converted = std::fs::read_to_string(&out).unwrap();
+    assert!(converted.ends_with("\n0.000,W,2337415168,331776,0\n1293.000,R,58182811648,8192,0\n"));
+    for command in ["run", "compare"] {
+        let mut arguments = vec![command, "-", "--policy", "base", "--json", "-"];
+        arguments.extend(crate::common::TINY);
+        let (code, stdout, stderr) = piped(&arguments, SNOOP);
+        assert_eq!(code, 0, "{stderr}");
+        let document: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        let from_file = std::fs::write(folder.path().join("snoop"), SNOOP)
+            .map(|()| folder.path().join("snoop"))
+            .unwrap();
+        arguments[1] = from_file.to_str().unwrap();
+        let expected = ioda(&arguments).json();
+        // What is read is the same bytes, so what is run is the same run.
+        assert_eq!(document["runs"], expected["runs"]);
+        let hash = |document: &serde_json::Value| document["manifest"]["workload_hash"].clone();
+        assert_eq!(hash(&document), hash(&expected));
+    }
+}
+
+#[test]
+fn a_pipe_is_read_once_by_all_points_of_a_sweep() {
+    let sweep = |text: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().display().to_string();
+        let vary = ["--vary", "load=0.002,0.004", "--policy", "base,ioda", "--config", "tiny.toml"];
+        let arguments = [&["sweep", "-", "--output", output.as_str()][..], &vary].concat();
+        let (code, _, stderr) = piped(&arguments, text.as_bytes());
+        let document = std::fs::read_to_string(folder.path().join("sweep.json"));
+        (code, stderr, document.map(|text| serde_json::from_str(&text).unwrap()))
+    };
+    let header = "t_us,op,offset_bytes,size_bytes\n";
+    let rows: String =
+        (0..2_000).map(|n| format!("{},W,{},4096\n", n * 1_000, n % 500 * 4096)).collect();
+    let (code, stderr, document) = sweep(&format!("{header}{rows}"));
+    assert_eq!(code, 0, "{stderr}");
+    let document: serde_json::Value = document.unwrap();
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        assert!(run["outcome"]["measured"]["result_hash"].is_string(), "{run}");
+    }
+    let (code, stderr, _) = sweep(&format!("{header}0,R,zero,512\n"));
+    assert_ne!(code, 0);
+    // Each point asks for the trace, which cannot be read again: the first answer stands for all.
+    assert!(stderr.contains("line 2: the offset \"zero\" is not a whole number"), "{stderr}");
+    assert!(!stderr.contains("the file is empty"), "{stderr}");
+}

@@ -150,7 +150,7 @@ impl Blktrace {
                     name: name.to_owned(),
                     container: format!("the binary of blktrace in version {}", version(&prefix)),
                     advice: format!(
-                        "version {VERSION} is read; print this one with blkparse: blkparse -i {} | ioda trace \
+                        "version {VERSION} is read; print this one with blkparse: blkparse -i - < {} | ioda trace \
                          inspect -",
                         super::input::typed(name)
                     ),

@@ -52,7 +52,7 @@ impl SkipReason {
     /// Whether such lines are rare in a trace that is what it was taken for.
     #[must_use]
     pub const fn is_odd(self) -> bool {
-        matches!(self, Self::UnknownOperation | Self::Message)
+        matches!(self, Self::UnknownOperation)
     }
 }
 

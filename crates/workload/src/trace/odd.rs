@@ -3,23 +3,33 @@
 use super::SkipReason;
 
 /// Beginnings of lines in the tables that blkparse prints for CPUs, devices and programs.
-const TABLE: [&str; 11] = [
-    "Reads ",
-    "Read ",
-    "Writes ",
-    "Write ",
-    "PC Read",
-    "PC Write",
-    "IO unplugs",
-    "Timer unplugs",
-    "Allocation wait",
-    "Dispatch wait",
-    "Completion wait",
+const TABLE: [&str; 12] = [
+    "Reads Queued:",
+    "Read Dispatches:",
+    "Reads Requeued:",
+    "Reads Completed:",
+    "Read Merges:",
+    "Read depth:",
+    "PC Reads ",
+    "PC Read ",
+    "IO unplugs:",
+    "Allocation wait:",
+    "Dispatch wait:",
+    "Completion wait:",
 ];
 
 /// Beginnings of messages.
-const MESSAGES: [&str; 7] =
-    ["blktrace: ", "blkparse: ", "bpftrace: ", "fio: ", "BLKTRACE", "Possibly lost ", "Lost "];
+const MESSAGES: [&str; 9] = [
+    "blktrace: ",
+    "blkparse: ",
+    "bpftrace: ",
+    "fio: ",
+    "BLKTRACE",
+    "Possibly lost ",
+    "Lost ",
+    "Bad fs action ",
+    "Bad pc action ",
+];
 
 /// Why a line that cannot be read need not be, in a trace of any format.
 pub(super) fn certainly_no_request(line: &str) -> Option<SkipReason> {
@@ -39,7 +49,7 @@ fn is_table(line: &str) -> bool {
             rest.starts_with(" (") && rest.ends_with("):")
         })
     });
-    let is_row = line.starts_with(' ') && text.contains(':') && starts(text, &TABLE);
+    let is_row = line.starts_with(' ') && starts(text, &TABLE);
     // `  CPU  0:   96 events,   5 KiB data` below `=== sda ===`.
     let is_of_blktrace = line.starts_with(' ')
         && starts(text, &["CPU", "Total:"])

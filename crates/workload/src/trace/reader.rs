@@ -16,7 +16,7 @@ use super::{
 use crate::error::{LineProblem, TraceError};
 use crate::{Op, Request};
 use std::collections::{HashMap, VecDeque};
-use std::io::BufRead;
+use std::io::{BufRead, Read, Seek};
 use std::path::Path;
 use units::Instant;
 
@@ -100,6 +100,16 @@ impl TraceReader {
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
         Self::of_content(Content::Bytes(Box::new(input)), name, options)
+    }
+
+    /// Reads the only file in a zip archive.
+    pub(crate) fn from_zip(
+        archive: impl Read + Seek + Send + 'static,
+        name: &str,
+        options: &ReadOptions,
+    ) -> Result<Self, TraceError> {
+        let (member, input) = input::open_only_member(archive, name)?;
+        Self::of_content(Content::Member(member, input), name, options)
     }
 
     /// Reads what a path led to.
@@ -220,14 +230,14 @@ impl TraceReader {
         if let Parser::Blkparse(state) = &mut parser {
             *state = blkparse::Blkparse::new(events_of(&read, options));
         }
-        let Read { lines: sample, error: sample_error, .. } = read;
+        let FirstLines { lines: sample, error: sample_error, .. } = read;
         let text = Text { lines, sample, sample_error, parser };
         Ok((detected, Input::Text(Box::new(text))))
     }
 
     fn detect(
         name: &str,
-        read: &Read,
+        read: &FirstLines,
         compression: Compression,
         options: &ReadOptions,
     ) -> Result<(Detected, Option<super::csv::Layout>), TraceError> {
@@ -502,7 +512,7 @@ fn is_telling(line: &str) -> bool {
 }
 
 /// The first lines of a file.
-struct Read {
+struct FirstLines {
     lines: VecDeque<String>,
     /// What ended them early.
     error: Option<TraceError>,
@@ -510,8 +520,8 @@ struct Read {
     is_all: bool,
 }
 
-fn read_sample(lines: &mut Lines<'_>) -> Read {
-    let mut read = Read { lines: VecDeque::new(), error: None, is_all: false };
+fn read_sample(lines: &mut Lines<'_>) -> FirstLines {
+    let mut read = FirstLines { lines: VecDeque::new(), error: None, is_all: false };
     let (mut telling, mut bytes) = (0, 0);
     while telling < SAMPLE_LINES && bytes < SAMPLE_BYTES {
         match lines.next() {
@@ -534,7 +544,7 @@ fn read_sample(lines: &mut Lines<'_>) -> Read {
 }
 
 /// Which events of the sample are requests, if it is of blkparse.
-fn events_of(read: &Read, options: &ReadOptions) -> Chosen {
+fn events_of(read: &FirstLines, options: &ReadOptions) -> Chosen {
     let lines: Vec<&str> = read.lines.iter().map(String::as_str).collect();
     Chosen::of(options.blkparse_event, blkparse::letters(&lines))
 }

@@ -2,7 +2,10 @@
 
 mod bad_input;
 mod csv_files;
+mod fio;
 mod fuzz_smoke;
+mod odd_files;
+mod opened;
 mod properties;
 mod readers;
 mod real_traces;

@@ -62,6 +62,8 @@ struct Lines {
     reordered: u64,
     /// Requests that were moved to the time of their predecessor.
     clamped: u64,
+    /// Requests with a flag of the block layer that is not known, by its letter.
+    unknown_flags: BTreeMap<String, u64>,
 }
 
 /// Requests of a trace.
@@ -160,6 +162,11 @@ pub(super) fn of(trace: &Trace) -> Inspected {
                 .collect(),
             reordered: counts.reordered,
             clamped: counts.clamped,
+            unknown_flags: counts
+                .unknown_flags
+                .iter()
+                .map(|(flag, count)| (flag.to_string(), *count))
+                .collect(),
         },
         requests: Requests {
             requests: s.requests,

@@ -70,6 +70,8 @@ const RESEARCHER: &str = "docs/tutorials/researcher.md";
 const POLICY: &str = "docs/writing-a-policy.md";
 const REQUESTS: &str = "docs/requests.md";
 
+const HM_0_CSV: &str =
+    "printf '%s\\n' time_us,op,offset_bytes,size_bytes 0,R,0,4096 900,W,8192,8192 > hm_0.csv";
 const MINE_CSV: &str =
     "printf '%s\\n' timestamp,rw,lba,len 0,0,16,4096 900,1,80,8192 2000,0,8,512 > mine.csv";
 const MINE_TSV: &str =
@@ -354,6 +356,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         ]),
         OWN,
     ),
+    on(TRACES, "tar -xOf traces.tar", After(&[HM_0_CSV, "tar -cf traces.tar hm_0.csv"]), OWN),
     on(TRACES, "time=COLUMN", Read, "is a grammar"),
     on(TRACES, "ioda trace inspect mine.csv", After(&[MINE_CSV]), OWN),
     on(TRACES, "ioda run mine.tsv", After(&[MINE_TSV]), OWN),

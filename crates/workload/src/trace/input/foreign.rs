@@ -104,8 +104,8 @@ pub(in crate::trace) fn refuse_foreign(
         );
     }
     if tar::is_archive(first) {
-        let members = tar::members(input);
-        let (Some(example), listed) = (members.first(), listed(&members)) else {
+        let (members, is_all) = tar::members(input);
+        let (Some(example), listed) = (members.first(), listed(&members, is_all)) else {
             return refused(
                 "a tar archive without files".to_owned(),
                 "name another file".to_owned(),
@@ -137,7 +137,36 @@ pub(in crate::trace) fn refuse_foreign(
                 .to_owned(),
         );
     }
+    if is_oracle_general(first) {
+        return refused(
+            "an oracleGeneral trace of libCacheSim (records of 24 bytes: time in s, object, size, next access)"
+                .to_owned(),
+            "it has objects of a cache instead of addresses, and does not say which requests write; take the block \
+             trace that it was made from"
+                .to_owned(),
+        );
+    }
     Ok(())
+}
+
+/// Whether `first` can be records of time (4 bytes), object (8), size (4) and next access (8).
+fn is_oracle_general(first: &[u8]) -> bool {
+    let number = |record: &[u8], at: usize, length: usize| {
+        record[at..at + length].iter().rev().fold(0_u64, |all, byte| all << 8 | u64::from(*byte))
+    };
+    let mut last = 0;
+    let mut records = 0;
+    for (index, record) in (0_u64..).zip(first.chunks_exact(24)) {
+        let (time, size, next) =
+            (number(record, 0, 4), number(record, 12, 4), number(record, 16, 8));
+        // The next access comes later, or never.
+        let is_next = next > index && next < 1 << 40 || next == u64::MAX || next == i64::MAX as u64;
+        if time < last || !(1..=1 << 30).contains(&size) || !is_next {
+            return false;
+        }
+        (last, records) = (time, records + 1);
+    }
+    records >= 3
 }
 
 /// What is compressed once more, or a zip archive that is not a file.
@@ -206,20 +235,17 @@ fn as_csv(reader: &str, name: &str) -> String {
     )
 }
 
-/// Members of an archive in a sentence.
-pub(super) fn listed(members: &[String]) -> String {
+/// Members of an archive in a sentence; `is_all` says whether there are no others.
+pub(super) fn listed(members: &[String], is_all: bool) -> String {
     const MOST: usize = 12;
     let mut shown: Vec<String> =
         members.iter().take(MOST).map(|name| crate::error::excerpt(name)).collect();
-    let (count, plural) = match members.len() {
-        1 => ("1 member".to_owned(), ""),
-        more if more > tar::MOST_LISTED => (format!("more than {}", tar::MOST_LISTED), " members"),
-        more => (more.to_string(), " members"),
-    };
     if members.len() > MOST {
         shown.push("…".to_owned());
     }
-    format!("{count}{plural} ({})", shown.join(", "))
+    let (least, count) = (if is_all { "" } else { "at least " }, members.len());
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{least}{count} member{plural} ({})", shown.join(", "))
 }
 
 /// The name of the file as it is typed; what comes through a pipe has none.

@@ -7,6 +7,7 @@ mod waiting;
 mod zip;
 
 pub(super) use foreign::{refuse_foreign, typed};
+pub(super) use zip::open_only_member;
 pub(super) use opened::{Content, Opened, is_pipe, open};
 
 use super::Compression;
@@ -62,8 +63,20 @@ pub(super) fn read_error(
     line: u64,
     source: io::Error,
 ) -> TraceError {
+    let too_large = |what: &str, command: &str| TraceError::Container {
+        name: name.to_owned(),
+        container: format!("{compression} data with {what}"),
+        advice: format!("print it: {command} {} | ioda trace inspect -", typed(name)),
+    };
     match compression {
         Compression::Plain => TraceError::Read { name: name.to_owned(), source },
+        Compression::Xz if source.kind() == io::ErrorKind::OutOfMemory => too_large(
+            &format!("a dictionary of more than {} MiB", XZ_MEMORY_KIB >> 10),
+            "xz -dc",
+        ),
+        Compression::Zstd if source.to_string().contains("too much memory") => {
+            too_large("a window of more than 128 MiB", "zstd -dc --long=31")
+        }
         compressed => TraceError::Damaged {
             name: name.to_owned(),
             compression: compressed.name(),

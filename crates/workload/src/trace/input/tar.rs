@@ -20,18 +20,19 @@ pub(super) fn is_archive(first: &[u8]) -> bool {
     head[0] != 0 && octal(&head[148..156]) == Some(expected)
 }
 
-/// The names of the files in an archive, up to the first damage, or to one more than [`MOST_LISTED`].
-pub(super) fn members(input: &mut (dyn BufRead + Send)) -> Vec<String> {
+/// The names of the files in an archive, and whether these are all: damage or a limit may come first.
+pub(super) fn members(input: &mut (dyn BufRead + Send)) -> (Vec<String>, bool) {
     let mut names = Vec::new();
-    let (mut long_name, mut read) = (None, 0);
+    let (mut long_name, mut left, mut is_all) = (None, MOST_BYTES, false);
     let mut head = [0; BLOCK];
-    while names.len() <= MOST_LISTED && read < MOST_BYTES {
+    while names.len() < MOST_LISTED {
         if !matches!(fill(input, &mut head), Ok(BLOCK)) || !is_archive(&head) {
+            // Blocks of zeros are the end.
+            is_all = head.iter().all(|byte| *byte == 0);
             break;
         }
         let Some(size) = octal(&head[124..136]) else { break };
         let padded = size.div_ceil(BLOCK as u64) * BLOCK as u64;
-        read += BLOCK as u64 + padded;
         match head[156] {
             // GNU and POSIX put a long name in front of its member.
             b'L' | b'x' if size <= LONGEST_NAME => {
@@ -46,12 +47,16 @@ pub(super) fn members(input: &mut (dyn BufRead + Send)) -> Vec<String> {
             b'0' | 0 | b'7' => names.push(long_name.take().unwrap_or_else(|| name(&head))),
             _ => long_name = None,
         }
+        if padded > left {
+            break;
+        }
+        left -= padded;
         let mut data = input.take(padded);
         if std::io::copy(&mut data, &mut std::io::sink()).is_err() || data.limit() > 0 {
             break;
         }
     }
-    names
+    (names, is_all)
 }
 
 /// A number in octal digits, or in the binary form for large ones.

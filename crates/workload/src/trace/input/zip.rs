@@ -2,7 +2,6 @@
 
 use super::foreign::{listed, quoted, typed};
 use crate::error::TraceError;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
 
 /// The longest end of an archive: its record and a comment.
@@ -23,8 +22,8 @@ struct Member {
 }
 
 /// Opens the only file in the archive `file`; its name, and its bytes.
-pub(super) fn open_only_member(
-    mut file: File,
+pub(in crate::trace) fn open_only_member(
+    mut file: impl Read + Seek + Send + 'static,
     name: &str,
 ) -> Result<(String, Box<dyn BufRead + Send>), TraceError> {
     let damaged = |source: io::Error| TraceError::Damaged {
@@ -58,7 +57,7 @@ pub(super) fn open_only_member(
             );
         };
         return refused(
-            format!("a zip archive with {}", listed(&names)),
+            format!("a zip archive with {}", listed(&names, true)),
             format!("unpack it, or print a member: {}", print(example)),
         );
     };
@@ -68,7 +67,7 @@ pub(super) fn open_only_member(
             format!("decrypt it: {}", print(&member.name)),
         );
     }
-    let data = data_of(&mut file, &member).map_err(damaged)?;
+    let data = data_of(file, &member).map_err(damaged)?;
     let data = BufReader::with_capacity(1 << 16, data);
     let unpacked: Box<dyn Read + Send> = match member.method {
         0 => Box::new(data),
@@ -107,7 +106,7 @@ fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     Some(part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-fn read_at(file: &mut File, at: u64, length: u64) -> io::Result<Vec<u8>> {
+fn read_at(file: &mut (impl Read + Seek), at: u64, length: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(at))?;
     let mut bytes = vec![0; length as usize];
     file.read_exact(&mut bytes)?;
@@ -115,7 +114,7 @@ fn read_at(file: &mut File, at: u64, length: u64) -> io::Result<Vec<u8>> {
 }
 
 /// All members, by the list at the end of the archive.
-fn list(file: &mut File) -> io::Result<Vec<Member>> {
+fn list(file: &mut (impl Read + Seek)) -> io::Result<Vec<Member>> {
     let no_list = || wrong("the list of members at its end is missing");
     let length = file.seek(SeekFrom::End(0))?;
     let tail_bytes = length.min(LONGEST_END);
@@ -193,15 +192,15 @@ fn member(bytes: &[u8], in_front: u64) -> Option<(Member, usize)> {
 }
 
 /// The packed bytes of a member.
-fn data_of(file: &mut File, member: &Member) -> io::Result<Take<File>> {
-    let head = read_at(file, member.at, 30)?;
+fn data_of<F: Read + Seek>(mut file: F, member: &Member) -> io::Result<Take<F>> {
+    let head = read_at(&mut file, member.at, 30)?;
     let (Some(name), Some(extra), true) =
         (number(&head, 26, 2), number(&head, 28, 2), head.starts_with(b"PK\x03\x04"))
     else {
         return Err(wrong("the head of its member is not where the list says"));
     };
     file.seek(SeekFrom::Start(member.at + 30 + name + extra))?;
-    Ok(file.try_clone()?.take(member.packed_bytes))
+    Ok(file.take(member.packed_bytes))
 }
 
 /// Compares the length and the checksum of a member when it ends.
