@@ -61,7 +61,8 @@ fn mutated(sample: &str, rng: &mut Rng) -> Vec<u8> {
 
 #[test]
 fn zip() {
-    let sample = crate::opened::zip(b"", &[("a.csv", 8, false, samples::sample(Format::Csv).as_bytes())]);
+    let sample =
+        crate::opened::zip(b"", &[("a.csv", 8, false, samples::sample(Format::Csv).as_bytes())]);
     workload::fuzz::check_zip(&sample);
     for seed in testing::seeds(0..ROUNDS).note("zip") {
         let mut rng = Rng::stream(seed, "zip");
@@ -83,7 +84,11 @@ fn zip() {
 fn compressed_and_archived() {
     // Damage within what is compressed, and within what an archive says of itself.
     let csv = samples::sample(Format::Csv).as_bytes();
-    let tar = crate::odd_files::tar(&[("a", b'0', csv), ("b", b'L', b"long"), ("c", b'x', b"9 path=d\n")]);
+    let tar = crate::odd_files::tar(&[
+        ("a", b'0', csv),
+        ("b", b'L', b"long"),
+        ("c", b'x', b"9 path=d\n"),
+    ]);
     for (name, sample) in [("xz", crate::odd_files::xz(csv)), ("tar", tar)] {
         for seed in testing::seeds(0..ROUNDS / 4).note(name) {
             let mut rng = Rng::stream(seed, name);

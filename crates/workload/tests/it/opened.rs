@@ -44,8 +44,11 @@ impl Drop for Folder {
 const REQUESTS: u64 = 3_000;
 
 fn text() -> String {
-    let line = |n: u64| format!("{n},{},{},4096,{}\n", if n % 3 == 0 { "W" } else { "R" }, n * 4096, n % 5);
-    (0..REQUESTS).fold("t_us,op,offset_bytes,size_bytes,dev\n".to_owned(), |text, n| text + &line(n))
+    let line = |n: u64| {
+        format!("{n},{},{},4096,{}\n", if n % 3 == 0 { "W" } else { "R" }, n * 4096, n % 5)
+    };
+    (0..REQUESTS)
+        .fold("t_us,op,offset_bytes,size_bytes,dev\n".to_owned(), |text, n| text + &line(n))
 }
 
 fn all(trace: &Trace) -> Vec<Request> {
@@ -69,8 +72,14 @@ fn load(path: &Path, keep: Keep) -> Result<Trace, String> {
 #[test]
 fn a_pipe_is_read_once_and_is_the_file() {
     let folder = Folder::new("pipe");
-    for (name, bytes) in [("plain", text().into_bytes()), ("gzip", gzip(text().as_bytes())), ("xz", xz(text().as_bytes()))] {
-        let file = Trace::open(folder.file(&format!("{name}.csv"), &bytes), &ReadOptions::default()).unwrap();
+    for (name, bytes) in [
+        ("plain", text().into_bytes()),
+        ("gzip", gzip(text().as_bytes())),
+        ("xz", xz(text().as_bytes())),
+    ] {
+        let file =
+            Trace::open(folder.file(&format!("{name}.csv"), &bytes), &ReadOptions::default())
+                .unwrap();
         let pipe = folder.pipe(name);
         let writer = written(&pipe, bytes.clone());
         let trace = Trace::open(&pipe, &ReadOptions::default()).unwrap();
@@ -86,7 +95,8 @@ fn a_pipe_is_read_once_and_is_the_file() {
 #[test]
 fn a_pipe_that_is_too_long_for_memory_is_stored() {
     let folder = Folder::new("spool");
-    let file = Trace::open(folder.file("file.csv", text().as_bytes()), &ReadOptions::default()).unwrap();
+    let file =
+        Trace::open(folder.file("file.csv", text().as_bytes()), &ReadOptions::default()).unwrap();
     for in_memory in [1, 7, REQUESTS - 1, REQUESTS] {
         let pipe = folder.pipe(&in_memory.to_string());
         let writer = written(&pipe, text().into_bytes());
@@ -104,7 +114,10 @@ fn a_pipe_that_is_too_long_for_memory_is_stored() {
     }
     let mine = format!("ioda-requests-{}-", std::process::id());
     let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-    assert_eq!(left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mine)).count(), 0);
+    assert_eq!(
+        left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mine)).count(),
+        0
+    );
 }
 
 #[test]
@@ -116,7 +129,8 @@ fn a_pipe_that_was_only_described_cannot_be_replayed() {
     writer.join().unwrap();
     assert_eq!(trace.statistics().requests, REQUESTS);
     let error = trace.requests().err().unwrap().to_string();
-    let expected = "comes through a pipe, which can be read only once; write it to a file and name that";
+    let expected =
+        "comes through a pipe, which can be read only once; write it to a file and name that";
     assert!(error.ends_with(expected), "{error}");
 }
 
@@ -152,8 +166,14 @@ fn what_has_no_end_is_refused() {
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let cases = [
         (folder.0.clone(), "it is a folder; name a file in it"),
-        (socket, "it is a socket; have a program read it and print the trace, such as: socat -u UNIX-CONNECT:"),
-        (PathBuf::from("/dev/zero"), "it is a device, and a trace has to be a file or a pipe; name one of these"),
+        (
+            socket,
+            "it is a socket; have a program read it and print the trace, such as: socat -u UNIX-CONNECT:",
+        ),
+        (
+            PathBuf::from("/dev/zero"),
+            "it is a device, and a trace has to be a file or a pipe; name one of these",
+        ),
     ];
     for (path, expected) in cases {
         let error = load(&path, Keep::Nothing).err().unwrap();
@@ -171,7 +191,8 @@ pub(crate) fn zip(in_front: &[u8], members: &[Member<'_>]) -> Vec<u8> {
         let mut crc = flate2::Crc::new();
         crc.update(bytes);
         let packed = if *method == 8 {
-            let mut deflate = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+            let mut deflate =
+                flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
             deflate.write_all(bytes).unwrap();
             deflate.finish().unwrap()
         } else {
@@ -218,7 +239,8 @@ fn a_zip_archive_with_one_file_is_read() {
         ("deflated", zip(b"", &[("d/", 0, false, b""), ("d/a.csv", 8, false, text), litter])),
         ("stored", zip(b"", &[("a.csv", 0, false, text)])),
     ] {
-        let trace = load(&folder.file(name, &bytes), Keep::Requests { in_memory: 1 << 20 }).unwrap();
+        let trace =
+            load(&folder.file(name, &bytes), Keep::Requests { in_memory: 1 << 20 }).unwrap();
         assert_eq!(trace.statistics().requests, REQUESTS, "{name}");
         assert_eq!(trace.detected().compression, Compression::Zip);
         assert_eq!(trace.identity().bytes, bytes.len() as u64);
@@ -233,14 +255,26 @@ fn a_zip_archive_with_one_file_is_read() {
         assert!(!error.contains('\n') && error.starts_with("trace "), "{error}");
     }
     let cases = [
-        (zip(b"", &[("a b.csv", 8, false, text), ("c.csv", 8, false, text)]), "a zip archive with 2 members (a b.csv, c.csv)"),
-        (zip(b"", &[("a b.csv", 8, false, text), ("c.csv", 8, false, text)]), "/x.zip 'a b.csv' | ioda trace inspect -"),
+        (
+            zip(b"", &[("a b.csv", 8, false, text), ("c.csv", 8, false, text)]),
+            "a zip archive with 2 members (a b.csv, c.csv)",
+        ),
+        (
+            zip(b"", &[("a b.csv", 8, false, text), ("c.csv", 8, false, text)]),
+            "/x.zip 'a b.csv' | ioda trace inspect -",
+        ),
         (zip(b"", &[("a.csv.gz", 0, false, &gz)]), "zip data with gzip data in them"),
         (zip(b"", &[("a.csv", 8, true, text)]), "an encrypted zip archive"),
         (zip(b"", &[("a.csv", 93, false, text)]), "a zip archive that is packed with method 93"),
         (zip(b"", &[("a/", 0, false, b"")]), "a zip archive without files"),
-        (zip(b"", &[("xl/workbook.xml", 8, false, text), ("x", 0, false, b"")]), "an Excel workbook"),
-        (zip(b"", &[("a.csv", 8, false, text)])[..400].to_vec(), "the list of members at its end is missing"),
+        (
+            zip(b"", &[("xl/workbook.xml", 8, false, text), ("x", 0, false, b"")]),
+            "an Excel workbook",
+        ),
+        (
+            zip(b"", &[("a.csv", 8, false, text)])[..400].to_vec(),
+            "the list of members at its end is missing",
+        ),
         (b"PK\x03\x04".to_vec(), "the list of members at its end is missing"),
     ];
     for (bytes, expected) in cases {
@@ -276,7 +310,8 @@ fn the_files_of_all_cpus_are_one_trace() {
     let [zero, one] = cpus(&folder);
     for name in ["sdb.blktrace.0", "sdb.blktrace.1"] {
         let trace = load(&folder.path(name), Keep::Requests { in_memory: 1 << 20 }).unwrap();
-        let offsets: Vec<u64> = all(&trace).iter().map(|request| request.offset_bytes / 4_096).collect();
+        let offsets: Vec<u64> =
+            all(&trace).iter().map(|request| request.offset_bytes / 4_096).collect();
         assert_eq!(offsets, (0..10_000).collect::<Vec<u64>>(), "{name}");
         assert_eq!(trace.counts().reordered, 0);
         assert_eq!(trace.identity().bytes, (zero.len() + one.len()) as u64);
@@ -294,10 +329,12 @@ fn blkparse_prints_the_same_requests() {
     }
     let folder = Folder::new("blkparse");
     cpus(&folder);
-    let output = Command::new("blkparse").current_dir(&folder.0).args(["-i", "sdb"]).output().unwrap();
+    let output =
+        Command::new("blkparse").current_dir(&folder.0).args(["-i", "sdb"]).output().unwrap();
     assert!(output.status.success());
     let text = odd_files::outcome(&output.stdout, &ReadOptions::default()).unwrap();
-    let mut reader = TraceReader::open(folder.path("sdb.blktrace.1"), &ReadOptions::default()).unwrap();
+    let mut reader =
+        TraceReader::open(folder.path("sdb.blktrace.1"), &ReadOptions::default()).unwrap();
     let binary = described(&mut reader).unwrap();
     assert_eq!(text.0.len(), 10_000);
     assert_eq!(text.0, binary.0);

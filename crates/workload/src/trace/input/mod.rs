@@ -7,8 +7,8 @@ mod waiting;
 mod zip;
 
 pub(super) use foreign::{refuse_foreign, typed};
-pub(super) use zip::open_only_member;
 pub(super) use opened::{Content, Opened, is_pipe, open};
+pub(super) use zip::open_only_member;
 
 use super::Compression;
 use crate::error::TraceError;
@@ -70,10 +70,9 @@ pub(super) fn read_error(
     };
     match compression {
         Compression::Plain => TraceError::Read { name: name.to_owned(), source },
-        Compression::Xz if source.kind() == io::ErrorKind::OutOfMemory => too_large(
-            &format!("a dictionary of more than {} MiB", XZ_MEMORY_KIB >> 10),
-            "xz -dc",
-        ),
+        Compression::Xz if source.kind() == io::ErrorKind::OutOfMemory => {
+            too_large(&format!("a dictionary of more than {} MiB", XZ_MEMORY_KIB >> 10), "xz -dc")
+        }
         Compression::Zstd if source.to_string().contains("too much memory") => {
             too_large("a window of more than 128 MiB", "zstd -dc --long=31")
         }
