@@ -1,5 +1,5 @@
-//! The binary that blktrace writes: one event after the other, each with a head of 48 bytes in the byte order of the
-//! machine, as Linux has it in `include/uapi/linux/blktrace_api.h`, version 7.
+//! The binary that blktrace writes, in version 7, as Linux has it in `include/uapi/linux/blktrace_api.h`. Each event has
+//! a head of 48 bytes in the byte order of the machine.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | 4, 4, 4 | process, device, CPU |
 //! | 2, 2 | error, bytes behind the head that belong to the event |
 //!
-//! Each CPU has a file of its own, in order of time; several are merged.
+//! Each CPU has a file of its own, in order of time. The files of several CPUs are merged.
 
 use super::events::Chosen;
 use super::input::fill;

@@ -49,7 +49,7 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    /// Whether such lines are rare in a trace that is what it was taken for.
+    /// Whether lines with this reason are rare in a trace whose format was told right.
     #[must_use]
     pub const fn is_odd(self) -> bool {
         matches!(self, Self::UnknownOperation)

@@ -1,9 +1,9 @@
 //! fio's I/O log. Version 2 is `file action [offset length]`; its only time is in `wait` lines. Version 3 is
 //! `timestamp file action [offset length]`.
 //!
-//! A `wait` of version 2 lasts, in every fio, until so many milliseconds have passed since fio started; its manual
-//! says instead that it lasts so many microseconds. The unit that is given chooses: ms is what the program does, us
-//! what the manual says. Without a unit it is the program, unless the values contradict.
+//! In every fio, `wait N` of version 2 lasts until N milliseconds have passed since fio started. The manual of fio says
+//! that it lasts N microseconds. The unit that is given chooses: ms is the program, us the manual. Without a unit it is
+//! the program, unless the values contradict.
 //!
 //! fio writes the timestamps of version 3 in microseconds since the start of the job (they come from its
 //! `utime_since_now`), and replays them so, so that is the unit unless another is given.

@@ -71,7 +71,7 @@ pub(super) fn is_title_of_program(line: &str) -> bool {
     })
 }
 
-/// Whether a tool says something to whoever started it.
+/// Whether `text` is a message of a tool to its user.
 fn is_message(text: &str) -> bool {
     let attaches = text.starts_with("Attaching ") && text.contains(" probe");
     let traces = text.starts_with("Tracing ") && text.contains("Ctrl");

@@ -49,8 +49,8 @@ pub(super) fn unknown_flag(text: &str) -> Option<char> {
     flags(text).and_then(|_| blkparse::unknown_flag(text))
 }
 
-/// What `R`, `W`, `Read` or `Write` says in a format that has no other words; those that are known to be neither read
-/// nor write say so.
+/// The meaning of `R`, `W`, `Read` or `Write` in a format that has no other words for these. Known words for other
+/// operations are skipped.
 pub(super) fn letter(text: &str) -> Result<Rwbs, LineProblem> {
     fields::letter_op(text).map(Rwbs::Data).or_else(|problem| match word(text) {
         Some(skip @ Rwbs::Skip(_)) => Ok(skip),

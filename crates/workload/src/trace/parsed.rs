@@ -98,7 +98,7 @@ enum Keeping {
 }
 
 impl Keeping {
-    /// Keeps the request `number`, counted from 1. Those of a pipe cannot be read again.
+    /// Keeps the request `number`, counted from 1. A pipe cannot be read again.
     fn add(&mut self, held: Held, number: u64, is_pipe: bool) -> io::Result<()> {
         match self {
             Self::Nothing => {}

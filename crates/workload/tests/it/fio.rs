@@ -1,4 +1,4 @@
-//! What fio itself does with its logs, by a replay. fio tells when each request ended.
+//! Replays of logs by fio itself, which records the time at which each request ended.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 

@@ -45,7 +45,7 @@ const REQUESTS: u64 = 3_000;
 
 fn text() -> String {
     let line = |n: u64| {
-        format!("{n},{},{},4096,{}\n", if n % 3 == 0 { "W" } else { "R" }, n * 4096, n % 5)
+        format!("{n},{},{},4096,{}\n", if n.is_multiple_of(3) { "W" } else { "R" }, n * 4096, n % 5)
     };
     (0..REQUESTS)
         .fold("t_us,op,offset_bytes,size_bytes,dev\n".to_owned(), |text, n| text + &line(n))

@@ -1,8 +1,8 @@
 //! Tables that tools print of the requests of Linux's block layer, such as biosnoop of bcc and its relatives:
 //! `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`.
 //!
-//! What they have in common: blanks separate columns and stand in names of programs, `T` is the operation, a flush has
-//! no sector and no bytes, and the time is that of the completion.
+//! Blanks separate columns, and also stand in names of programs. Column `T` is the operation. A flush has no sector
+//! and no bytes. The time is that of the completion.
 
 use super::cut::FreeText;
 use super::draft::Table;
@@ -31,7 +31,7 @@ pub(super) fn free_text(names: &[&str], separator: char) -> Option<FreeText> {
     found.next().is_none().then_some(FreeText { place, width: names.len() })
 }
 
-/// Whether these are the columns of such a tool.
+/// Whether `names` are the columns of biosnoop or a relative.
 pub(super) fn is_snoop(names: &[&str]) -> bool {
     let all: Vec<String> = names_of(names).collect();
     ["comm", "pid", "t", "sector", "bytes"].iter().all(|name| all.iter().any(|one| one == name))

@@ -56,7 +56,7 @@ fn compression_of(first: &[u8]) -> Compression {
     }
 }
 
-/// What reading of a file fails with behind `line`, which is the last one that was read whole.
+/// The error of a file that cannot be read further than `line`.
 pub(super) fn read_error(
     name: &str,
     compression: Compression,

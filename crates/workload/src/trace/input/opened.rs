@@ -150,9 +150,9 @@ fn cpus_of(path: &Path) -> Vec<PathBuf> {
 
 /// Which bytes a trace has.
 pub(in crate::trace) enum Identity {
-    /// Those that went through here.
+    /// The bytes that went through this tap.
     Tapped(Arc<Mutex<Tapped>>),
-    /// Those of these files, one after the other.
+    /// The bytes of these files, one after the other.
     OfFiles(Vec<PathBuf>),
 }
 
