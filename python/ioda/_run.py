@@ -73,7 +73,7 @@ def run(
     """Runs one workload under one policy, as ``ioda run`` does.
 
     Args:
-        workload: A preset, ``"synthetic"``, or the path of a trace; ``tpcc`` by default. Or requests from memory:
+        workload: A preset, ``"synthetic"``, or the path of a trace or pipe; ``tpcc`` by default. Or requests from memory:
             columns with the names ``at_ns`` (or ``at_us``, ``at_ms``, ``at_s``), ``op`` (``"read"`` or ``"write"``),
             ``offset_bytes`` and ``size_bytes``, as a dict of arrays, a NumPy array with fields or a data frame; or an
             iterable of :class:`ioda.Request`. The options of traces apply to them.
@@ -107,7 +107,7 @@ def compare(
     """Runs one workload under several policies, as ``ioda compare`` does.
 
     Args:
-        workload: A preset, ``"synthetic"``, or the path of a trace; ``tpcc`` by default. Or requests from memory:
+        workload: A preset, ``"synthetic"``, or the path of a trace or pipe; ``tpcc`` by default. Or requests from memory:
             columns with the names ``at_ns`` (or ``at_us``, ``at_ms``, ``at_s``), ``op`` (``"read"`` or ``"write"``),
             ``offset_bytes`` and ``size_bytes``, as a dict of arrays, a NumPy array with fields or a data frame; or an
             iterable of :class:`ioda.Request`. The options of traces apply to them.
