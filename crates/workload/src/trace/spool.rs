@@ -4,10 +4,12 @@ use crate::error::TraceError;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a request.
 pub(super) const RECORD: usize = 24;
+
+/// Names that are tried.
+const MOST_NAMES: u32 = 1_000;
 
 /// Where records go.
 pub(super) struct Spool {
@@ -18,12 +20,22 @@ pub(super) struct Spool {
 impl Spool {
     /// A file in the folder for such files; nothing is left of it when it is closed.
     pub(super) fn create() -> io::Result<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("ioda-requests-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let file =
-            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600);
+        let mut number = 0;
+        let (file, path) = loop {
+            let name = format!("ioda-requests-{}-{number}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            match options.open(&path) {
+                // Another thread is between making its file and taking the name away.
+                Err(error)
+                    if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_NAMES =>
+                {
+                    number += 1;
+                }
+                opened => break (opened?, path),
+            }
+        };
         std::fs::remove_file(&path)?;
         Ok(Self { file: BufWriter::with_capacity(1 << 20, file), records: 0 })
     }
