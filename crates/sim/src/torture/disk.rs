@@ -260,19 +260,24 @@ impl SimDisk {
         self.unsynced.contains_key(&block) || self.in_flight.values().any(touches)
     }
 
-    /// A write fails: any of its sectors may have been written. Where the block was damaged, the rest of it is
-    /// right from now on: a block half of which is damaged could not be told from one that was torn, and nobody
-    /// promises anything about both at once.
+    /// A write fails: any of its sectors may have been written. Its blocks are torn ([`Self::heal`]).
     pub(super) fn end_failed(&mut self, tag: u64, rng: &mut Rng) {
         let Some(write) = self.in_flight.remove(&tag) else { return };
         for (block, new) in write.each() {
-            let old = match self.damage.remove(&block) {
-                Some(Damage { right, wrong }) if wrong == *self.current(block) => right,
-                _ => self.current(block).clone(),
-            };
-            let mixed = mix(&old, &new, rng);
+            self.heal(block);
+            let mixed = mix(self.current(block), &new, rng);
             self.put(block, mixed, false);
         }
+    }
+
+    /// Takes back the damage of a block that is about to be torn. A block half of which is damaged cannot be told from
+    /// a torn one, and nothing is promised about a block that is damaged and torn at once.
+    fn heal(&mut self, block: u64) {
+        let Some(Damage { right, wrong }) = self.damage.remove(&block) else { return };
+        let versions = self.unsynced.get_mut(&block).into_iter().flatten();
+        let stable = self.stable.get_mut(&block).into_iter();
+        let found = versions.map(|(_, content)| content).chain(stable);
+        found.filter(|content| **content == wrong).for_each(|content| *content = right.clone());
     }
 
     fn apply(&mut self, write: &Write) {
@@ -316,6 +321,9 @@ impl SimDisk {
     pub(super) fn sync_failed(&mut self, rng: &mut Rng) {
         // Some systems mark what could not be written as clean and forget it.
         if rng.below(2) == 0 {
+            let torn: Vec<u64> =
+                self.damage.keys().copied().filter(|b| self.is_unsettled(*b)).collect();
+            torn.into_iter().for_each(|block| self.heal(block));
             self.cut(Loss::Sectors, rng);
         }
     }
@@ -452,6 +460,32 @@ mod tests {
                     Loss::Everything => assert_eq!(found[0], 1),
                     _ => {}
                 }
+            }
+        }
+    }
+
+    /// Neither a write nor a sync that fails mixes damage with what is written: nobody could tell it from a torn block.
+    #[test]
+    fn a_damaged_block_is_torn_as_if_it_were_not_damaged() {
+        for seed in 0..200 {
+            let mut rng = Rng::new(seed);
+            let mut disk = SimDisk::default();
+            disk.begin(1, write(0, 1, true));
+            disk.end(1);
+            disk.spoil(0, Some(Arc::new([9; BLOCK_BYTES])));
+            disk.begin(2, write(0, 2, false));
+            match seed % 2 {
+                0 => disk.end_failed(2, &mut rng),
+                _ => {
+                    disk.end(2);
+                    disk.sync_failed(&mut rng);
+                }
+            }
+            let is_torn = seed % 2 == 0 || disk.unsynced.is_empty();
+            disk.cut(Loss::Sectors, &mut rng);
+            if is_torn {
+                assert!(bytes(&disk, 0).iter().all(|byte| matches!(byte, 1 | 2)), "seed {seed}");
+                assert!(!disk.is_damaged());
             }
         }
     }
