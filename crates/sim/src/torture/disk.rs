@@ -216,17 +216,7 @@ impl SimDisk {
     /// As if these blocks had not been damaged.
     pub(super) fn undo_damage_where(&mut self, is_it: impl Fn(&Self, u64) -> bool) {
         self.faults.silent = None;
-        let (undone, kept): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.damage)
-            .into_iter()
-            .partition(|(block, _)| is_it(self, *block));
-        self.damage = kept;
-        for (block, Damage { right, wrong }) in undone {
-            if *self.current(block) == wrong {
-                self.put(block, right, true);
-            } else if *self.stable.get(&block).unwrap_or(&None) == wrong {
-                self.stable.insert(block, right);
-            }
-        }
+        self.heal_where(is_it);
     }
 
     /// What is damaged in these blocks stays as it is, and is no damage from now on.
@@ -260,7 +250,8 @@ impl SimDisk {
         self.unsynced.contains_key(&block) || self.in_flight.values().any(touches)
     }
 
-    /// A write fails: any of its sectors may have been written. Its blocks are torn ([`Self::heal`]).
+    /// A write fails: any of its sectors may have been written. Its blocks are healed before they are torn: a block half
+    /// of which is damaged cannot be told from a torn one, and nothing is promised about both at once.
     pub(super) fn end_failed(&mut self, tag: u64, rng: &mut Rng) {
         let Some(write) = self.in_flight.remove(&tag) else { return };
         for (block, new) in write.each() {
@@ -270,14 +261,19 @@ impl SimDisk {
         }
     }
 
-    /// Takes back the damage of a block that is about to be torn. A block half of which is damaged cannot be told from
-    /// a torn one, and nothing is promised about a block that is damaged and torn at once.
+    fn heal_where(&mut self, is_it: impl Fn(&Self, u64) -> bool) {
+        let blocks: Vec<u64> =
+            self.damage.keys().copied().filter(|block| is_it(self, *block)).collect();
+        blocks.into_iter().for_each(|block| self.heal(block));
+    }
+
+    /// Puts the right content of a block wherever the wrong one is, stable or not.
     fn heal(&mut self, block: u64) {
         let Some(Damage { right, wrong }) = self.damage.remove(&block) else { return };
         let versions = self.unsynced.get_mut(&block).into_iter().flatten();
-        let stable = self.stable.get_mut(&block).into_iter();
-        let found = versions.map(|(_, content)| content).chain(stable);
-        found.filter(|content| **content == wrong).for_each(|content| *content = right.clone());
+        let stable = self.stable.entry(block).or_default();
+        let contents = versions.map(|(_, content)| content).chain([stable]);
+        contents.filter(|content| **content == wrong).for_each(|content| *content = right.clone());
     }
 
     fn apply(&mut self, write: &Write) {
@@ -321,9 +317,8 @@ impl SimDisk {
     pub(super) fn sync_failed(&mut self, rng: &mut Rng) {
         // Some systems mark what could not be written as clean and forget it.
         if rng.below(2) == 0 {
-            let torn: Vec<u64> =
-                self.damage.keys().copied().filter(|b| self.is_unsettled(*b)).collect();
-            torn.into_iter().for_each(|block| self.heal(block));
+            // As blocks of a write that fails.
+            self.heal_where(Self::is_unsettled);
             self.cut(Loss::Sectors, rng);
         }
     }
@@ -464,7 +459,7 @@ mod tests {
         }
     }
 
-    /// Neither a write nor a sync that fails mixes damage with what is written: nobody could tell it from a torn block.
+    /// Neither a write nor a sync that fails mixes damage with written content.
     #[test]
     fn a_damaged_block_is_torn_as_if_it_were_not_damaged() {
         for seed in 0..200 {
@@ -488,5 +483,20 @@ mod tests {
                 assert!(!disk.is_damaged());
             }
         }
+    }
+
+    /// A lost write to a block that was never written is damage as any other.
+    #[test]
+    fn a_lost_first_write_is_taken_back() {
+        let mut disk = SimDisk::default();
+        disk.begin(1, write(0, 1, false));
+        disk.end_silently(1, Silent::Lost, 0..8);
+        assert!(disk.current(0).is_none());
+        let mut torn = disk.clone();
+        torn.begin(2, write(0, 2, false));
+        torn.end_failed(2, &mut Rng::new(1));
+        assert!(bytes(&torn, 0).iter().all(|byte| matches!(byte, 1 | 2)));
+        disk.undo_damage();
+        assert_eq!(bytes(&disk, 0), [1; BLOCK_BYTES]);
     }
 }
