@@ -1,4 +1,6 @@
-//! The superblock: the state of an array and the place of a drive in it, kept on each drive.
+//! The superblock: the state of an array, and the place of a drive in the array. Each drive has its own.
+//!
+//! # Layout
 //!
 //! | bytes | field |
 //! |---|---|
@@ -27,11 +29,13 @@
 //! | 104..112 | branch of the committed change, since version 5 |
 //! | 112..120 | horizon of the past, since version 5 |
 //! | 128..1152 | 16 bytes per drive: state (0 serving, 1 failed, 2 rebuilding), 7 zeros, cursor |
-//! | 1152..1664 | 8 bytes per drive: with what it joined |
+//! | 1152..1664 | 8 bytes per drive: number of its joining ([`Superblock::joined`]) |
 //! | 1664..4096 | 16 bytes per past branch: its number, the generation of its end; then zeros |
 //!
-//! Generation 0 is that of drives on which an array is being created. What it and a joining drive say is
-//! all within the first 512 bytes, so on a blank drive it is there or it is not.
+//! # Versions and generations
+//!
+//! Drives on which an array is being created have generation 0. Their superblocks, and those of joining drives, say all
+//! within the first 512 bytes. So a write of one to a blank drive is done as a whole or not at all.
 //!
 //! Version 1 had single generations, each written to all drives before data were, and did not say with
 //! what drives joined, nor what was before. It is read as if the generation before were committed.

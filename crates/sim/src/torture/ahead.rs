@@ -1,5 +1,5 @@
-//! Power cuts of copies: the disks are copied, the copies lose what a cut takes, and an array is started on them and
-//! compared. The history goes on as if nothing had happened.
+//! Power cuts of copies: the disks are copied, the copies lose what a cut takes, and an array is started on them. The
+//! copies are compared with the model. The history goes on as if nothing had happened.
 //!
 //! A history has a handful of power cuts, which end everything under way, and dozens of power cuts of copies.
 

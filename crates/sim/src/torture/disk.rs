@@ -216,17 +216,7 @@ impl SimDisk {
     /// As if these blocks had not been damaged.
     pub(super) fn undo_damage_where(&mut self, is_it: impl Fn(&Self, u64) -> bool) {
         self.faults.silent = None;
-        let (undone, kept): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.damage)
-            .into_iter()
-            .partition(|(block, _)| is_it(self, *block));
-        self.damage = kept;
-        for (block, Damage { right, wrong }) in undone {
-            if *self.current(block) == wrong {
-                self.put(block, right, true);
-            } else if *self.stable.get(&block).unwrap_or(&None) == wrong {
-                self.stable.insert(block, right);
-            }
-        }
+        self.heal_where(is_it);
     }
 
     /// What is damaged in these blocks stays as it is, and is no damage from now on.
@@ -260,19 +250,30 @@ impl SimDisk {
         self.unsynced.contains_key(&block) || self.in_flight.values().any(touches)
     }
 
-    /// A write fails: any of its sectors may have been written. Where the block was damaged, the rest of it is
-    /// right from now on: a block half of which is damaged could not be told from one that was torn, and nobody
-    /// promises anything about both at once.
+    /// A write fails: any of its sectors may have been written. Its blocks are healed before they are torn: a block half
+    /// of which is damaged cannot be told from a torn one, and nothing is promised about both at once.
     pub(super) fn end_failed(&mut self, tag: u64, rng: &mut Rng) {
         let Some(write) = self.in_flight.remove(&tag) else { return };
         for (block, new) in write.each() {
-            let old = match self.damage.remove(&block) {
-                Some(Damage { right, wrong }) if wrong == *self.current(block) => right,
-                _ => self.current(block).clone(),
-            };
-            let mixed = mix(&old, &new, rng);
+            self.heal(block);
+            let mixed = mix(self.current(block), &new, rng);
             self.put(block, mixed, false);
         }
+    }
+
+    fn heal_where(&mut self, is_it: impl Fn(&Self, u64) -> bool) {
+        let blocks: Vec<u64> =
+            self.damage.keys().copied().filter(|block| is_it(self, *block)).collect();
+        blocks.into_iter().for_each(|block| self.heal(block));
+    }
+
+    /// Puts the right content of a block wherever the wrong one is, stable or not.
+    fn heal(&mut self, block: u64) {
+        let Some(Damage { right, wrong }) = self.damage.remove(&block) else { return };
+        let versions = self.unsynced.get_mut(&block).into_iter().flatten();
+        let stable = self.stable.entry(block).or_default();
+        let contents = versions.map(|(_, content)| content).chain([stable]);
+        contents.filter(|content| **content == wrong).for_each(|content| *content = right.clone());
     }
 
     fn apply(&mut self, write: &Write) {
@@ -316,6 +317,8 @@ impl SimDisk {
     pub(super) fn sync_failed(&mut self, rng: &mut Rng) {
         // Some systems mark what could not be written as clean and forget it.
         if rng.below(2) == 0 {
+            // As blocks of a write that fails.
+            self.heal_where(Self::is_unsettled);
             self.cut(Loss::Sectors, rng);
         }
     }
@@ -454,5 +457,46 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Neither a write nor a sync that fails mixes damage with written content.
+    #[test]
+    fn a_damaged_block_is_torn_as_if_it_were_not_damaged() {
+        for seed in 0..200 {
+            let mut rng = Rng::new(seed);
+            let mut disk = SimDisk::default();
+            disk.begin(1, write(0, 1, true));
+            disk.end(1);
+            disk.spoil(0, Some(Arc::new([9; BLOCK_BYTES])));
+            disk.begin(2, write(0, 2, false));
+            match seed % 2 {
+                0 => disk.end_failed(2, &mut rng),
+                _ => {
+                    disk.end(2);
+                    disk.sync_failed(&mut rng);
+                }
+            }
+            let is_torn = seed % 2 == 0 || disk.unsynced.is_empty();
+            disk.cut(Loss::Sectors, &mut rng);
+            if is_torn {
+                assert!(bytes(&disk, 0).iter().all(|byte| matches!(byte, 1 | 2)), "seed {seed}");
+                assert!(!disk.is_damaged());
+            }
+        }
+    }
+
+    /// A lost write to a block that was never written is damage as any other.
+    #[test]
+    fn a_lost_first_write_is_taken_back() {
+        let mut disk = SimDisk::default();
+        disk.begin(1, write(0, 1, false));
+        disk.end_silently(1, Silent::Lost, 0..8);
+        assert!(disk.current(0).is_none());
+        let mut torn = disk.clone();
+        torn.begin(2, write(0, 2, false));
+        torn.end_failed(2, &mut Rng::new(1));
+        assert!(bytes(&torn, 0).iter().all(|byte| matches!(byte, 1 | 2)));
+        disk.undo_damage();
+        assert_eq!(bytes(&disk, 0), [1; BLOCK_BYTES]);
     }
 }
