@@ -34,7 +34,8 @@ pub use source::{Source, TraceSource, Workload};
 pub use statistics::{DeviceExtent, PAGE_BYTES, Statistics};
 pub use trace::{
     BlkparseEvent, ColumnMap, Compression, Counts, Detected, FileIdentity, Format, Gap, Gaps,
-    HELD_REQUESTS_MOST, ReadOptions, SkipReason, TimeUnit, Trace, TraceReader, TraceRequests,
+    HELD_REQUESTS_MOST, ReadOptions, SkipReason, TimeUnit, Trace, TraceClock, TraceReader,
+    TraceRequests,
 };
 pub use transform::{
     Cut, DropReason, Fit, Fold, Replayed, Resize, Transform, Transformed, parse_factor,

@@ -1,19 +1,23 @@
 //! Readers of trace files: one file per format, one reader that drives them.
 
+mod clock;
 mod counts;
 mod csv;
 mod detect;
+mod evidence;
 mod fields;
 mod format;
 mod gaps;
 mod input;
 mod lines;
+mod odd;
 mod ops;
 mod options;
 mod order;
 mod parsed;
 mod parser;
 mod reader;
+mod shape;
 
 mod alibaba;
 mod blkparse;
@@ -26,6 +30,7 @@ mod systor;
 mod tencent;
 mod vscsi;
 
+pub use clock::TraceClock;
 pub use counts::{Counts, SkipReason};
 pub use csv::ColumnMap;
 pub use detect::Detected;

@@ -1,12 +1,17 @@
 //! The reader: lines in, requests in order of time out.
 
+use super::clock::{Written, clock_of};
 use super::csv::Sample;
 use super::input::decompress;
 use super::lines::Lines;
+use super::odd::{ONE_LOG_EACH, OR_IN_ORDER, Odd};
 use super::order::{Arrived, Lined, Order};
 use super::parser::{Parsed, Parser, RawRequest, Units};
 use super::vscsi::{self, Records};
-use super::{Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, detect};
+use super::{
+    Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, TraceClock, detect,
+    fio_iolog,
+};
 use crate::error::{LineProblem, TraceError};
 use crate::{Op, Request};
 use std::collections::{HashMap, VecDeque};
@@ -48,6 +53,9 @@ pub struct TraceReader {
     origin: Option<u64>,
     gaps: Gaps,
     second: Option<Second>,
+    written: Written,
+    /// What is impossible; none once that was judged, or where it is allowed.
+    odd: Option<Odd>,
     ended: bool,
     error: Option<TraceError>,
 }
@@ -93,7 +101,7 @@ impl TraceReader {
     ) -> Result<Self, TraceError> {
         options.check()?;
         let (compression, input) = decompress(input, name)?;
-        let (mut detected, input) = Self::begin(input, name, compression, options)?;
+        let (mut detected, input, written) = Self::begin(input, name, compression, options)?;
         let whole_seconds = detected.whole_second_clock;
         let window = options.reorder_window.unwrap_or(if whole_seconds {
             WINDOW_OF_WHOLE_SECONDS
@@ -113,13 +121,13 @@ impl TraceReader {
                     .to_owned(),
             );
         }
+        let units =
+            Units { time: detected.time_unit, sector_bytes: detected.sector_bytes.unwrap_or(1) };
+        let odd = Odd::new(units.time.nanos(), units.sector_bytes);
         Ok(Self {
             name: name.to_owned(),
             input,
-            units: Units {
-                time: detected.time_unit,
-                sector_bytes: detected.sector_bytes.unwrap_or(1),
-            },
+            units,
             detected,
             skip_zero_length: options.skip_zero_length,
             clamp_time: options.clamp_time,
@@ -130,6 +138,8 @@ impl TraceReader {
             origin: None,
             gaps: Gaps::new(options.close_gaps),
             second: spread.then(Second::default),
+            written,
+            odd: (!options.allow_odd).then_some(odd),
             ended: false,
             error: None,
         })
@@ -141,14 +151,14 @@ impl TraceReader {
         name: &str,
         compression: Compression,
         options: &ReadOptions,
-    ) -> Result<(Detected, Input), TraceError> {
+    ) -> Result<(Detected, Input, Written), TraceError> {
         let (prefix, input) = vscsi::peek(input, name, compression)?;
         let may_be_records = options.columns.is_none()
             && options.format.is_none_or(|format| format == Format::Vscsi);
         if may_be_records && let Some(version) = vscsi::version_of(&prefix) {
             let records = Records::new(input, name, compression, version);
             let detected = detect::detect_records(version, compression, options);
-            return Ok((detected, Input::Records(records)));
+            return Ok((detected, Input::Records(records), Written::Number));
         }
         if options.format == Some(Format::Vscsi) {
             return Err(match prefix.is_empty() {
@@ -161,7 +171,11 @@ impl TraceReader {
         let (detected, layout) = match Self::detect(name, &read, compression, options) {
             Ok(found) => found,
             // Why the sample ends says more than that it is not recognised.
-            Err(unknown @ (TraceError::Unrecognised { .. } | TraceError::Unclear { .. })) => {
+            Err(
+                unknown @ (TraceError::Unrecognised { .. }
+                | TraceError::Unclear { .. }
+                | TraceError::Undecided { .. }),
+            ) => {
                 return Err(match read.error {
                     Some(error) => error,
                     None if read.lines.is_empty() => nothing_at_all(name),
@@ -171,9 +185,10 @@ impl TraceReader {
             Err(error) => return Err(error),
         };
         let parser = Parser::new(detected.format, layout.as_ref(), options);
+        let written = layout.as_ref().map_or(Written::Number, super::csv::Layout::written);
         let Read { lines: sample, error: sample_error, .. } = read;
         let text = Text { lines, sample, sample_error, parser };
-        Ok((detected, Input::Text(Box::new(text))))
+        Ok((detected, Input::Text(Box::new(text)), written))
     }
 
     fn detect(
@@ -208,6 +223,15 @@ impl TraceReader {
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// What the times count from, and the first of them in nanoseconds since then, or since 1970 if
+    /// they are dates; `None` before the first request.
+    #[must_use]
+    pub fn clock(&self) -> Option<(TraceClock, u64)> {
+        let origin = self.origin?;
+        let (clock, before_1970) = clock_of(self.written, self.units.time, origin);
+        Some((clock, origin - before_1970))
     }
 
     /// The pauses between the requests that have been delivered.
@@ -253,6 +277,11 @@ impl TraceReader {
                     Ok(Parsed::Skip(SkipReason::Blank))
                 } else if line.starts_with('#') {
                     Ok(Parsed::Skip(SkipReason::Comment))
+                } else if self.odd.is_some()
+                    && self.counts.requests > 0
+                    && is_log_of_fio(self.detected.format, line)
+                {
+                    Err(LineProblem::SecondLog { advice: ONE_LOG_EACH })
                 } else {
                     parser.parse(line, &self.units)
                 }
@@ -272,11 +301,21 @@ impl TraceReader {
                 let request = checked(&raw, &mut self.devices)?;
                 let lined = Lined { request, line: self.counts.lines };
                 let arrived = self.order.push(lined, self.clamp_time).map_err(|late| {
-                    LineProblem::TimeBackwards {
-                        back_us: late.back_nanos / 1_000,
-                        window: self.window,
+                    let again = self
+                        .odd
+                        .as_ref()
+                        .and_then(|odd| odd.begins_again(lined.request.at.as_nanos(), lined.line));
+                    match again {
+                        Some(what) => LineProblem::BeginsAgain { what, advice: OR_IN_ORDER },
+                        None => LineProblem::TimeBackwards {
+                            back_us: late.back_nanos / 1_000,
+                            window: self.window,
+                        },
                     }
                 })?;
+                if let Some(odd) = &mut self.odd {
+                    odd.pass(&request, request.at.as_nanos(), lined.line);
+                }
                 self.counts.requests += 1;
                 self.counts.reordered += u64::from(arrived == Arrived::Reordered);
                 self.counts.clamped += u64::from(arrived == Arrived::Clamped);
@@ -309,10 +348,19 @@ impl TraceReader {
                 Err(error) => {
                     self.ended = true;
                     self.error = Some(error);
+                    self.odd = None;
                 }
             }
         }
         self.order.pop()
+    }
+
+    /// What is impossible of all requests; only once, and not behind an error.
+    fn odd_requests(&mut self) -> Option<TraceError> {
+        let odd = self.odd.take()?;
+        let counts_from_start = self.clock().is_some_and(|(clock, _)| clock == TraceClock::Start);
+        let what = odd.verdict(counts_from_start, self.second.is_some(), &self.gaps)?;
+        Some(TraceError::Odd { name: self.name.clone(), what })
     }
 
     fn no_request(&self) -> TraceError {
@@ -373,7 +421,8 @@ impl Iterator for TraceReader {
             None => self.next_in_order(),
         };
         let Some(Lined { mut request, line }) = request else {
-            return self.error.take().map(Err);
+            let error = self.error.take().or_else(|| self.odd_requests());
+            return error.map(Err);
         };
         let nanos = request.at.as_nanos();
         let origin = *self.origin.get_or_insert(nanos);
@@ -381,6 +430,12 @@ impl Iterator for TraceReader {
         request.at = self.gaps.pass(since_start, line);
         Some(Ok(request))
     }
+}
+
+/// Whether a line is the first one of a log of fio, which `format` is.
+fn is_log_of_fio(format: Format, line: &str) -> bool {
+    matches!(format, Format::FioIologV2 | Format::FioIologV3)
+        && ['2', '3'].into_iter().any(|version| fio_iolog::is_first_line(line, version))
 }
 
 /// Whether a line can tell what the trace is.

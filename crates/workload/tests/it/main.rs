@@ -7,5 +7,6 @@ mod properties;
 mod readers;
 mod real_traces;
 mod samples;
+mod shapes;
 mod sources;
 mod vscsi;
