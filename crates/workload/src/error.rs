@@ -172,6 +172,15 @@ pub enum LineProblem {
         /// What is typed for the column.
         typed: Box<str>,
     },
+    /// A part of a sector, where whole sectors were the evidence for bytes.
+    #[error(
+        "{bytes} is no multiple of 512, though all addresses and sizes before it are, from which \
+         followed that they are bytes; type --sector-bytes 1 if they are, or --sector-bytes 512"
+    )]
+    PartOfSector {
+        /// The address or size.
+        bytes: u128,
+    },
     /// Times of day that begin again.
     #[error(
         "the time of day goes back by more than twelve hours, so it has passed midnight; put the \

@@ -80,7 +80,7 @@ pub(super) fn detect_records(
     }
 }
 
-/// What is known of a file before its times are looked at.
+/// A format before its units are known.
 enum What {
     /// The common form.
     Common,
@@ -90,13 +90,21 @@ enum What {
     Fixed(Format, Known),
 }
 
-/// Decides from the first lines of the file; of a CSV with the layout that it has, unless that is the
-/// common form.
+/// Format, columns and units of a file.
+pub(super) struct Told {
+    pub(super) detected: Detected,
+    /// Of a CSV, unless that is the common form.
+    pub(super) layout: Option<Layout>,
+    /// Whether a part of a sector would contradict the evidence.
+    pub(super) whole_sectors: bool,
+}
+
+/// Decides from the first lines of the file.
 pub(super) fn detect(
     sample: &Sample<'_>,
     compression: Compression,
     options: &ReadOptions,
-) -> Result<(Detected, Option<Layout>), TraceError> {
+) -> Result<Told, TraceError> {
     let lines = sample.lines;
     let mut evidence = Vec::new();
     if compression != Compression::Plain {
@@ -130,7 +138,7 @@ pub(super) fn detect(
             let Found { layout, time_unit } = *found;
             let sector_bytes = sector_of_csv(layout.counts_sectors(), options, &mut evidence)?;
             // The evidence of the unit stands with that of its columns.
-            (Format::Csv, Some(layout), Counted { time: time_unit, sector_bytes })
+            (Format::Csv, Some(layout), Counted { time: time_unit, sector_bytes, by_values: false })
         }
         What::Common => {
             let sector_bytes = sector_of_csv(false, options, &mut evidence)?;
@@ -139,10 +147,10 @@ pub(super) fn detect(
                 Some(unit) => format!("the time unit {unit} was given"),
                 None => format!("{} prescribes times in {time}", Format::Csv),
             });
-            (Format::Csv, None, Counted { time, sector_bytes })
+            (Format::Csv, None, Counted { time, sector_bytes, by_values: false })
         }
     };
-    let Counted { time: time_unit, sector_bytes } = counted;
+    let Counted { time: time_unit, sector_bytes, by_values: whole_sectors } = counted;
     let units = Units { time: TimeUnit::Nanoseconds, sector_bytes: SECTOR_BYTES };
     let times = sample_times(lines, format, layout.as_ref(), options, units);
     let seconds = time_unit == TimeUnit::Seconds;
@@ -160,7 +168,7 @@ pub(super) fn detect(
     }
     let detected =
         Detected { format, time_unit, sector_bytes, compression, whole_second_clock, evidence };
-    Ok((detected, layout))
+    Ok(Told { detected, layout, whole_sectors })
 }
 
 /// Bytes of a sector of a CSV, if any of its columns counts sectors.
@@ -252,7 +260,12 @@ fn find_format(
                 let known = if format == Format::Blkparse { Known::Text } else { Known::Shape };
                 return Ok(What::Fixed(format, known));
             }
-            Some(reason) => but = Some(format!("it has the shape of {format}, but {reason}")),
+            Some(reason) => {
+                but = Some(format!(
+                    "it has the shape of {format}, and --format {format} reads it as such, but \
+                     {reason}"
+                ));
+            }
         }
     }
     match csv::without_header(sample, options, evidence) {

@@ -1,6 +1,7 @@
-//! What the times, addresses and sizes of a format with fixed columns count: what the format
-//! prescribes, as far as the values do not speak against it, and what the values alone tell where
-//! nothing is prescribed.
+//! Units of the times, addresses and sizes of a format with fixed columns.
+//!
+//! The format prescribes them as long as the values do not contradict. Where nothing is prescribed the
+//! values must exclude all units but one.
 
 use super::csv::times::{self, Verdict};
 use super::csv::{AddressUnit, Sample, addresses};
@@ -9,26 +10,31 @@ use super::{Format, ReadOptions, TimeUnit};
 use crate::error::{OptionError, TraceError, excerpt};
 use addresses::SECTOR;
 
-/// How a format is known.
+/// Lines below this number do not tell sectors from larger units.
+const FEW: usize = 20;
+
+/// Reason for which a format is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
-    /// It was given.
+    /// The reader was told the format.
     Given,
-    /// A header or a text of its own says it.
+    /// A header or the text of the lines says it.
     Text,
-    /// The lines have its shape, as those of other files may.
+    /// The lines have the shape of the format, as those of other files may.
     Shape,
 }
 
-/// What the numbers of a trace count.
+/// Units of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Counted {
     pub(super) time: TimeUnit,
     /// `None` where addresses and sizes are bytes.
     pub(super) sector_bytes: Option<u64>,
+    /// Bytes were inferred from multiples of 512, so a later value that is none contradicts.
+    pub(super) by_values: bool,
 }
 
-/// What is not known, and what is typed to say it.
+/// Doubts, each with the option that resolves it.
 #[derive(Default)]
 struct Open {
     doubts: Vec<String>,
@@ -42,7 +48,7 @@ impl Open {
     }
 }
 
-/// What the numbers of `sample` count, which is of `format`.
+/// Units of `sample`, which is of `format`.
 pub(super) fn counted(
     sample: &Sample<'_>,
     format: Format,
@@ -52,12 +58,23 @@ pub(super) fn counted(
 ) -> Result<Counted, TraceError> {
     let rows = Rows::of(format, sample.lines);
     let mut open = Open::default();
+    match format {
+        Format::Tencent => {
+            evidence.push("a request reads where its flag is 0, as tencent prescribes".to_owned())
+        }
+        _ if format.is_like_disksim() => evidence.push(
+            "a request reads where its flag is 1, as DiskSim, MQSim and SSDSim prescribe"
+                .to_owned(),
+        ),
+        _ => {}
+    }
     let sector_bytes = sector(format, known, &rows, options, evidence, &mut open)?;
     let time = time(format, known, &rows, options, evidence, &mut open);
     if open.doubts.is_empty() {
-        return Ok(Counted { time, sector_bytes });
+        let by_values = format.counts_sectors() && sector_bytes.is_none();
+        return Ok(Counted { time, sector_bytes, by_values });
     }
-    // Who types the format of a file whose bytes were told by the values must say them as well.
+    // A format that is typed counts sectors, so bytes have to be typed beside it.
     if sector_bytes.is_none() && format.is_like_disksim() {
         open.add(
             format!(
@@ -74,7 +91,7 @@ pub(super) fn counted(
     })
 }
 
-/// The unit of the times; any if it is not known, which `open` then says.
+/// Unit of the times. An unknown unit adds a doubt to `open`, and the result is of no use.
 fn time(
     format: Format,
     known: Known,
@@ -150,7 +167,7 @@ fn time(
     prescribed.unwrap_or(TimeUnit::Nanoseconds)
 }
 
-/// The units that times may have.
+/// Units that times may have.
 fn open_units(format: Format, rows: &Rows<'_>) -> Vec<TimeUnit> {
     let mut units: Vec<TimeUnit> = match times::unit_of(&rows.times) {
         Verdict::Sure(unit, _) => vec![unit],
@@ -162,13 +179,13 @@ fn open_units(format: Format, rows: &Rows<'_>) -> Vec<TimeUnit> {
     units
 }
 
-/// What times would mean in each of `units`, behind a colon.
+/// Request rates of times in each of `units`, behind a colon.
 fn readings(values: &[&str], units: &[TimeUnit]) -> String {
     let readings: Vec<String> = units.iter().map(|unit| times::reading(values, *unit)).collect();
     format!(": {}", readings.join(", "))
 }
 
-/// Whether times that may have several units are written as those of `format` always are.
+/// Times are written as `format` always writes them, though their unit alone is not sure.
 fn writes_as_prescribed(format: Format, values: &[&str]) -> bool {
     let digits = |text: &&str| text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     match format {
@@ -211,12 +228,13 @@ fn sector(
         return Ok(Some(bytes));
     }
     let sizes_are_bytes = format == Format::Spc;
-    if sizes_are_bytes && known == Known::Shape && are_short(&rows.sizes) {
+    let whole = || rows.sizes.iter().all(|size| size.is_multiple_of(SECTOR));
+    if sizes_are_bytes && known == Known::Shape && (are_short(&rows.sizes) || !whole()) {
         open.add(sizes_doubt(format, &rows.sizes), bytes_or_columns(format));
         return Ok(Some(SECTOR));
     }
-    let bytes = why_bytes(rows, sizes_are_bytes);
     let by_shape = known == Known::Shape && format.is_like_disksim();
+    let bytes = why_bytes(rows, sizes_are_bytes, by_shape);
     match bytes {
         Some(why) if by_shape => {
             evidence.push(format!("addresses and sizes are in bytes: {why}"));
@@ -250,9 +268,9 @@ fn sector(
     Ok(Some(SECTOR))
 }
 
-/// Why addresses and sizes are bytes, though the format counts sectors; only addresses where
-/// `sizes_are_bytes` anyhow.
-fn why_bytes(rows: &Rows<'_>, sizes_are_bytes: bool) -> Option<String> {
+/// Evidence that addresses and sizes are bytes, though the format counts sectors. Sizes are not looked
+/// at where `sizes_are_bytes` by the format. Evidence of sizes alone is a doubt, but not `sure`.
+fn why_bytes(rows: &Rows<'_>, sizes_are_bytes: bool, sure: bool) -> Option<String> {
     let is_sector = |bytes: &u64| bytes.is_multiple_of(SECTOR);
     if !rows.offsets.iter().all(is_sector) || !rows.sizes.iter().all(is_sector) {
         return None;
@@ -260,23 +278,28 @@ fn why_bytes(rows: &Rows<'_>, sizes_are_bytes: bool) -> Option<String> {
     let least = rows.sizes.iter().min().copied();
     let of_offsets = addresses::offsets_are_bytes(&rows.offsets, least);
     if sizes_are_bytes {
-        return of_offsets;
+        let anywhere = rows.offsets.iter().any(|offset| *offset > 0);
+        let all = || anywhere.then(|| format!("all are multiples of {SECTOR}"));
+        return of_offsets.or_else(all);
     }
     let of_sizes = addresses::sizes_are_bytes(&rows.sizes)?;
-    let of_offsets = of_offsets?;
-    Some(format!("of the sizes {of_sizes}; of the addresses {of_offsets}"))
+    match of_offsets {
+        Some(of_offsets) => Some(format!("of the sizes {of_sizes}; of the addresses {of_offsets}")),
+        None => (!sure).then(|| format!("of the sizes {of_sizes}")),
+    }
 }
 
-/// Why addresses and sizes are sectors: no block layer has requests of parts of a sector, and most
-/// requests are whole pages of 4 KiB.
+/// Evidence that addresses and sizes are sectors: bytes would be whole sectors, and most requests are
+/// whole pages of 4 KiB. Addresses that are multiples of 4, but not of 8, are those of pages in KiB.
 fn why_sectors(rows: &Rows<'_>) -> Option<String> {
     let count =
         |values: &[u64], of: u64| values.iter().filter(|value| value.is_multiple_of(of)).count();
-    let (lines, whole) = (rows.sizes.len(), count(&rows.sizes, 8));
-    let parts = count(&rows.sizes, SECTOR) < lines && count(&rows.offsets, SECTOR) < lines;
-    let least = rows.sizes.iter().max()?;
-    let short = *least <= (1 << 30) / SECTOR;
-    (parts && short && whole * 10 >= lines * 9).then(|| {
+    let (sizes, offsets) = (&rows.sizes, &rows.offsets);
+    let (lines, whole) = (sizes.len(), count(sizes, 8));
+    let parts = count(sizes, SECTOR) < lines && count(offsets, SECTOR) < lines;
+    let kib = count(offsets, 4) == lines && count(offsets, 8) < lines;
+    let short = *sizes.iter().max()? <= (1 << 30) / SECTOR;
+    (lines >= FEW && parts && short && !kib && whole * 10 >= lines * 9).then(|| {
         format!(
             "no bytes, because not all are multiples of {SECTOR}; {whole} of {lines} sizes are \
              multiples of 8, as pages of 4 KiB are"
@@ -284,7 +307,7 @@ fn why_sectors(rows: &Rows<'_>) -> Option<String> {
     })
 }
 
-/// Whether sizes that should be bytes look like sectors: most are shorter than one.
+/// Tells whether most sizes are below a sector, so that they are hardly bytes.
 fn are_short(sizes: &[u64]) -> bool {
     let short = sizes.iter().filter(|size| **size < SECTOR).count();
     short * 2 > sizes.len()
@@ -296,10 +319,10 @@ fn bytes_or_columns(format: Format) -> String {
 
 fn sizes_doubt(format: Format, sizes: &[u64]) -> String {
     let readings = addresses::readings(sizes, &[AddressUnit::Bytes, AddressUnit::Sectors], true);
-    format!("{format} counts sizes in bytes, but most of these are below {SECTOR}{readings}")
+    format!("{format} counts sizes in bytes, but these are no whole sectors of {SECTOR}{readings}")
 }
 
-/// What addresses and sizes mean in both units, behind a colon.
+/// Mean size and last address in bytes and in sectors, behind a colon.
 fn both_readings(rows: &Rows<'_>) -> String {
     let both = [AddressUnit::Bytes, AddressUnit::Sectors];
     let sizes = addresses::readings(&rows.sizes, &both, true);

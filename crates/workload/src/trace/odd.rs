@@ -1,26 +1,28 @@
-//! Requests that no host makes: they say that columns or units were taken for others.
+//! Impossible requests: a sign that columns or units were taken for others.
 
-use super::Gaps;
+use super::{Format, Gaps};
 use crate::Request;
 use std::fmt::Write as _;
-use units::Duration;
+use units::{Bytes, Duration};
 
-/// Fewer requests say nothing.
+/// Requests below this number prove nothing.
 const FEW: u64 = 20;
-/// Nearly all: at least this percentage.
+/// Percentage that counts as nearly all.
 const NEARLY_ALL: u64 = 90;
 /// More requests in a second than any trace has.
 const MOST_PER_SECOND: f64 = 1e7;
-/// No trace is longer: two years.
+/// Two years, longer than any trace.
 const LONGEST_SPAN: Duration = Duration::from_secs(2 * 366 * 86_400);
-/// Requests are at least a sector long.
+/// Bytes of the shortest request of a block device.
 const SECTOR: u64 = 512;
-/// A clock that begins again is seen to run for this many requests.
+/// Mean bytes of requests that are longer than those of any system.
+const LONG_REQUEST: u64 = 64 << 20;
+/// Requests for which a clock must run after it began again.
 const RUN: u64 = 20;
-/// The same where nothing else is out of order.
+/// The same number where nothing else is out of order.
 const SHORT_RUN: u64 = 3;
 
-/// What the numbers of a trace are like, in the order of the file.
+/// Counts of what would be impossible, in the order of the file.
 pub(super) struct Odd {
     /// Nanoseconds in one unit of time.
     unit: u64,
@@ -30,28 +32,29 @@ pub(super) struct Odd {
     earliest: u64,
     latest: u64,
     last: u64,
-    /// Requests that are earlier than any above them.
+    /// Requests that are earlier than some request above them.
     late: u64,
-    /// Requests that are earlier than the one above them.
+    /// Requests that are earlier than the request above them.
     falls: u64,
     /// The last time of each device.
     last_of: Vec<u64>,
-    /// Requests that are earlier than the one above them for the same device.
+    /// Requests that are earlier than the request above them for the same device.
     falls_of_devices: u64,
     longest_bytes: u64,
+    bytes: u64,
     /// Requests whose address is the same number as their time.
     like_times: u64,
     restart: Restart,
 }
 
-/// Whether the clock begins again, as where logs were put behind one another.
+/// Detects a clock that begins again, as where logs were concatenated.
 #[derive(Default)]
 struct Restart {
     /// Requests since the clock began.
     run: u64,
-    /// Requests that were earlier than the one above them.
+    /// Requests that were earlier than the request above them.
     falls: u64,
-    /// A place where it may have begun again.
+    /// Place where the clock may have begun again.
     maybe: Option<Begun>,
     found: Option<Begun>,
 }
@@ -64,7 +67,7 @@ struct Begun {
     to: u64,
     /// Requests since then.
     run: u64,
-    /// Those of them that are earlier than the one above them.
+    /// Requests since then that are earlier than the request above them.
     falls: u64,
 }
 
@@ -136,6 +139,7 @@ impl Odd {
             last_of: Vec::new(),
             falls_of_devices: 0,
             longest_bytes: 0,
+            bytes: 0,
             like_times: 0,
             restart: Restart::default(),
         }
@@ -160,10 +164,14 @@ impl Odd {
         self.earliest = self.earliest.min(at);
         self.latest = self.latest.max(at);
         self.longest_bytes = self.longest_bytes.max(request.size_bytes);
-        let number = at / self.unit;
-        let same = request.offset_bytes == number
-            || request.offset_bytes == number.saturating_mul(self.sector_bytes);
-        self.like_times += u64::from(same);
+        self.bytes = self.bytes.saturating_add(request.size_bytes);
+        // Once most differ, nearly all cannot be alike any more in a trace of any length.
+        if self.requests <= 1_000 || self.like_times * 2 > self.requests {
+            let number = at / self.unit;
+            let same = request.offset_bytes == number
+                || request.offset_bytes == number.saturating_mul(self.sector_bytes);
+            self.like_times += u64::from(same);
+        }
     }
 
     /// Where the clock begins again, if a request at `at` is far behind all others.
@@ -177,6 +185,7 @@ impl Odd {
     /// says that the times are no dates, and `spread` that requests of a second are spread over it.
     pub(super) fn verdict(
         &self,
+        format: Format,
         counts_from_start: bool,
         spread: bool,
         gaps: &Gaps,
@@ -184,10 +193,14 @@ impl Odd {
         if counts_from_start && let Some(begun) = self.restart.verdict() {
             return Some(format!("{}; {ONE_LOG_EACH}", begun.text()));
         }
-        if self.requests < FEW {
+        let requests = self.requests;
+        if requests > 1 && self.bytes / requests > LONG_REQUEST {
+            let mean = Bytes(self.bytes / requests);
+            return Some(format!("its requests are {mean} long on average{OTHER_COLUMNS}"));
+        }
+        if requests < FEW {
             return None;
         }
-        let requests = self.requests;
         let nearly_all = |count: u64| count * 100 >= requests * NEARLY_ALL;
         let devices = self.last_of.len() as u64;
         let span = Duration::from_nanos(self.latest - self.earliest);
@@ -204,6 +217,10 @@ impl Odd {
             .ok()?;
         } else if span == Duration::ZERO && !spread {
             write!(said, "its {requests} requests all come at the same time").ok()?;
+            if format == Format::FioIologV2 {
+                said.push_str(NO_WAITS);
+                return Some(said);
+            }
         } else if span > Duration::ZERO && per_second > MOST_PER_SECOND {
             write!(said, "{per_second:.1e} requests come in a second").ok()?;
         } else if gaps.limit.is_none() && span > LONGEST_SPAN && gaps.doubtful().is_none() {
@@ -225,10 +242,7 @@ impl Odd {
         } else {
             return None;
         }
-        said.push_str(
-            ", which says that columns or units are others; give the right ones with --format, \
-             --columns, --time-unit or --sector-bytes, or type --allow-odd if it is so",
-        );
+        said.push_str(OTHER_COLUMNS);
         Some(said)
     }
 
@@ -239,6 +253,14 @@ impl Odd {
             && self.falls_of_devices * 100 <= self.requests
     }
 }
+
+/// Advice for columns or units that were taken for others.
+const OTHER_COLUMNS: &str = ", which says that columns or units are others; give the right ones with \
+    --format, --columns, --time-unit or --sector-bytes, or type --allow-odd if it is so";
+
+/// Advice for a log of fio without waits.
+const NO_WAITS: &str = ", because this log has no times; fio replays it as fast as its depth allows, \
+    and --allow-odd sends all at once";
 
 /// What helps where several logs are in one file.
 pub(super) const ONE_LOG_EACH: &str = "give each job or device a log of its own and put them \
@@ -276,7 +298,7 @@ mod tests {
     }
 
     fn said(odd: &Odd) -> Option<String> {
-        odd.verdict(true, false, &Gaps::default())
+        odd.verdict(Format::Csv, true, false, &Gaps::default())
     }
 
     #[test]

@@ -70,8 +70,8 @@ pub struct ReadOptions {
     /// Whether the requests of one second are spread evenly over it. `None` does so where the
     /// clock of the trace has whole seconds only.
     pub spread_seconds: Option<bool>,
-    /// Whether requests that no host makes are taken as they are, such as a device for each request,
-    /// a clock that begins again, or a span of decades.
+    /// Impossible requests are read as they stand: a device for each request, a clock that begins
+    /// again, or a span of decades.
     pub allow_odd: bool,
     /// Every pause between two requests that is longer than this becomes as long as this, and is
     /// counted. `None` keeps all times as they are.

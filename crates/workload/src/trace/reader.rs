@@ -18,6 +18,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 use units::Instant;
 
 /// How many lines decide what the trace is, and how many bytes of them at most.
@@ -74,6 +75,7 @@ struct Text {
     sample: VecDeque<String>,
     sample_error: Option<TraceError>,
     parser: Parser,
+    whole_sectors: bool,
 }
 
 /// The requests of one second, being collected and then handed out.
@@ -168,7 +170,7 @@ impl TraceReader {
         }
         let mut lines = Lines::new(input, name, compression);
         let read = read_sample(&mut lines);
-        let (detected, layout) = match Self::detect(name, &read, compression, options) {
+        let told = match Self::detect(name, &read, compression, options) {
             Ok(found) => found,
             // Why the sample ends says more than that it is not recognised.
             Err(
@@ -184,10 +186,11 @@ impl TraceReader {
             }
             Err(error) => return Err(error),
         };
+        let detect::Told { detected, layout, whole_sectors } = told;
         let parser = Parser::new(detected.format, layout.as_ref(), options);
         let written = layout.as_ref().map_or(Written::Number, super::csv::Layout::written);
         let Read { lines: sample, error: sample_error, .. } = read;
-        let text = Text { lines, sample, sample_error, parser };
+        let text = Text { lines, sample, sample_error, parser, whole_sectors };
         Ok((detected, Input::Text(Box::new(text)), written))
     }
 
@@ -196,7 +199,7 @@ impl TraceReader {
         read: &Read,
         compression: Compression,
         options: &ReadOptions,
-    ) -> Result<(Detected, Option<super::csv::Layout>), TraceError> {
+    ) -> Result<detect::Told, TraceError> {
         let (mut telling, mut numbers): (Vec<&str>, Vec<u64>) = (Vec::new(), Vec::new());
         let mut comment = None;
         for (line, number) in read.lines.iter().zip(1..) {
@@ -243,11 +246,12 @@ impl TraceReader {
     /// The devices seen so far as the trace names them; the index is [`Request::device`].
     #[must_use]
     pub fn device_names(&self) -> Vec<String> {
-        let mut names = vec![String::new(); self.devices.numbers.len()];
-        for (name, number) in &self.devices.numbers {
-            names[*number as usize].clone_from(name);
-        }
-        names
+        self.devices.names.iter().map(|name| name.to_string()).collect()
+    }
+
+    /// The name of the device with this number.
+    pub(super) fn device_name(&self, number: u32) -> &str {
+        self.devices.names.get(number as usize).map_or("", |name| name)
     }
 
     /// Takes one line in; false at the end of the file.
@@ -259,7 +263,7 @@ impl TraceReader {
                 None => return Ok(false),
             },
             Input::Text(text) => {
-                let Text { lines, sample, sample_error, parser } = &mut **text;
+                let Text { lines, sample, sample_error, parser, whole_sectors } = &mut **text;
                 from_sample = sample.pop_front();
                 let line = match &from_sample {
                     Some(line) => line.as_str(),
@@ -283,7 +287,8 @@ impl TraceReader {
                 {
                     Err(LineProblem::SecondLog { advice: ONE_LOG_EACH })
                 } else {
-                    parser.parse(line, &self.units)
+                    let parsed = parser.parse(line, &self.units);
+                    if *whole_sectors { parsed.and_then(of_whole_sectors) } else { parsed }
                 }
             }
         };
@@ -359,7 +364,8 @@ impl TraceReader {
     fn odd_requests(&mut self) -> Option<TraceError> {
         let odd = self.odd.take()?;
         let counts_from_start = self.clock().is_some_and(|(clock, _)| clock == TraceClock::Start);
-        let what = odd.verdict(counts_from_start, self.second.is_some(), &self.gaps)?;
+        let (format, spread) = (self.detected.format, self.second.is_some());
+        let what = odd.verdict(format, counts_from_start, spread, &self.gaps)?;
         Some(TraceError::Odd { name: self.name.clone(), what })
     }
 
@@ -496,7 +502,8 @@ fn nothing_at_all(name: &str) -> TraceError {
 /// The numbers of devices, in the order in which they appear.
 #[derive(Default)]
 struct Devices {
-    numbers: HashMap<String, u32>,
+    numbers: HashMap<Arc<str>, u32>,
+    names: Vec<Arc<str>>,
     /// The one that was asked for last, which is mostly asked for again.
     last: Option<(String, u32)>,
 }
@@ -518,7 +525,9 @@ impl Devices {
             }
             None => {
                 let number = self.numbers.len() as u32;
-                self.numbers.insert(device.to_owned(), number);
+                let name: Arc<str> = device.into();
+                self.names.push(Arc::clone(&name));
+                self.numbers.insert(name, number);
                 number
             }
         };
@@ -528,6 +537,16 @@ impl Devices {
         *last = number;
         Ok(number)
     }
+}
+
+/// Refuses a part of a sector, where that all others are whole is the evidence.
+fn of_whole_sectors(parsed: Parsed<'_>) -> Result<Parsed<'_>, LineProblem> {
+    if let Parsed::Request(RawRequest { offset_bytes, size_bytes, .. }) = parsed
+        && let Some(bytes) = [offset_bytes, size_bytes].into_iter().find(|bytes| bytes % 512 != 0)
+    {
+        return Err(LineProblem::PartOfSector { bytes });
+    }
+    Ok(parsed)
 }
 
 /// Checks the limits and numbers the device.

@@ -1,5 +1,5 @@
-//! Which format the lines of a file have the shape of, and whether their columns can be what that
-//! format has in them.
+//! The shape of the lines of a file: the format that has it, and whether the columns can hold what
+//! that format has in them.
 
 use super::csv::times;
 use super::{Format, TimeUnit, blkparse, blkreplay, fields};
@@ -10,9 +10,11 @@ use std::ops::Range;
 const CLOCK_S: Range<u64> = 946_684_800..2_208_988_800;
 /// Seconds since 1601 that file times show: the same years.
 const FILE_TIMES_S: Range<u64> = 12_591_158_400..13_853_462_400;
-/// Fewer lines say nothing about how often values come again.
+/// Lines below this number say little about how often values come again.
 const FEW: usize = 20;
-/// A device of a few lines has a number below this.
+/// Length in bytes that most requests stay below.
+const LONG_REQUEST: u64 = 2 << 20;
+/// Number that a device of a few lines stays below.
 const LARGE_DEVICE: u64 = 4_096;
 
 /// The format whose shape one line has.
@@ -89,8 +91,8 @@ pub(super) fn shape(line: &str) -> Option<Format> {
     }
 }
 
-/// Whether a line is a request of blkreplay: other tables with semicolons have whole numbers where it
-/// has a delay and a duration.
+/// Tells whether a line is a request of blkreplay. Other tables with semicolons have whole numbers in
+/// the place of the delay and the duration.
 fn is_blkreplay(line: &str) -> bool {
     let columns: Vec<&str> = line.split(';').map(str::trim).take(7).collect();
     let fraction =
@@ -100,28 +102,28 @@ fn is_blkreplay(line: &str) -> bool {
         && blkreplay::is_data(line)
 }
 
-/// Whether `text` is a whole number that is a date of our time in `unit`: another column in the same
-/// place would hardly be.
+/// Tells whether `text` is a whole number that is a date of our time in `unit`, which columns of other
+/// numbers hardly are.
 fn is_clock(text: &str, unit: TimeUnit) -> bool {
     let per_second = TimeUnit::Seconds.nanos() / unit.nanos();
     fields::integer("", text.trim()).is_ok_and(|count| CLOCK_S.contains(&(count / per_second)))
 }
 
-/// Whether `text` counts from 1970 in any unit, and not from 1601 as file times do.
+/// Tells whether `text` counts from 1970 in any unit, and not from 1601 as file times do.
 fn is_clock_of_1970(text: &str) -> bool {
     let units =
         [TimeUnit::Seconds, TimeUnit::Milliseconds, TimeUnit::Microseconds, TimeUnit::Nanoseconds];
     units.into_iter().any(|unit| is_clock(text, unit))
 }
 
-/// Whether all times are file times of our years: as a count of anything else they would be years.
+/// Tells whether all times are file times of our years. A count of anything else would be years.
 pub(super) fn are_file_times(times: &[&str]) -> bool {
     times.iter().all(|text| {
         text.parse().is_ok_and(|ticks: u64| FILE_TIMES_S.contains(&(ticks / 10_000_000)))
     })
 }
 
-/// What stands in the columns of the lines that have the shape of a format, a line at each index.
+/// Columns of the lines that have the shape of a format, a line at each index.
 #[derive(Default)]
 pub(super) struct Rows<'a> {
     pub(super) times: Vec<&'a str>,
@@ -132,8 +134,8 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The lines of `format` whose addresses and sizes are numbers; none for formats whose text says
-    /// what each number is.
+    /// Lines of `format` whose addresses and sizes are numbers. Formats whose text says what each
+    /// number is have none.
     pub(super) fn of(format: Format, lines: &[&'a str]) -> Self {
         let mut rows = Self::default();
         for line in lines {
@@ -180,7 +182,7 @@ fn cells(format: Format, line: &str) -> Option<(&str, String, &str, &str, &str)>
     }
 }
 
-/// Why the columns of `rows` cannot be those of `format`; `None` where they can.
+/// Reason for which the columns of `rows` cannot be those of `format`; `None` where they can.
 pub(super) fn no_roles(format: Format, rows: &Rows<'_>) -> Option<String> {
     let label = match format {
         _ if format.is_like_disksim() => "column 1",
@@ -196,30 +198,35 @@ pub(super) fn no_roles(format: Format, rows: &Rows<'_>) -> Option<String> {
         // Their shape has a date.
         _ => matches!(format, Format::Tencent | Format::Alibaba),
     };
-    no_device(label, dated, rows)
+    no_device(label, format, dated, rows)
         .or_else(|| if dated { None } else { no_times(&rows.times) })
-        .or_else(|| swapped(rows))
+        .or_else(|| swapped(format, rows))
         .or_else(|| if format.is_like_disksim() { no_flag(rows) } else { None })
 }
 
-/// Why the column of devices has none. Where times are dates of the format's own clock the others are
-/// hardly anything else, so only many lines speak against it.
-fn no_device(label: &str, dated: bool, rows: &Rows<'_>) -> Option<String> {
+/// Reason for which the column of devices has none. More lines are needed where times are dates, as
+/// the format prescribes. A few lines are no reason where everything else is that
+/// of MSR or SYSTOR.
+fn no_device(label: &str, format: Format, dated: bool, rows: &Rows<'_>) -> Option<String> {
+    let is_sure = dated && matches!(format, Format::Msr | Format::Systor);
     let count = rows.devices.len();
     let distinct = rows.devices.iter().collect::<HashSet<_>>().len();
     let numbers: Vec<u64> = rows.devices.iter().filter_map(|text| text.parse().ok()).collect();
     let grows =
         numbers.len() == count && distinct > 1 && numbers.windows(2).all(|pair| pair[0] <= pair[1]);
     let least = if dated { 8 } else { 3 };
-    if count >= least && grows {
+    // Files that are sorted by device have many lines of each.
+    let often = !dated || distinct * 4 >= count;
+    if count >= least && grows && often {
         return Some(format!(
             "{label}, which would be the device, grows with the lines as times and counters do"
         ));
     }
     let most = match count {
-        0..FEW if dated => count,
-        0..FEW => count.saturating_sub(1).max(2),
-        FEW..100 => count * 3 / 4,
+        0..FEW if is_sure => count,
+        0..100 => (count * 3 / 4).max(1),
+        // A thousand volumes take turns there.
+        _ if format == Format::Alibaba => count * 3 / 4,
         _ => count / 2,
     };
     if distinct > most {
@@ -241,7 +248,7 @@ fn no_device(label: &str, dated: bool, rows: &Rows<'_>) -> Option<String> {
     })
 }
 
-/// Why the times are none: most of them are earlier than one above them.
+/// Reason for which the times are none: most are earlier than a time above them.
 fn no_times(times: &[&str]) -> Option<String> {
     let numbers: Vec<f64> = times.iter().filter_map(|text| text.parse().ok()).collect();
     let mut latest = f64::MIN;
@@ -254,24 +261,30 @@ fn no_times(times: &[&str]) -> Option<String> {
         .then(|| format!("what would be the times goes back in {late} of {} lines", numbers.len()))
 }
 
-/// Why the addresses are none: the sizes look more like addresses.
-fn swapped(rows: &Rows<'_>) -> Option<String> {
+/// Reason for which the addresses are none: the sizes look more like addresses. A few lines are a reason
+/// only if requests would be longer than those of most systems.
+fn swapped(format: Format, rows: &Rows<'_>) -> Option<String> {
     let distinct = |values: &[u64]| values.iter().collect::<HashSet<_>>().len();
     let most = |values: &[u64]| values.iter().max().copied().unwrap_or(0);
     let (offsets, sizes) = (&rows.offsets, &rows.sizes);
-    let differ = distinct(sizes) > distinct(offsets) && most(sizes) > most(offsets);
-    differ.then(|| {
+    let in_sectors = format.counts_sectors() && format != Format::Spc;
+    let long = if in_sectors { LONG_REQUEST / 512 } else { LONG_REQUEST };
+    let more = if sizes.len() < FEW && most(sizes) > long {
+        distinct(sizes) >= distinct(offsets)
+    } else {
+        distinct(sizes) > distinct(offsets)
+    };
+    (more && most(sizes) > most(offsets)).then(|| {
         format!(
-            "what would be the size goes up to {} and has more values than what would be the \
-             address, which goes up to {}",
+            "what would be the size goes up to {}, and what would be the address to {}",
             most(sizes),
             most(offsets)
         )
     })
 }
 
-/// Why the last column of DiskSim's order may be no operation: the second one may be it, and the last
-/// one a stream.
+/// Reason for which the last column of DiskSim's order may be no operation: the second column may be
+/// the operation, and the last column a stream.
 fn no_flag(rows: &Rows<'_>) -> Option<String> {
     let has = |text: &str| rows.devices.iter().any(|device| device == text);
     let only_flags = rows.devices.iter().all(|device| device == "0" || device == "1");

@@ -115,8 +115,8 @@ fn each_format_names_what_it_expects() {
         ),
         (
             Format::DiskSim,
-            "0 0 0 4194304 1\n",
-            "the request is 2147483648 bytes long, over the limit of 1 GiB; check the sector size \
+            "0 0 0 4194308 1\n",
+            "the request is 2147485696 bytes long, over the limit of 1 GiB; check the sector size \
              and the column order",
         ),
         (
@@ -247,6 +247,26 @@ fn the_log_of_a_second_job_of_fio_is_refused() {
         assert!(error.contains("give each job or device a log of its own"), "{error}");
         assert!(error.contains("ioda trace merge"), "{error}");
     }
+}
+
+#[test]
+fn a_log_of_fio_without_times_is_refused_as_an_open_loop() {
+    let requests: String = (0..30).map(|i| format!("/dev/sdb read {} 4096\n", i * 4_096)).collect();
+    let text = format!("fio version 2 iolog\n/dev/sdb add\n/dev/sdb open\n{requests}");
+    assert_eq!(
+        error(&text),
+        "trace t: its 30 requests all come at the same time, because this log has no times; fio \
+         replays it as fast as its depth allows, and --allow-odd sends all at once"
+    );
+}
+
+#[test]
+fn a_column_is_not_two_things() {
+    let columns = Some("time=0:us,op=1,offset=2:bytes,size=2:bytes".parse().unwrap());
+    assert_eq!(
+        error_of(b"0,R,0,512\n", &ReadOptions { columns, ..ReadOptions::default() }),
+        "trace t: the column map has the same column for offset and size; give each its own"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod bad_input;
 mod csv_files;
 mod fuzz_smoke;
+mod merging;
 mod properties;
 mod readers;
 mod real_traces;

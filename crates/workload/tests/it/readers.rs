@@ -75,7 +75,15 @@ fn each_sample_is_read_as_it_is_meant() {
             ],
             "nothing",
         ),
-        (Format::Alibaba, &[(0, 'W', 8_192, 4_096, 0), (1_000_000, 'R', 0, 16_384, 1)], "nothing"),
+        (
+            Format::Alibaba,
+            &[
+                (0, 'W', 8_192, 4_096, 0),
+                (1_000_000, 'R', 0, 16_384, 1),
+                (1_001_000, 'R', 4_096, 4_096, 0),
+            ],
+            "nothing",
+        ),
         (
             Format::Spc,
             &[
@@ -251,6 +259,7 @@ fn detection_prints_for_people() {
         read_sample(Format::DiskSim).1.detected().to_string(),
         "format disksim, times in ms, sectors of 512 B, plain\n  \
          - the format disksim was given\n  \
+         - a request reads where its flag is 1, as DiskSim, MQSim and SSDSim prescribe\n  \
          - disksim counts in sectors of 512 B, as block layers do\n  \
          - disksim prescribes times in ms\n  \
          - mean interval of the first 3 requests: 1.38ms"

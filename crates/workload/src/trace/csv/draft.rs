@@ -3,7 +3,7 @@
 use super::columns::{Column, ColumnMap, OpWords};
 use super::cut::{SEPARATORS, columns, separator_name};
 use super::header::{self, Role};
-use super::layout::{OFFSET, OP, SIZE, TIME, Width};
+use super::layout::{NAMES, OFFSET, OP, SIZE, TIME, Width};
 use super::settle::{Found, settle};
 use super::{addresses, moments, times};
 use crate::error::{LineProblem, TraceError, excerpt};
@@ -165,6 +165,17 @@ pub(in crate::trace) fn by_map(
         *place = Some(find(wanted).map_err(at_first)?);
     }
     let device = map.device.as_ref().map(find).transpose().map_err(at_first)?;
+    for (slot, place) in found.iter().enumerate() {
+        if let Some(other) = found[..slot].iter().position(|other| other == place) {
+            return Err(TraceError::Unusable {
+                name: sample.name.to_owned(),
+                reason: format!(
+                    "the column map has the same column for {} and {}; give each its own",
+                    NAMES[other], NAMES[slot]
+                ),
+            });
+        }
+    }
     // Without names, a first line whose every number is a word must be a header.
     let is_word = |place: usize| {
         found[place].and_then(|place| cells.get(place)).is_some_and(|text| !is_value(text))
@@ -331,7 +342,7 @@ fn candidates(table: &Table<'_>, role: Role) -> Vec<usize> {
     if clear.is_empty() { with(true) } else { clear }
 }
 
-/// The one column of `role`; none, with a doubt, if several may be it, and none if it is missing.
+/// The column of `role`. `None` where it is missing, and with a doubt where several columns fit.
 fn choose(
     table: &Table<'_>,
     role: Role,

@@ -271,7 +271,7 @@ fn roles() -> Vec<File> {
             "time device size address flag",
             usual(),
             move |req| format!("{} 0 {} {} {}", time(req), count(req), lba(req), req.reads()),
-            Refused(&["has more values than what would be the address"]),
+            Refused(&["what would be the size goes up to"]),
             &["--columns time=0:ms,op=4:1/0,offset=3:sectors,size=2:sectors,separator=space"],
         )
         .given("--time-unit ms"),

@@ -101,7 +101,7 @@ fn spc() -> Vec<File> {
                 let (address, size) = (req.offset / 512, req.size);
                 format!("{},{size},{address},{},{}", req.device, req.letter(), req.decimal(S, 6))
             },
-            Refused(&["has more values than what would be the address"]),
+            Refused(&["what would be the size goes up to"]),
             &["--columns time=4:s,op=3,offset=2:sectors,size=1:bytes,device=0"],
         ),
     ]
@@ -146,7 +146,7 @@ fn tencent() -> Vec<File> {
                 let (offset, size) = (req.offset / 512, req.size / 512);
                 format!("{time},{size},{offset},{flag},{}", 1_000 + req.device)
             },
-            Refused(&["has more values than what would be the address"]),
+            Refused(&["what would be the size goes up to"]),
             &["--columns time=0:s,op=3:0/1,offset=2:sectors,size=1:sectors,device=4"],
         )
         .tick(S),
@@ -194,7 +194,7 @@ fn alibaba() -> Vec<File> {
                 let Req { device, offset, size, .. } = req;
                 format!("{device},{},{size},{offset},{}", req.letter(), time(req))
             },
-            Refused(&["has more values than what would be the address"]),
+            Refused(&["what would be the size goes up to"]),
             &["--columns time=4:us,op=1,offset=3:bytes,size=2:bytes,device=0"],
         ),
     ]
@@ -243,7 +243,7 @@ fn msr() -> Vec<File> {
                 let (time, op) = (FILE_TIME + req.in_units(100), req.letter());
                 format!("{time},hm,{},{op},{},{},9", req.device, req.size, req.offset)
             },
-            Refused(&["has more values than what would be the address"]),
+            Refused(&["what would be the size goes up to"]),
             &["--columns time=0:100ns,op=3,offset=5:bytes,size=4:bytes,device=2"],
         ),
         file(

@@ -55,6 +55,11 @@ pub(super) fn files() -> Vec<File> {
             &["its requests come within 34.1 years", ODD],
         ),
         changed(
+            "sizes that are addresses",
+            |index, req| req.size = 900_000_000 + index * 4_096,
+            &["its requests are 859 MiB long on average", ODD],
+        ),
+        changed(
             "sizes of one byte",
             |_, req| req.size = 1,
             &["its longest request has 1 bytes", ODD],

@@ -25,12 +25,12 @@ struct Req {
 }
 
 impl Req {
-    /// In whole units of so many nanoseconds.
+    /// In whole units of `nanos` nanoseconds.
     fn in_units(&self, nanos: u64) -> u64 {
         self.nanos / nanos
     }
 
-    /// In so many nanoseconds each, with so many digits behind the point.
+    /// In units of `nanos` nanoseconds, with `digits` behind the point.
     fn decimal(&self, nanos: u64, digits: usize) -> String {
         let whole = self.nanos / nanos;
         let fraction = self.nanos % nanos * 10_u64.pow(9) / nanos;
@@ -172,7 +172,7 @@ fn read(text: &str, typed: &str) -> Result<(Vec<Req>, String), String> {
     Ok((requests, reader.detected().to_string()))
 }
 
-/// Whether `found` is what the file says, with devices by the order in which they appear.
+/// Compares `found` with the truth; devices are numbered in the order of their first requests.
 fn is_right(file: &File, found: &[Req]) -> bool {
     let mut devices: Vec<u64> = Vec::new();
     let start = file.truth.first().map_or(0, |first| first.nanos);
@@ -262,4 +262,17 @@ fn the_first_lines_of_every_file_are_not_read_wrong() {
             }
         }
     }
+}
+
+#[test]
+fn a_later_line_can_take_the_evidence_for_bytes_away() {
+    let mut text =
+        lines(&usual(), |req| format!("{} 0 {} {} 1", req.decimal(MS, 6), req.offset, req.size));
+    for index in 0..200 {
+        writeln!(text, "{}.0 0 {} 4096 1", 1_000 + index, index * 4_096).unwrap();
+    }
+    assert_eq!(read(&text, "--time-unit ms").unwrap().0.len(), 500);
+    text.push_str("1300.0 0 1003 8 1\n");
+    let refused = read(&text, "--time-unit ms").unwrap_err();
+    assert!(refused.starts_with("trace t, line 501: 1003 is no multiple of 512"), "{refused}");
 }
